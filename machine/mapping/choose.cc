@@ -17,7 +17,7 @@ constexpr int largest_anneal = 16'384;  // ranks; above, the search only accepts
 
 std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
-auto rank_of(const MapCost& cost) { return std::tuple(cost.weighted_bytes, cost.busiest_host_bytes, cost.byte_hops); }
+auto rank_of(const MapCost& cost) { return std::tuple(cost.weighted_bytes, cost.byte_hops, cost.busiest_host_bytes); }
 
 std::vector<int> needed(const HostLayout& layout, int positions) {
   layout.check();
@@ -82,15 +82,21 @@ void MapChoice::add_local_search(std::vector<HostAt> starts, const MapOptions& o
     }
     return rank_of(cost);
   };
+  // Where it matters which host takes which positions, equal hosts change places; with many ranks for one start only.
+  const bool placed = !distance_.flat() || distance_.has_torus();
+  const bool only_hops = map_.lower_bound && before.bytes_between_hosts == *map_.lower_bound && distance_.flat();
+  if (!anneal && placed) starts.resize(1);
   // Every start is improved a little; the best two are then annealed.
   using Improved = std::pair<decltype(rank_of(best)), HostAt>;
   std::vector<Improved> improved;
   const std::int64_t share = (anneal ? steps / 5 : steps) / std::ssize(starts);
   for (HostAt& start : starts) {
-    if (!distance_.flat() || distance_.has_torus()) arrange(traffic_, distance_, sizes_, start);
-    (void)consider(start);
+    if (placed) arrange(traffic_, distance_, sizes_, start);
+    auto cost = consider(start);
+    if (only_hops) continue;
     refine(traffic_, distance_, {options.seed, share, false}, start);
-    improved.emplace_back(consider(start), std::move(start));
+    cost = consider(start);
+    improved.emplace_back(cost, std::move(start));
   }
   std::ranges::stable_sort(improved, {}, &Improved::first);
   for (std::size_t i = 0; anneal && i < std::min<std::size_t>(2, improved.size()); ++i) {

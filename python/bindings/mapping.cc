@@ -39,7 +39,16 @@ void bind_hosts(nb::module_& module) {
       .def_prop_ro(
           "host_of_rank", [](const HostLayout& layout) { return as_tuple(layout.host_of_rank); },
           nb::sig("def host_of_rank(self) -> tuple[int, ...]"), "The host of each rank.")
-      .def_prop_ro("hosts", &HostLayout::hosts, "Number of hosts.");
+      .def_prop_ro("hosts", &HostLayout::hosts, "Number of hosts.")
+      .def_prop_ro(
+          "groups", [](const HostLayout& layout) { return as_tuple(layout.groups); },
+          nb::sig("def groups(self) -> tuple[int, ...]"), "Hosts in a unit, units in a larger unit, and so on.")
+      .def_prop_ro(
+          "costs", [](const HostLayout& layout) { return as_tuple(layout.costs); },
+          nb::sig("def costs(self) -> tuple[int, ...]"), "Cost of a byte that leaves a host, a unit, ...; empty: 1.")
+      .def_prop_ro(
+          "torus", [](const HostLayout& layout) { return as_tuple(layout.torus); },
+          nb::sig("def torus(self) -> tuple[int, ...]"), "Extents of a torus of hosts; empty: no torus.");
 }
 
 void bind_map(nb::module_& module) {

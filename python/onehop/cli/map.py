@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Annotated, Any
 
 import typer
@@ -18,12 +20,34 @@ from onehop.cli.common import (
 )
 from onehop.cli.schedule import load_schedule
 from onehop.error import BadInput
+from onehop.machine import Machine, load_machine
 from onehop.output import check_file_target, write_file
+from onehop.schedule import Schedule
 from onehop.text import counted
-from onehop.topology import FORMATS, Grid, HostLayout, RankMap, map_schedule, map_text, save_map_figure
+from onehop.topology import (
+    FORMATS,
+    Grid,
+    HostLayout,
+    RankMap,
+    machine_hosts,
+    map_schedule,
+    map_text,
+    save_map_figure,
+)
 
 
-def _layout(hosts: int | None, per_host: str, groups: str, costs: str, torus: str) -> HostLayout:
+def _machine_layout(machine: Machine, ranks: int, costs: str, **others: Any) -> HostLayout:
+    """Return the hosts of a job; refuse the options that describe hosts otherwise."""
+    for name, value in others.items():
+        if value not in (None, ""):
+            option = f"--{name.replace('_', '-')}"
+            raise BadInput(f"expected {option} without --machine, which describes the hosts, found both")
+    return machine_hosts(machine, ranks, parse_numbers(costs, "--costs", "x") if costs else None)
+
+
+def _layout(hosts: int | None, per_host: str | None, groups: str, costs: str, torus: str) -> HostLayout:
+    if per_host is None:
+        raise BadInput("expected --per-host with the number of ranks per host, or --machine, found neither")
     sizes = parse_numbers(per_host, "--per-host", ",", LARGEST_INT)
     if len(sizes) > 1 and hosts is not None and hosts != len(sizes):
         raise BadInput(
@@ -89,10 +113,28 @@ def _show(found: RankMap, screen: Any, weighted: bool, levels: bool, torus: bool
     screen.print(f"chosen: {found.chosen}{bound} ({found.seconds:.3f} s)", markup=False)
 
 
+def _describe(layout: HostLayout, machine: Machine | None) -> dict[str, Any]:
+    """Return the hosts of a map for JSON."""
+    sizes = [0] * layout.hosts
+    for host in layout.host_of_rank:
+        sizes[host] += 1
+    found: dict[str, Any] = {} if machine is None else {"machine": machine.name}
+    found |= {"hosts": layout.hosts, "per_host": sizes[0] if len(set(sizes)) == 1 else sizes}
+    return found | {"groups": layout.groups, "costs": layout.costs, "torus": layout.torus}
+
+
 def map_ranks(
     per_host: Annotated[
-        str, typer.Option(metavar="P[,P...]", help="Number of ranks per host, or one number for each host.")
-    ],
+        str | None,
+        typer.Option(metavar="P[,P...]", help="Number of ranks per host, or one number for each host."),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="Machine whose hosts, levels and torus to take, instead of --hosts and --per-host.",
+        ),
+    ] = None,
     grid: Annotated[str | None, typer.Option(metavar="AxBxC", help="Number of ranks per dimension.")] = None,
     schedule: Annotated[
         str | None,
@@ -127,6 +169,10 @@ def map_ranks(
     host_names: Annotated[
         str, typer.Option(metavar="A,B,...", help="Names of the hosts, for --rankfile.")
     ] = "",
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the map as JSON, for simulate --map."),
+    ] = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw the map: a colour per host, a dot per rank.")
     ] = None,
@@ -134,34 +180,48 @@ def map_ranks(
 ) -> None:
     """Choose which rank runs on which host, so that few bytes travel between hosts."""
     check_plot(plot)
-    if rankfile is not None:
-        check_file_target(rankfile, "--rankfile")
+    for target, option in ((rankfile, "--rankfile"), (output, "--output")):
+        if target is not None:
+            check_file_target(target, option)
     if (grid is None) == (schedule is None):
         raise BadInput("expected --grid or --schedule, found " + ("neither" if grid is None else "both"))
     if schedule is not None and (periodic or message_bytes or plot is not None):
         raise BadInput("expected --periodic, --bytes and --plot with --grid only, found --schedule")
-    layout = _layout(hosts, per_host, groups, costs, torus)
-    ranks = None
+    described = None if machine is None else load_machine(machine)
+    what: Grid | Schedule
     if schedule is not None:
-        found = map_schedule(load_schedule(schedule), layout, seed=seed, scotch=scotch)
+        what = load_schedule(schedule)
+        number = what.ranks
     else:
-        ranks = Grid(
-            tuple(parse_numbers(grid or "", "--grid", "x")),
-            periodic,
-            tuple(parse_numbers(message_bytes, "--bytes", "x")) if message_bytes else None,
-        )
-        found = ranks.map(layout, seed=seed, scotch=scotch)
+        extents = tuple(parse_numbers(grid or "", "--grid", "x"))
+        sizes = tuple(parse_numbers(message_bytes, "--bytes", "x")) if message_bytes else None
+        what = Grid(extents, periodic, sizes)
+        number = math.prod(extents)
+    if described is None:
+        layout = _layout(hosts, per_host, groups, costs, torus)
+    else:
+        others = {"hosts": hosts, "per_host": per_host, "groups": groups, "torus": torus}
+        layout = _machine_layout(described, number, costs, **others)
+    if isinstance(what, Grid):
+        found = what.map(layout, seed=seed, scotch=scotch)
+    else:
+        found = map_schedule(what, layout, seed=seed, scotch=scotch)
     text = map_text(found, form, host_names.split(",") if host_names else ()) if rankfile is not None else ""
-    if plot is not None and ranks is not None:
-        save_map_figure(ranks, found, plot)
+    if plot is not None and isinstance(what, Grid):
+        save_map_figure(what, found, plot)
     if rankfile is not None:
         write_file(rankfile, text, "the map")
-    _show(found, console(json_target), bool(message_bytes) or ranks is None, bool(groups), bool(torus))
-    result: dict[str, Any] = {"candidates": _rows(found, bool(torus)), "chosen": found.chosen}
+    placed = {"processors": len(found.position_of), "places": found.rank_at}
+    if output is not None:
+        write_file(output, json.dumps(_describe(layout, described) | placed) + "\n", "the map")
+    has_torus = bool(layout.torus)
+    weighted = bool(message_bytes) or schedule is not None
+    _show(found, console(json_target), weighted, bool(layout.groups), has_torus)
+    result: dict[str, Any] = {"candidates": _rows(found, has_torus), "chosen": found.chosen}
     if found.lower_bound is not None:
         result["lower_bound"] = found.lower_bound
     result["seconds"] = found.seconds
-    write_json(json_target, result)
+    write_json(json_target, result | _describe(layout, described) | placed)
 
 
 def register(app: typer.Typer) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from onehop.cli.common import (
     progress,
     write_json,
 )
+from onehop.cli.map_file import naming, read_map
 from onehop.cli.schedule import load_schedule, parse_periodic, parse_widths
 from onehop.error import BadInput
 from onehop.machine import (
@@ -42,7 +42,6 @@ _PATTERNS = {
     "allreduce": ("ranks", "elements", "algorithm", "dtype"),
     "permutation": ("bits", "local", "swap", "permutation", "dtype", "codec"),
 }
-_LARGEST_MAP = 64 << 20
 _LARGEST_BITS = 62
 
 
@@ -107,37 +106,6 @@ def _permutation(bits: int, local: int, swap: str | None, permutation: str | Non
         a, b = (int(part) for part in parts)
         targets[a], targets[b] = targets[b], targets[a]
     return targets
-
-
-def read_map(file: str) -> list[int]:
-    """Read the place of every rank from a JSON file: a list of numbers, or an object with the key `places`.
-
-    Raises
-    ------
-    BadInput
-        The file cannot be read or holds no such list.
-    """
-    expected = "a list of the places of all ranks, such as [0, 2, 1, 3], or an object with the key places"
-    try:
-        with Path(file).open("rb") as stream:  # a device or a pipe has no size and may have no end
-            text = stream.read(_LARGEST_MAP + 1)
-        if len(text) > _LARGEST_MAP:
-            raise BadInput(f"--map {file}: expected at most {_LARGEST_MAP} bytes, found more")
-        found = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(
-            f"--map {file}: expected {expected}, found {getattr(error, 'strerror', None) or error}"
-        ) from error
-    places = found.get("places") if isinstance(found, dict) else found
-    if (
-        not isinstance(places, list)
-        or not places
-        or not all(type(one) is int and 0 <= one <= LARGEST_SIZE for one in places)
-    ):
-        raise BadInput(f"--map {file}: expected {expected}, found {json.dumps(found)[:60]}")
-    return places
 
 
 def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
@@ -231,7 +199,9 @@ def simulate_command(
     codec: Annotated[str, typer.Option(help="halo, permutation: encoding of the messages.")] = "raw",
     map_file: Annotated[
         str | None,
-        typer.Option("--map", metavar="FILE", help="Place of every rank, as a list in a JSON file."),
+        typer.Option(
+            "--map", metavar="FILE", help="Place of every rank, from `onehop map -o` or as a list in JSON."
+        ),
     ] = None,
     compute: Annotated[
         float,
@@ -288,7 +258,10 @@ def simulate_command(
     if goal_file is not None:
         check_file_target(goal_file, "--goal")
     described = load_machine(machine)
-    places = None if map_file is None else read_map(map_file)
+    places, processors = (None, None) if map_file is None else read_map(map_file)
+    if processors is not None:
+        with naming(map_file):
+            described = described.job(processors)
     traffic: Traffic
     if what == "halo":
         _needed(what, grid=grid, extents=extents)
@@ -319,7 +292,7 @@ def simulate_command(
     else:
         traffic = traffic_of(load_schedule(what))
     done = 0.0
-    with progress("simulating", 1) as advance:
+    with progress("simulating", 1) as advance, naming(map_file):
 
         def report(fraction: float) -> None:
             nonlocal done

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
-from onehop._core import Machine, Schedule, Simulation, Traffic, message_traffic
+from onehop._core import Machine, RankMap, Schedule, Simulation, Traffic, message_traffic
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.machine.reader import load_machine
@@ -97,7 +97,7 @@ def simulate(
     schedule: Schedule | Traffic,
     machine: Machine | str | Path,
     *,
-    ranks: Sequence[int] | None = None,
+    ranks: Sequence[int] | RankMap | None = None,
     compute: float | Sequence[float] | None = None,
     chunk_bytes: int = 0,
     slot_bytes: int = 0,
@@ -117,9 +117,10 @@ def simulate(
         What moves.
     machine : Machine, str or path
         The machine, the name of an installed one, or the path of a TOML file.
-    ranks : sequence of int, optional
+    ranks : sequence of int or RankMap, optional
         The place of every rank on the machine. By default rank r has place r on the part of the machine that a job of
-        this size gets (`Machine.job`).
+        this size gets (`Machine.job`). A `RankMap` (onehop.topology) places the ranks on that part: the schedule's rank
+        at position p, which is p, has place `rank_at[p]`.
     compute : float or sequence of float, optional
         Seconds that every rank computes between the start and the end of each round, one number or one per round.
     chunk_bytes : int
@@ -153,6 +154,9 @@ def simulate(
     True
     """
     described = machine if isinstance(machine, Machine) else load_machine(machine)
+    if isinstance(ranks, RankMap):
+        described = described.job(len(ranks.position_of))
+        ranks = ranks.rank_at
     places = [] if ranks is None else [int(one) for one in np.asarray(ranks).ravel()]
     if ranks is not None and not places:
         raise BadInput("the map of ranks: expected one place per rank, found none")

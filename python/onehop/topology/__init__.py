@@ -7,6 +7,7 @@ from onehop._core import HostLayout, MapCandidate, MapCost, RankMap, renumber
 from onehop.topology.export import FORMATS, map_text
 from onehop.topology.figure import save_map_figure
 from onehop.topology.grid import Grid, map_schedule
+from onehop.topology.machine_hosts import machine_hosts
 
 __all__ = [
     "FORMATS",
@@ -15,6 +16,7 @@ __all__ = [
     "MapCandidate",
     "MapCost",
     "RankMap",
+    "machine_hosts",
     "map_schedule",
     "map_text",
     "renumber",

@@ -1,0 +1,75 @@
+"""The file of `onehop simulate --map`, which `onehop map -o` writes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from onehop.cli.common import LARGEST_SIZE
+from onehop.error import BadInput
+
+_LARGEST_MAP = 64 << 20
+
+
+def _load_json(file: str, expected: str) -> Any:
+    """Read the JSON of --map."""
+    try:
+        with Path(file).open("rb") as stream:  # a device or a pipe has no size and may have no end
+            text = stream.read(_LARGEST_MAP + 1)
+        if len(text) > _LARGEST_MAP:
+            raise BadInput(f"--map {file}: expected at most {_LARGEST_MAP} bytes, found more")
+        return json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(
+            f"--map {file}: expected {expected}, found {getattr(error, 'strerror', None) or error}"
+        ) from error
+
+
+def read_map(file: str) -> tuple[list[int], int | None]:
+    """Read a map of ranks from a JSON file, which `onehop map -o` may have written.
+
+    Returns
+    -------
+    (list of int, int or None)
+        The place of every rank, and the number of processors of the job on whose part of the machine places are
+        counted; None for the whole machine.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read or holds no such list.
+    """
+    expected = (
+        "a list of the places of all ranks, such as [0, 2, 1, 3], or a map that `onehop map -o` has written"
+    )
+    found = _load_json(file, expected)
+    places = found.get("places") if isinstance(found, dict) else found
+    processors = found.get("processors") if isinstance(found, dict) else None
+    if (
+        not isinstance(places, list)
+        or not places
+        or not all(type(one) is int and 0 <= one <= LARGEST_SIZE for one in places)
+    ):
+        raise BadInput(f"--map {file}: expected {expected}, found {json.dumps(found)[:60]}")
+    if processors is not None and (type(processors) is not int or not 0 < processors <= LARGEST_SIZE):
+        raise BadInput(
+            f"--map {file}: expected processors as a number above 0, found {json.dumps(processors)[:60]}"
+        )
+    return places, processors
+
+
+@contextlib.contextmanager
+def naming(map_file: str | None) -> Iterator[None]:
+    """Name the file of --map in errors about the places of ranks."""
+    try:
+        yield
+    except BadInput as error:
+        about = ("the map of ranks: ", "expected 1 to ")
+        if map_file is None or not str(error).startswith(about):
+            raise
+        raise BadInput(f"--map {map_file}: {str(error).removeprefix(about[0])}") from error
