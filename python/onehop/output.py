@@ -11,12 +11,38 @@ from pathlib import Path
 
 from onehop.error import BadInput
 
-__all__ = ["check_file_target", "unfinished_file", "write_file"]
+__all__ = ["check_file_target", "make_folder", "unfinished_file", "write_file"]
 
 
 def _is_stream(target: Path) -> bool:
     """Whether the target is a pipe, a terminal or a device, which must be written directly and not be replaced."""
     return target.exists() and not target.is_file()
+
+
+def make_folder(folder: Path, what: str) -> None:
+    """Make the folder of result files, unless it exists.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder. The folder around it must exist, so that a mistyped path makes none.
+    what : str
+        Begins the error message, for example the name of an option.
+
+    Raises
+    ------
+    BadInput
+        The folder around it does not exist, the path is a file, or the folder cannot be made.
+    """
+    if folder.is_dir():
+        return
+    target = folder.resolve()
+    if not target.parent.is_dir():
+        raise BadInput(f"{what}: there is no folder {target.parent} to make the folder {target.name} in")
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise BadInput(f"{what}: cannot make the folder {folder}: {error.strerror}") from error
 
 
 def check_file_target(path: str | Path, what: str) -> None:

@@ -1,8 +1,8 @@
-"""Numbers as text for people: byte counts with binary units, and counted nouns. The C++ side is `src/base/text.h`."""
+"""Numbers as text for people: bytes, durations and counted nouns. The C++ side is `src/base/text.h`."""
 
 from __future__ import annotations
 
-__all__ = ["bytes_text", "counted"]
+__all__ = ["bytes_text", "counted", "seconds_text", "time_unit"]
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -17,6 +17,20 @@ def bytes_text(number: float, *, exact: bool = False) -> str:
         number /= 1024
         unit += 1
     return f"{number:.{17 if exact else 4}g} {_UNITS[unit]}"
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The largest unit of time in which a duration is at least 1: how many of it make a second, and its name."""
+    for factor, name in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if seconds * factor >= 1:
+            return factor, name
+    return 1e9, "ns"
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration in the unit of `time_unit`, with 4 digits: "1.408 µs"."""
+    factor, unit = time_unit(seconds)
+    return f"{seconds * factor:.4g} {unit}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,6 +10,8 @@ from onehop.cli import main
 
 HALO = ("simulate", "halo", "--grid", "4x4", "--extents", "64x64", "--machine", "fugaku")
 PERMUTATION = ("simulate", "permutation", "--machine", "mira", "--bits", "20", "--local", "16")
+ALLREDUCE = ("simulate", "allreduce", "--machine", "mira", "-n", "8", "--elements", "8")
+MAP = ("map", "--grid", "4x4", "--hosts", "4", "--per-host", "4")
 HUGE = "99999999999999999999"
 
 
@@ -26,6 +28,10 @@ HUGE = "99999999999999999999"
         ((*HALO, "--dtype", "O"), "a NumPy type of numbers"),
         ((*HALO, "--plot", "x.xyz"), "a name that ends in one of"),
         ((*HALO, "--elements", "7"), "with the pattern allreduce only"),
+        ((*HALO, "--dtype", "V0"), "a NumPy type of numbers"),
+        ((*HALO, "--accuracy", "0.6"), "--accuracy"),
+        ((*HALO, "--chunk", "-1"), "--chunk"),
+        ((*HALO, "--slot", "-1"), "--slot"),
         ((*HALO[:3], f"{HUGE}x4", *HALO[4:]), "--grid"),
         ((*HALO[:5], f"{HUGE}x4", *HALO[6:]), "--extents"),
         (("simulate", "allreduce", "--machine", "mira", "-n", HUGE, "--elements", "8"), "--ranks"),
@@ -38,6 +44,21 @@ HUGE = "99999999999999999999"
         (("map", "--grid", "4x4", "--hosts", "4", "--per-host", HUGE), "--per-host"),
         (("map", "--grid", "4x4", "--hosts", "4", "--per-host", "4", "--torus", HUGE), "--torus"),
         (("map", "--grid", "4x4", "--hosts", HUGE, "--per-host", "4"), "--hosts"),
+        ((*MAP, "--format", "nonsense"), "--format openmpi, mpich, reorder or list, found 'nonsense'"),
+        ((*MAP, "--format", "mpich"), "expected --format with --rankfile only"),
+        ((*MAP, "--host-names", "a,b,c,d"), "expected --host-names with --rankfile only"),
+        (
+            ("simulate", "schedule.json", "--machine", "mira", "--grid", "2x2"),
+            "--grid with the pattern halo only",
+        ),
+        (
+            ("simulate", "schedule.json", "--machine", "mira", "--dtype", "float32"),
+            "--dtype with the pattern",
+        ),
+        ((*ALLREDUCE, "--algorithm", "foo"), "expected --algorithm two_shot or one_shot, found 'foo'"),
+        ((*ALLREDUCE, "--algorithm", "auto"), "expected --algorithm two_shot or one_shot, found 'auto'"),
+        (("rails", "--min-piece", "0"), "--min-piece"),
+        (("rails", "--min-piece", HUGE), "--min-piece"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, tuple) else None,
 )

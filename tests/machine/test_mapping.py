@@ -165,7 +165,10 @@ def test_the_command_writes_files(tmp_path: Path, capsys: pytest.CaptureFixture[
             "torus of at least 5 hosts, found 4",
         ),
         (["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--bytes", "8"], "for each of 2 dimensions"),
-        (["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--format", "slurm"], "expected a format"),
+        (
+            ["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--format", "slurm"],
+            "expected --format openmpi",
+        ),
         (["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--format", "mpich"], "expected the names"),
         (
             ["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--host-names", "a,b"],

@@ -212,8 +212,13 @@ def test_wrong_names_and_folders(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert "expected names among quickreduce, mira, qws, circuits, limits" in capfd.readouterr().err
     taken = tmp_path / "file"
     taken.write_text("")
-    assert main(["bench", "papers", "qws", "--to", str(taken)]) != 0
-    assert "cannot make the folder" in capfd.readouterr().err
+    assert main(["bench", "papers", "qws", "--to", str(taken)]) == 2
+    assert "--to: cannot make the folder" in capfd.readouterr().err
+    assert main(["bench", "papers", "qws", "--to", str(tmp_path / "none" / "papers")]) == 2
+    assert (
+        f"--to: there is no folder {tmp_path / 'none'} to make the folder papers in" in capfd.readouterr().err
+    )
+    assert sorted(tmp_path.iterdir()) == [taken]
 
 
 def test_rows_and_fits() -> None:

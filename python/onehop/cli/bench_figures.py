@@ -14,6 +14,7 @@ from onehop.cli.bench_options import QuickOption
 from onehop.cli.common import print_error
 from onehop.error import BadInput, Error
 from onehop.launch.interpreter import python_module
+from onehop.output import make_folder
 
 __all__ = ["bench_all", "bench_figures"]
 
@@ -42,10 +43,7 @@ def bench_all(
     A benchmark that fails does not stop the others. On two cores all of them take about 15 minutes.
     """
     chosen = _chosen(names, dict(RECIPES))
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"cannot make the folder {results}: {error.strerror}") from error
+    make_folder(results, "--results")
     failed = []
     for name in chosen:
         arguments = recipe(name, results, quick=quick)
@@ -71,10 +69,7 @@ def bench_figures(
     A figure whose results are missing is left out, and the command that makes them is printed.
     """
     chosen = _chosen(names, dict(FIGURES))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"cannot make the folder {folder}: {error.strerror}") from error
+    make_folder(folder, "--to")
     missing: dict[str, BadInput] = {}
     for name in chosen:
         try:

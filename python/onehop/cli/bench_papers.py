@@ -11,6 +11,7 @@ from rich.table import Table
 from onehop.bench.papers import STUDIES, Row, Study, draw_study
 from onehop.cli.common import JsonOption, console, write_json
 from onehop.error import BadInput
+from onehop.output import make_folder
 
 
 def _paper_text(row: Row) -> str:
@@ -44,7 +45,9 @@ def bench_papers(
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="FOLDER", help="Folder in which paper_NAME.svg is drawn; without it none is."
+            "--to",
+            metavar="FOLDER",
+            help="Draw paper_NAME.svg in this folder, which is made if only its last part is missing.",
         ),
     ] = None,
     json_target: JsonOption = None,
@@ -54,10 +57,7 @@ def bench_papers(
         if name not in STUDIES:
             raise BadInput(f"expected names among {', '.join(STUDIES)}, found {name!r}")
     if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadInput(f"cannot make the folder {folder}: {error.strerror}") from error
+        make_folder(folder, "--to")
     studies = [STUDIES[name]() for name in names or STUDIES]
     for study in studies:
         _show(study, json_target)

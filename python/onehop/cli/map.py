@@ -66,6 +66,16 @@ def _layout(hosts: int | None, per_host: str | None, groups: str, costs: str, to
     )
 
 
+def _format(form: str | None, host_names: str, rankfile: str | None) -> str:
+    """Return the format of --rankfile; refuse an unknown one, and options that need --rankfile."""
+    if form is not None and form not in FORMATS:
+        raise BadInput(f"expected --format {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, found {form!r}")
+    if rankfile is None and (form is not None or host_names):
+        option = "--host-names" if form is None else "--format"
+        raise BadInput(f"expected {option} with --rankfile only; name the file, or leave {option} out")
+    return form or FORMATS[0]
+
+
 def _rows(found: RankMap, torus: bool) -> list[dict[str, Any]]:
     rows = []
     for candidate in found.candidates:
@@ -164,8 +174,11 @@ def map_ranks(
         str | None, typer.Option(metavar="FILE", help="Write the map to FILE, in the format of --format.")
     ] = None,
     form: Annotated[
-        str, typer.Option("--format", metavar="|".join(FORMATS), help="Format of --rankfile.")
-    ] = "openmpi",
+        str | None,
+        typer.Option(
+            "--format", metavar="|".join(FORMATS), help=f"Format of --rankfile. Default: {FORMATS[0]}."
+        ),
+    ] = None,
     host_names: Annotated[
         str, typer.Option(metavar="A,B,...", help="Names of the hosts, for --rankfile.")
     ] = "",
@@ -185,6 +198,7 @@ def map_ranks(
             check_file_target(target, option)
     if (grid is None) == (schedule is None):
         raise BadInput("expected --grid or --schedule, found " + ("neither" if grid is None else "both"))
+    form = _format(form, host_names, rankfile)
     if schedule is not None and (periodic or message_bytes or plot is not None):
         raise BadInput("expected --periodic, --bytes and --plot with --grid only, found --schedule")
     described = None if machine is None else load_machine(machine)

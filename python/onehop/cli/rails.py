@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, check_plot, console, parse_numbers, write_json
+from onehop.cli.common import LARGEST_SIZE, JsonOption, check_plot, console, parse_numbers, write_json
 from onehop.error import BadInput
 from onehop.machine.rails import compare_rails
 from onehop.machine.rails_figure import plot_rails
@@ -90,7 +90,9 @@ def rails(
         str | None,
         typer.Option(metavar="A,B,...", help="Relative speed of each interface, if they are not equal."),
     ] = None,
-    min_piece: Annotated[int, typer.Option(help="Fewest sites of a piece of a cut message.")] = 1,
+    min_piece: Annotated[
+        int, typer.Option(min=1, max=LARGEST_SIZE, help="Fewest sites of a piece of a cut message.")
+    ] = 1,
     skip_inside: Annotated[
         bool,
         typer.Option(

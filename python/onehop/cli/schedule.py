@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.table import Table
 
@@ -17,7 +18,7 @@ from onehop.schedule import Schedule, Transfer, count, halo, verify
 from onehop.text import counted
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="Schedule as JSON; - reads stdin.")]
-RowsOption = Annotated[int, typer.Option(help="Maximum number of rows to show; 0 shows all.")]
+RowsOption = Annotated[int, typer.Option(min=0, help="Maximum number of rows to show; 0 shows all.")]
 
 
 # Wider ghosts would go around every lattice that fits in memory many times.
@@ -45,6 +46,19 @@ def parse_periodic(text: str) -> bool | list[bool]:
     if any(part not in words for part in parts):
         raise BadInput(f"expected --periodic yes, no, or one per dimension as in yesxnoxno, found {text!r}")
     return words[parts[0]] if len(parts) == 1 else [words[part] for part in parts]
+
+
+def parse_dtype(text: str | None, default: str) -> str:
+    """Check the NumPy type of --dtype, or return the default for None."""
+    try:
+        dtype = np.dtype(text or default)
+        if dtype.hasobject or dtype.itemsize == 0:
+            raise TypeError
+    except TypeError:
+        raise BadInput(
+            f"expected --dtype as a NumPy type of numbers, such as {default}, found {text!r}"
+        ) from None
+    return text or default
 
 
 # A schedule of a million transfers is shorter.
@@ -116,7 +130,9 @@ def make_halo(
     ] = "yes",
     corners: Annotated[bool, typer.Option("--corners", help="Also exchange edges and corners.")] = False,
     dtype: Annotated[str, typer.Option(help="NumPy dtype of a site.")] = "float64",
-    fields: Annotated[int, typer.Option(help="Number of arrays that are exchanged together.")] = 1,
+    fields: Annotated[
+        int, typer.Option(min=1, max=1024, help="Number of arrays that are exchanged together.")
+    ] = 1,
     codec: Annotated[
         str, typer.Option(help="Encoding of the messages: raw, fp16, bf16, fp8, q8, q6 or q4.")
     ] = "raw",
@@ -137,7 +153,7 @@ def make_halo(
         width=parse_widths(width),
         periodic=parse_periodic(periodic),
         corners=corners,
-        dtype=dtype,
+        dtype=parse_dtype(dtype, "float64"),
         fields=fields,
         codec=codec,
     )

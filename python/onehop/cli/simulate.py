@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.table import Table
 
@@ -20,7 +19,7 @@ from onehop.cli.common import (
     write_json,
 )
 from onehop.cli.map_file import naming, read_map
-from onehop.cli.schedule import load_schedule, parse_periodic, parse_widths
+from onehop.cli.schedule import load_schedule, parse_dtype, parse_periodic, parse_widths
 from onehop.error import BadInput
 from onehop.machine import (
     Simulation,
@@ -34,7 +33,7 @@ from onehop.machine import (
     traffic_of,
 )
 from onehop.output import check_file_target, write_file
-from onehop.text import counted
+from onehop.text import bytes_text, counted, seconds_text
 
 # The options of each pattern.
 _PATTERNS = {
@@ -43,21 +42,7 @@ _PATTERNS = {
     "permutation": ("bits", "local", "swap", "permutation", "dtype", "codec"),
 }
 _LARGEST_BITS = 62
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a duration with a unit and four digits."""
-    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.4g} {unit}"
-    return f"{seconds * 1e9:.4g} ns"
-
-
-def _bytes_text(number: float) -> str:
-    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if number >= factor:
-            return f"{number / factor:.4g} {unit}"
-    return f"{number:.0f} B"
+_ALGORITHMS = ("two_shot", "one_shot")
 
 
 def _needed(what: str, **options: Any) -> None:
@@ -75,17 +60,6 @@ def _refuse_others(context: typer.Context, what: str) -> None:
         if source is not None and source.name == "COMMANDLINE":
             patterns = " or ".join(pattern for pattern, names in _PATTERNS.items() if name in names)
             raise BadInput(f"expected --{name} with the pattern {patterns} only, found it with {what}")
-
-
-def _dtype(text: str | None, default: str) -> str:
-    try:
-        if np.dtype(text or default).hasobject:
-            raise TypeError
-    except TypeError:
-        raise BadInput(
-            f"expected --dtype as a NumPy type of numbers, such as {default}, found {text!r}"
-        ) from None
-    return text or default
 
 
 def _permutation(bits: int, local: int, swap: str | None, permutation: str | None) -> list[int]:
@@ -112,20 +86,20 @@ def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
     screen = console(json_target)
     table = Table("round", "messages", "bytes", "predicted", title="Rounds", title_justify="left")
     for number, one in enumerate(simulation.rounds[: rows or None]):
-        table.add_row(str(number), f"{one.messages:,}", _bytes_text(one.bytes), seconds_text(one.seconds))
+        table.add_row(str(number), f"{one.messages:,}", bytes_text(one.bytes), seconds_text(one.seconds))
     screen.print(table)
     if rows and len(simulation.rounds) > rows:
         screen.print(f"... and {len(simulation.rounds) - rows} more (--rows 0 shows all)")
     levels = Table("level", "bytes", title="Bytes between the members of a level", title_justify="left")
     for name, number in simulation.bytes_by_level.items():
-        levels.add_row(name, _bytes_text(number))
+        levels.add_row(name, bytes_text(number))
     screen.print(levels)
     links = Table("link", "bytes", "bandwidth", "busy", "alike", title="Busiest links", title_justify="left")
     for link in simulation.links[: min(rows or 10, 10)]:
         busy = link.seconds / simulation.seconds if simulation.seconds else 0.0
         links.add_row(
             link.name,
-            _bytes_text(link.bytes),
+            bytes_text(link.bytes),
             f"{link.bandwidth / 1e9:.4g} GB/s",
             f"{busy:.0%}",
             f"{link.alike:,}",
@@ -172,7 +146,7 @@ def simulate_command(
         int | None, typer.Option(min=0, max=LARGEST_SIZE, help="allreduce: length of the array.")
     ] = None,
     algorithm: Annotated[
-        str, typer.Option(metavar="two_shot|one_shot", help="allreduce: algorithm.")
+        str, typer.Option(metavar="|".join(_ALGORITHMS), help="allreduce: algorithm.")
     ] = "two_shot",
     bits: Annotated[int | None, typer.Option(help="permutation: bits of the index.")] = None,
     local: Annotated[
@@ -239,7 +213,11 @@ def simulate_command(
     ] = True,
     accuracy: Annotated[
         float,
-        typer.Option(help="Relative step of time with thousands of messages under way; 0: every change."),
+        typer.Option(
+            min=0,
+            max=0.5,
+            help="Relative step of time with thousands of messages under way; 0: every change.",
+        ),
     ] = 0.01,
     rows: Annotated[int, typer.Option(min=0, help="Maximum number of rows to show; 0 shows all.")] = 20,
     plot: Annotated[
@@ -271,14 +249,16 @@ def simulate_command(
             width=parse_widths(width),
             periodic=parse_periodic(periodic),
             corners=corners,
-            dtype=_dtype(dtype, "float64"),
+            dtype=parse_dtype(dtype, "float64"),
             fields=fields,
             codec=codec,
         )
     elif what == "allreduce":
         _needed(what, ranks=ranks, elements=elements)
+        if algorithm not in _ALGORITHMS:
+            raise BadInput(f"expected --algorithm {' or '.join(_ALGORITHMS)}, found {algorithm!r}")
         traffic = allreduce_traffic(
-            ranks or 0, elements or 0, dtype=_dtype(dtype, "float32"), algorithm=algorithm
+            ranks or 0, elements or 0, dtype=parse_dtype(dtype, "float32"), algorithm=algorithm
         )
     elif what == "permutation":
         _needed(what, bits=bits, local=local)
@@ -286,7 +266,7 @@ def simulate_command(
             bits or 0,
             local=local or 0,
             permutation=_permutation(bits or 0, local or 0, swap, permutation),
-            dtype=_dtype(dtype, "complex128"),
+            dtype=parse_dtype(dtype, "complex128"),
             codec=codec,
         )
     else:

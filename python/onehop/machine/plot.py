@@ -6,22 +6,15 @@ from typing import Any
 
 from onehop._core import Simulation
 from onehop.figure import empty_figure, save_figure
+from onehop.text import counted, time_unit
 
 _MOST_RANKS = 32
 _MOST_LINKS = 400
 _COLOURS = {"starts messages": "#4c72b0", "computes and copies": "#55a868", "waits and receives": "#dd8452"}
 
 
-def _unit(seconds: float) -> tuple[float, str]:
-    """Return the factor and the name of the unit that suits a duration."""
-    for factor, name in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
-        if seconds * factor >= 1:
-            return factor, name
-    return 1e9, "ns"
-
-
 def _draw_ranks(axes: Any, simulation: Simulation) -> None:
-    factor, unit = _unit(simulation.seconds)
+    factor, unit = time_unit(simulation.seconds)
     shown = simulation.timeline_ranks[:_MOST_RANKS]
     for row in range(len(shown)):
         for begin, posted, computed, end in simulation.timeline(row):
@@ -82,5 +75,7 @@ def plot_simulation(simulation: Simulation, file: str) -> None:
     ranks, links = figure.subplots(2, 1, height_ratios=[1 + rows / 12, 1])
     _draw_ranks(ranks, simulation)
     _draw_links(links, simulation)
-    figure.suptitle(f"{simulation.schedule} of {simulation.ranks} ranks on {simulation.machine}", fontsize=11)
+    figure.suptitle(
+        f"{simulation.schedule} of {counted(simulation.ranks, 'rank')} on {simulation.machine}", fontsize=11
+    )
     save_figure(figure, file, dpi=150)
