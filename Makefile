@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench figures reference-simulators peers model lint lint-quick format mpich torch docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz bench figures reference-simulators peers model lint lint-quick format mpich torch docs clean
 
 export PYTHON JOBS TORCH
 # Do not export make's own default of CXX: without CXX, tools/find_compiler.sh looks for a compiler that is new enough.
@@ -51,6 +51,12 @@ test-asan: setup-test  ## Run the C++ tests under the address and undefined-beha
 test-tsan: setup-test  ## Run the C++ tests whose ranks are threads under the thread sanitizer
 	@tools/build.sh tsan
 	@$(CTEST) --preset tsan
+
+# The seconds that each target of `make fuzz` runs. The name is make's: every shell sets SECONDS itself.
+fuzz: setup-test  ## Fuzz every reader of files for SECONDS=60 each; findings in build/fuzz-findings
+	@tools/build.sh release _core
+	@tools/setup.sh fuzz
+	@tools/fuzz.sh --seconds $(if $(filter command,$(firstword $(origin SECONDS))),$(SECONDS),60)
 
 bench: build reference-simulators  ## Run every benchmark (15 minutes), print the tables and write JSON to results/
 	@$(ONEHOP) bench all --results results

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["bytes_text", "counted", "seconds_text", "time_unit"]
+__all__ = ["bytes_text", "counted", "seconds_text", "shortened", "time_unit"]
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -43,3 +43,11 @@ def counted(number: int, noun: str) -> str:
         else:
             noun += "s"
     return f"{number} {noun}"
+
+
+def shortened(text: str, longest: int) -> str:
+    """The text, or its beginning and end with `...` between them if it has more than `longest` characters."""
+    if len(text) <= longest:
+        return text
+    end = min(60, longest // 4)
+    return f"{text[: longest - end - 5]} ... {text[-end:]}"

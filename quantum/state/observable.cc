@@ -6,9 +6,9 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <numeric>
+#include <string_view>
 
 #include "onehop/error.h"
 #include "onehop/plan.h"
@@ -52,7 +52,9 @@ class Parser {
   }
 
   [[noreturn]] void fail(const std::string& expected) const {
-    throw BadInput("observable '" + text_ + "', column " + std::to_string(at_ + 1) + ": expected " + expected +
+    constexpr std::size_t longest = 200;  // characters of the text that a message quotes
+    const std::string quoted = text_.size() > longest ? "" : " '" + text_ + "'";
+    throw BadInput("observable" + quoted + ", column " + std::to_string(at_ + 1) + ": expected " + expected +
                    ", found " + (at_ < text_.size() ? "'" + text_.substr(at_, 8) + "'" : "the end"));
   }
 
@@ -70,7 +72,8 @@ class Parser {
       if (at_ < text_.size() && text_[at_] == '*') ++at_, complete = false;
       skip();
     }
-    while (at_ < text_.size() && std::strchr("IXYZ", text_[at_]) != nullptr) {
+    // Not strchr, which also finds the zero at the end of its list.
+    while (at_ < text_.size() && std::string_view("IXYZ").find(text_[at_]) != std::string_view::npos) {
       add(term);
       complete = true;
     }

@@ -22,7 +22,7 @@ _TOKEN = re.compile(
       | (?P<complex>\(\s*[+-]?[\d.eE+\-\s]*j\s*\)) | (?P<real>\(\s*[+-]?{_NUMBER}\s*\))
       | (?P<number>{_NUMBER}) | (?P<sign>[+-]) | (?P<times>\*) | (?P<bracket>[\[\]])
     )""",
-    re.X,
+    re.X | re.ASCII,
 )
 
 
@@ -198,7 +198,7 @@ class _Parser:
             if match is None:
                 start = place + len(self.text[place:]) - len(self.text[place:].lstrip())
                 word = re.split(r"[\s*+\]\[]", self.text[start:] + " ")[0] or self.text[start]
-                raise self._bad(f"found {word!r}", start)
+                raise self._bad(f"found {word[:40]!r}", start)
             kind = match.lastgroup
             if kind == "qubit":
                 kind = "pauli"
@@ -211,7 +211,7 @@ class _Parser:
 
     def _qubit(self, digits: str, start: int) -> int:
         if len(digits) > 6:
-            raise self._bad(f"there is no qubit {digits}", start)
+            raise self._bad(f"there is no qubit {digits[:20]}", start)
         return int(digits)
 
     def _bad(self, problem: str, column: int) -> BadInput:

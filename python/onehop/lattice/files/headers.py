@@ -13,9 +13,11 @@ import numpy as np
 from onehop.error import BadInput
 from onehop.lattice.files.layout import HeaderAverage, Layout
 from onehop.lattice.files.lime import Record, is_lime, records
+from onehop.text import shortened
 
 MILC_MAGIC = 20103
 MILC_HEADER = 96
+_LONGEST_MESSAGE = 500  # characters besides the path
 LIME_TEXTS = ("ildg-format", "scidac-private-file-xml", "scidac-private-record-xml", "scidac-record-xml")
 NOT_KNOWN = (
     "missing",
@@ -357,7 +359,10 @@ def read_header(path: str) -> Layout:
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     for header in HEADERS:
-        layout = header(path, start)
+        try:
+            layout = header(path, start)
+        except BadInput as error:  # it may quote a header of any length
+            raise BadInput(shortened(str(error), len(path) + _LONGEST_MESSAGE)) from error
         if layout is not None:
             layout.check_length()
             return layout

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load_qasm", "load_qiskit", "parse_qasm"]
 
-_VERSION = re.compile(r"^\s*OPENQASM\s+(\d+)(?:\.\d+)?\s*;", re.M)
+_VERSION = re.compile(r"^\s*OPENQASM\s+(\d+)(?:\.\d+)?\s*;", re.M | re.ASCII)
 _PLACE = re.compile(r"^(?:(.*):)?(\d+),(\d+): (.*)$", re.S)
 _INCLUDE = re.compile(r'\binclude\s*"([^"]+)"\s*;')
 # Brackets, and strings, whose brackets do not count.

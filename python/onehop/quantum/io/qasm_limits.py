@@ -33,7 +33,7 @@ OPERATIONS, SECONDS, MEMORY = "ONEHOP_QASM_OPERATIONS", "ONEHOP_QASM_SECONDS", "
 _SKIPPED = re.compile(r"\"[^\"\n]*\"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 _LONG_NUMBER = re.compile(r"[0-9_]{300,}|0[xX][0-9a-fA-F_]{300,}")
 _LONG_INTEGER = re.compile(r"(?<![\w.])[0-9]{20,}(?![\w.])")
-_REGISTER = re.compile(r"\b(?:qreg|creg)\s+\w+\s*\[\s*(\d+)|\b(?:qubit|bit)\s*\[\s*(\d+)")
+_REGISTER = re.compile(r"\b(?:qreg|creg)\s+\w+\s*\[\s*([0-9]+)|\b(?:qubit|bit)\s*\[\s*([0-9]+)")
 _STATEMENT = re.compile(r"[^;{}]+")
 _OPERATORS = re.compile(r"[-+*/^!~@%&|<>=]")
 _GATE = re.compile(r"\bgate\s+(\w+)[^;{}]*\{([^{}]*)\}")

@@ -1,0 +1,104 @@
+"""Inputs that were once mishandled stay refused, and the checks of the fuzz targets find what they are for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import drive  # noqa: E402
+import fuzz  # noqa: E402
+import samples  # noqa: E402
+from targets import NATIVE, TARGETS  # noqa: E402
+
+import onehop  # noqa: E402
+from onehop import BadInput, Schedule, _core  # noqa: E402
+from onehop.machine import Machine  # noqa: E402
+from onehop.quantum import PauliSum  # noqa: E402
+
+FORKED = ("state", "checkpoint", "hamlib")
+# The same readers in C++ through their bindings; Pauli texts have a reader of their own in each language.
+BOUND = {
+    "schedule": lambda text: onehop.verify_or_throw(Schedule.from_json(text)),  # one seed asks for terabytes
+    "tuning": _core.check_tuning,
+    "reduce_tables": _core.check_reduce_tables,
+    "machine": Machine.from_json,
+    "pauli": PauliSum.parse,
+}
+
+
+@pytest.mark.parametrize("name", [name for name in TARGETS if name not in FORKED])
+def test_samples_are_read_and_seeds_are_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name.startswith("openqasm"):
+        pytest.importorskip("qiskit_qasm3_import", reason="needs Qiskit: make setup")
+    monkeypatch.chdir(tmp_path)
+    target = TARGETS[name]
+
+    def read(data: bytes) -> None:
+        target.read(data, tmp_path)
+        if name == "schedule_file":  # one is of the right form, but asks for terabytes
+            onehop.verify_or_throw(Schedule.from_json(data.decode()))
+
+    for data in target.samples(tmp_path):
+        target.read(data, tmp_path)
+    for data in samples.seeds(name):
+        begin = time.process_time()
+        with pytest.raises(BadInput):
+            read(data)
+        assert time.process_time() - begin < fuzz.INPUT_SECONDS
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_readers_in_cpp_through_their_bindings(name: str, tmp_path: Path) -> None:
+    read = BOUND[name]
+    for data in NATIVE[name][0](tmp_path):
+        read(data.decode())
+    for data in samples.seeds(name):
+        text = data.decode("utf-8", "replace")
+        with pytest.raises(BadInput):
+            read(text)
+
+
+def test_damaged_hamiltonians_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    for data in samples.seeds("hamlib"):
+        with pytest.raises(BadInput):
+            TARGETS["hamlib"].read(data, tmp_path)
+
+
+def test_what_the_targets_check_is_found(tmp_path: Path) -> None:
+    def takes(count: int) -> object:
+        def read(data: bytes, folder: Path) -> None:
+            bytearray(b"x" * count)
+
+        return read
+
+    def complains(text: str) -> object:
+        def read(data: bytes, folder: Path) -> None:
+            raise BadInput(text)
+
+        return read
+
+    drive.limited(takes(1 << 20), tmp_path)(b"x")
+    with pytest.raises(MemoryError, match="reading 1 bytes took"):
+        drive.limited(takes(3 * drive.ALLOWANCE), tmp_path)(b"x")
+    drive.limited(complains("expected 1, found 2"), tmp_path)(b"x")
+    for text in (" ", "x" * 10_000):
+        with pytest.raises(AssertionError):
+            drive.limited(complains(text), tmp_path)(b"x")
+
+
+def test_a_wrong_target_is_named() -> None:
+    done = subprocess.run(
+        [sys.executable, str(HERE / "fuzz.py"), "nonsense"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "found nonsense" in done.stderr
