@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz bench figures reference-simulators peers model lint lint-quick format mpich torch docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak bench figures reference-simulators peers model lint lint-quick format mpich torch docs clean
 
 export PYTHON JOBS TORCH
 # Do not export make's own default of CXX: without CXX, tools/find_compiler.sh looks for a compiler that is new enough.
@@ -57,6 +57,10 @@ fuzz: setup-test  ## Fuzz every reader of files for SECONDS=60 each; findings in
 	@tools/build.sh release _core
 	@tools/setup.sh fuzz
 	@tools/fuzz.sh --seconds $(if $(filter command,$(firstword $(origin SECONDS))),$(SECONDS),60)
+
+soak: setup-test  ## Run random trials with faults for HOURS=1; counts go to build/soak-counts.jsonl
+	@tools/build.sh release _core
+	@.venv/bin/python tests/soak/soak.py --hours $(or $(HOURS),1)
 
 bench: build reference-simulators  ## Run every benchmark (15 minutes), print the tables and write JSON to results/
 	@$(ONEHOP) bench all --results results

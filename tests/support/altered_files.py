@@ -18,7 +18,7 @@ from onehop.quantum.io import hdf5, hdf5_child
 
 h5py = pytest.importorskip("h5py")
 
-SECONDS = 4  # of processor time, for a file of some kilobytes
+SECONDS = 3  # of processor time, for a file of some kilobytes
 
 READERS = """
 import json, os, signal, sys

@@ -122,10 +122,14 @@ class Ranks:
                 continue
         return found
 
-    def assert_nothing_left(self, within: float = 3.0) -> None:
-        """No process, and no temporary file, is left behind."""
+    def assert_nothing_left_running(self, within: float = 3.0) -> None:
+        """No process is left behind."""
         until = time.monotonic() + within
         while (left := self.processes()) and time.monotonic() < until:
             time.sleep(0.02)
         assert left == []
+
+    def assert_nothing_left(self, within: float = 3.0) -> None:
+        """No process, and no temporary file, is left behind."""
+        self.assert_nothing_left_running(within)
         assert list(self.temporary.iterdir()) == []

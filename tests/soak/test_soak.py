@@ -1,0 +1,97 @@
+"""One trial of each quick kind passes, a seed repeats it, and planted faults are anomalies."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import soak  # noqa: E402
+import trials  # noqa: E402
+
+from ranks import Ranks  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "counted"),
+    [
+        ("exchanges", 1, "exchanges"),
+        ("reductions", 4, "reductions"),
+        ("faults", 1, "faults"),
+        ("disks", 5, "disks"),
+        ("limits", 2, "limits"),
+    ],
+)
+def test_one_trial(kind: str, seed: int, counted: str) -> None:
+    counts, wrong = soak.trial(kind, seed)
+    assert wrong == ""
+    assert counts[counted] > 0
+
+
+def test_a_wrong_byte_is_an_anomaly(ranks: Ranks) -> None:
+    program = f"""
+        import sys
+        sys.path.insert(0, {str(HERE / "programs")!r})
+        import exchanges
+        right = exchanges.model_run
+        def wrong(model, moves):
+            right(model, moves)
+            if moves[0]:
+                model[moves[0][0][1][0]] += 1  # one element that the first transfer wrote
+        exchanges.model_run = wrong
+        sys.argv = ["exchanges.py", "1", "20", "2"]
+        exchanges.main()
+    """
+    done = ranks.launch(2, program)
+    assert done.returncode != 0
+    assert "wrong bytes: seed [1, " in done.stderr
+
+
+def test_a_late_report_is_an_anomaly_that_its_name_repeats(tmp_path: Path) -> None:
+    program = tmp_path / "late.py"
+    program.write_text(
+        f"import sys\nsys.path.insert(0, {str(HERE)!r})\nimport soak, trials\ntrials.PROMISED_SECONDS = -1\n"
+        "raise SystemExit(soak.main())\n"
+    )
+    kills = next(seed for seed in range(100) if _is_kill(seed))
+    log = tmp_path / "log"
+    done = subprocess.run(
+        [sys.executable, program, "--repeat", f"faults:{kills}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "told after" in done.stdout
+    done = subprocess.run(
+        [sys.executable, HERE / "soak.py", "--trials", "1", "--seed", "3", "--log", log, "limits"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(log.read_text())["counts"]["trials"] == 1
+
+
+def _is_kill(seed: int) -> bool:
+    """Whether the trial of this seed kills a rank; it draws in this order."""
+    source = trials.random.Random(seed)
+    source.choice([2, 3, 4])
+    source.choice(trials.WORK)
+    return source.choice(["kill", "kill", "kill", "stop", "exit", "raise"]) == "kill"
+
+
+def test_wrong_arguments_are_named() -> None:
+    for arguments, said in (
+        (["nonsense"], "found nonsense"),
+        (["--hours", "0"], "above 0"),
+        (["--repeat", "x"], "x"),
+    ):
+        done = subprocess.run(
+            [sys.executable, HERE / "soak.py", *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert said in done.stderr
