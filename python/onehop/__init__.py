@@ -1,35 +1,46 @@
-"""onehop moves data between the ranks of a distributed simulation in one hop."""
+"""onehop moves data between the ranks of a distributed simulation in one hop.
+
+Importing the package is quick: a name of `__all__`, or a module such as `onehop.quantum`, is imported when it is first
+used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from onehop import _current_folder  # noqa: F401, first, so that no later import comes from the current folder
 from onehop._core import __version__
-from onehop.channel import Channels, Receiver, Sender
-from onehop.collectives import allreduce, barrier, broadcast, reduce_scatter
 from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop.exit_code import install_excepthook
-from onehop.group import Group
-from onehop.permutation import permute_bits, permute_bits_one_swap_at_a_time
-from onehop.plan import Plan, PlanCounters
-from onehop.poisson import Poisson, PoissonResult
-from onehop.schedule import (
-    ArraySpec,
-    Count,
-    HaloBlock,
-    PairCount,
-    Place,
-    RankCount,
-    Round,
-    Schedule,
-    Slice,
-    Transfer,
-    Violation,
-    allgather,
-    count,
-    halo,
-    halo_block,
-    merge,
-    verify,
-    verify_or_throw,
-)
+
+if TYPE_CHECKING:
+    from onehop.channel import Channels, Receiver, Sender
+    from onehop.collectives import allreduce, barrier, broadcast, reduce_scatter
+    from onehop.group import Group
+    from onehop.permutation import permute_bits, permute_bits_one_swap_at_a_time
+    from onehop.plan import Plan, PlanCounters
+    from onehop.poisson import Poisson, PoissonResult
+    from onehop.schedule import (
+        ArraySpec,
+        Count,
+        HaloBlock,
+        PairCount,
+        Place,
+        RankCount,
+        Round,
+        Schedule,
+        Slice,
+        Transfer,
+        Violation,
+        allgather,
+        count,
+        halo,
+        halo_block,
+        merge,
+        verify,
+        verify_or_throw,
+    )
 
 __all__ = [
     "ArraySpec",
@@ -71,5 +82,57 @@ __all__ = [
     "verify",
     "verify_or_throw",
 ]
+
+# The modules of the names that are imported when they are first used.
+_NAMES = {
+    "channel": ("Channels", "Receiver", "Sender"),
+    "collectives": ("allreduce", "barrier", "broadcast", "reduce_scatter"),
+    "group": ("Group",),
+    "permutation": ("permute_bits", "permute_bits_one_swap_at_a_time"),
+    "plan": ("Plan", "PlanCounters"),
+    "poisson": ("Poisson", "PoissonResult"),
+    "schedule": (
+        *("ArraySpec", "Count", "HaloBlock", "PairCount", "Place", "RankCount", "Round", "Schedule", "Slice"),
+        *(
+            "Transfer",
+            "Violation",
+            "allgather",
+            "count",
+            "halo",
+            "halo_block",
+            "merge",
+            "verify",
+            "verify_or_throw",
+        ),
+    ),
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES = (
+    *_NAMES,
+    "array_memory",
+    "codec",
+    "lattice",
+    "machine",
+    "output",
+    "qiskit",
+    "quantum",
+    "rank_map",
+    "text",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"onehop.{name}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'onehop' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"onehop.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})
+
 
 install_excepthook()

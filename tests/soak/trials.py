@@ -1,4 +1,4 @@
-"""The trials of the soak. Each draws its parameters from a seed, returns counts, and raises Anomaly if something is wrong."""
+"""The trials of the soak. Each draws its parameters from a seed, returns counts, and raises Anomaly on a failure."""
 
 from __future__ import annotations
 
@@ -348,10 +348,9 @@ def hmc(ranks: Ranks, seed: int) -> Counter[str]:
         line += ["--sweeps", source.randint(2, 40)]
     expected = ranks.onehop(*line, "-n", 1, "-o", ranks.folder / "one.lime", timeout=LAUNCH_SECONDS)
     expect(expected.returncode == 0, expected.stderr)
+    checkpoint = ["--checkpoint", ranks.folder / "run.lime", "--every", 1]
     again = [
-        [*line, "-n", size, "-o", ranks.folder / "two.lime", "--overwrite"]
-        + ["--checkpoint", ranks.folder / "run.lime", "--every", 1]
-        for size in (1, 2, 4)
+        [*line, "-n", size, "-o", ranks.folder / "two.lime", "--overwrite", *checkpoint] for size in (1, 2, 4)
     ]
     _, kills = _killed_until_done(ranks, source, again)
     one, two = ((ranks.folder / name).read_bytes() for name in ("one.lime", "two.lime"))

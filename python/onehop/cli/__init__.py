@@ -38,6 +38,26 @@ COMMANDS = {
     "tune": ("tune",),
 }
 
+# The commands and their short descriptions, in the order of `onehop --help`, which imports none of them.
+SUMMARIES = {
+    "doctor": "Examine this machine and its software, test the transports, and say how to mend problems.",
+    "launch": "Run a program on several ranks of this machine.",
+    "machines": "List the machines that schedules can be simulated on, or show one.",
+    "map": "Choose which rank runs on which host, so that few bytes travel between hosts.",
+    "poisson": "Solve the Poisson equation by Jacobi's method on a grid of ranks.",
+    "run": "Simulate a circuit on several ranks (short for `onehop quantum run`).",
+    "plan": "Show the memory, exchanges and time that a circuit would take (short for `onehop quantum plan`).",
+    "rails": "Compare assignments of the messages of a host to its network interfaces.",
+    "simulate": "Predict how long a schedule takes on a machine, without a network.",
+    "tour": "Run small examples of each kind on a few ranks, check the results, and compare the times with plain MPI.",
+    "tune": "Measure the fastest stores, chunks, slots, waiting and all-reduce algorithms of this machine and save "
+    "them.",
+    "bench": "Compare onehop with plain MPI, reference simulators and the speed of light.",
+    "lattice": "Lattice QCD: halo layout, SU(3) gauge fields and quark propagators on a grid of ranks.",
+    "quantum": "Simulate quantum circuits on a state vector that is split over ranks.",
+    "schedule": "Build, show, count and verify schedules without running them.",
+}
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -57,8 +77,7 @@ def _root(
     current_launch()
 
 
-def make_app(name: str | None = None) -> typer.Typer:
-    """Build the command line: the module of the command `name`, or all modules if none has that command."""
+def _new_app() -> typer.Typer:
     app = typer.Typer(
         name="onehop",
         no_args_is_help=True,
@@ -67,6 +86,12 @@ def make_app(name: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
+    return app
+
+
+def make_app(name: str | None = None) -> typer.Typer:
+    """Build the command line: the module of the command `name`, or all modules if none has that command."""
+    app = _new_app()
     for module in [one for one, names in COMMANDS.items() if name in names] or COMMANDS:
         importlib.import_module(f"onehop.cli.{module}").register(app)
     return app
@@ -84,6 +109,14 @@ def _let_help_flow(command: Any) -> None:
     command.help = _flowing(command.help or "")
     for part in getattr(command, "commands", {}).values():
         _let_help_flow(part)
+
+
+def _make_summary() -> Any:
+    """Build the command line with the names of all commands and without their contents."""
+    app = _new_app()
+    for name, summary in SUMMARIES.items():
+        app.command(name, help=summary)(lambda: None)
+    return typer.main.get_command(app)
 
 
 def make_command(name: str | None = None) -> Any:
@@ -128,7 +161,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     # Importing and building all commands takes longer than most commands run.
-    command = make_command(arguments[0] if arguments else None)
+    first = arguments[0] if arguments else "--help"
+    is_known = any(first in names for names in COMMANDS.values())
+    command = make_command(first) if is_known else _make_summary()
     try:
         code = command.main(
             args=_json_to_stdout(arguments),

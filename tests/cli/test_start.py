@@ -1,0 +1,49 @@
+"""Starting is quick because little is imported. The times themselves are measured by hand (docs/howto/install.md)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import onehop
+from onehop.cli import main, make_command
+
+
+def modules_after(source: str) -> set[str]:
+    """Return the modules that a new Python has imported after running a program."""
+    program = f"import sys\n{source}\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def test_import_does_not_import_numpy() -> None:
+    found = modules_after("import onehop")
+    assert "onehop._core" in found
+    assert not found & {"numpy", "typer", "rich", "onehop.schedule", "onehop.quantum"}
+    assert "numpy" in modules_after("import onehop; onehop.Plan")
+
+
+def test_help_imports_no_command() -> None:
+    found = modules_after("from onehop.cli import main; main(['--help'])")
+    assert not found & {"numpy", "qiskit", "onehop.cli.quantum", "onehop.cli.schedule", "onehop.bench"}
+
+
+@pytest.mark.parametrize("name", onehop.__all__)
+def test_every_name_is_there(name: str) -> None:
+    assert getattr(onehop, name) is not None
+    assert name in dir(onehop)
+
+
+def test_modules_and_wrong_names() -> None:
+    assert onehop.quantum.Circuit(1).qubits == 1
+    with pytest.raises(AttributeError, match="module 'onehop' has no attribute 'nonsense'"):
+        _ = onehop.nonsense
+
+
+def test_the_short_help_is_that_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    quick = capsys.readouterr().out
+    make_command().main(args=["--help"], prog_name="onehop", standalone_mode=False)
+    assert quick == capsys.readouterr().out
