@@ -1,9 +1,18 @@
-# `cmake --install` installs the C++ library for other CMake projects, which use find_package(onehop) and link onehop::onehop.
+# `cmake --install` installs the C++ library for other projects: CMake projects use find_package(onehop) and link onehop::onehop, others
+# ask pkg-config for onehop. A project that contains this one (add_subdirectory) links the same targets and installs nothing of it,
+# unless it sets ONEHOP_INSTALL.
+
+option(ONEHOP_INSTALL "Install the C++ library" ${PROJECT_IS_TOP_LEVEL})
+if(NOT ONEHOP_INSTALL)
+  return()
+endif()
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/onehop")
-install(TARGETS onehop onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_machine EXPORT onehop-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
+# In the order of linking: each needs only those behind it.
+set(_libraries onehop_quantum onehop_lattice onehop_poisson onehop_collectives onehop_machine onehop)
+install(TARGETS ${_libraries} EXPORT onehop-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
 install(DIRECTORY include/onehop DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT cpp)
 install(EXPORT onehop-targets NAMESPACE onehop:: DESTINATION "${_package_dir}" COMPONENT cpp)
 file(CONFIGURE OUTPUT onehop-config.cmake @ONLY CONTENT [[
@@ -14,3 +23,22 @@ include("${CMAKE_CURRENT_LIST_DIR}/onehop-targets.cmake")
 write_basic_package_version_file(onehop-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/onehop-config.cmake" "${CMAKE_CURRENT_BINARY_DIR}/onehop-config-version.cmake"
         DESTINATION "${_package_dir}" COMPONENT cpp)
+
+# The libraries are static, so that all of them and those of the system belong to Libs. Paths are relative to the file, which may
+# be installed anywhere.
+list(TRANSFORM _libraries PREPEND "-l" OUTPUT_VARIABLE _flags)
+list(JOIN _flags " " _flags)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+           OUTPUT_VARIABLE _to_prefix)
+file(CONFIGURE OUTPUT onehop.pc @ONLY CONTENT [[
+prefix=${pcfiledir}/@_to_prefix@
+libdir=${prefix}/@CMAKE_INSTALL_LIBDIR@
+includedir=${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
+
+Name: onehop
+Description: @PROJECT_DESCRIPTION@
+Version: @PROJECT_VERSION@
+Libs: -L${libdir} @_flags@ -pthread -ldl
+Cflags: -I${includedir} -std=c++20
+]])
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/onehop.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT cpp)

@@ -1,6 +1,13 @@
 # The Python extension onehop._core: one bindings file per noun in python/bindings.
 
-find_package(Python 3.10 REQUIRED COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
+# With Python 3.12 or newer, nanobind can use Python's stable ABI: one extension serves all later versions. An older Python has no
+# such ABI for it, and nanobind then builds for that version.
+option(ONEHOP_STABLE_ABI "Build the extension for Python's stable ABI (needs Python 3.12 or newer)" OFF)
+set(_sabi "")
+if(ONEHOP_STABLE_ABI)
+  set(_sabi Development.SABIModule)
+endif()
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module ${_sabi})
 if(NOT Python_Development.Module_FOUND)
   message(FATAL_ERROR
     "Python.h of ${Python_EXECUTABLE} (Python ${Python_VERSION}) is missing. Install it (Debian, Ubuntu: apt-get install "
@@ -16,7 +23,11 @@ endif()
 find_package(nanobind CONFIG REQUIRED PATHS "${_nanobind_dir}" NO_DEFAULT_PATH)
 
 file(GLOB ONEHOP_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
-nanobind_add_module(_core NB_STATIC ${ONEHOP_BINDINGS})
+set(_abi "")
+if(ONEHOP_STABLE_ABI)
+  set(_abi STABLE_ABI)
+endif()
+nanobind_add_module(_core NB_STATIC ${_abi} ${ONEHOP_BINDINGS})
 target_link_libraries(_core PRIVATE onehop onehop_bench onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_machine)
 # The launcher creates the control memory of the ranks, and `onehop doctor` looks for MPI. Both use private headers.
 target_include_directories(_core PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -1,0 +1,110 @@
+"""The C++ library as other projects use it: find_package, pkg-config, and add_subdirectory."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build/release"
+EXAMPLE = ROOT / "examples/halo.cc"
+VERSION = re.search(r"project\(onehop VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]  # type: ignore[index]
+CONSUMER = f"""
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES CXX)
+find_package(onehop {VERSION.rpartition(".")[0]} REQUIRED)
+add_executable(halo {EXAMPLE})
+target_link_libraries(halo PRIVATE onehop::onehop onehop::onehop_quantum onehop::onehop_lattice)
+"""
+CONTAINER = f"""
+cmake_minimum_required(VERSION 3.25)
+project(container LANGUAGES CXX)
+add_subdirectory({ROOT} onehop)
+add_executable(halo {EXAMPLE})
+target_link_libraries(halo PRIVATE onehop::onehop onehop::onehop_lattice)
+if(TARGET _core OR TARGET onehop_tests)
+  message(FATAL_ERROR "the library alone was wanted")
+endif()
+"""
+
+
+def tool(name: str) -> str:
+    """Return the path of a program of the environment, or else of the system."""
+    own = ROOT / ".venv/bin" / name
+    found = str(own) if own.exists() else shutil.which(name)
+    if found is None:
+        pytest.skip(f"there is no {name}")
+    return found
+
+
+def run(*line: object, folder: Path) -> str:
+    done = subprocess.run([str(one) for one in line], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, line))}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def compiler() -> str:
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    return re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.M)[1]  # type: ignore[index]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An install tree that has been moved since it was made."""
+    if not all((BUILD / f"libonehop{part}.a").exists() for part in ("", "_machine", "_lattice", "_quantum")):
+        pytest.skip("the C++ library is not built; `make build` builds it")
+    folder = tmp_path_factory.mktemp("installed")
+    prefix = folder / "first"
+    run(tool("cmake"), "--install", BUILD, "--component", "cpp", "--prefix", prefix, folder=folder)
+    return prefix.rename(folder / "moved")
+
+
+def test_find_package(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(CONSUMER)
+    setting = (f"-DCMAKE_PREFIX_PATH={installed}", f"-DCMAKE_CXX_COMPILER={compiler()}")
+    run(tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build", *setting, folder=tmp_path)
+    run(tool("cmake"), "--build", tmp_path / "build", folder=tmp_path)
+    assert "rank 0 sends" in run(tmp_path / "build/halo", folder=tmp_path)
+
+
+def test_pkg_config(installed: Path, tmp_path: Path) -> None:
+    (found,) = installed.rglob("onehop.pc")
+    asked = ["env", f"PKG_CONFIG_PATH={found.parent}", tool("pkg-config")]
+    assert run(*asked, "--modversion", "onehop", folder=tmp_path).strip() == VERSION
+    flags = run(*asked, "--cflags", "--libs", "onehop", folder=tmp_path).split()
+    assert any(
+        Path(flag[2:]).resolve() == (installed / "include").resolve() for flag in flags if flag[:2] == "-I"
+    )
+    run(*compiler().split(), EXAMPLE, "-o", tmp_path / "halo", *flags, folder=tmp_path)
+    assert "rank 0 sends" in run(tmp_path / "halo", folder=tmp_path)
+
+
+def test_another_version_is_not_accepted(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        CONSUMER.replace("find_package(onehop 0", "find_package(onehop 7")
+    )
+    done = subprocess.run(
+        [tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "onehop" in done.stderr
+
+
+def test_subproject(tmp_path: Path) -> None:
+    """Configured, not built: the same sources are built for every other test."""
+    if not (ROOT / ".venv/bin/python").exists():
+        pytest.skip("nlohmann/json comes with the environment of `make`")
+    (tmp_path / "CMakeLists.txt").write_text(CONTAINER)
+    setting = [f"-DPython_EXECUTABLE={ROOT / '.venv/bin/python'}"]
+    if (BUILD / "CMakeCache.txt").exists():
+        setting.append(f"-DCMAKE_CXX_COMPILER={compiler()}")
+    run(tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build", *setting, folder=tmp_path)
+    run(tool("cmake"), "--install", tmp_path / "build", "--prefix", tmp_path / "prefix", folder=tmp_path)
+    assert not (tmp_path / "prefix/include").exists()

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# wheels.sh [x86_64|aarch64|sdist ...]
+# Builds wheels for manylinux, and the sdist, in build/wheels/dist. The C++ compiler is zig (PyPI's ziglang), which links against the
+# glibc of a given version, whatever that of this machine. With Python 3.12 or newer the extension uses the stable ABI, and one wheel
+# serves every Python from 3.12 on; an older Python makes a wheel for itself. `auditwheel show` checks the tag.
+#   PYTHON=python3.12   the Python to build with; default: the newest of python3.12, python3.13 and python3
+#   GLIBC=2.28          the oldest glibc that the wheels run on
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+glibc=${GLIBC:-2.28}
+place=$PWD/build/wheels
+mkdir -p "$place/dist"
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+
+say() { echo "onehop: $*"; }
+
+find_python() {
+  local python
+  for python in ${PYTHON:-python3.12 python3.13 python3}; do
+    "$python" -c 'import sys; raise SystemExit(sys.version_info < (3, 10))' 2>/dev/null && { echo "$python"; return; }
+  done
+  echo "onehop: wheels need Python 3.10 or newer with its headers; name one: make wheels PYTHON=python3.12" >&2
+  return 1
+}
+
+prepare() {
+  local python=$1
+  if [ ! -x "$place/venv/bin/python" ]; then
+    say "making $place/venv with $("$python" --version)"
+    "$python" -m venv "$place/venv"
+  fi
+  mapfile -t packages < <("$place/venv/bin/python" tools/requirements.py build-system build wheels)
+  "$place/venv/bin/pip" install --quiet --quiet "${packages[@]}"
+}
+
+# Writes the compiler as programs of one word, as CMake wants them.
+write_compiler() {
+  local architecture=$1 tool
+  mkdir -p "$place/zig-$architecture"
+  printf '#!/bin/sh\nexec "%s" -m ziglang c++ -target %s-linux-gnu.%s "$@"\n' "$place/venv/bin/python" "$architecture" "$glibc" \
+    >"$place/zig-$architecture/c++"
+  for tool in ar ranlib; do
+    printf '#!/bin/sh\nexec "%s" -m ziglang %s "$@"\n' "$place/venv/bin/python" "$tool" >"$place/zig-$architecture/$tool"
+  done
+  chmod +x "$place/zig-$architecture"/*
+}
+
+build_wheel() {
+  local architecture=$1 tools=$place/zig-$1 tag=manylinux_${glibc/./_}_$1 raw=$place/raw-$1
+  write_compiler "$architecture"
+  rm -rf "$raw" && mkdir -p "$raw"
+  local settings=(-C "build-dir=$place/build-$architecture" -C "wheel.platlib=true" -C "wheel.py-api=cp312" -C "install.strip=true"
+    -C "cmake.define.CMAKE_AR=$tools/ar" -C "cmake.define.CMAKE_RANLIB=$tools/ranlib" -C "cmake.define.ONEHOP_STABLE_ABI=ON"
+    -C "cmake.define.ONEHOP_PRECOMPILED=OFF")
+  if [ "$architecture" != "$(uname -m)" ]; then
+    settings+=(-C "cmake.define.CMAKE_SYSTEM_NAME=Linux" -C "cmake.define.CMAKE_SYSTEM_PROCESSOR=$architecture")
+    export _PYTHON_HOST_PLATFORM=linux-$architecture
+  fi
+  say "building the wheel for $tag"
+  CXX=$tools/c++ CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} PATH="$place/venv/bin:$PATH" \
+    "$place/venv/bin/python" -m pip wheel . --quiet --no-deps --no-build-isolation --wheel-dir "$raw" "${settings[@]}"
+  if [ "$architecture" = "$(uname -m)" ]; then
+    "$place/venv/bin/auditwheel" repair --plat "$tag" --wheel-dir "$place/dist" "$raw"/*.whl
+    "$place/venv/bin/auditwheel" show "$place/dist"/*"$architecture".whl
+  else
+    # auditwheel examines wheels of this architecture only; zig's target ensures the version of glibc.
+    "$place/venv/bin/python" -m wheel tags --platform-tag "$tag" --remove "$raw"/*.whl
+    mv "$raw"/*.whl "$place/dist"
+  fi
+}
+
+prepare "$(find_python)"
+for what in "${@:-x86_64 sdist}"; do
+  for one in $what; do
+    case $one in
+      x86_64 | aarch64) build_wheel "$one" ;;
+      sdist) "$place/venv/bin/python" -m build --sdist --no-isolation --outdir "$place/dist" . >"$place/sdist.log" || { cat "$place/sdist.log" >&2; exit 1; } ;;
+      *) echo "onehop: expected x86_64, aarch64 or sdist, found $one" >&2; exit 1 ;;
+    esac
+  done
+done
+ls -l "$place/dist"
