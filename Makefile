@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak bench figures reference-simulators peers model lint lint-quick format mpich torch docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak wheels wheel-test release-check bench figures reference-simulators peers model lint lint-quick format mpich torch docs clean
 
 export PYTHON JOBS TORCH
 # Do not export make's own default of CXX: without CXX, tools/find_compiler.sh looks for a compiler that is new enough.
@@ -20,7 +20,7 @@ ONEHOP := .venv/bin/onehop
 CTEST := .venv/bin/ctest --output-on-failure --no-tests=error --parallel 2
 
 help:  ## Print this list
-	@sed -n 's/^\([a-z-]*\):.*##/\1 /p' $(MAKEFILE_LIST) | while read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*##/\1 /p' $(MAKEFILE_LIST) | while read -r name text; do printf '  make %-13s %s\n' "$$name" "$$text"; done
 
 setup:  ## Install Python packages in .venv, and the system packages that have no other source
 	@tools/setup.sh base mpi hwloc quantum
@@ -61,6 +61,15 @@ fuzz: setup-test  ## Fuzz every reader of files for SECONDS=60 each; findings in
 soak: setup-test  ## Run random trials with faults for HOURS=1; counts go to build/soak-counts.jsonl
 	@tools/build.sh release _core
 	@.venv/bin/python tests/soak/soak.py --hours $(or $(HOURS),1)
+
+wheels:  ## Build manylinux wheels and the sdist in build/wheels/dist (WHEELS="x86_64 sdist")
+	@tools/wheels.sh $(or $(WHEELS),x86_64 sdist)
+
+wheel-test:  ## Install the wheel in a bare Debian without compiler and use it there (needs root)
+	@tools/wheel_test.sh
+
+release-check:  ## Go through the checklist of a release
+	@tools/release.sh
 
 bench: build reference-simulators  ## Run every benchmark (15 minutes), print the tables and write JSON to results/
 	@$(ONEHOP) bench all --results results

@@ -78,6 +78,8 @@ for what in "${@:-x86_64 sdist}"; do
       sdist) "$place/venv/bin/python" -m build --sdist --no-isolation --outdir "$place/dist" . >"$place/sdist.log" || { cat "$place/sdist.log" >&2; exit 1; } ;;
       *) echo "onehop: expected x86_64, aarch64 or sdist, found $one" >&2; exit 1 ;;
     esac
+    # For tools/release.sh: the commit, if the tree has no other changes.
+    if [ -z "$(git status --porcelain 2>/dev/null)" ]; then git rev-parse HEAD; else echo changed; fi >"$place/dist/commit-$one"
   done
 done
 ls -l "$place/dist"

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Uses an installed wheel in a bare system: run by tools/wheel_test.sh inside it, with wheels in /wheels and samples in /samples.
+set -eu
+cd /tmp
+python3 -m venv /venv
+/venv/bin/pip install --quiet --no-index --find-links /wheels "onehop[quantum]"
+PATH=/venv/bin:$PATH
+
+onehop --version
+onehop tour -n 2
+onehop run /samples/teleport.qasm -n 2 --shots 100 --seed 1
+onehop lattice thermalize --extent 4 4 4 4 --sweeps 2 -o field.lime
+onehop lattice measure field.lime -n 2
+onehop lattice convert field.lime field.nersc
+# Without torch, a clear error.
+if python -c "import onehop.torch" 2>error; then
+  echo "expected an error from onehop.torch without torch" >&2
+  exit 1
+fi
+tail -n 1 error
+grep -q "torch" error
+! grep -q "No module named 'onehop" error
+du -sh /venv/lib/python3*/site-packages/onehop | cut -f 1
+echo "the wheel works"
