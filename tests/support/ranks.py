@@ -56,6 +56,18 @@ class Ranks:
             **more,
         )
 
+    def run_python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run Python without a launcher and wait for it."""
+        return subprocess.run(
+            [sys.executable, *arguments],
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
     def launch(
         self, ranks: int, source: str, *options: object, **more: object
     ) -> subprocess.CompletedProcess[str]:

@@ -63,6 +63,9 @@ def _answer(claim: socket.socket, digest: bytes, others: int) -> None:
         while len(connections) < others and (left := deadline - time.monotonic()) > 0:
             claim.settimeout(left)
             connection, _ = claim.accept()
+            if not _of_own_user(connection):
+                connection.close()
+                continue
             connections.append(connection)
             connection.sendall(digest)
 
