@@ -26,9 +26,10 @@ find_python() {
 
 prepare() {
   local python=$1
-  if [ ! -x "$place/venv/bin/python" ]; then
+  local version='import sys; print(sys.version)'
+  if [ "$("$place/venv/bin/python" -c "$version" 2>/dev/null)" != "$("$python" -c "$version")" ]; then
     say "making $place/venv with $("$python" --version)"
-    "$python" -m venv "$place/venv"
+    "$python" -m venv --clear "$place/venv"
   fi
   mapfile -t packages < <("$place/venv/bin/python" tools/requirements.py build-system build wheels)
   "$place/venv/bin/pip" install --quiet --quiet "${packages[@]}"

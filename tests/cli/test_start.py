@@ -47,3 +47,11 @@ def test_the_short_help_is_that_of_the_commands(capsys: pytest.CaptureFixture[st
     quick = capsys.readouterr().out
     make_command().main(args=["--help"], prog_name="onehop", standalone_mode=False)
     assert quick == capsys.readouterr().out
+
+
+def test_onehop_torch_without_torch_says_what_to_do() -> None:
+    program = "import sys; sys.modules['torch'] = None; import onehop.torch"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: onehop.torch needs PyTorch with torch.distributed")
+    assert "pip install torch" in last

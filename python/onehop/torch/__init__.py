@@ -8,6 +8,14 @@ registers it as well:
 Any launcher of torch works, such as torchrun. The ranks connect through torch's store.
 """
 
+try:
+    import torch.distributed  # noqa: F401
+except ImportError as missing:
+    raise ImportError(
+        "onehop.torch needs PyTorch with torch.distributed, which onehop does not install: `pip install torch` "
+        f"({missing})"
+    ) from missing
+
 from onehop.torch.gradients import CompressionState, compressed_allreduce, group_from_process_group
 from onehop.torch.process_group import ProcessGroup, create_process_group
 from onehop.torch.store import group_from_store
