@@ -77,8 +77,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="onehop-fuzz-"))
     try:
         if arguments[:1] == ["--replay"]:
-            from targets import TARGETS
+            from targets import ENVIRONMENT, TARGETS
 
+            os.environ.update(ENVIRONMENT)
             run = limited(TARGETS[name].read, folder)
             _warm(name, run, TARGETS[name].samples, folder)
             for file in arguments[1:]:
@@ -87,8 +88,9 @@ def main() -> None:
         import atheris
 
         with atheris.instrument_imports(include=["onehop", "qiskit_qasm3_import"]):
-            from targets import TARGETS
+            from targets import ENVIRONMENT, TARGETS
 
+            os.environ.update(ENVIRONMENT)
             target = TARGETS[name]
             run = limited(target.read, folder)
             _fork_readers(name, folder)

@@ -64,7 +64,6 @@ def _file(data: bytes, folder: Path) -> str:
 def _qasm(data: bytes, folder: Path) -> None:
     from onehop.quantum.io.qasm import load_qasm
 
-    os.environ.update(ONEHOP_QASM_SECONDS="8", ONEHOP_QASM_OPERATIONS="20000")
     load_qasm(_file(data, folder))
 
 
@@ -191,15 +190,15 @@ def _command_line(data: bytes, folder: Path) -> None:
         return
     samples.command_files(folder)
     os.chdir(folder)
-    sys.stdin = io.TextIOWrapper(io.BytesIO())
     output, errors = io.StringIO(), io.StringIO()
     output.buffer = io.BytesIO()  # type: ignore[attr-defined]
     popen, subprocess.Popen = subprocess.Popen, _no_program  # type: ignore[assignment,misc]
+    stdin, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO())
     try:
         with redirect_stdout(output), redirect_stderr(errors):
             code = main(arguments)
     finally:
-        subprocess.Popen = popen  # type: ignore[misc]
+        subprocess.Popen, sys.stdin = popen, stdin  # type: ignore[misc]
     assert code in (0, 1, 2), f"exit code {code}"
     assert code == 0 or errors.getvalue().strip(), f"exit code {code} without a message"
     assert "Traceback" not in errors.getvalue(), errors.getvalue()
@@ -265,6 +264,8 @@ _XML = (
     "1e9",
 )
 
+# Limits for the targets: a circuit may take as long as they say.
+ENVIRONMENT = {"ONEHOP_QASM_SECONDS": "8", "ONEHOP_QASM_OPERATIONS": "20000"}
 TARGETS = {
     "openqasm2": Target(_qasm, samples.openqasm2, 2048, _QASM),
     "openqasm3": Target(_qasm, samples.openqasm3, 1024, _QASM),

@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE))
 import drive  # noqa: E402
 import fuzz  # noqa: E402
 import samples  # noqa: E402
-from targets import NATIVE, TARGETS  # noqa: E402
+from targets import ENVIRONMENT, NATIVE, TARGETS  # noqa: E402
 
 import onehop  # noqa: E402
 from onehop import BadInput, Schedule, _core  # noqa: E402
@@ -40,6 +40,8 @@ def test_samples_are_read_and_seeds_are_refused(
     if name.startswith("openqasm"):
         pytest.importorskip("qiskit_qasm3_import", reason="needs Qiskit: make setup")
     monkeypatch.chdir(tmp_path)
+    for variable, value in ENVIRONMENT.items():
+        monkeypatch.setenv(variable, value)
     target = TARGETS[name]
 
     def read(data: bytes) -> None:

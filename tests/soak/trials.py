@@ -82,7 +82,7 @@ def exchanges(ranks: Ranks, seed: int) -> Counter[str]:
         str(PROGRAMS / "exchanges.py"),
         str(seed),
         str(source.randint(3, 12)),
-        str(source.choice([3, 40, 400])),
+        str(source.choice([3, 40, 400, 4000])),
     ]
     _environment(ranks, source)
     if source.random() < 0.2 and (output := _under_mpi(ranks, source, size, line)) is not None:
