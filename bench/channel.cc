@@ -1,4 +1,5 @@
 #include "bench/channel.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <memory>
@@ -234,7 +235,7 @@ Candidate speed_of_light_of(Arena& arena, std::int64_t bytes, const ExchangeOpti
 std::vector<Samples> exchange(const Group& group, std::int64_t bytes, const ExchangeOptions& options) {
   if (bytes < 8 || bytes % 8 != 0 || options.messages < 1) {
     throw BadInput("expected messages of a multiple of 8 bytes, and at least one of them, found " +
-                   std::to_string(options.messages) + " of " + std::to_string(bytes) + " bytes");
+                   std::to_string(options.messages) + " of " + base::counted(bytes, "byte"));
   }
   Arena arena(group);
   const int messages = options.messages;

@@ -1,4 +1,5 @@
 #include "onehop/collectives/collectives.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -124,7 +125,7 @@ std::vector<Range> blocks_of(std::span<const std::int64_t> lengths) {
 
 std::int64_t total(std::span<const std::int64_t> lengths, int ranks, const std::string& what) {
   if (lengths.size() != index(ranks)) {
-    throw BadInput(what + ": expected a length for each of the " + text(ranks) + " ranks, found " +
+    throw BadInput(what + ": expected a length for each of the " + base::counted(ranks, "rank") + ", found " +
                    text(static_cast<std::int64_t>(lengths.size())));
   }
   std::int64_t sum = 0;
@@ -167,9 +168,9 @@ std::int64_t Collective::chunk_bytes() const noexcept { return operation_->chunk
 void Collective::start(std::span<const std::byte> source, std::span<std::byte> result) {
   if (static_cast<std::int64_t>(source.size()) != source_bytes() ||
       static_cast<std::int64_t>(result.size()) != result_bytes()) {
-    throw BadInput("expected a source of " + text(source_bytes()) + " bytes and a result of " + text(result_bytes()) +
-                   " bytes, found " + text(static_cast<std::int64_t>(source.size())) + " and " +
-                   text(static_cast<std::int64_t>(result.size())));
+    throw BadInput("expected a source of " + base::counted(source_bytes(), "byte") + " and a result of " +
+                   base::counted(result_bytes(), "byte") + ", found " + text(static_cast<std::int64_t>(source.size())) +
+                   " and " + text(static_cast<std::int64_t>(result.size())));
   }
   if (overlap(source, result)) {
     const std::int64_t apart =
@@ -189,13 +190,13 @@ void Collective::start(std::span<const Part> parts) {
   std::int64_t elements = 0;
   for (const Part& part : parts) {
     if (part.elements < 0 || part.elements > operation_->source_elements - elements) {
-      throw BadInput("expected arrays of " + text(operation_->source_elements) +
-                     " elements together, found more, or a negative length");
+      throw BadInput("expected arrays of " + base::counted(operation_->source_elements, "element") +
+                     " together, found more, or a negative length");
     }
     elements += part.elements;
   }
   if (elements != operation_->source_elements) {
-    throw BadInput("expected arrays of " + text(operation_->source_elements) + " elements together, found " +
+    throw BadInput("expected arrays of " + base::counted(operation_->source_elements, "element") + " together, found " +
                    text(elements));
   }
   exchange_->check_idle();

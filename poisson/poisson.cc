@@ -51,8 +51,8 @@ void check(const PoissonSpec& spec) {
                      text(std::int64_t{spec.grid[d]}));
     if (spec.extents[d] < spec.grid[d]) {
       throw BadInput("Poisson: expected at least one site per rank in dimension " + text(static_cast<std::int64_t>(d)) +
-                     ", found " + text(spec.extents[d]) + " sites for " + text(std::int64_t{spec.grid[d]}) +
-                     " ranks; take another grid or a larger lattice");
+                     ", found " + base::counted(spec.extents[d], "site") + " for " +
+                     base::counted(std::int64_t{spec.grid[d]}, "rank") + "; take another grid or a larger lattice");
     }
   }
   if (std::int64_t{spec.grid[0]} * spec.grid[1] > std::numeric_limits<int>::max())
@@ -104,8 +104,8 @@ std::array<int, 2> poisson_grid(std::array<std::int64_t, 2> extents, int ranks) 
     }
   }
   if (best[0] == 0) {
-    throw BadInput("Poisson: no grid of " + text(std::int64_t{ranks}) +
-                   " ranks leaves every rank a site of a lattice of " + text(extents[0]) + " x " + text(extents[1]) +
+    throw BadInput("Poisson: no grid of " + base::counted(std::int64_t{ranks}, "rank") +
+                   " leaves every rank a site of a lattice of " + text(extents[0]) + " x " + text(extents[1]) +
                    "; take fewer ranks or a larger lattice");
   }
   return best;
@@ -169,8 +169,8 @@ struct Poisson::Impl {
 Poisson::Impl::Impl(const Group& the_group, const PoissonSpec& the_spec, const PoissonOptions& options)
     : group(the_group), spec(the_spec), block(poisson_block(the_spec, 0)) {
   if (spec.grid[0] * spec.grid[1] != group.size()) {
-    throw BadInput("Poisson: expected a grid of the group's " + text(std::int64_t{group.size()}) + " ranks, found " +
-                   text(std::int64_t{spec.grid[0]}) + " x " + text(std::int64_t{spec.grid[1]}));
+    throw BadInput("Poisson: expected a grid of the group's " + base::counted(std::int64_t{group.size()}, "rank") +
+                   ", found " + text(std::int64_t{spec.grid[0]}) + " x " + text(std::int64_t{spec.grid[1]}));
   }
   if (options.buffers < 1)
     throw BadInput("Poisson: expected 1 buffer or more, found " + text(std::int64_t{options.buffers}));
@@ -221,8 +221,8 @@ void Poisson::Impl::set_source(std::span<const double> values) {
       throw BadInput(
           "Poisson: expected as many values of the right-hand side as the block has sites, found another number on "
           "rank " +
-          text(static_cast<std::int64_t>(rank)) + " (here: " + text(sites) + " sites, " +
-          text(static_cast<std::int64_t>(values.size())) + " values)");
+          text(static_cast<std::int64_t>(rank)) + " (here: " + base::counted(sites, "site") + ", " +
+          base::counted(static_cast<std::int64_t>(values.size()), "value") + ")");
     }
     if (found == -2) {
       throw BadInput(
@@ -356,7 +356,7 @@ std::vector<double> Poisson::gather(std::span<const double> block) const {
     if (all[rank].size() != row_bytes * static_cast<std::size_t>(part.extents[0])) {
       throw Mismatch("Poisson: expected a block of " + text(part.extents[0]) + " x " + text(part.extents[1]) +
                      " doubles from rank " + text(static_cast<std::int64_t>(rank)) + ", found " +
-                     text(static_cast<std::int64_t>(all[rank].size())) + " bytes");
+                     base::counted(static_cast<std::int64_t>(all[rank].size()), "byte"));
     }
     for (std::int64_t i = 0; i < part.extents[0]; ++i) {
       const std::int64_t to = (part.start[0] + i) * spec.extents[1] + part.start[1];

@@ -1,4 +1,5 @@
 #include "poisson/poisson_faces.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -114,8 +115,8 @@ FaceLayout face_layout(const PoissonBlock& block, std::int64_t enlargement) {
     layout.offset[face] = layout.elements;
     layout.sites[face] = block.extents[1 - face / 2];
     if (layout.sites[face] > max_elements / enlargement) {
-      throw BadInput("Poisson: faces of " + text(layout.sites[face]) + " sites, enlarged " + text(enlargement) +
-                     " times, are too long; enlarge them less");
+      throw BadInput("Poisson: faces of " + base::counted(layout.sites[face], "site") + ", enlarged " +
+                     text(enlargement) + " times, are too long; enlarge them less");
     }
     layout.elements += (layout.sites[face] * enlargement + line_elements - 1) / line_elements * line_elements;
   }

@@ -34,7 +34,7 @@ GeometrySpec checked(std::vector<std::int64_t> extents, std::vector<int> grid, s
   spec.rank_at = std::move(rank_at);
   const Geometry geometry(spec);
   if (geometry.ranks() != ranks) {
-    throw BadInput("gauge field: expected a grid of the group's " + std::to_string(ranks) + " ranks, found one of " +
+    throw BadInput("gauge field: expected a grid of the group's " + base::counted(ranks, "rank") + ", found one of " +
                    std::to_string(geometry.ranks()));
   }
   for (const std::int64_t extent : spec.extents) {
@@ -178,7 +178,7 @@ void Gauge::set_links(std::span<const Number> links) {
   const auto expected = impl_->rows.sites() * dims * link_numbers;
   if (links.size() != expected) {
     throw BadInput("gauge field: expected " + std::to_string(expected) + " complex numbers (sites of the block x " +
-                   std::to_string(dims) + " directions x 3 rows x 3 columns), found " + std::to_string(links.size()));
+                   base::counted(dims, "direction") + " x 3 rows x 3 columns), found " + std::to_string(links.size()));
   }
   impl_->rows.load(links);
 }

@@ -1,4 +1,5 @@
 #include "onehop/lattice/geometry.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <bit>
@@ -46,7 +47,7 @@ Geometry::Geometry(GeometrySpec spec) : spec_(std::move(spec)) {
 void Geometry::check() {
   check_extents(spec_.extents);
   if (spec_.grid.size() != spec_.extents.size()) {
-    complain("expected a grid of " + text(spec_.extents.size()) + " directions, like the extents, found " +
+    complain("expected a grid of " + base::counted(spec_.extents.size(), "direction") + ", like the extents, found " +
              joined(spec_.grid));
   }
   if (spec_.width < 1 || spec_.width > 3) complain("expected a width of 1 to 3 sites, found " + text(spec_.width));
@@ -58,15 +59,15 @@ void Geometry::check() {
     const std::string where = " in direction " + text(d);
     if (cuts < 1) complain("expected 1 rank or more" + where + ", found " + text(cuts));
     if (extent % cuts != 0) {
-      complain("expected an extent that the grid divides" + where + ", found " + text(extent) + " sites on " +
-               text(cuts) + " ranks; take another grid or extent");
+      complain("expected an extent that the grid divides" + where + ", found " + base::counted(extent, "site") +
+               " on " + base::counted(cuts, "rank") + "; take another grid or extent");
     }
     if (spec_.parities == 2 && extent % 2 != 0) {
       complain("expected even extents, so that even and odd sites alternate around the periodic lattice, found " +
                text(extent) + where + "; take 1 parity or another extent");
     }
     if (cuts > 1 && extent / cuts < thinnest(spec_.width)) {
-      complain("expected blocks of at least " + text(thinnest(spec_.width)) + " sites" + where + ", found " +
+      complain("expected blocks of at least " + base::counted(thinnest(spec_.width), "site") + where + ", found " +
                text(extent / cuts) + "; take fewer ranks in this direction");
     }
     ranks *= cuts;
@@ -76,8 +77,8 @@ void Geometry::check() {
   ranks_ = static_cast<int>(ranks);
   if (spec_.rank_at.empty()) return;
   if (std::ssize(spec_.rank_at) != ranks) {
-    complain("expected rank_at with a rank for each of the " + text(ranks) + " positions of the grid, found " +
-             text(spec_.rank_at.size()));
+    complain("expected rank_at with a rank for each of the " + base::counted(ranks, "position") +
+             " of the grid, found " + text(spec_.rank_at.size()));
   }
   position_of_.assign(spec_.rank_at.size(), -1);
   for (std::size_t i = 0; i < spec_.rank_at.size(); ++i) {
@@ -255,7 +256,8 @@ std::vector<int> Geometry::coordinates(int rank) const {
 
 int Geometry::rank_at(std::span<const int> coordinates) const {
   if (coordinates.size() != spec_.grid.size()) {
-    complain("expected coordinates in a grid of " + text(dims()) + " directions, found " + text(coordinates.size()));
+    complain("expected coordinates in a grid of " + base::counted(dims(), "direction") + ", found " +
+             text(coordinates.size()));
   }
   int position = 0;
   for (std::size_t d = spec_.grid.size(); d-- > 0;) {
@@ -279,8 +281,8 @@ int Geometry::origin_parity(int rank) const {
 
 std::int64_t Geometry::site(std::int64_t vector, int lane) const {
   if (vector < 0 || vector >= vectors() || lane < 0 || lane >= spec_.lanes) {
-    complain("expected one of " + text(vectors()) + " vectors and of " + text(spec_.lanes) + " lanes, found vector " +
-             text(vector) + ", lane " + text(lane));
+    complain("expected one of " + text(vectors()) + " vectors and of " + base::counted(spec_.lanes, "lane") +
+             ", found vector " + text(vector) + ", lane " + text(lane));
   }
   const Coordinates at = inside(order_[as_index(vector)]);
   std::int64_t number = 0;

@@ -5,6 +5,7 @@
 
 #include "lattice/geometry/geometry_check.h"
 #include "onehop/lattice/geometry.h"
+#include "src/base/text.h"
 
 namespace onehop::lattice {
 
@@ -65,8 +66,8 @@ std::vector<int> geometry_grid(std::span<const std::int64_t> extents, int ranks,
     best = candidate;
   });
   if (best.empty()) {
-    complain("expected a lattice that " + text(ranks) + " ranks can cut into equal blocks of at least " +
-             text(thinnest(width)) + " sites per direction that is cut, found " + joined(extents) +
+    complain("expected a lattice that " + base::counted(ranks, "rank") + " can cut into equal blocks of at least " +
+             base::counted(thinnest(width), "site") + " per direction that is cut, found " + joined(extents) +
              "; take another number of ranks or another lattice");
   }
   return best;

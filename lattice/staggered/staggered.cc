@@ -49,7 +49,7 @@ detail::DslashLattice lattice_of(const Group& group, std::vector<std::int64_t> e
   Geometry geometry =
       vector_geometry(std::move(extents), std::move(grid), std::move(rank_at), long_links.empty() ? 1 : 3, lanes);
   if (geometry.ranks() != group.size()) {
-    throw BadInput("staggered: expected a grid of " + std::to_string(group.size()) + " ranks, found one of " +
+    throw BadInput("staggered: expected a grid of " + base::counted(group.size(), "rank") + ", found one of " +
                    std::to_string(geometry.ranks()));
   }
   check_links(fat, geometry, "fat");

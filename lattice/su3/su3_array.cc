@@ -1,4 +1,5 @@
 #include "onehop/lattice/su3_array.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <string>
@@ -45,8 +46,8 @@ template <class T>
 std::int64_t groups_of(std::span<const T> array, std::size_t numbers) {
   const std::size_t length = 2 * numbers * array_lanes<T>;
   if (array.size() % length != 0) {
-    throw BadInput("su3 array: expected whole groups of " + std::to_string(array_lanes<T>) + " sites, " +
-                   std::to_string(length) + " numbers each, found " + std::to_string(array.size()) + " numbers");
+    throw BadInput("su3 array: expected whole groups of " + base::counted(array_lanes<T>, "site") + ", " +
+                   base::counted(length, "number") + " each, found " + base::counted(array.size(), "number"));
   }
   return static_cast<std::int64_t>(array.size() / length);
 }

@@ -1,4 +1,5 @@
 #include "onehop/lattice/clover.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -178,7 +179,7 @@ std::vector<double> clover_blocks(std::span<const Number> strength, double weigh
   constexpr std::size_t of_site = planes.size() * 9;
   if (strength.size() % of_site != 0) {
     throw BadInput("clover: expected a field strength of " + std::to_string(of_site) +
-                   " complex numbers per site, found " + std::to_string(strength.size()) + " numbers");
+                   " complex numbers per site, found " + base::counted(strength.size(), "number"));
   }
   const std::size_t sites = strength.size() / of_site;
   std::vector<double> blocks(sites * clover_numbers);

@@ -1,4 +1,5 @@
 #include "machine/mapping/choose.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <string>
@@ -22,9 +23,9 @@ auto rank_of(const MapCost& cost) { return std::tuple(cost.weighted_bytes, cost.
 std::vector<int> needed(const HostLayout& layout, int positions) {
   layout.check();
   if (std::ssize(layout.host_of_rank) < positions) {
-    throw BadInput("map: expected hosts that hold the " + std::to_string(positions) + " ranks of the grid, found " +
-                   std::to_string(layout.hosts()) + " hosts for " + std::to_string(layout.host_of_rank.size()) +
-                   " ranks: use more hosts, more ranks per host, or a smaller grid");
+    throw BadInput("map: expected hosts that hold the " + base::counted(positions, "rank") + " of the grid, found " +
+                   base::counted(layout.hosts(), "host") + " for " + base::counted(layout.host_of_rank.size(), "rank") +
+                   ": use more hosts, more ranks per host, or a smaller grid");
   }
   return {layout.host_of_rank.begin(), layout.host_of_rank.begin() + positions};
 }

@@ -1,4 +1,5 @@
 #include "machine/mapping/grid_shape.h"
+#include "src/base/text.h"
 
 #include <string>
 
@@ -17,8 +18,8 @@ std::string text(std::int64_t number) { return std::to_string(number); }
 
 void check_length(std::size_t found, std::size_t dims, const char* what) {
   if (found == 0 || found == dims) return;
-  throw BadInput("map: expected " + std::string(what) + " for each of " + std::to_string(dims) +
-                 " dimensions of the grid, found " + std::to_string(found));
+  throw BadInput("map: expected " + std::string(what) + " for each of " + base::counted(dims, "dimension") +
+                 " of the grid, found " + std::to_string(found));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "machine/mapping/host_distance.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,8 +26,8 @@ void check_groups(const HostLayout& layout) {
   }
   const std::size_t borders = layout.groups.size() + 1;
   if (!layout.costs.empty() && layout.costs.size() != borders) {
-    throw BadInput("map: expected " + text(static_cast<std::int64_t>(borders)) +
-                   " costs, one for hosts and one per level of groups, found " +
+    throw BadInput("map: expected " + base::counted(static_cast<std::int64_t>(borders), "cost") +
+                   ", one for hosts and one per level of groups, found " +
                    text(static_cast<std::int64_t>(layout.costs.size())));
   }
   for (const std::int64_t cost : layout.costs) {
@@ -44,7 +45,8 @@ void check_torus(const HostLayout& layout) {
     product = detail::checked_multiply(product, extent, "the number of hosts of the torus");
   }
   if (product < layout.hosts()) {
-    throw BadInput("map: expected a torus of at least " + text(layout.hosts()) + " hosts, found " + text(product));
+    throw BadInput("map: expected a torus of at least " + base::counted(layout.hosts(), "host") + ", found " +
+                   text(product));
   }
 }
 

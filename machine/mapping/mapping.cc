@@ -1,4 +1,5 @@
 #include "onehop/machine/mapping.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <string>
@@ -114,7 +115,7 @@ MapCost map_cost(const Grid& grid, const HostLayout& hosts, std::span<const int>
   hosts.check();
   const auto ranks = static_cast<int>(hosts.host_of_rank.size());
   if (static_cast<int>(rank_at.size()) != traffic.positions()) {
-    throw BadInput("map: expected a rank for each of " + std::to_string(traffic.positions()) + " positions, found " +
+    throw BadInput("map: expected a rank for each of " + base::counted(traffic.positions(), "position") + ", found " +
                    std::to_string(rank_at.size()));
   }
   std::vector<int> seen_at(static_cast<std::size_t>(ranks), -1);

@@ -3,6 +3,7 @@
 
 #include "onehop/error.h"
 #include "onehop/machine/mapping.h"
+#include "src/base/text.h"
 
 namespace onehop {
 
@@ -10,8 +11,8 @@ namespace {
 
 void check_permutation(int ranks, std::span<const int> rank_at) {
   if (static_cast<int>(rank_at.size()) != ranks) {
-    throw BadInput("map: expected a permutation of the " + std::to_string(ranks) + " ranks, found " +
-                   std::to_string(rank_at.size()) + " numbers");
+    throw BadInput("map: expected a permutation of the " + base::counted(ranks, "rank") + ", found " +
+                   base::counted(rank_at.size(), "number"));
   }
   std::vector<bool> seen(rank_at.size(), false);
   for (const int rank : rank_at) {

@@ -1,4 +1,5 @@
 #include "machine/mapping/scotch.h"
+#include "src/base/text.h"
 
 #include <dlfcn.h>
 
@@ -65,7 +66,7 @@ struct Library {
     find(graph_map, "SCOTCH_graphMap");
     if (!complete) return "libscotch lacks a function of version 6 or newer";
     const int size = number_size();
-    return size == 4 || size == 8 ? "" : "libscotch has integers of " + std::to_string(size) + " bytes";
+    return size == 4 || size == 8 ? "" : "libscotch has integers of " + base::counted(size, "byte");
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "onehop/error.h"
 #include "onehop/machine/machine.h"
+#include "src/base/text.h"
 
 namespace onehop {
 namespace {
@@ -72,8 +73,8 @@ class BoxSearch {
 
 Machine Machine::job(std::int64_t processors) const {
   if (processors < 1 || processors > this->processors()) {
-    throw BadInput("expected 1 to " + std::to_string(this->processors()) + " ranks, one per processor of the machine " +
-                   name + ", found " + std::to_string(processors));
+    throw BadInput("expected 1 to " + base::counted(this->processors(), "rank") +
+                   ", one per processor of the machine " + name + ", found " + std::to_string(processors));
   }
   Machine part = *this;
   std::int64_t needed = processors;

@@ -1,4 +1,5 @@
 #include "onehop/machine/machine.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -91,7 +92,7 @@ void check_taper(const Level& level, const std::string& path) {
   const std::size_t expected = tree ? level.extents.size() - 1 : 0;
   if (level.taper.size() != expected) {
     complain(path, tree ? "one number per tier but the last, " + std::to_string(expected) : "none, this is no fat tree",
-             std::to_string(level.taper.size()) + " numbers");
+             base::counted(level.taper.size(), "number"));
   }
   for (const double one : level.taper) {
     if (!(one > 0) || !std::isfinite(one)) complain(path, "finite numbers above 0", text(one));

@@ -7,6 +7,7 @@
 
 #include "onehop/error.h"
 #include "onehop/machine/rails.h"
+#include "src/base/text.h"
 
 namespace onehop {
 
@@ -63,8 +64,8 @@ void append_renamed(const std::vector<RailAssignment>& known, const std::vector<
 std::vector<std::vector<RailAssignment>> assign_rails(const Schedule& schedule, std::span<const int> hosts,
                                                       const RailOptions& options) {
   if (std::cmp_not_equal(hosts.size(), schedule.ranks)) {
-    throw BadInput("expected the host of each of the " + std::to_string(schedule.ranks) + " ranks, found " +
-                   std::to_string(hosts.size()) + " hosts");
+    throw BadInput("expected the host of each of the " + base::counted(schedule.ranks, "rank") + ", found " +
+                   base::counted(hosts.size(), "host"));
   }
   static_cast<void>(
       assign_rails(std::span<const RailMessage>(), options));  // refuses wrong options of an empty schedule

@@ -1,4 +1,5 @@
 #include "onehop/machine/goal.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +20,8 @@ std::int64_t compute_of(const GoalOptions& options, std::size_t round) {
 
 void check(const Traffic& traffic, const GoalOptions& options) {
   if (options.compute.size() > 1 && options.compute.size() != traffic.rounds.size()) {
-    throw BadInput("goal: expected one time to compute, or one for each of " + std::to_string(traffic.rounds.size()) +
-                   " rounds, found " + std::to_string(options.compute.size()));
+    throw BadInput("goal: expected one time to compute, or one for each of " +
+                   base::counted(traffic.rounds.size(), "round") + ", found " + std::to_string(options.compute.size()));
   }
   if (std::ranges::any_of(options.compute, [](std::int64_t time) { return time < 0; }) ||
       !(options.copy_per_byte >= 0) || !std::isfinite(options.copy_per_byte)) {

@@ -1,4 +1,5 @@
 #include "onehop/machine/simulate.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <chrono>
@@ -22,7 +23,7 @@ void check_places(const Traffic& traffic, const Machine& machine, const Simulate
   if (traffic.ranks < 1) complain("simulate", "1 rank or more", std::to_string(traffic.ranks));
   if (options.places.empty()) return;
   if (std::ssize(options.places) != traffic.ranks) {
-    complain("the map of ranks", "one place for each of " + std::to_string(traffic.ranks) + " ranks",
+    complain("the map of ranks", "one place for each of " + base::counted(traffic.ranks, "rank"),
              std::to_string(options.places.size()));
   }
   std::int64_t most = 0;
@@ -48,7 +49,7 @@ void check_places(const Traffic& traffic, const Machine& machine, const Simulate
 
 void check_options(const Traffic& traffic, const SimulateOptions& options) {
   if (options.compute.size() > 1 && options.compute.size() != traffic.rounds.size()) {
-    complain("compute", "one number, or one for each of " + std::to_string(traffic.rounds.size()) + " rounds",
+    complain("compute", "one number, or one for each of " + base::counted(traffic.rounds.size(), "round"),
              std::to_string(options.compute.size()));
   }
   for (const double seconds : options.compute) {
@@ -72,7 +73,7 @@ void check_messages(const Traffic& traffic) {
       if (exist && message.from != message.to && message.bytes >= 0) continue;
       complain("a message", "two different ranks below " + std::to_string(traffic.ranks) + " and 0 bytes or more",
                "rank " + std::to_string(message.from) + " to rank " + std::to_string(message.to) + ", " +
-                   std::to_string(message.bytes) + " bytes");
+                   base::counted(message.bytes, "byte"));
     }
     const std::size_t local = round.local_bytes.size();
     if (local > 1 && local != static_cast<std::size_t>(traffic.ranks)) {
@@ -89,9 +90,9 @@ Simulation simulate(const Traffic& traffic, const Machine& machine, const Simula
   check_places(traffic, machine, options);
   if (static_cast<double>(traffic.rank_bytes) > machine.memory.value) {
     complain(traffic.name,
-             "arrays of at most " + std::to_string(static_cast<std::int64_t>(machine.memory.value)) +
-                 " bytes on a rank, the memory of a processor of the machine " + machine.name,
-             std::to_string(traffic.rank_bytes) + " bytes; use more ranks");
+             "arrays of at most " + base::counted(static_cast<std::int64_t>(machine.memory.value), "byte") +
+                 " on a rank, the memory of a processor of the machine " + machine.name,
+             base::counted(traffic.rank_bytes, "byte") + "; use more ranks");
   }
   const Machine job = options.places.empty() ? machine.job(traffic.ranks) : machine;
   check_options(traffic, options);

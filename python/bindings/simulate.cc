@@ -1,4 +1,5 @@
 #include "onehop/machine/simulate.h"
+#include "src/base/text.h"
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
@@ -60,8 +61,9 @@ void bind_traffic(nb::module_& module) {
             if (round >= result.rounds.size()) throw nb::index_error();
             auto& messages = result.rounds[round].messages;
             if (rails.size() != messages.size()) {
-              throw onehop::BadInput("rails: expected one for each of " + std::to_string(messages.size()) +
-                                     " messages, found " + std::to_string(rails.size()));
+              throw onehop::BadInput("rails: expected one for each of " +
+                                     onehop::base::counted(messages.size(), "message") + ", found " +
+                                     std::to_string(rails.size()));
             }
             for (std::size_t i = 0; i < rails.size(); ++i) messages[i].rail = rails[i];
             return result;

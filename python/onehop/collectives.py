@@ -18,6 +18,7 @@ from onehop._core import Collective, Collectives
 from onehop.array_memory import NUMBER_TYPES, element_count, element_type, memory_of, new_array, number_type
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.text import counted
 
 __all__ = [
     "Collective",
@@ -220,7 +221,7 @@ def _allreduce_several(
     kinds = {number_type(array) for array in arrays}
     results = [new_array(array, array.shape) for array in arrays] if out is None else list(out)
     if len(results) != len(arrays):
-        raise BadInput(f"expected {len(arrays)} arrays in `out`, found {len(results)}")
+        raise BadInput(f"expected {counted(len(arrays), 'array')} in `out`, found {len(results)}")
     kinds |= {number_type(array) for array in results}
     if len(kinds) > 1:
         raise BadInput(
@@ -291,7 +292,8 @@ def _block_shape(group: Group, array: Any) -> tuple[int, ...]:
     shape = tuple(array.shape)
     if not shape or shape[0] % group.size:
         raise BadInput(
-            f"expected an array whose first dimension is a multiple of {group.size} ranks, found shape {shape}"
+            f"expected an array whose first dimension is a multiple of {counted(group.size, 'rank')}, "
+            f"found shape {shape}"
         )
     return (shape[0] // group.size, *shape[1:])
 

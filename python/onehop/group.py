@@ -14,6 +14,7 @@ import numpy as np
 from onehop import _core
 from onehop.channel import Channels, End, Message, open_channels
 from onehop.error import BadInput
+from onehop.text import counted
 
 _world: list[Group] = []
 _worlds_of_parents: list[Group] = []
@@ -35,7 +36,7 @@ def _extents(shape: Any) -> tuple[int, ...]:
         raise BadInput(f"expected a shape of at most {_MAX_DIMENSIONS} dimensions, found {len(extents)}")
     if any(extent >= 2**63 for extent in extents):
         raise BadInput(
-            f"expected a shape with extents below 2^63, found one of {max(extents).bit_length()} bits"
+            f"expected a shape with extents below 2^63, found one of {counted(max(extents).bit_length(), 'bit')}"
         )
     if any(extent < 0 for extent in extents):
         raise BadInput(f"expected a shape without negative extents, found {shape}")

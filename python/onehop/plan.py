@@ -10,6 +10,7 @@ from onehop._core import PlanCounters, Schedule
 from onehop.channel import heard_by_all
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.text import counted
 
 __all__ = ["Plan", "PlanCounters"]
 
@@ -86,7 +87,7 @@ def _memory_of(schedule: Schedule, rank: int, arrays: list[Any]) -> list[_core.M
     specs = schedule.arrays
     if len(arrays) != len(specs):
         names = ", ".join(repr(spec.name) for spec in specs)
-        raise BadInput(f"expected {len(specs)} arrays ({names}), found {len(arrays)}")
+        raise BadInput(f"expected {counted(len(specs), 'array')} ({names}), found {len(arrays)}")
     memory = []
     for number, (array, spec, (read, written)) in enumerate(
         zip(arrays, specs, _core.array_use(schedule, rank), strict=True)

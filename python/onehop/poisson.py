@@ -12,6 +12,7 @@ from onehop import _core
 from onehop._core import PoissonBlock, PoissonResult, PoissonSpec, PoissonTimes, Schedule
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.text import counted
 
 __all__ = [
     "Poisson",
@@ -182,7 +183,9 @@ def poisson_layout(
         The number of ranks of the grid is not `ranks`.
     """
     if grid is not None and grid[0] * grid[1] != ranks:
-        raise BadInput(f"expected a grid of {ranks} ranks, found {grid[0]}x{grid[1]} = {grid[0] * grid[1]}")
+        raise BadInput(
+            f"expected a grid of {counted(ranks, 'rank')}, found {grid[0]}x{grid[1]} = {grid[0] * grid[1]}"
+        )
     if extents is not None:
         return extents, grid or poisson_grid(extents, ranks)
     if grid is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from onehop import _core
 from onehop.error import BadInput
+from onehop.text import counted
 
 __all__ = ["ranks_of_map"]
 
@@ -22,7 +23,8 @@ def _layout(hosts: Any, positions: int) -> _core.HostLayout:
         raise BadInput(f"expected hosts as a HostLayout or a Group, found {hosts!r}")
     if group.size != positions:
         raise BadInput(
-            f"map='auto': expected a group of the {positions} ranks of the grid, found one of {group.size}; pass the "
+            f"map='auto': expected a group of the {counted(positions, 'rank')} of the grid, found one of "
+            f"{group.size}; pass the "
             "hosts as hosts=onehop.topology.HostLayout(...)"
         )
     return _core.HostLayout.of_group(group)

@@ -30,6 +30,7 @@ from onehop._core import (
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.rank_map import ranks_of_map
+from onehop.text import counted
 
 __all__ = [
     "ArraySpec",
@@ -87,7 +88,7 @@ def _per_dimension(value: Any, dims: int, name: str) -> list[Any]:
     values = list(value)
     if len(values) != dims:
         raise BadInput(
-            f"expected {name} for {dims} dimensions, as many as extents has, found {len(values)}: {value!r}"
+            f"expected {name} for {counted(dims, 'dimension')}, as many as extents has, found {len(values)}: {value!r}"
         )
     return values
 
@@ -96,7 +97,8 @@ def _widths(width: Width, dims: int) -> list[tuple[int, int]]:
     values = [width] * dims if isinstance(width, (int, np.integer)) else list(width)
     if len(values) != dims:
         raise BadInput(
-            f"expected a width for each of {dims} dimensions, found {len(values)}: {width!r}; give one number, one per "
+            f"expected a width for each of {counted(dims, 'dimension')}, found {len(values)}: {width!r}; "
+            "give one number, one per "
             f"dimension, or a pair (below, above) per dimension"
         )
     pairs = [value if isinstance(value, (tuple, list)) else (value, value) for value in values]
@@ -117,7 +119,9 @@ def _element_bytes(dtype: Any, fields: int | None) -> list[int]:
     if len(sizes) == 1:
         return sizes * fields
     if len(sizes) != fields:
-        raise BadInput(f"expected {fields} fields, found {len(sizes)} dtypes: {dtype!r}")
+        raise BadInput(
+            f"expected {counted(fields, 'field')}, found {counted(len(sizes), 'dtype')}: {dtype!r}"
+        )
     return sizes
 
 

@@ -124,7 +124,9 @@ class Message:
 
     def _part(self, place: int, dtype: Any, dimensions: int = 1) -> NDArray[Any]:
         if place >= len(self.parts):
-            raise BadInput(f"{self.tag}: expected at least {place + 1} arrays, found {len(self.parts)}")
+            raise BadInput(
+                f"{self.tag}: expected at least {counted(place + 1, 'array')}, found {len(self.parts)}"
+            )
         found = self.parts[place]
         if found.dtype != np.dtype(dtype) or found.ndim != dimensions:
             raise BadInput(

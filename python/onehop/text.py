@@ -33,8 +33,11 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds * factor:.4g} {unit}"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, for example "1 round", "2 rounds", "3 matches", "4 entries"."""
+def counted(number: int, noun: str, *, commas: bool = False) -> str:
+    """A number with its noun, for example "1 round", "2 rounds", "3 matches", "4 entries".
+
+    With `commas` between thousands: "786,432 processors".
+    """
     if number != 1:
         if noun.endswith(("s", "sh", "ch", "x")):
             noun += "es"
@@ -42,7 +45,7 @@ def counted(number: int, noun: str) -> str:
             noun = noun[:-1] + "ies"
         else:
             noun += "s"
-    return f"{number} {noun}"
+    return f"{number:,} {noun}" if commas else f"{number} {noun}"
 
 
 def shortened(text: str, longest: int) -> str:

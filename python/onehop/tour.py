@@ -26,6 +26,7 @@ from onehop.quantum.generators import evolution, qpe, tfim
 from onehop.quantum.io.program import Program
 from onehop.quantum.run.serialization import read_circuit
 from onehop.schedule import count, halo, halo_block
+from onehop.text import counted
 
 __all__ = ["STEPS", "Figures", "Step", "StepResult", "run", "step", "why_no_baseline"]
 
@@ -232,7 +233,10 @@ def _circuit_step(group: Group, what: str, name: str, made: Program, answer: int
     moved = 0 if found is None else found.bytes_moved
     figures = _simply_timed(group, lambda: part is None or simulate(circuit, part, shots=_SHOTS, seed=1))
     return StepResult(
-        name=f"{what}: {circuit.qubits} qubits, {len(circuit)} operations, {_SHOTS} shots ({source})",
+        name=(
+            f"{what}: {counted(circuit.qubits, 'qubit')}, {counted(len(circuit), 'operation')}, {_SHOTS} "
+            f"shots ({source})"
+        ),
         ok=_everywhere(group, right),
         checked_against=f"the answer known beforehand, {answer:#x}, in every shot",
         bytes_moved=max(int(one) for one in group.allgather(str(moved).encode())),

@@ -1,5 +1,6 @@
 // Validates circuits. The named gates are in gates.cc.
 #include "onehop/quantum/circuit.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -63,8 +64,8 @@ void check_values(std::size_t index, const Operation& operation, bool unitary) {
       operation.kind == OperationKind::matrix ? std::size_t{1} << (2 * k) : std::size_t{1} << k;
   if (operation.values.size() != expected) {
     bad(index, operation,
-        "expected " + std::to_string(expected) + " values for " + std::to_string(k) + " targets, found " +
-            std::to_string(operation.values.size()) + " numbers");
+        "expected " + base::counted(expected, "value") + " for " + base::counted(k, "target") + ", found " +
+            base::counted(operation.values.size(), "number"));
   }
   if (unitary) check_unitary(index, operation);
 }
@@ -94,14 +95,14 @@ void check_operation(std::size_t index, const Operation& operation, int qubits, 
       if (operation.paulis.size() != operation.targets.size() ||
           operation.paulis.find_first_not_of("XYZ") != std::string::npos) {
         bad(index, operation,
-            "expected one of X, Y, Z for each of " + std::to_string(operation.targets.size()) + " targets, found '" +
+            "expected one of X, Y, Z for each of " + base::counted(operation.targets.size(), "target") + ", found '" +
                 operation.paulis + "'");
       }
       break;
     case OperationKind::measure:
       if (operation.targets.size() != operation.clbits.size()) {
         bad(index, operation,
-            "expected as many classical bits as the " + std::to_string(operation.targets.size()) + " qubits, found " +
+            "expected as many classical bits as the " + base::counted(operation.targets.size(), "qubit") + ", found " +
                 std::to_string(operation.clbits.size()));
       }
       break;

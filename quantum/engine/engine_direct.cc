@@ -1,4 +1,5 @@
 #include "quantum/engine/engine_direct.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <bit>
@@ -147,15 +148,14 @@ void check_operation(const LocalOperation& op, std::size_t index, int bits) {
   std::uint64_t used = 0;
   for (const int bit : op.bits) {
     if (bit < 0 || bit >= bits) {
-      bad(index,
-          "bit " + std::to_string(bit) + " does not exist; the amplitudes have " + std::to_string(bits) + " bits");
+      bad(index, "bit " + std::to_string(bit) + " does not exist; the amplitudes have " + base::counted(bits, "bit"));
     }
     if ((used >> bit & 1) != 0) bad(index, "bit " + std::to_string(bit) + " is named twice");
     used |= std::uint64_t{1} << bit;
   }
   used |= op.x_mask | op.z_mask;
   if (((used | op.control_mask) & ~all) != 0) {
-    bad(index, "expected masks within the " + std::to_string(bits) + " bits of the amplitudes, found higher bits");
+    bad(index, "expected masks within the " + base::counted(bits, "bit") + " of the amplitudes, found higher bits");
   }
   if ((used & op.control_mask) != 0) bad(index, "expected controls and targets on different bits, found a common bit");
   if ((op.control_values & ~op.control_mask) != 0) bad(index, "expected control_values within control_mask");
@@ -168,7 +168,7 @@ void check_operation(const LocalOperation& op, std::size_t index, int bits) {
     bad(index, "expected a swap of 2 bits, found " + std::to_string(op.bits.size()));
   }
   if (op.values.size() != numbers_of(op)) {
-    bad(index, "expected " + std::to_string(numbers_of(op)) + " values, found " + std::to_string(op.values.size()));
+    bad(index, "expected " + base::counted(numbers_of(op), "value") + ", found " + std::to_string(op.values.size()));
   }
 }
 

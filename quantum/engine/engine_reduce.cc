@@ -10,6 +10,7 @@
 #include "onehop/error.h"
 #include "onehop/quantum/engine.h"
 #include "quantum/kernels/kernels.h"
+#include "src/base/text.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
 
@@ -66,13 +67,13 @@ std::vector<double> block_norms(std::span<const std::complex<T>> amplitudes, int
 
 void check_bit(int bit, std::size_t size) {
   if (bit < 0 || bit >= 64 || (size >> bit) < 2) {
-    throw BadInput("bit " + std::to_string(bit) + " does not exist in " + std::to_string(size) + " amplitudes");
+    throw BadInput("bit " + std::to_string(bit) + " does not exist in " + base::counted(size, "amplitude"));
   }
 }
 
 void check_sizes(std::size_t expected, std::size_t found, const char* array) {
   if (expected != found) {
-    throw BadInput(std::string(array) + ": expected " + std::to_string(expected) + " numbers, found " +
+    throw BadInput(std::string(array) + ": expected " + base::counted(expected, "number") + ", found " +
                    std::to_string(found));
   }
 }
@@ -229,7 +230,7 @@ void pauli_products(std::span<const std::complex<T>> a, std::span<const std::com
   check_sizes(paulis.size(), out.size(), "pauli_products, results");
   for (const LocalPauli& pauli : paulis) {
     if (((pauli.x_mask | pauli.z_mask) & ~(a.size() - 1)) != 0) {
-      throw BadInput("expected Pauli strings within " + std::to_string(a.size()) + " amplitudes, found higher bits");
+      throw BadInput("expected Pauli strings within " + base::counted(a.size(), "amplitude") + ", found higher bits");
     }
   }
   const auto groups = shared_x(paulis);

@@ -1,4 +1,5 @@
 #include "onehop/quantum/placement.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <bit>
@@ -102,7 +103,7 @@ void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
     const int most = circuit.qubits - needed;
     throw BadInput("expected " + std::to_string(needed) + " local qubits per rank or more, which an operation of the " +
                    "circuit needs, found " + std::to_string(std::max(local_bits, 0)) + " with " +
-                   std::to_string(circuit.qubits) + " qubits on " + std::to_string(ranks) + " ranks; take at most " +
+                   base::counted(circuit.qubits, "qubit") + " on " + base::counted(ranks, "rank") + "; take at most " +
                    std::to_string(most >= 0 ? 1 << most : 1) + " ranks");
   }
   if (options.ranks_per_host < 0 ||
@@ -111,7 +112,7 @@ void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
                    std::to_string(options.ranks_per_host));
   }
   if (!options.bits.empty() && options.bits.size() != static_cast<std::size_t>(circuit.qubits)) {
-    throw BadInput("placement: expected a bit for each of " + std::to_string(circuit.qubits) + " wires, found " +
+    throw BadInput("placement: expected a bit for each of " + base::counted(circuit.qubits, "wire") + ", found " +
                    std::to_string(options.bits.size()));
   }
   std::vector<int> sorted = options.bits;
@@ -122,8 +123,8 @@ void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
     }
   }
   if (!options.done.empty() && options.done.size() != circuit.operations.size()) {
-    throw BadInput("placement: expected `done` for each of " + std::to_string(circuit.operations.size()) +
-                   " operations, found " + std::to_string(options.done.size()));
+    throw BadInput("placement: expected `done` for each of " + base::counted(circuit.operations.size(), "operation") +
+                   ", found " + std::to_string(options.done.size()));
   }
 }
 

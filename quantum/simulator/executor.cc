@@ -5,6 +5,7 @@
 #include "onehop/error.h"
 #include "onehop/quantum/simulator.h"
 #include "quantum/simulator/plan_cache.h"
+#include "src/base/text.h"
 
 namespace onehop::quantum {
 namespace {
@@ -23,8 +24,8 @@ Executor::Executor(State& state, const Placement& placement, int clbits, Draw dr
       clbits_(static_cast<std::size_t>(clbits), false),
       done_(placement.operations.size(), true) {
   if (state.qubits() != placement.qubits || state.group().size() != placement.ranks) {
-    throw BadInput("expected a placement of " + std::to_string(state.qubits()) + " qubits on " +
-                   std::to_string(state.group().size()) + " ranks, like the state, found one of " +
+    throw BadInput("expected a placement of " + base::counted(state.qubits(), "qubit") + " on " +
+                   base::counted(state.group().size(), "rank") + ", like the state, found one of " +
                    std::to_string(placement.qubits) + " on " + std::to_string(placement.ranks));
   }
   for (const Stage& stage : placement.stages) {

@@ -1,4 +1,5 @@
 #include "onehop/quantum/simulator.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -319,7 +320,7 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, const Simu
 
 std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) {
   if (circuit.qubits != state.qubits()) {
-    throw BadInput("the circuit has " + std::to_string(circuit.qubits) + " qubits, the state " +
+    throw BadInput("the circuit has " + base::counted(circuit.qubits, "qubit") + ", the state " +
                    std::to_string(state.qubits()));
   }
   PlacementOptions options;

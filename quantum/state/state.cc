@@ -72,9 +72,9 @@ int check_memory(const Group& group, int qubits, Precision precision, const Stat
     --max_qubits;
   std::int64_t machines = 2;
   while (worst_need / machines > worst_available) machines *= 2;
-  std::string message = "a state of " + std::to_string(qubits) + " qubits in " +
+  std::string message = "a state of " + base::counted(qubits, "qubit") + " in " +
                         (precision == Precision::single_precision ? "single" : "double") + " precision needs " +
-                        base::bytes_text(need.per_rank) + " on each of " + std::to_string(group.size()) + " ranks, " +
+                        base::bytes_text(need.per_rank) + " on each of " + base::counted(group.size(), "rank") + ", " +
                         base::bytes_text(worst_need) + " on a machine that has " + base::bytes_text(worst_available) +
                         " left. It would fit on " + std::to_string(machines) + " times as many machines; here " +
                         std::to_string(max_qubits) + " qubits fit";
@@ -92,8 +92,8 @@ int check_size(const Group& group, int qubits) {
   if (qubits < 1 || qubits > 62) throw BadInput("expected a state of 1 to 62 qubits, found " + std::to_string(qubits));
   const int local_bits = qubits - std::countr_zero(static_cast<unsigned>(ranks));
   if (local_bits < 1) {
-    throw BadInput("a state of " + std::to_string(qubits) + " qubits has too few amplitudes for " +
-                   std::to_string(ranks) + " ranks; take at most " + std::to_string(1 << (qubits - 1)));
+    throw BadInput("a state of " + base::counted(qubits, "qubit") + " has too few amplitudes for " +
+                   base::counted(ranks, "rank") + "; take at most " + std::to_string(1 << (qubits - 1)));
   }
   return local_bits;
 }
@@ -107,7 +107,7 @@ void sum_numbers(const Group& group, std::span<T> numbers) {
   for (const auto& bytes : all) {
     if (bytes.size() != numbers.size_bytes()) {
       throw Mismatch("expected sums of equal length on all ranks, found " + std::to_string(bytes.size()) + " and " +
-                     std::to_string(numbers.size_bytes()) + " bytes; every rank must make the same calls");
+                     base::counted(numbers.size_bytes(), "byte") + "; every rank must make the same calls");
     }
     std::ranges::copy(bytes, std::as_writable_bytes(std::span(theirs)).begin());
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += theirs[i];
@@ -320,8 +320,8 @@ void State::set_product(std::span<const std::array<std::complex<double>, 2>> wir
 
 void State::set_basis_state(std::uint64_t index) {
   if (impl_->qubits < 62 && index >> impl_->qubits != 0) {
-    throw BadInput("basis state " + std::to_string(index) + " does not exist with " + std::to_string(impl_->qubits) +
-                   " qubits");
+    throw BadInput("basis state " + std::to_string(index) + " does not exist with " +
+                   base::counted(impl_->qubits, "qubit"));
   }
   std::vector<std::array<std::complex<double>, 2>> product;
   std::vector<int> order;

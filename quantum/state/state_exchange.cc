@@ -9,6 +9,7 @@
 #include "onehop/plan.h"
 #include "onehop/quantum/state.h"
 #include "quantum/state/state_impl.h"
+#include "src/base/text.h"
 
 namespace onehop::quantum {
 
@@ -53,8 +54,8 @@ void State::exchange(std::span<const std::pair<int, int>> swaps) {
 
 void State::make_local(std::span<const int> qubits) {
   if (static_cast<int>(qubits.size()) > impl_->local_bits) {
-    throw BadInput("make_local: expected at most " + std::to_string(impl_->local_bits) +
-                   " qubits, the local bits of each of " + std::to_string(impl_->group.size()) + " ranks, found " +
+    throw BadInput("make_local: expected at most " + base::counted(impl_->local_bits, "qubit") +
+                   ", the local bits of each of " + base::counted(impl_->group.size(), "rank") + ", found " +
                    std::to_string(qubits.size()) + "; take fewer qubits or fewer ranks");
   }
   impl_->check_distinct(qubits);

@@ -2,6 +2,7 @@
 // python/onehop/text.py.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,5 +17,9 @@ namespace onehop::base {
 
 // A number with its noun: "1 round", "2 rounds", "3 matches", "4 entries".
 [[nodiscard]] std::string counted(std::int64_t number, std::string_view noun);
+template <std::integral Number>
+[[nodiscard]] std::string counted(Number number, std::string_view noun) {
+  return counted(static_cast<std::int64_t>(number), noun);
+}
 
 }  // namespace onehop::base

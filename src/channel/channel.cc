@@ -1,4 +1,5 @@
 #include "onehop/channel.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -22,14 +23,14 @@ namespace {
 constexpr std::array<std::string_view, 4> transport_names = {"automatic", "shared_memory", "mpi", "mock"};
 
 [[noreturn]] void throw_size(const detail::Endpoint& end, std::int64_t expected, std::size_t found) {
-  throw BadInput(end.name() + ": expected a message of " + std::to_string(expected) + " bytes, found " +
+  throw BadInput(end.name() + ": expected a message of " + base::counted(expected, "byte") + ", found " +
                  std::to_string(found));
 }
 
 [[noreturn]] void throw_in_place(const detail::Endpoint& end, const detail::SlotRing& ring) {
-  throw BadInput(end.name() + ": a message of " + std::to_string(ring.message_bytes) +
-                 " bytes is longer than a slot (" + std::to_string(ring.slot_bytes) +
-                 " bytes) and cannot be used in place; use put(message) and get(message), or "
+  throw BadInput(end.name() + ": a message of " + base::counted(ring.message_bytes, "byte") +
+                 " is longer than a slot (" + base::counted(ring.slot_bytes, "byte") +
+                 ") and cannot be used in place; use put(message) and get(message), or "
                  "ask for a larger slot_bytes");
 }
 

@@ -1,4 +1,5 @@
 #include "src/channel/channel_specs.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,8 +24,8 @@ std::string text(std::int64_t value) { return std::to_string(value); }
 
 std::string end_of(const Wanted& end) {
   const std::string tag = " (tag " + text(end.tag) + ")";
-  return "rank " + text(end.owner) + (end.sends != 0 ? " sends " : " receives ") + text(end.bytes) + " bytes " +
-         (end.sends != 0 ? "to" : "from") + " rank " + text(end.peer) + tag;
+  return "rank " + text(end.owner) + (end.sends != 0 ? " sends " : " receives ") + base::counted(end.bytes, "byte") +
+         " " + (end.sends != 0 ? "to" : "from") + " rank " + text(end.peer) + tag;
 }
 
 void check(const Wanted& end, int ranks) {
@@ -35,13 +36,13 @@ void check(const Wanted& end, int ranks) {
     throw BadInput("open_channels: " + end_of(end) + ": bytes, slots, slot_bytes and chunk_bytes must not be negative");
   }
   if (end.sends != 0 && (end.slots > max_slots || end.slot_bytes > max_slot_bytes)) {
-    throw BadInput("open_channels: " + end_of(end) + " through " + text(end.slots) + " slots of " +
-                   text(end.slot_bytes) + " bytes; at most " + text(max_slots) + " slots of at most " +
+    throw BadInput("open_channels: " + end_of(end) + " through " + base::counted(end.slots, "slot") + " of " +
+                   base::counted(end.slot_bytes, "byte") + "; at most " + text(max_slots) + " slots of at most " +
                    text(max_slot_bytes) + " bytes are possible");
   }
   if (end.sends != 0 && end.bytes > 0 && end.bytes / end.slot_bytes > std::int64_t{1} << 40) {
-    throw BadInput("open_channels: " + end_of(end) + ": slots of " + text(end.slot_bytes) +
-                   " bytes are too small for it");
+    throw BadInput("open_channels: " + end_of(end) + ": slots of " + base::counted(end.slot_bytes, "byte") +
+                   " are too small for it");
   }
 }
 
@@ -60,7 +61,7 @@ auto key(const Wanted& end) {
 void check_pair(const Wanted& sender, const Wanted& receiver) {
   if (sender.bytes != receiver.bytes) {
     throw Mismatch("open_channels: " + end_of(sender) + ", but rank " + text(receiver.owner) + " expects " +
-                   text(receiver.bytes) + " bytes");
+                   base::counted(receiver.bytes, "byte"));
   }
   if (sender.signature != receiver.signature) {
     throw Mismatch(

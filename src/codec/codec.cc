@@ -1,4 +1,5 @@
 #include "onehop/codec.h"
+#include "src/base/text.h"
 
 #include <array>
 #include <bit>
@@ -52,14 +53,14 @@ std::int64_t elements_in(Codec codec, ElementType type, std::size_t memory, std:
   const auto bytes = static_cast<std::int64_t>(memory);
   if (bytes % element_bytes != 0) {
     throw BadInput("expected whole numbers of type " + std::string(to_string(type)) + ", found " +
-                   std::to_string(bytes) + " bytes, which is not a multiple of " + std::to_string(element_bytes));
+                   base::counted(bytes, "byte") + ", which is not a multiple of " + std::to_string(element_bytes));
   }
   const std::int64_t elements = bytes / element_bytes;
   const std::int64_t expected = encoded_bytes(codec, type, elements);
   if (static_cast<std::int64_t>(wire) != expected) {
-    throw BadInput("expected " + std::to_string(expected) + " bytes on the wire for " + std::to_string(elements) +
-                   " numbers with codec " + std::string(to_string(codec)) + ", found " + std::to_string(wire) +
-                   "; use a buffer of encoded_bytes(...) bytes");
+    throw BadInput("expected " + base::counted(expected, "byte") + " on the wire for " +
+                   base::counted(elements, "number") + " with codec " + std::string(to_string(codec)) + ", found " +
+                   std::to_string(wire) + "; use a buffer of encoded_bytes(...) bytes");
   }
   return elements;
 }

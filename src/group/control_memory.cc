@@ -1,4 +1,5 @@
 #include "src/group/control_memory.h"
+#include "src/base/text.h"
 
 #include <sched.h>
 #include <time.h>
@@ -103,7 +104,7 @@ class ControlBootstrap final : public Bootstrap {
     const auto had = static_cast<std::int64_t>(to.size());
     if (total < had || total > max_bytes || length != std::clamp<std::int64_t>(total - from, 0, mailbox_bytes)) {
       throw Error("rank " + std::to_string(other) + " wrote invalid data into the control memory (all-gather " +
-                  std::to_string(round_) + ": " + std::to_string(length) + " bytes from byte " + std::to_string(from) +
+                  std::to_string(round_) + ": " + base::counted(length, "byte") + " from byte " + std::to_string(from) +
                   " on of " + std::to_string(total) +
                   "); do all ranks run the same version of onehop, and does any of them overwrite memory?");
     }
@@ -228,13 +229,12 @@ std::unique_ptr<Bootstrap> join_control_memory(SharedMemory memory, const std::s
                 " is not the memory of an onehop launch of this version; start the program again with `onehop launch`");
   }
   if (control.ranks != ranks || rank < 0 || rank >= ranks) {
-    throw Mismatch("the launch was made for " + std::to_string(control.ranks) +
-                   " ranks, but this process was told to be rank " + std::to_string(rank) + " of " +
-                   std::to_string(ranks));
+    throw Mismatch("the launch was made for " + base::counted(control.ranks, "rank") +
+                   ", but this process was told to be rank " + std::to_string(rank) + " of " + std::to_string(ranks));
   }
   if (memory.bytes() < control_memory_bytes(ranks)) {
-    throw Error(where + " has " + std::to_string(memory.bytes()) + " bytes, too few for " + std::to_string(ranks) +
-                " ranks (" + std::to_string(control_memory_bytes(ranks)) + " bytes)");
+    throw Error(where + " has " + base::counted(memory.bytes(), "byte") + ", too few for " +
+                base::counted(ranks, "rank") + " (" + base::counted(control_memory_bytes(ranks), "byte") + ")");
   }
   return std::make_unique<ControlBootstrap>(std::move(memory), rank, ranks, launcher);
 }

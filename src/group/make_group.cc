@@ -15,6 +15,7 @@
 #include <string>
 
 #include "src/base/cpu.h"
+#include "src/base/text.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
 
@@ -104,8 +105,8 @@ void agree_on_sharing(GroupState& group) {
   for (std::size_t r = 0; r < reach.size(); ++r) {
     if (all[r].size() != reach.size()) {
       throw Mismatch("rank " + std::to_string(r) + " is in another collective step than rank " +
-                     std::to_string(group.rank) + ", which makes a group of " + std::to_string(group.size) +
-                     " ranks; do all ranks make the same steps in the same order?");
+                     std::to_string(group.rank) + ", which makes a group of " + base::counted(group.size, "rank") +
+                     "; do all ranks make the same steps in the same order?");
     }
     PeerPage& peer = group.pages[r];
     if (peer.memory.data() == nullptr) continue;
@@ -167,7 +168,7 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   std::vector<Introduction> all(static_cast<std::size_t>(size));
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (gathered[r].size() != sizeof(Introduction)) {
-      throw Mismatch("making a group: expected " + std::to_string(sizeof(Introduction)) + " bytes from rank " +
+      throw Mismatch("making a group: expected " + base::counted(sizeof(Introduction), "byte") + " from rank " +
                      std::to_string(r) + ", found " + std::to_string(gathered[r].size()) +
                      "; do all ranks run the same version of onehop?");
     }

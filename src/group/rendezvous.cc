@@ -1,4 +1,5 @@
 #include "src/group/rendezvous.h"
+#include "src/base/text.h"
 
 #include <poll.h>
 #include <time.h>
@@ -305,7 +306,7 @@ class Visit {
     }
     if (answer.mark == Answer::magic && answer.verdict != Verdict::welcome) {
       throw Mismatch("the launcher says that this is " + own + ", but " + host + " belongs to a launch of " +
-                     std::to_string(answer.ranks) + " ranks; do two launches use the same key?");
+                     base::counted(answer.ranks, "rank") + "; do two launches use the same key?");
     }
     if (answer.mark != Answer::magic || memory.fd() < 0) {
       throw Error("process " + std::to_string(host_) +

@@ -138,7 +138,7 @@ std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& w
                 "be shortened; do all processes run the same version of onehop?");
   }
   if (status.st_size < least_bytes) {
-    throw Error(where + " has " + std::to_string(status.st_size) + " bytes, but at least " +
+    throw Error(where + " has " + base::counted(status.st_size, "byte") + ", but at least " +
                 std::to_string(least_bytes) + " are needed; do all processes run the same version of onehop?");
   }
   return status.st_size;
@@ -246,7 +246,7 @@ void SharedMemory::back_pages(const std::string& what, const std::function<void(
 }
 
 SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string& what) {
-  if (bytes < 0) throw BadInput("cannot allocate " + std::to_string(bytes) + " bytes for " + what);
+  if (bytes < 0) throw BadInput("cannot allocate " + base::counted(bytes, "byte") + " for " + what);
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   if (bytes > no_limit - page)
     throw Error("not enough memory for " + what + ": " + base::bytes_text(bytes) + " requested");

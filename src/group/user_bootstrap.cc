@@ -39,7 +39,7 @@ class UserBootstrap final : public Bootstrap {
     Gathered all = allgather_(labelled);
     if (all.size() != static_cast<std::size_t>(size_)) {
       refuse("it returned " + base::counted(static_cast<std::int64_t>(all.size()), "entry") + ", but the group has " +
-             std::to_string(size_) + " ranks");
+             base::counted(size_, "rank"));
     }
     for (std::size_t r = 0; r < all.size(); ++r) unwrap(all[r], static_cast<int>(r), own);
     return all;
@@ -51,20 +51,21 @@ class UserBootstrap final : public Bootstrap {
     const auto contribution = "the contribution of rank " + std::to_string(rank);
     Label label;
     if (entry.size() < sizeof label) {
-      refuse(name + " has " + text(entry.size()) + " bytes, fewer than any contribution (at least " +
+      refuse(name + " has " + base::counted(entry.size(), "byte") + ", fewer than any contribution (at least " +
              text(sizeof label) + ")");
     }
     std::memcpy(&label, entry.data(), sizeof label);
     if (label.mark != Label::magic) {
-      refuse(name + " (" + text(entry.size()) + " bytes) does not begin like " + contribution +
+      refuse(name + " (" + base::counted(entry.size(), "byte") + ") does not begin like " + contribution +
              "; or do the ranks run different versions of onehop?");
     }
     if (label.rank != rank) refuse(name + " is the contribution of rank " + std::to_string(label.rank));
     if (label.size != size_) {
-      refuse(name + " comes from a group of " + std::to_string(label.size) + " ranks, not of " + std::to_string(size_));
+      refuse(name + " comes from a group of " + base::counted(label.size, "rank") + ", not of " +
+             std::to_string(size_));
     }
     if (entry.size() - sizeof label != label.bytes) {
-      refuse(name + " has " + text(entry.size()) + " bytes, but " + contribution + " has " +
+      refuse(name + " has " + base::counted(entry.size(), "byte") + ", but " + contribution + " has " +
              text(sizeof label + label.bytes) + " (contributions may differ in length; none may be cut or padded)");
     }
     if (label.step != own.step) {

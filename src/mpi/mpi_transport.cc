@@ -3,6 +3,7 @@
 // in the receiver's slot on arrival, and posts a released slot to MPI as the next receive. A slot that has been sent is
 // free, and no release is sent back, because MPI keeps a message that precedes its receive (long ones at the sender).
 #include "src/mpi/mpi_transport.h"
+#include "src/base/text.h"
 
 #include <sched.h>
 
@@ -45,8 +46,8 @@ RingMemory allocate_ring(const ChannelShape& shape) {
       return memory;
     }
   }
-  throw Error("the slots of a channel over MPI need " + std::to_string(bytes) + " bytes, " + std::to_string(available) +
-              " are available; ask for smaller or fewer slots");
+  throw Error("the slots of a channel over MPI need " + base::counted(bytes, "byte") + ", " +
+              std::to_string(available) + " are available; ask for smaller or fewer slots");
 }
 
 // State that all channels of a group share. It outlives them, because messages may be on their way when they close.

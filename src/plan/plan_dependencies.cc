@@ -1,4 +1,5 @@
 #include "src/plan/plan_dependencies.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <iterator>
@@ -79,7 +80,7 @@ void set_dependencies(Program& program, ProgramRound& round, const RoundPart& pa
                      " and " + std::to_string(peer) +
                      " lists its slices in different orders in the two directions and is longer than " +
                      std::to_string(static_cast<std::int64_t>(free)) + " free slots of " +
-                     std::to_string(ring.slot_bytes) + " bytes; list them alike, or raise slot_bytes");
+                     base::counted(ring.slot_bytes, "byte") + "; list them alike, or raise slot_bytes");
     }
   }
 }

@@ -70,7 +70,8 @@ void mix(std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x1
 void check_arguments(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
                      const PlanOptions& options) {
   if (schedule.ranks != group.size()) {
-    throw BadInput("the schedule is for " + text(schedule.ranks) + " ranks, but the group has " + text(group.size()));
+    throw BadInput("the schedule is for " + base::counted(schedule.ranks, "rank") + ", but the group has " +
+                   text(group.size()));
   }
   if (arrays.size() != schedule.arrays.size()) {
     throw BadInput("plan: expected the " + base::counted(static_cast<std::int64_t>(schedule.arrays.size()), "array") +
@@ -86,8 +87,8 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
     const std::int64_t needed = spec.elements_on(group.rank()) * spec.element_bytes;
     if (static_cast<std::int64_t>(arrays[a].size()) < needed) {
       throw BadInput("array " + text(static_cast<std::int64_t>(a)) + " (" + spec.name + ") has " +
-                     text(static_cast<std::int64_t>(arrays[a].size())) + " bytes on rank " + text(group.rank()) +
-                     ", but the schedule needs " + text(needed));
+                     base::counted(static_cast<std::int64_t>(arrays[a].size()), "byte") + " on rank " +
+                     text(group.rank()) + ", but the schedule needs " + text(needed));
     }
   }
   if (options.slots < 0 || options.slot_bytes < 0 || options.chunk_bytes < 0) {

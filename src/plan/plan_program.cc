@@ -1,4 +1,5 @@
 #include "src/plan/plan_program.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <exception>
@@ -261,8 +262,9 @@ class Builder {
       sizes.push_back({transfer->from.slice.elements(), unit_bytes(array(transfer->to), transfer->codec),
                        elements_per_cut(array(transfer->to), transfer->codec), schedule_.bytes(*transfer)});
       if (sizes.back().unit_bytes > ring.slot_bytes) {
-        throw BadInput("one element of array " + array(transfer->to).name + " has " + text(sizes.back().unit_bytes) +
-                       " bytes, but a slot between these ranks holds at most " + text(ring.slot_bytes) +
+        throw BadInput("one element of array " + array(transfer->to).name + " has " +
+                       base::counted(sizes.back().unit_bytes, "byte") +
+                       ", but a slot between these ranks holds at most " + text(ring.slot_bytes) +
                        "; describe the array by smaller elements");
       }
     }

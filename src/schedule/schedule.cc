@@ -1,4 +1,5 @@
 #include "onehop/schedule.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -184,7 +185,7 @@ std::string describe(const Schedule& schedule, int round, int transfer) {
   return "round " + std::to_string(round) + ", transfer " + std::to_string(transfer) + " (rank " +
          std::to_string(t.from.rank) + " " + array_name(schedule, t.from.array) + " -> rank " +
          std::to_string(t.to.rank) + " " + array_name(schedule, t.to.array) + ", " +
-         std::to_string(t.from.slice.elements()) + " elements)";
+         base::counted(t.from.slice.elements(), "element") + ")";
 }
 
 }  // namespace onehop

@@ -4,6 +4,7 @@
 #include "onehop/error.h"
 #include "onehop/schedule.h"
 #include "src/base/json_node.h"
+#include "src/base/text.h"
 
 namespace onehop {
 
@@ -105,7 +106,7 @@ ArraySpec array_from(const Node& node, int ranks) {
   }
   array.elements = elements.integers(0);
   if (array.elements.size() != 1 && array.elements.size() != static_cast<std::size_t>(ranks)) {
-    elements.complain("one number, or one for each of the " + std::to_string(ranks) + " ranks",
+    elements.complain("one number, or one for each of the " + base::counted(ranks, "rank"),
                       std::to_string(array.elements.size()));
   }
   return array;

@@ -1,4 +1,5 @@
 #include "src/schedule/shape_check.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -16,15 +17,15 @@ std::string array_problem(const ArraySpec& array, int ranks) {
            std::string(to_string(array.type)) + found(array.element_bytes);
   }
   if (array.elements.size() != 1 && array.elements.size() != static_cast<std::size_t>(ranks)) {
-    return "expected one number of elements, or one for each of the " + std::to_string(ranks) + " ranks, found " +
-           std::to_string(array.elements.size()) + " numbers";
+    return "expected one number of elements, or one for each of the " + base::counted(ranks, "rank") + ", found " +
+           base::counted(array.elements.size(), "number");
   }
   for (const std::int64_t elements : array.elements) {
     if (elements < 0) return "expected 0 elements or more" + found(elements);
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(elements, array.element_bytes, &bytes)) {
       return "expected fewer than 2^63 bytes" + found(elements) + " elements of " +
-             std::to_string(array.element_bytes) + " bytes";
+             base::counted(array.element_bytes, "byte");
     }
   }
   return {};
@@ -54,13 +55,13 @@ std::string transfer_problem(const Schedule& schedule, const Transfer& transfer)
   const std::int64_t sent = transfer.from.slice.elements();
   const std::int64_t taken = transfer.to.slice.elements();
   if (sent != taken) {
-    return "expected ends of equal size, found " + std::to_string(sent) + " elements from and " +
+    return "expected ends of equal size, found " + base::counted(sent, "element") + " from and " +
            std::to_string(taken) + " to";
   }
   const ArraySpec& from = schedule.arrays[static_cast<std::size_t>(transfer.from.array)];
   const ArraySpec& to = schedule.arrays[static_cast<std::size_t>(transfer.to.array)];
   if (from.element_bytes != to.element_bytes) {
-    return "expected elements of equal size, found " + std::to_string(from.element_bytes) + " bytes in array " +
+    return "expected elements of equal size, found " + base::counted(from.element_bytes, "byte") + " in array " +
            from.name + " and " + std::to_string(to.element_bytes) + " in array " + to.name;
   }
   if (transfer.codec != Codec::raw && (from.type != to.type || !takes(transfer.codec, to.type))) {

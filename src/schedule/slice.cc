@@ -1,4 +1,5 @@
 #include "onehop/slice.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <limits>
@@ -94,7 +95,7 @@ Slice Slice::subarray(std::span<const std::int64_t> shape, std::span<const std::
     if (start[d] < 0 || extents[d] < 0 || extents[d] > shape[d] || start[d] > shape[d] - extents[d]) {
       throw BadInput("slice: expected a region inside the array, found start " + std::to_string(start[d]) +
                      " and extent " + std::to_string(extents[d]) + " in dimension " + std::to_string(d) +
-                     ", which has " + std::to_string(shape[d]) + " elements");
+                     ", which has " + base::counted(shape[d], "element"));
     }
     strides[d] = stride;
     offset = checked_add(offset, checked_multiply(start[d], stride, element_number), element_number);

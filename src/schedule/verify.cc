@@ -2,6 +2,7 @@
 // from it read it, so no rule needs two ranks at once. A bitmap detects that an element is hit twice; only then are the
 // transfers searched for the culprits.
 #include "onehop/verify.h"
+#include "src/base/text.h"
 
 #include <algorithm>
 #include <new>
@@ -332,10 +333,10 @@ void Verifier::check_coverage(int rank, std::vector<ElementSet>& covered, const 
     const std::int64_t element = set_of(covered, place).first_missing(place.slice);
     if (element == ElementSet::none) continue;
     report(Rule::coverage, -1, index, -1,
-           "must_cover[" + std::to_string(index) + "] (" + name(place) + ", " + std::to_string(place.slice.elements()) +
-               " elements): expected every element to be written by some " + "round, found none that writes element " +
-               std::to_string(element) + ": a transfer to rank " + std::to_string(rank) +
-               " is missing or writes elsewhere");
+           "must_cover[" + std::to_string(index) + "] (" + name(place) + ", " +
+               base::counted(place.slice.elements(), "element") + "): expected every element to be written by some " +
+               "round, found none that writes element " + std::to_string(element) + ": a transfer to rank " +
+               std::to_string(rank) + " is missing or writes elsewhere");
   }
 }
 

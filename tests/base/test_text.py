@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onehop.text import bytes_text, counted
+from onehop.text import bytes_text, counted, seconds_text
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,20 @@ def test_nouns_are_counted() -> None:
     assert counted(3, "match") == "3 matches"
     assert counted(2, "entry") == "2 entries"
     assert counted(2, "array") == "2 arrays"
+    assert counted(786432, "processor", commas=True) == "786,432 processors"
+    assert counted(1, "processor", commas=True) == "1 processor"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 ns"),
+        (2.5e-9, "2.5 ns"),
+        (1.40812e-6, "1.408 µs"),
+        (0.25, "250 ms"),
+        (1, "1 s"),
+        (7200, "7200 s"),
+    ],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert seconds_text(seconds) == text

@@ -163,8 +163,8 @@ TEST(Group, AnAllGatherThatGoesWrongIsToldWhatItDid) {
     AllGather wrong;
   };
   const std::vector<Case> cases = {
-      {"returned 0 entries, but the group has 1 ranks", 1, [&](auto) { return Gathered{}; }},
-      {"returned 2 entries, but the group has 1 ranks", 1,
+      {"returned 0 entries, but the group has 1 rank", 1, [&](auto) { return Gathered{}; }},
+      {"returned 2 entries, but the group has 1 rank", 1,
        [&](auto mine) { return Gathered{bytes(mine), bytes(mine)}; }},
       {"returned 1 entry, but the group has 2 ranks", 2, [&](auto mine) { return Gathered{bytes(mine)}; }},
       {"entry 0 of its result has 10 bytes, fewer", 1, [&](auto mine) { return Gathered{bytes(mine.first(10))}; }},

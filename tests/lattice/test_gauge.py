@@ -152,7 +152,7 @@ def test_finds_and_mends_links_that_are_not_su3() -> None:
     [
         ((4,), None, "2 to 4 directions"),
         ((4, 4, 4, 1), None, "2 or more"),
-        ((4, 4), (2, 1), "group's 1 ranks"),
+        ((4, 4), (2, 1), "group's 1 rank,"),
         ((4, 5), (1, 2), "5 sites on 2 ranks"),
     ],
 )

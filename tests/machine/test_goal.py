@@ -91,7 +91,7 @@ def test_the_text_has_every_message_once_on_both_sides() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(BadInput, match="one for each of 1 rounds"):
+    with pytest.raises(BadInput, match="one for each of 1 round,"):
         goal(message_traffic(2, [[(0, 1, 8)]]), compute_ns=[1, 2])
     with pytest.raises(BadInput, match="at least 0"):
         goal(message_traffic(2, [[(0, 1, 8)]]), compute_ns=-1)

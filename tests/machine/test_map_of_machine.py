@@ -158,7 +158,7 @@ def test_a_map_that_is_none(
         (["--per-host", "4"], "expected --per-host without --machine"),
         (["--groups", "2"], "expected --groups without --machine"),
         (["--torus", "2x2"], "expected --torus without --machine"),
-        (["--costs", "1x2"], "expected 1 costs"),
+        (["--costs", "1x2"], "expected 1 cost,"),
         (["-o", "no/such/folder.json"], "--output: there is no folder"),
     ],
 )

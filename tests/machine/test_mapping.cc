@@ -342,7 +342,7 @@ TEST(Mapping, NamesWhatIsWrong) {
   contains("torus of at least 2 hosts, found 1", [&] { (void)Grid{{2, 2}}.map(torus); });
   HostLayout costs = four;
   costs.costs = {1, 2};
-  contains("expected 1 costs", [&] { (void)Grid{{2, 2}}.map(costs); });
+  contains("expected 1 cost,", [&] { (void)Grid{{2, 2}}.map(costs); });
 }
 
 }  // namespace

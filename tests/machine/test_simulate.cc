@@ -335,7 +335,7 @@ TEST(Simulate, BadInputIsNamed) {
   EXPECT_NE(found(options, list(2, {{{0, 0, 5}}})).find("two different ranks"), std::string::npos);
   EXPECT_NE(found(options, list(2, {{{0, 2, 5}}})).find("two different ranks"), std::string::npos);
   options.compute = {1, 2};
-  EXPECT_NE(found(options, pairs).find("one for each of 1 rounds"), std::string::npos);
+  EXPECT_NE(found(options, pairs).find("one for each of 1 round"), std::string::npos);
   options.compute = {-1};
   EXPECT_NE(found(options, pairs).find("at least 0"), std::string::npos);
   options = {};

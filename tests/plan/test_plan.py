@@ -186,7 +186,7 @@ def test_read_only_memory_is_fine_where_it_is_only_read() -> None:
 
 
 def test_number_of_arrays() -> None:
-    with pytest.raises(onehop.BadInput, match=r"expected 1 arrays \('field0'\), found 2"):
+    with pytest.raises(onehop.BadInput, match=r"expected 1 array \('field0'\), found 2"):
         Plan(onehop.halo(**LAYOUT), Group.alone(), [np.zeros(6), np.zeros(6)])
 
 

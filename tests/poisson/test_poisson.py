@@ -115,7 +115,7 @@ def test_layouts() -> None:
     ("arguments", "message"),
     [
         ({"mass": 0.0}, "mass"),
-        ({"grid": (2, 1)}, "grid of 1 ranks"),
+        ({"grid": (2, 1)}, "grid of 1 rank"),
         ({"extents": (0, 5)}, "no grid"),
         ({"buffers": 0}, "buffer"),
         ({"enlargement": 0}, "enlargement"),

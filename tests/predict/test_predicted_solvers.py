@@ -130,7 +130,7 @@ def test_balanced_grids() -> None:
         ({"sums": "ring"}, "direct or tree"),
         (
             {"extents": (64, 64, 64, 64)},
-            r"hisq action on 1 ranks? does not fit: expected at most 1 GB.*use more ranks",
+            r"hisq action on 1 rank does not fit: expected at most 1 GB.*use more ranks",
         ),
     ],
 )

@@ -346,7 +346,7 @@ def test_bad_input_is_refused() -> None:
         quantum.State(2).amplitudes(4)
     with pytest.raises(BadInput, match="named twice"):
         quantum.State(2).probabilities([1, 1])
-    with pytest.raises(Error, match=r"qubits in double precision needs .* on each of 1 ranks.*qubits fit"):
+    with pytest.raises(Error, match=r"qubits in double precision needs .* on each of 1 rank,.*qubits fit"):
         quantum.simulate(quantum.Circuit(45).h(0))
     plan = quantum.plan(quantum.Circuit(45).h(0), 64)
     assert not plan.fits

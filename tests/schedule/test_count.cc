@@ -142,7 +142,7 @@ TEST(Count, SaysWhichTransferNamesWhatIsNotThere) {
     EXPECT_STREQ(
         error.what(),
         "count: expected ranks below 2 and arrays below 1, found rank 2 and array 0 in round 0, transfer 0 (rank "
-        "0 array u -> rank 2 array u, 1 elements)");
+        "0 array u -> rank 2 array u, 1 element)");
   }
   schedule.rounds[0].transfers = {{{0, 1, Slice::range(0, 1)}, {1, 0, Slice::range(0, 1)}}};
   EXPECT_THROW((void)count(schedule), BadInput);

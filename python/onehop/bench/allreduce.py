@@ -16,7 +16,7 @@ from onehop.bench.result import Bench, Row, Samples, make_row
 from onehop.bench.run import Advance, Settings, _begin
 from onehop.bench.table import _colour, empty_table, number
 from onehop.group import Group
-from onehop.text import bytes_text
+from onehop.text import bytes_text, counted
 
 ALLREDUCE_SIZES = (8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 ALGORITHMS = ("one_shot", "two_shot")
@@ -120,8 +120,8 @@ def make_allreduce_table(result: Bench) -> Table:
     host = result.host
     ranks = result.rows[0].ranks
     table = empty_table(
-        f"onehop bench allreduce, {ranks} ranks, sum",
-        f"{host['cpu']}, {host['cores']} cores, {host['simd']}"
+        f"onehop bench allreduce, {counted(ranks, 'rank')}, sum",
+        f"{host['cpu']}, {counted(host['cores'], 'core')}, {host['simd']}"
         + (f"; {host['mpi']}" if host["mpi"] else "")
         + "\n"
         "ratio: onehop's time over the best peer's in the same round; below 1 onehop is faster",

@@ -14,7 +14,7 @@ from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.text import bytes_text
+from onehop.text import bytes_text, counted
 
 CODEC_SIZES = (64 << 10, 64 << 20)
 CODEC_STEPS = ("encode", "decode_add")
@@ -44,7 +44,7 @@ def codec(
     """
     if group.size != 1:
         raise BadInput(
-            f"onehop bench codec measures one core, but this launch has {group.size} ranks: use -n 1"
+            f"onehop bench codec measures one core, but this launch has {counted(group.size, 'rank')}: use -n 1"
         )
     about = host(None)
     about["cores"] = machine_cores()

@@ -17,6 +17,7 @@ from onehop.bench.run import Advance, Settings
 from onehop.group import Group
 from onehop.lattice import Gauge, Staggered, StaggeredSolve, smearing
 from onehop.lattice.phases import with_staggered_phases
+from onehop.text import counted
 
 __all__ = ["SOLVER_BLOCKS", "lattice_solver"]
 
@@ -259,7 +260,7 @@ def _of_whole(case: str, candidate: Candidate, double: Candidate) -> str:
     taken = np.median(candidate.seconds)
     ratio = np.median(np.array(double.seconds) / np.array(candidate.seconds))
     return (
-        f"{case}: {found.iterations} iterations in {1e3 * taken:.1f} ms, "
+        f"{case}: {counted(found.iterations, 'iteration')} in {1e3 * taken:.1f} ms, "
         f"{1e3 * np.median(candidate.communication):.1f} ms of them in faces and sums, "
         f"{found.flops / taken * 1e-9:.1f} GFLOP/s and {found.bytes / taken * 1e-9:.1f} GB/s a rank, "
         f"residual {found.true_residual:.1e}{'' if found.converged else ' (not converged)'}, "

@@ -12,7 +12,7 @@ from onehop.bench.run import Advance, Settings, _begin, _samples, bytes_out
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.permutation import permute_bits
-from onehop.text import bytes_text
+from onehop.text import bytes_text, counted
 
 __all__ = ["QUBITS", "PermutationRow", "permutation", "permutation_cases"]
 
@@ -80,7 +80,9 @@ def permutation_cases(ranks: int, qubits: Sequence[int], transports: Sequence[st
             raise BadInput(f"expected transports among {', '.join(TRANSPORTS)}, found {transport!r}")
     for bits in qubits:
         if bits - rank_bits < 3:
-            raise BadInput(f"expected at least {rank_bits + 3} qubits on {ranks} ranks, found {bits}")
+            raise BadInput(
+                f"expected at least {counted(rank_bits + 3, 'qubit')} on {counted(ranks, 'rank')}, found {bits}"
+            )
         for transport in transports:
             for where in ("lowest", "highest"):
                 for eta in range(1, min(rank_bits, 3) + 1):

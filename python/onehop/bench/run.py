@@ -18,7 +18,7 @@ from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.plan import Plan
 from onehop.schedule import ArraySpec, Place, Round, Schedule, Slice, Transfer, halo, halo_block
-from onehop.text import bytes_text
+from onehop.text import bytes_text, counted
 
 PINGPONG_SIZES = (0, 8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 CHANNEL_SIZES = (64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
@@ -59,7 +59,7 @@ def _samples(measured: Iterable[tuple[str, str, list[float]]]) -> list[Samples]:
 def _begin(bench: str, group: Group, ranks: int | None) -> Bench:
     if ranks is not None and group.size != ranks:
         raise BadInput(
-            f"onehop bench {bench} measures {ranks} ranks, but this launch has {group.size}: use -n {ranks}"
+            f"onehop bench {bench} measures {counted(ranks, 'rank')}, but this launch has {group.size}: use -n {ranks}"
         )
     if len(group.local_ranks) != group.size:
         raise BadInput(f"onehop bench {bench} measures shared memory: start all ranks on one machine")

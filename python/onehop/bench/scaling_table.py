@@ -24,7 +24,8 @@ def _rows(result: Bench) -> list[ScalingRow]:
 def make_scaling_table(result: Bench) -> Table:
     """A table with a line for each row."""
     caption = (
-        f"{result.host['cpu']}, {result.host['cores']} cores; s: seconds, the median of {result.rows[0].rounds}; "
+        f"{result.host['cpu']}, {counted(result.host['cores'], 'core')}; s: seconds, the median of "
+        f"{result.rows[0].rounds}; "
         "speedup:\ngates times amplitudes in a second over those of one rank with as many threads;\n"
         "MiB: moved, all ranks"
     )

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from onehop.bench.result import Bench, Row
 from onehop.bench.rounding import RoundedRow
-from onehop.text import bytes_text
+from onehop.text import bytes_text, counted
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -49,7 +49,7 @@ def make_table(result: Bench) -> Table:
     """The table of a benchmark."""
     host = result.host
     limits = any(row.limit_us is not None for row in result.rows)
-    caption = f"{host['cpu']}, {host['cores']} cores, {host['simd']}" + (
+    caption = f"{host['cpu']}, {counted(host['cores'], 'core')}, {host['simd']}" + (
         f"; {host['mpi']}" if host["mpi"] else ""
     )
     peers = any(row.best_peer is not None for row in result.rows)

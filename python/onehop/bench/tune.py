@@ -30,6 +30,7 @@ from onehop.group import Group
 from onehop.launch import Output, launch
 from onehop.launch.interpreter import python_module
 from onehop.output import unfinished_file
+from onehop.text import counted
 
 Stores = tuple[str, int, int, int]
 Waits = tuple[int, int, int]
@@ -212,7 +213,9 @@ def _on_ranks(ranks: int, part: str, seconds: float, demote: bool, folder: Path)
     environment = {**os.environ, "ONEHOP_TUNING": str(built_in)}
     code = launch(ranks, command, output=Output.RANK0, report=True, environment=environment)
     if code != 0:
-        raise Error(f"measuring on {ranks} ranks failed with exit code {code}; see the messages above")
+        raise Error(
+            f"measuring on {counted(ranks, 'rank')} failed with exit code {code}; see the messages above"
+        )
     return json.loads(out.read_text())
 
 

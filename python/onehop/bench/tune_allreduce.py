@@ -9,6 +9,7 @@ from typing import Any
 from onehop import _core
 from onehop.codec import CODECS
 from onehop.group import Group
+from onehop.text import counted
 
 # Arrays up to these sizes share a rule. Each rule is measured at its upper end, the last one at 4 MiB.
 SIZES = (2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, None)
@@ -156,4 +157,4 @@ def pays_text(table: dict[str, Any]) -> str:
         for codec, above in table["compress_above"].items()
     ]
     ranks = "more" if table["ranks"] is None else table["ranks"]
-    return f"codecs that pay on {ranks} ranks: " + ", ".join(parts)
+    return f"codecs that pay on {counted(ranks, 'rank')}: " + ", ".join(parts)

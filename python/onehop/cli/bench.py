@@ -55,6 +55,7 @@ from onehop.codec import CODECS
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks_beside_mpi
+from onehop.text import counted
 
 SizesOption = Annotated[
     str | None,
@@ -80,7 +81,9 @@ def _run(
     check_seconds(settings.seconds)
     # Arguments are checked before the ranks start.
     if exactly is not None and ranks not in (None, exactly):
-        raise BadInput(f"expected {exactly} ranks for this benchmark, found -n {ranks}; leave -n out")
+        raise BadInput(
+            f"expected {counted(exactly, 'rank')} for this benchmark, found -n {ranks}; leave -n out"
+        )
     check_plot(plot)
     ensure_ranks_beside_mpi(ranks, mpi, default=default)
     group = Group.world()
@@ -268,7 +271,9 @@ def bench_allreduce(
     _check_codecs(codecs)
     if link_rate is not None:
         if current_launch() is not None or ranks not in (None, HOSTS):
-            raise BadInput(f"--link starts its own {HOSTS} ranks: run it by itself, without a launch or -n")
+            raise BadInput(
+                f"--link starts its own {counted(HOSTS, 'rank')}: run it by itself, without a launch or -n"
+            )
         lengths = LINK_SIZES if sizes is None else chosen
         seconds = 1.0 if quick else seconds
         result = link(link_rate, lengths, codecs.split(","), seconds, mpi)

@@ -15,6 +15,7 @@ from onehop.cli.common import print_error
 from onehop.error import BadInput, Error
 from onehop.launch.interpreter import python_module
 from onehop.output import make_folder
+from onehop.text import counted
 
 __all__ = ["bench_all", "bench_figures"]
 
@@ -52,7 +53,7 @@ def bench_all(
             failed.append(name)
     if failed:
         commands = "; ".join(f"`{command_text(name, results, quick=quick)}`" for name in failed)
-        raise Error(f"{len(failed)} of {len(chosen)} benchmarks failed: {commands}")
+        raise Error(f"{len(failed)} of {counted(len(chosen), 'benchmark')} failed: {commands}")
 
 
 def bench_figures(

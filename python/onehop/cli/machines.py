@@ -11,7 +11,7 @@ from rich.table import Table
 
 from onehop.cli.common import JsonOption, console, write_json
 from onehop.machine import Machine, figures_of, load_machine, machine_names
-from onehop.text import bytes_text
+from onehop.text import bytes_text, counted
 
 _TIMES = ("latency", "hop_latency", "overhead", "gap")
 
@@ -46,7 +46,7 @@ def _origins(*columns: str, title: str) -> Table:
 
 def _show(machine: Machine, json_target: str | None) -> None:
     screen = console(json_target)
-    screen.print(f"{machine.title}\n{machine.processors:,} processors", markup=False)
+    screen.print(f"{machine.title}\n{counted(machine.processors, 'processor', commas=True)}", markup=False)
     levels = _origins("level", "routing", "members", "links", title="Levels")
     for level in machine.levels:
         interfaces = f", {level.interfaces} interfaces" if level.interfaces else ""

@@ -51,7 +51,7 @@ def _layout(hosts: int | None, per_host: str | None, groups: str, costs: str, to
     sizes = parse_numbers(per_host, "--per-host", ",", LARGEST_INT)
     if len(sizes) > 1 and hosts is not None and hosts != len(sizes):
         raise BadInput(
-            f"expected --per-host with one number, or one for each of {hosts} hosts, found {per_host}"
+            f"expected --per-host with one number, or one for each of {counted(hosts, 'host')}, found {per_host}"
         )
     if len(sizes) == 1 and hosts is None:
         raise BadInput("expected --hosts with the number of hosts, or --per-host with one number per host")

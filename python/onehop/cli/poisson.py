@@ -17,6 +17,7 @@ from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.launch import ensure_ranks
 from onehop.poisson import Poisson, PoissonResult, poisson_layout, solve_directly
+from onehop.text import counted
 
 # Larger lattices are gathered and checked only with --check.
 CHECKED_SITES = 1 << 22
@@ -97,7 +98,7 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
     if report["tolerance"] > 0:
         ended = f"tolerance {report['tolerance']:g} {'' if report['reached_tolerance'] else 'NOT '}reached"
     screen.print(
-        f"{report['iterations']} iterations in {report['seconds']:.4f} s ({ended}); "
+        f"{counted(report['iterations'], 'iteration')} in {report['seconds']:.4f} s ({ended}); "
         f"rank 0 sends {report['bytes_sent']} bytes per iteration"
     )
     if report["error"] is not None:

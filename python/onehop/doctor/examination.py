@@ -14,7 +14,7 @@ from onehop.doctor import machine, software
 from onehop.doctor.selftest import Outcome, test_local, test_mpi
 from onehop.doctor.topology import topology
 from onehop.launch import MpiLauncher, current_launch
-from onehop.text import bytes_text
+from onehop.text import bytes_text, counted
 
 # Real work does not fit into less memory than this.
 LEAST_MEMORY = 64 << 20
@@ -109,7 +109,7 @@ def _launch() -> Finding:
     return Finding(
         "launch",
         State.BROKEN,
-        f"{launched.launcher} started {launched.ranks} ranks, but this group has {group.size}",
+        f"{launched.launcher} started {counted(launched.ranks, 'rank')}, but this group has {group.size}",
         "start with `onehop launch`, or with the mpiexec that belongs to the MPI library below",
     )
 

@@ -11,6 +11,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.geometry import Geometry
 from onehop.plan import Plan
+from onehop.text import counted
 
 __all__ = ["Field"]
 
@@ -52,7 +53,9 @@ class Field:
         self, geometry: Geometry, group: Group, numbers: Sequence[int] = (3,), precision: str = "double"
     ) -> None:
         if group.size != geometry.ranks:
-            raise BadInput(f"expected a group of the geometry's {geometry.ranks} ranks, found {group.size}")
+            raise BadInput(
+                f"expected a group of the geometry's {counted(geometry.ranks, 'rank')}, found {group.size}"
+            )
         if precision not in REALS:
             raise BadInput(f"expected the precision half, single or double, found {precision!r}")
         self.geometry, self.group, self.precision = geometry, group, precision
@@ -132,7 +135,7 @@ class Field:
         whole = isinstance(direction, (int, np.integer)) and isinstance(distance, (int, np.integer))
         if not whole or not 0 <= direction < dims or not 1 <= abs(distance) <= self.geometry.width:
             raise BadInput(
-                f"expected a direction of 0 to {dims - 1} and 1 to {self.geometry.width} sites either way, "
+                f"expected a direction of 0 to {dims - 1} and 1 to {counted(self.geometry.width, 'site')} either way, "
                 f"found {direction} and {distance}"
             )
         side = int(distance > 0)

@@ -12,6 +12,7 @@ from onehop.error import BadInput, Error
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.staggered import Staggered
 from onehop.lattice.wilson import Wilson
+from onehop.text import counted
 
 __all__ = [
     "Condensate",
@@ -68,7 +69,7 @@ def _solved(result: Any, tolerance: float) -> NDArray[np.complex128]:
     if not result.converged:
         raise Error(
             f"expected propagators with a residual of {tolerance:g}, reached {result.true_residual:.3e} in "
-            f"{result.iterations} iterations; take a larger mass or tolerance"
+            f"{counted(result.iterations, 'iteration')}; take a larger mass or tolerance"
         )
     return result.solution
 

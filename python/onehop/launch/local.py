@@ -118,7 +118,8 @@ def _check(ranks: int, cores_each: int, bind: bool) -> None:
     available = len(available_cores())
     if bind and cores_each > 1 and ranks * cores_each > available:
         raise BadInput(
-            f"expected {ranks * cores_each} cores for {counted(ranks, 'rank')} with {cores_each} cores each, "
+            f"expected {counted(ranks * cores_each, 'core')} for {counted(ranks, 'rank')} with "
+            f"{counted(cores_each, 'core')} each, "
             f"found {available}; ask for fewer, or let the ranks share them (--no-bind)"
         )
 

@@ -12,6 +12,7 @@ from onehop.launch.interpreter import python_module
 from onehop.launch.local import Output, launch
 from onehop.launch.mpi import find_mpi_launcher, launch_under_mpi
 from onehop.launch.supervisor import SIGKILL_AFTER
+from onehop.text import counted
 
 
 def ensure_ranks(
@@ -58,8 +59,9 @@ def ensure_ranks(
     if inside is not None:
         if ranks is not None and ranks != inside.ranks:
             raise BadInput(
-                f"-n {ranks} was asked for, but this runs inside a launch of {inside.ranks} ranks ({inside.launcher}); "
-                f"leave -n out, or start {ranks} ranks there"
+                f"-n {ranks} was asked for, but this runs inside a launch of {counted(inside.ranks, 'rank')} "
+                f"({inside.launcher}); "
+                f"leave -n out, or start {counted(ranks, 'rank')} there"
             )
         return
     ranks = default if ranks is None else ranks

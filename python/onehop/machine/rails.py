@@ -15,6 +15,7 @@ from onehop import _core
 from onehop._core import RailAssignment, RailPlan
 from onehop.error import BadInput
 from onehop.schedule import Schedule
+from onehop.text import counted
 
 __all__ = [
     "RailAssignment",
@@ -51,7 +52,9 @@ def _checked_speeds(rails: int | None, speeds: Sequence[float] | None) -> list[f
     if speeds is None:
         return [1.0] * number
     if len(speeds) != number:
-        raise BadInput(f"expected one speed for each of {number} rails, found {len(speeds)} speeds")
+        raise BadInput(
+            f"expected one speed for each of {counted(number, 'rail')}, found {counted(len(speeds), 'speed')}"
+        )
     for rail, speed in enumerate(speeds):
         if not 0 < speed < math.inf:
             raise BadInput(f"rail {rail}: expected a finite speed above 0, found {speed:g}")
@@ -144,7 +147,8 @@ def schedule_rails(
     if isinstance(ranks_per_host, int):
         if ranks_per_host < 1 or schedule.ranks % ranks_per_host:
             raise BadInput(
-                f"expected a number of ranks per host that divides the {schedule.ranks} ranks of the schedule, "
+                f"expected a number of ranks per host that divides the {counted(schedule.ranks, 'rank')} of "
+                "the schedule, "
                 f"found {ranks_per_host}"
             )
         hosts = [rank // ranks_per_host for rank in range(schedule.ranks)]
@@ -158,7 +162,8 @@ def _checked_ranks(ranks: Sequence[int], faces: Sequence[int]) -> None:
     text = "x".join(map(str, ranks))
     if len(ranks) not in (1, len(faces)):
         raise BadInput(
-            f"expected the ranks of a host as one number, or as {len(faces)} numbers, one per dimension of the "
+            f"expected the ranks of a host as one number, or as {counted(len(faces), 'number')}, one per "
+            "dimension of the "
             f"local lattice {'x'.join(map(str, faces))}, found {text}"
         )
     if min(ranks) < 1 or math.prod(ranks) > _MOST_RANKS:
@@ -202,7 +207,8 @@ def halo_messages(
     _checked_ranks(grid, faces)
     if not inside and len(grid) != len(faces):
         raise BadInput(
-            f"expected the ranks of a host as a grid of {len(faces)} numbers, to know which neighbours are inside, "
+            f"expected the ranks of a host as a grid of {counted(len(faces), 'number')}, to know which "
+            "neighbours are inside, "
             f"found {grid[0]}"
         )
     volume = math.prod(faces)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from onehop.figure import empty_figure, save_figure
+from onehop.text import counted
 
 __all__ = ["plot_rails"]
 
@@ -47,9 +48,14 @@ def plot_rails(report: dict[str, Any], file: str) -> None:
     figure = empty_figure(8, 6)
     upper, lower = figure.subplots(2, 1)
     messages = report["assignments"][0]["faces"]["messages"]
-    _draw(upper, report, "talk", f"the talk: {report['units']} equal messages on {report['rails']} rails")
+    _draw(
+        upper,
+        report,
+        "talk",
+        f"the talk: {report['units']} equal messages on {counted(report['rails'], 'rail')}",
+    )
     extents = "x".join(map(str, report["faces"]))
-    _draw(lower, report, "faces", f"faces of {extents}: {messages} messages")
+    _draw(lower, report, "faces", f"faces of {extents}: {counted(messages, 'message')}")
     if report["rails"] <= len(_COLOURS):
         bars, names = upper.get_legend_handles_labels()
         figure.legend(bars, names, loc="outside lower center", ncols=report["rails"], fontsize=8)

@@ -22,6 +22,7 @@ from onehop.machine import (
     simulate,
 )
 from onehop.predict.common import add_bytes, bounding_level, check_memory, check_ranks, machine_of
+from onehop.text import counted
 
 __all__ = [
     "ACTIONS",
@@ -286,7 +287,7 @@ def predict_solver(
     geometry = Geometry(extents, grid, ranks=ranks, width=quark.width)
     sites = math.prod(geometry.block) // 2  # of one parity
     need = 2 * sites * (quark.stored_matrices * link_size + 6 * quark.vector_reals * size)
-    check_memory(need, described, f"the {action} action on {ranks} ranks", "use more ranks")
+    check_memory(need, described, f"the {action} action on {counted(ranks, 'rank')}", "use more ranks")
     interior = _interior(geometry, quark.width)
     bandwidth = described.memory_bandwidth.value
     total = {level.name: 0 for level in described.levels}

@@ -12,6 +12,7 @@ from onehop import _core
 from onehop._core import Condition, Operation, Register, gate, gate_names
 from onehop.error import BadInput
 from onehop.quantum.named_gates import NamedGates
+from onehop.text import counted
 
 __all__ = ["Circuit", "Condition", "Operation", "Register", "gate", "gate_names"]
 
@@ -130,7 +131,7 @@ class Circuit(NamedGates, _core.Circuit):
         """
         if len(paulis) != len(qubits):
             raise BadInput(
-                f"pauli_rotation: expected one letter for each of {len(qubits)} qubits, found '{paulis}'"
+                f"pauli_rotation: expected one letter for each of {counted(len(qubits), 'qubit')}, found '{paulis}'"
             )
         kept = [(letter, qubit) for letter, qubit in zip(paulis, qubits, strict=True) if letter != "I"]
         return self._append(
@@ -283,7 +284,10 @@ class Circuit(NamedGates, _core.Circuit):
 
     def __repr__(self) -> str:
         name = f" '{self.name}'" if self.name else ""
-        return f"<Circuit{name}: {self.qubits} qubits, {self.clbits} clbits, {len(self)} operations>"
+        return (
+            f"<Circuit{name}: {counted(self.qubits, 'qubit')}, {counted(self.clbits, 'clbit')}, "
+            f"{counted(len(self), 'operation')}>"
+        )
 
 
 def _list(items: int | Sequence[int]) -> list[int]:

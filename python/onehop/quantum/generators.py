@@ -18,6 +18,7 @@ from onehop.quantum.io.program import Program
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.trotter import add_trotter
 from onehop.quantum.two_qubit import add_two_qubit_unitary, haar_unitary
+from onehop.text import counted
 
 __all__ = ["evolution", "ghz", "heisenberg", "qaoa", "qft", "qpe", "quantum_volume", "random_circuit", "tfim"]
 
@@ -38,7 +39,7 @@ def _prepare(circuit: Program, state: str | int) -> None:
         number = sum(1 << qubit for qubit in range(0, qubits, 2))
     elif isinstance(state, str):
         if len(state) != qubits or set(state) - {"0", "1"}:
-            raise BadInput(f"expected a state of {qubits} bits (0 or 1) or neel, found {state!r}")
+            raise BadInput(f"expected a state of {counted(qubits, 'bit')} (0 or 1) or neel, found {state!r}")
         number = int(state, 2)
     else:
         number = state
@@ -66,7 +67,7 @@ def qft(qubits: int, *, state: str | int = 1, inverse: bool = False) -> Program:
     BadInput
         There is no such basis state.
     """
-    circuit = Program(qubits, name=f"qft of {qubits} qubits")
+    circuit = Program(qubits, name=f"qft of {counted(qubits, 'qubit')}")
     _prepare(circuit, state)
     transform = Program(qubits)
     _add_qft(transform, qubits)
@@ -95,7 +96,7 @@ def qpe(qubits: int, *, phase: float | None = None) -> Program:
         phase = round(2**counting / 3) / 2**counting
     if not 0 <= phase < 1:
         raise BadInput(f"expected a phase in [0, 1), found {phase}")
-    circuit = Program(qubits, counting, f"qpe of {qubits} qubits, phase {phase!r}")
+    circuit = Program(qubits, counting, f"qpe of {counted(qubits, 'qubit')}, phase {phase!r}")
     circuit.add("x", counting)
     for qubit in range(counting):
         circuit.add("h", qubit)
@@ -150,7 +151,7 @@ def evolution(
 
 def ghz(qubits: int) -> Program:
     """GHZ state (|0...0> + |1...1>) / sqrt(2)."""
-    circuit = Program(qubits, name=f"ghz of {qubits} qubits").add("h", 0)
+    circuit = Program(qubits, name=f"ghz of {counted(qubits, 'qubit')}").add("h", 0)
     for qubit in range(1, qubits):
         circuit.add("cx", (qubit - 1, qubit))
     return circuit
@@ -169,7 +170,9 @@ def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> Program:
         The same seed gives the same circuit.
     """
     random = np.random.default_rng(seed)
-    circuit = Program(qubits, name=f"random circuit of {qubits} qubits, depth {depth}, seed {seed}")
+    circuit = Program(
+        qubits, name=f"random circuit of {counted(qubits, 'qubit')}, depth {depth}, seed {seed}"
+    )
     for _ in range(depth):
         for qubit in range(qubits):
             theta, phi, lambda_ = random.uniform(-math.pi, math.pi, 3)
@@ -192,7 +195,7 @@ def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> P
     """
     depth = qubits if depth is None else depth
     random = np.random.default_rng(seed)
-    name = f"quantum volume circuit of {qubits} qubits, depth {depth}, seed {seed}"
+    name = f"quantum volume circuit of {counted(qubits, 'qubit')}, depth {depth}, seed {seed}"
     circuit = Program(qubits, name=name)
     for _ in range(depth):
         order = [int(qubit) for qubit in random.permutation(qubits)]
@@ -228,8 +231,12 @@ def qaoa(
     bonds = random_regular_bonds(qubits, degree, random)
     chosen = random.uniform(0, math.pi, 2 * layers) if angles is None else angles
     if len(chosen) != 2 * layers:
-        raise BadInput(f"expected {2 * layers} angles for {layers} layers, found {len(chosen)}")
-    circuit = Program(qubits, name=f"qaoa of {qubits} qubits, {layers} layers, seed {seed}")
+        raise BadInput(
+            f"expected {counted(2 * layers, 'angle')} for {counted(layers, 'layer')}, found {len(chosen)}"
+        )
+    circuit = Program(
+        qubits, name=f"qaoa of {counted(qubits, 'qubit')}, {counted(layers, 'layer')}, seed {seed}"
+    )
     for qubit in range(qubits):
         circuit.add("h", qubit)
     for layer in range(layers):

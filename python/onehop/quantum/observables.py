@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput
+from onehop.text import counted
 
 __all__ = ["PauliSum", "PauliTerm"]
 
@@ -145,7 +146,8 @@ class PauliSum:
         """
         if self.qubits > qubits:
             raise BadInput(
-                f"the observable names qubit {self.qubits - 1}, but there are {qubits} qubits: 0 to {qubits - 1}"
+                f"the observable names qubit {self.qubits - 1}, but there are {counted(qubits, 'qubit')}: 0 "
+                f"to {qubits - 1}"
             )
 
     def masks(self) -> tuple[NDArray[np.complex128], NDArray[np.uint64], NDArray[np.uint64]]:

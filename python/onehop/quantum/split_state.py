@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.text import counted
 
 __all__ = ["SplitState"]
 
@@ -101,5 +102,6 @@ class SplitState(ABC):
 
     def __repr__(self) -> str:
         return (
-            f"<{type(self).__name__}: {self.qubits} qubits, {self.precision} precision, {self.ranks} ranks>"
+            f"<{type(self).__name__}: {counted(self.qubits, 'qubit')}, {self.precision} precision, "
+            f"{counted(self.ranks, 'rank')}>"
         )

@@ -7,13 +7,14 @@ from itertools import groupby
 
 from onehop._core import RankMap
 from onehop.error import BadInput
+from onehop.text import counted
 
 __all__ = ["FORMATS", "map_text"]
 
 
 def _check_names(names: Sequence[str], hosts: int) -> None:
     if len(names) < hosts:
-        raise BadInput(f"map: expected names of {hosts} hosts, found {len(names)}")
+        raise BadInput(f"map: expected names of {counted(hosts, 'host')}, found {len(names)}")
     if len(set(names)) != len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise BadInput(f"map: expected different names of hosts, found {twice!r} twice")

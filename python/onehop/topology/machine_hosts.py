@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from onehop._core import HostLayout, Level, Machine
 from onehop.error import BadInput
+from onehop.text import counted
 
 __all__ = ["machine_hosts"]
 
@@ -82,7 +83,8 @@ def machine_hosts(machine: Machine, ranks: int, costs: Sequence[int] | None = No
     """
     if not 1 <= ranks <= machine.processors:
         raise BadInput(
-            f"expected 1 to {machine.processors} ranks, one per processor of the machine {machine.name}, found {ranks}"
+            f"expected 1 to {counted(machine.processors, 'rank')}, one per processor of the machine "
+            f"{machine.name}, found {ranks}"
         )
     job = machine.job(ranks)
     outer = max((number for number, one in enumerate(job.levels) if one.members > 1), default=0)

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "onehop/error.h"
+#include "src/base/text.h"
 #include "src/channel/transport/transport.h"
 #include "src/group/group_state.h"
 
@@ -86,9 +87,9 @@ class Rank {
                     std::string(reinterpret_cast<const char*>(rest), more));
       }
       if (more % sizeof(Part) != 0 || offer.parts != static_cast<std::int64_t>(more / sizeof(Part))) {
-        throw Mismatch("opening channels: rank " + std::to_string(r) + " announces " + std::to_string(offer.parts) +
-                       " channels in " + std::to_string(more) +
-                       " bytes; do all ranks run the same version of onehop and make the same steps?");
+        throw Mismatch("opening channels: rank " + std::to_string(r) + " announces " +
+                       base::counted(offer.parts, "channel") + " in " + base::counted(more, "byte") +
+                       "; do all ranks run the same version of onehop and make the same steps?");
       }
       fds_[r] = offer.fd;
       for (std::int64_t i = 0; i < offer.parts; ++i, rest += sizeof(Part)) {

@@ -9,6 +9,7 @@
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "src/base/checked.h"
+#include "src/base/text.h"
 
 namespace onehop {
 
@@ -56,13 +57,13 @@ struct AxisRange {
 void check_dims(const HaloSpec& spec) {
   const std::size_t dims = spec.extents.size();
   if (dims < 1 || dims > max_dims) {
-    throw BadInput("halo: expected 1 to " + std::to_string(max_dims) + " dimensions, found " + std::to_string(dims) +
-                   " extents");
+    throw BadInput("halo: expected 1 to " + std::to_string(max_dims) + " dimensions, found " +
+                   base::counted(dims, "extent"));
   }
   const auto check = [&](std::size_t found, const char* name) {
     if (found == dims) return;
-    throw BadInput("halo: expected " + std::string(name) + " for each of the " + std::to_string(dims) +
-                   " dimensions, found " + std::to_string(found));
+    throw BadInput("halo: expected " + std::string(name) + " for each of the " + base::counted(dims, "dimension") +
+                   ", found " + std::to_string(found));
   };
   check(spec.grid.size(), "ranks (grid)");
   check(spec.widths.size(), "widths");
@@ -71,8 +72,8 @@ void check_dims(const HaloSpec& spec) {
 
 void check_types(const HaloSpec& spec) {
   if (!spec.types.empty() && spec.types.size() != spec.element_bytes.size()) {
-    throw BadInput("halo: expected a type for each of " + std::to_string(spec.element_bytes.size()) +
-                   " fields, or none, found " + std::to_string(spec.types.size()));
+    throw BadInput("halo: expected a type for each of " + base::counted(spec.element_bytes.size(), "field") +
+                   ", or none, found " + std::to_string(spec.types.size()));
   }
   for (std::size_t field = 0; field < spec.element_bytes.size(); ++field) {
     const ElementType type = spec.types.empty() ? ElementType::bytes : spec.types[field];
@@ -115,8 +116,8 @@ int check_values(const HaloSpec& spec) {
 
 std::vector<int> inverse_permutation(const std::vector<int>& permutation, int size) {
   if (std::ssize(permutation) != size) {
-    throw BadInput("halo: expected rank_at with a rank for each of the " + std::to_string(size) +
-                   " positions of the grid, found " + std::to_string(permutation.size()));
+    throw BadInput("halo: expected rank_at with a rank for each of the " + base::counted(size, "position") +
+                   " of the grid, found " + std::to_string(permutation.size()));
   }
   std::vector<int> inverse(permutation.size(), -1);
   for (std::size_t i = 0; i < permutation.size(); ++i) {

@@ -1,5 +1,6 @@
 #include "onehop/error.h"
 #include "onehop/patterns.h"
+#include "src/base/text.h"
 #include "src/schedule/bit_permutation.h"
 
 namespace onehop {
@@ -9,8 +10,9 @@ namespace {
 BitPermutation checked(const PermuteBitsSpec& spec, std::optional<int> only_rank) {
   const BitPermutation permutation{0, spec.local_bits, spec.permutation};
   if (static_cast<int>(spec.permutation.size()) != spec.bits) {
-    throw BadInput("permute_bits: expected a permutation with one entry for each of the " + std::to_string(spec.bits) +
-                   " bits of the index, found " + std::to_string(spec.permutation.size()) + " entries");
+    throw BadInput("permute_bits: expected a permutation with one entry for each of the " +
+                   base::counted(spec.bits, "bit") + " of the index, found " +
+                   base::counted(spec.permutation.size(), "entry"));
   }
   if (!takes(spec.codec, spec.type)) {
     throw BadInput("permute_bits: codec " + std::string(to_string(spec.codec)) +
@@ -26,7 +28,7 @@ BitPermutation checked(const PermuteBitsSpec& spec, std::optional<int> only_rank
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(std::int64_t{1} << spec.local_bits, spec.element_bytes, &bytes)) {
     throw BadInput("permute_bits: expected fewer than 2^63 bytes on a rank, found 2^" +
-                   std::to_string(spec.local_bits) + " elements of " + std::to_string(spec.element_bytes) + " bytes");
+                   std::to_string(spec.local_bits) + " elements of " + base::counted(spec.element_bytes, "byte"));
   }
   const int ranks = 1 << (spec.bits - spec.local_bits);
   if (only_rank && (*only_rank < 0 || *only_rank >= ranks)) {

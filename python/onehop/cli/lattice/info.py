@@ -83,7 +83,7 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
     screen.print(
         f"lattice {times(report['extent'])} on {times(report['grid'])} ranks: blocks of {times(report['block'])}, "
         f"{counted(report['lanes'], 'lane')} ({times(report['lane_grid'])}), {parities}\n"
-        f"each rank has {report['sites']} sites, {report['interior_sites']} of them in the interior, "
+        f"each rank has {counted(report['sites'], 'site')}, {report['interior_sites']} of them in the interior, "
         f"and {report['ghost_sites']} ghost sites",
         soft_wrap=True,
     )
@@ -237,7 +237,7 @@ def info(
         )
     if chosen is not None and len(chosen) != len(extents):
         raise BadInput(
-            f"expected --grid with one number for each of {len(extents)} directions, found {grid!r}"
+            f"expected --grid with one number for each of {counted(len(extents), 'direction')}, found {grid!r}"
         )
     if machine is None:
         refuse_without_effect(_ONLY_WITH_MACHINE, "needs --machine")

@@ -38,6 +38,7 @@ from onehop.lattice.files import check_target, read_note
 from onehop.lattice.phases import check_phases, with_staggered_phases
 from onehop.lattice.staggered import PRECISIONS
 from onehop.launch import ensure_ranks
+from onehop.text import counted
 
 ACTIONS = ("staggered", "asqtad", "hisq", *WILSON_ACTIONS)
 SINGLE_REACHES = 1e-6
@@ -120,7 +121,7 @@ def _following(tolerance: float) -> Iterator[Any]:
         def show(iterations: int, residual: float) -> None:
             bar.update(
                 task,
-                description=f"{iterations} iterations, residual {residual:.1e}, target {tolerance:.0e}",
+                description=f"{counted(iterations, 'iteration')}, residual {residual:.1e}, target {tolerance:.0e}",
             )
 
         yield show

@@ -9,6 +9,7 @@ from onehop.cli.common import console, own_rank, write_json
 from onehop.error import Error
 from onehop.group import Group
 from onehop.lattice import Geometry, StaggeredSolve, WilsonSolve
+from onehop.text import counted
 
 
 class Operator(Protocol):
@@ -64,7 +65,8 @@ def finish_solve(report: dict[str, Any], json_target: str | None, advice: str) -
     iterations, residual = report["iterations"], report["true_residual"]
     if own_rank() == 0:
         console(json_target).print(
-            f"{iterations} iterations in {report['seconds']:.4f} s, {report['communication_seconds']:.4f} s of "
+            f"{counted(iterations, 'iteration')} in {report['seconds']:.4f} s, "
+            f"{report['communication_seconds']:.4f} s of "
             f"them in halo exchanges and sums; |b - M x| / |b| = {residual:.3e}; {report['gflops']:.2f} GFLOP/s",
             markup=False,
             soft_wrap=True,

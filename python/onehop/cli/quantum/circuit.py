@@ -14,6 +14,7 @@ from onehop.error import BadInput
 from onehop.quantum import generators
 from onehop.quantum.io import hamlib
 from onehop.quantum.io.program import Program
+from onehop.text import counted
 
 QubitsOption = Annotated[int, typer.Option("--qubits", "-q", min=1, help="Number of qubits.")]
 OutputOption = Annotated[
@@ -62,7 +63,7 @@ def _write(program: Program, output: str, version: int, measure: bool, json_targ
         sys.stdout.write(program.to_qasm(version))
     else:
         program.save(output, version)
-        print(f"{output}: {program.name}, {gates} gates", file=sys.stderr)
+        print(f"{output}: {program.name}, {counted(gates, 'gate')}", file=sys.stderr)
     report = {"file": output, "name": program.name, "qubits": program.qubits, "clbits": program.clbits}
     write_json(json_target, {**report, "gates": gates, "operations": dict(sorted(names.items()))})
 

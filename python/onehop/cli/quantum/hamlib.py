@@ -10,6 +10,7 @@ from onehop.cli.common import JsonOption, console, write_json
 from onehop.cli.quantum.circuit import parse_extents
 from onehop.error import BadInput
 from onehop.quantum.io.hamlib import hamlib_names, read_hamlibs, write_tfim_file
+from onehop.text import counted
 
 files = typer.Typer(no_args_is_help=True, help="Write and list HamLib files of Hamiltonians (HDF5).")
 
@@ -58,7 +59,9 @@ def list_names(
     ]
     screen = console(json_target)
     for row in rows:
-        screen.print(f"{row['name']}: {row['qubits']} qubits, {row['terms']} terms", markup=False)
+        screen.print(
+            f"{row['name']}: {counted(row['qubits'], 'qubit')}, {counted(row['terms'], 'term')}", markup=False
+        )
     write_json(json_target, {"hamiltonians": rows})
 
 

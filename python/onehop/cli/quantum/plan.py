@@ -66,7 +66,7 @@ def plan_run(
 
 def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:
     """Return the line that `run` prints before it starts. `seconds` is the predicted time."""
-    each = f" for each of up to {trajectories} trajectories" if trajectories is not None else ""
+    each = f" for each of up to {counted(trajectories, 'trajectory')}" if trajectories is not None else ""
     what = " as a density matrix" if circuit_plan.kind == "density matrix" else ""
     passes = f"{circuit_plan.passes:.4g} pass{'' if circuit_plan.passes == 1 else 'es'}"
     return (
@@ -98,7 +98,7 @@ def check_fits(circuit_plan: MemoryPlan, name: str) -> None:
         need = "1 rank needs" if circuit_plan.ranks == 1 else f"{circuit_plan.ranks} ranks need"
         each = "" if circuit_plan.ranks == 1 else " each"
         raise Error(
-            f"circuit {name} of {circuit_plan.qubits} qubits does not fit: {need} "
+            f"circuit {name} of {counted(circuit_plan.qubits, 'qubit')} does not fit: {need} "
             f"{bytes_text(circuit_plan.memory_per_rank)}{each}, and "
             f"{bytes_text(circuit_plan.memory_available)} are available on this machine; "
             f"{remedy(circuit_plan)}"
@@ -347,7 +347,9 @@ def plan(
     stages = circuit_plan.placement.groups()
     screen.print(_table(circuit_plan, circuit.name, seconds))
     if trajectories is not None:
-        screen.print(f"these numbers are for each of up to {trajectories} trajectories; equal ones run once")
+        screen.print(
+            f"these numbers are for each of up to {counted(trajectories, 'trajectory')}; equal ones run once"
+        )
     if circuit_plan.ranks < ranks:
         screen.print(f"the circuit is too small for more than {counted(circuit_plan.ranks, 'rank')}")
     if found is not None and described is not None:

@@ -274,7 +274,9 @@ def run(
         profiles.show(screen, time_profile, rows)
         report["profile"] = time_profile.report()
     if plot is not None and time_profile is not None:
-        profiles.plot(plot, time_profile, f"{circuit.name}: {circuit.qubits} qubits, {precision} precision")
+        profiles.plot(
+            plot, time_profile, f"{circuit.name}: {counted(circuit.qubits, 'qubit')}, {precision} precision"
+        )
     elif plot is not None:
         draw(plot, report)
     write_json(json_target, report)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from onehop._core import environment_number
 from onehop.error import BadInput
+from onehop.text import counted
 
 __all__ = [
     "LARGEST_REGISTER",
@@ -79,7 +80,8 @@ class Budget:
         """Raise BadInput if fewer than `operations` operations are left, or if the time is over."""
         if operations > self.left:
             raise BadInput(
-                f"expected at most {self.operations} operations once loops and gates are written out, found more; "
+                f"expected at most {counted(self.operations, 'operation')} once loops and gates are written "
+                "out, found more; "
                 f"set {OPERATIONS} to raise the limit"
             )
         if time.monotonic() > self._end:

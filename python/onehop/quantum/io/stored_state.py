@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput
+from onehop.text import counted
 
 __all__ = ["BLOCK", "StoredState", "damaged", "stored_state"]
 
@@ -135,7 +136,7 @@ def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> Store
     if not isinstance(bits, list) or sorted(map(repr, bits)) != sorted(map(repr, range(qubits))):
         raise damaged(file, f"expected each bit from 0 to {qubits - 1} once, found {bits!r:.80}")
     if type(flips) is not int or not 0 <= flips < 1 << qubits:
-        raise damaged(file, f"expected flips of {qubits} bits, found {flips!r:.40}")
+        raise damaged(file, f"expected flips of {counted(qubits, 'bit')}, found {flips!r:.40}")
     return StoredState(
         file=Path(file),
         qubits=qubits,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Operation, gate_names
+from onehop.text import counted
 
 __all__ = ["Channel", "NoiseModel", "channel", "channel_names"]
 
@@ -341,7 +342,8 @@ class NoiseModel:
                 found.extend((one, [qubit]) for qubit in touched)
             else:
                 raise BadInput(
-                    f"a channel on {one.qubits} qubits ({one.name}) cannot follow {operation.name} on {len(touched)}"
+                    f"a channel on {counted(one.qubits, 'qubit')} ({one.name}) cannot follow {operation.name} on "
+                    f"{len(touched)}"
                 )
         return found
 

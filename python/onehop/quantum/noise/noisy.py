@@ -23,6 +23,7 @@ from onehop.quantum.noise.trajectories import Trajectories
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.simulator import CircuitPlan, MemoryPlan, plan_matrices, plan_memory
 from onehop.quantum.state import State
+from onehop.text import counted
 
 __all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories"]
 
@@ -112,7 +113,8 @@ def _simulate(
     circuit.validate()
     if shots < 0 or trajectories < 1:
         raise BadInput(
-            f"expected at least 0 shots and 1 trajectory, found {shots} shots and {trajectories} trajectories"
+            f"expected at least 0 shots and 1 trajectory, found {counted(shots, 'shot')} and "
+            f"{counted(trajectories, 'trajectory')}"
         )
     sums = [PauliSum.of(one) for one in observables]
     for one in sums:

@@ -14,6 +14,7 @@ from onehop.quantum.noise.channel import Channel, NoiseModel
 from onehop.quantum.noise.superoperators import moved
 from onehop.quantum.random_numbers import uniform
 from onehop.quantum.state import State
+from onehop.text import counted
 
 __all__ = ["Mixed", "Pure", "Run", "choose", "run_once"]
 
@@ -211,7 +212,8 @@ def run_once(matrix: MixedState, circuit: Circuit, noise: NoiseModel, seed: int)
     circuit.validate()
     if circuit.qubits != matrix.qubits:
         raise BadInput(
-            f"expected a circuit of {matrix.qubits} qubits, as the density matrix has, found {circuit.qubits}"
+            f"expected a circuit of {counted(matrix.qubits, 'qubit')}, as the density matrix has, found "
+            f"{circuit.qubits}"
         )
     events = iter(range(1 << 40))
     run = Run(

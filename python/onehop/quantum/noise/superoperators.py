@@ -14,6 +14,7 @@ import numpy as np
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel
+from onehop.text import counted
 
 __all__ = ["moved", "on_rows_and_columns"]
 
@@ -32,7 +33,9 @@ def on_rows_and_columns(items: Sequence[Operation | tuple[Channel, list[int]]], 
 
 def _superoperator(channel: Channel, qubits: list[int], above: int) -> Operation:
     if channel.qubits != len(qubits):
-        raise BadInput(f"{channel.name}: expected {channel.qubits} qubits, found {len(qubits)}: {qubits}")
+        raise BadInput(
+            f"{channel.name}: expected {counted(channel.qubits, 'qubit')}, found {len(qubits)}: {qubits}"
+        )
     targets = [*qubits, *(qubit + above for qubit in qubits)]
     matrix = channel.superoperator()
     if np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0:  # a diagonal needs no exchange between ranks

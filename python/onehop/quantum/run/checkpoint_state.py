@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.stored_state import StoredState, damaged
+from onehop.text import counted
 
 __all__ = ["SETTINGS", "check_settings", "checkpoint_arrays", "checkpoint_state_of"]
 
@@ -87,7 +88,9 @@ class _Reader:
     def state(self) -> _core.CheckpointState:
         circuit, settings = self._circuit, self._stored.about["settings"]
         if circuit.qubits != self._stored.qubits:
-            raise self._bad(f"expected a state of {circuit.qubits} qubits, found {self._stored.qubits}")
+            raise self._bad(
+                f"expected a state of {counted(circuit.qubits, 'qubit')}, found {self._stored.qubits}"
+            )
         waiting = self._number("waiting", 1, self._runs)
         names = {"done", "clbits", "expectations", "outcomes"}
         names |= {f"{kind}_{number}" for kind in ("record", "shots") for number in range(waiting)}
@@ -141,7 +144,7 @@ class _Reader:
         record = self._bools(f"record_{number}", None)
         most = self._measured([True] * len(self._circuit.operations))
         if len(record) > most:
-            raise self._bad(f"expected at most {most} outcomes of a run, found {len(record)}")
+            raise self._bad(f"expected at most {counted(most, 'outcome')} of a run, found {len(record)}")
         return record
 
     def _measured(self, done: Sequence[bool]) -> int:

@@ -17,6 +17,7 @@ from onehop.launch.environment import current_launch, variables
 from onehop.launch.interpreter import package_environment, python_module
 from onehop.quantum.run.task import Outcome, Task, decode_outcome, encode_task, run_task
 from onehop.serialization import decode, decode_error, encode, read_framed, write_framed
+from onehop.text import counted
 
 __all__ = ["Executor", "GroupExecutor", "ProcessExecutor", "find_executor"]
 
@@ -179,6 +180,7 @@ def find_executor(ranks: int | None) -> Executor:
         return GroupExecutor(Group.alone())
     if ranks is not None and ranks != group.size:
         raise BadInput(
-            f"expected {group.size} ranks, as this launch has, found {ranks}; leave `ranks` out inside a launch"
+            f"expected {counted(group.size, 'rank')}, as this launch has, found {ranks}; leave `ranks` "
+            "out inside a launch"
         )
     return GroupExecutor(group)

@@ -19,6 +19,7 @@ from onehop.launch.interpreter import package_environment, python_module
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register
 from onehop.quantum.io.qasm_limits import MEMORY, SECONDS, Budget, memory_limit
 from onehop.serialization import Message, decode, decode_error, encode, encode_error
+from onehop.text import counted
 
 __all__ = ["pack", "read_circuit", "share_circuit", "unpack"]
 
@@ -86,7 +87,7 @@ def _from_message(message: Message) -> Circuit:
             kind, name, targets, controls, control_values, size, paulis, angle, clbits, *condition = row
             if size.__class__ is not int or not 0 <= size <= len(numbers) - place:
                 raise BadInput(
-                    f"circuit: {name}: expected at most {len(numbers) - place} values, found {size}"
+                    f"circuit: {name}: expected at most {counted(len(numbers) - place, 'value')}, found {size}"
                 )
             circuit.add(
                 Operation(
@@ -110,7 +111,7 @@ def _from_message(message: Message) -> Circuit:
             f"circuit: expected the fields of an operation, found others: {str(error)[:200]}"
         ) from None
     if place != len(numbers):
-        raise BadInput(f"circuit: expected {place} values of operations, found {len(numbers)}")
+        raise BadInput(f"circuit: expected {counted(place, 'value')} of operations, found {len(numbers)}")
     return circuit
 
 
