@@ -1,5 +1,4 @@
 #include "bench/channel.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "bench/speed_of_light.h"
 #include "bench/touch.h"
 #include "onehop/plan.h"
+#include "src/base/text.h"
 #include "src/channel/store.h"
 
 namespace onehop::bench {

@@ -1,5 +1,4 @@
 #include "onehop/collectives/collectives.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include "collectives/exchange.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
+#include "src/base/text.h"
 
 namespace onehop::collectives {
 

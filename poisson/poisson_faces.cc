@@ -1,5 +1,4 @@
 #include "poisson/poisson_faces.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +12,7 @@
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
+#include "src/base/text.h"
 
 namespace onehop::poisson {
 

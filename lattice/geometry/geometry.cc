@@ -1,5 +1,4 @@
 #include "onehop/lattice/geometry.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,6 +10,7 @@
 #include "lattice/geometry/face_order.h"
 #include "lattice/geometry/geometry_check.h"
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop::lattice {
 

@@ -1,5 +1,4 @@
 #include "onehop/lattice/su3_array.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <string>
@@ -7,6 +6,7 @@
 #include "lattice/su3/su3_kernels.h"
 #include "onehop/error.h"
 #include "src/base/cpu.h"
+#include "src/base/text.h"
 
 namespace onehop::lattice {
 

@@ -1,5 +1,4 @@
 #include "onehop/lattice/clover.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include "onehop/lattice/su3.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
+#include "src/base/text.h"
 
 namespace onehop::lattice {
 

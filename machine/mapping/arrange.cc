@@ -3,14 +3,13 @@
 #include <numeric>
 #include <utility>
 
+#include "machine/mapping/as_index.h"
 #include "machine/mapping/random.h"
 #include "machine/mapping/refine.h"
 
 namespace onehop::detail {
 
 namespace {
-
-std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 using Score = std::pair<std::int64_t, std::int64_t>;  // weighted bytes, byte-hops
 

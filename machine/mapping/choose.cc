@@ -1,22 +1,21 @@
 #include "machine/mapping/choose.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "machine/mapping/as_index.h"
 #include "machine/mapping/refine.h"
 #include "machine/mapping/scotch.h"
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop::detail {
 
 namespace {
 
 constexpr int largest_anneal = 16'384;  // ranks; above, the search only accepts exchanges that help
-
-std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 auto rank_of(const MapCost& cost) { return std::tuple(cost.weighted_bytes, cost.byte_hops, cost.busiest_host_bytes); }
 

@@ -1,10 +1,10 @@
 #include "machine/mapping/grid_shape.h"
-#include "src/base/text.h"
 
 #include <string>
 
 #include "onehop/error.h"
 #include "src/base/checked.h"
+#include "src/base/text.h"
 
 namespace onehop {
 

@@ -1,5 +1,4 @@
 #include "machine/mapping/host_distance.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,6 +7,7 @@
 
 #include "onehop/error.h"
 #include "src/base/checked.h"
+#include "src/base/text.h"
 
 namespace onehop {
 

@@ -1,5 +1,4 @@
 #include "onehop/machine/mapping.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <string>
@@ -10,6 +9,7 @@
 #include "onehop/error.h"
 #include "src/base/checked.h"
 #include "src/base/clock.h"
+#include "src/base/text.h"
 
 namespace onehop {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "machine/mapping/as_index.h"
 #include "machine/mapping/random.h"
 
 namespace onehop::detail {
@@ -13,8 +14,6 @@ constexpr std::int64_t unit = 1024;  // the mean weight of an edge
 constexpr std::int64_t heaviest = std::int64_t{1} << 40;
 
 __extension__ using Wide = __int128;
-
-std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 struct WeightedEdge {
   int to = 0;

@@ -1,5 +1,4 @@
 #include "machine/mapping/scotch.h"
-#include "src/base/text.h"
 
 #include <dlfcn.h>
 
@@ -10,13 +9,14 @@
 #include <memory>
 #include <type_traits>
 
+#include "machine/mapping/as_index.h"
+#include "src/base/text.h"
+
 namespace onehop::detail {
 
 namespace {
 
 constexpr int largest = 16'384;  // ranks; SCOTCH takes seconds beyond
-
-std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 // The functions of the library. Its objects are blocks of memory whose sizes its header fixes; the blocks here are
 // larger than those of every known version.

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include "machine/mapping/as_index.h"
 #include "machine/mapping/grid_shape.h"
 #include "src/base/checked.h"
 
 namespace onehop::detail {
 
-namespace {
-
-std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
-
-}  // namespace
+namespace {}  // namespace
 
 Traffic traffic_of(const Grid& grid) {
   const GridShape shape(grid);

@@ -1,5 +1,4 @@
 #include "onehop/machine/machine.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,7 @@
 #include "onehop/error.h"
 #include "onehop/schedule.h"
 #include "src/base/names.h"
+#include "src/base/text.h"
 
 namespace onehop {
 namespace {

@@ -12,7 +12,7 @@ namespace {
 constexpr double never = std::numeric_limits<double>::infinity();
 // With fewer flows under way, rates are computed again at every change.
 constexpr std::size_t few_flows = 2000;
-constexpr std::uint64_t windows_between_reports = 256;
+constexpr std::uint64_t steps_between_reports = 256;
 // Times that differ by less than this factor are equal.
 constexpr double rounding = 1 + 1e-12;
 
@@ -27,10 +27,10 @@ Engine::Engine(const Traffic& traffic, const Network& network, const Classes& cl
       rounds_(traffic.rounds.size()),
       first_flow_(traffic.rounds.size(), 0),
       states_(classes.size()),
-      early_(classes.size()),
+      early_arrivals_(classes.size()),
       level_bytes_(network.machine().levels.size(), 0),
       round_end_(traffic.rounds.size(), 0),
-      spans_(classes.size(), std::vector<RankSpan>(traffic.rounds.size())) {}
+      timelines_(classes.size(), std::vector<RankSpan>(traffic.rounds.size())) {}
 
 double Engine::compute_seconds(int round) const {
   if (options_.compute.empty()) return 0;
@@ -38,14 +38,14 @@ double Engine::compute_seconds(int round) const {
 }
 
 // Seconds to copy bytes in a processor's memory, which reads and writes them.
-double Engine::packing(double bytes) const { return 2 * bytes / network_.machine().memory_bandwidth.value; }
+double Engine::copy_seconds(double bytes) const { return 2 * bytes / network_.machine().memory_bandwidth.value; }
 
 // The greatest rate of a flow: that of one link, of packing, and of its slots.
-double Engine::limited(const Flow& flow, double limit) const {
+double Engine::rate_limit(const Flow& flow, double limit) const {
   if (options_.chunk_bytes > 0) limit = std::min(limit, network_.machine().memory_bandwidth.value / 2);
   const auto slot = static_cast<double>(options_.slot_bytes);
   if (slot <= 0 || flow.bytes <= slot) return limit;
-  const double turn = slot / limit + 2 * flow.latency + 2 * packing(std::min(slot, chunk()));
+  const double turn = slot / limit + 2 * flow.latency + 2 * copy_seconds(std::min(slot, chunk()));
   return std::min(limit, options_.slots * slot / turn);
 }
 
@@ -60,56 +60,56 @@ void Engine::load_round(int round) {
     flows_.push_back({flow, round, flow.bytes});
     table_.first.push_back(loaded.table.first[f] + shift);
     table_.last.push_back(options_.contention ? loaded.table.last[f] + shift : table_.first.back());
-    table_.limit.push_back(limited(flow, loaded.table.limit[f]));
+    table_.limit.push_back(rate_limit(flow, loaded.table.limit[f]));
     level_bytes_[static_cast<std::size_t>(flow.level)] += flow.bytes * flow.count * classes_.population();
   }
-  for (std::size_t link = carried_.size(); link < links_.size(); ++link) {
-    rates_of_.set_bandwidth(static_cast<std::uint32_t>(link), network_.bandwidth(links_.link(link)));
+  for (std::size_t link = link_bytes_.size(); link < links_.size(); ++link) {
+    max_min_.set_bandwidth(static_cast<std::uint32_t>(link), network_.bandwidth(links_.link(link)));
   }
-  carried_.resize(links_.size(), 0);
+  link_bytes_.resize(links_.size(), 0);
   for (std::size_t f = 0; f < loaded.flows.size(); ++f) {
     for (std::size_t u = loaded.table.first[f]; u < loaded.table.last[f]; ++u) {
-      carried_[loaded.table.uses[u].link] += loaded.table.uses[u].weight * loaded.flows[f].bytes;
+      link_bytes_[loaded.table.uses[u].link] += loaded.table.uses[u].weight * loaded.flows[f].bytes;
     }
   }
   loaded.table = {};
-  rate_.resize(flows_.size(), 0);
+  rates_.resize(flows_.size(), 0);
 }
 
-void Engine::enter(std::uint32_t rank, double time) {
-  State& state = states_[rank];
+void Engine::begin_round(std::uint32_t rank, double time) {
+  ClassState& state = states_[rank];
   ++state.round;
   if (state.round == static_cast<int>(traffic_.rounds.size())) return;
   const auto round = static_cast<std::size_t>(state.round);
   if (rounds_[round].out.empty()) {
     load_round(state.round);
-    newest_round_began_ = time;
+    newest_round_start_ = time;
   }
-  post(rank, time);
+  post_sends(rank, time);
   state.to_send = static_cast<std::uint32_t>(rounds_[round].out[rank].size());
   state.to_receive = rounds_[round].incoming[rank];
   state.sent_until = time;
-  RankSpan& span = spans_[rank][round];
+  RankSpan& span = timelines_[rank][round];
   span.begin = time;
   span.posted = state.busy_until;
-  state.busy_until += packing(rounds_[round].local_bytes[rank]) + compute_seconds(state.round);
+  state.busy_until += copy_seconds(rounds_[round].local_bytes[rank]) + compute_seconds(state.round);
   span.computed = state.busy_until;
-  state.entered = true;
-  std::vector<Early> waiting;
-  std::swap(waiting, early_[rank]);
-  for (const Early& one : waiting) {
+  state.in_round = true;
+  std::vector<EarlyArrival> waiting;
+  std::swap(waiting, early_arrivals_[rank]);
+  for (const EarlyArrival& one : waiting) {
     if (flows_[one.flow].round == state.round) {
-      take(one.flow, one.time);
+      receive(one.flow, one.time);
     } else {
-      early_[rank].push_back(one);
+      early_arrivals_[rank].push_back(one);
     }
   }
-  leave_if_done(rank);
+  end_round_if_done(rank);
 }
 
 // Starts the messages of a round one after the other: the processor is busy for the overhead of each, and begins them
 // at least a gap apart. The flows of a batch start at the mean of the times at which its messages are ready.
-void Engine::post(std::uint32_t rank, double begin) {
+void Engine::post_sends(std::uint32_t rank, double begin) {
   const auto round = static_cast<std::size_t>(states_[rank].round);
   const auto& out = rounds_[round].out[rank];
   double next = begin;  // the next message begins
@@ -131,142 +131,143 @@ void Engine::post(std::uint32_t rank, double begin) {
     const double step = (next - first) / count;
     const double overhead = overheads / count;
     one.last = batch_flows_.size();
-    events_.push({(first + next - step) / 2 + overhead, What::start, static_cast<std::uint32_t>(batches_.size())});
+    events_.push(
+        {(first + next - step) / 2 + overhead, EventKind::start_flows, static_cast<std::uint32_t>(batches_.size())});
     batches_.push_back(one);
     ready = next - step + overhead;
   }
   states_[rank].busy_until = ready;
 }
 
-void Engine::start(std::uint32_t batch, double time) {
+void Engine::start_flows(std::uint32_t batch, double time) {
   for (std::size_t i = batches_[batch].first; i < batches_[batch].last; ++i) {
     const std::uint32_t flow = batch_flows_[i];
-    if (flows_[flow].left <= 0) {
-      finish(flow, time);
+    if (flows_[flow].bytes_left <= 0) {
+      finish_flow(flow, time);
       continue;
     }
-    active_.push_back(flow);
-    changed_ = true;
+    active_flows_.push_back(flow);
+    rates_stale_ = true;
   }
 }
 
-void Engine::finish(std::uint32_t flow, double time) {
+void Engine::finish_flow(std::uint32_t flow, double time) {
   const Flow& one = flows_[flow].flow;
-  State& sender = states_[one.from];
+  ClassState& sender = states_[one.from];
   --sender.to_send;
   sender.sent_until = std::max(sender.sent_until, time);
   double arrival = time + one.latency;
-  arrival += 2 * packing(std::min(one.bytes, chunk()));
-  events_.push({arrival, What::arrive, flow});
-  leave_if_done(one.from);
+  arrival += 2 * copy_seconds(std::min(one.bytes, chunk()));
+  events_.push({arrival, EventKind::deliver, flow});
+  end_round_if_done(one.from);
 }
 
-void Engine::arrive(std::uint32_t flow, double time) {
+void Engine::deliver(std::uint32_t flow, double time) {
   const std::uint32_t rank = flows_[flow].flow.to;
-  if (!states_[rank].entered || states_[rank].round != flows_[flow].round) {
-    early_[rank].push_back({flow, time});
+  if (!states_[rank].in_round || states_[rank].round != flows_[flow].round) {
+    early_arrivals_[rank].push_back({flow, time});
     return;
   }
-  take(flow, time);
-  leave_if_done(rank);
+  receive(flow, time);
+  end_round_if_done(rank);
 }
 
-void Engine::take(std::uint32_t flow, double time) {
+void Engine::receive(std::uint32_t flow, double time) {
   const Flow& one = flows_[flow].flow;
-  State& receiver = states_[one.to];
+  ClassState& receiver = states_[one.to];
   receiver.busy_until = std::max(receiver.busy_until, time) + one.count * one.overhead;
   --receiver.to_receive;
 }
 
-void Engine::leave_if_done(std::uint32_t rank) {
-  State& state = states_[rank];
-  if (!state.entered || state.to_send > 0 || state.to_receive > 0) return;
-  state.entered = false;
+void Engine::end_round_if_done(std::uint32_t rank) {
+  ClassState& state = states_[rank];
+  if (!state.in_round || state.to_send > 0 || state.to_receive > 0) return;
+  state.in_round = false;
   const double end = std::max(state.busy_until, state.sent_until);
   const auto round = static_cast<std::size_t>(state.round);
-  spans_[rank][round].end = end;
+  timelines_[rank][round].end = end;
   round_end_[round] = std::max(round_end_[round], end);
-  done_ += 1;
-  events_.push({end, What::enter, rank});
+  finished_rounds_ += 1;
+  events_.push({end, EventKind::begin_round, rank});
 }
 
 // Lets all flows that are under way run until `time`; those that end before end at their own time.
-void Engine::flow_until(double time) {
+void Engine::advance_flows(double time) {
   const double seconds = time - now_;
   std::size_t kept = 0;
-  ended_.clear();
-  for (const std::uint32_t flow : active_) {
-    const double needed = flows_[flow].left / rate_[flow];
+  finished_flows_.clear();
+  for (const std::uint32_t flow : active_flows_) {
+    const double needed = flows_[flow].bytes_left / rates_[flow];
     if (needed <= seconds * rounding) {
-      ended_.emplace_back(now_ + needed, flow);
+      finished_flows_.emplace_back(now_ + needed, flow);
       continue;
     }
-    flows_[flow].left -= rate_[flow] * seconds;
-    active_[kept++] = flow;
+    flows_[flow].bytes_left -= rates_[flow] * seconds;
+    active_flows_[kept++] = flow;
   }
-  changed_ = changed_ || kept < active_.size();
-  active_.resize(kept);
+  rates_stale_ = rates_stale_ || kept < active_flows_.size();
+  active_flows_.resize(kept);
   now_ = time;
-  std::ranges::sort(ended_);
-  for (const auto& [end, flow] : ended_) finish(flow, end);
+  std::ranges::sort(finished_flows_);
+  for (const auto& [end, flow] : finished_flows_) finish_flow(flow, end);
 }
 
 // The time within which changes are taken together.
-double Engine::slack() const {
+double Engine::time_tolerance() const {
   const double least = now_ * (rounding - 1);
-  return active_.size() <= few_flows ? least : std::max(least, options_.accuracy * (now_ - newest_round_began_));
+  return active_flows_.size() <= few_flows ? least : std::max(least, options_.accuracy * (now_ - newest_round_start_));
 }
 
-void Engine::happen(const Event& event) {
-  switch (event.what) {
-    case What::start:
-      start(event.who, std::max(event.time, now_));
+void Engine::handle(const Event& event) {
+  switch (event.kind) {
+    case EventKind::start_flows:
+      start_flows(event.index, std::max(event.time, now_));
       break;
-    case What::arrive:
-      arrive(event.who, event.time);
+    case EventKind::deliver:
+      deliver(event.index, event.time);
       break;
-    case What::enter:
-      enter(event.who, event.time);
+    case EventKind::begin_round:
+      begin_round(event.index, event.time);
       break;
   }
 }
 
 // Handles everything that happens at about the present time, and moves on to the next time at which the flows change.
-void Engine::next_window() {
-  const auto take_event = [&] {
+void Engine::next_step() {
+  const auto handle_next_event = [&] {
     const Event event = events_.top();
     events_.pop();
-    happen(event);
+    handle(event);
   };
-  while (!events_.empty() && events_.top().time <= now_ + slack()) take_event();
-  if (changed_) {
-    rates_of_.solve(table_, active_, rate_);
-    changed_ = false;
-    soonest_end_ = never;
-    for (const std::uint32_t flow : active_) {
-      soonest_end_ = std::min(soonest_end_, now_ + flows_[flow].left / rate_[flow]);
+  while (!events_.empty() && events_.top().time <= now_ + time_tolerance()) handle_next_event();
+  if (rates_stale_) {
+    max_min_.solve(table_, active_flows_, rates_);
+    rates_stale_ = false;
+    next_completion_ = never;
+    for (const std::uint32_t flow : active_flows_) {
+      next_completion_ = std::min(next_completion_, now_ + flows_[flow].bytes_left / rates_[flow]);
     }
   }
   const double next_event = events_.empty() ? never : events_.top().time;
-  if (soonest_end_ <= next_event && !active_.empty()) {
-    flow_until(std::max(soonest_end_, std::min(soonest_end_ + slack(), next_event)));
-  } else if (!events_.empty() && events_.top().what == What::start) {
-    flow_until(next_event);
+  if (next_completion_ <= next_event && !active_flows_.empty()) {
+    advance_flows(std::max(next_completion_, std::min(next_completion_ + time_tolerance(), next_event)));
+  } else if (!events_.empty() && events_.top().kind == EventKind::start_flows) {
+    advance_flows(next_event);
   } else if (!events_.empty()) {
-    take_event();  // flows do not change by it
+    handle_next_event();  // flows do not change by it
   }
-  if (++windows_ % windows_between_reports == 0) report();
+  if (++steps_ % steps_between_reports == 0) report();
 }
 
 void Engine::report() {
   if (!options_.progress) return;
   const double all = static_cast<double>(states_.size()) * static_cast<double>(traffic_.rounds.size());
-  if (!options_.progress(done_ / all)) throw Error("simulate: cancelled");
+  if (!options_.progress(finished_rounds_ / all)) throw Error("simulate: cancelled");
 }
 
 void Engine::run(Simulation& result) {
-  for (std::uint32_t rank = 0; rank < states_.size(); ++rank) events_.push({0, What::enter, rank});
-  while (!events_.empty() || !active_.empty()) next_window();
+  for (std::uint32_t rank = 0; rank < states_.size(); ++rank) events_.push({0, EventKind::begin_round, rank});
+  while (!events_.empty() || !active_flows_.empty()) next_step();
   for (const auto& state : states_) {
     if (state.round != static_cast<int>(traffic_.rounds.size())) throw Error("simulate: a rank waits for ever");
   }
@@ -281,7 +282,7 @@ void Engine::run(Simulation& result) {
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     result.timeline_ranks.push_back(classes_.representative(i));
   }
-  result.timelines = std::move(spans_);
+  result.timelines = std::move(timelines_);
   fill_links(result);
 }
 
@@ -291,7 +292,7 @@ void Engine::fill_links(Simulation& result) const {
   std::vector<std::uint32_t> order(links_.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::vector<double> seconds(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) seconds[i] = carried_[i] / network_.bandwidth(links_.link(i));
+  for (std::size_t i = 0; i < order.size(); ++i) seconds[i] = link_bytes_[i] / network_.bandwidth(links_.link(i));
   std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
     return seconds[a] != seconds[b] ? seconds[a] > seconds[b] : links_.link(a).key() < links_.link(b).key();
   });
@@ -299,7 +300,7 @@ void Engine::fill_links(Simulation& result) const {
   if (order.size() > most) order.resize(most);
   for (const std::uint32_t number : order) {
     const Link link = links_.link(number);
-    result.links.push_back({network_.name(link), levels[static_cast<std::size_t>(link.level)].name, carried_[number],
+    result.links.push_back({network_.name(link), levels[static_cast<std::size_t>(link.level)].name, link_bytes_[number],
                             network_.bandwidth(link), links_.alike(number)});
   }
 }

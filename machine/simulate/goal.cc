@@ -1,11 +1,11 @@
 #include "onehop/machine/goal.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "machine/simulate/goal_program.h"
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop {
 namespace detail {

@@ -1,5 +1,4 @@
 #include "onehop/machine/simulate.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +9,7 @@
 #include "machine/simulate/round_flows.h"
 #include "onehop/error.h"
 #include "src/base/json_text.h"
+#include "src/base/text.h"
 
 namespace onehop {
 namespace {

@@ -1,5 +1,4 @@
 #include "onehop/machine/simulate.h"
-#include "src/base/text.h"
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
@@ -8,6 +7,8 @@
 
 #include <map>
 #include <tuple>
+
+#include "src/base/text.h"
 
 #include "onehop/error.h"
 #include "onehop/machine/goal.h"

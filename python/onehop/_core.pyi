@@ -884,13 +884,8 @@ class HostLayout:
         Extents of a torus of hosts; empty: no torus.
     """
 
-    def __init__(
-        self,
-        host_of_rank: Sequence[int],
-        groups: Sequence[int] = [],
-        costs: Sequence[int] = [],
-        torus: Sequence[int] = [],
-    ) -> None: ...
+    def __init__(self, host_of_rank: Sequence[int], groups: Sequence[int] = [], costs: Sequence[int] = [], torus: Sequence[int] = []) -> None: ...
+
     @staticmethod
     def of_sizes(sizes: Sequence[int]) -> HostLayout:
         """
@@ -906,8 +901,7 @@ class HostLayout:
     @staticmethod
     def of_group(group: Group) -> HostLayout:
         """
-        Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in
-        the order of their first ranks. Collective.
+        Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in the order of their first ranks. Collective.
         """
 
     @property
@@ -917,6 +911,18 @@ class HostLayout:
     @property
     def hosts(self) -> int:
         """Number of hosts."""
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Hosts in a unit, units in a larger unit, and so on."""
+
+    @property
+    def costs(self) -> tuple[int, ...]:
+        """Cost of a byte that leaves a host, a unit, ...; empty: 1."""
+
+    @property
+    def torus(self) -> tuple[int, ...]:
+        """Extents of a torus of hosts; empty: no torus."""
 
 class MapCost:
     """

@@ -1,12 +1,12 @@
 // Validates circuits. The named gates are in gates.cc.
 #include "onehop/quantum/circuit.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop::quantum {
 namespace {

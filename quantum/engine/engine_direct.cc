@@ -1,5 +1,4 @@
 #include "quantum/engine/engine_direct.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +9,7 @@
 
 #include "onehop/error.h"
 #include "quantum/engine/complex_product.h"
+#include "src/base/text.h"
 #include "src/base/thread_pool.h"
 
 namespace onehop::quantum {

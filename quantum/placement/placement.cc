@@ -1,5 +1,4 @@
 #include "onehop/quantum/placement.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +9,7 @@
 #include "onehop/error.h"
 #include "quantum/placement/baselines.h"
 #include "quantum/placement/swap_set.h"
+#include "src/base/text.h"
 
 namespace onehop::quantum {
 namespace {

@@ -1,5 +1,4 @@
 #include "onehop/quantum/simulator.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,7 @@
 #include "quantum/state/sampling.h"
 #include "quantum/state/sorted_order.h"
 #include "src/base/clock.h"
+#include "src/base/text.h"
 #include "src/base/thread_pool.h"
 
 namespace onehop::quantum {

@@ -1,5 +1,4 @@
 #include "onehop/channel.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <tuple>
 
 #include "onehop/staging.h"
+#include "src/base/text.h"
 #include "src/channel/channel_specs.h"
 #include "src/channel/memory_check.h"
 #include "src/channel/store.h"

@@ -1,5 +1,4 @@
 #include "src/channel/channel_specs.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include "onehop/error.h"
 #include "onehop/tuning.h"
 #include "src/base/slot_policy.h"
+#include "src/base/text.h"
 
 namespace onehop::detail {
 namespace {

@@ -1,5 +1,4 @@
 #include "onehop/codec.h"
-#include "src/base/text.h"
 
 #include <array>
 #include <bit>
@@ -8,6 +7,7 @@
 #include "src/base/checked.h"
 #include "src/base/cpu.h"
 #include "src/base/names.h"
+#include "src/base/text.h"
 #include "src/codec/codec_run.h"
 
 namespace onehop {

@@ -1,5 +1,4 @@
 #include "src/group/control_memory.h"
-#include "src/base/text.h"
 
 #include <sched.h>
 #include <time.h>
@@ -9,6 +8,8 @@
 #include <atomic>
 #include <cstring>
 #include <new>
+
+#include "src/base/text.h"
 
 #include "onehop/error.h"
 #include "src/group/driven.h"

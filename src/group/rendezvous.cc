@@ -1,5 +1,4 @@
 #include "src/group/rendezvous.h"
-#include "src/base/text.h"
 
 #include <poll.h>
 #include <time.h>
@@ -12,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "src/base/text.h"
 
 #include "onehop/error.h"
 #include "src/base/sha256.h"

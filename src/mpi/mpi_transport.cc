@@ -3,7 +3,6 @@
 // in the receiver's slot on arrival, and posts a released slot to MPI as the next receive. A slot that has been sent is
 // free, and no release is sent back, because MPI keeps a message that precedes its receive (long ones at the sender).
 #include "src/mpi/mpi_transport.h"
-#include "src/base/text.h"
 
 #include <sched.h>
 
@@ -13,6 +12,8 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "src/base/text.h"
 
 #include "onehop/error.h"
 #include "src/base/clock.h"

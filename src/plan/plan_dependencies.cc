@@ -1,5 +1,4 @@
 #include "src/plan/plan_dependencies.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,6 +7,7 @@
 #include <tuple>
 
 #include "onehop/error.h"
+#include "src/base/text.h"
 #include "src/channel/transport/transport.h"
 
 namespace onehop::detail {

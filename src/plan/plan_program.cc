@@ -1,5 +1,4 @@
 #include "src/plan/plan_program.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <exception>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "onehop/error.h"
+#include "src/base/text.h"
 #include "src/group/agreement.h"
 #include "src/group/group_state.h"
 #include "src/plan/direct_exchange.h"

@@ -1,11 +1,11 @@
 #include "onehop/schedule.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "onehop/error.h"
 #include "src/base/names.h"
+#include "src/base/text.h"
 #include "src/schedule/wire_size.h"
 
 namespace onehop {

@@ -1,10 +1,10 @@
 #include "src/schedule/shape_check.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop::detail {
 

@@ -1,5 +1,4 @@
 #include "onehop/slice.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,6 +6,7 @@
 
 #include "onehop/error.h"
 #include "src/base/checked.h"
+#include "src/base/text.h"
 
 namespace onehop {
 

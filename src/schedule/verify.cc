@@ -2,7 +2,6 @@
 // from it read it, so no rule needs two ranks at once. A bitmap detects that an element is hit twice; only then are the
 // transfers searched for the culprits.
 #include "onehop/verify.h"
-#include "src/base/text.h"
 
 #include <algorithm>
 #include <new>
@@ -11,6 +10,7 @@
 
 #include "onehop/error.h"
 #include "src/base/names.h"
+#include "src/base/text.h"
 #include "src/schedule/bit_permutation.h"
 #include "src/schedule/element_set.h"
 #include "src/schedule/shape_check.h"

@@ -80,7 +80,7 @@ def test_hamlib(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             "expected a lattice (grid, triangular)",
         ),
         (["quantum", "circuit", "ghz", "--qubits", "3", "-o", "no/such/folder/x.qasm"], "no/such/folder"),
-        (["quantum", "circuit", "nothing"], "No such command"),
+        (["quantum", "circuit", "nothing"], "no such command"),
         (["quantum", "circuit", "ghz", "--qubits", "0"], "--qubits"),
         (["quantum", "circuit", "ghz", "--qubits", "2", "--json", "-"], "-o FILE"),
         (["quantum", "hamlib", "tfim", "4", "--fields", "a"], "--fields"),

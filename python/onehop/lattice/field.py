@@ -135,7 +135,7 @@ class Field:
         whole = isinstance(direction, (int, np.integer)) and isinstance(distance, (int, np.integer))
         if not whole or not 0 <= direction < dims or not 1 <= abs(distance) <= self.geometry.width:
             raise BadInput(
-                f"expected a direction of 0 to {dims - 1} and 1 to {counted(self.geometry.width, 'site')} either way, "
+                f"expected a direction of 0 to {dims - 1} and 1 to {self.geometry.width} sites either way, "
                 f"found {direction} and {distance}"
             )
         side = int(distance > 0)
