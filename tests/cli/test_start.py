@@ -55,3 +55,8 @@ def test_onehop_torch_without_torch_says_what_to_do() -> None:
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: onehop.torch needs PyTorch with torch.distributed")
     assert "pip install torch" in last
+
+
+@pytest.mark.parametrize("name", onehop.launch.__all__)
+def test_every_name_of_the_launcher_is_there(name: str) -> None:
+    assert getattr(onehop.launch, name) is not None
