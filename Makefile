@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak wheels wheel-test release-check bench figures reference-simulators peers model lint lint-quick format mpich torch docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak wheels wheel-test release-check bench figures reference-simulators peers model lint lint-quick format mpich torch setup-torch docs clean
 
 export PYTHON JOBS TORCH
 # Do not export make's own default of CXX: without CXX, tools/find_compiler.sh looks for a compiler that is new enough.
@@ -101,8 +101,11 @@ mpich:  ## Install MPICH beside Open MPI in .mpich, for `onehop bench ... --mpi 
 	@tools/setup.sh base
 	@[ -x .mpich/bin/mpiexec ] || .venv/bin/pip install --quiet --quiet --ignore-installed --no-deps --prefix .mpich 'mpich>=4'
 
-torch: setup  ## Install PyTorch in .venv unless it is there; `make test` then also tests onehop.torch
-	@tools/setup.sh torch examples
+torch: setup-torch build  ## Install PyTorch and run its own tests of torch.distributed with onehop beside gloo, about 6 minutes
+	@.venv/bin/python tools/torch_suite.py
+
+setup-torch: setup  ## Install PyTorch in .venv unless it is there; `make test` then also tests onehop.torch
+	@tools/setup.sh torch examples torch-tests
 
 docs: build  ## Build the documentation site in build/docs
 	@tools/setup.sh docs

@@ -125,11 +125,11 @@ install_reference_simulators() {
 install_torch() {
   local wanted=${TORCH:-torch==2.13.0} words found
   if [ -z "${TORCH:-}" ] && found=$($venv/bin/python -c 'import torch; print(torch.__version__)' 2>/dev/null); then
-    say "torch $found is installed already; for another one: make torch TORCH='torch==...'"
+    say "torch $found is installed already; for another one: make setup-torch TORCH='torch==...'"
     return
   fi
   say "installing $wanted; a build for the CPU alone is a download of about 200 MB, one with CUDA of several GB."
-  say "The settings of pip determine the build; TORCH may contain options of pip: make torch TORCH='--index-url ... torch'"
+  say "The settings of pip determine the build; TORCH may contain options of pip: make setup-torch TORCH='--index-url ... torch'"
   read -ra words <<<"$wanted"
   $venv/bin/pip install --quiet "${words[@]}"
   $venv/bin/python -c 'import torch.distributed as dist; assert dist.is_available()' || {

@@ -100,6 +100,11 @@ class Group {
   void set_timeout(double seconds) const;
   [[nodiscard]] double timeout() const noexcept;
 
+  // Gives the group up, from any thread. Waits of this rank in this group throw Error, and waits of the other ranks of
+  // this machine throw PeerLost, which names this rank. Groups that were split from this one are not affected. Later
+  // steps in the group throw as soon as they wait; the group can only be closed.
+  void abort() const noexcept;
+
   // For internal use.
   [[nodiscard]] const std::shared_ptr<detail::GroupState>& state() const noexcept { return state_; }
   Group() = default;

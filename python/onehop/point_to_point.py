@@ -145,7 +145,7 @@ class PointToPoint:
             raise result[1]
         return result[0]
 
-    def request(self, source: int | None, message: np.ndarray, tag: int, done: Done) -> None:
+    def request(self, source: int | None, message: np.ndarray, tag: int, done: Done) -> object:
         """Request a message and return at once.
 
         Parameters
@@ -159,6 +159,11 @@ class PointToPoint:
         done : callable
             Called with (sender, None) once the message is in place, or with (-1, error) if it cannot arrive. The call
             may come from another thread, and before `request` returns.
+
+        Returns
+        -------
+        object
+            The request, for `cancel`.
 
         Raises
         ------
@@ -184,6 +189,22 @@ class PointToPoint:
                 self._changed.notify_all()
         if kept is not None:
             self._complete(request, *kept)
+        return request
+
+    def cancel(self, request: object) -> None:
+        """Forget a request; a message that would have matched it is kept for the next one."""
+        with self._changed:
+            self._requests = [one for one in self._requests if one is not request]
+
+    def abort(self, error: Exception) -> None:
+        """Fail all pending requests and sends, and let no other begin. The other ranks of the machine see this rank as lost."""
+        self._group.abort()
+        with self._changed:
+            self._closing = True
+            pending, self._requests = self._requests, []
+            self._changed.notify_all()
+        for request in pending:
+            request.done(-1, error)
 
     def close(self) -> None:
         """End the threads. Pending requests are never completed."""
@@ -309,7 +330,7 @@ class PointToPoint:
 
     def _timeout_error(self, seconds: float, what: str) -> Timeout:
         return Timeout(
-            f"rank {self._rank} waited {seconds:.1f} s {what}, longer than the group's limit; is that rank busy, "
+            f"rank {self._rank} waited {seconds:.1f} s {what}, longer than the timeout of the group; is that rank busy, "
             "stopped, or in another step?"
         )
 

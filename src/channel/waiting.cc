@@ -24,10 +24,15 @@ std::string GroupState::where_to_look(int other) const {
 
 void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
   const std::string rank = "rank " + std::to_string(group_.rank);
+  if (group_.own_page().left.load(std::memory_order_relaxed) != 0) {
+    throw Error(rank + " has aborted this group while it was waiting for rank " + std::to_string(waiting.peer) +
+                " in " + waiting.what + "; make a new group to continue");
+  }
   const int lost = status.lost;
   if (lost >= 0) {
     group_.tell_lost(lost);
-    throw PeerLost(lost, group_.name_of(lost) + " has ended; " + rank + " was waiting for rank " +
+    const char* const how = group_.has_left(lost) ? " has aborted this group; " : " has ended; ";
+    throw PeerLost(lost, group_.name_of(lost) + how + rank + " was waiting for rank " +
                              std::to_string(waiting.peer) + " in " + waiting.what + "; " + group_.where_to_look(lost));
   }
   if (const int closed = status.closed; closed >= 0) {

@@ -250,6 +250,8 @@ void Group::set_timeout(double seconds) const {
   state_->bootstrap->set_timeout(seconds);
 }
 
+void Group::abort() const noexcept { detail::aborted(*state_); }
+
 double Group::timeout() const noexcept { return state_->timeout; }
 
 std::int64_t available_memory() { return detail::available_memory(); }

@@ -55,6 +55,12 @@ struct GroupState {
     return pages.at(static_cast<std::size_t>(other)).page != nullptr;
   }
 
+  // Whether a rank of this machine has closed or aborted its group.
+  [[nodiscard]] bool has_left(int other) const {
+    const auto& peer = pages.at(static_cast<std::size_t>(other));
+    return peer.page != nullptr && peer.page->left.load(std::memory_order_acquire) != 0;
+  }
+
   // "rank 1 (process 7)", "rank 1 of this group (rank 3 of the world; process 7)"
   [[nodiscard]] std::string name_of(int other) const;
   // "see the output of rank 3 for the reason"

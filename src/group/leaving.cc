@@ -72,6 +72,13 @@ void left(GroupState& group) noexcept {
   }
 }
 
+void aborted(GroupState& group) noexcept {
+  if (group.pages.empty() || group.pages[static_cast<std::size_t>(group.rank)].page == nullptr) return;
+  std::uint32_t none = 0;  // a rank that has died before, and was reported, remains the one that all ranks name
+  group.own_page().reported_lost.compare_exchange_strong(none, static_cast<std::uint32_t>(group.rank) + 1);
+  tell_peers(group.rank, group.pages);
+}
+
 void process_is_ending() noexcept {
   Groups& all = groups();
   const std::lock_guard guard(all.mutex);

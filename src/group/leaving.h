@@ -13,6 +13,9 @@ void entered(GroupState& group);
 // out to be 0.
 void left(GroupState& group) noexcept;
 
+// Tells the peers that this rank gives up, and wakes its own waits and theirs. Callable while other threads wait.
+void aborted(GroupState& group) noexcept;
+
 // Declares that the process only destroys its objects from now on, with a yet unknown exit status (Python's atexit).
 void process_is_ending() noexcept;
 

@@ -63,7 +63,7 @@ void Deadline::throw_timeout(const std::string& what, double waited) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", waited);
   throw Timeout(what + " for " + text +
-                " s, longer than the group's limit; is that rank busy, stopped, or in another step?");
+                " s, longer than the timeout of the group; is that rank busy, stopped, or in another step?");
 }
 
 void Deadline::warn(const std::string& what, double waited) {

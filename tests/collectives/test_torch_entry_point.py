@@ -14,7 +14,7 @@ import pytest
 import onehop_torch
 from ranks import PYTHON_FOLDER, Ranks
 
-WITHOUT = "there is no torch in this environment; `make torch` brings one"
+WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
 
 INSTALLED = """
     import torch  # and nothing of onehop

@@ -11,7 +11,7 @@ import pytest
 
 from ranks import Ranks
 
-WITHOUT = "there is no torch in this environment; `make torch` brings one"
+WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
 
 # Every rank trains one model with each variant, all of which work at first. Then something happens to the last rank in
 # the middle of the backward pass of the chosen variant. The survivors go through the other variants, too.

@@ -17,6 +17,7 @@ except ImportError as missing:
     ) from missing
 
 from onehop.torch.gradients import CompressionState, compressed_allreduce, group_from_process_group
+from onehop.torch.monitored_barrier import monitored_barrier
 from onehop.torch.process_group import ProcessGroup, create_process_group
 from onehop.torch.store import group_from_store
 from onehop_torch import register
@@ -28,6 +29,7 @@ __all__ = [
     "create_process_group",
     "group_from_process_group",
     "group_from_store",
+    "monitored_barrier",
 ]
 
 register()

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
+from torch._subclasses import FakeTensor
 
 from onehop.array_memory import element_type
 from onehop.error import BadInput
+from onehop.torch.work import Work
 
-__all__ = ["bytes_of", "check", "flat", "number_type", "op_name", "tensors_of"]
+__all__ = [
+    "BITWISE",
+    "Reduction",
+    "bytes_of",
+    "check",
+    "dry_run",
+    "flat",
+    "number_type",
+    "real_view",
+    "reduction",
+    "tensors_of",
+]
 
 _OPS = {
     dist.ReduceOp.SUM: "sum",
@@ -24,10 +38,29 @@ _OPS = {
     dist.ReduceOp.BXOR: "xor",
 }
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-_INTEGERS = (torch.int32, torch.int64)
-#: Narrow integers are combined as int32, which gives the same numbers modulo their range.
-_NARROW = (torch.bool, torch.uint8, torch.int8, torch.int16)
-_BITWISE = ("and", "or", "xor")
+#: Integers, and the type in which they are combined: it gives the same numbers modulo their range.
+_INTEGERS = {
+    torch.int32: torch.int32,
+    torch.int64: torch.int64,
+    torch.bool: torch.int32,
+    torch.uint8: torch.int32,
+    torch.int8: torch.int32,
+    torch.int16: torch.int32,
+    torch.uint16: torch.int32,
+    torch.uint32: torch.int64,
+    torch.uint64: torch.int64,
+}
+#: Bitwise operations exist in torch for these; the other integers are taken for them.
+_SAME_BITS = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+BITWISE = ("and", "or", "xor")
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+class Reduction(NamedTuple):
+    """A reduction: the name that onehop has for it, and what each rank's elements are multiplied with before."""
+
+    name: str
+    factor: Any = None
 
 
 def check(*tensors: torch.Tensor) -> None:
@@ -45,36 +78,81 @@ def check(*tensors: torch.Tensor) -> None:
             )
 
 
+def _first_tensor(arguments: Sequence[Any]) -> torch.Tensor | None:
+    for one in arguments:
+        if isinstance(one, torch.Tensor):
+            return one
+        if isinstance(one, (list, tuple)):
+            found = _first_tensor(one)
+            if found is not None:
+                return found
+    return None
+
+
+def dry_run(operation: Callable[..., Work]) -> Callable[..., Work]:
+    """Let an operation on tensors without memory (on the device meta, or fake ones) be done at once."""
+
+    @wraps(operation)
+    def checked(group: Any, *arguments: Any, **options: Any) -> Work:
+        first = _first_tensor(arguments)
+        fake = first is not None and type(first) not in _PLAIN and isinstance(first, FakeTensor)
+        if first is not None and (fake or first.device.type == "meta"):
+            work = Work()
+            work.succeed(tensors_of(arguments[0]))
+            return work
+        return operation(group, *arguments, **options)
+
+    return checked
+
+
 def tensors_of(given: Any) -> list[torch.Tensor]:
     """Return one tensor or a sequence of tensors as a list."""
     return [given] if isinstance(given, torch.Tensor) else list(given)
 
 
-def op_name(opts: Any) -> str:
-    """Return the name that onehop has for a reduction of torch, or for the one in an options object."""
+def reduction(opts: Any) -> Reduction:
+    """Return a reduction of torch, or the one in an options object."""
     op = getattr(opts, "reduceOp", opts)
     op = dist.ReduceOp.SUM if op is None else op
-    found = next((name for known, name in _OPS.items() if op == known), None)
-    if found is None:
-        raise BadInput(f"expected the reduction SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR or BXOR, found {op}")
-    return found
+    name = next((name for known, name in _OPS.items() if op == known), None)
+    if name is not None:
+        return Reduction(name)
+    state = op.__getstate__() if op == dist.ReduceOp.PREMUL_SUM else None
+    if isinstance(state, tuple):
+        return Reduction("sum", state[1])
+    raise BadInput(
+        "expected the reduction SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or a PREMUL_SUM with its factor, "
+        f"found {op}"
+    )
 
 
-def number_type(dtype: torch.dtype, op: str) -> torch.dtype:
+def real_view(tensor: torch.Tensor, op: Reduction) -> torch.Tensor:
+    """Return complex numbers as pairs of real ones, which have the same sums. Raises BadInput for other reductions."""
+    if not tensor.is_complex():
+        return tensor
+    if op.name not in ("sum", "mean"):
+        raise BadInput(f"expected the reduction SUM or AVG of complex numbers, found {op.name}")
+    return torch.view_as_real(tensor.resolve_conj())
+
+
+def number_type(dtype: torch.dtype, op: Reduction) -> torch.dtype:
     """Return the type in which a reduction of elements of `dtype` computes. Raises BadInput if there is none."""
-    integer = dtype in _INTEGERS or dtype in _NARROW
-    if op in _BITWISE:
+    integer = dtype in _INTEGERS
+    if op.name in BITWISE:
         if integer:
-            return dtype
-        raise BadInput(f"expected integers for a bitwise {op}, found {dtype}")
-    if op == "mean" and integer:
+            return _SAME_BITS.get(dtype, dtype)
+        raise BadInput(f"expected integers for a bitwise {op.name}, found {dtype}")
+    if integer and (op.name == "mean" or op.factor is not None):
+        what = "AVG" if op.name == "mean" else "PREMUL_SUM"
         raise BadInput(
-            f"expected a floating-point type for AVG, found {dtype}; use SUM, and divide the result"
+            f"expected a floating-point type for {what}, found {dtype}; use SUM, and scale the result"
         )
-    if dtype in _NARROW:
-        return torch.int32
-    if not integer and dtype not in _FLOATS:
-        known = ", ".join(str(one) for one in (*_FLOATS, *_INTEGERS, *_NARROW))
+    if dtype == torch.uint64 and op.name in ("min", "max"):
+        raise BadInput(f"expected integers of at most 63 bits for {op.name}, found {dtype}; use int64")
+    if integer:
+        return _INTEGERS[dtype]
+    if dtype not in _FLOATS:
+        known = ", ".join(str(one) for one in (*_FLOATS, *_INTEGERS))
         raise BadInput(f"expected a tensor of one of {known} to reduce, found {dtype}")
     return dtype
 

@@ -9,8 +9,8 @@ import torch
 
 from onehop.collectives import Plans
 from onehop.error import BadInput
-from onehop.torch.arguments import bytes_of, check, flat, tensors_of
-from onehop.torch.work_queue import Task, Work, in_sequence
+from onehop.torch.arguments import bytes_of, check, dry_run, flat, tensors_of
+from onehop.torch.work import Task, Work, in_sequence
 
 __all__ = ["DataMovement"]
 
@@ -31,6 +31,7 @@ class DataMovement:
     def _move(self, kind: str, source: torch.Tensor, result: torch.Tensor, *arguments: Any) -> None:
         self._plans.get(kind, *arguments).run_at(source.data_ptr(), result.data_ptr())
 
+    @dry_run
     def broadcast(self, tensors: Any, opts: Any = None) -> Work:
         """Copy the tensors of one rank to all ranks."""
         tensors = tensors_of(tensors)
@@ -48,6 +49,7 @@ class DataMovement:
 
         return self._do(task, opts)
 
+    @dry_run
     def all_gather_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any = None) -> Work:
         """Concatenate the tensors of all ranks."""
         return self._do(self._gather_single_task(output, source), opts)
@@ -72,6 +74,7 @@ class DataMovement:
 
         return task
 
+    @dry_run
     def allgather(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Collect the tensors of all ranks in a list; their shapes may differ."""
         (targets,), (source,) = outputs, inputs
@@ -94,11 +97,13 @@ class DataMovement:
 
         return task
 
+    @dry_run
     def allgather_coalesced(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Run several all-gathers in sequence: outputs[r][i] is tensor i of rank r."""
         tasks = [self._gather_task([row[i] for row in outputs], one) for i, one in enumerate(inputs)]
         return self._do(in_sequence(tasks), opts)
 
+    @dry_run
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Run several all-gathers into single tensors in sequence."""
         tasks = [self._gather_single_task(*pair) for pair in zip(outputs, inputs, strict=True)]
@@ -130,6 +135,7 @@ class DataMovement:
         row = tensor.numel() // rows if rows else 0
         return [split * row for split in splits]
 
+    @dry_run
     def all_to_all_single(
         self,
         output: torch.Tensor,
@@ -155,6 +161,7 @@ class DataMovement:
 
     alltoall_base = all_to_all_single
 
+    @dry_run
     def alltoall(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
     ) -> Work:
@@ -172,6 +179,7 @@ class DataMovement:
 
         return self._do(task, opts)
 
+    @dry_run
     def gather(self, outputs: Sequence[Any], inputs: Sequence[torch.Tensor], opts: Any) -> Work:
         """Collect the tensors of all ranks on one rank."""
         (source,) = inputs
@@ -190,6 +198,7 @@ class DataMovement:
 
         return self._do(task, opts)
 
+    @dry_run
     def scatter(self, outputs: Sequence[torch.Tensor], inputs: Sequence[Any], opts: Any) -> Work:
         """Distribute a list of tensors of one rank, one to each rank."""
         (output,) = outputs

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from onehop.point_to_point import PointToPoint
-from onehop.torch.arguments import check
-from onehop.torch.work_queue import Work, WorkQueue
+from onehop.torch.arguments import check, dry_run
+from onehop.torch.work import Work
+from onehop.torch.work_queue import WorkQueue
 
 __all__ = ["Messages"]
 
@@ -19,7 +20,10 @@ class Messages:
 
     _messages: PointToPoint
     _senders: dict[int, WorkQueue]
+    _ended: Exception | None  # why nothing can be sent any more
+    _note: Callable[[Work], Work]
 
+    @dry_run
     def send(self, tensors: Sequence[torch.Tensor], destination: int, tag: int = 0) -> Work:
         """Send a tensor to one rank."""
         (tensor,) = tensors
@@ -30,13 +34,22 @@ class Messages:
             self._messages.send(destination, dense.reshape(-1).view(torch.uint8).numpy(), tag)
             return [tensor]
 
-        sender = self._senders.setdefault(destination, WorkQueue(f"onehop to {destination}"))
-        return sender.submit(task, False)
+        return self._note(self._sender(destination).submit(task, False))
 
+    def _sender(self, destination: int) -> WorkQueue:
+        sender = self._senders.get(destination)
+        if sender is None:
+            sender = self._senders.setdefault(destination, WorkQueue(f"onehop to {destination}"))
+            if self._ended is not None:
+                sender.abort(self._ended)
+        return sender
+
+    @dry_run
     def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int = 0) -> Work:
         """Receive a tensor from one rank."""
         return self._receive(tensors, source, tag)
 
+    @dry_run
     def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int = 0) -> Work:
         """Receive a tensor from any other rank. `Work.source_rank` returns which one."""
         return self._receive(tensors, None, tag)
@@ -58,4 +71,4 @@ class Messages:
             work.succeed([tensor])
 
         self._messages.request(source, dense.reshape(-1).view(torch.uint8).numpy(), tag, done)
-        return work
+        return self._note(work)

@@ -10,8 +10,21 @@ import torch.distributed as dist
 
 from onehop.collectives import Plans
 from onehop.error import BadInput
-from onehop.torch.arguments import bytes_of, check, flat, number_type, op_name, tensors_of, type_name
-from onehop.torch.work_queue import Task, Work, in_sequence
+from onehop.torch.arguments import (
+    BITWISE,
+    Reduction,
+    bytes_of,
+    check,
+    dry_run,
+    flat,
+    number_type,
+    real_view,
+    reduction,
+    tensors_of,
+    type_name,
+)
+from onehop.torch.sparse import sum_sparse
+from onehop.torch.work import Task, Work, in_sequence
 
 __all__ = ["Reductions"]
 
@@ -26,43 +39,60 @@ class Reductions:
     _plans: Plans
     _do: Callable[..., Work]
 
+    @dry_run
     def allreduce(self, tensors: Any, opts: Any = None) -> Work:
         """Combine tensors in place on all ranks. Several tensors of one type are combined in one operation."""
         tensors = tensors_of(tensors)
+        op = reduction(opts)
+        if len(tensors) == 1 and tensors[0].layout == torch.sparse_coo:
+            return self._do(self._sparse_task(tensors[0], op), opts)
         check(*tensors)
-        op = op_name(opts)
         if not tensors:
             return self._do(lambda: tensors, opts)
-        dtype = number_type(tensors[0].dtype, op)
-        if any(tensor.dtype != tensors[0].dtype for tensor in tensors):
+        parts = [real_view(tensor.detach(), op) for tensor in tensors]
+        dtype = number_type(parts[0].dtype, op)
+        if any(part.dtype != parts[0].dtype for part in parts):
             found = ", ".join(sorted({str(tensor.dtype) for tensor in tensors}))
             raise BadInput(f"expected tensors of one type to reduce together, found {found}")
 
         def task() -> list[torch.Tensor]:
-            self._combine([tensor.detach() for tensor in tensors], op, dtype)
+            self._combine(parts, op, dtype)
             return tensors
 
         return self._do(task, opts)
 
     allreduce_coalesced = allreduce
 
+    def _sparse_task(self, tensor: torch.Tensor, op: Reduction) -> Task:
+        if op != Reduction("sum"):
+            raise BadInput(f"expected the reduction SUM of sparse tensors, found {op.name}; call to_dense() first")
+
+        def task() -> list[torch.Tensor]:
+            sum_sparse(self._plans, self._size, tensor)
+            return [tensor]
+
+        return task
+
+    @dry_run
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> Work:
         """Combine a tensor in place on one rank. The tensors of the other ranks do not change."""
         (tensor,) = tensors
         check(tensor)
-        op = op_name(opts)
-        dtype = number_type(tensor.dtype, op)
+        op = reduction(opts)
+        part = real_view(tensor.detach(), op)
+        dtype = number_type(part.dtype, op)
 
         def task() -> list[torch.Tensor]:
-            total = tensor.detach().clone(memory_format=torch.contiguous_format)
+            total = part.clone(memory_format=torch.contiguous_format)
             self._combine([total], op, dtype)
             if self._rank == opts.rootRank:
-                tensor.detach().copy_(total)
+                part.copy_(total)
             return [tensor]
 
         return self._do(task, opts)
 
-    def reduce_scatter_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> Work:
+    @dry_run
+    def reduce_scatter_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any = None) -> Work:
         """Combine a tensor and leave one block of the result on each rank."""
         return self._do(self._scatter_task(output, source, opts), opts)
 
@@ -70,21 +100,23 @@ class Reductions:
 
     def _scatter_task(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> Task:
         check(output, source)
-        op = op_name(opts)
-        dtype = number_type(source.dtype, op)
+        op = reduction(opts)
         if output.numel() * self._size != source.numel() or output.dtype != source.dtype:
             raise BadInput(
                 f"expected {self._size} times as many {output.dtype} in the source as in the output, found "
                 f"{source.numel()} {source.dtype} for {output.numel()}"
             )
+        whole, block = real_view(source.detach(), op), real_view(output.detach(), op)
+        dtype = number_type(whole.dtype, op)
 
         def task() -> torch.Tensor:
-            self._scatter(source.detach(), output.detach(), op, dtype)
+            self._scatter(whole, block, op, dtype)
             return output
 
         return task
 
-    def reduce_scatter(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
+    @dry_run
+    def reduce_scatter(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Combine a list of blocks and leave one block of the result on each rank."""
         (output,), (blocks,) = outputs, inputs
         check(output, *blocks)
@@ -96,6 +128,7 @@ class Reductions:
                 )
         return self.reduce_scatter_single(output, flat(blocks, output.dtype), opts)
 
+    @dry_run
     def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Run several reduce-scatters in sequence."""
         opts = opts if opts is not None else dist.ReduceScatterOptions()
@@ -104,14 +137,14 @@ class Reductions:
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
-    def _combine(self, tensors: Sequence[torch.Tensor], op: str, dtype: torch.dtype) -> None:
-        used = [tensor.contiguous().to(dtype) for tensor in tensors]
-        if op in _BITWISE:
+    def _combine(self, tensors: Sequence[torch.Tensor], op: Reduction, dtype: torch.dtype) -> None:
+        used = [_prepared(tensor, op, dtype) for tensor in tensors]
+        if op.name in BITWISE:
             for tensor in used:
-                tensor.copy_(self._bitwise(tensor, op))
+                tensor.copy_(self._bitwise(tensor, op.name))
         else:
             elements = sum(tensor.numel() for tensor in used)
-            operation = self._plans.get("allreduce", elements, type_name(used[0]), op)
+            operation = self._plans.get("allreduce", elements, type_name(used[0]), op.name)
             if len(used) == 1:
                 operation.run_at(used[0].data_ptr(), used[0].data_ptr())
             else:
@@ -120,15 +153,15 @@ class Reductions:
             if tensor is not one:
                 tensor.copy_(one)
 
-    def _scatter(self, source: torch.Tensor, output: torch.Tensor, op: str, dtype: torch.dtype) -> None:
-        whole = source.contiguous().to(dtype)
-        if op in _BITWISE:
-            combined = self._bitwise(whole, op).reshape(self._size, -1)
+    def _scatter(self, source: torch.Tensor, output: torch.Tensor, op: Reduction, dtype: torch.dtype) -> None:
+        whole = _prepared(source, op, dtype)
+        if op.name in BITWISE:
+            combined = self._bitwise(whole, op.name).reshape(self._size, -1)
             output.copy_(combined[self._rank].reshape(output.shape))
             return
         direct = output.is_contiguous() and output.dtype == dtype
         block = output if direct else torch.empty(output.shape, dtype=dtype)
-        operation = self._plans.get("reduce_scatter", output.numel(), type_name(whole), op)
+        operation = self._plans.get("reduce_scatter", output.numel(), type_name(whole), op.name)
         operation.run_at(whole.data_ptr(), block.data_ptr())
         if block is not output:
             output.copy_(block)
@@ -142,3 +175,10 @@ class Reductions:
         for one in gathered[1:]:
             total = _BITWISE[op](total, one)
         return total
+
+
+def _prepared(tensor: torch.Tensor, op: Reduction, dtype: torch.dtype) -> torch.Tensor:
+    """The contribution of this rank: contiguous, of the type that is combined, and scaled. The tensor itself if it can be."""
+    if op.factor is not None:
+        tensor = tensor * op.factor
+    return tensor.contiguous().to(dtype)

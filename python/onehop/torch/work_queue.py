@@ -1,4 +1,4 @@
-"""Asynchronous operations for torch: queues whose threads run tasks, and the `Work` objects that torch waits for."""
+"""Asynchronous operations for torch: queues whose threads run tasks."""
 
 from __future__ import annotations
 
@@ -6,149 +6,18 @@ import atexit
 import queue
 import threading
 import weakref
-from collections.abc import Callable, Sequence
 from copy import copy
-from datetime import timedelta
-from typing import Any
-
-import torch
-import torch.distributed as dist
 
 from onehop import _core
-from onehop.error import PeerLost, Timeout
+from onehop.error import Error, PeerLost, Timeout
+from onehop.torch.work import Task, Work
 
-__all__ = ["UNUSABLE_AFTER", "Work", "WorkQueue", "in_sequence"]
+__all__ = ["UNUSABLE_AFTER", "WorkQueue"]
 
 #: Exceptions of a collective operation after which its group cannot be used any more.
 UNUSABLE_AFTER = (PeerLost, Timeout)
 
 _CLOSE_SECONDS = 3.0
-
-Task = Callable[[], Any]
-
-
-class _Failure:
-    """Stands in place of the result of an operation that failed."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-
-def _result(outcome: Any) -> Any:
-    if isinstance(outcome, _Failure):
-        raise outcome.error
-    return outcome
-
-
-class Work(dist._Work):
-    """An operation that is pending, running or done.
-
-    Attributes
-    ----------
-    source : int
-        Rank that sent the message, after a receive.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._outcome: torch.futures.Future = (
-            torch.futures.Future()
-        )  # a failure is its value, never its error state
-        self._future: torch.futures.Future | None = None
-        self.source = -1
-
-    def succeed(self, result: Any) -> None:
-        """Mark it as done, with its result."""
-        self._outcome.set_result(result)
-
-    def fail(self, error: Exception) -> None:
-        """Mark it as failed."""
-        self._outcome.set_result(_Failure(error))
-
-    def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait until it is done. Raises the error of the operation, or Timeout."""
-        if timeout is not None and timeout > timedelta(0):
-            finished = threading.Event()
-            self._outcome.add_done_callback(lambda _: finished.set())
-            if not finished.wait(timeout.total_seconds()):
-                raise Timeout(
-                    f"the operation is not done after {timeout.total_seconds():g} s; it continues, "
-                    "so do not use its tensors yet"
-                )
-        _result(self._outcome.wait())
-        return True
-
-    def source_rank(self) -> int:
-        """The rank that sent the message, after a receive."""
-        return self.source
-
-    _source_rank = source_rank
-
-    def get_future(self) -> torch.futures.Future:
-        """Return a future of the list of tensors; if the operation fails, of a RuntimeError with the same text."""
-        # The compiled parts of torch (the reducer of DistributedDataParallel) read the value of a future without
-        # Python. They would take an exception from `Future.set_exception` for a list of tensors. They recognise an
-        # error only if a callback raises it.
-        if self._future is None:
-            self._future = self._outcome.then(lambda outcome: _result(outcome.value()))
-        return self._future
-
-    def is_completed(self) -> bool:
-        """Whether it is done."""
-        return self._outcome.done()
-
-    def is_success(self) -> bool:
-        """Whether it is done without an error."""
-        return self._outcome.done() and self.exception() is None
-
-    def exception(self) -> Exception | None:
-        """The error of the operation, or None."""
-        outcome = self._outcome.value() if self._outcome.done() else None
-        return outcome.error if isinstance(outcome, _Failure) else None
-
-    def result(self) -> Any:
-        """Wait, and return the tensors. Raises the error of the operation."""
-        return _result(self._outcome.wait())
-
-    def synchronize(self) -> None:
-        """Wait until it is done, as wait() does."""
-        self.wait()
-
-
-def in_sequence(tasks: Sequence[Task]) -> Task:
-    """Combine tasks into one that runs them in sequence and returns the list of their results.
-
-    If one fails, the others run nevertheless, since other ranks run them too. The first error is raised afterwards; its
-    text includes the other errors.
-    """
-
-    def task() -> list[Any]:
-        results, errors = [], []
-        for number, one in enumerate(tasks, 1):
-            try:
-                results.append(one())
-            except Exception as error:
-                errors.append((number, error))
-        if errors:
-            raise _joined(errors, len(tasks))
-        return results
-
-    return task
-
-
-def _joined(errors: Sequence[tuple[int, Exception]], number: int) -> Exception:
-    """The first error, extended by the texts of the errors that differ from it."""
-    first = errors[0][1]
-    texts = {str(first)}
-    more = []
-    for place, error in errors[1:]:
-        if str(error) not in texts:
-            texts.add(str(error))
-            more.append(f"; operation {place} of {number} failed, too: {type(error).__name__}: {error}")
-    if more:
-        first.args = (str(first) + "".join(more), *first.args[1:])
-    return first
-
 
 _started: weakref.WeakSet[WorkQueue] = weakref.WeakSet()
 
@@ -162,6 +31,10 @@ def _close_all() -> None:
 
 class WorkQueue:
     """Runs tasks one after the other, in a thread that starts when it is first needed.
+
+    Callbacks of a task's future run in the thread, after the task and before the next one. A task that a callback
+    submits runs at once, so that the callback may wait for it, and so that it has the same place among the tasks of
+    the queue on every rank.
 
     Parameters
     ----------
@@ -183,6 +56,8 @@ class WorkQueue:
         self._lock = threading.Lock()
         self._pending = 0  # number of tasks that wait or run, in this thread or another
         self._turn = threading.Lock()  # held while a task runs
+        self._aborted: Exception | None = None
+        self._closed = False  # the thread has ended
         self.error: Exception | None = None
 
     def submit(self, task: Task, wait: bool) -> Work:
@@ -196,17 +71,23 @@ class WorkQueue:
             Whether the caller waits for the task at once. In the calling thread, its exception is raised here.
         """
         work = Work()
+        if self._thread is threading.current_thread():  # in a callback: no other task runs, and none may come between
+            with self._lock:
+                self._pending += 1
+            self._turn.acquire()
+            self._run(task, work)
+            return work
         with self._lock:
-            in_caller = wait and self._pending == 0
+            in_caller = self._closed or (wait and self._pending == 0)
             self._pending += 1
             if in_caller:
-                self._turn.acquire()  # never blocks: no task is pending, so none runs
+                self._turn.acquire()  # blocks only for a task that outlasted close()
             else:
                 self._start()
                 self._tasks.put((task, work))
         if in_caller:
             error = self._run(task, work)
-            if error is not None:
+            if error is not None and wait:
                 raise error
         return work
 
@@ -225,26 +106,43 @@ class WorkQueue:
     def _run(self, task: Task, work: Work) -> Exception | None:
         """Run a task while holding the turn; report its outcome after releasing the turn."""
         try:
-            if isinstance(self.error, self._ended_by):
-                raise copy(self.error)
+            ended = self._aborted or (self.error if isinstance(self.error, self._ended_by) else None)
+            if ended is not None:
+                raise copy(ended)
             result, error = task(), None
         except Exception as caught:
             result, error = None, caught
             self.error = caught
         finally:
             self._turn.release()
-            with self._lock:
-                self._pending -= 1
+        # Until callbacks are through, tasks of other threads have to queue behind those that the callbacks submit.
+        callbacks = work.seal()
+        if not callbacks:
+            self._done()
         if error is None:
             work.succeed(result)
         else:
             work.fail(error)
+        if callbacks:
+            self._done()
         return error
 
+    def _done(self) -> None:
+        with self._lock:
+            self._pending -= 1
+
+    def abort(self, error: Exception) -> None:
+        """Let all tasks that have not yet begun fail with this error, now and later."""
+        self._aborted = self.error = error
+
     def close(self) -> None:
-        """End the thread after its pending tasks. Tasks that take longer than a few seconds fail."""
+        """End the thread after its pending tasks. Tasks that take longer than a few seconds fail, and all later ones."""
+        if self._aborted is None:
+            self._aborted = Error(f"expected a queue that is open, found that {self._name} was shut down")
+        with self._lock:
+            self._closed = True
         thread = self._thread
-        if thread is None or thread.ident is None:
+        if thread is None or thread.ident is None or thread is threading.current_thread():
             return
         self._tasks.put(None)
         thread.join(timeout=_CLOSE_SECONDS)

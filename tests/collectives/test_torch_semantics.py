@@ -1,0 +1,384 @@
+"""What the backend for torch.distributed does with unusual tensors, groups and failures, compared with local computations."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ranks import Ranks
+
+WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
+
+START = """
+    import os, signal, sys, threading, time
+    from datetime import timedelta
+    from pathlib import Path
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    world = onehop.Group.world()
+    rank, size = world.rank, world.size
+    torch.set_num_threads(1)
+    dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
+    group = dist.group.WORLD
+
+    def raised(kind, call):
+        try:
+            call()
+        except kind as error:
+            return str(error)
+        raise SystemExit(f"expected {kind.__name__}")
+"""
+
+TENSORS = """
+    from torch._subclasses import FakeTensorMode
+
+    # A dry run: tensors without memory.
+    for make in (lambda: torch.zeros(4, device="meta"), lambda: FakeTensorMode().from_tensor(torch.zeros(4))):
+        dist.all_reduce(make())
+        assert dist.all_reduce(make(), async_op=True).get_future().wait()[0].shape == (4,)
+        dist.broadcast(make(), 1)
+        dist.all_gather([make() for _ in range(size)], make())
+        dist.all_gather_single(make(), make())
+        dist.reduce_scatter_single(make(), make())
+        dist.all_to_all_single(make(), make())
+        if rank == 0:
+            dist.send(make(), 1)
+            dist.recv(make(), 1)
+
+    # Unsigned integers: sums modulo their range.
+    for dtype, bits in ((torch.uint16, 16), (torch.uint32, 32), (torch.uint64, 63)):
+        big = (1 << bits) - 5
+        ours = [torch.tensor([big, r + 1, 3 * r]).to(dtype) for r in range(size)]
+        for op, expected in (
+            (dist.ReduceOp.SUM, [big * size % (1 << (64 if bits == 63 else bits)), 6, 9]),
+            (dist.ReduceOp.MAX, [big, 3, 6]),
+            (dist.ReduceOp.MIN, [big, 1, 0]),
+            (dist.ReduceOp.BOR, [big, 3, 7]),
+        ):
+            tensor = ours[rank].clone()
+            if dtype == torch.uint64 and op in (dist.ReduceOp.MAX, dist.ReduceOp.MIN):
+                assert "int64" in raised(onehop.BadInput, lambda: dist.all_reduce(tensor, op))
+                continue
+            dist.all_reduce(tensor, op)
+            assert tensor.dtype == dtype and tensor.tolist() == expected, (dtype, op, tensor, expected)
+        block = torch.empty(1, dtype=dtype)
+        dist.reduce_scatter_single(block, ours[rank])
+        assert block.item() == sum(int(one[rank]) for one in ours) % (1 << (64 if bits == 63 else bits))
+
+    # Complex numbers, without the views that torch.distributed makes for some operations.
+    sources = [torch.arange(2 * size) * (1 + 2j * r) for r in range(size)]
+    total = sum(sources)
+    block, tensor = torch.empty(2, dtype=torch.complex64), sources[rank].clone()
+    dist.reduce_scatter_single(block, sources[rank])
+    assert torch.equal(block, total[2 * rank : 2 * rank + 2])
+    dist.reduce_scatter(block, list(sources[rank].to(torch.complex64).chunk(size)), dist.ReduceOp.AVG)
+    assert torch.allclose(block, total[2 * rank : 2 * rank + 2].to(torch.complex64) / size)
+    group.allreduce([tensor]).wait()
+    assert torch.equal(tensor, total)
+    conjugate = sources[rank].conj()
+    group.reduce_scatter_single(block, conjugate.to(torch.complex64), dist.ReduceScatterOptions()).wait()
+    assert torch.equal(block, total.conj()[2 * rank : 2 * rank + 2].to(torch.complex64))
+    assert "SUM or AVG" in raised(onehop.BadInput, lambda: group.allreduce([tensor], dist.ReduceOp.MAX))
+
+    # Each rank's factor first, then the sum.
+    for factor in (0.5, torch.tensor([0.5])):
+        op = dist._make_nccl_premul_sum(factor)
+        tensor = torch.arange(4.0) * (rank + 1)
+        dist.all_reduce(tensor, op)
+        assert torch.equal(tensor, torch.arange(4.0) * 3)
+        block, whole = torch.empty(2), torch.ones(2 * size)
+        dist.reduce_scatter_single(block, whole, op)
+        assert block.tolist() == [size / 2] * 2 and (whole == 1).all()
+    assert "PREMUL_SUM" in raised(onehop.BadInput, lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), op))
+    assert "factor" in raised(onehop.BadInput, lambda: group.allreduce([tensor], dist.ReduceOp.PREMUL_SUM))
+
+    # Sparse tensors, also empty ones and ones with dense dimensions.
+    dense = [torch.zeros(5, 4, 2), torch.zeros(5, 4, 2), torch.zeros(5, 4, 2)]
+    dense[0][3, 1], dense[0][0, 2], dense[2][3, 1] = 1.5, -1, 4
+    for dense_dim in (0, 1, 2):
+        tensor = dense[rank].to_sparse(3 - dense_dim)
+        dist.all_reduce(tensor)
+        assert tensor.is_sparse and tensor.is_coalesced() and torch.equal(tensor.to_dense(), sum(dense))
+    tensor = torch.sparse_coo_tensor([[1, 1]], [1.0, 2.0], (3,), check_invariants=False)  # not coalesced
+    assert torch.equal(dist.all_reduce(tensor, async_op=True).get_future().wait()[0].to_dense(),
+                       torch.tensor([0, 3.0 * size, 0]))
+    shape = (5, 4 + (rank == 1))
+    assert "rank 1" in raised(onehop.Mismatch, lambda: dist.all_reduce(torch.zeros(shape).to_sparse()))
+    for wrong in (torch.eye(3).to_sparse_csr(), [torch.eye(3).to_sparse()] * 2):
+        raised(onehop.BadInput, lambda: group.allreduce(wrong if isinstance(wrong, list) else [wrong]))
+
+    # Tensors with gaps and other orders, everywhere.
+    mine = (torch.arange(24.0).reshape(6, 4) + rank).t()[::2]
+    other = [(torch.arange(24.0).reshape(6, 4) + r).t()[::2] for r in range(size)]
+    into = torch.zeros(6, 2 * size).t()
+    dist.all_gather_single(into, mine)
+    assert torch.equal(into, torch.cat(other))
+    part = torch.zeros(4, 2).t()
+    dist.reduce_scatter_single(part, torch.ones(4, 2 * size).t() * (rank + 1))
+    assert (part == 6).all()
+    back = torch.zeros(2, 6).t()
+    dist.all_to_all_single(back, torch.cat([torch.full((2, 2), 10.0 * rank + r) for r in range(size)]).t().t())
+    assert torch.equal(back, torch.cat([torch.full((2, 2), 10.0 * r + rank) for r in range(size)]))
+    dist.broadcast(mine, 2)
+    assert torch.equal(mine, other[2])
+"""
+
+GROUPS = """
+    import torch.distributed.checkpoint as checkpoint
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+    from torch.nn.parallel import DistributedDataParallel
+
+    # The coalescing manager, with and without its device: one work for all operations.
+    cpu = torch.device("cpu")
+    assert group._device_types == [cpu] and group._get_backend(cpu) is group
+    assert "cuda" in raised(RuntimeError, lambda: group._get_backend(torch.device("cuda")))
+    for device in (None, cpu):
+        with dist._coalescing_manager(group, device, async_ops=True) as manager:
+            tensors = [torch.ones(n) for n in (3, 5)]
+            for tensor in tensors:
+                dist.all_reduce(tensor)
+        manager.wait()
+        assert all((tensor == size).all() for tensor in tensors)
+    right, left = (rank + 1) % size, (rank - 1) % size
+    with dist._coalescing_manager(group, cpu, async_ops=True) as manager:
+        tensor, received = torch.full((4,), float(rank)), torch.empty(2)
+        works = [dist.broadcast(tensor, 1, async_op=True), dist.isend(torch.full((2,), float(rank)), right),
+                 dist.irecv(received, left)]
+    manager.wait()
+    assert all(work.is_success() for work in works) and (tensor == 1).all() and (received == left).all()
+    with dist._coalescing_manager(group, cpu, async_ops=True) as manager:
+        wrong = [dist.broadcast(torch.zeros(n + (rank == 1)), 0, async_op=True) for n in (4, 5)]
+        dist.broadcast(tensor, 2, async_op=True)
+    words = raised(onehop.Mismatch, manager.wait)
+    assert "operation 2 of 3 failed, too" in words, words
+    with dist._coalescing_manager(group, cpu) as manager:
+        pass
+
+    # Checkpoints in the background.
+    state = {"weights": torch.full((5,), float(rank)) if rank == 0 else torch.zeros(5), "step": 7}
+    checkpoint.async_save(state, checkpoint_id=sys.argv[1] + ".checkpoint").result()
+    loaded = {"weights": torch.empty(5), "step": 0}
+    checkpoint.load(loaded, checkpoint_id=sys.argv[1] + ".checkpoint")
+    assert loaded["step"] == 7 and (loaded["weights"] == 0).all()
+
+    # A barrier that names who is missing.
+    second = dist.new_group()
+    onehop.torch.monitored_barrier(second, timedelta(seconds=20))
+    onehop.torch.monitored_barrier(second, 20.0, wait_all_ranks=True)
+    if rank == 0:
+        words = raised(onehop.Timeout, lambda: second.monitored_barrier(timedelta(seconds=0.3), True))
+        assert "Ranks 1, 2 failed" in words, words
+    dist.barrier()
+    third = dist.new_group()
+    if rank != 1:
+        words = raised(onehop.Timeout, lambda: onehop.torch.monitored_barrier(third, 1.0))
+        assert ("Rank 1 failed" if rank == 0 else "misses rank 1") in words, words
+    dist.barrier()
+    pair = dist.new_group([0, 2])
+    onehop.torch.monitored_barrier(pair)
+    # The time limit of one operation.
+    if rank == 2:
+        raised(onehop.Timeout, lambda: dist.barrier(third, timeout=timedelta(seconds=0.2)))
+
+    # Parts of a group.
+    part = group.split_group([2, 0], group_desc="a pair")
+    assert (part is None) == (rank == 1)
+    if part is not None:
+        tensor = torch.tensor([rank + 1.0])
+        part.allreduce([tensor]).wait()
+        assert tensor.item() == 4 and part.size() == 2 and part.rank() == rank // 2 and part.group_desc == "a pair"
+        part.shutdown()
+    raised(onehop.BadInput, lambda: group.split_group([0, 0]))
+    raised(onehop.BadInput, lambda: group.split_group([size]))
+
+    # Groups that work at the same time, each in a thread.
+    groups, sums = [dist.new_group() for _ in range(4)], {}
+    def use(number):
+        tensor = torch.zeros(1)
+        for step in range(30):
+            one = torch.full((100 * number + 1,), float(step + rank))
+            dist.all_reduce(one, group=groups[number])
+            tensor += one[0]
+        sums[number] = tensor.item()
+    threads = [threading.Thread(target=use, args=(number,)) for number in range(4)]
+    for thread in threads[:: 1 if rank else -1]:  # in another order on rank 0
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sums == dict.fromkeys(range(4), 30 * 3.0 + 3 * 29 * 15), sums
+
+    # A callback that waits for another operation of the same group, before operations that were already queued.
+    order = []
+    def then(future):
+        second = torch.full((3,), 2.0)
+        dist.all_reduce(second, async_op=True).wait()
+        third = dist.all_reduce(second, async_op=True).get_future().wait()[0]
+        order.append(third[0].item())
+        return third
+    first = dist.all_reduce(torch.ones(3), async_op=True).get_future().then(then)
+    last = dist.all_reduce(torch.ones(400_000), async_op=True)
+    assert (first.wait() == 2 * size * size).all() and last.wait() and order == [2.0 * size * size]
+
+    # PowerSGD does that. One rank's result is as good as all ranks' results if their data are the same.
+    losses = []
+    for buckets in (25, 0.001):
+        torch.manual_seed(1)
+        model = DistributedDataParallel(
+            torch.nn.Sequential(torch.nn.Linear(30, 40), torch.nn.Tanh(), torch.nn.Linear(40, 10)), bucket_cap_mb=buckets)
+        state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=10, start_powerSGD_iter=2, random_seed=3)
+        model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        optimizer = torch.optim.SGD(model.parameters(), 0.05)
+        torch.manual_seed(5 + rank)
+        x = torch.randn(16, 30)
+        y = x[:, :10].sin()
+        for _ in range(30):
+            optimizer.zero_grad()
+            loss = (model(x) - y).square().mean()
+            loss.backward()
+            optimizer.step()
+        losses.append(loss.item())
+        weights = [torch.empty(40, 30) for _ in range(size)]
+        dist.all_gather(weights, model.module[0].weight.detach())
+        assert torch.equal(weights[0], weights[1]) and torch.equal(weights[0], weights[2])
+    assert all(loss < 0.4 for loss in losses), losses
+
+    # Gradients of an embedding.
+    torch.manual_seed(0)
+    model = torch.nn.Embedding(12, 3, sparse=True)
+    parallel = DistributedDataParallel(model)
+    parallel(torch.tensor([rank, 5, 5])).sum().backward()
+    expected = torch.zeros(12, 3)
+    expected[:size] += 1 / size
+    expected[5] += 2
+    assert model.weight.grad.is_sparse and torch.allclose(model.weight.grad.to_dense(), expected)
+"""
+
+END = """
+    dist.barrier()
+    dist.destroy_process_group()
+    assert "shut down" in raised(RuntimeError, lambda: group.allreduce([torch.ones(2)]).wait())
+    for attempt in range(2):  # and again
+        dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}.{attempt}", rank=rank, world_size=size)
+        tensor = torch.ones(2)
+        dist.all_reduce(tensor)
+        assert (tensor == size).all()
+        dist.destroy_process_group()
+    print("all there", flush=True)
+"""
+
+
+@pytest.mark.parametrize("part", [TENSORS, GROUPS], ids=["tensors", "groups"])
+def test_unusual_tensors_and_groups(ranks: Ranks, part: str) -> None:
+    pytest.importorskip("torch", reason=WITHOUT)
+    ranks.environment["TMPDIR"] = str(ranks.folder)  # torch leaves the folder of its compiler there
+    done = ranks.onehop(
+        "launch", "-n", 3, ranks.script(START + part + END), ranks.folder / "store", timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("all there") == 3
+
+
+ABORT = """
+    import os, signal, sys, threading, time
+    from datetime import timedelta
+    from pathlib import Path
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    rank, size, what, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+    torch.set_num_threads(1)
+
+    def start(name, number, ranks):
+        dist.init_process_group("onehop", init_method=f"file://{folder}/{name}", rank=number, world_size=ranks)
+        tensor = torch.ones(3)
+        dist.all_reduce(tensor)
+        assert (tensor == ranks).all()
+
+    def message(call):
+        begin = time.monotonic()
+        try:
+            call()
+        except RuntimeError as error:
+            return f"{type(error).__name__} after {time.monotonic() - begin:.1f} s: {error}"
+        return "nothing"
+
+    start("first", rank, size)
+    group = dist.group.WORLD
+    if rank == size - 1:
+        time.sleep(1)
+        if what == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        group.abort()  # the others wait for this rank, which goes on
+        print(message(lambda: dist.all_reduce(torch.ones(3))), flush=True)
+        sys.exit(0)
+    # Everything at once waits for the last rank: the program, the queue, a message.
+    works = [dist.all_reduce(torch.ones(50), async_op=True), dist.irecv(torch.ones(3), size - 1)]
+    blocked = []
+    def block():
+        blocked.append(message(lambda: works[0].wait()))
+    thread = threading.Thread(target=block)
+    thread.start()
+    if what == "own" and rank == 0:  # a watchdog of this rank
+        threading.Timer(0.3, group.abort).start()
+    lines = [message(works[1].wait), message(lambda: dist.all_reduce(torch.ones(3)))]
+    thread.join()
+    for line in lines + blocked:
+        print(line, flush=True)
+    group.abort()
+    group.abort()  # twice is once
+    print("again", message(lambda: dist.send(torch.ones(3), 1 - rank)), flush=True)
+    dist.destroy_process_group()
+    start("second", rank, size - 1)
+    print("restarted", flush=True)
+    dist.destroy_process_group()
+"""
+
+
+def run(ranks: Ranks, what: str) -> list[tuple[int, str, str]]:
+    """Run the program on three ranks: the exit code, the output and the errors of each."""
+    script = ranks.script(ABORT)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, script, str(rank), "3", what, str(ranks.folder)],
+            env={**ranks.environment, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(3)
+    ]
+    try:
+        outputs = [process.communicate(timeout=60) for process in processes]
+        return [
+            (process.returncode, *output) for process, output in zip(processes, outputs, strict=True)
+        ]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("what", ["killed", "aborts", "own"])
+def test_a_dead_or_aborted_rank_ends_every_wait_and_the_others_start_anew(ranks: Ranks, what: str) -> None:
+    pytest.importorskip("torch", reason=WITHOUT)
+    *survivors, last = run(ranks, what)
+    assert last[0] == (-signal.SIGKILL if what == "killed" else 0), last
+    for rank, (code, output, errors) in enumerate(survivors):
+        assert code == 0, errors
+        lines = output.splitlines()
+        assert lines[-1] == "restarted", output
+        assert "again Error" in lines[-2], output
+        for line in lines[:3]:
+            if what == "own":
+                assert "aborted" in line, output
+                assert line.startswith("Error" if rank == 0 else "PeerLost"), output
+            else:
+                assert line.startswith("PeerLost"), output
+                assert "rank 2" in line, output
+                assert ("has aborted" if what == "aborts" else "has ended") in line, output
