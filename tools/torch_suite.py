@@ -1,7 +1,7 @@
 """Runs PyTorch's own tests of torch.distributed with onehop beside gloo, and lists the differences (`make torch`).
 
-A test that gloo passes and onehop does not is an error, unless EXCEPTIONS names it. The tests are in the wheel of torch;
-tests/support/torch_driver.py runs them. Gloo runs first, and onehop then runs what gloo has passed.
+A test that gloo passes and onehop does not is an error, unless EXCEPTIONS names it. The tests are in the wheel of
+torch; tests/support/torch_driver.py runs them. Gloo runs first, and onehop then runs what gloo has passed.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def show(rows: list[dict[str, object]]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tests", nargs="*", help="names of tests; default: all")
-    parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4], help="numbers of ranks (default: 2 4)")
+    parser.add_argument(
+        "--ranks", type=int, nargs="+", default=[2, 4], help="numbers of ranks (default: 2 4)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to FILE as well")
     options = parser.parse_args()
     rows = [compare(ranks, options.tests) for ranks in options.ranks]

@@ -197,7 +197,7 @@ class PointToPoint:
             self._requests = [one for one in self._requests if one is not request]
 
     def abort(self, error: Exception) -> None:
-        """Fail all pending requests and sends, and let no other begin. The other ranks of the machine see this rank as lost."""
+        """Fail all pending requests and sends, and let no other begin. The other ranks see this rank as lost."""
         self._group.abort()
         with self._changed:
             self._closing = True
@@ -330,8 +330,8 @@ class PointToPoint:
 
     def _timeout_error(self, seconds: float, what: str) -> Timeout:
         return Timeout(
-            f"rank {self._rank} waited {seconds:.1f} s {what}, longer than the timeout of the group; is that rank busy, "
-            "stopped, or in another step?"
+            f"rank {self._rank} waited {seconds:.1f} s {what}, longer than the timeout of the group; is that rank "
+            "busy, stopped, or in another step?"
         )
 
     def _retry(self, step: Callable[[], np.ndarray], what: str) -> np.ndarray:

@@ -32,8 +32,8 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
   if (lost >= 0) {
     group_.tell_lost(lost);
     const char* const how = group_.has_left(lost) ? " has aborted this group; " : " has ended; ";
-    throw PeerLost(lost, group_.name_of(lost) + how + rank + " was waiting for rank " +
-                             std::to_string(waiting.peer) + " in " + waiting.what + "; " + group_.where_to_look(lost));
+    throw PeerLost(lost, group_.name_of(lost) + how + rank + " was waiting for rank " + std::to_string(waiting.peer) +
+                             " in " + waiting.what + "; " + group_.where_to_look(lost));
   }
   if (const int closed = status.closed; closed >= 0) {
     group_.own_page().missed.store(static_cast<std::uint32_t>(closed) + 1, std::memory_order_release);

@@ -18,8 +18,8 @@ struct RankPage {
   alignas(128) std::atomic<std::uint32_t> sleeping;
   // The futex on which they sleep. Every ring increments it.
   std::atomic<std::uint32_t> bell;
-  // `left` is set when the rank has closed or aborted its group. `reported_lost` is the rank (plus one) that it saw die,
-  // so that all ranks name the same one; it is the rank itself if that has aborted its group.
+  // `left` is set when the rank has closed or aborted its group. `reported_lost` is the rank (plus one) that it saw
+  // die, so that all ranks name the same one; it is the rank itself if that has aborted its group.
   alignas(128) std::atomic<std::uint32_t> left;
   std::atomic<std::uint32_t> reported_lost;
   // A random number that the rank announces, by which a peer recognises the page that it maps. Process and descriptor

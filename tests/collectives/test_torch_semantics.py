@@ -1,4 +1,4 @@
-"""What the backend for torch.distributed does with unusual tensors, groups and failures, compared with local computations."""
+"""Unusual tensors, groups and failures with the backend for torch.distributed, compared with local computations."""
 
 from __future__ import annotations
 
@@ -228,8 +228,8 @@ GROUPS = """
     losses = []
     for buckets in (25, 0.001):
         torch.manual_seed(1)
-        model = DistributedDataParallel(
-            torch.nn.Sequential(torch.nn.Linear(30, 40), torch.nn.Tanh(), torch.nn.Linear(40, 10)), bucket_cap_mb=buckets)
+        layers = torch.nn.Sequential(torch.nn.Linear(30, 40), torch.nn.Tanh(), torch.nn.Linear(40, 10))
+        model = DistributedDataParallel(layers, bucket_cap_mb=buckets)
         state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=10, start_powerSGD_iter=2, random_seed=3)
         model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
         optimizer = torch.optim.SGD(model.parameters(), 0.05)
@@ -355,9 +355,7 @@ def run(ranks: Ranks, what: str) -> list[tuple[int, str, str]]:
     ]
     try:
         outputs = [process.communicate(timeout=60) for process in processes]
-        return [
-            (process.returncode, *output) for process, output in zip(processes, outputs, strict=True)
-        ]
+        return [(process.returncode, *output) for process, output in zip(processes, outputs, strict=True)]
     finally:
         for process in processes:
             process.kill()

@@ -40,7 +40,9 @@ EXAMPLES = [
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_run_on_two_ranks(ranks: Ranks, example: str) -> None:
     if "import torch\n" in example:
-        pytest.importorskip("torch", reason="there is no torch in this environment; `make setup-torch` brings one")
+        pytest.importorskip(
+            "torch", reason="there is no torch in this environment; `make setup-torch` brings one"
+        )
         done = ranks.torchrun(ranks.script(example))
     else:
         done = ranks.launch(2, example)

@@ -63,7 +63,9 @@ def test_halo_in_cpp(ranks: Ranks) -> None:
 
 
 def test_ddp(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason="there is no torch in this environment; `make setup-torch` brings one")
+    pytest.importorskip(
+        "torch", reason="there is no torch in this environment; `make setup-torch` brings one"
+    )
     done = ranks.torchrun(FOLDER / "ddp.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout == (FOLDER / "ddp.txt").read_text()

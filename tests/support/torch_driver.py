@@ -2,8 +2,8 @@
 
     python torch_driver.py BACKEND RANKS RESULTS.json [TEST ...]
 
-The results are a JSON object: the outcome of each test ("passed", "failed" or "skipped") with its last line of errors. The
-tests are in the wheel of torch. Without names all run that do not name another backend or a device in their own name.
+The results are a JSON object: the outcome of each test ("passed", "failed" or "skipped") with its errors. The tests are in
+the wheel of torch. Without names all run that do not name another backend or a device in their own name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ folder = tempfile.mkdtemp()
 for name in ("barrier", "test_dir", "init_dir"):
     Path(folder, name).mkdir()
 # The decorators of the suite read the variable; so the tests are those of gloo, and their bodies use the other backend.
-os.environ.update(BACKEND="gloo", WORLD_SIZE=ranks, TEMP_DIR=folder, INIT_METHOD=f"file://{folder}/shared_init_file")
+os.environ.update(
+    BACKEND="gloo", WORLD_SIZE=ranks, TEMP_DIR=folder, INIT_METHOD=f"file://{folder}/shared_init_file"
+)
 os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
 os.environ.setdefault("DISTRIBUTED_TESTS_DEFAULT_TIMEOUT", str(LIMIT_SECONDS))
 
@@ -36,11 +38,13 @@ from torch.testing._internal.distributed import distributed_test as suite  # noq
 if backend == "onehop":
     import onehop.torch
 
-    suite.dist.monitored_barrier = onehop.torch.monitored_barrier  # torch's own refuses every backend but gloo
+    suite.dist.monitored_barrier = (
+        onehop.torch.monitored_barrier
+    )  # torch's own refuses every backend but gloo
 
 
 class BackendName(str):
-    """The name of the tested backend, which the comparisons of the suite take for gloo's: the bodies choose by name, too."""
+    """The name of the tested backend, which equals gloo's, too: bodies of tests choose by name."""
 
     def __eq__(self, other: object) -> bool:
         return other == "gloo" or super().__eq__(other)

@@ -157,7 +157,8 @@ def _packages() -> Iterator[Finding]:
     yield _optional(
         "torch",
         software.package_version("torch"),
-        "`pip install torch`, if you use it; `make setup-torch` in onehop's sources, where its tests are skipped without it",
+        "`pip install torch`, if you use it; `make setup-torch` in onehop's sources, where its tests are skipped "
+        "without it",
     )
     yield _optional("qiskit", software.package_version("qiskit"), "`pip install qiskit`, if you use it")
 

@@ -76,7 +76,9 @@ class MonitoredBarrier:
             left = seconds - (time.monotonic() - begin)
             if left <= 0 and not (finished.is_set() or missing):
                 self._give_up(expected, rank)
-                raise Timeout(f"Rank 0 timed out in monitoredBarrier after {limit}, while it waited for rank {rank}")
+                raise Timeout(
+                    f"Rank 0 timed out in monitoredBarrier after {limit}, while it waited for rank {rank}"
+                )
             if not finished.wait(None if left == float("inf") else max(left, 0)):
                 missing[rank] = ""
             elif outcome[0] is not None:
@@ -107,11 +109,15 @@ class MonitoredBarrier:
         )
         if not finished.wait(None if seconds == float("inf") else seconds):
             self._messages.cancel(request)
-            raise Timeout(f"{reached}: no answer after {seconds:g} s; see the output of rank 0 for the reason")
+            raise Timeout(
+                f"{reached}: no answer after {seconds:g} s; see the output of rank 0 for the reason"
+            )
         if outcome[0] is not None:
             raise Timeout(f"{reached}: {outcome[0]}") from outcome[0]
         if message[0] != _PASSED:
-            raise Timeout(f"{reached}: it misses rank {message[0]}; see the output of that rank for the reason")
+            raise Timeout(
+                f"{reached}: it misses rank {message[0]}; see the output of that rank for the reason"
+            )
 
 
 def monitored_barrier(

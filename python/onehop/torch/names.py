@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 __all__ = ["Names"]
 
 
 class Names:
-    """The part of `ProcessGroup` that answers what it is. Compiled and functional collectives find groups by their names."""
+    """The part of `ProcessGroup` that says what it is. Compiled collectives find groups by their names."""
 
     _rank: int
     _size: int

@@ -31,7 +31,7 @@ class ProcessGroup(Names, Reductions, DataMovement, Messages, MonitoredBarrier, 
 
     It supports all operations of torch. All ranks of a group must call its collective operations in the same order.
     A synchronous operation runs in the calling thread if no other is pending; asynchronous ones run in one thread per
-    group, in the order of the calls. Operations on tensors without memory (of the device meta, or fake ones) do nothing.
+    group, in the order of the calls. Operations on tensors without memory (of the device meta, or fake) do nothing.
 
     Attributes
     ----------
@@ -72,7 +72,9 @@ class ProcessGroup(Names, Reductions, DataMovement, Messages, MonitoredBarrier, 
     def shutdown(self) -> None:
         """End the threads. Operations that other ranks do not take part in fail after a few seconds."""
         if self._ended is None:
-            self._ended = Error(f"the process group of rank {self._rank} was shut down; make a new one to continue")
+            self._ended = Error(
+                f"the process group of rank {self._rank} was shut down; make a new one to continue"
+            )
         self._collective.close()
         for sender in self._senders.values():
             sender.close()

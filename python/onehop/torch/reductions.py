@@ -65,7 +65,9 @@ class Reductions:
 
     def _sparse_task(self, tensor: torch.Tensor, op: Reduction) -> Task:
         if op != Reduction("sum"):
-            raise BadInput(f"expected the reduction SUM of sparse tensors, found {op.name}; call to_dense() first")
+            raise BadInput(
+                f"expected the reduction SUM of sparse tensors, found {op.name}; call to_dense() first"
+            )
 
         def task() -> list[torch.Tensor]:
             sum_sparse(self._plans, self._size, tensor)
@@ -178,7 +180,7 @@ class Reductions:
 
 
 def _prepared(tensor: torch.Tensor, op: Reduction, dtype: torch.dtype) -> torch.Tensor:
-    """The contribution of this rank: contiguous, of the type that is combined, and scaled. The tensor itself if it can be."""
+    """The contribution of this rank: contiguous, of the type that is combined, scaled. The tensor itself if possible."""
     if op.factor is not None:
         tensor = tensor * op.factor
     return tensor.contiguous().to(dtype)

@@ -92,7 +92,7 @@ class Work(dist._Work):
             return self._future
 
     def seal(self) -> bool:
-        """Return whether callbacks may run in the thread that reports the outcome. If not, no later ones will, either."""
+        """Return whether callbacks may run in the thread that reports the outcome. If not, later ones will not."""
         with self._guard:
             self._sealed = True
             return self._future is not None

@@ -71,7 +71,9 @@ class WorkQueue:
             Whether the caller waits for the task at once. In the calling thread, its exception is raised here.
         """
         work = Work()
-        if self._thread is threading.current_thread():  # in a callback: no other task runs, and none may come between
+        if (
+            self._thread is threading.current_thread()
+        ):  # in a callback: no other task runs, and none may come between
             with self._lock:
                 self._pending += 1
             self._turn.acquire()
@@ -136,7 +138,7 @@ class WorkQueue:
         self._aborted = self.error = error
 
     def close(self) -> None:
-        """End the thread after its pending tasks. Tasks that take longer than a few seconds fail, and all later ones."""
+        """End the thread after its pending tasks. Tasks that take longer than a few seconds fail, as do later ones."""
         if self._aborted is None:
             self._aborted = Error(f"expected a queue that is open, found that {self._name} was shut down")
         with self._lock:
