@@ -61,7 +61,7 @@ def train(variant: str, seed: int, epochs: int, data: Data) -> Run:
     (images, labels), (test_images, test_labels) = data
     model = DistributedDataParallel(make_model(seed))
     state = onehop.torch.CompressionState(codec=codec, feedback=feedback)
-    model.register_comm_hook(state, onehop.torch.compressed_allreduce)
+    model.register_comm_hook(state, onehop.torch.compression_hook)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     shuffle = torch.Generator().manual_seed(seed + 1000 * other_order)
     steps, losses = len(labels) // (BATCH * ranks), []

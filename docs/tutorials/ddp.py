@@ -9,7 +9,7 @@ dist.init_process_group("gloo")  # or "onehop"
 torch.manual_seed(0)  # the same model on every rank
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 1, bias=False))
 state = onehop.torch.CompressionState(codec="q6", feedback=True)
-model.register_comm_hook(state, onehop.torch.compressed_allreduce)
+model.register_comm_hook(state, onehop.torch.compression_hook)
 
 generator = torch.Generator().manual_seed(dist.get_rank() + 1)  # each rank has data of its own
 truth = torch.linspace(-1, 1, 64)

@@ -135,7 +135,7 @@ EVERYTHING = """
         (torch.zeros(3), dist.ReduceOp.BOR),
         (torch.zeros(3, dtype=torch.int32), dist.ReduceOp.AVG),
         (torch.zeros(3).to_sparse(), dist.ReduceOp.MAX),
-        (torch.zeros(3).to_sparse_csr(), dist.ReduceOp.SUM),
+        (torch.eye(3).to_sparse_csr(), dist.ReduceOp.SUM),
     ):
         try:
             dist.group.WORLD.allreduce([wrong], op)
@@ -257,7 +257,7 @@ COMPRESSED = """
     model = torch.nn.Linear(64, 1)
     model = torch.nn.parallel.DistributedDataParallel(model)
     state = onehop.torch.CompressionState(codec=codec, feedback=feedback == "feedback")
-    model.register_comm_hook(state, onehop.torch.compressed_allreduce)
+    model.register_comm_hook(state, onehop.torch.compression_hook)
     optimizer = torch.optim.SGD(model.parameters(), 0.05)
     truth = torch.linspace(-1, 1, 64)
     torch.manual_seed(1 + dist.get_rank())

@@ -80,7 +80,7 @@ PROGRAM = """
     def compressed(model, group):
         state = states[group] = onehop.torch.CompressionState(group)
         model = buckets(model, group)
-        model.register_comm_hook(state, onehop.torch.compressed_allreduce)
+        model.register_comm_hook(state, onehop.torch.compression_hook)
         return model
 
     def sharded(model, group):

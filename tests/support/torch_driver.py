@@ -2,8 +2,8 @@
 
     python torch_driver.py BACKEND RANKS RESULTS.json [TEST ...]
 
-The results are a JSON object: the outcome of each test ("passed", "failed" or "skipped") with its errors. The tests are in
-the wheel of torch. Without names all run that do not name another backend or a device in their own name.
+The results are a JSON object: the outcome of each test ("passed", "failed" or "skipped") with its errors. The tests are
+in the wheel of torch. Without names all run that do not name another backend or a device in their own name.
 """
 
 from __future__ import annotations

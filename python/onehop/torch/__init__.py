@@ -16,7 +16,8 @@ except ImportError as missing:
         f"({missing})"
     ) from missing
 
-from onehop.torch.gradients import CompressionState, compressed_allreduce, group_from_process_group
+from onehop.torch.compressed import compressed_allreduce
+from onehop.torch.gradients import CompressionState, compression_hook, group_from_process_group
 from onehop.torch.monitored_barrier import monitored_barrier
 from onehop.torch.process_group import ProcessGroup, create_process_group
 from onehop.torch.store import group_from_store
@@ -26,6 +27,7 @@ __all__ = [
     "CompressionState",
     "ProcessGroup",
     "compressed_allreduce",
+    "compression_hook",
     "create_process_group",
     "group_from_process_group",
     "group_from_store",

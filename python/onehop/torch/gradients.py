@@ -15,7 +15,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue
 
-__all__ = ["CompressionState", "compressed_allreduce", "group_from_process_group"]
+__all__ = ["CompressionState", "compression_hook", "group_from_process_group"]
 
 
 def group_from_process_group(process_group: Any = None) -> Group:
@@ -47,7 +47,7 @@ def group_from_process_group(process_group: Any = None) -> Group:
 
 
 class CompressionState:
-    """The state of `compressed_allreduce`: group, codec, and the rounding errors for error feedback.
+    """The state of `compression_hook`: group, codec, and the rounding errors for error feedback.
 
     The constructor is collective over the process group, whose backend must be able to gather tensors.
 
@@ -127,10 +127,8 @@ class CompressionState:
         self._thread.close()
 
 
-def compressed_allreduce(
-    state: CompressionState, bucket: dist.GradBucket
-) -> torch.futures.Future[torch.Tensor]:
-    """Average a bucket of gradients over all ranks. Use: `ddp.register_comm_hook(state, compressed_allreduce)`.
+def compression_hook(state: CompressionState, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """Average a bucket of gradients over all ranks. Use: `ddp.register_comm_hook(state, compression_hook)`.
 
     Parameters
     ----------

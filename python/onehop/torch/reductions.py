@@ -180,7 +180,7 @@ class Reductions:
 
 
 def _prepared(tensor: torch.Tensor, op: Reduction, dtype: torch.dtype) -> torch.Tensor:
-    """The contribution of this rank: contiguous, of the type that is combined, scaled. The tensor itself if possible."""
+    """The contribution of this rank: contiguous, of the combined type, scaled. The tensor itself if possible."""
     if op.factor is not None:
         tensor = tensor * op.factor
     return tensor.contiguous().to(dtype)
