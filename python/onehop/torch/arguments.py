@@ -27,15 +27,23 @@ __all__ = [
     "tensors_of",
 ]
 
+
+class Reduction(NamedTuple):
+    """A reduction: the name that onehop has for it, and what each rank's elements are multiplied with before."""
+
+    name: str
+    factor: Any = None
+
+
 _OPS = {
-    dist.ReduceOp.SUM: "sum",
-    dist.ReduceOp.AVG: "mean",
-    dist.ReduceOp.PRODUCT: "prod",
-    dist.ReduceOp.MIN: "min",
-    dist.ReduceOp.MAX: "max",
-    dist.ReduceOp.BAND: "and",
-    dist.ReduceOp.BOR: "or",
-    dist.ReduceOp.BXOR: "xor",
+    dist.ReduceOp.SUM: Reduction("sum"),
+    dist.ReduceOp.AVG: Reduction("mean"),
+    dist.ReduceOp.PRODUCT: Reduction("prod"),
+    dist.ReduceOp.MIN: Reduction("min"),
+    dist.ReduceOp.MAX: Reduction("max"),
+    dist.ReduceOp.BAND: Reduction("and"),
+    dist.ReduceOp.BOR: Reduction("or"),
+    dist.ReduceOp.BXOR: Reduction("xor"),
 }
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 #: Integers, and the type in which they are combined: it gives the same numbers modulo their range.
@@ -56,17 +64,10 @@ BITWISE = ("and", "or", "xor")
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
-class Reduction(NamedTuple):
-    """A reduction: the name that onehop has for it, and what each rank's elements are multiplied with before."""
-
-    name: str
-    factor: Any = None
-
-
 def check(*tensors: torch.Tensor) -> None:
     """Raise BadInput for tensors that are not in CPU memory, or not dense."""
     for tensor in tensors:
-        if tensor.device.type != "cpu":
+        if not tensor.is_cpu:
             raise BadInput(
                 f"the backend onehop expects tensors in CPU memory, found one on {tensor.device}; "
                 "move it there first, or use a group of another backend for it"
@@ -95,8 +96,9 @@ def dry_run(operation: Callable[..., Work]) -> Callable[..., Work]:
     @wraps(operation)
     def checked(group: Any, *arguments: Any, **options: Any) -> Work:
         first = _first_tensor(arguments)
-        fake = first is not None and type(first) not in _PLAIN and isinstance(first, FakeTensor)
-        if first is not None and (fake or first.device.type == "meta"):
+        if first is not None and (
+            first.is_meta or (type(first) not in _PLAIN and isinstance(first, FakeTensor))
+        ):
             work = Work()
             work.succeed(tensors_of(arguments[0]))
             return work
@@ -113,13 +115,12 @@ def tensors_of(given: Any) -> list[torch.Tensor]:
 def reduction(opts: Any) -> Reduction:
     """Return a reduction of torch, or the one in an options object."""
     op = getattr(opts, "reduceOp", opts)
-    op = dist.ReduceOp.SUM if op is None else op
-    name = next((name for known, name in _OPS.items() if op == known), None)
-    if name is not None:
-        return Reduction(name)
-    state = op.__getstate__() if op == dist.ReduceOp.PREMUL_SUM else None
-    if isinstance(state, tuple):
-        return Reduction("sum", state[1])
+    kind = dist.ReduceOp.SUM if op is None else getattr(op, "op", op)
+    found = _OPS.get(kind)
+    if found is not None:
+        return found
+    if kind == dist.ReduceOp.PREMUL_SUM and hasattr(op, "factor"):
+        return Reduction("sum", op.factor)
     raise BadInput(
         "expected the reduction SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or a PREMUL_SUM with its factor, "
         f"found {op}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -27,6 +28,7 @@ class DataMovement:
     _size: int
     _plans: Plans
     _do: Callable[..., Work]
+    _limited: Callable[[Task, timedelta], Task]
 
     def _move(self, kind: str, source: torch.Tensor, result: torch.Tensor, *arguments: Any) -> None:
         self._plans.get(kind, *arguments).run_at(source.data_ptr(), result.data_ptr())
@@ -218,4 +220,5 @@ class DataMovement:
 
     def barrier(self, opts: Any = None) -> Work:
         """Wait until all ranks have called it."""
-        return self._do(self._plans.collectives.barrier, opts)
+        limit = getattr(opts, "timeout", timedelta(0))
+        return self._do(self._limited(self._plans.collectives.barrier, limit), opts)

@@ -159,14 +159,15 @@ class ProcessGroup(Names, Reductions, DataMovement, Messages, MonitoredBarrier, 
         return work
 
     def _do(self, task: Callable[[], Any], opts: Any = None) -> Work:
-        limit = getattr(opts, "timeout", _NO_TIME)
         self._calls += 1
-        if limit > _NO_TIME:
-            task = self._limited(task, limit.total_seconds())
-        return self._note(self._collective.submit(task, not getattr(opts, "asyncOp", True)))
+        work = self._collective.submit(task, not getattr(opts, "asyncOp", True))
+        return work if self._batch is None else self._note(work)
 
-    def _limited(self, task: Callable[[], Any], seconds: float) -> Callable[[], Any]:
-        """A task with a time limit of its own."""
+    def _limited(self, task: Callable[[], Any], limit: timedelta) -> Callable[[], Any]:
+        """A task with a time limit of its own, unless that is not set."""
+        if limit <= _NO_TIME:
+            return task
+        seconds = limit.total_seconds()
 
         def limited() -> Any:
             before, self.group.timeout = self.group.timeout, seconds

@@ -44,7 +44,7 @@ class Reductions:
         """Combine tensors in place on all ranks. Several tensors of one type are combined in one operation."""
         tensors = tensors_of(tensors)
         op = reduction(opts)
-        if len(tensors) == 1 and tensors[0].layout == torch.sparse_coo:
+        if len(tensors) == 1 and tensors[0].is_sparse:
             return self._do(self._sparse_task(tensors[0], op), opts)
         check(*tensors)
         if not tensors:

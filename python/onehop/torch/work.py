@@ -15,6 +15,7 @@ from onehop.error import Timeout
 __all__ = ["JoinedWork", "Task", "Work", "in_sequence"]
 
 Task = Callable[[], Any]
+_guard = threading.Lock()  # of the short steps that change the members of any work
 
 
 class _Failure:
@@ -28,6 +29,10 @@ def _result(outcome: Any) -> Any:
     if isinstance(outcome, _Failure):
         raise outcome.error
     return outcome
+
+
+def _value(outcome: torch.futures.Future) -> Any:
+    return _result(outcome.value())
 
 
 class Work(dist._Work):
@@ -45,7 +50,7 @@ class Work(dist._Work):
             torch.futures.Future()
         )  # a failure is its value, never its error state
         self._future: torch.futures.Future | None = None
-        self._guard, self._sealed = threading.Lock(), False
+        self._sealed = False
         self.source = -1
 
     def succeed(self, result: Any) -> None:
@@ -84,16 +89,17 @@ class Work(dist._Work):
         # The compiled parts of torch (the reducer of DistributedDataParallel) read the value of a future without
         # Python. They would take an exception from `Future.set_exception` for a list of tensors. They recognise an
         # error only if a callback raises it.
-        with self._guard:
-            if self._future is None:
-                if self._sealed:  # callbacks will run in this thread
-                    self._outcome.wait()
-                self._future = self._outcome.then(lambda outcome: _result(outcome.value()))
-            return self._future
+        with _guard:
+            if self._future is None and not self._sealed:
+                self._future = self._outcome.then(_value)
+        if self._future is None:  # the operation is about to be done, and callbacks will run in this thread
+            self._outcome.wait()
+            self._future = self._outcome.then(_value)
+        return self._future
 
     def seal(self) -> bool:
         """Return whether callbacks may run in the thread that reports the outcome. If not, later ones will not."""
-        with self._guard:
+        with _guard:
             self._sealed = True
             return self._future is not None
 
@@ -137,7 +143,7 @@ class JoinedWork(Work):
             work.when_done(self._one_done)
 
     def _one_done(self) -> None:
-        with self._guard:
+        with _guard:
             self._left -= 1
             if self._left > 0:
                 return

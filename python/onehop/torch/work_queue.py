@@ -77,7 +77,7 @@ class WorkQueue:
             with self._lock:
                 self._pending += 1
             self._turn.acquire()
-            self._run(task, work)
+            self._run(task, work, False)
             return work
         with self._lock:
             in_caller = self._closed or (wait and self._pending == 0)
@@ -88,7 +88,7 @@ class WorkQueue:
                 self._start()
                 self._tasks.put((task, work))
         if in_caller:
-            error = self._run(task, work)
+            error = self._run(task, work, False)
             if error is not None and wait:
                 raise error
         return work
@@ -105,8 +105,11 @@ class WorkQueue:
             self._run(*item)
             del item
 
-    def _run(self, task: Task, work: Work) -> Exception | None:
-        """Run a task while holding the turn; report its outcome after releasing the turn."""
+    def _run(self, task: Task, work: Work, handed_out: bool = True) -> Exception | None:
+        """Run a task while holding the turn; report its outcome after releasing the turn.
+
+        `handed_out`: whether the program has the work already, so that it may have attached callbacks.
+        """
         try:
             ended = self._aborted or (self.error if isinstance(self.error, self._ended_by) else None)
             if ended is not None:
@@ -118,7 +121,7 @@ class WorkQueue:
         finally:
             self._turn.release()
         # Until callbacks are through, tasks of other threads have to queue behind those that the callbacks submit.
-        callbacks = work.seal()
+        callbacks = handed_out and work.seal()
         if not callbacks:
             self._done()
         if error is None:
