@@ -281,3 +281,37 @@ def test_torchrun(ranks: Ranks) -> None:
 def test_from_mpi_needs_a_communicator() -> None:
     with pytest.raises(onehop.BadInput, match="expected an mpi4py communicator"):
         Group.from_mpi("COMM_WORLD")
+
+
+ABORTS = """
+    import threading
+    import onehop
+
+    world = onehop.Group.world()
+    part = world.split(0)  # another group of the same ranks, which goes on
+    others = [r for r in range(world.size) if r != world.rank]
+    channels = world.channels(send={r: 8 for r in others}, receive={r: 8 for r in others})
+
+    def wait_for(rank, kind):
+        try:
+            channels.receive[rank].wait()
+        except kind as error:
+            return str(error)
+        raise SystemExit(f"expected {kind.__name__}")
+
+    if world.rank == 2:  # waits itself, in one thread, and aborts in another
+        threading.Timer(0.5, world.abort).start()
+        words = wait_for(0, onehop.Error)
+        assert "rank 2 has aborted this group while it was waiting for rank 0" in words, words
+    else:
+        words = wait_for(1 - world.rank, onehop.PeerLost)  # although it waits for another rank
+        assert "rank 2 (process" in words and "has aborted this group" in words, words
+    part.barrier()
+    print("gave up", flush=True)
+"""
+
+
+def test_aborting_a_group_ends_the_waits_of_all_its_ranks(ranks: Ranks) -> None:
+    done = ranks.launch(3, ABORTS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("gave up") == 3
