@@ -11,7 +11,7 @@ onehop tour -n 2
 onehop run /samples/teleport.qasm -n 2 --shots 100 --seed 1
 onehop lattice thermalize --extent 4 4 4 4 --sweeps 2 -o field.lime
 onehop lattice measure field.lime -n 2
-onehop lattice convert field.lime field.nersc
+onehop lattice convert field.lime -o field.nersc
 # Without torch, a clear error.
 if python -c "import onehop.torch" 2>error; then
   echo "expected an error from onehop.torch without torch" >&2
