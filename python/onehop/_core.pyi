@@ -885,8 +885,13 @@ class HostLayout:
         Extents of a torus of hosts; empty: no torus.
     """
 
-    def __init__(self, host_of_rank: Sequence[int], groups: Sequence[int] = [], costs: Sequence[int] = [], torus: Sequence[int] = []) -> None: ...
-
+    def __init__(
+        self,
+        host_of_rank: Sequence[int],
+        groups: Sequence[int] = [],
+        costs: Sequence[int] = [],
+        torus: Sequence[int] = [],
+    ) -> None: ...
     @staticmethod
     def of_sizes(sizes: Sequence[int]) -> HostLayout:
         """
