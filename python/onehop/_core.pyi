@@ -907,7 +907,8 @@ class HostLayout:
     @staticmethod
     def of_group(group: Group) -> HostLayout:
         """
-        Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in the order of their first ranks. Collective.
+        Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in the order of
+        their first ranks. Collective.
         """
 
     @property

@@ -64,3 +64,8 @@ def test_other_files_are_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"x\.json: expected"):
         read_bench(str(file))
     assert main(["bench", "predict", str(file), "--machine", "two-core"]) == 2
+
+
+def test_seconds_with_files_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "predict", "x.json", "--machine", "two-core", "--seconds", "3"]) == 2
+    assert "expected --seconds without files only" in capsys.readouterr().err

@@ -34,7 +34,7 @@ def _chosen(names: list[str] | None, known: dict[str, object]) -> list[str]:
 
 def bench_all(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Results to make. All by default.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Results to make. All by default.")
     ] = None,
     results: ResultsOption = Path("results"),
     quick: QuickOption = False,
@@ -58,7 +58,7 @@ def bench_all(
 
 def bench_figures(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures to draw. All by default.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Figures to draw. All by default.")
     ] = None,
     results: ResultsOption = Path("results"),
     folder: Annotated[

@@ -40,7 +40,7 @@ def _show(study: Study, json_target: str | None) -> None:
 def bench_papers(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help=f"Papers: {', '.join(STUDIES)}. All by default."),
+        typer.Argument(metavar="NAME", help=f"Papers: {', '.join(STUDIES)}. All by default."),
     ] = None,
     folder: Annotated[
         Path | None,

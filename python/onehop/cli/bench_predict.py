@@ -15,7 +15,7 @@ from rich.table import Table
 from onehop.bench.predict import BENCHES, predictions, read_bench
 from onehop.bench.table import number
 from onehop.cli.common import JsonOption, check_seconds, console, progress, write_json
-from onehop.error import Error
+from onehop.error import BadInput, Error
 from onehop.launch.interpreter import package_environment, python_module
 from onehop.machine import load_machine
 
@@ -36,9 +36,12 @@ def _measure(bench: str, seconds: float, folder: str) -> dict[str, Any]:
     return read_bench(str(file))
 
 
-def _results(files: list[str], seconds: float) -> list[dict[str, Any]]:
+def _results(files: list[str], seconds: float | None) -> list[dict[str, Any]]:
+    if files and seconds is not None:
+        raise BadInput("expected --seconds without files only, found both; leave it out")
     if files:
         return [read_bench(file) for file in files]
+    seconds = 40 if seconds is None else seconds
     check_seconds(seconds)
     found = []
     with TemporaryDirectory() as folder, progress("measuring", len(BENCHES)) as advance:
@@ -58,14 +61,18 @@ def bench_predict(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE...]",
+            metavar="FILE",
             help=f"JSON of onehop bench {', '.join(BENCHES)} with two ranks. Without files, the command runs them.",
         ),
     ] = None,
     seconds: Annotated[
-        float,
-        typer.Option(metavar="SECONDS", help="Time to measure all cases together (only without files)."),
-    ] = 40,
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Time to measure all cases together (only without files). Default: 40. Starting the ranks of "
+            f"{len(BENCHES)} benchmarks takes several seconds more.",
+        ),
+    ] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Compare measured times with those that onehop simulate predicts."""

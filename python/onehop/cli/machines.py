@@ -66,7 +66,7 @@ def _show(machine: Machine, json_target: str | None) -> None:
 def machines(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME|FILE.toml]", help="Show this machine with the source of every number."),
+        typer.Argument(metavar="NAME|FILE.toml", help="Show this machine with the source of every number."),
     ] = None,
     json_target: JsonOption = None,
 ) -> None:

@@ -37,7 +37,9 @@ def _summary(report: dict[str, Any]) -> Table:
     extents = "x".join(map(str, report["faces"]))
     messages = report["assignments"][0]["faces"]["messages"]
     table = Table(
-        "assignment", title=f"Busiest of {counted(report['rails'], 'rail')}, {units} if all are equally busy"
+        "assignment",
+        title=f"Load of the busiest of {counted(report['rails'], 'rail')}, and GB/s of the host\n"
+        f"({units}: all rails are equally busy; least: no assignment has less)",
     )
     table.add_column(f"the talk:\n{units} equal messages", justify="right")
     table.add_column("\nGB/s", justify="right")

@@ -90,11 +90,13 @@ def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
     screen.print(table)
     if rows and len(simulation.rounds) > rows:
         screen.print(f"... and {len(simulation.rounds) - rows} more (--rows 0 shows all)")
-    levels = Table("level", "bytes", title="Bytes between the members of a level", title_justify="left")
+    levels = Table("level", "bytes", title="Bytes by level", title_justify="left")
     for name, number in simulation.bytes_by_level.items():
         levels.add_row(name, bytes_text(number))
     screen.print(levels)
-    links = Table("link", "bytes", "bandwidth", "busy", "alike", title="Busiest links", title_justify="left")
+    links = Table(
+        "link", "bytes", "bandwidth", "busy", "links like it", title="Busiest links", title_justify="left"
+    )
     for link in simulation.links[: min(rows or 10, 10)]:
         busy = link.seconds / simulation.seconds if simulation.seconds else 0.0
         links.add_row(
