@@ -176,7 +176,7 @@ GROUPS = """
     dist.barrier()
     third = dist.new_group()
     if rank != 1:
-        words = raised(onehop.Timeout, lambda: onehop.torch.monitored_barrier(third, 1.0))
+        words = raised(onehop.Timeout, lambda: onehop.torch.monitored_barrier(third, 0.5))
         assert ("Rank 1 failed" if rank == 0 else "misses rank 1") in words, words
     dist.barrier()
     pair = dist.new_group([0, 2])
@@ -260,7 +260,10 @@ GROUPS = """
 
 END = """
     dist.barrier()
-    dist.destroy_process_group()
+    tensor = torch.ones(200_000)
+    pending = [dist.all_reduce(tensor, async_op=True) for _ in range(3)]
+    dist.destroy_process_group()  # which lets them end
+    assert all(work.is_success() for work in pending) and (tensor == size**3).all()
     assert "shut down" in raised(RuntimeError, lambda: group.allreduce([torch.ones(2)]).wait())
     for attempt in range(2):  # and again
         dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}.{attempt}", rank=rank, world_size=size)

@@ -17,6 +17,7 @@ __all__ = ["MonitoredBarrier", "monitored_barrier"]
 
 _TAGS = -(1 << 40)  # far from the tags of programs; the n-th barrier uses tag _TAGS - n
 _PASSED = -1
+_GRACE_SECONDS = 2.0  # ranks that began together with rank 0 wait a bit longer than it does, for its answer
 
 
 class MonitoredBarrier:
@@ -34,7 +35,8 @@ class MonitoredBarrier:
         Parameters
         ----------
         timeout : timedelta, optional
-            How long rank 0 waits for the others, and each of them for rank 0. None: the limit of the group.
+            How long rank 0 waits for the others. They wait for its answer two seconds longer. None: the limit of the
+            group.
         wait_all_ranks : bool
             Whether rank 0 names all missing ranks, or only the first one and then stops.
 
@@ -107,7 +109,7 @@ class MonitoredBarrier:
             f"Rank {self._rank} successfully reached monitoredBarrier, but received errors while waiting for "
             "send/recv from rank 0"
         )
-        if not finished.wait(None if seconds == float("inf") else seconds):
+        if not finished.wait(None if seconds == float("inf") else seconds + _GRACE_SECONDS):
             self._messages.cancel(request)
             raise Timeout(
                 f"{reached}: no answer after {seconds:g} s; see the output of rank 0 for the reason"

@@ -57,7 +57,7 @@ class WorkQueue:
         self._pending = 0  # number of tasks that wait or run, in this thread or another
         self._turn = threading.Lock()  # held while a task runs
         self._aborted: Exception | None = None
-        self._closed = False  # the thread has ended
+        self._closed: Exception | None = None  # why no more tasks are taken
         self.error: Exception | None = None
 
     def submit(self, task: Task, wait: bool) -> Work:
@@ -80,10 +80,15 @@ class WorkQueue:
             self._run(task, work, False)
             return work
         with self._lock:
-            in_caller = self._closed or (wait and self._pending == 0)
+            if self._closed is not None:
+                work.fail(self._closed)
+                if wait:
+                    raise copy(self._closed)
+                return work
+            in_caller = wait and self._pending == 0
             self._pending += 1
             if in_caller:
-                self._turn.acquire()  # blocks only for a task that outlasted close()
+                self._turn.acquire()  # never blocks: no task is pending, so none runs
             else:
                 self._start()
                 self._tasks.put((task, work))
@@ -142,10 +147,9 @@ class WorkQueue:
 
     def close(self) -> None:
         """End the thread after its pending tasks. Tasks that take longer than a few seconds fail, as do later ones."""
-        if self._aborted is None:
-            self._aborted = Error(f"expected a queue that is open, found that {self._name} was shut down")
+        shut = Error(f"expected a queue that is open, found that {self._name} was shut down")
         with self._lock:
-            self._closed = True
+            self._closed = self._closed or self._aborted or shut
         thread = self._thread
         if thread is None or thread.ident is None or thread is threading.current_thread():
             return
