@@ -50,7 +50,7 @@ class Work(dist._Work):
             torch.futures.Future()
         )  # a failure is its value, never its error state
         self._future: torch.futures.Future | None = None
-        self._sealed = False
+        self._sealed = self._watched = False
         self.source = -1
 
     def succeed(self, result: Any) -> None:
@@ -63,6 +63,8 @@ class Work(dist._Work):
 
     def when_done(self, callback: Callable[[], None]) -> None:
         """Call a function once it is done; at once if it is."""
+        with _guard:
+            self._watched = True
         self._outcome.add_done_callback(lambda _: callback())
 
     def wait(self, timeout: timedelta | None = None) -> bool:
@@ -101,7 +103,7 @@ class Work(dist._Work):
         """Return whether callbacks may run in the thread that reports the outcome. If not, later ones will not."""
         with _guard:
             self._sealed = True
-            return self._future is not None
+            return self._future is not None or self._watched
 
     def is_completed(self) -> bool:
         """Whether it is done."""

@@ -71,9 +71,7 @@ class WorkQueue:
             Whether the caller waits for the task at once. In the calling thread, its exception is raised here.
         """
         work = Work()
-        if (
-            self._thread is threading.current_thread()
-        ):  # in a callback: no other task runs, and none may come between
+        if self._thread is threading.current_thread():  # in a callback: no other task may come between
             with self._lock:
                 self._pending += 1
             self._turn.acquire()
