@@ -13,6 +13,7 @@
 using onehop::quantum::Circuit;
 using onehop::quantum::Complex;
 using onehop::quantum::Condition;
+using onehop::quantum::Expression;
 using onehop::quantum::GateName;
 using onehop::quantum::Operation;
 using onehop::quantum::OperationKind;
@@ -49,6 +50,51 @@ void make_operation(Operation* self, const std::string& kind, std::string name, 
   new (self) Operation{the_kind,          std::move(name),     std::move(targets), std::move(controls),
                        control_values,    std::move(numbers),  std::move(paulis),  angle,
                        std::move(clbits), std::move(condition)};
+}
+
+// A linear expression of parameters: its constant, and index and factor of each parameter.
+using Terms = std::pair<double, std::vector<std::pair<int, double>>>;
+
+std::vector<Expression> expressions(const std::vector<Terms>& terms) {
+  std::vector<Expression> result;
+  for (const auto& [constant, factors] : terms) result.push_back({constant, factors});
+  return result;
+}
+
+nb::tuple expressions(const std::vector<Expression>& angles) {
+  nb::list list;
+  for (const Expression& angle : angles) {
+    nb::list terms;
+    for (const auto& [parameter, factor] : angle.terms) terms.append(nb::make_tuple(parameter, factor));
+    list.append(nb::make_tuple(angle.constant, nb::tuple(terms)));
+  }
+  return nb::tuple(list);
+}
+
+void bind_gates_with_parameters(nb::module_& module) {
+  module.def(
+      "parametrised_gate",
+      [](const std::string& name, const std::vector<int>& qubits, const std::vector<Terms>& angles) {
+        return onehop::quantum::gate(name, qubits, expressions(angles));
+      },
+      "name"_a, "qubits"_a, "angles"_a,
+      "Make the operation of a named gate whose angles are linear expressions of parameters.\n\n"
+      "Parameters\n----------\n"
+      "name, qubits\n    As for `gate`.\n"
+      "angles : sequence of (float, sequence of (int, float))\n    For each angle a constant, and index and factor of "
+      "each parameter.\n\n"
+      "Raises\n------\n"
+      "BadInput\n    As for `gate`.");
+  module.def(
+      "bind", [](const Circuit& circuit, const std::vector<double>& values) { return bind_parameters(circuit, values); },
+      "circuit"_a, "values"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "Return the circuit with a value for each of its parameters. Raises BadInput for a wrong number of values, or one "
+      "that is not finite.");
+  module.def(
+      "with_rotations", [](const Circuit& circuit) { return with_rotations(circuit); }, "circuit"_a,
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Return the circuit with every gate that depends on parameters as rotations about Pauli strings and phases, each "
+      "with one angle. Raises BadInput that names a gate without such a form.");
 }
 
 void bind_parts(nb::module_& module) {
@@ -132,6 +178,12 @@ void bind_operation(nb::module_& module) {
           [](Operation& o, std::vector<int> clbits) { o.clbits = std::move(clbits); },
           nb::for_getter(nb::sig("def clbits(self) -> tuple[int, ...]")), "Classical bits that the operation writes.")
       .def_rw("condition", &Operation::condition, "Condition under which the operation is executed.")
+      .def_prop_rw(
+          "angles", [](const Operation& o) { return expressions(o.angles); },
+          [](Operation& o, const std::vector<Terms>& angles) { o.angles = expressions(angles); },
+          nb::for_getter(nb::sig("def angles(self) -> tuple[tuple[float, tuple[tuple[int, float], ...]], ...]")),
+          "Angles of a gate that depends on parameters: a constant, and a factor for each index of a parameter. Empty "
+          "without parameters.")
       .def_prop_ro("is_gate", &Operation::is_gate,
                    "Whether the operation is a gate: no measurement, reset, barrier or assignment.")
       .def_prop_ro(
@@ -152,6 +204,7 @@ void bind_operation(nb::module_& module) {
 void bind_quantum_circuit(nb::module_& module) {
   bind_parts(module);
   bind_operation(module);
+  bind_gates_with_parameters(module);
   nb::class_<Circuit>(module, "Circuit",
                       "A quantum circuit as plain data; see `onehop.quantum.Circuit`, which adds a builder.\n\n"
                       "Parameters\n----------\n"
@@ -187,11 +240,23 @@ void bind_quantum_circuit(nb::module_& module) {
           "add", [](Circuit& c, const Operation& o) { c.operations.push_back(o); }, "operation"_a,
           "Append a copy of an operation, without checking it.")
       .def(
+          "require_bound", [](const Circuit& circuit) { circuit.require_bound(); },
+          "Raise BadInput that names an operation and its parameter if a gate depends on one.")
+      .def_prop_rw(
+          "parameters", [](const Circuit& c) { return as_tuple(c.parameters); },
+          [](Circuit& c, std::vector<std::string> names) { c.parameters = std::move(names); },
+          nb::for_getter(nb::sig("def parameters(self) -> tuple[str, ...]")), "Names of the parameters.")
+      .def(
           "validate", [](const Circuit& circuit) { circuit.validate(); },
           "Check all operations. Raises BadInput, which names the first invalid operation.")
       .def("__len__", [](const Circuit& c) { return c.operations.size(); })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object) -> bool"));
-  module.def("gate", &onehop::quantum::gate, "name"_a, "qubits"_a, "parameters"_a = std::vector<double>(),
+  module.def(
+      "gate",
+      [](const std::string& name, const std::vector<int>& qubits, const std::vector<double>& parameters) {
+        return onehop::quantum::gate(name, qubits, parameters);
+      },
+      "name"_a, "qubits"_a, "parameters"_a = std::vector<double>(),
              "Make the operation of a named gate of OpenQASM 2 or 3.\n\n"
              "Parameters\n----------\n"
              "name : str\n    One of `gate_names`.\n"

@@ -70,6 +70,22 @@ void check_values(std::size_t index, const Operation& operation, bool unitary) {
   if (unitary) check_unitary(index, operation);
 }
 
+void check_angles(std::size_t index, const Operation& operation, std::size_t parameters) {
+  for (const Expression& angle : operation.angles) {
+    bool finite = std::isfinite(angle.constant);
+    for (const auto& [parameter, factor] : angle.terms) {
+      if (parameter < 0 || static_cast<std::size_t>(parameter) >= parameters) {
+        bad(index, operation,
+            "parameter " + std::to_string(parameter) + " does not exist; the circuit has " +
+                std::to_string(parameters));
+      }
+      finite = finite && std::isfinite(factor);
+    }
+    if (!finite) bad(index, operation, "expected finite factors of parameters, found an infinity or NaN");
+  }
+  if (!operation.angles.empty() && !operation.is_gate()) bad(index, operation, "only gates can have parameters");
+}
+
 void check_operation(std::size_t index, const Operation& operation, int qubits, int clbits, bool unitary) {
   std::vector<int> all = operation.targets;
   all.insert(all.end(), operation.controls.begin(), operation.controls.end());
@@ -126,6 +142,7 @@ void Circuit::validate(bool unitary) const {
   }
   for (std::size_t i = 0; i < operations.size(); ++i) {
     check_operation(i, operations[i], qubits, clbits + hidden_clbits, unitary);
+    check_angles(i, operations[i], parameters.size());
   }
 }
 

@@ -226,6 +226,10 @@ const std::vector<GateName>& gate_names() {
 }
 
 std::vector<Complex> matrix_of(const Operation& operation) {
+  if (!operation.angles.empty()) {
+    throw BadInput("expected a gate with numbers as angles, found \"" + operation.name +
+                   "\", which depends on parameters; bind them first");
+  }
   switch (operation.kind) {
     case OperationKind::matrix:
       return operation.values;

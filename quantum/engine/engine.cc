@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <complex>
 #include <string>
 
 #include "onehop/error.h"
@@ -12,6 +13,14 @@
 #include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
+
+void set_angle(LocalOperation& operation, double angle) {
+  if (operation.kind == LocalKind::pauli_rotation) {
+    operation.angle = operation.weight * angle;
+  } else {
+    operation.values.front() = std::polar(1.0, operation.weight * angle);
+  }
+}
 
 const char* name_of(PassPart part) {
   static constexpr std::array<const char*, pass_parts> names = {"preparing", "gather",    "rotations", "pairs",

@@ -34,6 +34,7 @@ int worth(const Item& item) {
     case ItemKind::phase:
       return 0;
     case ItemKind::butterfly:
+    case ItemKind::probe:
       return 2;
     case ItemKind::dense:
       return 4;
@@ -138,6 +139,12 @@ TileSizes tile_sizes(int bits, int bytes_per_amplitude) {
   return {.tile = tile,
           .low = std::min(tile, is_double ? 6 : 7),
           .matrices = is_double ? kernels<double>().prefer_dense : kernels<float>().prefer_dense};
+}
+
+TileSizes tile_sizes_of_two(int bits, int bytes_per_amplitude) {
+  TileSizes sizes = tile_sizes(bits, bytes_per_amplitude);
+  if (sizes.tile > 0) sizes.tile = std::min(bits, bytes_per_amplitude > 8 ? 14 : 15);
+  return sizes;
 }
 
 std::vector<Pass> make_passes(const Items& items, int bits, const TileSizes& sizes) {

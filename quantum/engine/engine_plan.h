@@ -17,6 +17,8 @@ struct TileSizes {
   bool matrices = true;  // keep general two-bit gates as matrices instead of decomposing them
 };
 [[nodiscard]] TileSizes tile_sizes(int bits, int bytes_per_amplitude);
+// For passes over two states: the tiles of both fit in the cache.
+[[nodiscard]] TileSizes tile_sizes_of_two(int bits, int bytes_per_amplitude);
 
 struct Pass {
   std::uint64_t tile = 0;   // a mask of the bits of the tile; 0: the pass applies its only item directly

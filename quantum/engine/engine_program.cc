@@ -24,12 +24,34 @@ void run_tiles(const TileProgram<T>& program, std::complex<T>* amplitudes, std::
 
 template <typename T>
 EngineProgram<T>::EngineProgram(int bits, std::vector<LocalOperation> operations)
-    : operations_(std::move(operations)),
+    : bits_(bits),
+      operations_(std::move(operations)),
       list_(make_pass_list(bits, operations_, tile_sizes(bits, sizeof(std::complex<T>)))) {
+  compile();
+}
+
+template <typename T>
+void EngineProgram<T>::refill(std::span<const double> angles) {
+  for (LocalOperation& operation : operations_) {
+    if (operation.varies) set_angle(operation, angles[static_cast<std::size_t>(operation.source)]);
+  }
+  const TileSizes sizes = tile_sizes(bits_, sizeof(std::complex<T>));
+  if (sizes.tile == 0) return;
+  Items items = decompose_gates(operations_, bits_, sizes.low, sizes.tile - sizes.low, sizes.matrices);
+  // A steep rotation takes another form, with other passes.
+  const bool same = items.order == list_.items.order;
+  list_.items = std::move(items);
+  if (!same) list_.passes = make_passes(list_.items, bits_, sizes);
+  compile();
+}
+
+template <typename T>
+void EngineProgram<T>::compile() {
+  programs_.clear();
   programs_.reserve(list_.passes.size());
   for (const Pass& pass : list_.passes) {
     if (pass.tile == 0) continue;
-    TileProgram<T>& program = programs_.emplace_back(pass, list_.items, operations_, bits, kernels<T>());
+    TileProgram<T>& program = programs_.emplace_back(pass, list_.items, operations_, bits_, kernels<T>());
     for (std::size_t d = 0; d < program.diagonals(); ++d) program.prepare(d);
   }
 }

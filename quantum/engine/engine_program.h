@@ -21,6 +21,9 @@ class EngineProgram {
 
   // Throws BadInput as `apply` does.
   EngineProgram(int bits, std::vector<LocalOperation> operations);
+  // Gives the operations that vary other angles: that of each is angles[source]. The passes stay as they are, only
+  // numbers in tables change. Not while another thread runs the program.
+  void refill(std::span<const double> angles);
   EngineProgram(const EngineProgram&) = delete;
   EngineProgram& operator=(const EngineProgram&) = delete;
 
@@ -28,6 +31,9 @@ class EngineProgram {
   EngineCounters run(std::span<std::complex<T>> amplitudes, int threads) const;
 
  private:
+  void compile();
+
+  int bits_;
   std::vector<LocalOperation> operations_;  // the programs point to them
   PassList list_;
   std::vector<TileProgram<T>> programs_;  // for the passes with a tile, in order

@@ -80,6 +80,14 @@ bool TileProgram<T>::is_local(const Step& step) const {
     }
     case StepKind::lane_matrix:
       return lane_matrices_[step.index].step.bit < block_.bits - block_.lane_bits;
+    case StepKind::vector_probes: {
+      const BitProbes& probes = bit_probes_[step.index];
+      return probes.bits[probes.count - 1] < block_.bits - block_.lane_bits;
+    }
+    case StepKind::pair_probe: {
+      const ProbeStep& probe = pair_probes_[step.index].step;
+      return ((probe.partner | probe.sign | probe.controls) & beyond) == 0;
+    }
     case StepKind::permute:
     case StepKind::table:
       return false;
@@ -136,6 +144,8 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t 
     case StepKind::table:
       run_table(tables_[step.index], base, data);
       break;
+    default:
+      break;  // probes: see run_probe
   }
 }
 
@@ -190,6 +200,16 @@ void TileProgram<T>::describe(PassSummary& summary) const {
       case StepKind::table:
         each = 4;
         break;
+      case StepKind::diagonal_probes:
+        each = 3;
+        break;
+      case StepKind::vector_probes:
+      case StepKind::lane_probes:
+        each = 2 * bit_probes_[step.index].count;
+        break;
+      case StepKind::pair_probe:
+        each = 2;
+        break;
     }
     summary.sweeps += sweeps;
     summary.multiply_adds += each;
@@ -197,8 +217,15 @@ void TileProgram<T>::describe(PassSummary& summary) const {
 }
 
 template <typename T>
-void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::uint64_t base,
-                                 Scratch& scratch, bool gathers, bool scatters) const {
+void TileProgram<T>::permute(const Step& step, std::uint64_t base, T*& tile, T*& other) const {
+  const Permutation& permutation = permutations_[step.index];
+  kernels_.permute(tile, other, shape_, permutation.step, flip_of(permutation, base));
+  std::swap(tile, other);
+}
+
+template <typename T>
+void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::complex<T>* bra,
+                                 std::uint64_t base, Scratch& scratch, bool gathers, bool scatters) const {
   for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
     if (steps_[s].kind != StepKind::diagonal) continue;
     const std::size_t number = steps_[s].index;
@@ -207,54 +234,79 @@ void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplit
   }
   const TileShape& shape = stretch.local ? block_ : shape_;
   for (std::size_t row = 0; row < shape_.rows(); row += shape.rows()) {
-    const auto data = [&] { return scratch.tile + row * shape_.row_stride(); };  // a function: permutations swap tiles
+    const std::size_t at = row * shape_.row_stride();
+    const auto each_state = [&](const auto& body) {
+      body(amplitudes, scratch.tile);
+      if (bra != nullptr) body(bra, scratch.bra);
+    };
     if (gathers) {
       timed(scratch.parts, PassPart::gather, [&] {
-        kernels_.gather(amplitudes + base, offsets_.data() + row, shape, data(), shape_.rows() - row - shape.rows());
+        each_state([&](std::complex<T>* state, T* tile) {
+          kernels_.gather(state + base, offsets_.data() + row, shape, tile + at, shape_.rows() - row - shape.rows());
+        });
       });
     }
     for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
-      timed(scratch.parts, part_of(steps_[s].kind), [&] {
-        if (steps_[s].kind == StepKind::permute) {
-          const Permutation& permutation = permutations_[steps_[s].index];
-          kernels_.permute(scratch.tile, scratch.other, shape_, permutation.step, flip_of(permutation, base));
-          return std::swap(scratch.tile, scratch.other);
+      const Step& step = steps_[s];
+      timed(scratch.parts, part_of(step.kind), [&] {
+        if (is_probe(step.kind)) {
+          return run_probe(step, base, row, shape, scratch.tile + at, scratch.bra + at, scratch);
         }
-        run_step(steps_[s], base, row, shape, data(), scratch);
+        each_state([&](std::complex<T>*, T*& tile) {
+          if (step.kind == StepKind::permute) return permute(step, base, tile, scratch.other);
+          run_step(step, base, row, shape, tile + at, scratch);
+        });
       });
     }
     if (scatters) {
       timed(scratch.parts, PassPart::scatter, [&] {
-        kernels_.scatter(amplitudes + base, offsets_.data() + row, shape, data(), last_scale_, past_caches());
+        each_state([&](std::complex<T>* state, const T* tile) {
+          kernels_.scatter(state + base, offsets_.data() + row, shape, tile + at, last_scale_, past_caches());
+        });
       });
     }
   }
 }
 
 template <typename T>
-void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const {
+void TileProgram<T>::gather(const std::complex<T>* amplitudes, std::uint64_t base, T* tile) const {
+  kernels_.gather(amplitudes + base, offsets_.data(), shape_, tile, 0);
+}
+
+template <typename T>
+void TileProgram<T>::scatter(std::complex<T>* amplitudes, std::uint64_t base, const T* tile) const {
+  if (!permutes_on_scatter_) {
+    return kernels_.scatter(amplitudes + base, offsets_.data(), shape_, tile, last_scale_, past_caches());
+  }
+  const Permutation& permutation = permutations_.back();
+  kernels_.scatter_permuted(amplitudes + base, offsets_.data(), shape_, tile, permutation.step,
+                            flip_of(permutation, base), last_scale_, past_caches());
+}
+
+template <typename T>
+void TileProgram<T>::run_states(std::complex<T>* amplitudes, std::complex<T>* bra, std::size_t tile,
+                                Scratch& scratch) const {
   const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
   const std::uint64_t base = deposit_bits(tile, ~tile_ & all);
   scratch.diagonals.resize(diagonals_.size());
+  scratch.columns.assign(diagonal_probes_.size() << shape_.row_bits, T(0));
   const bool gather_first = stretches_.empty() || !stretches_.front().local;
   const bool scatter_last = permutes_on_scatter_ || stretches_.empty() || !stretches_.back().local;
   if (gather_first) {
-    timed(scratch.parts, PassPart::gather,
-          [&] { kernels_.gather(amplitudes + base, offsets_.data(), shape_, scratch.tile, 0); });
+    timed(scratch.parts, PassPart::gather, [&] {
+      gather(amplitudes, base, scratch.tile);
+      if (bra != nullptr) gather(bra, base, scratch.bra);
+    });
   }
   for (const Stretch& stretch : stretches_) {
-    run_stretch(stretch, amplitudes, base, scratch, !gather_first && &stretch == &stretches_.front(),
+    run_stretch(stretch, amplitudes, bra, base, scratch, !gather_first && &stretch == &stretches_.front(),
                 !scatter_last && &stretch == &stretches_.back());
   }
+  finish_diagonal_probes(base, scratch);
   if (!scatter_last) return;
   timed(scratch.parts, PassPart::scatter, [&] {
-    if (!permutes_on_scatter_) {
-      kernels_.scatter(amplitudes + base, offsets_.data(), shape_, scratch.tile, last_scale_, past_caches());
-    } else {
-      const Permutation& permutation = permutations_.back();
-      kernels_.scatter_permuted(amplitudes + base, offsets_.data(), shape_, scratch.tile, permutation.step,
-                                flip_of(permutation, base), last_scale_, past_caches());
-    }
+    scatter(amplitudes, base, scratch.tile);
+    if (bra != nullptr) scatter(bra, base, scratch.bra);
   });
 }
 

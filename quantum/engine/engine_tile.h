@@ -39,10 +39,22 @@ class TileProgram {
   struct Scratch {
     T* tile = nullptr;   // shape().numbers() numbers, aligned to 64 bytes
     T* other = nullptr;  // the same size, if needs_other()
+    // For derivatives, see run_both(): the bra's tile, of the same size, and probes() sums over the current tile.
+    T* bra = nullptr;
+    double* sums = nullptr;
+    std::vector<T> columns;  // for each sweep of diagonal probes, the products of a row, added over rows
     std::vector<typename DiagonalRun<T>::Scratch> diagonals;
     std::array<double, pass_parts>* parts = nullptr;  // receives the seconds spent; nullptr: nothing is timed
   };
-  void run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const;
+  void run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const {
+    run_states(amplitudes, nullptr, tile, scratch);
+  }
+  // Applies the steps to the tiles of two states, and adds up the products of both where the pass has probes.
+  void run_both(std::complex<T>* ket, std::complex<T>* bra, std::size_t tile, Scratch& scratch) const {
+    run_states(ket, bra, tile, scratch);
+  }
+  // The result to which each of the sums of a tile belongs.
+  [[nodiscard]] const std::vector<int>& probes() const { return probes_; }
 
  private:
   enum class StepKind : std::uint8_t {
@@ -54,7 +66,11 @@ class TileProgram {
     dense,
     lane_matrix,
     permute,
-    table
+    table,
+    diagonal_probes,
+    vector_probes,
+    lane_probes,
+    pair_probe
   };
   struct Step {
     StepKind kind = StepKind::diagonal;
@@ -101,15 +117,55 @@ class TileProgram {
     };
     std::vector<Conditional> conditional;
   };
+  // A probe on a tile: where its sum goes, and the factor of it.
+  struct ProbeSum {
+    std::size_t sum = 0;
+    double factor = 0;
+  };
+  // Probes of one sweep that need the products of each amplitude with itself. Each depends on the bits inside a row, or
+  // on those of the row's number.
+  struct DiagonalProbes {
+    struct One {
+      Outside outside;
+      ProbeSum to;
+      bool in_row = false;
+      std::size_t sign = 0, controls = 0, control_values = 0;  // masks of the column or of the row
+    };
+    std::vector<One> ones;
+    std::size_t columns = 0;  // the place of the sweep's columns in Scratch::columns
+  };
+  // Probes of Y on up to three bits of the vector number, or on lane bits.
+  struct BitProbes {
+    int count = 0;
+    int bits[4] = {};
+    ProbeSum to[4];
+  };
+  struct PairProbe {
+    Outside outside;
+    ProbeSum to;
+    ProbeStep step;
+    std::vector<double> lanes;  // the factor of each lane: its sign, or 0
+  };
   class Builder;
 
   [[nodiscard]] bool is_local(const Step& step) const;
   [[nodiscard]] static PassPart part_of(StepKind kind);
+  [[nodiscard]] static bool is_probe(StepKind kind) { return kind >= StepKind::diagonal_probes; }
   void find_stretches();
+  void run_states(std::complex<T>* amplitudes, std::complex<T>* bra, std::size_t tile, Scratch& scratch) const;
+  void gather(const std::complex<T>* amplitudes, std::uint64_t base, T* tile) const;
+  void scatter(std::complex<T>* amplitudes, std::uint64_t base, const T* tile) const;
+  void permute(const Step& step, std::uint64_t base, T*& tile, T*& other) const;
   // Runs a stretch, a block of rows at a time if it is local, so that a block stays in L1. `gathers` and `scatters`:
   // also load the rows from the amplitudes before, and store them after.
-  void run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::uint64_t base, Scratch& scratch,
-                   bool gathers, bool scatters) const;
+  void run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::complex<T>* bra, std::uint64_t base,
+                   Scratch& scratch, bool gathers, bool scatters) const;
+  // Adds the products of two tiles, or of two blocks of them that begin with row `first_row`.
+  void run_probe(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, const T* ket,
+                 const T* bra, Scratch& scratch) const;
+  void probe_diagonals(const DiagonalProbes& probes, std::uint64_t base, std::size_t first_row, std::size_t rows,
+                       const T* ket, const T* bra, Scratch& scratch) const;
+  void finish_diagonal_probes(std::uint64_t base, Scratch& scratch) const;
   [[nodiscard]] bool past_caches() const;
   void run_step(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* data,
                 const Scratch& scratch) const;
@@ -133,6 +189,10 @@ class TileProgram {
   std::vector<Permutation> permutations_;
   bool permutes_on_scatter_ = false;  // the scatter performs the last permutation, which is not in steps_
   std::vector<Table> tables_;
+  std::vector<DiagonalProbes> diagonal_probes_;
+  std::vector<BitProbes> bit_probes_;
+  std::vector<PairProbe> pair_probes_;
+  std::vector<int> probes_;
   T last_scale_ = 1;
 };
 

@@ -37,6 +37,8 @@ class TileProgram<T>::Builder {
   void build(std::vector<Item> rest) {
     while (!rest.empty()) {
       const std::size_t before = rest.size();
+      rest = take(rest, [&](const Item& item) { return is_bit_probe(item); });
+      flush_bit_probes();
       rest = take(rest, [](const Item& item) { return item.kind == ItemKind::butterfly; });
       flush_butterflies();
       if (rest.size() != before) continue;
@@ -44,7 +46,10 @@ class TileProgram<T>::Builder {
       if (rest.size() != before) continue;
       rest = take_one(rest);
       if (rest.size() != before) continue;
-      rest = take(rest, [](const Item& item) { return item.kind == ItemKind::phase; });
+      rest = take(rest, [](const Item& item) {
+        return item.kind == ItemKind::phase || (item.kind == ItemKind::probe && item.mixed == 0);
+      });
+      flush_diagonal_probes();
       flush_phases();
     }
     flush_held();
@@ -78,6 +83,8 @@ class TileProgram<T>::Builder {
         rest.push_back(item);
       } else if (item.kind == ItemKind::phase) {
         phases_.push_back(items_.phases[item.index]);
+      } else if (item.kind == ItemKind::probe) {
+        waiting_probes_.push_back(items_.probes[item.index]);
       } else {
         layer_.push_back(items_.butterflies[item.index]);
         skipped.add(item);  // a layer has one butterfly per bit
@@ -126,7 +133,9 @@ class TileProgram<T>::Builder {
     Skipped skipped;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Item item = items[i];
-      if (item.kind == ItemKind::butterfly || item.kind == ItemKind::phase || !skipped.allows(item)) {
+      const bool diagonal_probe = item.kind == ItemKind::probe && item.mixed == 0;
+      if (item.kind == ItemKind::butterfly || item.kind == ItemKind::phase || diagonal_probe ||
+          !skipped.allows(item)) {
         skipped.add(item);
         continue;
       }
@@ -134,6 +143,7 @@ class TileProgram<T>::Builder {
       if (item.kind == ItemKind::pair) add_pair(items_.pairs[item.index]);
       if (item.kind == ItemKind::dense) add_dense(items_.dense[item.index]);
       if (item.kind == ItemKind::table) add_table(operations_[item.index]);
+      if (item.kind == ItemKind::probe) add_pair_probe(items_.probes[item.index]);
       break;
     }
     return items;
@@ -143,6 +153,110 @@ class TileProgram<T>::Builder {
     flush_held();
     if (kind != StepKind::lane_butterflies) flush_signs();
     program_.steps_.push_back({kind, index});
+  }
+
+  // --- Probes. Amplitudes are smaller by scale_ than they should be, and so are both factors of a product. ---
+
+  // Whether the item is a probe of Y on one bit, without controls. Several of them share a sweep.
+  [[nodiscard]] bool is_bit_probe(const Item& item) const {
+    if (item.kind != ItemKind::probe || !std::has_single_bit(item.mixed) || item.watched != 0) return false;
+    return items_.probes[item.index].z_mask == item.mixed;
+  }
+
+  ProbeSum sum_of(const Probe& probe, double sign = 1) {
+    program_.probes_.push_back(probe.result);
+    return {program_.probes_.size() - 1, sign * probe.factor * scale_ * scale_};
+  }
+
+  void flush_bit_probes() {
+    if (waiting_probes_.empty()) return;
+    std::sort(waiting_probes_.begin(), waiting_probes_.end(),
+              [](const Probe& a, const Probe& b) { return a.x_mask < b.x_mask; });
+    flush_held();
+    BitProbes lanes;
+    std::vector<Probe> in_block;
+    std::vector<Probe> beyond;
+    for (const Probe& probe : waiting_probes_) {
+      const int at = position(std::countr_zero(probe.x_mask));
+      if (at >= lane_bits()) {
+        (at < program_.block_.bits ? in_block : beyond).push_back(probe);
+        continue;
+      }
+      if (lanes.count == 0) flush_signs();
+      lanes.bits[lanes.count] = at;
+      lanes.to[lanes.count++] = sum_of(probe);
+    }
+    waiting_probes_.clear();
+    if (lanes.count > 0) {
+      program_.steps_.push_back({StepKind::lane_probes, program_.bit_probes_.size()});
+      program_.bit_probes_.push_back(lanes);
+    }
+    add_vector_probes(in_block);
+    add_vector_probes(beyond);
+  }
+
+  void add_vector_probes(std::span<const Probe> probes) {
+    while (!probes.empty()) {
+      const std::size_t count = probes.size() == 4 ? 2 : std::min<std::size_t>(3, probes.size());
+      BitProbes group;
+      for (const Probe& probe : probes.first(count)) {
+        group.bits[group.count] = position(std::countr_zero(probe.x_mask)) - lane_bits();
+        group.to[group.count++] = sum_of(probe);
+      }
+      program_.steps_.push_back({StepKind::vector_probes, program_.bit_probes_.size()});
+      program_.bit_probes_.push_back(group);
+      probes = probes.subspan(count);
+    }
+  }
+
+  // Probes without X and Y, which commute with phases.
+  void flush_diagonal_probes() {
+    if (waiting_probes_.empty()) return;
+    flush_held();
+    DiagonalProbes sweep;
+    const std::uint64_t row = (std::uint64_t{1} << program_.shape_.row_bits) - 1;
+    std::vector<Probe> others;
+    for (const Probe& probe : waiting_probes_) {
+      const std::uint64_t used = inside(probe.z_mask | probe.control_mask);
+      const bool in_row = (used & ~row) == 0;
+      if (!in_row && (used & row) != 0) {
+        others.push_back(probe);
+        continue;
+      }
+      const int shift = in_row ? 0 : program_.shape_.row_bits;
+      sweep.ones.push_back({outside(probe.control_mask, probe.control_values, probe.z_mask), sum_of(probe), in_row,
+                            inside(probe.z_mask) >> shift, inside(probe.control_mask) >> shift,
+                            inside(probe.control_values) >> shift});
+    }
+    waiting_probes_.clear();
+    if (!sweep.ones.empty()) {
+      sweep.columns = program_.diagonal_probes_.size() << program_.shape_.row_bits;
+      program_.steps_.push_back({StepKind::diagonal_probes, program_.diagonal_probes_.size()});
+      program_.diagonal_probes_.push_back(std::move(sweep));
+    }
+    for (const Probe& probe : others) add_pair_probe(probe, false);
+  }
+
+  // <bra| P |ket> is the sum over j of (-1)^parity(j & z) conj(bra[j]) ket[j ^ x], times (-i)^(number of Y).
+  void add_pair_probe(const Probe& probe, bool signs_matter = true) {
+    flush_held();
+    if (signs_matter) flush_signs();
+    const int ys = std::popcount(probe.x_mask & probe.z_mask) % 4;
+    const double sign = ys == 1 || ys == 2 ? -1 : 1;
+    PairProbe pair{outside(probe.control_mask, probe.control_values, probe.z_mask), sum_of(probe, sign), {}, {}};
+    pair.step = {.partner = in_vector(probe.x_mask),
+                 .lane_partner = in_lane(probe.x_mask),
+                 .sign = in_vector(probe.z_mask),
+                 .controls = in_vector(probe.control_mask),
+                 .control_values = in_vector(probe.control_values),
+                 .imaginary = ys % 2 == 0};
+    for (unsigned lane = 0; lane < 1U << lane_bits(); ++lane) {
+      const bool holds = (lane & in_lane(probe.control_mask)) == in_lane(probe.control_values);
+      const bool odd = std::popcount(lane & in_lane(probe.z_mask)) % 2 != 0;
+      pair.lanes.push_back(!holds ? 0.0 : odd ? -1.0 : 1.0);
+    }
+    program_.steps_.push_back({StepKind::pair_probe, program_.pair_probes_.size()});
+    program_.pair_probes_.push_back(std::move(pair));
   }
 
   void flush_butterflies() {
@@ -396,6 +510,7 @@ class TileProgram<T>::Builder {
   std::span<const LocalOperation> operations_;
   std::vector<Butterfly> layer_;
   std::vector<Phase> phases_;
+  std::vector<Probe> waiting_probes_;
   std::vector<Phase> signs_;  // waiting for the next step, see only_signs()
   std::optional<PairOperation> held_;
   double scale_ = 1;

@@ -16,6 +16,9 @@ using Number = std::complex<double>;
 
 // Rotations with a larger tangent become pairs instead of butterflies, whose unscaled amplitudes would grow too much.
 constexpr double steepest = 16;
+// The same for angles that vary: the form of the rotation must not depend on the angle. A layer of 16 such rotations
+// stays within the range of single precision.
+constexpr double steepest_varying = 100;
 constexpr double negligible = 4e-16;
 constexpr std::size_t max_factored_bits = 4;
 constexpr int max_controlled_parity_bits = 6;
@@ -63,13 +66,14 @@ class Decomposer {
       case LocalKind::matrix:
         return add_matrix(op, controls, index);
       case LocalKind::diagonal:
+        if (op.varies) return add_varying_phase(op, controls);
         return add_diagonal(op.bits, op.values, controls, index);
       case LocalKind::swap: {
         const std::uint64_t both = bit_of(op.bits[0]) | bit_of(op.bits[1]);
         return pair({both, both, op.control_mask, op.control_values, {{1, 0, 0, 1}, {0, 1, 1, 0}}}, index);
       }
       case LocalKind::pauli_rotation:
-        return add_rotation(op, controls, index);
+        return op.varies ? add_varying_rotation(op, controls, index) : add_rotation(op, controls, index);
     }
   }
 
@@ -365,6 +369,52 @@ class Decomposer {
     std::vector<Number> values(std::size_t{1} << bits.size());
     for (std::size_t v = 0; v < values.size(); ++v) values[v] = std::popcount(v) % 2 == 0 ? even : std::conj(even);
     factor_into_phases(bits, values, controls);
+  }
+
+  // --- Operations whose angle varies: the same items for every angle ---
+
+  void add_probe(const LocalOperation& op, std::uint64_t x_mask, std::uint64_t z_mask) {
+    if (op.probe < 0) return;
+    const double factor = op.kind == LocalKind::pauli_rotation ? op.weight : -2 * op.weight;
+    item(ItemKind::probe, x_mask, (z_mask | op.control_mask) & ~x_mask, items_.probes.size());
+    items_.probes.push_back({x_mask, z_mask, op.control_mask, op.control_values, factor, op.probe});
+  }
+
+  void add_varying_phase(const LocalOperation& op, const Controls& controls) {
+    flush(controls.mask, 0);
+    add_probe(op, 0, 0);
+    push_any_phase({Phase::When::all_of, controls.mask, controls.values, op.values.front()});
+  }
+
+  void add_varying_rotation(const LocalOperation& op, const Controls& controls, std::uint32_t index) {
+    flush(op.x_mask | op.z_mask | controls.mask, 0);
+    const Number even = std::polar(1.0, -op.angle / 2);
+    if (op.x_mask == 0 && controls.mask == 0) {
+      add_probe(op, 0, op.z_mask);
+      push_any_phase({Phase::When::all_of, 0, 0, even});
+      push_any_phase({Phase::When::odd, op.z_mask, 0, std::conj(even) / even});
+      return;
+    }
+    const bool one_bit = std::has_single_bit(op.x_mask) && (op.z_mask & ~op.x_mask) == 0 && controls.mask == 0;
+    const double tangent = std::tan(op.angle / 2);
+    if (!one_bit || std::abs(tangent) > steepest_varying) {
+      if (fits_tile(op.x_mask)) add_probe(op, op.x_mask, op.z_mask);
+      return add_rotation(op, controls, index);
+    }
+    // A rotation about X is one about Y between S and its inverse.
+    const int bit = std::countr_zero(op.x_mask);
+    const bool is_y = op.z_mask != 0;
+    if (!is_y) push_any_phase({Phase::When::all_of, op.x_mask, op.x_mask, Number(0, 1)});
+    add_probe(op, op.x_mask, op.x_mask);
+    item(ItemKind::butterfly, op.x_mask, 0, items_.butterflies.size());
+    items_.butterflies.push_back({bit, tangent, 1 / std::sqrt(1 + tangent * tangent)});
+    push_any_phase({Phase::When::all_of, 0, 0, std::cos(op.angle / 2) < 0 ? -1.0 : 1.0});
+    if (!is_y) push_any_phase({Phase::When::all_of, op.x_mask, op.x_mask, Number(0, -1)});
+  }
+
+  void push_any_phase(const Phase& phase) {
+    item(ItemKind::phase, 0, phase.mask, items_.phases.size());
+    items_.phases.push_back(phase);
   }
 
   void pair(const PairOperation& operation, std::uint32_t index) {

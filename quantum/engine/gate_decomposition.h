@@ -49,6 +49,17 @@ struct Dense {
   std::vector<std::complex<double>> matrix;
 };
 
+// A derivative: `factor` times Im <bra| Q P |ket> is added to the result with the number `result`. P is the Pauli string
+// of the masks, Q projects on the amplitudes whose controls hold.
+struct Probe {
+  std::uint64_t x_mask = 0;
+  std::uint64_t z_mask = 0;
+  std::uint64_t control_mask = 0;
+  std::uint64_t control_values = 0;
+  double factor = 1;
+  int result = -1;
+};
+
 inline constexpr int max_dense_bits = 5;
 inline constexpr int max_lane_bits = 4;  // bits of an index inside a vector, at most
 
@@ -57,6 +68,7 @@ enum class ItemKind : std::uint8_t {
   butterfly,
   pair,
   dense,
+  probe,
   table,   // a diagonal that is not a product of few phases, as an index of an operation
   direct,  // an operation that does not fit a tile, as an index of an operation
 };
@@ -67,6 +79,7 @@ struct Item {
   std::uint64_t watched = 0;  // bits whose value matters but does not change
   std::uint32_t index = 0;    // into the list of its kind, or into the operations
   std::uint32_t gates = 0;  // operations whose first item this is; operations without an item count with the next item
+  friend bool operator==(const Item&, const Item&) = default;
 };
 
 struct Items {
@@ -75,6 +88,7 @@ struct Items {
   std::vector<Butterfly> butterflies;
   std::vector<PairOperation> pairs;
   std::vector<Dense> dense;
+  std::vector<Probe> probes;  // commute with the operations with which the rotation about their string commutes
 };
 
 // Decomposes operations on an index of `bits` bits. `max_mixed`: the number of bits above the lowest `low_bits` that a

@@ -78,6 +78,16 @@ struct TwoPairsStep {
   T matrix[2][2][4] = {};
 };
 
+// Products of two tiles with a Pauli string between them, for derivatives. Masks are in bits of the vector number.
+struct ProbeStep {
+  std::size_t partner = 0;    // vector v of the bra meets vector v ^ partner of the ket
+  unsigned lane_partner = 0;  // and lane l meets lane l ^ lane_partner
+  std::size_t sign = 0;       // products are negated where the parity of v & sign is odd
+  std::size_t controls = 0;   // only vectors v with (v & controls) == control_values
+  std::size_t control_values = 0;
+  bool imaginary = false;     // the imaginary parts of conj(bra) ket; otherwise the real parts
+};
+
 template <typename T>
 struct Kernels {
   int lane_bits;
@@ -111,6 +121,15 @@ struct Kernels {
   // row *= table * factor, with the table in the layout of a row; and row *= factor.
   void (*multiply)(T* row, const T* table, std::complex<T> factor, std::size_t vectors);
   void (*scale)(T* row, std::complex<T> factor, std::size_t vectors);
+
+  // Derivatives, with `ket` and `bra` tiles of the same shape. probe_row adds Im(conj(bra) ket) of each amplitude of a
+  // row to `columns` and returns their sum. probe_vectors writes for each of `count` (1 to 3) bits b of the vector
+  // number the sum over pairs of amplitudes (0 and 1 at the bit) of Re(conj(bra_1) ket_0 - conj(bra_0) ket_1), and
+  // probe_lanes the same for every lane bit. probe_pairs writes for each lane the sum of the products of a ProbeStep.
+  double (*probe_row)(const T* ket, const T* bra, std::size_t vectors, T* columns);
+  void (*probe_vectors)(const T* ket, const T* bra, const TileShape& shape, const int* bits, int count, double* out);
+  void (*probe_lanes)(const T* ket, const T* bra, const TileShape& shape, double* out);
+  void (*probe_pairs)(const T* ket, const T* bra, const TileShape& shape, const ProbeStep& step, double* out);
 
   // The sum over j < count of (-1)^parity(j & z) conj(left[j ^ x]) right[j], in double precision. `count`: a power of
   // two, at least 8; x and z must be below it.

@@ -150,6 +150,32 @@ std::optional<LocalOperation> localize_rotation(const Operation& operation, cons
   return factor(local, std::polar(1.0, -local.angle / 2));
 }
 
+// A rotation or a phase whose angle depends on parameters keeps its form for every angle, 0 included.
+LocalOperation localize_varying(const Operation& operation, const WireLayout& layout, LocalOperation local) {
+  local.varies = true;
+  for (std::size_t t = 0; t < operation.targets.size(); ++t) {
+    const int wire = operation.targets[t];
+    const char pauli = operation.paulis[t];
+    if (!layout.is_local(wire)) {
+      if (pauli != 'Z') throw Error("localize: a Pauli rotation needs wire " + std::to_string(wire) + " to be local");
+      if (layout.value(wire) != 0) local.weight = -local.weight;
+      continue;
+    }
+    const std::uint64_t mask = std::uint64_t{1} << layout.bit(wire);
+    if (pauli != 'Z') local.x_mask |= mask;
+    if (pauli != 'X') local.z_mask |= mask;
+  }
+  if ((local.x_mask | local.z_mask) != 0) {
+    local.kind = LocalKind::pauli_rotation;
+  } else {
+    local.kind = LocalKind::diagonal;
+    local.values = {1};
+    if (operation.kind == OperationKind::pauli_rotation) local.weight *= -0.5;
+  }
+  set_angle(local, operation.angle);
+  return local;
+}
+
 }  // namespace
 
 std::optional<LocalOperation> localize(const Operation& operation, std::span<const int> bits, int local_bits, int rank,
@@ -157,6 +183,10 @@ std::optional<LocalOperation> localize(const Operation& operation, std::span<con
   const WireLayout layout{bits, local_bits, rank, flips};
   LocalOperation local;
   if (!add_controls(operation, layout, local)) return std::nullopt;
+  if (!operation.angles.empty() && (operation.kind == OperationKind::pauli_rotation ||
+                                    operation.kind == OperationKind::global_phase)) {
+    return localize_varying(operation, layout, std::move(local));
+  }
   switch (operation.kind) {
     case OperationKind::matrix:
       return localize_matrix(operation, layout, std::move(local), flips);

@@ -58,7 +58,9 @@ std::vector<bool> absent_of(const std::vector<Operation>& operations, const std:
   return absent;
 }
 
+// Gates that depend on parameters are not absorbed: their angles change from run to run.
 bool is_independent(const Operation& operation) {
+  if (!operation.angles.empty()) return false;
   if (!operation.controls.empty() || !operation.condition.clbits.empty()) return false;
   if (operation.kind == OperationKind::reset) return true;
   return operation.targets.size() == 1 &&

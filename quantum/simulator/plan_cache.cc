@@ -52,6 +52,7 @@ void Fingerprint::add(const Operation& operation) {
   mark(3, !operation.clbits.empty() || !condition.clbits.empty());
   mark(4, condition.value != 0);
   mark(5, condition.negated);
+  mark(6, !operation.angles.empty());
   add(static_cast<std::uint64_t>(operation.kind) | present << 8 | operation.targets.size() << 16 |
       operation.controls.size() << 40);
   std::uint64_t first = 0;  // two of targets and controls in a word
@@ -81,6 +82,14 @@ void Fingerprint::add(const Operation& operation) {
     add(condition.clbits);
   }
   if ((present & 16U) != 0) add(condition.value);
+  for (const Expression& angle : operation.angles) {
+    add(angle.constant);
+    add(angle.terms.size());
+    for (const auto& [parameter, factor] : angle.terms) {
+      add(parameter);
+      add(factor);
+    }
+  }
 }
 
 Key key_of(const Circuit& circuit, int ranks, const PlacementOptions& options) {

@@ -306,6 +306,7 @@ std::shared_ptr<const Placement> place_simulation(const Circuit& circuit, int ra
 
 SimulationResult simulate(const Circuit& circuit, const Group& group, const SimulationOptions& options) {
   circuit.validate();
+  circuit.require_bound();
   if (options.shots < 0 || options.shots > max_shots) {
     throw BadInput("expected 0 to 2^31 shots, found " + std::to_string(options.shots));
   }
@@ -319,6 +320,7 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, const Simu
 }
 
 std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) {
+  circuit.require_bound();
   if (circuit.qubits != state.qubits()) {
     throw BadInput("the circuit has " + base::counted(circuit.qubits, "qubit") + ", the state " +
                    std::to_string(state.qubits()));

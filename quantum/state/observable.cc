@@ -12,19 +12,13 @@
 
 #include "onehop/error.h"
 #include "onehop/plan.h"
+#include "quantum/state/pauli_masks.h"
 #include "quantum/state/state_impl.h"
 
 namespace onehop::quantum {
 namespace {
 
 using Sum = std::complex<double>;
-
-// A Pauli string as masks of qubits: x where it has X or Y, z where it has Z or Y.
-struct Masks {
-  std::uint64_t x = 0;
-  std::uint64_t z = 0;
-  auto operator<=>(const Masks&) const = default;
-};
 
 class Parser {
  public:
@@ -102,23 +96,6 @@ class Parser {
   const std::string& text_;
   std::size_t at_ = 0;
 };
-
-Masks masks_of(const PauliTerm& term, int qubits) {
-  Masks masks;
-  for (const auto& [qubit, letter] : term.paulis) {
-    if (qubit < 0 || qubit >= qubits) {
-      throw BadInput("expected observables on qubits 0 to " + std::to_string(qubits - 1) + ", found " +
-                     std::string(1, letter) + " on qubit " + std::to_string(qubit));
-    }
-    const std::uint64_t bit = std::uint64_t{1} << qubit;
-    if (((masks.x | masks.z) & bit) != 0) {
-      throw BadInput("expected one letter per qubit in a Pauli string, found two on qubit " + std::to_string(qubit));
-    }
-    if (letter != 'Z') masks.x |= bit;
-    if (letter != 'X') masks.z |= bit;
-  }
-  return masks;
-}
 
 // Evaluates many Pauli strings in one state.
 class Evaluation {

@@ -7,7 +7,9 @@
 
 #include <complex>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace onehop::quantum {
@@ -35,6 +37,14 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
+// A linear expression of a circuit's parameters: `constant` plus the sum of factor * value over (parameter, factor).
+struct Expression {
+  double constant = 0;
+  std::vector<std::pair<int, double>> terms = {};  // each parameter, an index into Circuit::parameters, once
+  [[nodiscard]] double value(std::span<const double> values) const;
+  friend bool operator==(const Expression&, const Expression&) = default;
+};
+
 struct Operation {
   OperationKind kind = OperationKind::barrier;
   std::string name;                  // its name in the source ("cx", "rz"), for messages, profiles and statistics
@@ -46,6 +56,9 @@ struct Operation {
   double angle = 0;
   std::vector<int> clbits;
   Condition condition;
+  // The angles of a gate that depends on parameters, in the order of the gate `name`; for a pauli_rotation and a
+  // global_phase the only one. Until `bind_parameters`, `values` and `angle` hold those of arbitrary angles. Empty: no parameters.
+  std::vector<Expression> angles = {};
   friend bool operator==(const Operation&, const Operation&) = default;
 
   [[nodiscard]] bool is_gate() const noexcept { return kind <= OperationKind::global_phase; }
@@ -66,11 +79,14 @@ struct Circuit {
   int hidden_clbits = 0;            // additional bits after them for `assign`; they never appear in counts
   std::vector<Register> registers;  // registers of clbits, to format counts as Qiskit does
   std::vector<Operation> operations;
+  std::vector<std::string> parameters = {};  // their names, distinct
 
   // Throws BadInput that names the operation ("operation 17 (cx): ...") if qubits or bits do not exist or are repeated,
   // if the number of values is wrong, if a matrix or diagonal is not unitary within 1e-9 (checked only if `unitary`),
-  // or if a Pauli is not X, Y or Z.
+  // if a Pauli is not X, Y or Z, or if an angle names a parameter that does not exist.
   void validate(bool unitary = true) const;
+  // Throws BadInput that names an operation and its parameter if a gate depends on one.
+  void require_bound() const;
 
   friend bool operator==(const Circuit&, const Circuit&) = default;
 };
@@ -80,6 +96,20 @@ struct Circuit {
 // number of parameters or qubits. docs/reference/quantum_gates.md lists the gates with their matrices.
 [[nodiscard]] Operation gate(const std::string& name, const std::vector<int>& qubits,
                              const std::vector<double>& parameters = {});
+
+// The same with angles that depend on parameters.
+[[nodiscard]] Operation gate(const std::string& name, const std::vector<int>& qubits,
+                             const std::vector<Expression>& angles);
+
+// Gives each parameter a value: returns the circuit without parameters. Throws BadInput for a wrong number of values, or
+// one that is not finite.
+[[nodiscard]] Circuit bind_parameters(const Circuit& circuit, std::span<const double> values);
+
+// Rewrites every gate that depends on parameters as rotations exp(-i angle/2 P) about Pauli strings and as phases, each
+// with one angle, and with the gate's controls. Returns the same circuit otherwise. `origin`: receives the index of the
+// original operation for each one of the result; nullptr: not needed. Throws BadInput that names a gate which has no
+// such form.
+[[nodiscard]] Circuit with_rotations(const Circuit& circuit, std::vector<int>* origin = nullptr);
 
 // The names that `gate` knows, with their numbers of qubits (-1: any) and parameters.
 struct GateName {

@@ -32,7 +32,16 @@ struct LocalOperation {
   std::uint64_t z_mask = 0;
   double angle = 0;
   int source = -1;  // the index of the operation in the circuit, for profiles; -1: none
+  // Whether the angle depends on parameters: the operation then takes the same form for every angle. It is a
+  // pauli_rotation with `angle` = weight times the angle of the operation in the circuit, or a diagonal without bits,
+  // whose value is exp(i weight angle).
+  bool varies = false;
+  double weight = 1;
+  int probe = -1;  // with `apply_to_both`: the index of the derivative by the angle; -1: none
 };
+
+// Gives an operation with `varies` the angle that its operation in the circuit has now.
+void set_angle(LocalOperation& operation, double angle);
 
 // The contents of one pass of `apply`.
 struct PassSummary {
@@ -87,6 +96,16 @@ extern template EngineCounters apply<float>(std::span<std::complex<float>>, std:
 extern template EngineCounters apply<double>(std::span<std::complex<double>>, std::span<const LocalOperation>,
                                              const EngineOptions&);
 
+// Applies the operations to two states at once, and computes derivatives on the way. For each operation with a probe,
+// derivatives[probe] grows by weight * Im <bra| Q P |ket> for a rotation about P, and by -2 weight Im <bra| Q |ket> for
+// a phase, where Q projects on its controls. If `bra` is H `ket` for Hermitian H just before the inverse of an operation
+// is applied, this is the derivative of <H> by the operation's angle. Every pass loads a tile of both states, and computes
+// while both are in the cache. Throws BadInput as `apply` does.
+template <typename T>
+EngineCounters apply_to_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra,
+                             std::span<const LocalOperation> operations, std::span<double> derivatives,
+                             const EngineOptions& options = {});
+
 // The number of passes that `apply` would make. Needs no amplitudes.
 [[nodiscard]] double count_passes(int bits, std::span<const LocalOperation> operations, int bytes_per_amplitude);
 
@@ -121,6 +140,12 @@ template <typename T>
 void pauli_products(std::span<const std::complex<T>> a, std::span<const std::complex<T>> b,
                     std::span<const LocalPauli> paulis, std::span<std::complex<double>> out,
                     const EngineOptions& options = {});
+
+// Adds coefficients[k] P_k |in> to `out` for each Pauli string P_k over local bits. `in` and `out` must not overlap.
+template <typename T>
+void add_paulis(std::span<const std::complex<T>> in, std::span<const LocalPauli> paulis,
+                std::span<const std::complex<double>> coefficients, std::span<std::complex<T>> out,
+                const EngineOptions& options = {});
 
 // <a|b>.
 template <typename T>

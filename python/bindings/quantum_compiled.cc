@@ -1,0 +1,95 @@
+#include "onehop/quantum/compiled.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/complex.h>
+
+#include "onehop/error.h"
+#include "onehop/quantum/simulator.h"
+#include "python/bindings/bindings.h"
+
+using onehop::Group;
+using onehop::quantum::Circuit;
+using onehop::quantum::Compiled;
+using onehop::quantum::CompileOptions;
+using onehop::quantum::Complex;
+using onehop::quantum::Gradients;
+using onehop::quantum::PauliSum;
+using onehop::quantum::Precision;
+
+namespace {
+
+using Bindings = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <typename T>
+nb::ndarray<nb::numpy, T, nb::ndim<2>> as_rows(std::vector<T> values, std::size_t rows) {
+  auto* held = new std::vector<T>(std::move(values));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return {held->data(), {rows, rows == 0 ? 0 : held->size() / rows}, owner};
+}
+
+Precision precision_from(const std::string& name) {
+  if (name == "single") return Precision::single_precision;
+  if (name == "double") return Precision::double_precision;
+  throw onehop::BadInput("expected the precision 'single' or 'double', found '" + name + "'");
+}
+
+void make(Compiled* self, const Circuit& circuit, const Group& group, const std::string& precision, int threads,
+          std::int64_t staging, double search_seconds) {
+  CompileOptions options;
+  options.precision = precision_from(precision);
+  options.state.threads = threads;
+  if (staging > 0) options.state.staging = staging;
+  options.search_seconds = search_seconds;
+  const nb::gil_scoped_release released;
+  new (self) Compiled(circuit, group, options);
+}
+
+}  // namespace
+
+void bind_quantum_compiled(nb::module_& module) {
+  nb::class_<Gradients>(module, "Gradients", "Expectation values with their derivatives; the same on every rank.")
+      .def_ro("values", &Gradients::values, "Expectation value of each observable.")
+      .def_prop_ro(
+          "derivatives",
+          [](const Gradients& g) {
+            return nb::ndarray<nb::numpy, const double, nb::ndim<1>>(g.derivatives.data(), {g.derivatives.size()},
+                                                                    nb::handle())
+                .cast(nb::rv_policy::copy);
+          },
+          nb::sig("def derivatives(self) -> NDArray[numpy.float64]"), "Derivatives, one row for each observable.")
+      .def_ro("forward_seconds", &Gradients::forward_seconds, "Time from |0...0> to the final state.")
+      .def_ro("backward_seconds", &Gradients::backward_seconds, "Time of everything after it.");
+  nb::class_<Compiled>(module, "Compiled", "A circuit that is planned once; see `onehop.quantum.CompiledCircuit`.")
+      .def("__init__", &make, "circuit"_a, "group"_a, nb::kw_only(), "precision"_a = "double", "threads"_a = 0,
+           "staging"_a = 0, "search_seconds"_a = 1.0)
+      .def_prop_ro(
+          "parameters", [](const Compiled& c) { return as_tuple(c.parameters()); },
+          nb::sig("def parameters(self) -> tuple[str, ...]"), "Names of the parameters.")
+      .def_prop_ro("ranks", &Compiled::ranks, "Number of ranks over which a state is split.")
+      .def_prop_ro("placement", &Compiled::placement, nb::rv_policy::reference_internal, "Placement of the circuit.")
+      .def(
+          "run",
+          [](Compiled& c, const std::vector<double>& values) -> onehop::quantum::State& { return c.run(values); },
+          "values"_a, nb::rv_policy::reference_internal, nb::call_guard<nb::gil_scoped_release>(),
+          "Run the circuit with these values of the parameters. The next call overwrites the returned state. "
+          "Collective.")
+      .def(
+          "run_many",
+          [](Compiled& c, const Bindings& bindings, const std::vector<PauliSum>& sums) {
+            const std::size_t count = bindings.shape(0);
+            std::vector<Complex> values;
+            {
+              const nb::gil_scoped_release released;
+              values = c.run_many({bindings.data(), bindings.size()}, count, sums);
+            }
+            return as_rows(std::move(values), count);
+          },
+          "bindings"_a, "sums"_a,
+          "Return the expectation values of `sums` for each row of `bindings`, shape (rows, sums). Collective.")
+      .def(
+          "gradients",
+          [](Compiled& c, const std::vector<double>& values, const std::vector<PauliSum>& sums,
+             const std::vector<double>& weights) { return c.gradients(values, sums, weights); },
+          "values"_a, "sums"_a, "weights"_a = std::vector<double>(), nb::call_guard<nb::gil_scoped_release>(),
+          "Return expectation values and derivatives by the adjoint method. Collective.");
+}

@@ -1,0 +1,130 @@
+// Applies sums of Pauli strings to a state.
+#include <algorithm>
+#include <bit>
+#include <complex>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "onehop/error.h"
+#include "onehop/quantum/engine.h"
+#include "quantum/engine/complex_product.h"
+#include "src/base/thread_count.h"
+#include "src/base/thread_pool.h"
+
+namespace onehop::quantum {
+namespace {
+
+using Number = std::complex<double>;
+
+constexpr std::uint64_t block_size = std::uint64_t{1} << 12;
+// From this many strings with the same x_mask on, a Walsh-Hadamard transform makes their sum.
+constexpr std::size_t many = 8;
+
+// The strings with one x_mask: out[j] += w(j) in[j ^ x], where w(j) is the sum of factor * (-1)^parity(j & z).
+struct SharedX {
+  std::uint64_t x_mask = 0;
+  std::vector<std::pair<std::uint64_t, Number>> strings;  // z_mask and factor
+};
+
+std::vector<SharedX> shared_x(std::span<const LocalPauli> paulis, std::span<const Number> coefficients) {
+  // P|i> = i^ys (-1)^parity(i & z) |i ^ x>, and with j = i ^ x the sign is (-1)^parity(j & z) (-1)^ys.
+  static constexpr Number powers[] = {{1, 0}, {0, -1}, {-1, 0}, {0, 1}};
+  std::map<std::uint64_t, SharedX> groups;
+  for (std::size_t k = 0; k < paulis.size(); ++k) {
+    SharedX& group = groups[paulis[k].x_mask];
+    group.x_mask = paulis[k].x_mask;
+    const Number power = powers[std::popcount(paulis[k].x_mask & paulis[k].z_mask) % 4];
+    group.strings.emplace_back(paulis[k].z_mask, times(coefficients[k], power));
+  }
+  std::vector<SharedX> result;
+  for (auto& [x, group] : groups) result.push_back(std::move(group));
+  return result;
+}
+
+void walsh_transform(std::vector<Number>& values) {
+  for (std::size_t half = 1; half < values.size(); half *= 2) {
+    for (std::size_t j = 0; j < values.size(); j += 2 * half) {
+      for (std::size_t k = j; k < j + half; ++k) {
+        const Number first = values[k];
+        values[k] = first + values[k + half];
+        values[k + half] = first - values[k + half];
+      }
+    }
+  }
+}
+
+// Adds the strings of a group to a block.
+template <typename T>
+class Block {
+ public:
+  Block(std::span<const std::complex<T>> in, std::span<std::complex<T>> out, std::uint64_t size)
+      : in_(in), out_(out), size_(size) {}
+
+  void add(const SharedX& group, std::uint64_t begin) {
+    const std::uint64_t low = size_ - 1;
+    const std::complex<T>* const from = in_.data() + (begin ^ (group.x_mask & ~low));
+    std::complex<T>* const to = out_.data() + begin;
+    const std::uint64_t x = group.x_mask & low;
+    if (group.strings.size() < many) {
+      for (const auto& [z, factor] : group.strings) {
+        add_one(from, to, x, z & low, std::popcount(begin & z) % 2 != 0 ? -factor : factor);
+      }
+      return;
+    }
+    weights_.assign(size_, 0);
+    for (const auto& [z, factor] : group.strings) {
+      weights_[z & low] += std::popcount(begin & z) % 2 != 0 ? -factor : factor;
+    }
+    walsh_transform(weights_);
+    for (std::uint64_t j = 0; j < size_; ++j) to[j] += times(std::complex<T>(weights_[j]), from[j ^ x]);
+  }
+
+ private:
+  void add_one(const std::complex<T>* from, std::complex<T>* to, std::uint64_t x, std::uint64_t z, Number factor) {
+    // Signs within a run of 16, and one for each run.
+    constexpr std::uint64_t run = 16;
+    const std::uint64_t length = std::min(run, size_);
+    std::complex<T> factors[run];
+    for (std::uint64_t k = 0; k < length; ++k) {
+      factors[k] = std::complex<T>(std::popcount(k & z) % 2 != 0 ? -factor : factor);
+    }
+    for (std::uint64_t j = 0; j < size_; j += length) {
+      const T sign = std::popcount(j & z) % 2 != 0 ? T(-1) : T(1);
+      const std::complex<T>* const source = from + (j ^ (x & ~(length - 1)));
+      for (std::uint64_t k = 0; k < length; ++k) to[j + k] += sign * times(factors[k], source[k ^ (x & (length - 1))]);
+    }
+  }
+
+  std::span<const std::complex<T>> in_;
+  std::span<std::complex<T>> out_;
+  std::uint64_t size_;
+  std::vector<Number> weights_;
+};
+
+}  // namespace
+
+template <typename T>
+void add_paulis(std::span<const std::complex<T>> in, std::span<const LocalPauli> paulis,
+                std::span<const Number> coefficients, std::span<std::complex<T>> out, const EngineOptions& options) {
+  if (!std::has_single_bit(in.size()) || in.size() != out.size() || paulis.size() != coefficients.size()) {
+    throw BadInput("add_paulis: expected the same power of two of amplitudes twice and a coefficient for each string, " +
+                   std::string("found ") + std::to_string(in.size()) + " and " + std::to_string(out.size()) +
+                   " amplitudes, " + std::to_string(paulis.size()) + " strings and " +
+                   std::to_string(coefficients.size()) + " coefficients");
+  }
+  const auto groups = shared_x(paulis, coefficients);
+  base::parallel_for(base::thread_count(options.threads), in.size(), block_size,
+                     [&](std::uint64_t begin, std::uint64_t end) {
+                       Block<T> block(in, out, end - begin);
+                       for (const SharedX& group : groups) block.add(group, begin);
+                     });
+}
+
+template void add_paulis<float>(std::span<const std::complex<float>>, std::span<const LocalPauli>,
+                                std::span<const Number>, std::span<std::complex<float>>, const EngineOptions&);
+template void add_paulis<double>(std::span<const std::complex<double>>, std::span<const LocalPauli>,
+                                 std::span<const Number>, std::span<std::complex<double>>, const EngineOptions&);
+
+}  // namespace onehop::quantum

@@ -1,0 +1,137 @@
+// The kernels of derivatives: products of two tiles. Included by kernels_simd.h.
+namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
+namespace {
+
+template <typename T>
+ONEHOP_INLINE double lane_sum(Vector<T> v) {
+  double sum = 0;
+  for (int l = 0; l < lanes<T>; ++l) sum += static_cast<double>(v[l]);
+  return sum;
+}
+
+template <typename T>
+double probe_row(const T* ket, const T* bra, std::size_t vectors, T* columns) {
+  Vector<T> total = {};
+  for (std::size_t v = 0; v < vectors; ++v) {
+    const std::size_t at = v * 2 * lanes<T>;
+    const Vector<T> product =
+        load(bra + at) * load(ket + at + lanes<T>) - load(bra + at + lanes<T>) * load(ket + at);
+    T* const column = columns + v * lanes<T>;
+    store(column, load(column) + product);
+    total = total + product;
+  }
+  return lane_sum<T>(total);
+}
+
+template <typename T, int Count>
+void probe_vectors_of(const T* ket, const T* bra, const TileShape& shape, const int* bits, double* out) {
+  constexpr int size = 1 << Count;
+  std::size_t mask = 0;
+  for (int b = 0; b < Count; ++b) mask |= std::size_t{1} << bits[b];
+  std::size_t offsets[size];
+  for (int j = 0; j < size; ++j) {
+    std::size_t v = 0;
+    for (int b = 0; b < Count; ++b) v |= static_cast<std::size_t>(j >> b & 1) << bits[b];
+    offsets[j] = shape.place(v);
+  }
+  Vector<T> plus[Count] = {};
+  Vector<T> minus[Count] = {};
+  const std::size_t groups = (std::size_t{1} << (shape.bits - shape.lane_bits)) >> Count;
+  std::size_t v = 0;
+  for (std::size_t g = 0; g < groups; ++g, v = ((v | mask) + 1) & ~mask) {
+    std::size_t at = shape.place(v);
+    for (int half = 0; half < 2; ++half, at += lanes<T>) {
+      Vector<T> x[size];
+      Vector<T> y[size];
+#pragma GCC unroll 8
+      for (int j = 0; j < size; ++j) {
+        x[j] = load_once(ket + at + offsets[j]);
+        y[j] = load_once(bra + at + offsets[j]);
+      }
+#pragma GCC unroll 3
+      for (int b = 0; b < Count; ++b) {
+#pragma GCC unroll 8
+        for (int j = 0; j < size; ++j) {
+          if ((j >> b & 1) != 0) continue;
+          plus[b] = plus[b] + y[j | 1 << b] * x[j];
+          minus[b] = minus[b] + y[j] * x[j | 1 << b];
+        }
+      }
+    }
+  }
+  for (int b = 0; b < Count; ++b) out[b] = lane_sum<T>(plus[b] - minus[b]);
+}
+
+template <typename T>
+void probe_vectors(const T* ket, const T* bra, const TileShape& shape, const int* bits, int count, double* out) {
+  switch (count) {
+    case 1:
+      return probe_vectors_of<T, 1>(ket, bra, shape, bits, out);
+    case 2:
+      return probe_vectors_of<T, 2>(ket, bra, shape, bits, out);
+    default:
+      return probe_vectors_of<T, 3>(ket, bra, shape, bits, out);
+  }
+}
+
+template <typename T, int Bit>
+ONEHOP_INLINE void add_lane_products(Vector<T> ket, Vector<T> bra, Vector<T>* sums) {
+  if constexpr (Bit < lane_bits<T>) {
+    sums[Bit] = sums[Bit] + bra * exchange<(1 << Bit)>(ket, LaneNumbers<T>());
+    add_lane_products<T, Bit + 1>(ket, bra, sums);
+  }
+}
+
+template <typename T>
+void probe_lanes(const T* ket, const T* bra, const TileShape& shape, double* out) {
+  Vector<T> re[lane_bits<T>] = {};
+  Vector<T> im[lane_bits<T>] = {};
+  const std::size_t numbers = std::size_t{2} << shape.row_bits;
+  for (std::size_t r = 0; r < shape.rows(); ++r) {
+    const std::size_t row = r * shape.row_stride();
+    for (std::size_t i = row; i < row + numbers; i += 2 * lanes<T>) {
+      add_lane_products<T, 0>(load(ket + i), load(bra + i), re);
+      add_lane_products<T, 0>(load(ket + i + lanes<T>), load(bra + i + lanes<T>), im);
+    }
+  }
+  for (int b = 0; b < lane_bits<T>; ++b) {
+    const Vector<T> sum = re[b] + im[b];
+    out[b] = 0;
+    for (int l = 0; l < lanes<T>; ++l) out[b] += (l >> b & 1) != 0 ? static_cast<double>(sum[l]) : -static_cast<double>(sum[l]);
+  }
+}
+
+template <typename T, int Lane>
+void probe_pairs_of(const T* ket, const T* bra, const TileShape& shape, const ProbeStep& step, double* out) {
+  const std::size_t vectors = std::size_t{1} << (shape.bits - shape.lane_bits);
+  const std::size_t first = step.imaginary ? lanes<T> : 0;
+  const std::size_t second = lanes<T> - first;
+  Vector<T> a = {};
+  Vector<T> b = {};
+  for (std::size_t v = 0; v < vectors; ++v) {
+    if ((v & step.controls) != step.control_values) continue;
+    const T* const left = bra + shape.place(v);
+    const T* const right = ket + shape.place(v ^ step.partner);
+    const Vector<T> sign = all<T>(__builtin_popcountll(v & step.sign) % 2 != 0 ? T(-1) : T(1));
+    a = a + sign * load(left) * exchange<Lane>(load(right + first), LaneNumbers<T>());
+    b = b + sign * load(left + lanes<T>) * exchange<Lane>(load(right + second), LaneNumbers<T>());
+  }
+  const Vector<T> sum = step.imaginary ? a - b : a + b;
+  for (int l = 0; l < lanes<T>; ++l) out[l] = static_cast<double>(sum[l]);
+}
+
+template <typename T, int Lane>
+void probe_pairs_from(const T* ket, const T* bra, const TileShape& shape, const ProbeStep& step, double* out) {
+  if constexpr (Lane < lanes<T>) {
+    if (step.lane_partner == Lane) return probe_pairs_of<T, Lane>(ket, bra, shape, step, out);
+    probe_pairs_from<T, Lane + 1>(ket, bra, shape, step, out);
+  }
+}
+
+template <typename T>
+void probe_pairs(const T* ket, const T* bra, const TileShape& shape, const ProbeStep& step, double* out) {
+  probe_pairs_from<T, 0>(ket, bra, shape, step, out);
+}
+
+}  // namespace
+}  // namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE

@@ -1,0 +1,219 @@
+// Circuits that are planned once and run with many values of their parameters.
+#include "onehop/quantum/compiled.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "onehop/error.h"
+#include "quantum/simulator/compiled_impl.h"
+#include "quantum/simulator/final_measurements.h"
+#include "src/base/thread_count.h"
+#include "src/base/thread_pool.h"
+
+namespace onehop::quantum {
+namespace {
+
+// The largest states of which several run at once, on different threads or ranks.
+constexpr int max_small_qubits = 16;
+
+Circuit body_of(const Circuit& circuit, std::vector<int>& origin) {
+  circuit.validate();
+  Circuit body = split_final_measurements(circuit).body;
+  for (std::size_t i = 0; i < body.operations.size(); ++i) {
+    const Operation& operation = body.operations[i];
+    const bool plain = operation.is_gate() || operation.kind == OperationKind::barrier;
+    if (!plain || !operation.condition.clbits.empty()) {
+      throw BadInput("operation " + std::to_string(i) + " (" + operation.name +
+                     "): expected gates without conditions, and measurements at the end only; bind the circuit and "
+                     "simulate it, or use parameter shifts");
+    }
+  }
+  return with_rotations(body, &origin);
+}
+
+void check_values(std::span<const double> values, const std::vector<std::string>& names) {
+  if (values.size() != names.size()) {
+    throw BadInput("expected a value for each of " + std::to_string(names.size()) + " parameters, found " +
+                   std::to_string(values.size()));
+  }
+  for (std::size_t p = 0; p < values.size(); ++p) {
+    if (!std::isfinite(values[p])) {
+      throw BadInput("parameter '" + names[p] + "': expected a finite number, found " + std::to_string(values[p]));
+    }
+  }
+}
+
+}  // namespace
+
+void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitian) {
+  for (std::size_t s = 0; s < sums.size(); ++s) {
+    if (sums[s].qubits() > qubits) {
+      throw BadInput("expected observables on qubits 0 to " + std::to_string(qubits - 1) + ", found qubit " +
+                     std::to_string(sums[s].qubits() - 1));
+    }
+    for (const PauliTerm& term : sums[s].terms) {
+      if (hermitian && term.coefficient.imag() != 0) {
+        throw BadInput("observable " + std::to_string(s) + ": expected real weights, so that it is Hermitian, found " +
+                       std::to_string(term.coefficient.real()) + " + " + std::to_string(term.coefficient.imag()) + "i");
+      }
+    }
+  }
+}
+
+Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOptions& the_options)
+    : options(the_options), names(circuit.parameters), whole(group) {
+  std::vector<int> origin;
+  Circuit body = body_of(circuit, origin);
+  const int ranks = usable_ranks(body, group.size());
+  if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
+    throw BadInput("expected a power of two of ranks, found " + std::to_string(group.size()) + "; take " +
+                   std::to_string(ranks) + " or " + std::to_string(2 * ranks));
+  }
+  const int per_host = ranks == group.size() ? -1 : ranks_per_host(group);
+  const Group part = ranks == group.size() ? group : group.split(group.rank() / ranks, group.rank() % ranks);
+  state = std::make_unique<State>(part, circuit.qubits, options.precision, options.state);
+  if (per_host >= 0) state->set_ranks_per_host(per_host);
+  PlacementOptions how;
+  how.bytes_per_amplitude = bytes_per_amplitude(options.precision);
+  how.search_seconds = options.search_seconds;
+  how.ranks_per_host = state->ranks_per_host();
+  placement = place(std::move(body), ranks, how);
+  angles.assign(placement.operations.size(), 0);
+  for (std::size_t i = 0; i < placement.operations.size(); ++i) {
+    if (!placement.operations[i].angles.empty()) varying.push_back(static_cast<int>(i));
+  }
+  stages.resize(placement.stages.size());
+}
+
+void Compiled::Impl::bind(std::span<const double> values) {
+  check_values(values, names);
+  for (const int index : varying) {
+    Operation& operation = placement.operations[static_cast<std::size_t>(index)];
+    operation.angle = operation.angles.front().value(values);
+    angles[static_cast<std::size_t>(index)] = operation.angle;
+  }
+}
+
+void Compiled::Impl::make_stage(StageProgram& program, const Stage& stage) const {
+  std::uint64_t flips = state->flips();
+  for (const int index : stage.operations) {
+    const Operation& operation = placement.operations[static_cast<std::size_t>(index)];
+    auto local = localize(operation, stage.bits, state->local_bits(), state->group().rank(), flips);
+    if (!local) continue;
+    local->source = index;
+    program.varies = program.varies || local->varies;
+    program.operations.push_back(std::move(*local));
+  }
+  program.flips = flips;
+  if (state->local_bits() > EngineProgram<double>::max_bits) return;
+  if (options.precision == Precision::single_precision) {
+    program.compiled = std::make_unique<EngineProgram<float>>(state->local_bits(), std::move(program.operations));
+  } else {
+    program.compiled = std::make_unique<EngineProgram<double>>(state->local_bits(), std::move(program.operations));
+  }
+}
+
+void Compiled::Impl::run_stage(StageProgram& program) {
+  const int threads = state->engine().threads;
+  const auto run = [&]<typename T>(std::unique_ptr<EngineProgram<T>>& compiled) {
+    if (program.varies && !program.fresh) compiled->refill(angles);
+    counters.passes += compiled->run(state->local<T>(), threads).passes;
+  };
+  if (auto* single = std::get_if<std::unique_ptr<EngineProgram<float>>>(&program.compiled)) {
+    run(*single);
+  } else if (auto* both = std::get_if<std::unique_ptr<EngineProgram<double>>>(&program.compiled)) {
+    run(*both);
+  } else {
+    for (LocalOperation& operation : program.operations) {
+      if (operation.varies) set_angle(operation, angles[static_cast<std::size_t>(operation.source)]);
+    }
+    counters.passes += state->apply(program.operations).passes;
+  }
+  program.fresh = false;
+  if (program.flips != state->flips()) {
+    state->set_layout({state->bits().begin(), state->bits().end()}, program.flips);
+  }
+}
+
+void Compiled::Impl::run(std::span<const double> values) {
+  bind(values);
+  state->set_product(placement.first_state, placement.first_bits);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    state->exchange(placement.stages[s].swaps);
+    if (!stages[s]) {
+      stages[s].emplace();
+      make_stage(*stages[s], placement.stages[s]);
+    }
+    run_stage(*stages[s]);
+  }
+  // Turn wires back into qubits.
+  std::vector<int> bits;
+  for (const int wire : placement.wires) bits.push_back(state->bits()[static_cast<std::size_t>(wire)]);
+  state->set_layout(std::move(bits), state->flips());
+}
+
+Compiled::Compiled(const Circuit& circuit, const Group& group, const CompileOptions& options)
+    : impl_(std::make_unique<Impl>(circuit, group, options)) {
+  impl_->circuit = std::make_unique<Circuit>(circuit);
+}
+Compiled::Compiled(Compiled&&) noexcept = default;
+Compiled& Compiled::operator=(Compiled&&) noexcept = default;
+Compiled::~Compiled() = default;
+
+const std::vector<std::string>& Compiled::parameters() const noexcept { return impl_->names; }
+const Placement& Compiled::placement() const noexcept { return impl_->placement; }
+int Compiled::ranks() const noexcept { return impl_->state->group().size(); }
+
+State& Compiled::run(std::span<const double> values) {
+  impl_->run(values);
+  return *impl_->state;
+}
+
+std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bindings, std::size_t count,
+                                                     std::span<const PauliSum> sums) {
+  Impl& impl = *impl_;
+  const std::size_t parameters = impl.names.size();
+  if (bindings.size() != count * parameters) {
+    throw BadInput("expected " + std::to_string(count) + " bindings of " + std::to_string(parameters) +
+                   " values, found " + std::to_string(bindings.size()) + " values");
+  }
+  check_observables(sums, impl.placement.qubits, false);
+  for (std::size_t i = 0; i < count; ++i) check_values(bindings.subspan(i * parameters, parameters), impl.names);
+  std::vector<std::complex<double>> results(count * sums.size());
+  const auto one = [&](Impl& worker, std::size_t i) {
+    worker.run(bindings.subspan(i * parameters, parameters));
+    const auto values = expectations(*worker.state, sums);
+    std::copy(values.begin(), values.end(), results.begin() + static_cast<std::ptrdiff_t>(i * sums.size()));
+  };
+  if (impl.placement.qubits > max_small_qubits) {
+    for (std::size_t i = 0; i < count; ++i) one(impl, i);
+    return results;
+  }
+  const auto ranks = static_cast<std::size_t>(impl.whole.size());
+  const auto rank = static_cast<std::size_t>(impl.whole.rank());
+  const std::size_t begin = count * rank / ranks;
+  const std::size_t end = count * (rank + 1) / ranks;
+  const auto threads = static_cast<std::size_t>(base::thread_count(impl.options.state.threads, impl.whole));
+  const std::size_t workers = std::clamp<std::size_t>(end - begin, 1, threads);
+  while (impl.workers.size() < workers) {
+    CompileOptions alone = impl.options;
+    alone.state.threads = 1;
+    impl.workers.push_back(std::make_unique<Impl>(*impl.circuit, Group::alone(), alone));
+  }
+  std::atomic<std::size_t> next{begin};
+  base::ThreadPool(static_cast<int>(workers), base::WaitStyle::sleep).run([&](int thread) {
+    for (std::size_t i = next++; i < end; i = next++) one(*impl.workers[static_cast<std::size_t>(thread)], i);
+  });
+  if (ranks > 1) sum_over_ranks(impl.whole, std::span(results));
+  return results;
+}
+
+Gradients Compiled::gradients(std::span<const double> values, std::span<const PauliSum> sums,
+                              std::span<const double> weights) {
+  return impl_->gradients(values, sums, weights);
+}
+
+}  // namespace onehop::quantum

@@ -1,0 +1,56 @@
+// The contents of a Compiled circuit.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "onehop/quantum/compiled.h"
+#include "quantum/engine/engine_program.h"
+
+namespace onehop::quantum {
+
+struct Compiled::Impl {
+  Impl(const Circuit& circuit, const Group& group, const CompileOptions& options);
+
+  // The gates of a stage on this rank's bits.
+  struct StageProgram {
+    std::vector<LocalOperation> operations;  // of large states, for which nothing is compiled
+    std::variant<std::monostate, std::unique_ptr<EngineProgram<float>>, std::unique_ptr<EngineProgram<double>>>
+        compiled;
+    std::uint64_t flips = 0;  // after the stage
+    bool varies = false;
+    bool fresh = true;  // whether it was compiled with the present angles
+  };
+
+  void bind(std::span<const double> values);
+  void run(std::span<const double> values);
+  void make_stage(StageProgram& program, const Stage& stage) const;
+  void run_stage(StageProgram& program);
+
+  // In gradients.cc.
+  Gradients gradients(std::span<const double> values, std::span<const PauliSum> sums, std::span<const double> weights);
+  // Goes back from the final state, where bra = H ket: adds the derivative by the angle of each of `varying`.
+  void go_back(State& ket, State& bra, std::span<double> by_angle);
+  [[nodiscard]] std::vector<LocalOperation> inverse_stage(const Stage& stage, std::uint64_t& flips, bool first) const;
+  [[nodiscard]] std::unique_ptr<State> new_state() const;
+
+  CompileOptions options;
+  std::vector<std::string> names;
+  Group whole;  // all ranks; `state` may be on a part of them
+  Placement placement;
+  std::vector<int> varying;    // the operations of the placement whose angle varies
+  std::vector<double> angles;  // of each operation of the placement; only those of `varying` are used
+  std::vector<std::optional<StageProgram>> stages;
+  std::unique_ptr<State> state, bra, kept;
+  EngineCounters counters;
+  std::unique_ptr<Circuit> circuit;             // to make workers
+  std::vector<std::unique_ptr<Impl>> workers;  // for run_many, on one thread each
+};
+
+// Throws BadInput for a qubit that does not exist, or for a weight that is not real if `hermitian`.
+void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitian);
+
+}  // namespace onehop::quantum

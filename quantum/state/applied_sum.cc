@@ -1,0 +1,150 @@
+// Applies weighted sums of Pauli strings to a state.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "onehop/error.h"
+#include "onehop/plan.h"
+#include "onehop/quantum/observable.h"
+#include "quantum/state/pauli_masks.h"
+
+namespace onehop::quantum {
+
+Masks masks_of(const PauliTerm& term, int qubits) {
+  Masks masks;
+  for (const auto& [qubit, letter] : term.paulis) {
+    if (qubit < 0 || qubit >= qubits) {
+      throw BadInput("expected observables on qubits 0 to " + std::to_string(qubits - 1) + ", found " +
+                     std::string(1, letter) + " on qubit " + std::to_string(qubit));
+    }
+    const std::uint64_t bit = std::uint64_t{1} << qubit;
+    if (((masks.x | masks.z) & bit) != 0) {
+      throw BadInput("expected one letter per qubit in a Pauli string, found two on qubit " + std::to_string(qubit));
+    }
+    if (letter != 'Z') masks.x |= bit;
+    if (letter != 'X') masks.z |= bit;
+  }
+  return masks;
+}
+
+namespace {
+
+using Number = std::complex<double>;
+
+class Application {
+ public:
+  Application(const State& state, const PauliSum& sum, double scale, State& result) : state_(state), result_(result) {
+    for (const PauliTerm& term : sum.terms) {
+      const Masks masks = masks_of(term, state.qubits());
+      strings_.push_back({on_bits(masks.x), on_bits(masks.z), scale * term.coefficient});
+    }
+  }
+
+  template <typename T>
+  void run() {
+    std::map<std::uint64_t, std::vector<String>> by_partner;
+    for (const String& one : strings_) by_partner[one.x >> state_.local_bits()].push_back(one);
+    for (const auto& [partner, strings] : by_partner) {
+      if (partner == 0) {
+        add<T>(strings, state_.local<T>(), result_.local<T>(), 0, state_.local_bits());
+      } else {
+        stream<T>(partner, strings);
+      }
+    }
+  }
+
+ private:
+  struct String {
+    std::uint64_t x = 0, z = 0;  // masks of bits of an amplitude's position
+    Number factor;
+  };
+
+  [[nodiscard]] std::uint64_t on_bits(std::uint64_t qubits) const {
+    std::uint64_t mask = 0;
+    for (; qubits != 0; qubits &= qubits - 1) {
+      mask |= std::uint64_t{1} << state_.bits()[static_cast<std::size_t>(std::countr_zero(qubits))];
+    }
+    return mask;
+  }
+
+  // Adds the strings applied to `from` to the amplitudes `to` with the number `chunk` of 2^bits each.
+  template <typename T>
+  void add(const std::vector<String>& strings, std::span<const std::complex<T>> from, std::span<std::complex<T>> to,
+           std::uint64_t chunk, int bits) {
+    static constexpr std::array<Number, 4> powers{Number(1), Number(0, -1), Number(-1), Number(0, 1)};
+    const std::uint64_t inside = (std::uint64_t{1} << bits) - 1;
+    const std::uint64_t row =
+        ((static_cast<std::uint64_t>(state_.group().rank()) << state_.local_bits()) ^ state_.flips()) | chunk << bits;
+    std::vector<LocalPauli> paulis;
+    std::vector<Number> factors;
+    for (const String& one : strings) {
+      const Number power = powers[static_cast<std::size_t>(std::popcount(one.x & one.z & ~inside)) % 4];
+      const double sign = std::popcount(one.z & row & ~inside) % 2 != 0 ? -1 : 1;
+      paulis.push_back({one.x & inside, one.z & inside});
+      factors.push_back(sign * power * one.factor);
+    }
+    add_paulis<T>(from, paulis, factors, to, state_.engine());
+  }
+
+  // The strings that need the amplitudes of another rank, which pass through a bounded buffer.
+  template <typename T>
+  void stream(std::uint64_t partner, const std::vector<String>& strings) {
+    using Amplitude = std::complex<T>;
+    const int chunk_bits = std::min(state_.local_bits(), 16);
+    const std::size_t chunk = std::size_t{1} << chunk_bits;
+    std::vector<Amplitude> sent(chunk);
+    std::vector<Amplitude> got(chunk);
+    const int ranks = state_.group().size();
+    Schedule schedule{"partners", ranks, {}, {Round{}}, {}};
+    for (const char* name : {"sent", "got"}) {
+      schedule.arrays.push_back({name, static_cast<std::int64_t>(sizeof(Amplitude)), ElementType::bytes,
+                                 {static_cast<std::int64_t>(chunk)}});
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Slice all = Slice::range(0, static_cast<std::int64_t>(chunk));
+      schedule.rounds[0].transfers.push_back({{rank, 0, all}, {rank ^ static_cast<int>(partner), 1, all}});
+    }
+    const std::array<std::span<std::byte>, 2> arrays{std::as_writable_bytes(std::span(sent)),
+                                                     std::as_writable_bytes(std::span(got))};
+    Plan plan(state_.group(), schedule, arrays);
+    const std::uint64_t local_mask = (std::uint64_t{1} << state_.local_bits()) - 1;
+    std::map<std::uint64_t, std::vector<String>> by_shift;  // XOR of the chunk numbers of both ranks
+    for (const String& one : strings) by_shift[(one.x & local_mask) >> chunk_bits].push_back(one);
+    const auto local = state_.local<T>();
+    for (const auto& [shift, some] : by_shift) {
+      for (std::uint64_t c = 0; c < local.size() / chunk; ++c) {
+        const auto from = local.subspan((c ^ shift) * chunk, chunk);
+        std::copy(from.begin(), from.end(), sent.begin());
+        plan.run();
+        add<T>(some, got, result_.local<T>().subspan(c * chunk, chunk), c, chunk_bits);
+      }
+    }
+  }
+
+  const State& state_;
+  State& result_;
+  std::vector<String> strings_;
+};
+
+}  // namespace
+
+void add_applied(const State& state, const PauliSum& sum, double scale, State& result) {
+  const bool alike = state.qubits() == result.qubits() && state.precision() == result.precision() &&
+                     state.local_bits() == result.local_bits() && state.flips() == result.flips() &&
+                     std::equal(state.bits().begin(), state.bits().end(), result.bits().begin());
+  if (!alike) {
+    throw BadInput("expected a result with the qubits, precision, ranks and layout of the state, found others");
+  }
+  Application application(state, sum, scale, result);
+  if (state.precision() == Precision::single_precision) {
+    application.run<float>();
+  } else {
+    application.run<double>();
+  }
+}
+
+}  // namespace onehop::quantum
