@@ -75,7 +75,7 @@ void bind_gates_with_parameters(nb::module_& module) {
   module.def(
       "parametrised_gate",
       [](const std::string& name, const std::vector<int>& qubits, const std::vector<Terms>& angles) {
-        return onehop::quantum::gate(name, qubits, expressions(angles));
+        return onehop::quantum::parametrised_gate(name, qubits, expressions(angles));
       },
       "name"_a, "qubits"_a, "angles"_a,
       "Make the operation of a named gate whose angles are linear expressions of parameters.\n\n"
@@ -86,9 +86,11 @@ void bind_gates_with_parameters(nb::module_& module) {
       "Raises\n------\n"
       "BadInput\n    As for `gate`.");
   module.def(
-      "bind", [](const Circuit& circuit, const std::vector<double>& values) { return bind_parameters(circuit, values); },
+      "bind",
+      [](const Circuit& circuit, const std::vector<double>& values) { return bind_parameters(circuit, values); },
       "circuit"_a, "values"_a, nb::call_guard<nb::gil_scoped_release>(),
-      "Return the circuit with a value for each of its parameters. Raises BadInput for a wrong number of values, or one "
+      "Return the circuit with a value for each of its parameters. Raises BadInput for a wrong number of values, or "
+      "one "
       "that is not finite.");
   module.def(
       "with_rotations", [](const Circuit& circuit) { return with_rotations(circuit); }, "circuit"_a,
@@ -257,13 +259,13 @@ void bind_quantum_circuit(nb::module_& module) {
         return onehop::quantum::gate(name, qubits, parameters);
       },
       "name"_a, "qubits"_a, "parameters"_a = std::vector<double>(),
-             "Make the operation of a named gate of OpenQASM 2 or 3.\n\n"
-             "Parameters\n----------\n"
-             "name : str\n    One of `gate_names`.\n"
-             "qubits : sequence of int\n    Controls first, then targets.\n"
-             "parameters : sequence of float\n    Angles in radians.\n\n"
-             "Raises\n------\n"
-             "BadInput\n    The name is unknown, or the number of qubits or parameters is wrong.");
+      "Make the operation of a named gate of OpenQASM 2 or 3.\n\n"
+      "Parameters\n----------\n"
+      "name : str\n    One of `gate_names`.\n"
+      "qubits : sequence of int\n    Controls first, then targets.\n"
+      "parameters : sequence of float\n    Angles in radians.\n\n"
+      "Raises\n------\n"
+      "BadInput\n    The name is unknown, or the number of qubits or parameters is wrong.");
   module.def(
       "gate_names",
       [] {

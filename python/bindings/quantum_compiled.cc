@@ -53,12 +53,15 @@ void bind_quantum_compiled(nb::module_& module) {
           "derivatives",
           [](const Gradients& g) {
             return nb::ndarray<nb::numpy, const double, nb::ndim<1>>(g.derivatives.data(), {g.derivatives.size()},
-                                                                    nb::handle())
+                                                                     nb::handle())
                 .cast(nb::rv_policy::copy);
           },
           nb::sig("def derivatives(self) -> NDArray[numpy.float64]"), "Derivatives, one row for each observable.")
       .def_ro("forward_seconds", &Gradients::forward_seconds, "Time from |0...0> to the final state.")
-      .def_ro("backward_seconds", &Gradients::backward_seconds, "Time of everything after it.");
+      .def_ro("backward_seconds", &Gradients::backward_seconds, "Time of everything after it.")
+      .def_ro("backward_passes", &Gradients::backward_passes, "Passes over the ket and bra of this rank.")
+      .def_ro("backward_multiply_adds", &Gradients::backward_multiply_adds,
+              "Real multiply-adds per amplitude in these passes.");
   nb::class_<Compiled>(module, "Compiled", "A circuit that is planned once; see `onehop.quantum.CompiledCircuit`.")
       .def("__init__", &make, "circuit"_a, "group"_a, nb::kw_only(), "precision"_a = "double", "threads"_a = 0,
            "staging"_a = 0, "search_seconds"_a = 1.0)

@@ -1,7 +1,9 @@
 // Gates whose angles are linear expressions of a circuit's parameters.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -35,8 +37,12 @@ Operation refilled(const Operation& operation, const std::vector<double>& angles
     result.angle = angles.front();
     return result;
   }
-  std::vector<int> qubits = operation.controls;
-  qubits.insert(qubits.end(), operation.targets.begin(), operation.targets.end());
+  // Further controls may have been added, but the matrix is that of the named gate.
+  const auto& names = gate_names();
+  const auto known =
+      std::find_if(names.begin(), names.end(), [&](const GateName& g) { return g.name == operation.name; });
+  std::vector<int> qubits(known == names.end() ? 0 : static_cast<std::size_t>(std::max(known->qubits, 1)));
+  std::iota(qubits.begin(), qubits.end(), 0);
   result.values = gate(operation.name, qubits, angles).values;
   return result;
 }
@@ -60,9 +66,16 @@ class Rewriting {
       out_.push_back(gate_);
       return true;
     }
-    static constexpr std::array<std::pair<std::string_view, const char*>, 10> rotations{
-        {{"rx", "X"}, {"ry", "Y"}, {"rz", "Z"}, {"crx", "X"}, {"cry", "Y"}, {"crz", "Z"}, {"rxx", "XX"}, {"ryy", "YY"},
-         {"rzz", "ZZ"}, {"rzx", "ZX"}}};
+    static constexpr std::array<std::pair<std::string_view, const char*>, 10> rotations{{{"rx", "X"},
+                                                                                         {"ry", "Y"},
+                                                                                         {"rz", "Z"},
+                                                                                         {"crx", "X"},
+                                                                                         {"cry", "Y"},
+                                                                                         {"crz", "Z"},
+                                                                                         {"rxx", "XX"},
+                                                                                         {"ryy", "YY"},
+                                                                                         {"rzz", "ZZ"},
+                                                                                         {"rzx", "ZX"}}};
     for (const auto& [name, paulis] : rotations) {
       if (gate_.name == name) return rotation(paulis, angles[0]);
     }
@@ -131,7 +144,8 @@ double Expression::value(std::span<const double> values) const {
   return sum;
 }
 
-Operation gate(const std::string& name, const std::vector<int>& qubits, const std::vector<Expression>& angles) {
+Operation parametrised_gate(const std::string& name, const std::vector<int>& qubits,
+                            const std::vector<Expression>& angles) {
   std::vector<double> numbers;
   bool varies = false;
   for (const Expression& angle : angles) {
@@ -157,8 +171,8 @@ void Circuit::require_bound() const {
 
 Circuit bind_parameters(const Circuit& circuit, std::span<const double> values) {
   if (values.size() != circuit.parameters.size()) {
-    throw BadInput("expected a value for each of " + std::to_string(circuit.parameters.size()) +
-                   " parameters, found " + std::to_string(values.size()));
+    throw BadInput("expected a value for each of " + std::to_string(circuit.parameters.size()) + " parameters, found " +
+                   std::to_string(values.size()));
   }
   for (std::size_t p = 0; p < values.size(); ++p) {
     if (!std::isfinite(values[p])) {

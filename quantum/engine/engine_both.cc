@@ -89,21 +89,16 @@ void check(std::span<const LocalOperation> operations, std::size_t ket, std::siz
 }  // namespace
 
 template <typename T>
-EngineCounters apply_to_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra,
-                             std::span<const LocalOperation> operations, std::span<double> derivatives,
-                             const EngineOptions& options) {
-  check(operations, ket.size(), bra.size(), derivatives.size());
+double run_passes_of_two(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra,
+                         std::span<const LocalOperation> operations, const PassList& list, const TileSizes& sizes,
+                         const Kernels<T>& kernels, int threads, std::span<double> derivatives) {
+  double multiply_adds = 0;
   const int bits = std::bit_width(ket.size()) - 1;
-  const int threads = base::thread_count(options.threads);
-  const double begin = base::steady_seconds();
-  const TileSizes sizes = tile_sizes_of_two(bits, sizeof(std::complex<T>));
-  const PassList list = make_pass_list(bits, operations, sizes);
-  EngineCounters counters;
-  counters.planning_seconds = base::steady_seconds() - begin;
   const std::uint64_t low = (std::uint64_t{1} << sizes.low) - 1;
   for (const Pass& pass : list.passes) {
     if (pass.tile != 0) {
-      TileProgram<T> program(pass, list.items, operations, bits, kernels<T>());
+      TileProgram<T> program(pass, list.items, operations, bits, kernels);
+      multiply_adds += program.multiply_adds_of_two();
       run_pass(ket, bra, program, threads, derivatives);
       continue;
     }
@@ -117,6 +112,29 @@ EngineCounters apply_to_both(std::span<std::complex<T>> ket, std::span<std::comp
     apply_directly(ket, op, threads);
     apply_directly(bra, op, threads);
   }
+  return multiply_adds;
+}
+
+template double run_passes_of_two<float>(std::span<std::complex<float>>, std::span<std::complex<float>>,
+                                         std::span<const LocalOperation>, const PassList&, const TileSizes&,
+                                         const Kernels<float>&, int, std::span<double>);
+template double run_passes_of_two<double>(std::span<std::complex<double>>, std::span<std::complex<double>>,
+                                          std::span<const LocalOperation>, const PassList&, const TileSizes&,
+                                          const Kernels<double>&, int, std::span<double>);
+
+template <typename T>
+EngineCounters apply_to_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra,
+                             std::span<const LocalOperation> operations, std::span<double> derivatives,
+                             const EngineOptions& options) {
+  check(operations, ket.size(), bra.size(), derivatives.size());
+  const int bits = std::bit_width(ket.size()) - 1;
+  const int threads = base::thread_count(options.threads);
+  const double begin = base::steady_seconds();
+  const TileSizes sizes = tile_sizes_of_two(bits, sizeof(std::complex<T>));
+  const PassList list = make_pass_list(bits, operations, sizes);
+  EngineCounters counters;
+  counters.planning_seconds = base::steady_seconds() - begin;
+  counters.multiply_adds = run_passes_of_two<T>(ket, bra, operations, list, sizes, kernels<T>(), threads, derivatives);
   counters.passes = static_cast<double>(list.passes.size());
   counters.operations = static_cast<std::int64_t>(operations.size());
   counters.seconds = base::steady_seconds() - begin;
@@ -126,7 +144,6 @@ EngineCounters apply_to_both(std::span<std::complex<T>> ket, std::span<std::comp
 template EngineCounters apply_to_both<float>(std::span<std::complex<float>>, std::span<std::complex<float>>,
                                              std::span<const LocalOperation>, std::span<double>, const EngineOptions&);
 template EngineCounters apply_to_both<double>(std::span<std::complex<double>>, std::span<std::complex<double>>,
-                                              std::span<const LocalOperation>, std::span<double>,
-                                              const EngineOptions&);
+                                              std::span<const LocalOperation>, std::span<double>, const EngineOptions&);
 
 }  // namespace onehop::quantum

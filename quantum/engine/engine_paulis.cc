@@ -10,6 +10,7 @@
 #include "onehop/error.h"
 #include "onehop/quantum/engine.h"
 #include "quantum/engine/complex_product.h"
+#include "quantum/kernels/kernels.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 using Number = std::complex<double>;
 
-constexpr std::uint64_t block_size = std::uint64_t{1} << 12;
+constexpr std::uint64_t block_size = std::uint64_t{1} << 13;
 // From this many strings with the same x_mask on, a Walsh-Hadamard transform makes their sum.
 constexpr std::size_t many = 8;
 
@@ -60,7 +61,7 @@ template <typename T>
 class Block {
  public:
   Block(std::span<const std::complex<T>> in, std::span<std::complex<T>> out, std::uint64_t size)
-      : in_(in), out_(out), size_(size) {}
+      : in_(in), out_(out), size_(size), kernels_(kernels<T>()) {}
 
   void add(const SharedX& group, std::uint64_t begin) {
     const std::uint64_t low = size_ - 1;
@@ -83,23 +84,21 @@ class Block {
 
  private:
   void add_one(const std::complex<T>* from, std::complex<T>* to, std::uint64_t x, std::uint64_t z, Number factor) {
-    // Signs within a run of 16, and one for each run.
-    constexpr std::uint64_t run = 16;
-    const std::uint64_t length = std::min(run, size_);
-    std::complex<T> factors[run];
-    for (std::uint64_t k = 0; k < length; ++k) {
-      factors[k] = std::complex<T>(std::popcount(k & z) % 2 != 0 ? -factor : factor);
+    if (size_ < 8) {
+      for (std::uint64_t j = 0; j < size_; ++j) {
+        const Number signed_factor = std::popcount(j & z) % 2 != 0 ? -factor : factor;
+        to[j] += times(std::complex<T>(signed_factor), from[j ^ x]);
+      }
+      return;
     }
-    for (std::uint64_t j = 0; j < size_; j += length) {
-      const T sign = std::popcount(j & z) % 2 != 0 ? T(-1) : T(1);
-      const std::complex<T>* const source = from + (j ^ (x & ~(length - 1)));
-      for (std::uint64_t k = 0; k < length; ++k) to[j + k] += sign * times(factors[k], source[k ^ (x & (length - 1))]);
-    }
+    if (factor.real() != 0) kernels_.signed_add(from, to, size_, x, z, static_cast<T>(factor.real()), false);
+    if (factor.imag() != 0) kernels_.signed_add(from, to, size_, x, z, static_cast<T>(factor.imag()), true);
   }
 
   std::span<const std::complex<T>> in_;
   std::span<std::complex<T>> out_;
   std::uint64_t size_;
+  const Kernels<T>& kernels_;
   std::vector<Number> weights_;
 };
 
@@ -109,10 +108,10 @@ template <typename T>
 void add_paulis(std::span<const std::complex<T>> in, std::span<const LocalPauli> paulis,
                 std::span<const Number> coefficients, std::span<std::complex<T>> out, const EngineOptions& options) {
   if (!std::has_single_bit(in.size()) || in.size() != out.size() || paulis.size() != coefficients.size()) {
-    throw BadInput("add_paulis: expected the same power of two of amplitudes twice and a coefficient for each string, " +
-                   std::string("found ") + std::to_string(in.size()) + " and " + std::to_string(out.size()) +
-                   " amplitudes, " + std::to_string(paulis.size()) + " strings and " +
-                   std::to_string(coefficients.size()) + " coefficients");
+    throw BadInput(
+        "add_paulis: expected the same power of two of amplitudes twice and a coefficient for each string, " +
+        std::string("found ") + std::to_string(in.size()) + " and " + std::to_string(out.size()) + " amplitudes, " +
+        std::to_string(paulis.size()) + " strings and " + std::to_string(coefficients.size()) + " coefficients");
   }
   const auto groups = shared_x(paulis, coefficients);
   base::parallel_for(base::thread_count(options.threads), in.size(), block_size,

@@ -26,6 +26,13 @@ template <typename T>
 void run_passes(std::span<std::complex<T>> amplitudes, std::span<const LocalOperation> operations, const PassList& list,
                 const Kernels<T>& kernels, int threads, std::vector<PassRecord>* records = nullptr);
 
+// The same for two states at once, with derivatives: see `apply_to_both`. `sizes` must be those of `list`. Returns the
+// multiply-adds per amplitude of one state.
+template <typename T>
+double run_passes_of_two(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra,
+                         std::span<const LocalOperation> operations, const PassList& list, const TileSizes& sizes,
+                         const Kernels<T>& kernels, int threads, std::span<double> derivatives);
+
 extern template void run_passes<float>(std::span<std::complex<float>>, std::span<const LocalOperation>, const PassList&,
                                        const Kernels<float>&, int, std::vector<PassRecord>*);
 extern template void run_passes<double>(std::span<std::complex<double>>, std::span<const LocalOperation>,

@@ -217,6 +217,19 @@ void TileProgram<T>::describe(PassSummary& summary) const {
 }
 
 template <typename T>
+double TileProgram<T>::multiply_adds_of_two() const {
+  PassSummary all;
+  describe(all);
+  double probes = 0;
+  for (const Step& step : steps_) {
+    const bool bits = step.kind == StepKind::vector_probes || step.kind == StepKind::lane_probes;
+    if (is_probe(step.kind))
+      probes += bits ? 2 * bit_probes_[step.index].count : 3 - (step.kind == StepKind::pair_probe);
+  }
+  return 2 * (all.multiply_adds - probes) + probes;
+}
+
+template <typename T>
 void TileProgram<T>::permute(const Step& step, std::uint64_t base, T*& tile, T*& other) const {
   const Permutation& permutation = permutations_[step.index];
   kernels_.permute(tile, other, shape_, permutation.step, flip_of(permutation, base));

@@ -31,6 +31,9 @@ class TileProgram {
   // Sets `sweeps` and `multiply_adds`.
   void describe(PassSummary& summary) const;
 
+  // Per amplitude of one state, with run_both().
+  [[nodiscard]] double multiply_adds_of_two() const;
+
   // Whether a second tile is needed: permutations copy from one tile to the other. A final permutation needs none,
   // because the scatter performs it.
   [[nodiscard]] bool needs_other() const { return permutations_.size() > (permutes_on_scatter_ ? 1U : 0U); }

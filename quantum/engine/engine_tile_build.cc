@@ -134,8 +134,7 @@ class TileProgram<T>::Builder {
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Item item = items[i];
       const bool diagonal_probe = item.kind == ItemKind::probe && item.mixed == 0;
-      if (item.kind == ItemKind::butterfly || item.kind == ItemKind::phase || diagonal_probe ||
-          !skipped.allows(item)) {
+      if (item.kind == ItemKind::butterfly || item.kind == ItemKind::phase || diagonal_probe || !skipped.allows(item)) {
         skipped.add(item);
         continue;
       }

@@ -49,8 +49,8 @@ struct Dense {
   std::vector<std::complex<double>> matrix;
 };
 
-// A derivative: `factor` times Im <bra| Q P |ket> is added to the result with the number `result`. P is the Pauli string
-// of the masks, Q projects on the amplitudes whose controls hold.
+// A derivative: `factor` times Im <bra| Q P |ket> is added to the result with the number `result`. P is the Pauli
+// string of the masks, Q projects on the amplitudes whose controls hold.
 struct Probe {
   std::uint64_t x_mask = 0;
   std::uint64_t z_mask = 0;

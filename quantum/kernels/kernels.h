@@ -85,7 +85,7 @@ struct ProbeStep {
   std::size_t sign = 0;       // products are negated where the parity of v & sign is odd
   std::size_t controls = 0;   // only vectors v with (v & controls) == control_values
   std::size_t control_values = 0;
-  bool imaginary = false;     // the imaginary parts of conj(bra) ket; otherwise the real parts
+  bool imaginary = false;  // the imaginary parts of conj(bra) ket; otherwise the real parts
 };
 
 template <typename T>
@@ -135,6 +135,10 @@ struct Kernels {
   // two, at least 8; x and z must be below it.
   std::complex<double> (*signed_product)(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
                                          std::size_t x, std::size_t z);
+  // out[j] += (-1)^parity(j & z) factor in[j ^ x] for j < count, where factor is `value`, or i `value` if `imaginary`.
+  // `count`, x and z as above.
+  void (*signed_add)(const std::complex<T>* in, std::complex<T>* out, std::size_t count, std::size_t x, std::size_t z,
+                     T value, bool imaginary);
 };
 
 // The kernels for cpu::level(): the best instruction set of this processor, or the one that ONEHOP_SIMD names.

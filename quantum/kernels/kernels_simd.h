@@ -355,10 +355,10 @@ std::complex<double> signed_product(const std::complex<T>* left, const std::comp
 template <typename T>
 const Kernels<T>& kernel_set() {
   static constexpr Kernels<T> kernels = {
-      lane_bits<T>,     ONEHOP_PREFER_DENSE, gather<T>,      scatter<T>,     scatter_permuted<T>,
-      butterflies<T>,   lane_butterflies<T>, pair<T>,        two_pairs<T>,   dense<T>,
-      permute<T>,       lane_matrix<T>,      multiply<T>,    scale<T>,       probe_row<T>,
-      probe_vectors<T>, probe_lanes<T>,      probe_pairs<T>, signed_product<T>};
+      lane_bits<T>,     ONEHOP_PREFER_DENSE, gather<T>,      scatter<T>,        scatter_permuted<T>,
+      butterflies<T>,   lane_butterflies<T>, pair<T>,        two_pairs<T>,      dense<T>,
+      permute<T>,       lane_matrix<T>,      multiply<T>,    scale<T>,          probe_row<T>,
+      probe_vectors<T>, probe_lanes<T>,      probe_pairs<T>, signed_product<T>, signed_add<T>};
   return kernels;
 }
 

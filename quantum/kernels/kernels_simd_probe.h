@@ -14,8 +14,7 @@ double probe_row(const T* ket, const T* bra, std::size_t vectors, T* columns) {
   Vector<T> total = {};
   for (std::size_t v = 0; v < vectors; ++v) {
     const std::size_t at = v * 2 * lanes<T>;
-    const Vector<T> product =
-        load(bra + at) * load(ket + at + lanes<T>) - load(bra + at + lanes<T>) * load(ket + at);
+    const Vector<T> product = load(bra + at) * load(ket + at + lanes<T>) - load(bra + at + lanes<T>) * load(ket + at);
     T* const column = columns + v * lanes<T>;
     store(column, load(column) + product);
     total = total + product;
@@ -97,7 +96,8 @@ void probe_lanes(const T* ket, const T* bra, const TileShape& shape, double* out
   for (int b = 0; b < lane_bits<T>; ++b) {
     const Vector<T> sum = re[b] + im[b];
     out[b] = 0;
-    for (int l = 0; l < lanes<T>; ++l) out[b] += (l >> b & 1) != 0 ? static_cast<double>(sum[l]) : -static_cast<double>(sum[l]);
+    for (int l = 0; l < lanes<T>; ++l)
+      out[b] += (l >> b & 1) != 0 ? static_cast<double>(sum[l]) : -static_cast<double>(sum[l]);
   }
 }
 
@@ -131,6 +131,45 @@ void probe_pairs_from(const T* ket, const T* bra, const TileShape& shape, const 
 template <typename T>
 void probe_pairs(const T* ket, const T* bra, const TileShape& shape, const ProbeStep& step, double* out) {
   probe_pairs_from<T, 0>(ket, bra, shape, step, out);
+}
+
+// X: the mask of exchanged numbers in a vector of pairs of real and imaginary parts. With the lowest bit of it, the
+// parts change places, as the product with i does.
+template <typename T, int X>
+void signed_add_of(const std::complex<T>* in, std::complex<T>* out, std::size_t count, std::size_t x, std::size_t z,
+                   T value) {
+  constexpr std::size_t together = lanes<T> / 2;
+  Vector<T> factors[2];
+  for (int l = 0; l < lanes<T>; ++l) {
+    const bool odd = __builtin_popcountll(static_cast<std::size_t>(l / 2) & z) % 2 != 0;
+    const bool negative = odd != (X % 2 != 0 && l % 2 == 0);
+    factors[0][l] = negative ? -value : value;
+    factors[1][l] = -factors[0][l];
+  }
+  const T* const from = reinterpret_cast<const T*>(in);
+  T* const to = reinterpret_cast<T*>(out);
+  const std::size_t far = x & ~(together - 1);
+  for (std::size_t j = 0; j < count; j += together) {
+    const std::size_t odd = __builtin_popcountll(j & z & ~(together - 1)) % 2;
+    const Vector<T> moved = exchange<X>(load(from + 2 * (j ^ far)), LaneNumbers<T>());
+    store(to + 2 * j, load(to + 2 * j) + factors[odd] * moved);
+  }
+}
+
+template <typename T, int X>
+void signed_add_from(const std::complex<T>* in, std::complex<T>* out, std::size_t count, std::size_t x, std::size_t z,
+                     T value, int wanted) {
+  if constexpr (X < lanes<T>) {
+    if (X == wanted) return signed_add_of<T, X>(in, out, count, x, z, value);
+    signed_add_from<T, X + 1>(in, out, count, x, z, value, wanted);
+  }
+}
+
+template <typename T>
+void signed_add(const std::complex<T>* in, std::complex<T>* out, std::size_t count, std::size_t x, std::size_t z,
+                T value, bool imaginary) {
+  const std::size_t inside = x & (lanes<T> / 2 - 1);
+  signed_add_from<T, 0>(in, out, count, x, z, value, static_cast<int>(2 * inside) + (imaginary ? 1 : 0));
 }
 
 }  // namespace

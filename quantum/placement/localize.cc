@@ -183,8 +183,8 @@ std::optional<LocalOperation> localize(const Operation& operation, std::span<con
   const WireLayout layout{bits, local_bits, rank, flips};
   LocalOperation local;
   if (!add_controls(operation, layout, local)) return std::nullopt;
-  if (!operation.angles.empty() && (operation.kind == OperationKind::pauli_rotation ||
-                                    operation.kind == OperationKind::global_phase)) {
+  if (!operation.angles.empty() &&
+      (operation.kind == OperationKind::pauli_rotation || operation.kind == OperationKind::global_phase)) {
     return localize_varying(operation, layout, std::move(local));
   }
   switch (operation.kind) {

@@ -46,7 +46,7 @@ struct Compiled::Impl {
   std::vector<std::optional<StageProgram>> stages;
   std::unique_ptr<State> state, bra, kept;
   EngineCounters counters;
-  std::unique_ptr<Circuit> circuit;             // to make workers
+  std::unique_ptr<Circuit> circuit;            // to make workers
   std::vector<std::unique_ptr<Impl>> workers;  // for run_many, on one thread each
 };
 

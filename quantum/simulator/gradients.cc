@@ -95,7 +95,9 @@ void Compiled::Impl::go_back(State& ket, State& bra_state, std::span<double> by_
     std::uint64_t flips = ket.flips();
     const auto operations = inverse_stage(stage, flips, s == 0);
     const auto apply = [&]<typename T>(std::span<std::complex<T>> amplitudes) {
-      apply_to_both<T>(amplitudes, bra_state.local<T>(), operations, by_angle, ket.engine());
+      const auto done = apply_to_both<T>(amplitudes, bra_state.local<T>(), operations, by_angle, ket.engine());
+      counters.passes += done.passes;
+      counters.multiply_adds += done.multiply_adds;
     };
     if (options.precision == Precision::single_precision) {
       apply(ket.local<float>());
@@ -121,6 +123,7 @@ Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<co
   const double begin = base::steady_seconds();
   run(values);
   const double middle = base::steady_seconds();
+  counters = {};
   result.forward_seconds = middle - begin;
   const std::size_t rows = weights.empty() ? sums.size() : 1;
   if (!bra) bra = new_state();
@@ -149,6 +152,8 @@ Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<co
       }
     }
   }
+  result.backward_passes = counters.passes;
+  result.backward_multiply_adds = counters.multiply_adds;
   result.backward_seconds = base::steady_seconds() - middle;
   return result;
 }

@@ -101,8 +101,8 @@ class Application {
     const int ranks = state_.group().size();
     Schedule schedule{"partners", ranks, {}, {Round{}}, {}};
     for (const char* name : {"sent", "got"}) {
-      schedule.arrays.push_back({name, static_cast<std::int64_t>(sizeof(Amplitude)), ElementType::bytes,
-                                 {static_cast<std::int64_t>(chunk)}});
+      schedule.arrays.push_back(
+          {name, static_cast<std::int64_t>(sizeof(Amplitude)), ElementType::bytes, {static_cast<std::int64_t>(chunk)}});
     }
     for (int rank = 0; rank < ranks; ++rank) {
       const Slice all = Slice::range(0, static_cast<std::int64_t>(chunk));

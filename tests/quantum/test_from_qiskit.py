@@ -264,9 +264,9 @@ def _break() -> QuantumCircuit:
     return circuit
 
 
-def _unbound() -> QuantumCircuit:
+def _not_linear() -> QuantumCircuit:
     circuit = QuantumCircuit(1)
-    circuit.rx(Parameter("theta"), 0)
+    circuit.rx(Parameter("theta") ** 2, 0)
     return circuit
 
 
@@ -283,7 +283,7 @@ def _unknown() -> QuantumCircuit:
     [
         (_while, "a while loop has no known end"),
         (_break, "break_loop cannot be simulated"),
-        (_unbound, "parameters without a value: theta"),
+        (_not_linear, "expected linear expressions of parameters, found theta"),
         (_unknown, "'mystery' has neither a matrix nor a definition"),
         (QuantumCircuit, "expected at least 1 qubit, found none"),
     ],

@@ -57,7 +57,8 @@ struct Operation {
   std::vector<int> clbits;
   Condition condition;
   // The angles of a gate that depends on parameters, in the order of the gate `name`; for a pauli_rotation and a
-  // global_phase the only one. Until `bind_parameters`, `values` and `angle` hold those of arbitrary angles. Empty: no parameters.
+  // global_phase the only one. Until `bind_parameters`, `values` and `angle` hold those of arbitrary angles. Empty: no
+  // parameters.
   std::vector<Expression> angles = {};
   friend bool operator==(const Operation&, const Operation&) = default;
 
@@ -98,11 +99,11 @@ struct Circuit {
                              const std::vector<double>& parameters = {});
 
 // The same with angles that depend on parameters.
-[[nodiscard]] Operation gate(const std::string& name, const std::vector<int>& qubits,
-                             const std::vector<Expression>& angles);
+[[nodiscard]] Operation parametrised_gate(const std::string& name, const std::vector<int>& qubits,
+                                          const std::vector<Expression>& angles);
 
-// Gives each parameter a value: returns the circuit without parameters. Throws BadInput for a wrong number of values, or
-// one that is not finite.
+// Gives each parameter a value: returns the circuit without parameters. Throws BadInput for a wrong number of values,
+// or one that is not finite.
 [[nodiscard]] Circuit bind_parameters(const Circuit& circuit, std::span<const double> values);
 
 // Rewrites every gate that depends on parameters as rotations exp(-i angle/2 P) about Pauli strings and as phases, each

@@ -26,8 +26,10 @@ struct Gradients {
   std::vector<double> values;  // the expectation value of each observable
   // values.size() x parameters, row-major; with `weights` one row, the derivatives of the weighted sum of the values.
   std::vector<double> derivatives;
-  double forward_seconds = 0;   // from |0...0> to the final state
-  double backward_seconds = 0;  // everything after it
+  double forward_seconds = 0;         // from |0...0> to the final state
+  double backward_seconds = 0;        // everything after it
+  double backward_passes = 0;         // of ket and bra together, over this rank's amplitudes
+  double backward_multiply_adds = 0;  // real multiply-adds per amplitude in these passes
 };
 
 // A circuit of gates that has been placed on the ranks of a group. Measurements at its end are allowed, and do nothing.

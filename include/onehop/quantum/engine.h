@@ -83,6 +83,7 @@ struct EngineCounters {
   std::int64_t operations = 0;
   double seconds = 0;
   double planning_seconds = 0;  // the part of `seconds` spent on grouping operations into passes
+  double multiply_adds = 0;     // of `apply_to_both`: real multiply-adds per amplitude of one state
 };
 
 // Applies the operations in order to amplitudes[0 .. 2^bits). T: float or double. Throws BadInput if the number of
@@ -98,9 +99,9 @@ extern template EngineCounters apply<double>(std::span<std::complex<double>>, st
 
 // Applies the operations to two states at once, and computes derivatives on the way. For each operation with a probe,
 // derivatives[probe] grows by weight * Im <bra| Q P |ket> for a rotation about P, and by -2 weight Im <bra| Q |ket> for
-// a phase, where Q projects on its controls. If `bra` is H `ket` for Hermitian H just before the inverse of an operation
-// is applied, this is the derivative of <H> by the operation's angle. Every pass loads a tile of both states, and computes
-// while both are in the cache. Throws BadInput as `apply` does.
+// a phase, where Q projects on its controls. If `bra` is H `ket` for Hermitian H just before the inverse of an
+// operation is applied, this is the derivative of <H> by the operation's angle. Every pass loads a tile of both states,
+// and computes while both are in the cache. Throws BadInput as `apply` does.
 template <typename T>
 EngineCounters apply_to_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra,
                              std::span<const LocalOperation> operations, std::span<double> derivatives,

@@ -35,8 +35,8 @@ struct PauliSum {
 // the state does not have.
 [[nodiscard]] std::vector<std::complex<double>> expectations(State& state, std::span<const PauliSum> sums);
 
-// Adds `scale` times the sum applied to `state` to `result`, which must have the same size, precision, ranks and layout,
-// and keeps that layout. Collective. Throws BadInput.
+// Adds `scale` times the sum applied to `state` to `result`, which must have the same size, precision, ranks and
+// layout, and keeps that layout. Collective. Throws BadInput.
 void add_applied(const State& state, const PauliSum& sum, double scale, State& result);
 
 }  // namespace onehop::quantum

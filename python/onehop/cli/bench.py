@@ -32,6 +32,7 @@ from onehop.bench.table import make_table
 from onehop.cli.bench_circuits import bench_circuits
 from onehop.cli.bench_dslash import bench_dslash
 from onehop.cli.bench_figures import bench_all, bench_figures
+from onehop.cli.bench_gradients import bench_gradients
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_papers import bench_papers
 from onehop.cli.bench_predict import bench_predict
@@ -375,6 +376,7 @@ def register(app: typer.Typer) -> None:
     group.command("permutation")(bench_permutation)
     group.command("ring")(bench_ring)
     group.command("circuits")(bench_circuits)
+    group.command("gradients")(bench_gradients)
     group.command("scaling")(bench_scaling)
     group.command("dslash")(bench_dslash)
     group.command("solver")(bench_solver)

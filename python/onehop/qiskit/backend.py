@@ -168,15 +168,18 @@ class OnehopBackend(BackendV2):
         """
         seed = self.executor.agree(secrets.randbits(32)) if seed_simulator is None else int(seed_simulator)
         sums = observables or [()] * len(circuits)
+        converted = [from_qiskit(circuit) for circuit in circuits]
+        for one in converted:
+            one.require_bound()
         tasks = [
             Task(
-                from_qiskit(circuit),
+                one,
                 shots,
                 seed + k,
                 tuple(sums[k]),
                 precision or self.options.precision,
             )
-            for k, circuit in enumerate(circuits)
+            for k, one in enumerate(converted)
         ]
         return self.executor.run(tasks), [task.seed for task in tasks]
 

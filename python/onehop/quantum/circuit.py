@@ -13,6 +13,7 @@ from onehop._core import Condition, Operation, Register, gate, gate_names
 from onehop.error import BadInput
 from onehop.quantum.named_gates import NamedGates
 from onehop.text import counted
+from onehop.quantum.parameters import Angle, Bindings, Expression, terms_of, values_of
 
 __all__ = ["Circuit", "Condition", "Operation", "Register", "gate", "gate_names"]
 
@@ -22,8 +23,9 @@ class Circuit(NamedGates, _core.Circuit):
 
     Bits are ordered as in Qiskit: qubit 0 is the least significant bit of an amplitude's index, and the first target
     of an operation is the least significant bit of its matrix's index. Angles are in radians. Every method that adds
-    an operation returns the circuit. Errors such as a qubit that does not exist or a matrix that is not unitary are
-    found by `validate`, which every function that runs a circuit calls first.
+    an operation returns the circuit. An angle may be a linear expression of parameters, which `bind` gives values.
+    Errors such as a qubit that does not exist or a matrix that is not unitary are found by `validate`, which every
+    function that runs a circuit calls first.
 
     Parameters
     ----------
@@ -105,7 +107,7 @@ class Circuit(NamedGates, _core.Circuit):
     def pauli_rotation(
         self,
         paulis: str,
-        angle: float,
+        angle: Angle,
         qubits: Sequence[int],
         *,
         controls: Sequence[int] = (),
@@ -117,7 +119,7 @@ class Circuit(NamedGates, _core.Circuit):
         ----------
         paulis : str
             One letter (I, X, Y or Z) per qubit; paulis[i] acts on qubits[i].
-        angle : float
+        angle : float or Expression
             Angle in radians.
         qubits : sequence of int
             Qubits of the string.
@@ -134,7 +136,7 @@ class Circuit(NamedGates, _core.Circuit):
                 f"pauli_rotation: expected one letter for each of {counted(len(qubits), 'qubit')}, found '{paulis}'"
             )
         kept = [(letter, qubit) for letter, qubit in zip(paulis, qubits, strict=True) if letter != "I"]
-        return self._append(
+        return self._with_angle(
             Operation(
                 "pauli_rotation",
                 "pauli_rotation",
@@ -142,9 +144,52 @@ class Circuit(NamedGates, _core.Circuit):
                 controls=list(controls),
                 control_values=_control_values(controls, control_values),
                 paulis="".join(letter for letter, _ in kept),
-                angle=float(angle),
-            )
+                angle=_placeholder(angle),
+            ),
+            angle,
         )
+
+    def generated(self, generator: Any, angle: Angle, qubits: Sequence[int]) -> Circuit:
+        """Append exp(-i angle G) for a Hermitian matrix G.
+
+        The gate is made of the eigenvectors of G, rotations about strings of Z and a phase, so that it has derivatives
+        by its angle.
+
+        Parameters
+        ----------
+        generator : array of complex, shape (2^k, 2^k)
+            Hermitian matrix. qubits[0] is the least significant bit of its index.
+        angle : float or Expression
+            Angle in radians.
+        qubits : sequence of int
+            The k targets, at most 10.
+
+        Raises
+        ------
+        BadInput
+            The matrix is not square, not Hermitian, or not on as many qubits.
+        """
+        values = np.asarray(generator, np.complex128)
+        size = 1 << len(qubits)
+        if len(qubits) > 10 or values.shape != (size, size):
+            raise BadInput(
+                f"generated: expected a matrix of shape ({size}, {size}) on {len(qubits)} qubits (at most 10), "
+                f"found an array of shape {values.shape}"
+            )
+        if not np.allclose(values, values.conj().T, rtol=0, atol=1e-12 * max(1.0, np.abs(values).max())):
+            raise BadInput("generated: expected a Hermitian generator, found a matrix that is not")
+        energies, vectors = np.linalg.eigh(values)
+        self.unitary(vectors.conj().T, qubits, name="generated")
+        # exp(-i angle E) on the eigenvectors: E is a sum of strings of Z, whose weights are its Walsh transform.
+        for string in range(size):
+            signs = [-1 if (place & string).bit_count() % 2 else 1 for place in range(size)]
+            weight = float(np.dot(signs, energies)) / size
+            where = [qubit for place, qubit in enumerate(qubits) if string >> place & 1]
+            if string == 0:
+                self.global_phase(-weight * angle)
+            elif abs(weight) > 1e-15:
+                self.pauli_rotation("Z" * len(where), 2 * weight * angle, where)
+        return self.unitary(vectors, qubits, name="generated")
 
     def permutation(self, targets: Sequence[int]) -> Circuit:
         """Move the state of qubit i to qubit targets[i]. Like `swap`, this costs nothing.
@@ -166,18 +211,48 @@ class Circuit(NamedGates, _core.Circuit):
                 to[qubit], to[other] = to[other], other
         return self
 
-    def global_phase(self, angle: float, *, controls: Sequence[int] = ()) -> Circuit:
+    def global_phase(self, angle: Angle, *, controls: Sequence[int] = ()) -> Circuit:
         """Append the phase exp(i angle). With controls, it applies where all of them are 1."""
-        return self._append(
+        return self._with_angle(
             Operation(
                 "global_phase",
                 "global_phase",
                 [],
                 controls=list(controls),
                 control_values=_control_values(controls, None),
-                angle=float(angle),
-            )
+                angle=_placeholder(angle),
+            ),
+            angle,
         )
+
+    # -- parameters ----------------------------------------------------------------------------------------------------
+
+    def bind(self, bindings: Bindings) -> Circuit:
+        """Return the circuit with a value for each of its parameters.
+
+        Parameters
+        ----------
+        bindings : mapping from str or Parameter to float, or sequence of float
+            Values by name, or in the order of `parameters`.
+
+        Raises
+        ------
+        BadInput
+            A parameter has no value, a name is unknown, or a value is not a finite number.
+        """
+        bound = _core.bind(self, values_of(self.parameters, bindings))
+        return Circuit._like(bound)
+
+    @classmethod
+    def _like(cls, core: _core.Circuit) -> Circuit:
+        """Copy a circuit of the library."""
+        circuit = cls(core.qubits, core.clbits, core.name)
+        circuit.hidden_clbits = core.hidden_clbits
+        circuit.registers = core.registers
+        circuit.parameters = core.parameters
+        for operation in core.operations:
+            circuit.add(operation)
+        return circuit
 
     # -- operations other than gates ---------------------------------------------------------------------------------
 
@@ -247,6 +322,20 @@ class Circuit(NamedGates, _core.Circuit):
         finally:
             self._conditions.pop()
 
+    def _parametrised(self, name: str, qubits: list[int], angles: Sequence[Angle]) -> Circuit:
+        names = list(self.parameters)
+        operation = _core.parametrised_gate(name, qubits, terms_of(angles, names))
+        self._append(operation)
+        self.parameters = names
+        return self
+
+    def _with_angle(self, operation: Operation, angle: Angle) -> Circuit:
+        if isinstance(angle, Expression):
+            names = list(self.parameters)
+            operation.angles = terms_of([angle], names)
+            self.parameters = names
+        return self._append(operation)
+
     # -- helpers -------------------------------------------------------------------------------------------------------
 
     def _append(self, operation: Operation) -> Circuit:
@@ -288,6 +377,11 @@ class Circuit(NamedGates, _core.Circuit):
             f"<Circuit{name}: {counted(self.qubits, 'qubit')}, {counted(self.clbits, 'clbit')}, "
             f"{counted(len(self), 'operation')}>"
         )
+
+
+def _placeholder(angle: Angle) -> float:
+    """Return a number for the angle of an operation, arbitrary if parameters will give its value."""
+    return 0.7390851332151607 if isinstance(angle, Expression) else float(angle)
 
 
 def _list(items: int | Sequence[int]) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from onehop._core import Operation, gate
+from onehop.quantum.parameters import Angle, Expression
 
 __all__ = ["NamedGates"]
 
@@ -13,12 +14,18 @@ Self = TypeVar("Self", bound="NamedGates")
 
 
 class NamedGates:
-    """The part of `Circuit` that appends named gates. Angles are in radians, and every method returns the circuit."""
+    """The part of `Circuit` that appends named gates.
+
+    Angles are in radians, numbers or linear expressions of parameters. Every method returns the circuit.
+    """
 
     def _append(self: Self, operation: Operation) -> Self:
         raise NotImplementedError
 
-    def gate(self: Self, name: str, qubits: Sequence[int], parameters: Sequence[float] = ()) -> Self:
+    def _parametrised(self: Self, name: str, qubits: list[int], angles: Sequence[Angle]) -> Self:
+        raise NotImplementedError
+
+    def gate(self: Self, name: str, qubits: Sequence[int], parameters: Sequence[Angle] = ()) -> Self:
         """Append a named gate of OpenQASM 2 or 3.
 
         Parameters
@@ -27,7 +34,7 @@ class NamedGates:
             One of `gate_names`.
         qubits : sequence of int
             Controls first, then targets.
-        parameters : sequence of float
+        parameters : sequence of float or Expression
             Angles in radians.
 
         Raises
@@ -35,6 +42,8 @@ class NamedGates:
         BadInput
             The name is unknown, or the number of qubits or parameters is wrong.
         """
+        if any(isinstance(one, Expression) for one in parameters):
+            return self._parametrised(name, list(qubits), parameters)
         return self._append(gate(name, list(qubits), [float(p) for p in parameters]))
 
     # -- gates on one qubit --------------------------------------------------------------------------------------
@@ -83,23 +92,23 @@ class NamedGates:
         """Append the inverse of `sx`."""
         return self.gate("sxdg", [qubit])
 
-    def rx(self: Self, angle: float, qubit: int) -> Self:
+    def rx(self: Self, angle: Angle, qubit: int) -> Self:
         """Append exp(-i angle/2 X)."""
         return self.gate("rx", [qubit], [angle])
 
-    def ry(self: Self, angle: float, qubit: int) -> Self:
+    def ry(self: Self, angle: Angle, qubit: int) -> Self:
         """Append exp(-i angle/2 Y)."""
         return self.gate("ry", [qubit], [angle])
 
-    def rz(self: Self, angle: float, qubit: int) -> Self:
+    def rz(self: Self, angle: Angle, qubit: int) -> Self:
         """Append exp(-i angle/2 Z)."""
         return self.gate("rz", [qubit], [angle])
 
-    def p(self: Self, angle: float, qubit: int) -> Self:
+    def p(self: Self, angle: Angle, qubit: int) -> Self:
         """Append diag(1, exp(i angle))."""
         return self.gate("p", [qubit], [angle])
 
-    def u(self: Self, theta: float, phi: float, lam: float, qubit: int) -> Self:
+    def u(self: Self, theta: Angle, phi: Angle, lam: Angle, qubit: int) -> Self:
         """Append the general one-qubit gate of OpenQASM, with the real upper left entry cos(theta/2)."""
         return self.gate("u", [qubit], [theta, phi, lam])
 
@@ -121,19 +130,19 @@ class NamedGates:
         """Append a controlled Hadamard gate."""
         return self.gate("ch", [control, target])
 
-    def cp(self: Self, angle: float, control: int, target: int) -> Self:
+    def cp(self: Self, angle: Angle, control: int, target: int) -> Self:
         """Append a controlled `p`."""
         return self.gate("cp", [control, target], [angle])
 
-    def crx(self: Self, angle: float, control: int, target: int) -> Self:
+    def crx(self: Self, angle: Angle, control: int, target: int) -> Self:
         """Append a controlled `rx`."""
         return self.gate("crx", [control, target], [angle])
 
-    def cry(self: Self, angle: float, control: int, target: int) -> Self:
+    def cry(self: Self, angle: Angle, control: int, target: int) -> Self:
         """Append a controlled `ry`."""
         return self.gate("cry", [control, target], [angle])
 
-    def crz(self: Self, angle: float, control: int, target: int) -> Self:
+    def crz(self: Self, angle: Angle, control: int, target: int) -> Self:
         """Append a controlled `rz`."""
         return self.gate("crz", [control, target], [angle])
 
@@ -149,14 +158,14 @@ class NamedGates:
         """Append X with two controls."""
         return self.gate("ccx", [a, b, target])
 
-    def rxx(self: Self, angle: float, a: int, b: int) -> Self:
+    def rxx(self: Self, angle: Angle, a: int, b: int) -> Self:
         """Append exp(-i angle/2 XX)."""
         return self.gate("rxx", [a, b], [angle])
 
-    def ryy(self: Self, angle: float, a: int, b: int) -> Self:
+    def ryy(self: Self, angle: Angle, a: int, b: int) -> Self:
         """Append exp(-i angle/2 YY)."""
         return self.gate("ryy", [a, b], [angle])
 
-    def rzz(self: Self, angle: float, a: int, b: int) -> Self:
+    def rzz(self: Self, angle: Angle, a: int, b: int) -> Self:
         """Append exp(-i angle/2 ZZ)."""
         return self.gate("rzz", [a, b], [angle])

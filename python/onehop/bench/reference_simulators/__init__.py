@@ -12,15 +12,24 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from onehop.error import BadInput, Error
 
-__all__ = ["REFERENCE_SIMULATORS", "Peer", "Timing", "WorkerSimulator", "find_simulators"]
+__all__ = [
+    "GRADIENT_SIMULATORS",
+    "REFERENCE_SIMULATORS",
+    "GradientSimulator",
+    "Peer",
+    "Timing",
+    "WorkerSimulator",
+    "find_simulators",
+]
 
 REFERENCE_SIMULATORS = ("qiskit-aer", "qsim", "qulacs", "lightning.qubit", "lightning.kokkos")
+GRADIENT_SIMULATORS = ("lightning.qubit", "lightning.kokkos", "qulacs", "prism-q")
 _PACKAGES = {
     "qsim": "qsimcirq",
     "lightning.qubit": "pennylane-lightning",
@@ -71,13 +80,15 @@ class WorkerSimulator:
         The given Python does not have the simulator.
     """
 
+    script = "worker.py"
+
     def __init__(self, name: str, python: str, threads: int, kill_after: float = _KILL_AFTER) -> None:
         self.name = name
         self._kill_after = kill_after
         # A file instead of a pipe, because nothing reads a pipe meanwhile and a process that fills it would block.
         self._said = tempfile.TemporaryFile()  # noqa: SIM115
-        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-        command = [python, str(Path(__file__).with_name("worker.py")), name, str(threads)]
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
+        command = [python, str(Path(__file__).with_name(self.script)), name, str(threads)]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -149,6 +160,24 @@ class WorkerSimulator:
         self._said.close()
 
 
+class GradientSimulator(WorkerSimulator):
+    """A simulator in its own process that differentiates (`gradient_worker.py`). Errors are those of its base."""
+
+    script = "gradient_worker.py"
+
+    def prepare(self, gates: Sequence[Any], terms: Sequence[Any], qubits: int, precision: str) -> None:
+        """Take rotations with their angles and CX, and the terms of an observable."""
+        self._ask({"do": "load", "gates": gates, "terms": terms, "qubits": qubits, "precision": precision})
+
+    def differentiate(self, seconds: float) -> tuple[list[float], np.ndarray]:
+        """Compute all derivatives repeatedly for `seconds` seconds, at least once; return the times and the last."""
+        answer = self._ask({"do": "run", "setting": "default", "seconds": seconds, "indices": []})
+        return answer["seconds"], np.array(answer["derivatives"], float)
+
+
+_Simulator = TypeVar("_Simulator", bound=WorkerSimulator)
+
+
 def _pythons() -> Iterable[str]:
     """Yield this Python, then that of `make reference-simulators`, then the one that $ONEHOP_PEERS names.
 
@@ -168,8 +197,13 @@ def _pythons() -> Iterable[str]:
         yield named
 
 
-def find_simulators(names: Sequence[str], threads: int) -> tuple[list[WorkerSimulator], list[str]]:
-    """Start the named simulators that are installed.
+def find_simulators(
+    names: Sequence[str],
+    threads: int,
+    kind: type[_Simulator] = WorkerSimulator,  # type: ignore[assignment]
+    known: Sequence[str] = REFERENCE_SIMULATORS,
+) -> tuple[list[_Simulator], list[str]]:
+    """Start the named simulators that are installed. `kind` is the class of their processes.
 
     Returns
     -------
@@ -179,17 +213,18 @@ def find_simulators(names: Sequence[str], threads: int) -> tuple[list[WorkerSimu
     Raises
     ------
     BadInput
-        A name that is none of `REFERENCE_SIMULATORS`.
+        A name that is none of `known`.
     """
-    unknown = [name for name in names if name not in REFERENCE_SIMULATORS]
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise BadInput(f"expected --peers among {', '.join(REFERENCE_SIMULATORS)}, found {unknown[0]!r}")
-    there, missing = [], []
+        raise BadInput(f"expected --peers among {', '.join(known)}, found {unknown[0]!r}")
+    there: list[_Simulator] = []
+    missing = []
     for name in names:
         why = ""
         for python in _pythons():
             try:
-                there.append(WorkerSimulator(name, python, threads))
+                there.append(kind(name, python, threads))
                 break
             except ImportError as error:
                 why = str(error)

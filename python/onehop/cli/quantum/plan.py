@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,27 @@ from onehop.text import bytes_text, counted
 PrecisionOption = Annotated[
     str, typer.Option(help="Precision of an amplitude: double (16 bytes) or single (8 bytes).")
 ]
+
+
+# A gradient needs the ket, the bra and, for more than one observable, the final state.
+GRADIENT_STATES = 3
+
+
+def with_gradient(circuit_plan: CircuitPlan) -> CircuitPlan:
+    """Return the plan of a gradient: its states, and its exchanges forwards and, of ket and bra, backwards."""
+    states = GRADIENT_STATES
+    memory_here = states * circuit_plan.memory_per_rank * circuit_plan.ranks_per_node
+    return replace(
+        circuit_plan,
+        memory_per_rank=states * circuit_plan.memory_per_rank,
+        memory_in_all=states * circuit_plan.memory_in_all,
+        fits=memory_here <= circuit_plan.memory_available,
+        exchanges=3 * circuit_plan.exchanges,
+        bytes_per_rank=3 * circuit_plan.bytes_per_rank,
+        bytes_per_exchange=[*circuit_plan.bytes_per_exchange, *circuit_plan.bytes_per_exchange[::-1] * 2],
+        bytes_by_level={level: 3 * moved for level, moved in circuit_plan.bytes_by_level.items()},
+        kind="ket, bra and final state",
+    )
 
 
 def _as_density(noise: NoiseModel | None, trajectories: int | None) -> bool:
@@ -308,6 +330,14 @@ def plan(
     trajectories: Annotated[
         int | None, typer.Option(min=1, help="Number of noisy state vectors, simulated one after the other.")
     ] = None,
+    gradient: Annotated[
+        bool,
+        typer.Option(
+            "--gradient",
+            help="Plan for derivatives by the adjoint method: up to three states of memory, and each exchange three "
+            "times.",
+        ),
+    ] = False,
     machine: Annotated[
         str | None,
         typer.Option(
@@ -325,6 +355,10 @@ def plan(
         raise BadInput(f"expected --precision double or single, found {precision!r}")
     if trajectories is not None and (density or noise is None):
         raise BadInput("--trajectories needs --noise and does not work with --density")
+    if gradient and (density or noise is not None or machine is not None):
+        raise BadInput(
+            "--gradient is for state vectors on this machine: leave out --density, --noise and --machine"
+        )
     model = NoiseModel() if noise is None else NoiseModel.parse(noise)
     ranks_per_node = current_value(context, "--here", "--ranks-per-node")
     described = None if machine is None else load_machine(machine)
@@ -341,6 +375,8 @@ def plan(
         circuit_plan = plan_density(circuit, ranks, precision, noise=model, **divided)
     else:
         circuit_plan = plan_circuit(circuit, ranks, precision, **divided)
+    if gradient:
+        circuit_plan = with_gradient(circuit_plan)
     screen = console(json_target)
     found = None if described is None else predict_circuit(circuit_plan, described)
     seconds = predict(circuit_plan) if found is None else None
@@ -364,6 +400,8 @@ def plan(
         report |= {"fits": True, "memory_available": int(described.memory.value), **_prediction(found)}
     else:
         report["predicted_seconds"] = seconds
+    if gradient:
+        report["states"] = GRADIENT_STATES
     write_json(json_target, {**report, "groups": stages})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from onehop.cli.common import (
 )
 from onehop.cli.quantum import profile as profiles
 from onehop.cli.quantum.plan import PrecisionOption, check_fits, memory_of_run, one_line, plan_run
-from onehop.cli.quantum.run_report import draw, make_report, save_result, show
+from onehop.cli.quantum.run_report import draw, make_report, save_result, show, show_gradient
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks
@@ -33,6 +34,7 @@ from onehop.quantum import (
     NoiseModel,
     NoisyResult,
     Result,
+    gradients,
     simulate,
     simulate_density,
     simulate_trajectories,
@@ -40,6 +42,7 @@ from onehop.quantum import (
 from onehop.quantum.io.state_file import check_state_file
 from onehop.quantum.memory_use import MemoryUse
 from onehop.quantum.observables import PauliSum
+from onehop.quantum.parameters import values_of
 from onehop.quantum.predict import predict
 from onehop.quantum.profile import Profile
 from onehop.quantum.run.serialization import read_circuit, share_circuit
@@ -123,9 +126,57 @@ def _simulate_noisy(
     return simulate_trajectories(circuit, group, noise=model, trajectories=trajectories, **options)
 
 
+def _values(texts: list[str], circuit: Circuit) -> list[float]:
+    """Parse values of parameters such as theta=0.3; return them in the order of the circuit's parameters."""
+    given: dict[str, float] = {}
+    for text in texts:
+        name, equals, number = text.partition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not equals or not math.isfinite(value) or name.strip() in given:
+            raise BadInput(f"--bind: expected NAME=NUMBER, each name once, found {text!r}")
+        given[name.strip()] = value
+    try:
+        return values_of(circuit.parameters, given)
+    except BadInput as error:
+        raise BadInput(f"--bind: {error}; for example --bind NAME=0.5") from error
+
+
+def _check_gradient(gradient: bool, circuit: Circuit, observables: list[str]) -> None:
+    if not gradient:
+        return
+    if not circuit.parameters:
+        raise BadInput(
+            f"--gradient: expected a circuit with parameters, found none in {circuit.name}; declare them with "
+            "`input float NAME;` in OpenQASM 3"
+        )
+    if not observables:
+        raise BadInput("--gradient: expected at least one --observable, found none")
+    for text in observables:
+        if not PauliSum.parse(text).is_hermitian:
+            raise BadInput(f"--gradient: expected Hermitian observables with real weights, found {text!r}")
+
+
+def _gradients(
+    circuit: Circuit, values: list[float], observables: list[str], group: Group, **options: Any
+) -> dict[str, Any]:
+    """Return the part of the report that has the derivatives: by observable, then by parameter. Collective."""
+    begin = time.perf_counter()
+    found = gradients(circuit, values, observables, group, **options)
+    rows = [dict(zip(found.parameters, row, strict=True)) for row in found.derivatives.tolist()]
+    return {
+        "gradients": dict(zip(observables, rows, strict=True)),
+        "gradient_method": found.method,
+        "gradient_seconds": time.perf_counter() - begin,
+    }
+
+
 def _begin(
     file: str,
     ranks: int | None,
+    check: Callable[[Circuit], object],
     observables: list[str],
     model: NoiseModel | None,
     trajectories: int | None,
@@ -139,6 +190,7 @@ def _begin(
         return
     circuit = read_circuit(file, Group.alone())
     _observables(observables, circuit.qubits)
+    check(circuit)
     needed = memory_of_run(circuit, ranks, model, trajectories, precision)
     check_fits(needed, circuit.name)
     arguments = sys.argv[1:]
@@ -172,6 +224,19 @@ def run(
             help='Observable to evaluate, for example "Z0 Z1 + 0.5*X2". The option may be repeated.',
         ),
     ] = None,
+    bind: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=NUMBER",
+            help="Value of a parameter (`input float NAME;` in OpenQASM 3). The option may be repeated.",
+        ),
+    ] = None,
+    gradient: Annotated[
+        bool,
+        typer.Option(
+            "--gradient", help="Also compute the derivatives of every observable by every parameter."
+        ),
+    ] = False,
     precision: PrecisionOption = "double",
     save: Annotated[
         str | None,
@@ -227,9 +292,17 @@ def run(
         raise BadInput("--profile does not work with --noise; leave one of them out")
     # After SIGTERM a rank needs time to write its checkpoint.
     sigkill_after = SIGKILL_AFTER if checkpoint is None else SIGKILL_AFTER_CHECKPOINT
-    _begin(file, ranks, observable or [], model, trajectories, precision, json_target, sigkill_after)
+
+    def check(read: Circuit) -> list[float]:
+        _check_gradient(gradient, read, observable or [])
+        return _values(bind or [], read)
+
+    _begin(file, ranks, check, observable or [], model, trajectories, precision, json_target, sigkill_after)
     group = Group.world()
-    circuit = read_circuit(file, group)
+    circuit = unbound = read_circuit(file, group)
+    values = check(circuit)
+    if circuit.parameters:
+        circuit = circuit.bind(values)
     asked = _observables(observable or [], circuit.qubits)
     screen = console(json_target)
     circuit = _measuring(circuit) if shots else circuit
@@ -263,6 +336,8 @@ def run(
         time_profile = result.profile
     report = make_report(circuit, result, observable or [], precision)
     report.update(seconds=time.perf_counter() - begin, predicted_seconds=predicted, **memory.report(group))
+    if gradient:
+        report |= _gradients(unbound, values, observable or [], group, noise=model, precision=precision)
     if save is not None:
         save_result(save, result, group, circuit)
     if own_rank() != 0:
@@ -270,6 +345,8 @@ def run(
     if report.get("resumed"):
         screen.print(f"resumed from {checkpoint}", markup=False, soft_wrap=True)
     show(screen, report, rows)
+    for text, row in report.get("gradients", {}).items():
+        show_gradient(screen, text, row, rows)
     if time_profile is not None:
         profiles.show(screen, time_profile, rows)
         report["profile"] = time_profile.report()

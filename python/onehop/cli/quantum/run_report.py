@@ -54,6 +54,18 @@ def make_report(
     return report
 
 
+def show_gradient(screen: Console, observable: str, derivatives: dict[str, float], rows: int) -> None:
+    """Print the derivatives of an observable, the largest ones first."""
+    table = Table("parameter", "derivative", title=f"derivatives of <{observable}>")
+    table.columns[1].justify = "right"
+    largest = sorted(derivatives.items(), key=lambda one: -abs(one[1]))
+    for name, value in largest[:rows]:
+        table.add_row(name, f"{value:.12g}")
+    if len(largest) > rows:
+        table.add_row("", f"{len(largest) - rows} more")
+    screen.print(table)
+
+
 def save_result(file: str, result: Result | NoisyResult, group: Group, circuit: Circuit) -> None:
     """Write the final state or density matrix. Collective; errors as for `save_state`."""
     about = {"circuit": circuit.name, "seed": result.seed}

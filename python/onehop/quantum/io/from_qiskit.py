@@ -10,7 +10,7 @@ from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register
 from onehop.quantum.classical import FALSE, TRUE, BitLogic, evaluate
 from onehop.quantum.io.qasm_limits import Budget, limited
-from onehop.quantum.io.qiskit_gates import gate_operations
+from onehop.quantum.io.qiskit_gates import PARAMETERS, angle_of, gate_operations, number_of, with_angle
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -59,7 +59,8 @@ def from_qiskit(circuit: QuantumCircuit) -> Circuit:
     Parameters
     ----------
     circuit : QuantumCircuit
-        Circuit without unbound parameters.
+        Circuit. Angles of its gates may be linear expressions of parameters; `Circuit.parameters` lists them in
+        Qiskit's order.
 
     Returns
     -------
@@ -69,13 +70,10 @@ def from_qiskit(circuit: QuantumCircuit) -> Circuit:
     Raises
     ------
     BadInput
-        The circuit has a while loop, a `break`, a variable other than a bit, an unbound parameter, an infinite or NaN
-        angle, an instruction with neither a matrix nor a definition, or more operations than
-        `ONEHOP_QASM_OPERATIONS` allows.
+        The circuit has a while loop, a `break`, a variable other than a bit, an angle that is no linear expression of
+        parameters, an infinite or NaN angle, an instruction with neither a matrix nor a definition, or more
+        operations than `ONEHOP_QASM_OPERATIONS` allows.
     """
-    if circuit.parameters:
-        names = ", ".join(sorted(one.name for one in circuit.parameters)[:5])
-        raise BadInput(f"circuit {circuit.name}: parameters without a value: {names}; bind them first")
     if circuit.num_qubits < 1:
         raise BadInput(f"circuit {circuit.name}: expected at least 1 qubit, found none")
     with limited() as budget:
@@ -85,8 +83,14 @@ def from_qiskit(circuit: QuantumCircuit) -> Circuit:
 def _converted(circuit: QuantumCircuit, budget: Budget) -> Circuit:
     converter = _Converter(Circuit(circuit.num_qubits, circuit.num_clbits, circuit.name or ""), budget)
     clbits = {bit: index for index, bit in enumerate(circuit.clbits)}
-    converter.block(circuit, _Context(range(circuit.num_qubits), clbits))
-    converter.flush()
+    names = [one.name for one in circuit.parameters]
+    token = PARAMETERS.set(names)
+    try:
+        converter.block(circuit, _Context(range(circuit.num_qubits), clbits))
+        converter.flush()
+    finally:
+        PARAMETERS.reset(token)
+    converter.circuit.parameters = names
     converter.circuit.registers = list(_registers(circuit, clbits))
     return converter.circuit
 
@@ -136,9 +140,10 @@ class _Converter:
     def block(self, circuit: QuantumCircuit, context: _Context) -> None:
         """Convert all instructions of a circuit or of a body."""
         self.budget.spend(len(circuit.data) + 1)
-        phase = float(circuit.global_phase)
+        phase = angle_of(circuit.global_phase)
         if phase:
-            self.add(Operation("global_phase", "gphase", [], angle=phase), context)
+            operation = Operation("global_phase", "gphase", [], angle=number_of(phase))
+            self.add(with_angle(operation, phase), context)
         places = {qubit: context.qubits[index] for index, qubit in enumerate(circuit.qubits)}
         for instruction in circuit.data:
             self._instruction(instruction, [places[qubit] for qubit in instruction.qubits], context)

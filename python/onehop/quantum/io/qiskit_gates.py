@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onehop._core import parametrised_gate
 from onehop.error import BadInput
 from onehop.quantum.circuit import Operation, gate, gate_names
 from onehop.quantum.io.qasm_limits import current_budget
+from onehop.quantum.parameters import Expression, terms_of
 
 if TYPE_CHECKING:
     from qiskit.circuit import ControlledGate, QuantumCircuit
 
-__all__ = ["gate_operations"]
+__all__ = ["PARAMETERS", "angle_of", "gate_operations", "number_of", "with_angle"]
 
 _OTHER_NAMES = {"global_phase": "gphase"}
 _LARGEST_MATRIX = 10  # maximum number of qubits of a gate that has a matrix but no definition
@@ -59,8 +62,43 @@ def _is_qiskits(operation: Any) -> bool:
     return base.__module__.startswith("qiskit.circuit.library")
 
 
-def _numbers(operation: Any) -> list[float]:
-    return [float(one) for one in operation.params]
+# The names of the parameters of the circuit that is being converted.
+PARAMETERS: ContextVar[list[str]] = ContextVar("PARAMETERS")
+
+
+def angle_of(value: Any) -> float | Expression:
+    """Convert an angle of Qiskit: a number, or a linear expression of parameters.
+
+    Raises
+    ------
+    BadInput
+        The expression is not linear.
+    """
+    parameters = getattr(value, "parameters", None)
+    if not parameters:
+        return float(value)
+    terms = {}
+    for parameter in parameters:
+        slope = value.gradient(parameter)
+        if getattr(slope, "parameters", None):
+            raise BadInput(
+                f"expected linear expressions of parameters, found {value}; bind {parameter.name} first"
+            )
+        terms[parameter.name] = float(slope)
+    constant = value.bind(dict.fromkeys(parameters, 0.0))
+    return Expression(terms, float(constant))
+
+
+def with_angle(operation: Operation, angle: float | Expression) -> Operation:
+    """Give a Pauli rotation or a global phase an angle that depends on parameters."""
+    if isinstance(angle, Expression):
+        operation.angles = terms_of([angle], PARAMETERS.get())
+    return operation
+
+
+def number_of(angle: float | Expression) -> float:
+    """Return a number for an angle, arbitrary if it depends on parameters."""
+    return 0.7390851332151607 if isinstance(angle, Expression) else angle
 
 
 def _named(operation: Any, qubits: Sequence[int]) -> Operation | None:
@@ -72,7 +110,11 @@ def _named(operation: Any, qubits: Sequence[int]) -> Operation | None:
     number, parameters = _known().get(name, (0, -1))
     if parameters != len(operation.params) or number not in (-1, len(qubits)):
         return None
-    found = gate(name, list(qubits), _numbers(operation))
+    angles = [angle_of(one) for one in operation.params]
+    if any(isinstance(one, Expression) for one in angles):
+        found = parametrised_gate(name, list(qubits), terms_of(angles, PARAMETERS.get()))
+    else:
+        found = gate(name, list(qubits), angles)
     state = getattr(operation, "ctrl_state", None)
     if state is not None:
         if len(found.controls) != operation.num_ctrl_qubits:
@@ -117,9 +159,9 @@ def _defined(definition: QuantumCircuit, qubits: Sequence[int]) -> list[Operatio
     places = {qubit: qubits[k] for k, qubit in enumerate(definition.qubits)}
     found = []
     current_budget().spend(len(definition.data))
-    phase = float(definition.global_phase)
+    phase = angle_of(definition.global_phase)
     if phase:
-        found.append(Operation("global_phase", "gphase", [], angle=phase))
+        found.append(with_angle(Operation("global_phase", "gphase", [], angle=number_of(phase)), phase))
     for instruction in definition.data:
         inner = [places[qubit] for qubit in instruction.qubits]
         if instruction.operation.name == "barrier":
@@ -173,9 +215,11 @@ def _evolution(operation: Any, qubits: list[int]) -> list[Operation]:
             return _defined(operation.definition, qubits)
         if letters:
             targets = [qubits[one] for one in which]
-            found.append(
-                Operation("pauli_rotation", "pauli_rotation", targets, paulis=letters, angle=float(angle))
+            turn = angle_of(angle)
+            rotation = Operation(
+                "pauli_rotation", "pauli_rotation", targets, paulis=letters, angle=number_of(turn)
             )
+            found.append(with_angle(rotation, turn))
     # A multiple of the identity changes the global phase.
     weights = sum(
         float(np.real(weight))
@@ -184,7 +228,8 @@ def _evolution(operation: Any, qubits: list[int]) -> list[Operation]:
         if not letters
     )
     if weights:
-        found.append(Operation("global_phase", "gphase", [], angle=-weights * float(operation.time)))
+        phase = -weights * angle_of(operation.time)
+        found.append(with_angle(Operation("global_phase", "gphase", [], angle=number_of(phase)), phase))
     return found
 
 

@@ -111,6 +111,7 @@ def _simulate(
     observables: Sequence[Any],
 ) -> NoisyResult:
     circuit.validate()
+    circuit.require_bound()
     if shots < 0 or trajectories < 1:
         raise BadInput(
             f"expected at least 0 shots and 1 trajectory, found {counted(shots, 'shot')} and "

@@ -60,6 +60,8 @@ def pack(circuit: Circuit) -> bytes:
         "name": circuit.name,
         "registers": [[one.name, one.first, one.size] for one in circuit.registers],
         "operations": rows,
+        "parameters": list(circuit.parameters),
+        "angles": [[place, one.angles] for place, one in enumerate(operations) if one.angles],
     }
     return encode("circuit", fields, [np.concatenate(numbers) if numbers else np.zeros(0, complex)])
 
@@ -82,6 +84,8 @@ def _from_message(message: Message) -> Circuit:
         circuit = Circuit(sizes[0], sizes[1], message.get("name", str))
         circuit.hidden_clbits = sizes[2]
         circuit.registers = _registers(message, sizes[1])
+        circuit.parameters = message.get("parameters", list)
+        angles = dict(message.get("angles", list))
         place = 0
         for row in message.get("operations", list):
             kind, name, targets, controls, control_values, size, paulis, angle, clbits, *condition = row
@@ -89,20 +93,21 @@ def _from_message(message: Message) -> Circuit:
                 raise BadInput(
                     f"circuit: {name}: expected at most {counted(len(numbers) - place, 'value')}, found {size}"
                 )
-            circuit.add(
-                Operation(
-                    kind,
-                    name,
-                    targets,
-                    controls=controls,
-                    control_values=control_values,
-                    values=numbers[place : place + size],
-                    paulis=paulis,
-                    angle=angle,
-                    clbits=clbits,
-                    condition=Condition(*condition),
-                )
+            operation = Operation(
+                kind,
+                name,
+                targets,
+                controls=controls,
+                control_values=control_values,
+                values=numbers[place : place + size],
+                paulis=paulis,
+                angle=angle,
+                clbits=clbits,
+                condition=Condition(*condition),
             )
+            if len(circuit) in angles:
+                operation.angles = angles[len(circuit)]
+            circuit.add(operation)
             place += size
     except (TypeError, ValueError) as error:
         if isinstance(error, BadInput):

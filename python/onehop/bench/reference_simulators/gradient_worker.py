@@ -1,0 +1,175 @@
+"""A process that differentiates with one reference simulator: `python gradient_worker.py NAME THREADS`.
+
+It needs only that simulator and NumPy. Each line of stdin is a request in JSON:
+
+    {"do": "load", "gates": [[name, qubits, angle or null], ...], "terms": [[weight, [[qubit, letter], ...]], ...],
+     "qubits": n, "precision": "double"}
+        is answered by {"settings": ["default"]}
+    {"do": "run", "setting": "default", "seconds": s, "indices": []}
+        computes the derivatives of the expectation value by all angles repeatedly for s seconds, at least once, and is
+        answered by {"seconds": [...], "derivatives": [...]}
+
+The gates are "rx", "ry", "rz" with an angle, and "cx". Each simulator uses its adjoint method. Making its circuit does
+not count.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+
+class Lightning:
+    """pennylane-lightning through PennyLane's device, without a QNode."""
+
+    precisions = ("single", "double")
+    device = "lightning.qubit"
+
+    def __init__(self, threads: int) -> None:
+        import pennylane as qml
+        from pennylane.devices import ExecutionConfig
+
+        self.qml = qml
+        self.config = ExecutionConfig(gradient_method="adjoint")
+        self.version = _version(self.device)
+        qml.device(self.device, wires=1)
+
+    def load(self, gates: list[Any], terms: list[Any], qubits: int, precision: str) -> None:
+        """Build the simulator's circuit."""
+        qml = self.qml
+        kinds = {"rx": qml.RX, "ry": qml.RY, "rz": qml.RZ}
+        letters = {"X": qml.X, "Y": qml.Y, "Z": qml.Z}
+        operations = [
+            qml.CNOT(wires=which) if angle is None else kinds[name](angle, wires=which[0])
+            for name, which, angle in gates
+        ]
+        strings = [qml.prod(*[letters[x](q) for q, x in one]) if one else qml.Identity(0) for _, one in terms]
+        observable = qml.Hamiltonian([weight for weight, _ in terms], strings)
+        single = precision == "single"
+        self.simulator = qml.device(
+            self.device, wires=qubits, c_dtype=np.complex64 if single else np.complex128
+        )
+        count = sum(angle is not None for *_, angle in gates)
+        self.tape = qml.tape.QuantumScript(
+            operations, [qml.expval(observable)], trainable_params=list(range(count))
+        )
+
+    def derivatives(self) -> np.ndarray:
+        """Differentiate once."""
+        return np.array([float(one) for one in self.simulator.compute_derivatives(self.tape, self.config)])
+
+
+class Kokkos(Lightning):
+    """pennylane-lightning-kokkos."""
+
+    device = "lightning.kokkos"
+
+
+class Qulacs:
+    """qulacs' backpropagation, in double precision only."""
+
+    precisions = ("double",)
+
+    def __init__(self, threads: int) -> None:
+        import qulacs
+
+        self.qulacs = qulacs
+        self.version = _version("qulacs")
+
+    def load(self, gates: list[Any], terms: list[Any], qubits: int, precision: str) -> None:
+        """Build the simulator's circuit. Its angles have the opposite sign."""
+        circuit = self.qulacs.ParametricQuantumCircuit(qubits)
+        for name, which, angle in gates:
+            if angle is None:
+                circuit.add_CNOT_gate(*which)
+            else:
+                getattr(circuit, f"add_parametric_{name.upper()}_gate")(which[0], -angle)
+        self.circuit = circuit
+        self.observable = self.qulacs.Observable(qubits)
+        for weight, one in terms:
+            self.observable.add_operator(weight, " ".join(f"{x} {q}" for q, x in one))
+
+    def derivatives(self) -> np.ndarray:
+        """Differentiate once."""
+        return -np.array(self.circuit.backprop(self.observable))
+
+
+class Prism:
+    """prism-q, in double precision only."""
+
+    precisions = ("double",)
+
+    def __init__(self, threads: int) -> None:
+        import prism_q
+
+        self.prism = prism_q
+        self.version = _version("prism-q")
+
+    def load(self, gates: list[Any], terms: list[Any], qubits: int, precision: str) -> None:
+        """Build the simulator's circuit."""
+        builder = self.prism.CircuitBuilder(qubits)
+        slot = 0
+        for name, which, angle in gates:
+            if angle is None:
+                builder.cx(*which)
+            else:
+                getattr(builder, name)(angle, which[0]).param(slot)
+                slot += 1
+        self.circuit, self.links = builder.build(), builder.parameter_links()
+        self.terms = [(weight, [(q, x) for q, x in one]) for weight, one in terms]
+
+    def derivatives(self) -> np.ndarray:
+        """Differentiate once."""
+        return np.asarray(self.prism.simulate(self.circuit).expectation_gradient(self.terms, self.links)[1])
+
+
+def _version(name: str) -> str:
+    from importlib.metadata import version
+
+    packages = {"lightning.qubit": "pennylane-lightning", "lightning.kokkos": "pennylane-lightning-kokkos"}
+    return version(packages.get(name, name))
+
+
+PEERS = {"lightning.qubit": Lightning, "lightning.kokkos": Kokkos, "qulacs": Qulacs, "prism-q": Prism}
+
+
+def answer(peer: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """Carry out a request."""
+    if request["do"] == "load":
+        peer.load(request["gates"], request["terms"], request["qubits"], request["precision"])
+        return {"settings": ["default"]}
+    times: list[float] = []
+    until = time.perf_counter() + request["seconds"]
+    while not times or time.perf_counter() < until:
+        begin = time.perf_counter()
+        found = peer.derivatives()
+        times.append(time.perf_counter() - begin)
+    return {"seconds": times, "derivatives": found.tolist()}
+
+
+def main() -> None:
+    """Answer until there are no more requests."""
+    # Answers go to the original stdout, and the simulators' own output to stderr.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    try:
+        peer = PEERS[sys.argv[1]](int(sys.argv[2]))
+    except Exception as error:
+        answers.write(json.dumps({"missing": f"{type(error).__name__}: {error}"}) + "\n")
+        return
+    answers.write(json.dumps({"version": str(peer.version), "precisions": peer.precisions}) + "\n")
+    for line in sys.stdin:
+        try:
+            result = answer(peer, json.loads(line))
+        except Exception as error:
+            result = {"error": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()

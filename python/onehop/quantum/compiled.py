@@ -1,0 +1,235 @@
+"""`compile`: a circuit with parameters, planned once and run with many values of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop import _core
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.quantum.circuit import Circuit
+from onehop.quantum.observables import PauliSum
+from onehop.quantum.parameters import Bindings, values_of
+from onehop.quantum.state import State, core_sum, real_where_real
+
+__all__ = ["CompiledCircuit", "GradientResult", "compile", "observables_of"]
+
+
+@dataclass
+class GradientResult:
+    """Expectation values and their derivatives; the same on every rank.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+        Names of the parameters.
+    values : array of float, shape (observables,)
+        Expectation values.
+    derivatives : array of float, shape (observables, parameters)
+        Derivatives; with weights shape (parameters,), of the weighted sum of the values.
+    method : str
+        "adjoint" or "parameter-shift".
+    forward_seconds, backward_seconds : float
+        Time from |0...0> to the final state, and time of everything after it.
+    backward_passes, backward_multiply_adds : float
+        Number of passes over ket and bra on a rank, and of their real multiply-adds per amplitude.
+    """
+
+    parameters: tuple[str, ...]
+    values: NDArray[np.float64]
+    derivatives: NDArray[np.float64]
+    method: str = "adjoint"
+    forward_seconds: float = field(default=0.0, repr=False)
+    backward_seconds: float = field(default=0.0, repr=False)
+    backward_passes: float = field(default=0.0, repr=False)
+    backward_multiply_adds: float = field(default=0.0, repr=False)
+
+    def by_name(self) -> dict[str, Any]:
+        """Return the derivatives by name: a float for each parameter, or a list of one for each observable."""
+        return dict(zip(self.parameters, np.moveaxis(self.derivatives, -1, 0).tolist(), strict=True))
+
+
+class CompiledCircuit:
+    """A circuit that is placed on ranks once; `compile` makes it.
+
+    Other values of the parameters change numbers in tables only. All methods are collective: every rank of the group
+    calls them with the same arguments and gets the same result.
+    """
+
+    def __init__(self, core: _core.Compiled, circuit: Circuit) -> None:
+        self._core = core
+        self._circuit = circuit
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters, in the order in which a sequence of values gives them."""
+        return self._core.parameters
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks over which a state is split."""
+        return self._core.ranks
+
+    @property
+    def placement(self) -> _core.Placement:
+        """Stages of the execution."""
+        return self._core.placement
+
+    def run(self, bindings: Bindings = ()) -> State:
+        """Run the circuit from |0...0>, without its final measurements.
+
+        Parameters
+        ----------
+        bindings : mapping from str or Parameter to float, or sequence of float
+            Values by name, or in the order of `parameters`.
+
+        Returns
+        -------
+        State
+            The final state, which the next call of any method overwrites.
+
+        Raises
+        ------
+        BadInput
+            A parameter has no value, a name is unknown, or a value is not a finite number.
+        """
+        return State._of(self._core.run(values_of(self.parameters, bindings)))
+
+    def expectations(self, bindings: Bindings, observables: Sequence[Any]) -> list[float | complex]:
+        """Run the circuit; return the expectation value of each observable. Errors are those of `run`."""
+        sums = observables_of(observables, self._circuit.qubits)
+        return real_where_real(sums, self.run(bindings)._core.expectations([core_sum(one) for one in sums]))
+
+    def run_many(
+        self, bindings: Sequence[Bindings] | NDArray[Any], observables: Sequence[Any]
+    ) -> NDArray[Any]:
+        """Return the expectation values for many bindings.
+
+        States of up to 16 qubits are divided over the ranks and threads: each computes whole runs.
+
+        Parameters
+        ----------
+        bindings : array of float, shape (runs, parameters), or sequence of mappings
+            Values of the parameters of each run.
+        observables : sequence of PauliSum or str
+            Observables.
+
+        Returns
+        -------
+        array of float, shape (runs, observables)
+            Complex if an observable is not Hermitian.
+
+        Raises
+        ------
+        BadInput
+            As for `run`; the bindings have different shapes.
+        """
+        sums = observables_of(observables, self._circuit.qubits)
+        if not isinstance(bindings, np.ndarray):
+            bindings = np.array([values_of(self.parameters, one) for one in bindings])
+            bindings = bindings.reshape(len(bindings), len(self.parameters))
+        if bindings.ndim != 2 or bindings.shape[1] != len(self.parameters):
+            raise BadInput(
+                f"expected bindings of shape (runs, {len(self.parameters)}), found shape {bindings.shape}"
+            )
+        values = self._core.run_many(
+            np.ascontiguousarray(bindings, np.float64), [core_sum(one) for one in sums]
+        )
+        return values.real if all(one.is_hermitian for one in sums) else values
+
+    def gradients(
+        self, bindings: Bindings, observables: Sequence[Any], weights: Sequence[float] | None = None
+    ) -> GradientResult:
+        """Compute expectation values and all their derivatives by the adjoint method.
+
+        Parameters
+        ----------
+        bindings
+            As for `run`.
+        observables : sequence of PauliSum or str
+            Hermitian observables.
+        weights : sequence of float, optional
+            One for each observable: computes the derivatives of the weighted sum of the values in one sweep, however
+            many observables there are (a vector-Jacobian product).
+
+        Raises
+        ------
+        BadInput
+            As for `run`; an observable is not Hermitian, or the number of weights is not that of the observables.
+        """
+        sums = observables_of(observables, self._circuit.qubits)
+        wrong = next((one for one in sums if not one.is_hermitian), None)
+        if wrong is not None:
+            raise BadInput(f"expected a Hermitian observable with real weights, found {str(wrong)[:80]}")
+        if weights is not None and len(weights) != len(sums):
+            raise BadInput(f"expected a weight for each of {len(sums)} observables, found {len(weights)}")
+        values = values_of(self.parameters, bindings)
+        listed = [] if weights is None else [float(one) for one in weights]
+        found = self._core.gradients(values, [core_sum(one) for one in sums], listed)
+        shape = (len(sums), len(values)) if weights is None or not listed else (len(values),)
+        return GradientResult(
+            parameters=self.parameters,
+            values=np.array(found.values),
+            derivatives=np.array(found.derivatives).reshape(shape),
+            forward_seconds=found.forward_seconds,
+            backward_seconds=found.backward_seconds,
+            backward_passes=found.backward_passes,
+            backward_multiply_adds=found.backward_multiply_adds,
+        )
+
+
+def observables_of(observables: Sequence[Any], qubits: int) -> list[PauliSum]:
+    """Convert observables. Raises BadInput if one names a qubit that does not exist."""
+    sums = [PauliSum.of(one) for one in observables]
+    for one in sums:
+        one.require(qubits)
+    return sums
+
+
+def compile(  # noqa: A001
+    circuit: Circuit,
+    group: Group | None = None,
+    *,
+    precision: str = "double",
+    threads: int = 0,
+    staging: int = 0,
+    search_seconds: float = 1,
+) -> CompiledCircuit:
+    """Plan a circuit once, to run it with many values of its parameters. Collective.
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Circuit of gates. Measurements are allowed at its end only, and are not made.
+    group : Group, optional
+        Ranks that hold the state, a power of two of them. Default: this process alone.
+    precision : str
+        "double" or "single".
+    threads : int
+        Threads per rank; 0: the rank's share of the cores.
+    staging : int
+        Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.
+    search_seconds : float
+        Approximate time in seconds to search for a placement that moves fewer bytes; 0 uses the heuristic alone.
+
+    Raises
+    ------
+    BadInput
+        The circuit is invalid or has measurements, resets or conditions before its end.
+    Error
+        The memory does not suffice.
+    """
+    core = _core.Compiled(
+        circuit,
+        group or Group.alone(),
+        precision=precision,
+        threads=threads,
+        staging=staging,
+        search_seconds=search_seconds,
+    )
+    return CompiledCircuit(core, circuit)

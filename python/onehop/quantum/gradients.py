@@ -1,0 +1,220 @@
+"""Derivatives of expectation values: the adjoint method, and parameter shifts for circuits that it cannot take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.quantum.circuit import Circuit, Operation
+from onehop.quantum.compiled import GradientResult, compile, observables_of  # noqa: A004
+from onehop.quantum.noise.channel import NoiseModel
+from onehop.quantum.noise.noisy import simulate_density
+from onehop.quantum.observables import PauliSum
+from onehop.quantum.parameters import Bindings, values_of
+
+__all__ = ["gradients", "parameter_shift"]
+
+
+def gradients(
+    circuit: Circuit,
+    bindings: Bindings,
+    observables: Sequence[Any],
+    group: Group | None = None,
+    *,
+    weights: Sequence[float] | None = None,
+    noise: NoiseModel | None = None,
+    precision: str = "double",
+    threads: int = 0,
+    search_seconds: float = 1,
+) -> GradientResult:
+    """Compute expectation values and all their derivatives. Collective.
+
+    Circuits of gates take the adjoint method. Circuits with noise, or with measurements, resets or conditions before
+    their end, take parameter shifts on a density matrix.
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Circuit with parameters.
+    bindings : mapping from str or Parameter to float, or sequence of float
+        Values by name, or in the order of `Circuit.parameters`.
+    observables : sequence of PauliSum or str
+        Hermitian observables.
+    group, precision, threads, search_seconds
+        As for `simulate`.
+    weights : sequence of float, optional
+        One for each observable: the derivatives are those of the weighted sum of the values.
+    noise : NoiseModel, optional
+        Channels after the gates. Default: no noise.
+
+    Raises
+    ------
+    BadInput
+        A parameter has no value, a name is unknown, a gate has no derivative, or an observable is not Hermitian.
+    Error
+        The memory does not suffice.
+    """
+    if noise is None and _is_pure(circuit):
+        compiled = compile(
+            circuit, group, precision=precision, threads=threads, search_seconds=search_seconds
+        )
+        return compiled.gradients(bindings, observables, weights)
+
+    def evaluate(bound: Circuit, sums: Sequence[PauliSum]) -> list[float]:
+        found = simulate_density(
+            bound, group, noise=noise, observables=sums, precision=precision, threads=threads, seed=0
+        )
+        return [complex(one).real for one in found.expectations]
+
+    _require_exact(circuit)
+    return parameter_shift(circuit, bindings, observables, evaluate, weights=weights)
+
+
+def parameter_shift(
+    circuit: Circuit,
+    bindings: Bindings,
+    observables: Sequence[Any],
+    evaluate: Callable[[Circuit, Sequence[PauliSum]], Sequence[float]],
+    *,
+    weights: Sequence[float] | None = None,
+) -> GradientResult:
+    """Compute derivatives from expectation values at shifted angles.
+
+    Every angle of every gate is shifted by itself: two runs for a rotation or a phase, four for a controlled rotation.
+    The result is exact if the expectation values are, whatever else happens in the circuit.
+
+    Parameters
+    ----------
+    circuit, bindings, observables, weights
+        As for `gradients`.
+    evaluate : callable
+        Function `evaluate(circuit, observables)` that returns the expectation values of a circuit without parameters,
+        for example from shots.
+
+    Raises
+    ------
+    BadInput
+        As for `gradients`.
+    """
+    circuit.validate()
+    sums = observables_of(observables, circuit.qubits)
+    wrong = next((one for one in sums if not one.is_hermitian), None)
+    if wrong is not None:
+        raise BadInput(f"expected a Hermitian observable with real weights, found {str(wrong)[:80]}")
+    if weights is not None and len(weights) != len(sums):
+        raise BadInput(f"expected a weight for each of {len(sums)} observables, found {len(weights)}")
+    values = values_of(circuit.parameters, bindings)
+    rules = {
+        (index, angle): _frequencies(index, operation, angle)
+        for index, operation in enumerate(circuit.operations)
+        for angle, (_, terms) in enumerate(operation.angles)
+        if terms
+    }
+    derivatives = np.zeros((len(sums), len(values)))
+    for (index, angle), (unit, most) in rules.items():
+        slope = np.zeros(len(sums))
+        for shift, weight in _shifts(unit, most):
+            slope += weight * np.array(evaluate(_shifted(circuit, index, angle, shift).bind(values), sums))
+        for parameter, factor in circuit.operation(index).angles[angle][1]:
+            derivatives[:, parameter] += factor * slope
+    found = np.array(evaluate(circuit.bind(values), sums), float)
+    if weights is not None:
+        derivatives = np.asarray(weights, float) @ derivatives
+    return GradientResult(circuit.parameters, found, derivatives, "parameter-shift")
+
+
+# The frequencies of an expectation value as a function of an angle are multiples of a unit, up to a largest one.
+_ROTATIONS = frozenset(("rx", "ry", "rz", "rxx", "ryy", "rzz", "rzx"))
+_PHASES = frozenset(("p", "phase", "u1", "u2", "cp", "cphase", "cu1", "mcphase", "gphase"))
+_CONTROLLED = frozenset(("crx", "cry", "crz"))
+_GENERAL = frozenset(("u", "U", "u3", "cu3", "cu"))
+
+
+def _frequencies(index: int, operation: Operation, angle: int) -> tuple[float, int]:
+    """Return the unit of the frequencies and the largest multiple of it."""
+    name, own_controls = operation.name, len(operation.controls)
+    rotates = operation.kind == "pauli_rotation" or name in _ROTATIONS | _CONTROLLED
+    if operation.kind == "global_phase" or name in _PHASES:
+        return 1.0, 1
+    if rotates or (name in _GENERAL and angle == 0):
+        return (0.5, 2) if own_controls else (1.0, 1)
+    if name in _GENERAL:
+        return 1.0, 1
+    if name == "r":
+        return (0.5, 4) if own_controls else ((1.0, 2) if angle else (1.0, 1))
+    if name == "u0":
+        return 1.0, 1
+    raise BadInput(
+        f"operation {index} ({name}): expected a gate whose angles are those of rotations and phases, which has "
+        "derivatives; use a gate of OpenQASM or pauli_rotation"
+    )
+
+
+def _shifts(unit: float, most: int) -> list[tuple[float, float]]:
+    """Return shifts and weights for frequencies unit, 2 unit, ..., most unit.
+
+    The rule is that of D. Wierichs et al., "General parameter-shift rules for quantum gradients", Quantum 6, 677
+    (2022), equation 27.
+    """
+    rule = []
+    for k in range(1, 2 * most + 1):
+        place = (2 * k - 1) * math.pi / (2 * most)
+        weight = (-1) ** (k - 1) / (4 * most * math.sin(place / 2) ** 2)
+        rule.append((place / unit, unit * weight))
+    return rule
+
+
+def _shifted(circuit: Circuit, index: int, angle: int, shift: float) -> Circuit:
+    """Return the circuit with one angle of an operation shifted."""
+    result = Circuit(circuit.qubits, circuit.clbits, circuit.name)
+    result.hidden_clbits = circuit.hidden_clbits
+    result.registers = circuit.registers
+    result.parameters = circuit.parameters
+    for place, operation in enumerate(circuit.operations):
+        if place == index:
+            angles: list[Any] = list(operation.angles)
+            angles[angle] = (angles[angle][0] + shift, angles[angle][1])
+            operation.angles = angles
+        result.add(operation)
+    return result
+
+
+def _is_pure(circuit: Circuit) -> bool:
+    """Check that the circuit has nothing but gates, and measurements that no operation follows."""
+    measured: set[int] = set()
+    for operation in circuit.operations:
+        if operation.kind == "barrier":
+            continue
+        plain = operation.is_gate or operation.kind == "measure"
+        if (
+            not plain
+            or operation.condition
+            or measured.intersection((*operation.targets, *operation.controls))
+        ):
+            return False
+        if operation.kind == "measure":
+            measured.update(operation.targets)
+    return True
+
+
+def _require_exact(circuit: Circuit) -> None:
+    """Raise BadInput if expectation values would be sampled, because an operation follows a measurement."""
+    measured: set[int] = set()
+    bits: set[int] = set()
+    for index, operation in enumerate(circuit.operations):
+        uses = {*operation.targets, *operation.controls}
+        conditional = bits.intersection(operation.condition.clbits) or operation.kind == "assign"
+        if operation.kind != "barrier" and (measured & uses or conditional):
+            raise BadInput(
+                f"operation {index} ({operation.name}): expected no operation after a measurement of its qubits "
+                "or bits, because the expectation values would be those of samples; pass a function that "
+                "averages over shots to parameter_shift"
+            )
+        if operation.kind == "measure":
+            measured.update(operation.targets)
+            bits.update(operation.clbits)

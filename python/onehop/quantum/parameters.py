@@ -1,0 +1,161 @@
+"""Named parameters of circuits, and linear expressions of them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onehop.error import BadInput
+
+__all__ = ["Angle", "Bindings", "Expression", "Parameter", "terms_of", "values_of"]
+
+
+class Expression:
+    """A linear expression of parameters: a constant plus factors times parameters.
+
+    Expressions are made by adding and subtracting parameters and numbers, and by multiplying and dividing by numbers.
+
+    Parameters
+    ----------
+    terms : mapping from str to float
+        Factor of each parameter.
+    constant : float
+        Constant.
+
+    Examples
+    --------
+    >>> theta = quantum.Parameter("theta")
+    >>> 2 * theta + 0.5
+    <Expression: 2*theta + 0.5>
+    """
+
+    def __init__(self, terms: Mapping[str, float], constant: float = 0.0) -> None:
+        self.terms = {name: float(factor) for name, factor in terms.items()}
+        self.constant = float(constant)
+
+    def __add__(self, other: Any) -> Expression:
+        if isinstance(other, numbers.Real):
+            return Expression(self.terms, self.constant + float(other))
+        if not isinstance(other, Expression):
+            return NotImplemented
+        terms = dict(self.terms)
+        for name, factor in other.terms.items():
+            terms[name] = terms.get(name, 0.0) + factor
+        return Expression(terms, self.constant + other.constant)
+
+    def __mul__(self, factor: Any) -> Expression:
+        if not isinstance(factor, numbers.Real):
+            return NotImplemented
+        scaled = {name: one * float(factor) for name, one in self.terms.items()}
+        return Expression(scaled, self.constant * float(factor))
+
+    def __truediv__(self, divisor: Any) -> Expression:
+        return self * (1 / divisor) if isinstance(divisor, numbers.Real) else NotImplemented
+
+    def __neg__(self) -> Expression:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Expression:
+        return self + (-other) if isinstance(other, (Expression, numbers.Real)) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Expression:
+        return -self + other
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.terms == other.terms and self.constant == other.constant
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.terms.items()), self.constant))
+
+    def __str__(self) -> str:
+        parts = [
+            name if factor == 1 else f"-{name}" if factor == -1 else f"{factor:g}*{name}"
+            for name, factor in self.terms.items()
+        ]
+        if self.constant or not parts:
+            parts.append(f"{self.constant:g}")
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
+
+class Parameter(Expression):
+    """A named parameter of a circuit; parameters of one name are the same.
+
+    Parameters
+    ----------
+    name : str
+        Name.
+
+    Raises
+    ------
+    BadInput
+        The name is empty.
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise BadInput(f"expected a name of a parameter, found {name!r}")
+        super().__init__({name: 1.0})
+        self.name = name
+
+
+Angle: TypeAlias = "float | Expression"
+"""An angle in radians: a number, or a linear expression of parameters."""
+
+Bindings: TypeAlias = "Mapping[str | Parameter, float] | Sequence[float]"
+"""Values of parameters: by name, or in the order of `Circuit.parameters`."""
+
+
+def terms_of(angles: Iterable[Angle], names: list[str]) -> list[tuple[float, list[tuple[int, float]]]]:
+    """Convert angles for the library; append names of parameters that `names` lacks."""
+    converted = []
+    for angle in angles:
+        if not isinstance(angle, Expression):
+            converted.append((float(angle), []))
+            continue
+        places = []
+        for name, factor in angle.terms.items():
+            if name not in names:
+                names.append(name)
+            places.append((names.index(name), factor))
+        converted.append((angle.constant, places))
+    return converted
+
+
+def values_of(names: Sequence[str], bindings: Bindings) -> list[float]:
+    """Return the value of each parameter.
+
+    Raises
+    ------
+    BadInput
+        A parameter has no value, a name is none of the parameters, or a value is not a finite number.
+    """
+    if isinstance(bindings, Mapping):
+        given = {one.name if isinstance(one, Parameter) else one: value for one, value in bindings.items()}
+        unknown = [str(name) for name in given if name not in names]
+        if unknown:
+            known = ", ".join(names) or "none"
+            raise BadInput(f"there is no parameter {unknown[0]!r}; the circuit has {known}")
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise BadInput(
+                f"parameter {missing[0]!r} has no value; the bindings have {', '.join(given) or 'none'}"
+            )
+        values = [given[name] for name in names]
+    else:
+        values = np.asarray(bindings, object).reshape(-1).tolist()
+        if len(values) != len(names):
+            raise BadInput(f"expected a value for each of {len(names)} parameters, found {len(values)}")
+    for name, value in zip(names, values, strict=True):
+        if not isinstance(value, numbers.Real) or not math.isfinite(value):
+            raise BadInput(f"parameter {name!r}: expected a finite number, found {value!r}")
+    return [float(value) for value in values]

@@ -1,0 +1,396 @@
+"""Parameters, compiled circuits and derivatives: against parameter shifts, differences, formulas and other programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onehop import quantum
+from onehop.bench.gradients import strongly_entangling
+from onehop.bench.reference_simulators import GRADIENT_SIMULATORS, GradientSimulator, find_simulators
+from onehop.cli import main
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.quantum import Circuit, NoiseModel, Parameter, PauliSum, PauliTerm, gradients, parameter_shift
+from threads import run_threads
+
+RANKS = [1, 2, 4, 8]
+# Every gate with angles.
+ANGLES = {
+    "rx": 1, "ry": 1, "rz": 1, "p": 1, "u1": 1, "u2": 2, "u3": 3, "u": 3, "r": 2, "u0": 1,
+    "crx": 2, "cry": 2, "crz": 2, "cp": 2, "cu": 2, "cu3": 2, "rxx": 2, "ryy": 2, "rzz": 2, "rzx": 2,
+}  # fmt: skip
+NUMBERS = {name: parameters for name, _, parameters in quantum.gate_names()}
+
+
+def random_circuit(draw: np.random.Generator, qubits: int, gates: int) -> Circuit:
+    """Return a circuit of all kinds of gates, whose angles depend on one or two parameters or on none."""
+    circuit, count = Circuit(qubits), 4
+
+    def angle() -> Any:
+        one = Parameter(f"p{draw.integers(count)}") * float(draw.normal()) + float(draw.normal())
+        if draw.random() < 0.3:
+            one += 0.5 * Parameter(f"p{draw.integers(count)}")
+        return float(draw.normal()) if draw.random() < 0.1 else one
+
+    names = [*ANGLES, "h", "x", "s", "cx", "swap", "iswap", "pauli", "phase", "generated"]
+    for name in draw.choice(names, gates).tolist():
+        where = draw.choice(qubits, 2, replace=False).tolist()
+        if name == "pauli":
+            letters = "".join(draw.choice(list("XYZ"), len(where)))
+            rest = [one for one in range(qubits) if one not in where]
+            circuit.pauli_rotation(letters, angle(), where, controls=rest[: draw.integers(2)])
+        elif name == "phase":
+            circuit.global_phase(angle(), controls=where)
+        elif name == "generated":
+            matrix = draw.normal(size=(4, 4)) + 1j * draw.normal(size=(4, 4))
+            circuit.generated(matrix + matrix.conj().T, 0.3 * angle(), where)
+        else:
+            width = {row[0]: row[1] for row in quantum.gate_names()}[name]
+            circuit.gate(name, where[:width], [angle() for _ in range(NUMBERS[name])])
+    return circuit
+
+
+def random_sum(draw: np.random.Generator, qubits: int, terms: int) -> PauliSum:
+    """Return a Hermitian sum of random strings."""
+    found = []
+    for _ in range(terms):
+        letters = draw.choice(list("IXYZ"), qubits).tolist()
+        string = tuple((qubit, letter) for qubit, letter in enumerate(letters) if letter != "I")
+        found.append(PauliTerm(float(draw.normal()), string))
+    return PauliSum(tuple(found))
+
+
+def exact(circuit: Circuit, sums: Any) -> list[float]:
+    """Expectation values of a circuit without parameters."""
+    return [float(np.real(one)) for one in quantum.simulate(circuit, observables=sums).expectations]
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), ranks=st.sampled_from(RANKS), qubits=st.integers(5, 6))
+def test_adjoint_gradients_are_those_of_parameter_shifts(seed: int, ranks: int, qubits: int) -> None:
+    draw = np.random.default_rng(seed)
+    circuit = random_circuit(draw, qubits, 20)
+    values = draw.normal(size=len(circuit.parameters)).tolist()
+    sums = [random_sum(draw, qubits, 1), random_sum(draw, qubits, 10)]
+    expected = parameter_shift(circuit, values, sums, exact)
+
+    def look(group: Group) -> Any:
+        compiled = quantum.compile(circuit, group, search_seconds=0)
+        found = compiled.gradients(values, sums)
+        weighted = compiled.gradients(values, sums, [0.5, -2])
+        return found.values, found.derivatives, weighted.derivatives
+
+    for found_values, derivatives, weighted in run_threads(ranks, look):
+        np.testing.assert_allclose(found_values, expected.values, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(derivatives, expected.derivatives, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(
+            weighted, 0.5 * expected.derivatives[0] - 2 * expected.derivatives[1], rtol=0, atol=1e-10
+        )
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32), precision=st.sampled_from(["double", "single"]))
+def test_gradients_on_tiles_are_those_of_differences(seed: int, precision: str) -> None:
+    draw = np.random.default_rng(seed)
+    circuit = random_circuit(draw, 11, 40)
+    values = draw.normal(size=len(circuit.parameters))
+    sums = [random_sum(draw, 11, 5)]
+    found = gradients(circuit, values, sums, precision=precision)
+    step = 1e-4
+    for place in range(len(values)):
+        ends = [
+            exact(circuit.bind(values + sign * step * np.eye(len(values))[place]), sums)[0]
+            for sign in (1, -1)
+        ]
+        slope = (ends[0] - ends[1]) / (2 * step)
+        assert found.derivatives[0, place] == pytest.approx(
+            slope, abs=1e-6 if precision == "double" else 1e-3
+        )
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_exact_formulas(ranks: int) -> None:
+    # A rotation of each qubit, then CX in a chain: Z on the last qubit becomes the product of all cosines.
+    qubits = 6
+    circuit = Circuit(qubits)
+    for qubit in range(qubits):
+        circuit.ry(Parameter(f"t{qubit}"), qubit)
+    for qubit in range(qubits - 1):
+        circuit.cx(qubit, qubit + 1)
+    values = np.linspace(0.2, 1.7, qubits)
+    cosines = np.cos(values)
+    expected = [-np.sin(values[k]) * np.prod(np.delete(cosines, k)) for k in range(qubits)]
+    for found in run_threads(ranks, lambda group: gradients(circuit, values, [f"Z{qubits - 1}"], group)):
+        assert found.method == "adjoint"
+        np.testing.assert_allclose(found.values, [np.prod(cosines)], rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found.derivatives, [expected], rtol=0, atol=1e-10)
+
+
+def test_generated_gates_are_exponentials() -> None:
+    draw = np.random.default_rng(4)
+    matrix = draw.normal(size=(8, 8)) + 1j * draw.normal(size=(8, 8))
+    matrix += matrix.conj().T
+    energies, vectors = np.linalg.eigh(matrix)
+    unitary = (vectors * np.exp(-0.7j * energies)) @ vectors.conj().T
+    found = quantum.simulate(Circuit(3).generated(matrix, 0.7, [0, 1, 2])).state.vector()
+    np.testing.assert_allclose(found, unitary[:, 0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("qubits", [4, 11])
+def test_many_bindings_are_single_runs(qubits: int) -> None:
+    draw = np.random.default_rng(5)
+    circuit = random_circuit(draw, qubits, 30)
+    sums = [random_sum(draw, qubits, 3), random_sum(draw, qubits, 2)]
+    rows = draw.normal(size=(7, len(circuit.parameters)))
+    rows[3] = np.pi  # special angles take other forms
+    rows[4] = 0
+    expected = [exact(circuit.bind(row), sums) for row in rows]
+    for ranks in (1, 2):
+        for found in run_threads(ranks, lambda group: quantum.compile(circuit, group).run_many(rows, sums)):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    compiled = quantum.compile(circuit)
+    for row, values in zip(rows, expected, strict=True):
+        np.testing.assert_allclose(compiled.expectations(row, sums), values, rtol=0, atol=1e-12)
+
+
+def test_noise_takes_parameter_shifts() -> None:
+    a, b = Parameter("a"), Parameter("b")
+    circuit = Circuit(2, 2).rx(2 * a, 0).cx(0, 1).gate("crx", [1, 0], [b]).u(a, b, 0.3, 1)
+    circuit.measure([0, 1], [0, 1])
+    noise = NoiseModel.parse("depolarizing=0.05; amplitude_damping=0.1")
+    values = np.array([0.4, -1.1])
+    found = gradients(circuit, values, ["Z0", "X1"], noise=noise)
+    assert found.method == "parameter-shift"
+    step = 1e-5
+    for place in range(2):
+        ends = [
+            quantum.simulate_density(
+                circuit.bind(values + sign * step * np.eye(2)[place]), noise=noise, observables=["Z0", "X1"]
+            ).expectations
+            for sign in (1, -1)
+        ]
+        slope = (np.array(ends[0]) - np.array(ends[1])) / (2 * step)
+        np.testing.assert_allclose(found.derivatives[:, place], slope, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["crx", "r", "u3"])
+def test_shift_rules_of_controlled_gates(name: str) -> None:
+    # With further controls, expectation values have more frequencies.
+    quantum_circuit = Circuit(3).h(0).h(1)
+    angles = [Parameter(f"p{k}") for k in range(NUMBERS[name])]
+    quantum_circuit.gate(name, [1, 2] if name == "crx" else [2], angles)
+    operation = quantum_circuit.operation(2)
+    operation.controls = [0, *operation.controls]
+    operation.control_values = operation.control_values << 1 | 1
+    circuit = Circuit(3).h(0).h(1)
+    circuit.add(operation)
+    circuit.parameters = quantum_circuit.parameters
+    values = [0.3, 1.2, -0.4][: len(angles)]
+    sums = ["X0 Z2 + Y0 Y1 - X2"]
+    np.testing.assert_allclose(
+        parameter_shift(circuit, values, sums, exact).derivatives,
+        gradients(circuit, values, sums).derivatives,
+        rtol=0,
+        atol=1e-12,
+    )
+
+
+def test_expressions() -> None:
+    a, b = Parameter("a"), Parameter("b")
+    one = 2 * (a - b / 4) + 1 - a
+    assert (one.terms, one.constant) == ({"a": 1.0, "b": -0.5}, 1.0)
+    assert str(one) == "a - 0.5*b + 1"
+    circuit = Circuit(1).rx(one, 0).rz(a, 0)
+    assert circuit.parameters == ("a", "b")
+    bound = circuit.bind({b: 1, "a": 0.25})
+    assert bound.parameters == ()
+    np.testing.assert_allclose(bound.operation(0).matrix(), quantum.gate("rx", [0], [0.75]).matrix())
+    assert circuit.bind([0.25, 1]) == bound
+
+
+A = Parameter("a")
+ONE = Circuit(2, 1).rx(A, 0)
+INSIDE = Circuit(2, 1).rx(A, 0).measure(0, 0).cx(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: ONE.bind({}), "parameter 'a' has no value"),
+        (lambda: ONE.bind({"a": 1, "b": 2}), "there is no parameter 'b'; the circuit has a"),
+        (lambda: ONE.bind([1, 2]), "expected a value for each of 1 parameters, found 2"),
+        (lambda: ONE.bind([float("nan")]), "parameter 'a': expected a finite number"),
+        (lambda: quantum.simulate(ONE), r"operation 0 \(rx\): parameter 'a' has no value"),
+        (lambda: quantum.simulate_density(ONE), r"operation 0 \(rx\): parameter 'a' has no value"),
+        (lambda: ONE.operation(0).matrix(), "depends on parameters; bind them first"),
+        (lambda: gradients(ONE, [1], [PauliSum.parse("(0+1j)*Z0")]), "expected a Hermitian observable"),
+        (lambda: gradients(ONE, [1], ["Z2"]), "qubit 2"),
+        (lambda: gradients(ONE, [1], ["Z0"], weights=[1, 2]), "a weight for each of 1 observables, found 2"),
+        (lambda: gradients(ONE, [1, 2], ["Z0"]), "a value for each of 1 parameters"),
+        (lambda: quantum.compile(INSIDE), r"operation 1 \(measure\): expected gates without conditions"),
+        (lambda: gradients(INSIDE, [1], ["Z0"]), r"operation 2 \(cx\): expected no operation after"),
+        (lambda: quantum.compile(ONE).run_many(np.zeros((2, 3)), ["Z0"]), "bindings of shape"),
+        (lambda: Circuit(1).generated([[0, 1], [0, 0]], A, [0]), "expected a Hermitian generator"),
+        (lambda: Parameter(""), "expected a name of a parameter"),
+        (lambda: ONE.pauli_rotation("XX", A, [0]), "one letter for each"),
+    ],
+)
+def test_wrong_input(wrong: Callable[[], Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        wrong()
+
+
+def test_a_gate_without_derivative() -> None:
+    circuit = Circuit(1).rx(A, 0)
+    operation = circuit.operation(0)
+    operation.name = "mystery"
+    strange = Circuit(1)
+    strange.add(operation)
+    strange.parameters = ["a"]
+    for method in (lambda: quantum.compile(strange), lambda: parameter_shift(strange, [1], ["Z0"], exact)):
+        with pytest.raises(BadInput, match=r"operation 0 \(mystery\): expected a gate whose angles"):
+            method()
+
+
+def test_qiskit_parameters() -> None:
+    pytest.importorskip("qiskit")
+    from qiskit import QuantumCircuit
+    from qiskit.circuit import Parameter as QiskitParameter
+    from qiskit.circuit.library import PauliEvolutionGate, RXGate
+    from qiskit.quantum_info import SparsePauliOp, Statevector
+
+    a, b = QiskitParameter("a"), QiskitParameter("b")
+    theirs = QuantumCircuit(3)
+    theirs.h(range(3))
+    theirs.rx(2 * a - b / 3 + 0.1, 0)
+    theirs.append(PauliEvolutionGate(SparsePauliOp(["ZZI", "IXX"], [1.0, 0.5]), time=b), [0, 1, 2])
+    theirs.append(RXGate(a).control(2), [0, 1, 2])
+    theirs.u(a, b, 0.2, 1)
+    theirs.global_phase = a
+    circuit = quantum.from_qiskit(theirs)
+    assert circuit.parameters == ("a", "b")
+    expected = Statevector(theirs.assign_parameters({a: 0.3, b: -0.8})).data
+    found = quantum.compile(circuit).run({"a": 0.3, "b": -0.8}).vector()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+QASM = """OPENQASM 3.0;
+include "stdgates.inc";
+input float theta;
+input float phi;
+qubit[3] q;
+h q[0];
+rx(2*theta) q[0];
+cx q[0], q[1];
+ry(phi + 0.5) q[1];
+crz(theta) q[1], q[2];
+rx(phi) q[2];
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_command(ranks: int, tmp_path: Any) -> None:
+    pytest.importorskip("qiskit_qasm3_import")
+    file = tmp_path / "circuit.qasm"
+    file.write_text(QASM)
+    words = [str(file), "--observable", "X1 + 0.5*Z2", "--bind", "theta=0.3", "--bind", "phi=1.2"]
+    target = tmp_path / "out.json"
+    extra = ["-n", str(ranks)] if ranks > 1 else []
+    code = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "onehop",
+            "run",
+            *words,
+            "--gradient",
+            "--shots",
+            "0",
+            "--json",
+            str(target),
+            *extra,
+        ],
+        check=False,
+    ).returncode
+    assert code == 0
+    report = json.loads(target.read_text())
+    circuit = quantum.parse_qasm(QASM)
+    expected = parameter_shift(circuit, {"theta": 0.3, "phi": 1.2}, ["X1 + 0.5*Z2"], exact)
+    found = report["gradients"]["X1 + 0.5*Z2"]
+    for name, value in expected.by_name().items():
+        assert found[name] == pytest.approx(value[0], abs=1e-12)
+    assert report["gradient_method"] == "adjoint"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--gradient"], "parameter 'phi' has no value"),
+        (["--bind", "theta=1", "--bind", "phi=x"], "expected NAME=NUMBER"),
+        (["--bind", "theta=1", "--bind", "phi=1", "--bind", "psi=1"], "there is no parameter 'psi'"),
+        (["--gradient", "--bind", "theta=1", "--bind", "phi=1"], "at least one --observable"),
+        (["--gradient", "--bind", "theta=1", "--bind", "phi=1", "--observable", "(0+1j)*Z0"], "Hermitian"),
+    ],
+)
+def test_wrong_options(words: list[str], message: str, tmp_path: Any, capsys: Any) -> None:
+    pytest.importorskip("qiskit_qasm3_import")
+    file = tmp_path / "circuit.qasm"
+    file.write_text(QASM)
+    assert main(["run", str(file), *words]) == 2
+    found = " ".join(capsys.readouterr().err.split())
+    assert message in found
+    assert "Traceback" not in found
+
+
+def test_the_plan(tmp_path: Any, capsys: Any) -> None:
+    pytest.importorskip("qiskit_qasm3_import")
+    file = tmp_path / "circuit.qasm"
+    file.write_text(QASM)
+    reports = []
+    for more in ([], ["--gradient"]):
+        assert main(["plan", str(file), *more, "--json"]) == 0
+        reports.append(json.loads(capsys.readouterr().out))
+    assert reports[1]["memory_per_rank"] == 3 * reports[0]["memory_per_rank"] == 3 * 16 * 8
+    assert reports[1]["states"] == 3
+
+
+def test_the_benchmark(capsys: Any) -> None:
+    assert main(["bench", "gradients", "--quick", "--qubits", "6", "--peers", "none", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["terms"] for row in rows] == [1, 1000]
+    for row in rows:
+        assert (row["qubits"], row["parameters"], row["peers"]) == (6, 180, {})
+        assert 0 < row["forward_s"] < row["gradient_s"]
+
+
+@pytest.mark.parametrize("name", GRADIENT_SIMULATORS)
+def test_other_simulators_agree(name: str) -> None:
+    found, missing = find_simulators([name], 1, GradientSimulator, GRADIENT_SIMULATORS)
+    if missing:
+        pytest.skip(missing[0])
+    draw = np.random.default_rng(9)
+    gates = strongly_entangling(5, 2)
+    angles = iter(draw.normal(size=30).tolist())
+    bound = [(kind, which, next(angles) if turns else None) for kind, which, turns in gates]
+    circuit = Circuit(5)
+    for place, (kind, which, turns) in enumerate(gates):
+        circuit.gate(kind, which, [Parameter(f"p{place}")] if turns else [])
+    values = [angle for *_, angle in bound if angle is not None]
+    observable = random_sum(draw, 5, 6)
+    terms = [(one.coefficient.real, list(one.paulis)) for one in observable]
+    try:
+        found[0].prepare(bound, terms, 5, "double")
+        theirs = found[0].differentiate(0)[1]
+    finally:
+        found[0].close()
+    ours = gradients(circuit, values, [observable]).derivatives[0]
+    np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-10)
