@@ -1,7 +1,7 @@
 // Derivatives: products of two tiles with Pauli strings between them.
 #include <bit>
 
-#include "quantum/engine/engine_tile.h"
+#include "quantum/engine/engine_tile_builder.h"
 
 namespace onehop::quantum {
 namespace {
@@ -13,6 +13,118 @@ double factor_of(std::size_t i, std::size_t sign, std::size_t controls, std::siz
 }
 
 }  // namespace
+
+// --- Building. Amplitudes are smaller by scale_ than they should be, and so are both factors of a product. ---
+
+// Whether the item is a probe of Y on one bit, without controls. Several of them share a sweep.
+template <typename T>
+bool TileProgram<T>::Builder::is_bit_probe(const Item& item) const {
+  if (item.kind != ItemKind::probe || !std::has_single_bit(item.mixed) || item.watched != 0) return false;
+  return items_.probes[item.index].z_mask == item.mixed;
+}
+
+template <typename T>
+typename TileProgram<T>::ProbeSum TileProgram<T>::Builder::sum_of(const Probe& probe, double sign) {
+  program_.probes_.push_back(probe.result);
+  return {program_.probes_.size() - 1, sign * probe.factor * scale_ * scale_};
+}
+
+template <typename T>
+void TileProgram<T>::Builder::flush_bit_probes() {
+  if (waiting_probes_.empty()) return;
+  std::sort(waiting_probes_.begin(), waiting_probes_.end(),
+            [](const Probe& a, const Probe& b) { return a.x_mask < b.x_mask; });
+  flush_held();
+  BitProbes lanes;
+  std::vector<Probe> in_block;
+  std::vector<Probe> beyond;
+  for (const Probe& probe : waiting_probes_) {
+    const int at = position(std::countr_zero(probe.x_mask));
+    if (at >= lane_bits()) {
+      (at < program_.block_.bits ? in_block : beyond).push_back(probe);
+      continue;
+    }
+    if (lanes.count == 0) flush_signs();
+    lanes.bits[lanes.count] = at;
+    lanes.to[lanes.count++] = sum_of(probe);
+  }
+  waiting_probes_.clear();
+  if (lanes.count > 0) {
+    program_.steps_.push_back({StepKind::lane_probes, program_.bit_probes_.size()});
+    program_.bit_probes_.push_back(lanes);
+  }
+  add_vector_probes(in_block);
+  add_vector_probes(beyond);
+}
+
+template <typename T>
+void TileProgram<T>::Builder::add_vector_probes(std::span<const Probe> probes) {
+  while (!probes.empty()) {
+    const std::size_t count = probes.size() == 4 ? 2 : std::min<std::size_t>(3, probes.size());
+    BitProbes group;
+    for (const Probe& probe : probes.first(count)) {
+      group.bits[group.count] = position(std::countr_zero(probe.x_mask)) - lane_bits();
+      group.to[group.count++] = sum_of(probe);
+    }
+    program_.steps_.push_back({StepKind::vector_probes, program_.bit_probes_.size()});
+    program_.bit_probes_.push_back(group);
+    probes = probes.subspan(count);
+  }
+}
+
+// Probes without X and Y, which commute with phases.
+template <typename T>
+void TileProgram<T>::Builder::flush_diagonal_probes() {
+  if (waiting_probes_.empty()) return;
+  flush_held();
+  DiagonalProbes sweep;
+  const std::uint64_t row = (std::uint64_t{1} << program_.shape_.row_bits) - 1;
+  std::vector<Probe> others;
+  for (const Probe& probe : waiting_probes_) {
+    const std::uint64_t used = inside(probe.z_mask | probe.control_mask);
+    const bool in_row = (used & ~row) == 0;
+    if (!in_row && (used & row) != 0) {
+      others.push_back(probe);
+      continue;
+    }
+    const int shift = in_row ? 0 : program_.shape_.row_bits;
+    sweep.ones.push_back({outside(probe.control_mask, probe.control_values, probe.z_mask), sum_of(probe), in_row,
+                          inside(probe.z_mask) >> shift, inside(probe.control_mask) >> shift,
+                          inside(probe.control_values) >> shift});
+  }
+  waiting_probes_.clear();
+  if (!sweep.ones.empty()) {
+    sweep.columns = program_.diagonal_probes_.size() << program_.shape_.row_bits;
+    program_.steps_.push_back({StepKind::diagonal_probes, program_.diagonal_probes_.size()});
+    program_.diagonal_probes_.push_back(std::move(sweep));
+  }
+  for (const Probe& probe : others) add_pair_probe(probe, false);
+}
+
+// <bra| P |ket> is the sum over j of (-1)^parity(j & z) conj(bra[j]) ket[j ^ x], times (-i)^(number of Y).
+template <typename T>
+void TileProgram<T>::Builder::add_pair_probe(const Probe& probe, bool signs_matter) {
+  flush_held();
+  if (signs_matter) flush_signs();
+  const int ys = std::popcount(probe.x_mask & probe.z_mask) % 4;
+  const double sign = ys == 1 || ys == 2 ? -1 : 1;
+  PairProbe pair{outside(probe.control_mask, probe.control_values, probe.z_mask), sum_of(probe, sign), {}, {}};
+  pair.step = {.partner = in_vector(probe.x_mask),
+               .lane_partner = in_lane(probe.x_mask),
+               .sign = in_vector(probe.z_mask),
+               .controls = in_vector(probe.control_mask),
+               .control_values = in_vector(probe.control_values),
+               .imaginary = ys % 2 == 0};
+  for (unsigned lane = 0; lane < 1U << lane_bits(); ++lane) {
+    const bool holds = (lane & in_lane(probe.control_mask)) == in_lane(probe.control_values);
+    const bool odd = std::popcount(lane & in_lane(probe.z_mask)) % 2 != 0;
+    pair.lanes.push_back(!holds ? 0.0 : odd ? -1.0 : 1.0);
+  }
+  program_.steps_.push_back({StepKind::pair_probe, program_.pair_probes_.size()});
+  program_.pair_probes_.push_back(std::move(pair));
+}
+
+// --- Running ---
 
 template <typename T>
 void TileProgram<T>::probe_diagonals(const DiagonalProbes& probes, std::uint64_t base, std::size_t first_row,
@@ -82,6 +194,8 @@ void TileProgram<T>::run_probe(const Step& step, std::uint64_t base, std::size_t
   }
 }
 
+template class TileProgram<float>::Builder;
+template class TileProgram<double>::Builder;
 template void TileProgram<float>::run_probe(const Step&, std::uint64_t, std::size_t, const TileShape&, const float*,
                                             const float*, Scratch&) const;
 template void TileProgram<double>::run_probe(const Step&, std::uint64_t, std::size_t, const TileShape&, const double*,

@@ -58,7 +58,18 @@ double apply_sums(State& ket, std::span<const PauliSum> sums, std::span<const do
     clear(bra.local<double>());
   }
   for (std::size_t s = 0; s < sums.size(); ++s) add_applied(ket, sums[s], weights[s], bra);
-  return ket.inner_product(bra).real();
+  // State::inner_product would move the amplitudes if bits are flipped.
+  double value = 0;
+  const auto multiply = [&]<typename T>(std::span<std::complex<T>> amplitudes) {
+    value = inner_product<T>(amplitudes, bra.local<T>(), ket.engine()).real();
+  };
+  if (ket.precision() == Precision::single_precision) {
+    multiply(ket.local<float>());
+  } else {
+    multiply(ket.local<double>());
+  }
+  sum_over_ranks(ket.group(), std::span(&value, 1));
+  return value;
 }
 
 }  // namespace

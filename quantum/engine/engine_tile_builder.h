@@ -1,0 +1,414 @@
+// Builds tile programs: turns the items of a pass into steps. engine_tile_build.cc and engine_tile_probe.cc include it.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "quantum/engine/engine_tile.h"
+#include "quantum/engine/permutation_gates.h"
+
+namespace onehop::quantum {
+
+// Schedules the items of a pass. In turn, takes all items that mix bits and may run now, then all phases that may run,
+// so that phases merge into as few sweeps as possible.
+template <typename T>
+class TileProgram<T>::Builder {
+ public:
+  Builder(TileProgram& program, const Items& items, std::span<const LocalOperation> operations)
+      : program_(program), items_(items), operations_(operations) {}
+
+  void build(std::vector<Item> rest) {
+    while (!rest.empty()) {
+      const std::size_t before = rest.size();
+      rest = take(rest, [&](const Item& item) { return is_bit_probe(item); });
+      flush_bit_probes();
+      rest = take(rest, [](const Item& item) { return item.kind == ItemKind::butterfly; });
+      flush_butterflies();
+      if (rest.size() != before) continue;
+      take_permutations(rest);
+      if (rest.size() != before) continue;
+      rest = take_one(rest);
+      if (rest.size() != before) continue;
+      rest = take(rest, [](const Item& item) {
+        return item.kind == ItemKind::phase || (item.kind == ItemKind::probe && item.mixed == 0);
+      });
+      flush_diagonal_probes();
+      flush_phases();
+    }
+    flush_held();
+    flush_signs();
+    program_.last_scale_ = static_cast<T>(scale_);
+    auto& steps = program_.steps_;
+    program_.permutes_on_scatter_ = !steps.empty() && steps.back().kind == StepKind::permute;
+    if (program_.permutes_on_scatter_) steps.pop_back();
+  }
+
+ private:
+  struct Skipped {
+    std::uint64_t mixed = 0, watched = 0;
+    [[nodiscard]] bool allows(const Item& item) const {
+      return (item.mixed & (mixed | watched)) == 0 && (item.watched & mixed) == 0;
+    }
+    void add(const Item& item) {
+      mixed |= item.mixed;
+      watched |= item.watched;
+    }
+  };
+
+  // Takes every wanted item that commutes with all skipped items before it. Returns the others.
+  template <typename Wanted>
+  std::vector<Item> take(const std::vector<Item>& items, const Wanted& wanted) {
+    std::vector<Item> rest;
+    Skipped skipped;
+    for (const Item& item : items) {
+      if (!wanted(item) || !skipped.allows(item)) {
+        skipped.add(item);
+        rest.push_back(item);
+      } else if (item.kind == ItemKind::phase) {
+        phases_.push_back(items_.phases[item.index]);
+      } else if (item.kind == ItemKind::probe) {
+        waiting_probes_.push_back(items_.probes[item.index]);
+      } else {
+        layer_.push_back(items_.butterflies[item.index]);
+        skipped.add(item);  // a layer has one butterfly per bit
+      }
+    }
+    return rest;
+  }
+
+  // Takes all permutation gates that may run now, in order.
+  void take_permutations(std::vector<Item>& items) {
+    Skipped skipped;
+    PermutationGates gates;
+    std::vector<Item> rest;
+    for (const Item& item : items) {
+      if (item.kind == ItemKind::pair && skipped.allows(item) && PermutationGates::takes(items_.pairs[item.index])) {
+        gates.add(items_.pairs[item.index]);
+      } else {
+        skipped.add(item);
+        rest.push_back(item);
+      }
+    }
+    if (gates.empty()) return;
+    items = std::move(rest);
+    if (gates.operations().size() < min_permutation_gates) {
+      for (const PairOperation& op : gates.operations()) add_pair(op);
+      return;
+    }
+    const PermutationGates::Map map = gates.source(program_.tile_);
+    Permutation permutation;
+    for (std::size_t v = 0; v < std::size_t{1} << (program_.shape_.bits - lane_bits()); ++v) {
+      permutation.step.sources.push_back(static_cast<std::uint32_t>(map.of(v << lane_bits())));
+    }
+    for (std::size_t l = 0; l < std::size_t{1} << lane_bits(); ++l) {
+      permutation.step.lane_sources.push_back(static_cast<std::uint32_t>(map.of(l)));
+    }
+    permutation.flip = static_cast<std::uint32_t>(map.flip);
+    for (const auto& [mask, value, flip] : map.conditional) {
+      permutation.conditional.push_back({mask, value, static_cast<std::uint32_t>(flip)});
+    }
+    step(StepKind::permute, program_.permutations_.size());
+    program_.permutations_.push_back(std::move(permutation));
+  }
+
+  // Takes the first item that may run now and is neither a butterfly nor a phase. Returns the others.
+  std::vector<Item> take_one(std::vector<Item> items) {
+    Skipped skipped;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Item item = items[i];
+      const bool diagonal_probe = item.kind == ItemKind::probe && item.mixed == 0;
+      if (item.kind == ItemKind::butterfly || item.kind == ItemKind::phase || diagonal_probe || !skipped.allows(item)) {
+        skipped.add(item);
+        continue;
+      }
+      items.erase(items.begin() + static_cast<std::ptrdiff_t>(i));
+      if (item.kind == ItemKind::pair) add_pair(items_.pairs[item.index]);
+      if (item.kind == ItemKind::dense) add_dense(items_.dense[item.index]);
+      if (item.kind == ItemKind::table) add_table(operations_[item.index]);
+      if (item.kind == ItemKind::probe) add_pair_probe(items_.probes[item.index]);
+      break;
+    }
+    return items;
+  }
+
+  void step(StepKind kind, std::size_t index) {
+    flush_held();
+    if (kind != StepKind::lane_butterflies) flush_signs();
+    program_.steps_.push_back({kind, index});
+  }
+
+  // --- Probes, in engine_tile_probe.cc ---
+
+  [[nodiscard]] bool is_bit_probe(const Item& item) const;
+  ProbeSum sum_of(const Probe& probe, double sign = 1);
+  void flush_bit_probes();
+  void add_vector_probes(std::span<const Probe> probes);
+  void flush_diagonal_probes();
+  void add_pair_probe(const Probe& probe, bool signs_matter = true);
+
+  void flush_butterflies() {
+    if (layer_.empty()) return;
+    std::sort(layer_.begin(), layer_.end(), [](const Butterfly& a, const Butterfly& b) { return a.bit < b.bit; });
+    Butterflies lanes;
+    std::vector<Butterfly> in_block;
+    std::vector<Butterfly> beyond;
+    for (const Butterfly& butterfly : layer_) {
+      const int at = position(butterfly.bit);
+      scale_ *= butterfly.cosine;
+      if (at < lane_bits()) {
+        ++lanes.count;
+        lanes.tangents[at] = static_cast<T>(butterfly.tangent);
+      } else {
+        (at < program_.block_.bits ? in_block : beyond).push_back(butterfly);
+      }
+    }
+    layer_.clear();
+    if (lanes.count > 0) {
+      step(StepKind::lane_butterflies, program_.butterflies_.size());
+      for (const Phase& sign : signs_) lanes.signs ^= in_lane(sign.mask);
+      signs_.clear();
+      program_.butterflies_.push_back(lanes);
+    }
+    add_butterflies(in_block);
+    add_butterflies(beyond);
+    if (scale_ < smallest_scale()) flush_phases();
+  }
+
+  // Adds steps of up to four butterflies; five or six are split evenly.
+  void add_butterflies(std::span<const Butterfly> layer) {
+    while (!layer.empty()) {
+      const std::size_t count = layer.size() == 5 || layer.size() == 6 ? 3 : std::min<std::size_t>(4, layer.size());
+      Butterflies group;
+      for (const Butterfly& butterfly : layer.first(count)) {
+        group.bits[group.count] = position(butterfly.bit) - lane_bits();
+        group.tangents[group.count++] = static_cast<T>(butterfly.tangent);
+      }
+      step(StepKind::butterflies, program_.butterflies_.size());
+      program_.butterflies_.push_back(group);
+      layer = layer.subspan(count);
+    }
+  }
+
+  // Butterflies omit their cosines, so amplitudes grow until a diagonal rescales them. This limit is far from overflow.
+  static double smallest_scale() { return sizeof(T) == sizeof(float) ? 1e-12 : 1e-100; }
+
+  // Whether the phases are only Z gates on lane bits. A lane_butterflies step can apply such signs without a sweep of
+  // its own, so they wait for one.
+  [[nodiscard]] bool only_signs() const {
+    return std::all_of(phases_.begin(), phases_.end(), [&](const Phase& phase) {
+      return phase.factor == -1.0 && phase.want == phase.mask && std::has_single_bit(phase.mask) &&
+             in_lane(phase.mask) != 0;
+    });
+  }
+
+  void flush_signs() {
+    if (!signs_.empty()) flush_phases(false);
+  }
+
+  void flush_phases(bool may_wait = true) {
+    phases_.insert(phases_.end(), signs_.begin(), signs_.end());
+    signs_.clear();
+    if (phases_.empty() && scale_ == 1) return;
+    if (may_wait && !phases_.empty() && scale_ >= smallest_scale() && only_signs()) {
+      flush_held();
+      return signs_.swap(phases_);
+    }
+    step(StepKind::diagonal, program_.diagonals_.size());
+    program_.diagonals_.emplace_back(std::move(phases_), scale_);
+    phases_.clear();
+    scale_ = 1;
+  }
+
+  // --- Conversion of masks of the whole index to masks of the vector number and of the lanes ---
+
+  [[nodiscard]] int lane_bits() const { return program_.shape_.lane_bits; }
+  [[nodiscard]] int position(int bit) const { return std::popcount(program_.tile_ & ((std::uint64_t{1} << bit) - 1)); }
+  [[nodiscard]] std::size_t inside(std::uint64_t mask) const {
+    return extract_bits(mask & program_.tile_, program_.tile_);
+  }
+  [[nodiscard]] unsigned in_lane(std::uint64_t mask) const {
+    return static_cast<unsigned>(inside(mask) & ((1U << lane_bits()) - 1));
+  }
+  [[nodiscard]] std::size_t in_vector(std::uint64_t mask) const { return inside(mask) >> lane_bits(); }
+  [[nodiscard]] Outside outside(std::uint64_t controls, std::uint64_t values, std::uint64_t sign) const {
+    const std::uint64_t other = ~program_.tile_;
+    return {controls & other, values & other, sign & other};
+  }
+
+  // Whether the pair can merge with another one to a two_pairs step: on two bits outside the vectors, with the sign of
+  // the same bits, and without controls.
+  [[nodiscard]] bool can_merge(const PairOperation& op) const {
+    return std::popcount(op.x_mask) == 2 && op.z_mask == op.x_mask && op.control_mask == 0 && in_lane(op.x_mask) == 0;
+  }
+
+  void add_pair(const PairOperation& op) {
+    if (held_ && ((op.x_mask | op.z_mask | op.control_mask) & held_->x_mask) != 0) flush_held();
+    if (!can_merge(op)) {
+      add_one_pair(op);
+    } else if (held_) {
+      TwoPairsStep<T> both;
+      for (int k = 0; k < 2; ++k) {
+        const PairOperation& each = k == 0 ? *held_ : op;
+        const std::size_t bits = in_vector(each.x_mask);
+        both.bits[2 * k] = std::countr_zero(bits);
+        both.bits[2 * k + 1] = static_cast<int>(std::bit_width(bits)) - 1;
+        for (int p = 0; p < 2; ++p) {
+          for (int i = 0; i < 4; ++i) both.matrix[k][p][i] = static_cast<T>(each.matrix[p][i]);
+        }
+      }
+      held_.reset();
+      step(StepKind::two_pairs, program_.two_pairs_.size());
+      program_.two_pairs_.push_back(both);
+    } else {
+      held_ = op;
+    }
+  }
+
+  void flush_held() {
+    if (!held_) return;
+    const PairOperation op = *held_;
+    held_.reset();
+    add_one_pair(op);
+  }
+
+  void add_one_pair(const PairOperation& op) {
+    Pair pair{outside(op.control_mask, op.control_values, op.z_mask), {}};
+    PairStep<T>& s = pair.step;
+    s.partner = in_vector(op.x_mask);
+    s.top = s.partner == 0 ? 0 : std::bit_floor(s.partner);
+    s.lane_partner = in_lane(op.x_mask);
+    s.sign = in_vector(op.z_mask);
+    s.controls = in_vector(op.control_mask);
+    s.control_values = in_vector(op.control_values);
+    fill_coefficients(s, op);
+    flush_signs();
+    // Does not call step(), which would flush the held pair: that one shares no bit with this one and may wait longer.
+    program_.steps_.push_back({StepKind::pair, program_.pairs_.size()});
+    program_.pairs_.push_back(std::move(pair));
+  }
+
+  void fill_coefficients(PairStep<T>& s, const PairOperation& op) const {
+    const unsigned lanes = 1U << lane_bits();
+    const unsigned sign = in_lane(op.z_mask);
+    const unsigned controls = in_lane(op.control_mask);
+    const unsigned control_values = in_lane(op.control_values);
+    const unsigned lane_top = std::bit_floor(s.lane_partner);
+    s.coefficients.assign(std::size_t{8} * lanes, T(0));
+    for (unsigned p = 0; p < 2; ++p) {
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        const auto at = [&](unsigned which) -> T& { return s.coefficients[(p * 4 + which) * lanes + lane]; };
+        if ((lane & controls) != control_values) {
+          at(0) = at(2) = 1;
+          continue;
+        }
+        const double* as_first = op.matrix[(p + static_cast<unsigned>(std::popcount(lane & sign))) % 2];
+        const double* as_second =
+            op.matrix[(p + static_cast<unsigned>(std::popcount((lane ^ s.lane_partner) & sign))) % 2];
+        const bool second = s.partner == 0 && (lane & lane_top) != 0;
+        at(0) = static_cast<T>(second ? as_second[3] : as_first[0]);
+        at(1) = static_cast<T>(second ? as_second[2] : as_first[1]);
+        at(2) = static_cast<T>(as_second[3]);
+        at(3) = static_cast<T>(as_second[2]);
+      }
+    }
+  }
+
+  // A matrix on two bits, at least one of which is a lane bit.
+  void add_lane_matrix(const Dense& dense) {
+    LaneMatrix matrix{outside(dense.control_mask, dense.control_values, 0), {}};
+    LaneMatrixStep<T>& s = matrix.step;
+    int lane[2];  // for each bit of the matrix: its lane bit, or -1
+    for (std::size_t b = 0; b < 2; ++b) {
+      const int at = position(dense.bits[b]);
+      lane[b] = at < lane_bits() ? at : -1;
+      if (at < lane_bits()) s.lane_mask |= 1U << at;
+      if (at >= lane_bits()) s.bit = at - lane_bits();
+    }
+    const unsigned lanes = 1U << lane_bits();
+    const unsigned vectors = s.bit < 0 ? 1 : 2;
+    const unsigned exchanges = s.bit < 0 ? 4 : 2;  // combinations of exchanged lane bits; bit k: the k-th lowest one
+    const auto value = [&](unsigned vector, unsigned l) {
+      unsigned v = 0;
+      for (unsigned b = 0; b < 2; ++b) v |= (lane[b] < 0 ? vector : l >> lane[b] & 1U) << b;
+      return v;
+    };
+    for (unsigned to = 0; to < vectors; ++to) {
+      for (unsigned from = 0; from < vectors; ++from) {
+        for (unsigned x = 0; x < exchanges; ++x) {
+          const auto exchanged = static_cast<unsigned>(deposit_bits(x, s.lane_mask));
+          for (const bool imaginary : {false, true}) {
+            for (unsigned l = 0; l < lanes; ++l) {
+              const auto entry = dense.matrix[value(to, l) * 4 + value(from, l ^ exchanged)];
+              s.coefficients.push_back(static_cast<T>(imaginary ? entry.imag() : entry.real()));
+            }
+          }
+        }
+      }
+    }
+    step(StepKind::lane_matrix, program_.lane_matrices_.size());
+    program_.lane_matrices_.push_back(std::move(matrix));
+  }
+
+  // The dense kernel works only on bits of the vector number, so lane bits are swapped with such bits before and after.
+  void add_dense(const Dense& dense) {
+    const bool in_vector_too =
+        std::any_of(dense.bits.begin(), dense.bits.end(), [&](int b) { return b < lane_bits(); });
+    if (dense.bits.size() == 2 && in_vector_too && (dense.control_mask & program_.tile_) == 0) {
+      return add_lane_matrix(dense);
+    }
+    DenseMatrix matrix{outside(dense.control_mask, dense.control_values, 0), {}};
+    matrix.step.controls = in_vector(dense.control_mask);
+    matrix.step.control_values = in_vector(dense.control_values);
+    matrix.step.matrix.assign(dense.matrix.begin(), dense.matrix.end());
+    std::uint64_t used = dense.control_mask & program_.tile_;
+    for (const int bit : dense.bits) used |= std::uint64_t{1} << bit;
+    std::vector<std::uint64_t> exchanged;
+    std::uint64_t free = program_.tile_ & ~used & ~((std::uint64_t{1} << lane_bits()) - 1);
+    for (int bit : dense.bits) {
+      if (bit < lane_bits()) {
+        const std::uint64_t other = free & -free;
+        free ^= other;
+        exchanged.push_back(other | std::uint64_t{1} << bit);
+        bit = std::countr_zero(other);
+      }
+      matrix.step.bits.push_back(position(bit) - lane_bits());
+    }
+    const auto exchange = [&] {
+      for (const std::uint64_t both : exchanged) add_pair({both, both, 0, 0, {{1, 0, 0, 1}, {0, 1, 1, 0}}});
+    };
+    exchange();
+    step(StepKind::dense, program_.dense_.size());
+    program_.dense_.push_back(std::move(matrix));
+    exchange();
+  }
+
+  void add_table(const LocalOperation& op) {
+    Table table{&op, {}};
+    const std::size_t size = std::size_t{1} << op.bits.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      table.values.emplace_back(op.kind == LocalKind::matrix ? op.values[i * size + i] : op.values[i]);
+    }
+    step(StepKind::table, program_.tables_.size());
+    program_.tables_.push_back(std::move(table));
+  }
+
+  // From this many permutation gates on, one combined step replaces a sweep per gate.
+  static constexpr std::size_t min_permutation_gates = 3;
+
+  TileProgram& program_;
+  const Items& items_;
+  std::span<const LocalOperation> operations_;
+  std::vector<Butterfly> layer_;
+  std::vector<Phase> phases_;
+  std::vector<Probe> waiting_probes_;
+  std::vector<Phase> signs_;  // waiting for the next step, see only_signs()
+  std::optional<PairOperation> held_;
+  double scale_ = 1;
+};
+
+}  // namespace onehop::quantum
