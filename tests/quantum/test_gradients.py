@@ -364,11 +364,11 @@ def test_the_plan(tmp_path: Any, capsys: Any) -> None:
 
 
 def test_the_benchmark(capsys: Any) -> None:
-    assert main(["bench", "gradients", "--quick", "--qubits", "6", "--peers", "none", "--json"]) == 0
+    assert main(["bench", "gradients", "--quick", "--qubits", "10", "--peers", "none", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["terms"] for row in rows] == [1, 1000]
     for row in rows:
-        assert (row["qubits"], row["parameters"], row["peers"]) == (6, 180, {})
+        assert (row["qubits"], row["parameters"], row["peers"]) == (10, 300, {})
         assert min(row["forward_s"], row["gradient_s"], row["backward_multiply_adds"]) > 0
 
 
