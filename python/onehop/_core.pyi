@@ -1717,6 +1717,11 @@ class Operation:
     @condition.setter
     def condition(self, arg: Condition, /) -> None: ...
     @property
+    def angles(self) -> tuple[tuple[float, tuple[tuple[int, float], ...]], ...]:
+        """Angles that depend on parameters: a constant, and a factor for each index of a parameter."""
+    @angles.setter
+    def angles(self, arg: Sequence[tuple[float, Sequence[tuple[int, float]]]], /) -> None: ...
+    @property
     def is_gate(self) -> bool: ...
     @property
     def is_diagonal(self) -> bool: ...
@@ -1756,6 +1761,13 @@ class Circuit:
     def add(self, operation: Operation) -> None:
         """Appends an operation as it is."""
 
+    def require_bound(self) -> None:
+        """Raises BadInput if a gate depends on a parameter."""
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+    @parameters.setter
+    def parameters(self, arg: Sequence[str], /) -> None: ...
     def validate(self) -> None:
         """Raises BadInput that names the operation that cannot be."""
 
@@ -1764,6 +1776,60 @@ class Circuit:
 
 def gate(name: str, qubits: Sequence[int], parameters: Sequence[float] = []) -> Operation:
     """The operation of a named gate."""
+
+def parametrised_gate(
+    name: str, qubits: Sequence[int], angles: Sequence[tuple[float, Sequence[tuple[int, float]]]]
+) -> Operation:
+    """The operation of a named gate whose angles depend on parameters."""
+
+def bind(circuit: Circuit, values: Sequence[float]) -> Circuit:
+    """The circuit with a value for each of its parameters."""
+
+def with_rotations(circuit: Circuit) -> Circuit:
+    """The circuit with parametrised gates as rotations and phases."""
+
+class Gradients:
+    """Expectation values with their derivatives."""
+
+    @property
+    def values(self) -> list[float]: ...
+    @property
+    def derivatives(self) -> NDArray[numpy.float64]: ...
+    @property
+    def forward_seconds(self) -> float: ...
+    @property
+    def backward_seconds(self) -> float: ...
+    @property
+    def backward_passes(self) -> float: ...
+    @property
+    def backward_multiply_adds(self) -> float: ...
+
+class Compiled:
+    """A circuit that is planned once."""
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        group: Group,
+        *,
+        precision: str = "double",
+        threads: int = 0,
+        staging: int = 0,
+        search_seconds: float = 1.0,
+    ) -> None: ...
+    @property
+    def parameters(self) -> tuple[str, ...]: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def placement(self) -> Placement: ...
+    def run(self, values: Sequence[float]) -> State: ...
+    def run_many(
+        self, bindings: NDArray[numpy.float64], sums: Sequence[PauliSum]
+    ) -> NDArray[numpy.complex128]: ...
+    def gradients(
+        self, values: Sequence[float], sums: Sequence[PauliSum], weights: Sequence[float] = []
+    ) -> Gradients: ...
 
 def gate_names() -> list[tuple[str, int, int]]:
     """

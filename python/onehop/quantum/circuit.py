@@ -12,8 +12,8 @@ from onehop import _core
 from onehop._core import Condition, Operation, Register, gate, gate_names
 from onehop.error import BadInput
 from onehop.quantum.named_gates import NamedGates
-from onehop.text import counted
 from onehop.quantum.parameters import Angle, Bindings, Expression, terms_of, values_of
+from onehop.text import counted
 
 __all__ = ["Circuit", "Condition", "Operation", "Register", "gate", "gate_names"]
 
