@@ -35,16 +35,22 @@ prepare() {
   "$place/venv/bin/pip" install --quiet --quiet "${packages[@]}"
 }
 
+# write_program FILE ARGUMENTS: a program that runs zig with these arguments. It is written again only if it differs, because ccache
+# takes a newer file for another compiler.
+write_program() {
+  local text="#!/bin/sh
+exec \"$place/venv/bin/python\" -m ziglang $2 \"\$@\""
+  if [ "$(cat "$1" 2>/dev/null)" != "$text" ]; then echo "$text" >"$1"; fi
+  chmod +x "$1"
+}
+
 # Writes the compiler as programs of one word, as CMake wants them.
 write_compiler() {
-  local architecture=$1 tool
+  local architecture=$1
   mkdir -p "$place/zig-$architecture"
-  printf '#!/bin/sh\nexec "%s" -m ziglang c++ -target %s-linux-gnu.%s "$@"\n' "$place/venv/bin/python" "$architecture" "$glibc" \
-    >"$place/zig-$architecture/c++"
-  for tool in ar ranlib; do
-    printf '#!/bin/sh\nexec "%s" -m ziglang %s "$@"\n' "$place/venv/bin/python" "$tool" >"$place/zig-$architecture/$tool"
-  done
-  chmod +x "$place/zig-$architecture"/*
+  write_program "$place/zig-$architecture/c++" "c++ -target $architecture-linux-gnu.$glibc"
+  write_program "$place/zig-$architecture/ar" ar
+  write_program "$place/zig-$architecture/ranlib" ranlib
 }
 
 build_wheel() {
