@@ -51,7 +51,7 @@ void run_pass(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, Ti
   const std::size_t tiles = program.tiles();
   const std::size_t probes = program.probes().size();
   threads = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), tiles));
-  for (std::size_t d = 0; d < program.diagonals(); ++d) program.prepare(d);
+  base::parallel_for(threads, program.diagonals(), 1, [&](std::uint64_t d, std::uint64_t) { program.prepare(d); });
   std::vector<double> sums(tiles * probes);
   std::atomic<std::size_t> next{0};
   base::ThreadPool(threads, base::WaitStyle::sleep).run([&](int) {

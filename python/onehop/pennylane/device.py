@@ -1,0 +1,268 @@
+"""`OnehopQubit`: PennyLane's device interface on the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from pennylane import math
+from pennylane.devices import Device, ExecutionConfig
+from pennylane.devices.default_qubit import accepted_analytic_measurement, accepted_sample_measurement
+from pennylane.devices.preprocess import (
+    decompose,
+    no_sampling,
+    validate_adjoint_trainable_params,
+    validate_device_wires,
+    validate_measurements,
+    validate_observables,
+)
+from pennylane.devices.qubit.simulate import measure_final_state
+from pennylane.exceptions import DeviceError
+from pennylane.measurements import ExpectationMP
+from pennylane.operation import StatePrepBase
+from pennylane.tape import QuantumScript
+from pennylane.transforms import broadcast_expand, defer_measurements
+from pennylane.transforms.core import CompilePipeline
+
+from onehop.pennylane.operations import DIFFERENTIABLE, append, is_known, pauli_sum
+from onehop.quantum import Circuit, Parameter, State, compile  # noqa: A004
+
+__all__ = ["OnehopQubit"]
+
+
+def _supported(operator: Any) -> bool:
+    return isinstance(operator, StatePrepBase) or is_known(operator)
+
+
+def _differentiable(operator: Any) -> bool:
+    trained = any(math.requires_grad(one) for one in operator.data)
+    return is_known(operator) and (not trained or operator.name in DIFFERENTIABLE)
+
+
+def _pauli(observable: Any) -> bool:
+    return observable.pauli_rep is not None
+
+
+class OnehopQubit(Device):
+    """State vectors of onehop as a PennyLane device, `qml.device("onehop.qubit", wires=4)`.
+
+    Expectation values of Pauli strings and their derivatives by the adjoint method are computed on the state where it
+    is. All other measurements, and shots, take the whole state vector. Measurements inside a circuit are deferred.
+
+    Parameters
+    ----------
+    wires : int or sequence, optional
+        Wires of the device. Default: those of each circuit.
+    shots : int, optional
+        Number of samples. Default: exact results.
+    seed : int, optional
+        Seed of the samples. Default: a random seed.
+    precision : str
+        "double" or "single".
+    threads : int
+        Threads of the simulator; 0: one for each core.
+    """
+
+    name = "onehop.qubit"
+
+    def __init__(
+        self,
+        wires: Any = None,
+        shots: int | None = None,
+        *,
+        seed: Any = None,
+        precision: str = "double",
+        threads: int = 0,
+    ) -> None:
+        super().__init__(wires=wires, shots=shots)
+        self._rng = np.random.default_rng(seed)
+        self._options = {"precision": precision, "threads": threads}
+
+    # -- what the device can do --------------------------------------------------------------------------------------
+
+    def supports_derivatives(
+        self, execution_config: ExecutionConfig | None = None, circuit: QuantumScript | None = None
+    ) -> bool:
+        """Check that derivatives are those of expectation values of Pauli strings, without shots."""
+        method = "adjoint" if execution_config is None else execution_config.gradient_method
+        if method not in ("adjoint", "best"):
+            return False
+        if circuit is None:
+            return True
+        return not circuit.shots and all(
+            isinstance(one, ExpectationMP) and one.obs is not None and _pauli(one.obs)
+            for one in circuit.measurements
+        )
+
+    supports_vjp = supports_derivatives
+
+    def setup_execution_config(
+        self, config: ExecutionConfig | None = None, circuit: QuantumScript | None = None
+    ) -> ExecutionConfig:
+        """Choose the adjoint method as the best one, and defer measurements."""
+        config = config or ExecutionConfig()
+        if config.device_options:
+            raise DeviceError(f"onehop.qubit has no device options, found {sorted(config.device_options)}")
+        method = config.mcm_config.mcm_method
+        if method not in (None, "deferred"):
+            raise DeviceError(f"mcm_method {method!r} is not supported on onehop.qubit: expected 'deferred'")
+        own = config.gradient_method == "adjoint" or (
+            config.gradient_method == "best" and self.supports_derivatives(config, circuit)
+        )
+        values: dict[str, Any] = {"mcm_config": replace(config.mcm_config, mcm_method="deferred")}
+        if own:
+            values["gradient_method"] = "adjoint"
+        for option in ("use_device_gradient", "use_device_jacobian_product", "grad_on_execution"):
+            if getattr(config, option) is None:
+                values[option] = own
+        return replace(config, **values)
+
+    def preprocess_transforms(self, execution_config: ExecutionConfig | None = None) -> CompilePipeline:
+        """Return the transforms that bring circuits into the form that the device takes."""
+        config = execution_config or ExecutionConfig()
+        program = CompilePipeline()
+        program.add_transform(validate_device_wires, self.wires, name=self.name)
+        program.add_transform(defer_measurements, allow_postselect=True)
+        program.add_transform(decompose, stopping_condition=_supported, name=self.name)
+        program.add_transform(
+            validate_measurements,
+            analytic_measurements=accepted_analytic_measurement,
+            sample_measurements=accepted_sample_measurement,
+            name=self.name,
+        )
+        program.add_transform(broadcast_expand)
+        if config.gradient_method == "adjoint":
+            name = "adjoint + onehop.qubit"
+            program.add_transform(no_sampling, name=name)
+            program.add_transform(
+                decompose, stopping_condition=_differentiable, name=name, skip_initial_state_prep=False
+            )
+            program.add_transform(validate_observables, _pauli, name=name)
+            program.add_transform(
+                validate_measurements,
+                analytic_measurements=lambda one: isinstance(one, ExpectationMP),
+                name=name,
+            )
+            program.add_transform(validate_adjoint_trainable_params)
+        return program
+
+    # -- execution ---------------------------------------------------------------------------------------------------
+
+    def execute(self, circuits: Any, execution_config: ExecutionConfig | None = None) -> Any:
+        """Run circuits; return the results of their measurements."""
+        if isinstance(circuits, QuantumScript):
+            return self._execute(circuits)
+        return tuple(self._execute(one) for one in circuits)
+
+    def _execute(self, script: QuantumScript) -> Any:
+        script = script.map_to_standard_wires()
+        state = self._state(script)
+        pauli = self.supports_derivatives(None, script)
+        if pauli:
+            sums = [pauli_sum(one.obs, _places(script)) for one in script.measurements]
+            found = tuple(np.array(np.real(one)) for one in state.expectations(sums))
+            return found[0] if len(found) == 1 else found
+        shape = (2,) * len(script.wires)
+        return measure_final_state(script, state.vector().reshape(shape), False, rng=self._rng)
+
+    def _state(self, script: QuantumScript) -> State:
+        qubits = max(len(script.wires), 1)
+        state = State(qubits, **self._options)
+        operations = list(script.operations)
+        if operations and isinstance(operations[0], StatePrepBase):
+            first = operations.pop(0).state_vector(wire_order=list(range(qubits)))
+            state.set_amplitudes(np.asarray(first, complex).reshape(-1))
+        circuit = Circuit(qubits)
+        for operation in operations:
+            if isinstance(operation, StatePrepBase):
+                raise DeviceError(f"{operation.name} is only possible at the beginning of a circuit")
+            angles = (
+                [float(np.real(one)) for one in operation.data] if operation.name in DIFFERENTIABLE else []
+            )
+            append(circuit, operation, _places(script), angles)
+        state.run(circuit)
+        return state
+
+    # -- derivatives ---------------------------------------------------------------------------------------------------
+
+    def _gradients(self, script: QuantumScript, weights: Sequence[float] | None = None) -> Any:
+        """Return values and derivatives by the trainable parameters."""
+        script = script.map_to_standard_wires()
+        trained = {place: number for number, place in enumerate(script.trainable_params)}
+        circuit = Circuit(max(len(script.wires), 1))
+        circuit.parameters = [f"t{number}" for number in range(len(trained))]
+        values = [0.0] * len(trained)
+        place = 0
+        for operation in script.operations:
+            angles: list[Any] = []
+            for one in operation.data:
+                if place in trained:
+                    values[trained[place]] = float(np.real(one))
+                    angles.append(Parameter(f"t{trained[place]}"))
+                elif operation.name in DIFFERENTIABLE:
+                    angles.append(float(np.real(one)))
+                place += 1
+            append(circuit, operation, _places(script), angles)
+        sums = [pauli_sum(one.obs, _places(script)) for one in script.measurements]
+        return compile(circuit, **self._options).gradients(values, sums, weights)
+
+    def compute_derivatives(self, circuits: Any, execution_config: ExecutionConfig | None = None) -> Any:
+        """Return the Jacobian of each circuit."""
+        return self.execute_and_compute_derivatives(circuits, execution_config)[1]
+
+    def execute_and_compute_derivatives(
+        self, circuits: Any, execution_config: ExecutionConfig | None = None
+    ) -> Any:
+        """Run circuits; return the results and the Jacobians."""
+        if isinstance(circuits, QuantumScript):
+            results, jacobians = self.execute_and_compute_derivatives([circuits], execution_config)
+            return results[0], jacobians[0]
+        found = [self._gradients(one) for one in circuits]
+        return tuple(_single(one.values) for one in found), tuple(_jacobian(one.derivatives) for one in found)
+
+    def compute_vjp(
+        self, circuits: Any, cotangents: Any, execution_config: ExecutionConfig | None = None
+    ) -> Any:
+        """Return the product of each cotangent with the Jacobian of its circuit."""
+        return self.execute_and_compute_vjp(circuits, cotangents, execution_config)[1]
+
+    def execute_and_compute_vjp(
+        self, circuits: Any, cotangents: Any, execution_config: ExecutionConfig | None = None
+    ) -> Any:
+        """Run circuits; return the results and the products of cotangents and Jacobians."""
+        if isinstance(circuits, QuantumScript):
+            results, products = self.execute_and_compute_vjp([circuits], [cotangents], execution_config)
+            return results[0], products[0]
+        results, products = [], []
+        for script, cotangent in zip(circuits, cotangents, strict=True):
+            weights = np.asarray(
+                math.toarray(math.stack(cotangent)) if isinstance(cotangent, (tuple, list)) else cotangent
+            )
+            weights = np.real(weights).reshape(len(script.measurements), -1)
+            if weights.shape[1] == 1:
+                found = self._gradients(script, weights[:, 0].tolist())
+                product = tuple(np.array(one) for one in found.derivatives)
+            else:
+                found = self._gradients(script)
+                product = tuple(weights.T @ column for column in found.derivatives.T)
+            results.append(_single(found.values))
+            products.append(product)
+        return tuple(results), tuple(products)
+
+
+def _places(script: QuantumScript) -> Any:
+    """Return the function from wires to qubits: PennyLane's first wire is the most significant bit."""
+    last = max(len(script.wires), 1) - 1
+    return lambda wire: last - int(wire)
+
+
+def _single(values: Any) -> Any:
+    found = tuple(np.array(one) for one in values)
+    return found[0] if len(found) == 1 else found
+
+
+def _jacobian(rows: Any) -> Any:
+    found = tuple(_single(row) if len(row) else () for row in rows)
+    return found[0] if len(found) == 1 else found

@@ -1,0 +1,78 @@
+"""Conversion of PennyLane's operators to gates and observables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from onehop.error import BadInput
+from onehop.quantum import Circuit, PauliSum, PauliTerm
+from onehop.quantum.parameters import Angle
+
+__all__ = ["DIFFERENTIABLE", "LARGEST_MATRIX", "append", "is_known", "pauli_sum"]
+
+# PennyLane's names of gates that OpenQASM names, with the same parameters, controls first.
+_NAMED = {
+    "Hadamard": "h", "PauliX": "x", "PauliY": "y", "PauliZ": "z", "S": "s", "T": "t", "SX": "sx",
+    "CNOT": "cx", "CY": "cy", "CZ": "cz", "CH": "ch", "SWAP": "swap", "CSWAP": "cswap", "Toffoli": "ccx", "CCZ": "ccz",
+    "RX": "rx", "RY": "ry", "RZ": "rz", "PhaseShift": "p", "U1": "p", "U2": "u2", "U3": "u",
+    "CRX": "crx", "CRY": "cry", "CRZ": "crz", "ControlledPhaseShift": "cp",
+    "IsingXX": "rxx", "IsingYY": "ryy", "IsingZZ": "rzz",
+}  # fmt: skip
+_SPECIAL = frozenset(("Rot", "MultiRZ", "PauliRot", "GlobalPhase"))
+DIFFERENTIABLE = frozenset(
+    ("RX", "RY", "RZ", "PhaseShift", "U1", "U2", "U3", "CRX", "CRY", "CRZ", "ControlledPhaseShift")
+) | {"IsingXX", "IsingYY", "IsingZZ", *_SPECIAL}
+LARGEST_MATRIX = 10  # qubits
+
+
+def is_known(operator: Any) -> bool:
+    """Check that an operator can be converted."""
+    if operator.name in _NAMED or operator.name in _SPECIAL or operator.name in ("Identity", "Barrier"):
+        return True
+    return operator.has_matrix and 0 < len(operator.wires) <= LARGEST_MATRIX
+
+
+def append(circuit: Circuit, operator: Any, qubit_of: Callable[[Any], int], angles: Sequence[Angle]) -> None:
+    """Append an operator with these parameters to a circuit."""
+    where = [qubit_of(wire) for wire in operator.wires]
+    name = operator.name
+    if name in ("Identity", "Barrier"):
+        return
+    if name in _NAMED:
+        circuit.gate(_NAMED[name], where, angles)
+    elif name == "Rot":
+        for one, angle in zip(("rz", "ry", "rz"), angles, strict=True):
+            circuit.gate(one, where, [angle])
+    elif name == "MultiRZ":
+        circuit.pauli_rotation("Z" * len(where), angles[0], where)
+    elif name == "PauliRot":
+        circuit.pauli_rotation(operator.hyperparameters["pauli_word"], angles[0], where)
+    elif name == "GlobalPhase":
+        circuit.global_phase(-1 * angles[0])
+    else:
+        # PennyLane's first wire is the most significant bit of the matrix's index.
+        circuit.unitary(np.asarray(operator.matrix(), complex), where[::-1], name=name)
+
+
+def pauli_sum(observable: Any, qubit_of: Callable[[Any], int]) -> PauliSum:
+    """Convert an observable with a representation by Pauli strings.
+
+    Raises
+    ------
+    BadInput
+        It has none.
+    """
+    sentence = observable.pauli_rep
+    if sentence is None:
+        raise BadInput(f"expected an observable made of Pauli strings, found {observable.name}")
+    terms = []
+    for word, weight in sentence.items():
+        paulis = sorted((qubit_of(wire), letter) for wire, letter in word.items())
+        terms.append(PauliTerm(complex(weight), tuple(paulis)))
+    real = all(abs(one.coefficient.imag) < 1e-14 for one in terms)
+    return PauliSum(
+        tuple(PauliTerm(one.coefficient.real, one.paulis) for one in terms) if real else tuple(terms)
+    )
