@@ -10,6 +10,7 @@ import numpy as np
 from pennylane import math
 from pennylane.devices import Device, ExecutionConfig
 from pennylane.devices.default_qubit import accepted_analytic_measurement, accepted_sample_measurement
+from pennylane.devices.modifiers import simulator_tracking, single_tape_support
 from pennylane.devices.preprocess import (
     decompose,
     no_sampling,
@@ -45,6 +46,8 @@ def _pauli(observable: Any) -> bool:
     return observable.pauli_rep is not None
 
 
+@simulator_tracking
+@single_tape_support
 class OnehopQubit(Device):
     """State vectors of onehop as a PennyLane device, `qml.device("onehop.qubit", wires=4)`.
 
@@ -152,8 +155,6 @@ class OnehopQubit(Device):
 
     def execute(self, circuits: Any, execution_config: ExecutionConfig | None = None) -> Any:
         """Run circuits; return the results of their measurements."""
-        if isinstance(circuits, QuantumScript):
-            return self._execute(circuits)
         return tuple(self._execute(one) for one in circuits)
 
     def _execute(self, script: QuantumScript) -> Any:
@@ -210,15 +211,12 @@ class OnehopQubit(Device):
 
     def compute_derivatives(self, circuits: Any, execution_config: ExecutionConfig | None = None) -> Any:
         """Return the Jacobian of each circuit."""
-        return self.execute_and_compute_derivatives(circuits, execution_config)[1]
+        return tuple(_jacobian(self._gradients(one).derivatives) for one in circuits)
 
     def execute_and_compute_derivatives(
         self, circuits: Any, execution_config: ExecutionConfig | None = None
     ) -> Any:
         """Run circuits; return the results and the Jacobians."""
-        if isinstance(circuits, QuantumScript):
-            results, jacobians = self.execute_and_compute_derivatives([circuits], execution_config)
-            return results[0], jacobians[0]
         found = [self._gradients(one) for one in circuits]
         return tuple(_single(one.values) for one in found), tuple(_jacobian(one.derivatives) for one in found)
 
@@ -226,30 +224,23 @@ class OnehopQubit(Device):
         self, circuits: Any, cotangents: Any, execution_config: ExecutionConfig | None = None
     ) -> Any:
         """Return the product of each cotangent with the Jacobian of its circuit."""
-        return self.execute_and_compute_vjp(circuits, cotangents, execution_config)[1]
+        return tuple(self._vjp(*both)[1] for both in zip(circuits, cotangents, strict=True))
 
     def execute_and_compute_vjp(
         self, circuits: Any, cotangents: Any, execution_config: ExecutionConfig | None = None
     ) -> Any:
         """Run circuits; return the results and the products of cotangents and Jacobians."""
-        if isinstance(circuits, QuantumScript):
-            results, products = self.execute_and_compute_vjp([circuits], [cotangents], execution_config)
-            return results[0], products[0]
-        results, products = [], []
-        for script, cotangent in zip(circuits, cotangents, strict=True):
-            weights = np.asarray(
-                math.toarray(math.stack(cotangent)) if isinstance(cotangent, (tuple, list)) else cotangent
-            )
-            weights = np.real(weights).reshape(len(script.measurements), -1)
-            if weights.shape[1] == 1:
-                found = self._gradients(script, weights[:, 0].tolist())
-                product = tuple(np.array(one) for one in found.derivatives)
-            else:
-                found = self._gradients(script)
-                product = tuple(weights.T @ column for column in found.derivatives.T)
-            results.append(_single(found.values))
-            products.append(product)
-        return tuple(results), tuple(products)
+        found = [self._vjp(*both) for both in zip(circuits, cotangents, strict=True)]
+        return tuple(values for values, _ in found), tuple(product for _, product in found)
+
+    def _vjp(self, script: QuantumScript, cotangent: Any) -> tuple[Any, Any]:
+        stacked = math.stack(cotangent) if isinstance(cotangent, (tuple, list)) else cotangent
+        weights = np.real(np.asarray(math.toarray(stacked))).reshape(len(script.measurements), -1)
+        if weights.shape[1] == 1:
+            found = self._gradients(script, weights[:, 0].tolist())
+            return _single(found.values), tuple(np.array(one) for one in found.derivatives)
+        found = self._gradients(script)
+        return _single(found.values), tuple(weights.T @ column for column in found.derivatives.T)
 
 
 def _places(script: QuantumScript) -> Any:
