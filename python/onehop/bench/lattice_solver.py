@@ -178,20 +178,7 @@ class _Block:
             *wholes,
             *(candidate for _, candidates in kinds.values() for candidate in candidates),
         ]
-        for candidate in candidates_in_turn:
-            candidate.solve(2)  # does the set-up that is needed once
-        begin = time.monotonic()
-        rounds = 1
-        done = 0
-        while done < rounds:
-            for candidate in candidates_in_turn:
-                candidate.run(self.group)
-            for precision, meter in meters.items():
-                rates[precision].append(self._slowest(meter.measure(4)))
-            done += 1
-            if done == 1:  # the first round shows the duration of a round
-                taken = -self._slowest(begin - time.monotonic())
-                rounds = 2 if self.quick else max(1, min(MAX_ROUNDS, int(seconds / taken)))
+        self._run_rounds(candidates_in_turn, meters, rates, seconds)
         size = self.sites * 24
         result.rows.append(
             make_row(
@@ -206,6 +193,29 @@ class _Block:
         ]
         for kind, (precision, candidates) in kinds.items():
             self._add_beside(result, f"{self.case}, {kind}", candidates, np.array(rates[precision]))
+
+    def _run_rounds(
+        self,
+        candidates: list[Candidate],
+        meters: dict[str, _core.BenchBandwidth],
+        rates: dict[str, list[float]],
+        seconds: float,
+    ) -> None:
+        """Run all candidates in turn for about `seconds`, and add the rates of the meters after each round."""
+        for candidate in candidates:
+            candidate.solve(2)  # does the set-up that is needed once
+        begin = time.monotonic()
+        rounds = 1
+        done = 0
+        while done < rounds:
+            for candidate in candidates:
+                candidate.run(self.group)
+            for precision, meter in meters.items():
+                rates[precision].append(self._slowest(meter.measure(4)))
+            done += 1
+            if done == 1:  # the first round shows the duration of a round
+                taken = -self._slowest(begin - time.monotonic())
+                rounds = 2 if self.quick else max(1, min(MAX_ROUNDS, int(seconds / taken)))
 
     def _beside(self, solve: Callable[[Staggered, int], StaggeredSolve]) -> list[Candidate]:
         candidates = [Candidate("onehop", "ours", partial(solve, self.ours), self.iterations)]

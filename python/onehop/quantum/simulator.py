@@ -344,6 +344,25 @@ def _operations(circuit: Circuit, placement: Placement) -> int:
     return len(placed.union(measurements))
 
 
+def _simulate(
+    circuit: Circuit, group: Group, options: dict[str, Any], checkpoints: Checkpoints | None
+) -> Any:
+    """Run the circuit, and keep and resume its checkpoints if there are any."""
+    if checkpoints is None:
+        return _core.simulate(circuit, group, **options)
+    checkpoints.settings["seed"] = options["seed"]
+    with checkpoints.signals():
+        return _core.simulate(
+            circuit,
+            group,
+            **options,
+            due=checkpoints.due,
+            keep=checkpoints.keep,
+            resume=checkpoints.state(),
+            restore=checkpoints.restore,
+        )
+
+
 def simulate(
     circuit: Circuit,
     group: Group | None = None,
@@ -429,20 +448,7 @@ def simulate(
         "profile": profile,
         "progress": progress,
     }
-    if checkpoints is None:
-        core = _core.simulate(circuit, group, **options)
-    else:
-        checkpoints.settings["seed"] = seed
-        with checkpoints.signals():
-            core = _core.simulate(
-                circuit,
-                group,
-                **options,
-                due=checkpoints.due,
-                keep=checkpoints.keep,
-                resume=checkpoints.state(),
-                restore=checkpoints.restore,
-            )
+    core = _simulate(circuit, group, options, checkpoints)
     state = State._of(core.take_state())
     time_profile = None
     if profile:

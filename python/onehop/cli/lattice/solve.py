@@ -189,6 +189,20 @@ def _check_staggered(action: str, masses: list[float], fat: str | None, source_f
     )
 
 
+def _wilson_file(action: str, file: str | None, source_file: str | None, output: str | None) -> str:
+    """Return the gauge field of Wilson quarks; refuse options of staggered quarks."""
+    if file is None or source_file is not None or output is not None:
+        raise BadInput(
+            f"--action {action} needs a gauge field, FILE, and a point source, and writes no solution; leave out "
+            "--fat, --source-file and --output"
+        )
+    refuse_without_effect(
+        ("--u0", "--phases", "--lanes", "--long", "--output-bits", "--overwrite"),
+        f"is for staggered quarks, found --action {action}",
+    )
+    return file
+
+
 def solve(
     file: FileArgument = None,
     mass: Annotated[
@@ -308,39 +322,30 @@ def solve(
     check_phases(phases)
     _check_precision(tolerance, precision, sloppy_precision)
     masses = list(mass or [])
+    options: dict[str, Any] = {
+        "tolerance": tolerance,
+        "iterations": iterations,
+        "precision": precision,
+        "sloppy_precision": sloppy_precision,
+        "reproducible": reproducible,
+        "half_halo": half_halo,
+    }
     if action in WILSON_ACTIONS:
-        if file is None or source_file is not None or output is not None:
-            raise BadInput(
-                f"--action {action} needs a gauge field, FILE, and a point source, and writes no solution; leave out "
-                "--fat, --source-file and --output"
-            )
-        refuse_without_effect(
-            ("--u0", "--phases", "--lanes", "--long", "--output-bits", "--overwrite"),
-            f"is for staggered quarks, found --action {action}",
-        )
-        choice = wilson_choice(
-            action,
-            kappa,
-            masses,
-            csw,
-            spin=spin,
-            colour=colour,
-            method=method,
-            schwarz=schwarz,
-            recon=recon,
-            periodic=periodic,
-        )
+        field = _wilson_file(action, file, source_file, output)
+        wilson: dict[str, Any] = {
+            "spin": spin,
+            "colour": colour,
+            "method": method,
+            "schwarz": schwarz,
+            "recon": recon,
+        }
+        choice = wilson_choice(action, kappa, masses, csw, periodic=periodic, **wilson)
         ensure_ranks(ranks)
         with _following(tolerance) as show:
             solve_wilson(
-                file,
+                field,
                 choice,
-                tolerance=tolerance,
-                iterations=iterations,
-                precision=precision,
-                sloppy_precision=sloppy_precision,
-                reproducible=reproducible,
-                half_halo=half_halo,
+                **options,
                 grid=numbers(grid, "--grid"),
                 su3_tolerance=su3_tolerance,
                 json_target=json_target,
@@ -369,27 +374,16 @@ def solve(
         result = operator.solve(
             vectors[0] if len(vectors) == 1 else vectors,
             masses[0] if len(masses) == 1 else masses,
-            tolerance=tolerance,
-            iterations=iterations,
-            precision=precision,
-            sloppy_precision=sloppy_precision,
-            reproducible=reproducible,
-            half_halo=half_halo,
+            **options,
             progress=show,
         )
     chosen = {"action": action, "mass": masses[0] if len(masses) == 1 else masses}
     report = solve_report(operator.group, operator.geometry, operator, chosen, tolerance, result)
     if output is not None:
+        note = f"solution of M x = b, mass {report['mass']}, residual {result.true_residual:.3e}"
         solutions = result.solution.reshape(-1, *operator.geometry.block_shape, 3)
-        write_vectors(
-            output,
-            solutions,
-            operator.geometry,
-            operator.group,
-            precision=output_bits,
-            note=f"solution of M x = b, mass {report['mass']}, residual {result.true_residual:.3e}",
-            overwrite=overwrite,
-        )
+        kept: dict[str, Any] = {"precision": output_bits, "overwrite": overwrite}
+        write_vectors(output, solutions, operator.geometry, operator.group, note=note, **kept)
     more = (
         "allow more iterations, or take a larger mass or tolerance"
         if result.iterations

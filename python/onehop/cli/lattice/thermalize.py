@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.console import Console
 
 from onehop.cli.common import (
     LARGEST_SEED,
@@ -142,6 +143,42 @@ def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) ->
     return report
 
 
+def _updates(
+    algorithm: str, sweeps: int, trajectories: int, output: str | None, checkpoint: str | None
+) -> int:
+    """Return the number of sweeps or trajectories; refuse options without effect."""
+    if algorithm == "hmc":
+        refuse_without_effect(("--over-relaxations",), "is for --algorithm heatbath")
+        if was_given("--sweeps"):
+            if was_given("--trajectories"):
+                refuse_both("--sweeps", "--trajectories")
+            say_renamed("--sweeps with --algorithm hmc", "--trajectories")
+            trajectories = sweeps
+    else:
+        refuse_without_effect(
+            ("--trajectories", "--length", "--steps", "--integrator"), "is for --algorithm hmc"
+        )
+    if output is None:
+        refuse_without_effect(("--format", "--precision", "--overwrite"), "is for --output")
+    if checkpoint is None:
+        refuse_without_effect(("--every",), "is for --checkpoint")
+    return trajectories if algorithm == "hmc" else sweeps
+
+
+def _show(screen: Console, report: dict[str, Any], what: str) -> None:
+    """Print the plaquette and the acceptance."""
+    screen.print(f"{what}: plaquette {report['plaquette']:.6f}", markup=False)
+    if report.get("acceptance") is not None:
+        screen.print(
+            f"accepted {report['acceptance']:.1%}, mean of exp(-dH) {report['exp_minus_delta_h']:.4f}",
+            markup=False,
+        )
+    if report["mean_plaquette"] is not None:
+        error = report["mean_plaquette_error"]
+        width = "" if error is None else f" ± {error:.6f}"
+        screen.print(f"mean of the second half: {report['mean_plaquette']:.6f}{width}", markup=False)
+
+
 def thermalize(
     extent: OptionalExtentOption = None,
     beta: Annotated[float, typer.Option(min=0, help="Inverse coupling 6 / g².")] = 6.0,
@@ -201,22 +238,7 @@ def thermalize(
         raise BadInput("expected either --extent, or --start with a file, which has its own extents")
     if algorithm not in ALGORITHMS:
         raise BadInput(f"expected --algorithm {' or '.join(ALGORITHMS)}, found {algorithm!r}")
-    if algorithm == "hmc":
-        refuse_without_effect(("--over-relaxations",), "is for --algorithm heatbath")
-        if was_given("--sweeps"):
-            if was_given("--trajectories"):
-                refuse_both("--sweeps", "--trajectories")
-            say_renamed("--sweeps with --algorithm hmc", "--trajectories")
-            trajectories = sweeps
-    else:
-        refuse_without_effect(
-            ("--trajectories", "--length", "--steps", "--integrator"), "is for --algorithm hmc"
-        )
-    updates = trajectories if algorithm == "hmc" else sweeps
-    if output is None:
-        refuse_without_effect(("--format", "--precision", "--overwrite"), "is for --output")
-    if checkpoint is None:
-        refuse_without_effect(("--every",), "is for --checkpoint")
+    updates = _updates(algorithm, sweeps, trajectories, output, checkpoint)
     if not (np.isfinite(length) and length > 0):
         raise BadInput(f"expected --length above 0 and finite, found {length}")
     _check_places(extents, output, checkpoint, format_name, precision, overwrite)
@@ -250,22 +272,8 @@ def thermalize(
     if resumed is not None:
         left = state.done - resumed
         screen.print(f"resumed from {checkpoint}: {resumed} done before, {left} now", markup=False)
-    made = state.done - first
-    what = (
-        counted(made, "sweep")
-        if algorithm == "heatbath"
-        else f"{made} trajector{'y' if made == 1 else 'ies'}"
-    )
-    screen.print(f"{what} at beta = {beta:g}: plaquette {report['plaquette']:.6f}", markup=False)
-    if report.get("acceptance") is not None:
-        screen.print(
-            f"accepted {report['acceptance']:.1%}, mean of exp(-dH) {report['exp_minus_delta_h']:.4f}",
-            markup=False,
-        )
-    if report["mean_plaquette"] is not None:
-        error = report["mean_plaquette_error"]
-        width = "" if error is None else f" ± {error:.6f}"
-        screen.print(f"mean of the second half: {report['mean_plaquette']:.6f}{width}", markup=False)
+    what = counted(state.done - first, "sweep" if algorithm == "heatbath" else "trajectory")
+    _show(screen, report, f"{what} at beta = {beta:g}")
     if output is not None:
         screen.print(f"written to {output}", markup=False)
     write_json(json_target, report)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from onehop import _core
 from onehop.cli.common import (
@@ -205,6 +206,22 @@ def _begin(
     )
 
 
+def _show(
+    screen: Console, report: dict[str, Any], profile: Profile | None, rows: int, plot: str | None, title: str
+) -> None:
+    """Print the result and its profile, which becomes a part of the report, and draw one of the two."""
+    show(screen, report, rows)
+    for text, row in report.get("gradients", {}).items():
+        show_gradient(screen, text, row, rows)
+    if profile is not None:
+        profiles.show(screen, profile, rows)
+        report["profile"] = profile.report()
+    if plot is not None and profile is not None:
+        profiles.plot(plot, profile, title)
+    elif plot is not None:
+        draw(plot, report)
+
+
 def run(
     file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
     ranks: RanksOption = None,
@@ -344,18 +361,8 @@ def run(
         return
     if report.get("resumed"):
         screen.print(f"resumed from {checkpoint}", markup=False, soft_wrap=True)
-    show(screen, report, rows)
-    for text, row in report.get("gradients", {}).items():
-        show_gradient(screen, text, row, rows)
-    if time_profile is not None:
-        profiles.show(screen, time_profile, rows)
-        report["profile"] = time_profile.report()
-    if plot is not None and time_profile is not None:
-        profiles.plot(
-            plot, time_profile, f"{circuit.name}: {counted(circuit.qubits, 'qubit')}, {precision} precision"
-        )
-    elif plot is not None:
-        draw(plot, report)
+    title = f"{circuit.name}: {counted(circuit.qubits, 'qubit')}, {precision} precision"
+    _show(screen, report, time_profile, rows, plot, title)
     write_json(json_target, report)
     if checkpoint is not None:
         Path(checkpoint).unlink(missing_ok=True)  # the run is complete

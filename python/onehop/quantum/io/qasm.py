@@ -267,27 +267,29 @@ class _Includes:
         return _INCLUDE.sub(contents, text)
 
 
-def _parse_3(text: str, name: str) -> QuantumCircuit:
-    try:
-        import openqasm3
-        from qiskit_qasm3_import import converter
-        from qiskit_qasm3_import.exceptions import ConversionError
-    except ImportError as error:
-        raise _missing(error) from error
+def _converter_class(converter: Any, error_class: type[Exception], names: Any) -> Any:
+    """Return Qiskit's converter with limits, which also names the place of errors that Qiskit's circuit raises.
 
+    Parameters
+    ----------
+    converter
+        The module `qiskit_qasm3_import.converter`.
+    error_class : type
+        Its class of errors.
+    names
+        The names of gate modifiers, `openqasm3.ast.GateModifierName`.
+    """
     budget = current_budget()
 
     class Placed(converter.ConvertVisitor):
-        """Qiskit's converter, which also names the place of errors that Qiskit's circuit raises."""
-
         def visit(self, node: Any, context: Any = None) -> Any:
             budget.require(1)
             try:
                 return super().visit(node, context)
-            except (BadInput, ConversionError, RecursionError, MemoryError):
+            except (BadInput, error_class, RecursionError, MemoryError):
                 raise
             except Exception as error:
-                raise ConversionError(_one_line(error), node) from error
+                raise error_class(_one_line(error), node) from error
 
         def visit_QubitDeclaration(self, node: Any, context: Any) -> Any:  # noqa: N802
             self._check_size(node, node.size, context)
@@ -303,15 +305,15 @@ def _parse_3(text: str, name: str) -> QuantumCircuit:
             found = self._resolve_constant_int(size, context)
             self._bits = getattr(self, "_bits", 0) + max(found, 0)
             if wrong := registers_too_large(found, self._bits):
-                raise ConversionError(wrong, node)
+                raise error_class(wrong, node)
 
         def _apply_gate_modifier(self, modifier: Any, gate: Any, context: Any) -> Any:
             """Annotate large gates instead of expanding them, which takes time and memory of order 2^qubits."""
-            kind, names = modifier.modifier, openqasm3.ast.GateModifierName
+            kind = modifier.modifier
             if kind is names.pow:
                 power = float(self._resolve_constant_float(modifier.argument, context))
                 if not math.isfinite(power):
-                    raise ConversionError(f"expected a finite power, found {power}", modifier)
+                    raise error_class(f"expected a finite power, found {power}", modifier)
                 return gate.power(power, annotated=gate.num_qubits > _SMALL_GATE)
             if kind is names.inv:
                 return super()._apply_gate_modifier(modifier, gate, context)
@@ -319,18 +321,30 @@ def _parse_3(text: str, name: str) -> QuantumCircuit:
             if modifier.argument is not None:
                 controls = self._resolve_constant_int(modifier.argument, context)
             if not 0 < controls <= _MAX_CONTROLS:
-                raise ConversionError(f"expected 1 to {_MAX_CONTROLS} controls, found {controls}", modifier)
+                raise error_class(f"expected 1 to {_MAX_CONTROLS} controls, found {controls}", modifier)
             if gate.num_qubits + controls <= _SMALL_GATE:
                 return super()._apply_gate_modifier(modifier, gate, context)
             state = (1 << controls) - 1 if kind is names.ctrl else 0
             return gate.control(controls, ctrl_state=state, annotated=True)
+
+    return Placed
+
+
+def _parse_3(text: str, name: str) -> QuantumCircuit:
+    try:
+        import openqasm3
+        from qiskit_qasm3_import import converter
+        from qiskit_qasm3_import.exceptions import ConversionError
+    except ImportError as error:
+        raise _missing(error) from error
 
     try:
         program = openqasm3.parse(text)
     except openqasm3.parser.QASM3ParsingError as error:
         raise _bad(name, _syntax_error(error)) from error
     try:
-        return Placed().convert(program).circuit
+        placed = _converter_class(converter, ConversionError, openqasm3.ast.GateModifierName)
+        return placed().convert(program).circuit
     except ConversionError as error:
         raise _bad(name, error.message) from error
 
