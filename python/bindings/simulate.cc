@@ -71,6 +71,14 @@ void bind_traffic(nb::module_& module) {
           },
           "round"_a, "rails"_a,
           "Return the traffic with the messages of a round, in the order of `messages`, on these interfaces.")
+      .def(
+          "on_rails",
+          [](const Traffic& t, const std::vector<std::vector<onehop::RailAssignment>>& assignments) {
+            return onehop::on_rails(t, assignments);
+          },
+          "assignments"_a,
+          "Return the traffic with messages or their pieces on rails: one list of RailAssignment for each round of the "
+          "traffic, or of the schedule that it was made from. Messages without an assignment stay as they are.")
       .def("listed", &Traffic::listed, "Return the same traffic with every message listed.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Traffic& t) {
@@ -88,6 +96,16 @@ void bind_traffic(nb::module_& module) {
         return traffic;
       },
       "ranks"_a, "rounds"_a, "Make traffic from lists of (sender, receiver, bytes), one per round.");
+  module.def(
+      "assign_traffic_rails",
+      [](const Traffic& traffic, const std::vector<int>& hosts, std::vector<double> speeds, const std::string& rule,
+         bool cut, std::int64_t min_piece) {
+        return onehop::assign_rails(traffic, hosts,
+                                    {std::move(speeds), onehop::rail_rule_from_string(rule), cut, min_piece});
+      },
+      "traffic"_a, "hosts"_a, "speeds"_a, "rule"_a = "optimum", "cut"_a = false, "min_piece"_a = 1,
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Assign the messages of traffic that leave their host to rails, round by round.");
   module.def("traffic_of", &onehop::traffic_of, "schedule"_a, nb::call_guard<nb::gil_scoped_release>(),
              "Return the messages of a schedule.");
   module.def(

@@ -19,7 +19,7 @@ HUGE = "99999999999999999999"
     ("arguments", "found"),
     [
         ((*HALO, "--width", "1000000000000"), "at most 65536 layers"),
-        ((*HALO, "--map", "/dev/zero"), "at most 67108864 bytes"),
+        ((*HALO, "--map", "/dev/zero"), "at most 268435456 bytes"),
         ((*HALO, "--fields", HUGE), "--fields"),
         ((*HALO, "--chunk", HUGE), "--chunk"),
         ((*HALO, "--slots", HUGE), "--slots"),

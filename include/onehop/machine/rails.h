@@ -74,10 +74,17 @@ struct RailPlan {
 // sum below 2^63, `min_piece` is at least 1, and `cut` comes with the rule `optimum`.
 [[nodiscard]] RailPlan assign_rails(std::span<const RailMessage> messages, const RailOptions& options);
 
-// Assigns the messages of every round of a schedule that leave their host. hosts[r] is the host of rank r. Everything
-// that a rank sends to another in one round is one message. Each round lists its messages sorted by (from, to); those
-// inside a host use no rail and are not listed. All hosts have the same rails. The time depends on the number of
-// different hosts rather than on all: hosts with the same list of sizes share one search.
+// Assigns the messages of every round that leave their host. hosts[r] is the host of rank r. Each round of the result
+// is sorted by (from, to); messages inside a host, and those without bytes, use no rail and are not listed. All hosts
+// have the same rails. The time depends on the number of different hosts rather than on all: hosts with the same list
+// of sizes share one search.
+//
+// Throws BadInput for the reasons above, or if a message is from or to a rank without a host.
+[[nodiscard]] std::vector<std::vector<RailAssignment>> assign_rails(std::span<const std::vector<RailMessage>> rounds,
+                                                                    std::span<const int> hosts,
+                                                                    const RailOptions& options);
+
+// The same for a schedule. Everything that a rank sends to another in one round is one message.
 //
 // Throws BadInput for the reasons above, or unless there is one host for every rank.
 [[nodiscard]] std::vector<std::vector<RailAssignment>> assign_rails(const Schedule& schedule,

@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "onehop/machine/machine.h"
+#include "onehop/machine/rails.h"
 #include "onehop/patterns.h"
 #include "onehop/schedule.h"
 
@@ -69,6 +71,17 @@ inline constexpr std::int64_t max_listed_messages = std::int64_t{1} << 22;
 // to be equal; in the schedule they differ by up to 64 elements.
 [[nodiscard]] Traffic allreduce_traffic(const AllReduceSpec& spec);
 [[nodiscard]] Traffic permutation_traffic(const PermuteBitsSpec& spec);
+
+// The messages of every round that leave their host, as rails.h assigns them. hosts[r] is the host of rank r.
+[[nodiscard]] std::vector<std::vector<RailAssignment>> assign_rails(const Traffic& traffic, std::span<const int> hosts,
+                                                                    const RailOptions& options);
+
+// The same traffic, listed, with messages or pieces of them on the rails of `assignments`. There is one list for each
+// round of the traffic, or for each round of the schedule that it was made from. Messages without an assignment keep
+// their rails. A piece is a message of its own.
+//
+// Throws BadInput unless the rounds agree and the pieces of a message add up to it.
+[[nodiscard]] Traffic on_rails(const Traffic& traffic, std::span<const std::vector<RailAssignment>> assignments);
 
 struct SimulateOptions {
   // The place of every rank on the machine. Empty: rank r has place r on the part of the machine that a job with these

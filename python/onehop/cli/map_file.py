@@ -1,4 +1,4 @@
-"""The file of `onehop simulate --map`, which `onehop map -o` writes."""
+"""The files of `onehop simulate --map` and `--rails`, which `onehop map -o` and `onehop rails -o` write."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from typing import Any
 
 from onehop.cli.common import LARGEST_SIZE
 from onehop.error import BadInput
+from onehop.machine import RailAssignment
+from onehop.machine.traffic_rails import RAIL_RULES, rails_from_json
 
-_LARGEST_MAP = 64 << 20
+_LARGEST_FILE = 256 << 20
 
 
-def _load_json(file: str, expected: str) -> Any:
-    """Read the JSON of --map."""
+def _load_json(file: str, option: str, expected: str) -> Any:
+    """Read the JSON of an option."""
     try:
         with Path(file).open("rb") as stream:  # a device or a pipe has no size and may have no end
-            text = stream.read(_LARGEST_MAP + 1)
-        if len(text) > _LARGEST_MAP:
-            raise BadInput(f"--map {file}: expected at most {_LARGEST_MAP} bytes, found more")
+            text = stream.read(_LARGEST_FILE + 1)
+        if len(text) > _LARGEST_FILE:
+            raise BadInput(f"{option} {file}: expected at most {_LARGEST_FILE} bytes, found more")
         return json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, BadInput):
             raise
         raise BadInput(
-            f"--map {file}: expected {expected}, found {getattr(error, 'strerror', None) or error}"
+            f"{option} {file}: expected {expected}, found {getattr(error, 'strerror', None) or error}"
         ) from error
 
 
@@ -47,7 +49,7 @@ def read_map(file: str) -> tuple[list[int], int | None]:
     expected = (
         "a list of the places of all ranks, such as [0, 2, 1, 3], or a map that `onehop map -o` has written"
     )
-    found = _load_json(file, expected)
+    found = _load_json(file, "--map", expected)
     places = found.get("places") if isinstance(found, dict) else found
     processors = found.get("processors") if isinstance(found, dict) else None
     if (
@@ -61,6 +63,20 @@ def read_map(file: str) -> tuple[list[int], int | None]:
             f"--map {file}: expected processors as a number above 0, found {json.dumps(processors)[:60]}"
         )
     return places, processors
+
+
+def read_rails(text: str | None) -> str | list[list[RailAssignment]] | None:
+    """Return the value of --rails: the name of a rule, or the assignments in a file.
+
+    Raises
+    ------
+    BadInput
+        There is no such rule, and the file cannot be read or holds something else.
+    """
+    if text is None or text in RAIL_RULES:
+        return text
+    expected = f"a rule ({', '.join(RAIL_RULES)}), or rails that `onehop rails --schedule -o` has written"
+    return rails_from_json(_load_json(text, "--rails", expected), f"--rails {text}")
 
 
 @contextlib.contextmanager

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from onehop.cli.common import LARGEST_SIZE, JsonOption, check_plot, console, parse_numbers, write_json
+from onehop.cli.common import (
+    LARGEST_INT,
+    LARGEST_SIZE,
+    JsonOption,
+    check_plot,
+    console,
+    parse_numbers,
+    write_json,
+)
+from onehop.cli.schedule import load_schedule
 from onehop.error import BadInput
+from onehop.machine import load_machine
 from onehop.machine.rails import compare_rails
-from onehop.machine.rails_figure import plot_rails
-from onehop.text import counted
+from onehop.machine.rails_figure import plot_rails, plot_schedule_rails
+from onehop.machine.schedule_rails import compare_schedule_rails
+from onehop.machine.traffic_rails import RAIL_RULES, rails_to_json
+from onehop.output import check_file_target, write_file
+from onehop.text import counted, seconds_text
 
 _MOST_RAILS_SHOWN = 16
 
@@ -76,7 +91,92 @@ def _proof(report: dict[str, Any]) -> str:
     return text + f"With {counted(cuts, 'cut')} it is {cut['gb_per_s']:.1f} GB/s."
 
 
+# Options that describe the messages of one host, and those of a schedule.
+_OF_FACES = ("ranks", "faces", "skip_inside")
+_OF_SCHEDULES = ("machine", "per_host", "rule", "output")
+_OF_HOSTS = ("rails", "injected", "speeds", "per_host")
+
+
+def _given(context: typer.Context, names: Sequence[str]) -> list[str]:
+    """Return those of these options that the command line has."""
+    parameters = {"rails": "number"}
+    return [
+        f"--{name.replace('_', '-')}"
+        for name in names
+        if getattr(context.get_parameter_source(parameters.get(name, name)), "name", "") == "COMMANDLINE"
+    ]
+
+
+def _check_options(context: typer.Context, schedule: str | None, machine: str | None) -> None:
+    """Refuse options that do not go together."""
+    if schedule is None:
+        if found := _given(context, _OF_SCHEDULES):
+            raise BadInput(f"expected {found[0]} with --schedule only, found it without")
+        return
+    if found := _given(context, _OF_FACES):
+        raise BadInput(f"expected {found[0]} without --schedule, which has its own messages, found both")
+    if machine is not None and (found := _given(context, _OF_HOSTS)):
+        raise BadInput(f"expected {found[0]} without --machine, which describes the hosts, found both")
+
+
+def _schedule_table(report: dict[str, Any]) -> Table:
+    rounds = report["assignments"][0]["rounds"]
+    messages = counted(sum(one["messages"] for one in rounds), "message")
+    title = (
+        f"{messages} of the slowest of {counted(report['hosts'], 'host')}, {counted(report['rails'], 'rail')}"
+    )
+    table = Table("assignment", title=title)
+    for column in ("bytes of the host", "busiest rail", "GB/s"):
+        table.add_column(column, justify="right")
+    if report["machine"] is not None:
+        table.add_column("whole schedule", justify="right")
+    for one in report["assignments"]:
+        least = " (least)" if one["optimal"] else ""
+        cells = [
+            one["name"],
+            str(one["bytes"]),
+            f"{_number(one['busiest_rail'])}{least}",
+            f"{one['gb_per_s']:.1f}",
+        ]
+        if report["machine"] is not None:
+            cells.append(seconds_text(one["predicted_seconds"]))
+        table.add_row(*cells)
+    return table
+
+
+def _schedule_rails(
+    schedule: str,
+    machine: str | None,
+    rule: str,
+    output: str | None,
+    plot: str | None,
+    json_target: str | None,
+    **options: Any,
+) -> None:
+    """Compare the assignments of a schedule's messages, and write one of them."""
+    if rule not in RAIL_RULES:
+        raise BadInput(f"expected --rule as one of {', '.join(RAIL_RULES)}, found {rule}")
+    if output is not None:
+        check_file_target(output, "--output")
+    described = None if machine is None else load_machine(machine)
+    report, chosen = compare_schedule_rails(load_schedule(schedule), machine=described, **options)
+    if plot is not None:
+        plot_schedule_rails(report, plot)
+    if output is not None:
+        data = {key: report[key] for key in ("schedule", "machine", "ranks", "hosts", "speeds")}
+        text = json.dumps(data | {"rule": rule, "rails": rails_to_json(chosen[rule])})
+        write_file(output, text + "\n", "the rails")
+    screen = console(json_target)
+    screen.print(_schedule_table(report))
+    screen.print(
+        "busiest rail: the bytes that all rails of a host carry until the last one has finished",
+        soft_wrap=True,
+    )
+    write_json(json_target, report)
+
+
 def rails(
+    context: typer.Context,
     ranks: Annotated[
         str, typer.Option(metavar="N|AxB", help="Number of ranks of the host, or their grid.")
     ] = "4",
@@ -101,6 +201,34 @@ def rails(
             "--skip-inside", help="Messages inside the host use no interface; needs the grid of ranks."
         ),
     ] = False,
+    schedule: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|-", help="Schedule as JSON whose messages to assign, instead of --faces."),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="With --schedule: machine whose hosts and interfaces to take, instead of --per-host and --rails.",
+        ),
+    ] = None,
+    per_host: Annotated[
+        int | None,
+        typer.Option(metavar="P", max=LARGEST_INT, help="With --schedule: number of ranks per host."),
+    ] = None,
+    rule: Annotated[
+        str,
+        typer.Option(metavar="|".join(RAIL_RULES), help="With --schedule: the assignment that -o writes."),
+    ] = "optimum",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="With --schedule: write the assignment, for simulate --rails.",
+        ),
+    ] = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw the load of each interface into FILE.")
     ] = None,
@@ -109,9 +237,26 @@ def rails(
     """Compare assignments of the messages of a host to its network interfaces.
 
     The assignments are the two of the talk on QWS's communication (one interface per rank, and round robin), longest
-    message first, the best for whole messages, and the best if messages may be cut.
+    message first, the best for whole messages, and the best if messages may be cut. With --schedule they are those of
+    the messages of a schedule that leave their host.
     """
     check_plot(plot)
+    _check_options(context, schedule, machine)
+    if schedule is not None:
+        _schedule_rails(
+            schedule,
+            machine,
+            rule,
+            output,
+            plot,
+            json_target,
+            per_host=per_host,
+            rails=number,
+            speeds=_parse_speeds(speeds),
+            injected=injected,
+            min_piece=min_piece,
+        )
+        return
     grid = parse_numbers(ranks, "--ranks", "x")
     report = compare_rails(
         grid[0] if len(grid) == 1 else grid,

@@ -18,7 +18,7 @@ from onehop.cli.common import (
     progress,
     write_json,
 )
-from onehop.cli.map_file import naming, read_map
+from onehop.cli.map_file import naming, read_map, read_rails
 from onehop.cli.schedule import load_schedule, parse_dtype, parse_periodic, parse_widths
 from onehop.error import BadInput
 from onehop.machine import (
@@ -179,6 +179,14 @@ def simulate_command(
             "--map", metavar="FILE", help="Place of every rank, from `onehop map -o` or as a list in JSON."
         ),
     ] = None,
+    rails: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE|FILE",
+            help="Interface of each message: by_rank, round_robin, longest_first, optimum, cut, or a file of `onehop "
+            "rails -o`. By default messages take the interfaces in turn.",
+        ),
+    ] = None,
     compute: Annotated[
         float,
         typer.Option(
@@ -242,6 +250,7 @@ def simulate_command(
     if processors is not None:
         with naming(map_file):
             described = described.job(processors)
+    assignments = read_rails(rails)
     traffic: Traffic
     if what == "halo":
         _needed(what, grid=grid, extents=extents)
@@ -285,6 +294,7 @@ def simulate_command(
             traffic,
             described,
             ranks=places,
+            rails=assignments,
             compute=compute,
             chunk_bytes=chunk,
             slot_bytes=slot,

@@ -6,7 +6,7 @@ A machine is a TOML file (docs/reference/machine.md): `machine_names` lists thos
 
 from __future__ import annotations
 
-from onehop._core import Figure, Level, LinkLoad, Machine, SimulatedRound, Simulation, Traffic
+from onehop._core import Figure, Level, LinkLoad, Machine, RailAssignment, SimulatedRound, Simulation, Traffic
 from onehop.machine.reader import figures_of, load_machine, machine_names, machine_path, parse_machine
 from onehop.machine.simulate import (
     allreduce_traffic,
@@ -18,12 +18,14 @@ from onehop.machine.simulate import (
     simulate,
     traffic_of,
 )
+from onehop.machine.traffic_rails import machine_rails
 
 __all__ = [
     "Figure",
     "Level",
     "LinkLoad",
     "Machine",
+    "RailAssignment",
     "SimulatedRound",
     "Simulation",
     "Traffic",
@@ -35,6 +37,7 @@ __all__ = [
     "loggops",
     "machine_names",
     "machine_path",
+    "machine_rails",
     "message_traffic",
     "parse_machine",
     "permutation_traffic",

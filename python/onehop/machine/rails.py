@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 # Name of the command, rule of the library, and whether messages are cut.
-_ASSIGNMENTS = (
+ASSIGNMENTS = (
     ("pattern 1", "by_rank", False),
     ("round robin", "round_robin", False),
     ("longest first", "longest_first", False),
@@ -42,7 +42,7 @@ _MOST_RANKS = 4096
 _LARGEST = 2**63 - 1
 
 
-def _checked_speeds(rails: int | None, speeds: Sequence[float] | None) -> list[float]:
+def checked_speeds(rails: int | None, speeds: Sequence[float] | None) -> list[float]:
     """Return the speeds of all rails; equal ones if only their number is given."""
     if speeds is None and rails is None:
         raise BadInput("expected the number of rails or their speeds, found neither")
@@ -108,7 +108,7 @@ def assign_rails(
         if size > _LARGEST:
             raise BadInput(f"message {number}: expected a size below 2^63 bytes, found {size}")
     _check_piece(min_piece)
-    return _core.assign_rails(list(messages), _checked_speeds(rails, speeds), rule, cut, min_piece)
+    return _core.assign_rails(list(messages), checked_speeds(rails, speeds), rule, cut, min_piece)
 
 
 def schedule_rails(
@@ -155,7 +155,7 @@ def schedule_rails(
     else:
         hosts = list(ranks_per_host)
     _check_piece(min_piece)
-    return _core.assign_schedule_rails(schedule, hosts, _checked_speeds(rails, speeds), rule, cut, min_piece)
+    return _core.assign_schedule_rails(schedule, hosts, checked_speeds(rails, speeds), rule, cut, min_piece)
 
 
 def _checked_ranks(ranks: Sequence[int], faces: Sequence[int]) -> None:
@@ -300,7 +300,7 @@ def compare_rails(
     """
     if not 0 < injected < math.inf:
         raise BadInput(f"expected a finite injected bandwidth above 0 GB/s, found {injected:g}")
-    shares = _checked_speeds(rails, speeds)
+    shares = checked_speeds(rails, speeds)
     number = ranks if isinstance(ranks, int) else math.prod(ranks)
     cases = {
         "talk": halo_messages(_TALK_FACES, number),
@@ -308,7 +308,7 @@ def compare_rails(
     }
     units = _TALK_MESSAGES * number
     assignments = []
-    for name, rule, cut in _ASSIGNMENTS:
+    for name, rule, cut in ASSIGNMENTS:
         both = {
             case: _measured(messages, shares, units, injected, rule=rule, cut=cut, min_piece=min_piece)
             for case, messages in cases.items()

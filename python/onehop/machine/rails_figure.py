@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from onehop.error import BadInput
 from onehop.figure import empty_figure, save_figure
 from onehop.text import counted
 
-__all__ = ["plot_rails"]
+__all__ = ["plot_rails", "plot_schedule_rails"]
 
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#000000")
 
@@ -33,6 +34,28 @@ def _draw(axes: Any, report: dict[str, Any], case: str, title: str) -> None:
     axes.set_xticks(range(len(rows)), [one["name"] for one in rows])
     axes.set_ylabel("time of each rail / ideal")
     axes.set_title(title, fontsize=10)
+
+
+def plot_schedule_rails(report: dict[str, Any], file: str) -> None:
+    """Draw the longest round of `compare_schedule_rails` on the slowest host; the rest is as for `plot_rails`."""
+    first = report["assignments"][0]["rounds"]
+    if not first:
+        raise BadInput("rails: expected a schedule with one round or more to draw, found none")
+    longest = max(range(len(first)), key=lambda number: first[number]["seconds"])
+    rows = [{"name": one["name"], "longest": one["rounds"][longest]} for one in report["assignments"]]
+    for row in rows:
+        longest_round = row["longest"]
+        seconds = longest_round["seconds"]
+        row["longest"] = longest_round | {
+            "gb_per_s": longest_round["bytes"] / seconds / 1e9 if seconds else 0.0
+        }
+    figure = empty_figure(8, 3.5)
+    axes = figure.subplots()
+    messages = rows[0]["longest"]["messages"]
+    units = {"assignments": rows, "rails": report["rails"], "injected": report["injected"]}
+    title = f"{report['schedule']}, round {longest}: {counted(messages, 'message')} of a host"
+    _draw(axes, units | {"speeds": report["speeds"]}, "longest", title)
+    save_figure(figure, file, dpi=150)
 
 
 def plot_rails(report: dict[str, Any], file: str) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
-from onehop._core import Machine, RankMap, Schedule, Simulation, Traffic, message_traffic
+from onehop._core import Machine, RailAssignment, RankMap, Schedule, Simulation, Traffic, message_traffic
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.machine.reader import load_machine
+from onehop.machine.traffic_rails import machine_rails
 from onehop.schedule import halo
 
 __all__ = [
@@ -98,6 +99,7 @@ def simulate(
     machine: Machine | str | Path,
     *,
     ranks: Sequence[int] | RankMap | None = None,
+    rails: str | Sequence[Sequence[RailAssignment]] | None = None,
     compute: float | Sequence[float] | None = None,
     chunk_bytes: int = 0,
     slot_bytes: int = 0,
@@ -121,6 +123,10 @@ def simulate(
         The place of every rank on the machine. By default rank r has place r on the part of the machine that a job of
         this size gets (`Machine.job`). A `RankMap` (onehop.topology) places the ranks on that part: the schedule's rank
         at position p, which is p, has place `rank_at[p]`.
+    rails : str or sequence of sequence of RailAssignment, optional
+        The interface or link of a host that each message leaves through: a rule of `machine_rails`, or one list of
+        assignments for each round of the traffic or the schedule, which `machine_rails` and `schedule_rails` make.
+        A piece of a cut message is a message of its own. By default messages take the links of a host in turn.
     compute : float or sequence of float, optional
         Seconds that every rank computes between the start and the end of each round, one number or one per round.
     chunk_bytes : int
@@ -144,8 +150,8 @@ def simulate(
     Raises
     ------
     BadInput
-        The machine has too few processors, `ranks` is no map of ranks to places of their own, or a round has too many
-        messages.
+        The machine has too few processors, `ranks` is no map of ranks to places of their own, `rails` are not those of
+        the schedule, or a round has too many messages.
 
     Examples
     --------
@@ -154,6 +160,11 @@ def simulate(
     True
     """
     described = machine if isinstance(machine, Machine) else load_machine(machine)
+    traffic = traffic_of(schedule)
+    if rails is not None:
+        if isinstance(rails, str):
+            rails = machine_rails(traffic, described, ranks=ranks, rule=rails)
+        traffic = traffic.on_rails([list(one) for one in rails])
     if isinstance(ranks, RankMap):
         described = described.job(len(ranks.position_of))
         ranks = ranks.rank_at
@@ -161,7 +172,7 @@ def simulate(
     if ranks is not None and not places:
         raise BadInput("the map of ranks: expected one place per rank, found none")
     return _core.simulate_traffic(
-        traffic_of(schedule),
+        traffic,
         described,
         places,
         _numbers(compute),

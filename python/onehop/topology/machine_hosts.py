@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from onehop._core import HostLayout, Level, Machine
 from onehop.error import BadInput
+from onehop.machine.hosts import host_level
 from onehop.text import counted
 
 __all__ = ["machine_hosts"]
@@ -87,9 +88,7 @@ def machine_hosts(machine: Machine, ranks: int, costs: Sequence[int] | None = No
             f"{machine.name}, found {ranks}"
         )
     job = machine.job(ranks)
-    outer = max((number for number, one in enumerate(job.levels) if one.members > 1), default=0)
-    level = job.levels[outer]
-    size = math.prod(one.members for one in job.levels[:outer])
+    level, size = host_level(job)
     hosts = -(-ranks // size)
     torus = [extent for extent in reversed(level.extents) if extent > 1] if level.routing == "torus" else []
     groups: list[int] = []

@@ -1,0 +1,111 @@
+// Rails for the messages of traffic.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "onehop/error.h"
+#include "onehop/machine/simulate.h"
+
+namespace onehop {
+namespace {
+
+using Pair = std::pair<int, int>;
+using Assignments = std::span<const std::vector<RailAssignment>>;
+
+std::string text(std::size_t number) { return std::to_string(number); }
+
+std::string text(const Pair& pair) {
+  return "from rank " + std::to_string(pair.first) + " to rank " + std::to_string(pair.second);
+}
+
+// The pieces of each message of a round.
+std::map<Pair, std::vector<Message>> pieces_of(const Traffic& traffic, std::size_t round, Assignments assignments) {
+  std::map<Pair, std::vector<Message>> pieces;
+  const auto add = [&](const std::vector<RailAssignment>& list) {
+    for (const RailAssignment& one : list) {
+      if (one.rail < 0 || one.rail >= max_rails || one.bytes < 0) {
+        throw BadInput("rails: expected rails from 0 to " + std::to_string(max_rails - 1) +
+                       " and 0 bytes or more, found rail " + std::to_string(one.rail) + " and " +
+                       std::to_string(one.bytes) + " bytes " + text(Pair(one.from, one.to)));
+      }
+      pieces[{one.from, one.to}].push_back({one.from, one.to, one.bytes, one.rail});
+    }
+  };
+  if (assignments.size() == traffic.rounds.size()) {
+    add(assignments[round]);
+  } else {
+    for (const int number : traffic.rounds[round].schedule_rounds) add(assignments[static_cast<std::size_t>(number)]);
+  }
+  return pieces;
+}
+
+// Moves the pieces that make up a message from the front of `pieces` to `messages`.
+void take_pieces(std::vector<Message>& pieces, const Message& message, std::size_t round,
+                 std::vector<Message>& messages) {
+  std::int64_t sum = 0;
+  std::size_t used = 0;
+  while (used < pieces.size() && (sum < message.bytes || used == 0)) sum += pieces[used++].bytes;
+  if (sum != message.bytes) {
+    throw BadInput("rails: expected pieces of the message " + text(Pair(message.from, message.to)) + " in round " +
+                   text(round) + " with " + std::to_string(message.bytes) + " bytes in all, found " +
+                   std::to_string(sum));
+  }
+  const auto end = pieces.begin() + static_cast<std::ptrdiff_t>(used);
+  messages.insert(messages.end(), pieces.begin(), end);
+  pieces.erase(pieces.begin(), end);
+}
+
+void check_rounds(const Traffic& traffic, Assignments assignments) {
+  if (assignments.size() == traffic.rounds.size()) return;
+  std::size_t schedule_rounds = 0;
+  for (const TrafficRound& round : traffic.rounds) {
+    for (const int number : round.schedule_rounds) {
+      schedule_rounds = std::max(schedule_rounds, static_cast<std::size_t>(number) + 1);
+    }
+  }
+  if (schedule_rounds > 0 && assignments.size() == schedule_rounds) return;
+  throw BadInput("rails: expected a list for each of " + text(traffic.rounds.size()) + " rounds, found " +
+                 text(assignments.size()));
+}
+
+}  // namespace
+
+std::vector<std::vector<RailAssignment>> assign_rails(const Traffic& traffic, std::span<const int> hosts,
+                                                      const RailOptions& options) {
+  if (std::cmp_not_equal(hosts.size(), traffic.ranks)) {
+    throw BadInput("rails: expected the host of each of " + std::to_string(traffic.ranks) + " ranks, found " +
+                   text(hosts.size()) + " hosts");
+  }
+  std::vector<std::vector<RailMessage>> rounds;
+  for (const TrafficRound& round : traffic.listed().rounds) {
+    std::vector<RailMessage>& messages = rounds.emplace_back();
+    for (const Message& message : round.messages) messages.push_back({message.from, message.to, message.bytes});
+  }
+  return assign_rails(rounds, hosts, options);
+}
+
+Traffic on_rails(const Traffic& traffic, Assignments assignments) {
+  check_rounds(traffic, assignments);
+  Traffic result = traffic.listed();
+  for (std::size_t k = 0; k < result.rounds.size(); ++k) {
+    std::map<Pair, std::vector<Message>> pieces = pieces_of(traffic, k, assignments);
+    std::vector<Message> messages;
+    for (const Message& message : result.rounds[k].messages) {
+      const auto found = pieces.find({message.from, message.to});
+      if (found == pieces.end()) {
+        messages.push_back(message);
+        continue;
+      }
+      take_pieces(found->second, message, k, messages);
+      if (found->second.empty()) pieces.erase(found);
+    }
+    if (!pieces.empty()) {
+      throw BadInput("rails: expected rails of messages of round " + text(k) + ", found more " +
+                     text(pieces.begin()->first) + " than the round sends");
+    }
+    result.rounds[k].messages = std::move(messages);
+  }
+  return result;
+}
+
+}  // namespace onehop

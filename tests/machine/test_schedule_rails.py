@@ -1,0 +1,213 @@
+"""Rails of a schedule's messages as data: `onehop rails --schedule` and `simulate(rails=)`."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onehop.cli import main
+from onehop.error import BadInput
+from onehop.machine import load_machine, machine_rails, message_traffic, simulate, traffic_of
+from onehop.machine.rails import RailAssignment, schedule_rails
+from onehop.machine.schedule_rails import compare_schedule_rails
+from onehop.schedule import Schedule, allgather, halo
+from onehop.topology import machine_hosts, map_schedule
+
+SCHEDULE = halo(extents=(64, 48, 32), grid=(4, 4, 4))
+
+
+def loads_of(rounds: list[list[RailAssignment]], ranks_per_host: int) -> dict[tuple[int, int], int]:
+    """Add up the bytes on each rail of each host."""
+    loads: dict[tuple[int, int], int] = defaultdict(int)
+    for assignments in rounds:
+        for one in assignments:
+            loads[one.from_ // ranks_per_host, one.rail] += one.bytes
+    return loads
+
+
+@pytest.mark.parametrize("rule", ["by_rank", "round_robin", "longest_first", "optimum", "cut"])
+def test_the_simulator_uses_the_rails_of_the_plan(rule: str) -> None:
+    rails = machine_rails(SCHEDULE, "fugaku", rule=rule)
+    name, cut = ("optimum", True) if rule == "cut" else (rule, False)
+    assert rails == schedule_rails(SCHEDULE, 4, rails=6, rule=name, cut=cut)
+    result = simulate(SCHEDULE, "fugaku", rails=rails)
+    interfaces = {one.name: one.bytes for one in result.links if "interface" in one.name}
+    expected = {f"node {host}, interface {rail}": load for (host, rail), load in loads_of(rails, 4).items()}
+    assert {name: load for name, load in interfaces.items() if load} == expected
+    assert simulate(SCHEDULE, "fugaku", rails=rule).seconds == result.seconds
+    assert result.rounds[0].bytes == simulate(SCHEDULE, "fugaku").rounds[0].bytes
+    if cut:
+        assert result.rounds[0].messages > simulate(SCHEDULE, "fugaku").rounds[0].messages
+
+
+def test_better_rails_take_less_time() -> None:
+    """Long messages of four ranks to four other nodes: the time is that of the busiest interface."""
+    sizes = (9, 9, 9, 9, 6, 6, 6, 6, 3, 3, 3, 3)
+    unit = 10**6
+    targets = (1, 24, 24 * 23, 24 * 23 * 24, 23, 24 * 22)  # neighbours on the torus, each over its own link
+    messages = [
+        (rank, 4 + 4 * (number % 6) + rank, size * unit)
+        for number, size in enumerate(sizes[:6])
+        for rank in range(2)
+    ]
+    places = [0, 1, 2, 3, *(4 * node + rank for node in targets for rank in range(4))]
+    traffic = message_traffic(len(places), [messages])
+    seconds = {
+        rule: simulate(traffic, "fugaku", ranks=places, rails=rule).seconds
+        for rule in ("by_rank", "optimum", "cut")
+    }
+    total = sum(size for _, _, size in messages)
+    assert seconds["by_rank"] == pytest.approx(total / 2 / 6.8e9, rel=1e-3)
+    # Two messages of 9 MB, or of 9 MB and 6 MB, on a link of the torus each: the interfaces are what counts.
+    assert seconds["optimum"] == pytest.approx(18e6 / 6.8e9, rel=1e-3)
+    assert seconds["cut"] == pytest.approx(18e6 / 6.8e9, rel=1e-3)
+
+
+def test_rails_with_a_map() -> None:
+    machine = load_machine("fugaku")
+    found = map_schedule(SCHEDULE, machine_hosts(machine, SCHEDULE.ranks))
+    rails = machine_rails(SCHEDULE, machine, ranks=found)
+    host = found.host_at
+    for one in rails[0]:
+        assert host[one.from_] != host[one.to]
+    assert sum(one.bytes for one in rails[0]) == found.cost.bytes_between_hosts
+    result = simulate(SCHEDULE, machine, ranks=found, rails="optimum")
+    assert result.seconds == simulate(SCHEDULE, machine, ranks=found, rails=rails).seconds
+
+
+def test_rails_of_joined_rounds() -> None:
+    """Rounds that read nothing that the round before has written are one round of the traffic. Rails fit either."""
+    data = json.loads(allgather(8, 64, 8).to_json())
+    data["arrays"].append(data["arrays"][0] | {"name": "second"})
+    data["must_cover"] = []
+    for transfer in data["rounds"][0]["transfers"]:
+        transfer["to"]["array"] = 1
+    data["rounds"] *= 2
+    schedule = Schedule.from_json(json.dumps(data))
+    traffic = traffic_of(schedule)
+    assert traffic.rounds < len(schedule.rounds)
+    by_schedule = schedule_rails(schedule, 4, rails=6)
+    by_traffic = machine_rails(schedule, "fugaku")
+    assert (len(by_schedule), len(by_traffic)) == (len(schedule.rounds), traffic.rounds)
+    assert simulate(schedule, "fugaku", rails=by_schedule).seconds > 0
+    assert simulate(schedule, "fugaku", rails=by_traffic).seconds > 0
+
+
+def test_two_messages_between_the_same_ranks() -> None:
+    traffic = message_traffic(8, [[(0, 4, 100), (0, 4, 300), (1, 5, 50)]])
+    rails = machine_rails(traffic, "fugaku", rule="round_robin")
+    assert sorted((one.bytes, one.rail) for one in rails[0]) == [(50, 2), (100, 0), (300, 1)]
+    assert traffic.on_rails(rails).messages(0) == traffic.messages(0)
+
+
+@pytest.mark.parametrize(
+    ("rails", "message"),
+    [
+        ([], "expected a list for each of 1 rounds, found 0"),
+        ([[RailAssignment(0, 4, 1, 0, 99)]], "100 bytes in all, found 99"),
+        ([[RailAssignment(0, 4, 1, 0, 60), RailAssignment(0, 4, 2, 60, 60)]], "100 bytes in all, found 120"),
+        ([[RailAssignment(0, 5, 1, 0, 100)]], "found more from rank 0 to rank 5 than the round sends"),
+        ([[RailAssignment(0, 4, -1, 0, 100)]], "rails from 0 to 1023"),
+        ("best", "expected a rule for rails .*found 'best'"),
+    ],
+)
+def test_rails_of_another_schedule(rails: Any, message: str) -> None:
+    traffic = message_traffic(8, [[(0, 4, 100)]])
+    with pytest.raises(BadInput, match=message):
+        simulate(traffic, "fugaku", rails=rails)
+
+
+def test_the_comparison_agrees_with_plain_counting() -> None:
+    report, chosen = compare_schedule_rails(SCHEDULE, per_host=4, rails=6)
+    names = [one["name"] for one in report["assignments"]]
+    assert names == ["pattern 1", "round robin", "longest first", "optimum", "optimum, cut"]
+    for row, (rule, rounds) in zip(report["assignments"], chosen.items(), strict=True):
+        loads = loads_of(rounds, 4)
+        busiest = max(loads.values())
+        assert row["seconds"] == pytest.approx(busiest / 6.8e9)
+        assert row["busiest_rail"] == pytest.approx(6 * busiest)
+        host = row["rounds"][0]["host"]
+        assert busiest in [load for (each, _), load in loads.items() if each == host]
+        assert row["bytes"] == sum(load for (each, _), load in loads.items() if each == host)
+        assert row["gb_per_s"] == pytest.approx(row["bytes"] / row["seconds"] / 1e9)
+        assert row["seconds"] >= row["rounds"][0]["lower_bound"] * (1 - 1e-12), rule
+    by_machine, _ = compare_schedule_rails(SCHEDULE, machine=load_machine("fugaku"))
+    for row, same in zip(by_machine["assignments"], report["assignments"], strict=True):
+        assert row["seconds"] == pytest.approx(same["seconds"])
+        assert row["predicted_seconds"] > 0
+
+
+def test_the_command_writes_rails_that_the_simulator_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schedule, rails, out, plot = (tmp_path / name for name in ("h.json", "r.json", "o.json", "p.svg"))
+    SCHEDULE.save(schedule)
+    command = ["rails", "--schedule", str(schedule), "--machine", "fugaku", "--rule", "cut", "-o", str(rails)]
+    assert main([*command, "--json", str(out), "--plot", str(plot)]) == 0
+    assert "<svg" in plot.read_text()
+    cut = json.loads(out.read_text())["assignments"][-1]
+    assert cut["rounds"][0]["pieces"] > cut["rounds"][0]["messages"]
+    for value in (str(rails), "cut"):
+        assert (
+            main(["simulate", str(schedule), "--machine", "fugaku", "--rails", value, "--json", str(out)])
+            == 0
+        )
+        assert json.loads(out.read_text())["seconds"] == cut["predicted_seconds"]
+    assert main(["rails", "--schedule", str(schedule), "--per-host", "4", "--rails", "6"]) == 0
+    assert "of 16 hosts" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rails", "6"], "expected the number of ranks per host, at least 1, or a machine, found none"),
+        (["--per-host", "0"], "found 0"),
+        (["--per-host", "4", "--rails", "0"], "expected 1 to 1024 rails, found 0"),
+        (["--machine", "fugaku", "--rails", "6"], "expected --rails without --machine"),
+        (["--machine", "fugaku", "--per-host", "4"], "expected --per-host without --machine"),
+        (["--machine", "mi300x"], "expected 1 to 8 ranks"),
+        (["--per-host", "4", "--faces", "4x4"], "expected --faces without --schedule"),
+        (["--per-host", "4", "--rule", "best"], "expected --rule as one of by_rank"),
+        (["--per-host", "4", "--min-piece", "0"], "expected min_piece of at least 1"),
+    ],
+)
+def test_options_of_schedules(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schedule, rails = tmp_path / "h.json", tmp_path / "r.json"
+    SCHEDULE.save(schedule)
+    assert main(["rails", "--schedule", str(schedule), *arguments, "-o", str(rails)]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not rails.exists()
+
+
+def test_a_schedule_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rails", "--machine", "fugaku"]) == 2
+    assert "expected --machine with --schedule only" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "expected a rule (by_rank,"),
+        ("{", "expected a rule (by_rank,"),
+        ("{}", "expected rails that"),
+        ("[[1]]", "expected assignments with from, to, rail, first_byte, bytes, found 1"),
+        ('[[{"from": 0, "to": 1, "rail": 0, "first_byte": 0, "bytes": -1}]]', "bytes as a number from 0"),
+        ("[]", "a list for each of 1 rounds, found 0"),
+    ],
+)
+def test_a_file_that_holds_no_rails(
+    text: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rails, out = tmp_path / "r.json", tmp_path / "out.json"
+    if text is not None:
+        rails.write_text(text)
+    pattern = ["simulate", "halo", "--grid", "4x2", "--extents", "8x8", "--machine", "fugaku"]
+    assert main([*pattern, "--rails", str(rails), "--json", str(out)]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not out.exists()
