@@ -1,7 +1,6 @@
 #include "machine/simulate/round_flows.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <utility>
 
@@ -12,30 +11,9 @@ namespace {
 
 // A rank that sends more messages in a round starts them in this many parts, to bound the number of events.
 constexpr std::int64_t max_batches = 16;
-constexpr std::size_t max_mixed_flows = 65536;
+constexpr std::size_t max_mixed_flows = 65536;  // of one class of senders
+constexpr std::size_t max_mixed_bits = 131072;  // of all classes, in an exchange of bits
 constexpr std::int64_t max_flows = std::int64_t{1} << 24;
-
-bool is_power_of_two(std::int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
-
-// Sets the period of the dimension that holds bit `bit` of a place. Returns false for a bit beyond the machine.
-bool add_bit(const Machine& machine, int bit, Symmetry& symmetry) {
-  for (std::size_t l = 0; l < machine.levels.size(); ++l) {
-    const Level& level = machine.levels[l];
-    // Exchanging members of a switch or tree keeps its routes as they are, so that only these routings need a period.
-    const bool ordered = level.routing == Routing::torus || level.routing == Routing::dragonfly;
-    for (std::size_t d = 0; d < level.extents.size(); ++d) {
-      const int bits = std::countr_zero(static_cast<std::uint64_t>(level.extents[d]));
-      if (bit >= bits) {
-        bit -= bits;
-        continue;
-      }
-      std::int64_t& period = symmetry.periods[l][d];
-      if (ordered) period = std::max(period, std::int64_t{2} << bit);
-      return true;
-    }
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -59,27 +37,6 @@ void LinkTable::grow() {
     while (slots_[slot].used) slot = (slot + 1) & (slots_.size() - 1);
     slots_[slot] = {keys_[i], static_cast<std::uint32_t>(i), true};
   }
-}
-
-Symmetry symmetry_of(const Traffic& traffic, const Machine& machine, bool own_places) {
-  Symmetry symmetry;
-  if (machine.processors() != traffic.ranks) return {};
-  for (const Level& level : machine.levels) symmetry.periods.emplace_back(level.extents.size(), 1);
-  for (const TrafficRound& round : traffic.rounds) {
-    if (round.kind == TrafficRound::Kind::list || round.local_bytes.size() > 1) return {};
-    // With few messages their order counts, and it is not symmetric.
-    if (round.kind == TrafficRound::Kind::everyone && traffic.ranks <= max_batches + 1) return {};
-    if (round.kind != TrafficRound::Kind::bits) continue;
-    if (own_places) return {};
-    symmetry.exclusive_or = true;
-    for (const Level& level : machine.levels) {
-      if (!std::ranges::all_of(level.extents, is_power_of_two)) return {};
-    }
-    for (const int bit : round.bits) {
-      if (!add_bit(machine, bit, symmetry)) return {};
-    }
-  }
-  return symmetry;
 }
 
 Classes::Classes(const Network& network, const Symmetry& symmetry, std::vector<std::int64_t> places, int ranks)
@@ -122,7 +79,12 @@ std::pair<std::int64_t, std::int64_t> Classes::canonical_owner(std::int64_t owne
     for (std::size_t d = first_dim; d < levels[l].extents.size(); ++d) {
       const std::int64_t extent = levels[l].extents[d];
       const std::int64_t period = symmetry_.periods[l][d];
-      canonical += owner % extent % period * stride;
+      std::int64_t place = owner % extent % period;
+      if (symmetry_.mirrored[l][d]) {
+        place = std::min(place, period - 1 - place);
+        alike *= 2;
+      }
+      canonical += place * stride;
       owner /= extent;
       stride *= extent;
       alike *= extent / period;
@@ -130,6 +92,17 @@ std::pair<std::int64_t, std::int64_t> Classes::canonical_owner(std::int64_t owne
     first_dim = 0;
   }
   return {canonical, alike};
+}
+
+// Whether the canonical place of the owner of a torus's link is a mirror image in the link's dimension.
+bool Classes::is_mirrored(const Link& link) const {
+  const auto level = static_cast<std::size_t>(link.level);
+  const auto dim = static_cast<std::size_t>(link.sub / 2);
+  if (!symmetry_.mirrored[level][dim]) return false;
+  std::int64_t place = link.owner;
+  for (std::size_t d = 0; d < dim; ++d) place /= network_.machine().levels[level].extents[d];
+  const std::int64_t period = symmetry_.periods[level][dim];
+  return 2 * (place % network_.machine().levels[level].extents[dim] % period) >= period;
 }
 
 std::pair<Link, std::int64_t> Classes::canonical(const Link& link) const {
@@ -143,7 +116,7 @@ std::pair<Link, std::int64_t> Classes::canonical(const Link& link) const {
     case LinkKind::down:
     case LinkKind::interface:
       // The ranks of a member take its links in turn.
-      if (network_.member_size(link.level) > 1) {
+      if (network_.member_size(link.level) > 1 || symmetry_.unordered) {
         more = link.kind == LinkKind::interface ? level.interfaces : level.links;
         found.sub = 0;
       }
@@ -163,8 +136,10 @@ std::pair<Link, std::int64_t> Classes::canonical(const Link& link) const {
       first_dim = 2;
       fan = level.extents[2];
       break;
-    case LinkKind::injection:
     case LinkKind::torus:
+      if (is_mirrored(link)) found.sub ^= 1;  // upwards becomes downwards
+      break;
+    case LinkKind::injection:
       break;
   }
   const auto [owner, alike] = canonical_owner(link.owner, link.level, first_dim);
@@ -285,9 +260,10 @@ std::int64_t deposit(std::int64_t value, const std::vector<int>& bits) {
 
 }  // namespace
 
-// Adds the messages of one class in parts of equal composition.
-void Classes::add_mixed(std::uint32_t from, const Kinds& kinds, std::int64_t messages, Builder& builder) const {
-  const auto parts = static_cast<std::int64_t>(max_mixed_flows / std::max<std::size_t>(1, kinds.kinds().size()));
+// Adds the messages of one class in parts of equal composition, as at most `most` flows or one of each kind.
+void Classes::add_mixed(std::uint32_t from, const Kinds& kinds, std::int64_t messages, std::size_t most,
+                        Builder& builder) const {
+  const auto parts = static_cast<std::int64_t>(most / std::max<std::size_t>(1, kinds.kinds().size()));
   const std::int64_t batches = std::clamp<std::int64_t>(parts, 1, batches_of(messages));
   for (std::int64_t batch = 0; batch < batches; ++batch) {
     for (const Kinds::Kind& kind : kinds.kinds()) {
@@ -305,18 +281,22 @@ void Classes::add_everyone(const TrafficRound& round, Builder& builder) const {
       builder.find(representatives_[i], to, order, -1);
       kinds.add(class_of(to), static_cast<double>(round.bytes), builder.route(), builder.uses());
     }
-    add_mixed(static_cast<std::uint32_t>(i), kinds, ranks_ - 1, builder);
+    add_mixed(static_cast<std::uint32_t>(i), kinds, ranks_ - 1, max_mixed_flows, builder);
   }
 }
 
 void Classes::add_bits(const TrafficRound& round, Builder& builder) const {
   const std::int64_t messages = (std::int64_t{1} << round.bits.size()) - 1;
-  const std::int64_t batches = batches_of(messages);
   if (std::ssize(representatives_) > max_flows / messages) {
     throw BadInput("simulate: expected an exchange of bits with at most " + std::to_string(max_flows) +
                    " different messages by the symmetry of the machine, found " + std::to_string(messages) +
                    " from each of " + std::to_string(size()) + " different ranks; take fewer ranks");
   }
+  if (round.mixed && messages > max_batches) {
+    add_mixed_bits(round, builder);
+    return;
+  }
+  const std::int64_t batches = batches_of(messages);
   for (std::size_t i = 0; i < size(); ++i) {
     for (std::int64_t order = 0; order < messages; ++order) {
       const std::int64_t to = representatives_[i] ^ deposit(order + 1, round.bits);
@@ -324,6 +304,22 @@ void Classes::add_bits(const TrafficRound& round, Builder& builder) const {
       builder.add(static_cast<std::uint32_t>(i), class_of(to), static_cast<double>(round.bytes),
                   static_cast<int>(order * batches / messages), 1, builder.route(), builder.uses());
     }
+  }
+}
+
+void Classes::add_mixed_bits(const TrafficRound& round, Builder& builder) const {
+  const std::int64_t messages = (std::int64_t{1} << round.bits.size()) - 1;
+  std::vector<Kinds> kinds(size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    for (std::int64_t order = 0; order < messages; ++order) {
+      const std::int64_t to = representatives_[i] ^ deposit(order + 1, round.bits);
+      builder.find(representatives_[i], to, order, -1);
+      kinds[i].add(class_of(to), static_cast<double>(round.bytes), builder.route(), builder.uses());
+    }
+  }
+  for (std::size_t i = 0; i < size(); ++i) {
+    const std::size_t most = std::min(max_mixed_flows, max_mixed_bits / size());
+    add_mixed(static_cast<std::uint32_t>(i), kinds[i], messages, most, builder);
   }
 }
 
@@ -346,7 +342,7 @@ void Classes::add_list(const TrafficRound& round, Builder& builder) const {
                 builder.uses());
   }
   for (std::size_t from = 0; from < mixed.size(); ++from) {
-    add_mixed(static_cast<std::uint32_t>(from), mixed[from], messages[from], builder);
+    add_mixed(static_cast<std::uint32_t>(from), mixed[from], messages[from], max_mixed_flows, builder);
   }
 }
 

@@ -50,11 +50,14 @@ class LinkTable {
   std::vector<std::int64_t> alike_;
 };
 
-// How the ranks of a run are grouped into classes, the same for all rounds.
+// How the ranks of a run are grouped into classes, the same for all rounds. symmetry.cc derives it.
 struct Symmetry {
   // The period of the symmetry in every dimension of every level; empty: every rank is a class of its own.
   std::vector<std::vector<std::int64_t>> periods;
+  // Whether places may also be mirrored within each period: only in dimensions of a torus.
+  std::vector<std::vector<bool>> mirrored;
   bool exclusive_or = false;  // partners differ by an exclusive or of their places, not by a difference
+  bool unordered = false;     // ranks that are alike send their messages in different orders
   [[nodiscard]] bool any() const { return !periods.empty(); }
 };
 
@@ -84,13 +87,16 @@ class Classes {
  private:
   class Builder;
   class Kinds;
-  void add_mixed(std::uint32_t from, const Kinds& kinds, std::int64_t messages, Builder& builder) const;
+  void add_mixed(std::uint32_t from, const Kinds& kinds, std::int64_t messages, std::size_t most,
+                 Builder& builder) const;
   void add_everyone(const TrafficRound& round, Builder& builder) const;
   void add_bits(const TrafficRound& round, Builder& builder) const;
+  void add_mixed_bits(const TrafficRound& round, Builder& builder) const;
   void add_list(const TrafficRound& round, Builder& builder) const;
   [[nodiscard]] std::int64_t place(std::int64_t rank) const;
   [[nodiscard]] std::uint32_t class_of(std::int64_t rank) const;
   [[nodiscard]] std::int64_t canonical_place(std::int64_t place) const;
+  [[nodiscard]] bool is_mirrored(const Link& link) const;
   // The representative of all links that carry the same as `link`, and their number.
   [[nodiscard]] std::pair<Link, std::int64_t> canonical(const Link& link) const;
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> canonical_owner(std::int64_t owner, int level,

@@ -13,7 +13,8 @@ namespace {
 // Traffic between all ranks looks the same from each of them. As an exchange of all bits it would not on tori and
 // dragonflies, whose routes depend on the exclusive or of two places.
 constexpr int many_by_bits = 1024;
-constexpr int many = 17;  // ranks from which on the order of messages to everyone does not count
+constexpr int many_partners = 16;  // from which on the order of messages in an exchange of bits does not count
+constexpr int many = 17;           // ranks from which on the order of messages to everyone does not count
 
 [[noreturn]] void too_many(std::int64_t messages) {
   throw BadInput("simulate: expected a round of at most " + std::to_string(max_listed_messages) +
@@ -56,7 +57,8 @@ class RoundReader {
       return std::pair(message.from, distance);
     });
     const std::int64_t all = std::int64_t{ranks} * (ranks - 1);
-    result_.mixed = ranks > many && std::ssize(result_.messages) == all;
+    const bool everyone = ranks > many && std::ssize(result_.messages) == all;
+    result_.mixed = everyone || (by_bits_ && std::ssize(result_.messages) > std::int64_t{ranks} * many_partners);
     return std::move(result_);
   }
 
@@ -243,6 +245,7 @@ Traffic permutation_traffic(const PermuteBitsSpec& spec) {
     round.kind = all ? TrafficRound::Kind::everyone : TrafficRound::Kind::bits;
     round.bytes = bytes;
     if (!all) round.bits = bits.free;
+    round.mixed = !all && 1 << free > many_partners;
     if (local(0) > 0 || local(ranks - 1) > 0) round.local_bytes = {std::max(local(0), local(ranks - 1))};
     traffic.rounds.push_back(std::move(round));
     return traffic;
@@ -260,6 +263,7 @@ Traffic permutation_traffic(const PermuteBitsSpec& spec) {
     std::ranges::sort(targets, {}, [&](int target) { return target ^ rank; });
     for (const int target : targets) round.messages.push_back({rank, target, bytes});
   }
+  round.mixed = 1 << free > many_partners;
   traffic.rounds.push_back(std::move(round));
   return traffic;
 }

@@ -81,6 +81,58 @@ TEST_P(SymmetricMachine, SimulatesBitExchangesAsFromAList) {
   }
 }
 
+Traffic exchange(int ranks, const std::vector<int>& bits, bool mixed) {
+  Traffic traffic{"bits", ranks, std::vector<TrafficRound>(1), 0};
+  traffic.rounds[0].kind = TrafficRound::Kind::bits;
+  traffic.rounds[0].bits = bits;
+  traffic.rounds[0].bytes = 1 << 14;
+  traffic.rounds[0].mixed = mixed;
+  return traffic;
+}
+
+// Tori on which the bits of an exchange fill whole dimensions, the top or the bottom of some, or leave gaps.
+std::vector<Machine> tori() {
+  std::vector<Machine> machines;
+  for (const std::vector<std::int64_t>& extents : {std::vector<std::int64_t>{64}, {16, 4}, {4, 4, 4}}) {
+    Level torus = level("system", Routing::torus, extents);
+    torus.hop_latency = guess(1e-7);
+    machines.push_back(machine({torus}));
+  }
+  Level torus = level("system", Routing::torus, {16, 2});
+  torus.hop_latency = guess(1e-7);
+  machines.push_back(machine({level("node", Routing::all_to_all, {2}), torus}));
+  return machines;
+}
+
+TEST(Simulate, ExchangesOfAllSetsOfBitsOnToriAreThoseOfTheList) {
+  SimulateOptions exact;
+  exact.accuracy = 0;
+  for (const Machine& net : tori()) {
+    for (unsigned set = 1; set < 63; ++set) {  // all six bits are traffic between all ranks
+      std::vector<int> bits;
+      for (int bit = 0; bit < 6; ++bit) {
+        if ((set >> bit & 1U) != 0) bits.push_back(bit);
+      }
+      SCOPED_TRACE("set " + std::to_string(set) + " of " + std::to_string(net.levels.back().extents.front()));
+      const Traffic traffic = exchange(64, bits, bits.size() > 4);
+      const Simulation by_symmetry = simulate(traffic, net, exact);
+      EXPECT_TRUE(by_symmetry.by_symmetry);
+      expect_equal(by_symmetry, simulate(traffic.listed(), net, exact));
+    }
+  }
+}
+
+TEST(Simulate, OneRankStandsForManyOnATorus) {
+  const Machine net = machine({level("system", Routing::torus, {16, 16})});
+  const auto classes = [&](const std::vector<int>& bits) {
+    return simulate(exchange(256, bits, true), net).timeline_ranks.size();
+  };
+  EXPECT_EQ(classes({0, 1, 2, 3, 4, 5, 6, 7}), 1U);  // whole dimensions
+  EXPECT_EQ(classes({0, 1, 2, 3, 6, 7}), 1U);        // one of them, and the top of the other
+  EXPECT_EQ(classes({0, 1, 2, 4, 5, 6}), 16U);       // blocks of 8 x 8, mirrored in both dimensions
+  EXPECT_EQ(classes({0, 1, 2, 3, 4, 7}), 2U);        // a pair and the top bit: a period of 2, not mirrored
+}
+
 INSTANTIATE_TEST_SUITE_P(Simulate, SymmetricMachine, ::testing::Range<std::size_t>(0, symmetric_machines().size()));
 
 }  // namespace
