@@ -66,10 +66,10 @@ def map_text(found: RankMap, form: str, names: Sequence[str] = ()) -> str:
     found : RankMap
         The map.
     form : str
-        "openmpi": a rankfile of Open MPI (`mpiexec --rankfile`). "mpich": a machine file of MPICH's Hydra
-        (`mpiexec -f`) with the hosts in the order of ranks. "reorder": the file MPICH_RANK_ORDER that Cray's MPI reads
-        with MPICH_RANK_REORDER_METHOD=3. In these three, rank p of MPI is at position p of the grid. "list": one line
-        per rank with its position, -1 if the grid does not need it, for programs that pass it as the key to
+        "openmpi": a rankfile of Open MPI (`mpiexec --map-by rankfile:file=FILE`). "mpich": a machine file of MPICH's
+        Hydra (`mpiexec -f`) with the hosts in the order of ranks. "reorder": the file MPICH_RANK_ORDER that Cray's MPI
+        reads with MPICH_RANK_REORDER_METHOD=3. In these three, rank p of MPI is at position p of the grid. "list": one
+        line per rank with its position, -1 if the grid does not need it, for programs that pass it as the key to
         MPI_Comm_split before MPI_Cart_create.
     names : sequence of str
         Names of the hosts. Required for "mpich"; the default for "openmpi" is its relative notation +n0, +n1, ...
