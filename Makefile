@@ -17,7 +17,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
 ONEHOP := .venv/bin/onehop
-CTEST := .venv/bin/ctest --output-on-failure --no-tests=error --parallel 2
+CTEST := .venv/bin/ctest --output-on-failure --no-tests=error --parallel 3
 
 help:  ## Print this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1 /p' $(MAKEFILE_LIST) | while read -r name text; do printf '  make %-13s %s\n' "$$name" "$$text"; done
@@ -41,7 +41,7 @@ test-cpp: setup-test
 
 test-python: setup-test
 	@tools/build.sh release _core
-	@.venv/bin/pytest -m "not alone" --numprocesses 3 --dist worksteal
+	@.venv/bin/pytest -m "not alone" --numprocesses 5 --dist worksteal
 	@.venv/bin/pytest -m alone
 
 test-asan: setup-test  ## Run the C++ tests under the address and undefined-behaviour sanitizers
