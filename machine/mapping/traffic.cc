@@ -8,8 +8,6 @@
 
 namespace onehop::detail {
 
-namespace {}  // namespace
-
 Traffic traffic_of(const Grid& grid) {
   const GridShape shape(grid);
   const auto positions = as_index(shape.positions());

@@ -1,10 +1,12 @@
 // Rails for the messages of traffic.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
 #include "onehop/error.h"
 #include "onehop/machine/simulate.h"
+#include "src/base/text.h"
 
 namespace onehop {
 namespace {
@@ -42,9 +44,13 @@ std::map<Pair, std::vector<Message>> pieces_of(const Traffic& traffic, std::size
 // Moves the pieces that make up a message from the front of `pieces` to `messages`.
 void take_pieces(std::vector<Message>& pieces, const Message& message, std::size_t round,
                  std::vector<Message>& messages) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::int64_t sum = 0;
   std::size_t used = 0;
-  while (used < pieces.size() && (sum < message.bytes || used == 0)) sum += pieces[used++].bytes;
+  while (used < pieces.size() && (sum < message.bytes || used == 0)) {
+    const std::int64_t bytes = pieces[used++].bytes;
+    sum = bytes > most - sum ? most : sum + bytes;
+  }
   if (sum != message.bytes) {
     throw BadInput("rails: expected pieces of the message " + text(Pair(message.from, message.to)) + " in round " +
                    text(round) + " with " + std::to_string(message.bytes) + " bytes in all, found " +
@@ -64,7 +70,7 @@ void check_rounds(const Traffic& traffic, Assignments assignments) {
     }
   }
   if (schedule_rounds > 0 && assignments.size() == schedule_rounds) return;
-  throw BadInput("rails: expected a list for each of " + text(traffic.rounds.size()) + " rounds, found " +
+  throw BadInput("rails: expected a list for each of " + base::counted(traffic.rounds.size(), "round") + ", found " +
                  text(assignments.size()));
 }
 

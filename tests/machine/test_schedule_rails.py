@@ -107,7 +107,7 @@ def test_two_messages_between_the_same_ranks() -> None:
 @pytest.mark.parametrize(
     ("rails", "message"),
     [
-        ([], "expected a list for each of 1 rounds, found 0"),
+        ([], "expected a list for each of 1 round, found 0"),
         ([[RailAssignment(0, 4, 1, 0, 99)]], "100 bytes in all, found 99"),
         ([[RailAssignment(0, 4, 1, 0, 60), RailAssignment(0, 4, 2, 60, 60)]], "100 bytes in all, found 120"),
         ([[RailAssignment(0, 5, 1, 0, 100)]], "found more from rank 0 to rank 5 than the round sends"),
@@ -185,6 +185,38 @@ def test_options_of_schedules(
     assert not rails.exists()
 
 
+@pytest.mark.parametrize(
+    ("made_for", "message"),
+    [
+        (["--per-host", "8", "--rails", "6"], "expected rails for hosts 16, found 8"),
+        (["--machine", "mira"], "expected rails for machine fugaku, found"),
+    ],
+)
+def test_rails_of_other_hosts_are_refused(
+    made_for: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schedule, rails = tmp_path / "h.json", tmp_path / "r.json"
+    SCHEDULE.save(schedule)
+    assert main(["rails", "--schedule", str(schedule), *made_for, "-o", str(rails)]) == 0
+    capsys.readouterr()
+    assert main(["simulate", str(schedule), "--machine", "fugaku", "--rails", str(rails)]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_places_beyond_the_machine_are_refused() -> None:
+    with pytest.raises(BadInput, match="expected places from 0 to 1, found place 1000000000000 of rank 1"):
+        machine_rails(message_traffic(2, [[(0, 1, 8)]]), load_machine("two-core").job(2), ranks=[0, 10**12])
+
+
+def test_pieces_of_more_bytes_than_a_message_are_refused() -> None:
+    most = 2**63 - 1
+    pieces = [RailAssignment(0, 4, number, 0, most) for number in (1, 2)]
+    with pytest.raises(BadInput, match="100 bytes in all, found"):
+        simulate(
+            message_traffic(8, [[(0, 4, 100)]]), "fugaku", rails=[[RailAssignment(0, 4, 0, 0, 1), *pieces]]
+        )
+
+
 def test_a_schedule_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rails", "--machine", "fugaku"]) == 2
     assert "expected --machine with --schedule only" in " ".join(capsys.readouterr().err.split())
@@ -198,7 +230,7 @@ def test_a_schedule_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
         ("{}", "expected rails that"),
         ("[[1]]", "expected assignments with from, to, rail, first_byte, bytes, found 1"),
         ('[[{"from": 0, "to": 1, "rail": 0, "first_byte": 0, "bytes": -1}]]', "bytes as a number from 0"),
-        ("[]", "a list for each of 1 rounds, found 0"),
+        ("[]", "a list for each of 1 round, found 0"),
     ],
 )
 def test_a_file_that_holds_no_rails(

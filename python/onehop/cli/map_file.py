@@ -10,8 +10,8 @@ from typing import Any
 
 from onehop.cli.common import LARGEST_SIZE
 from onehop.error import BadInput
-from onehop.machine import RailAssignment
-from onehop.machine.traffic_rails import RAIL_RULES, rails_from_json
+from onehop.machine import Machine, RailAssignment
+from onehop.machine.traffic_rails import RAIL_RULES, hosts_of_ranks, rails_from_json
 
 _LARGEST_FILE = 256 << 20
 
@@ -65,18 +65,44 @@ def read_map(file: str) -> tuple[list[int], int | None]:
     return places, processors
 
 
-def read_rails(text: str | None) -> str | list[list[RailAssignment]] | None:
+def read_rails(
+    text: str | None, machine: Machine, ranks: int, *, mapped: bool
+) -> str | list[list[RailAssignment]] | None:
     """Return the value of --rails: the name of a rule, or the assignments in a file.
+
+    Parameters
+    ----------
+    text : str or None
+        The value of the option.
+    machine : Machine
+        The machine of the simulation. The file must be for this one, or for hosts of as many ranks.
+    ranks : int
+        Number of ranks of the simulation, and of the file.
+    mapped : bool
+        Whether there is a map of ranks; hosts are then not compared.
 
     Raises
     ------
     BadInput
-        There is no such rule, and the file cannot be read or holds something else.
+        There is no such rule, and the file cannot be read, holds something else, or is for other hosts.
     """
     if text is None or text in RAIL_RULES:
         return text
-    expected = f"a rule ({', '.join(RAIL_RULES)}), or rails that `onehop rails --schedule -o` has written"
-    return rails_from_json(_load_json(text, "--rails", expected), f"--rails {text}")
+    wanted = f"a rule ({', '.join(RAIL_RULES)}), or rails that `onehop rails --schedule -o` has written"
+    found = _load_json(text, "--rails", wanted)
+    if isinstance(found, dict):
+        expected: dict[str, object] = {"ranks": ranks}
+        if found.get("machine") is not None:
+            expected["machine"] = machine.name
+        if not mapped:
+            expected["hosts"] = max(hosts_of_ranks(machine.job(ranks), range(ranks))) + 1
+        for key, value in expected.items():
+            if key in found and found[key] != value:
+                raise BadInput(
+                    f"--rails {text}: expected rails for {key} {value}, found {json.dumps(found[key])[:60]}; "
+                    "make them with `onehop rails --schedule` and the options of this simulation"
+                )
+    return rails_from_json(found, f"--rails {text}")
 
 
 @contextlib.contextmanager

@@ -250,7 +250,6 @@ def simulate_command(
     if processors is not None:
         with naming(map_file):
             described = described.job(processors)
-    assignments = read_rails(rails)
     traffic: Traffic
     if what == "halo":
         _needed(what, grid=grid, extents=extents)
@@ -282,6 +281,7 @@ def simulate_command(
         )
     else:
         traffic = traffic_of(load_schedule(what))
+    assignments = read_rails(rails, described, traffic.ranks, mapped=places is not None)
     done = 0.0
     with progress("simulating", 1) as advance, naming(map_file):
 

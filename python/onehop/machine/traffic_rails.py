@@ -36,7 +36,13 @@ def placed(
         return machine.job(ranks), range(ranks)
     if isinstance(places, RankMap):
         return machine.job(len(places.position_of)), places.rank_at
-    return machine, [int(one) for one in np.asarray(places).ravel()]
+    listed = [int(one) for one in np.asarray(places).ravel()]
+    for rank, place in enumerate(listed):
+        if not 0 <= place < machine.processors:
+            raise BadInput(
+                f"ranks: expected places from 0 to {machine.processors - 1}, found place {place} of rank {rank}"
+            )
+    return machine, listed
 
 
 def hosts_of_ranks(job: Machine, places: Sequence[int]) -> list[int]:

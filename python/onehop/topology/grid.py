@@ -70,8 +70,8 @@ class Grid:
     ) -> RankMap:
         """Choose which rank takes which position, so that few bytes leave a host.
 
-        The map depends on the arguments only. It never has more bytes between hosts, or more bytes of the busiest
-        host, than the best of the published algorithms.
+        The map depends on the arguments only. It never has more weighted bytes between hosts than the best of the
+        published algorithms.
 
         Parameters
         ----------
