@@ -37,7 +37,7 @@ else
   bad "CHANGELOG.md has entries under Unreleased"
 fi
 
-for recipe in packaging/spack/packages/*/package.py packaging/conda/recipe.yaml; do
+for recipe in packaging/spack/spack_repo/onehop/packages/*/package.py packaging/conda/recipe.yaml; do
   if grep -qE "version(\(|: )\"${version//./\\.}\"" "$recipe"; then good "$recipe"; else bad "$recipe states another version"; fi
 done
 

@@ -7,8 +7,10 @@ torch; tests/support/torch_driver.py runs them. Gloo runs first, and onehop then
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,22 +26,31 @@ Outcomes = dict[str, list[str]]
 
 
 def run(backend: str, ranks: int, names: list[str]) -> Outcomes:
-    """Run tests with a backend: the outcome and the error of each."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Run tests with a backend: the outcome and the error of each that ended within LIMIT_SECONDS."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         results, log = Path(folder, "results.json"), Path(folder, "log")
         command = [sys.executable, str(DRIVER), backend, str(ranks), str(results), *names]
         with log.open("w") as output:
-            subprocess.run(
-                command, stdout=output, stderr=output, timeout=LIMIT_SECONDS, check=False, env=environment()
+            process = subprocess.Popen(
+                command, stdout=output, stderr=output, env=environment(folder), start_new_session=True
             )
+            try:
+                process.wait(LIMIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                print(f"torch_suite: {backend} was stopped after {LIMIT_SECONDS} s", file=sys.stderr)
+            finally:
+                with contextlib.suppress(ProcessLookupError):  # the driver, and ranks that it has left
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
         if not results.exists():
             raise SystemExit(f"torch_suite: the driver ran no test:\n{log.read_text()[-2000:]}")
         return json.loads(results.read_text())
 
 
-def environment() -> dict[str, str]:
+def environment(folder: str) -> dict[str, str]:
+    """Return the environment of the driver, whose temporary files are in a folder."""
     path = os.pathsep.join(filter(None, [str(PYTHON_FOLDER), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "TMPDIR": folder}
 
 
 def compare(ranks: int, names: list[str]) -> dict[str, object]:
@@ -47,7 +58,10 @@ def compare(ranks: int, names: list[str]) -> dict[str, object]:
     gloo = run("gloo", ranks, names)
     passed = [name for name, (outcome, _) in gloo.items() if outcome == "passed"]
     skipped = sum(outcome == "skipped" for outcome, _ in gloo.values())
-    onehop = run("onehop", ranks, passed) if passed else {}
+    if not passed:
+        words = next((words for outcome, words in gloo.values() if outcome == "failed"), "")
+        raise SystemExit(f"torch_suite: gloo passed none of {len(gloo)} tests\n{words[-1500:]}")
+    onehop = run("onehop", ranks, passed)
     failed = {name: onehop.get(name, ["", "did not run"])[1] for name in passed}
     failed = {name: words for name, words in failed.items() if onehop.get(name, [""])[0] != "passed"}
     return {

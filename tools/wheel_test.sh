@@ -22,7 +22,7 @@ if [ ! -e "$root/made" ]; then
   # shellcheck disable=SC2016  # apt expands it
   mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -v security | head -n 1)
   echo "onehop: making a bare Debian $suite"
-  debootstrap --variant=minbase --no-check-gpg --include=python3,python3-venv "$suite" "$root" "$mirror" >"$place/debootstrap.log" 2>&1 || {
+  debootstrap --variant=minbase --include=python3,python3-venv "$suite" "$root" "$mirror" >"$place/debootstrap.log" 2>&1 || {
     tail -n 5 "$place/debootstrap.log" >&2
     exit 1
   }
@@ -37,15 +37,15 @@ fi
 python=$(chroot "$root" python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 rm -rf "$root/wheels" "$root/venv" "$root/samples" && mkdir "$root/wheels" "$root/samples"
 cp "$wheel" "$root/wheels"
-"$place/venv/bin/pip" download --quiet --only-binary :all: --python-version "$python" --platform manylinux_2_28_x86_64 \
-  --platform manylinux2014_x86_64 --dest "$root/wheels" "$wheel[quantum]"
+"$place/venv/bin/pip" download --quiet --only-binary :all: --python-version "$python" --platform "manylinux_2_28_$(uname -m)" \
+  --platform "manylinux2014_$(uname -m)" --dest "$root/wheels" "$wheel[quantum]"
 cp tests/data/qasm/*.qasm "$root/samples"
 cp tests/packaging/installed.sh "$root/samples"
 
 mounted=()
 finish() {
   local one
-  for one in "${mounted[@]}"; do umount "$one"; done
+  for one in "${mounted[@]}"; do umount "$one" || true; done
 }
 trap finish EXIT
 mount -t proc proc "$root/proc" && mounted+=("$root/proc")

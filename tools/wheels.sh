@@ -3,7 +3,7 @@
 # Builds wheels for manylinux, and the sdist, in build/wheels/dist. The C++ compiler is zig (PyPI's ziglang), which links against the
 # glibc of a given version, whatever that of this machine. With Python 3.12 or newer the extension uses the stable ABI, and one wheel
 # serves every Python from 3.12 on; an older Python makes a wheel for itself. `auditwheel show` checks the tag.
-#   PYTHON=python3.12   the Python to build with; default: the newest of python3.12, python3.13 and python3
+#   PYTHON=python3.12   the Python to build with; default: the first that runs of python3.12, python3.13 and python3
 #   GLIBC=2.28          the oldest glibc that the wheels run on
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -53,10 +53,12 @@ write_compiler() {
   write_program "$place/zig-$architecture/ranlib" ranlib
 }
 
-build_wheel() {
+# In a subshell, so that the platform of one wheel is not that of the next.
+build_wheel() (
   local architecture=$1 tools=$place/zig-$1 tag=manylinux_${glibc/./_}_$1 raw=$place/raw-$1
   write_compiler "$architecture"
   rm -rf "$raw" && mkdir -p "$raw"
+  rm -f "$place/dist"/onehop-*"$architecture".whl
   local settings=(-C "build-dir=$place/build-$architecture" -C "wheel.platlib=true" -C "wheel.py-api=cp312" -C "install.strip=true"
     -C "cmake.define.CMAKE_AR=$tools/ar" -C "cmake.define.CMAKE_RANLIB=$tools/ranlib" -C "cmake.define.ONEHOP_STABLE_ABI=ON"
     -C "cmake.define.ONEHOP_PRECOMPILED=OFF")
@@ -76,18 +78,22 @@ build_wheel() {
     "$place/venv/bin/python" -m wheel tags --platform-tag "$tag" --remove "$raw"/*.whl
     mv "$raw"/*.whl "$place/dist"
   fi
-}
+)
 
 prepare "$(find_python)"
 for what in "${@:-x86_64 sdist}"; do
   for one in $what; do
+    rm -f "$place/dist/commit-$one"
     case $one in
       x86_64 | aarch64) build_wheel "$one" ;;
-      sdist) "$place/venv/bin/python" -m build --sdist --no-isolation --outdir "$place/dist" . >"$place/sdist.log" || { cat "$place/sdist.log" >&2; exit 1; } ;;
+      sdist)
+        rm -f "$place/dist"/onehop-*.tar.gz
+        "$place/venv/bin/python" -m build --sdist --no-isolation --outdir "$place/dist" . >"$place/sdist.log" || { cat "$place/sdist.log" >&2; exit 1; }
+        ;;
       *) echo "onehop: expected x86_64, aarch64 or sdist, found $one" >&2; exit 1 ;;
     esac
     # For tools/release.sh: the commit, if the tree has no other changes.
-    if [ -z "$(git status --porcelain 2>/dev/null)" ]; then git rev-parse HEAD; else echo changed; fi >"$place/dist/commit-$one"
+    if [ -z "$(git status --porcelain 2>/dev/null)" ]; then git rev-parse -q --verify HEAD 2>/dev/null || echo none; else echo changed; fi >"$place/dist/commit-$one"
   done
 done
 ls -l "$place/dist"

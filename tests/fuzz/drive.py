@@ -7,6 +7,7 @@ drive.py TARGET --replay FILE...           read each file once
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import sys
@@ -23,6 +24,9 @@ BYTES_PER_BYTE = 10
 
 
 def _peak() -> int:
+    # A program starts with the ru_maxrss of the process that started it; VmHWM is its own.
+    if found := re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(), re.M):
+        return int(found[1]) << 10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
@@ -79,11 +83,12 @@ def main() -> None:
         if arguments[:1] == ["--replay"]:
             from targets import ENVIRONMENT, TARGETS
 
+            files = [Path(file).resolve() for file in arguments[1:]]  # targets may change the current folder
             os.environ.update(ENVIRONMENT)
             run = limited(TARGETS[name].read, folder)
             _warm(name, run, TARGETS[name].samples, folder)
-            for file in arguments[1:]:
-                run(Path(file).read_bytes())
+            for file in files:
+                run(file.read_bytes())
             return
         import atheris
 

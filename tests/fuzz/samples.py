@@ -22,11 +22,13 @@ _SPEC.loader.exec_module(gauge_files)  # type: ignore[union-attr]
 EXTENTS = gauge_files.EXTENTS = (2, 2, 2, 2)
 HMC_SETTINGS = {"algorithm": "hmc", "beta": 5.5, "extent": list(EXTENTS)}
 SEEDS = Path(__file__).with_name("seeds")
+# Targets that read the same inputs as another, and its seeds.
+SHARED = {"pauli": "observable", "schedule_file": "schedule", "links": "gauge"}
 
 
 def seeds(target: str) -> Iterator[bytes]:
     """Yield the inputs in `seeds` that once were mishandled."""
-    for file in sorted((SEEDS / target).glob("*")):
+    for file in sorted((SEEDS / SHARED.get(target, target)).glob("*")):
         yield file.read_bytes()
 
 
@@ -238,7 +240,7 @@ def command_lines(folder: Path) -> Iterator[bytes]:
     yield b"map --per-host 2,2 --grid 2x2 --periodic --bytes 8x8 --costs 1x2 --seed 3 --json"
     yield b"rails --ranks 2x2 --rails 3 --faces 4x4 --speeds 1,1,2 --min-piece 2 --skip-inside --json"
     yield b"simulate halo --machine h100 --grid 2x2 --extents 8x8 --json"
-    yield b"simulate allreduce --machine a100-pcie --ranks 4 --elements 100"
+    yield b"simulate allreduce --machine a100-pcie --ranks 4 --elements 64"
     yield b"simulate s.json --machine mira"
 
 

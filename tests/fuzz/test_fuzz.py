@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE))
 import drive  # noqa: E402
 import fuzz  # noqa: E402
 import samples  # noqa: E402
-from targets import ENVIRONMENT, NATIVE, TARGETS  # noqa: E402
+from targets import ENVIRONMENT, NATIVE, TARGETS, arguments_of  # noqa: E402
 
 import onehop  # noqa: E402
 from onehop import BadInput, Schedule, _core  # noqa: E402
@@ -76,26 +76,69 @@ def test_damaged_hamiltonians_are_refused(tmp_path: Path) -> None:
             TARGETS["hamlib"].read(data, tmp_path)
 
 
-def test_what_the_targets_check_is_found(tmp_path: Path) -> None:
-    def takes(count: int) -> object:
-        def read(data: bytes, folder: Path) -> None:
-            bytearray(b"x" * count)
+def test_too_much_memory_is_found(tmp_path: Path) -> None:
+    """In a process of its own, because memory is compared with the peak of the process."""
+    program = f"""if True:
+        import sys
+        from pathlib import Path
+        sys.path.insert(0, {str(HERE)!r})
+        import drive
+        def takes(count):
+            return drive.limited(lambda data, folder: bytearray(b"x" * count), Path("."))
+        takes(1 << 20)(b"x")
+        print("allowed", flush=True)
+        takes(3 * drive.ALLOWANCE)(b"x")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "allowed\n"
+    assert "MemoryError: reading 1 bytes took" in done.stderr
 
-        return read
 
+def test_bad_messages_are_found(tmp_path: Path) -> None:
     def complains(text: str) -> object:
         def read(data: bytes, folder: Path) -> None:
             raise BadInput(text)
 
         return read
 
-    drive.limited(takes(1 << 20), tmp_path)(b"x")
-    with pytest.raises(MemoryError, match="reading 1 bytes took"):
-        drive.limited(takes(3 * drive.ALLOWANCE), tmp_path)(b"x")
     drive.limited(complains("expected 1, found 2"), tmp_path)(b"x")
     for text in (" ", "x" * 10_000):
         with pytest.raises(AssertionError):
             drive.limited(complains(text), tmp_path)(b"x")
+
+
+def test_every_sample_of_a_command_line_is_run(tmp_path: Path) -> None:
+    assert all(arguments_of(data.decode()) for data in samples.command_lines(tmp_path))
+    for text in (
+        "circuit random --qubits 100",
+        "simulate halo --machine h1000",
+        "plan --extents 8x800",
+        "rails --min-piece 1e9",
+        "rails --min-piece 1_0_0",
+        "launch x",
+    ):
+        assert arguments_of(text) == []
+
+
+def test_a_command_line_is_replayed_from_a_relative_path(tmp_path: Path) -> None:
+    (tmp_path / "finding").write_text("machines --json")
+    for name, code in (("finding", 0), ("nothing", 1)):
+        done = subprocess.run(
+            [sys.executable, HERE / "drive.py", "command_line", "--replay", name],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+
+
+def test_no_seed_is_kept_twice() -> None:
+    found = [file.read_bytes() for file in samples.SEEDS.glob("*/*")]
+    assert len(set(found)) == len(found)
+    assert {file.name for file in samples.SEEDS.iterdir()} <= {*TARGETS, *NATIVE} - {*samples.SHARED}
 
 
 def test_a_wrong_target_is_named() -> None:

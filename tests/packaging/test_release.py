@@ -19,13 +19,27 @@ else:
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION = re.search(r"project\(onehop VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]  # type: ignore[index]
-SPACK = sorted((ROOT / "packaging/spack/packages").glob("*/package.py"))
+SPACK_ROOT = ROOT / "packaging/spack/spack_repo/onehop"
+SPACK = sorted((SPACK_ROOT / "packages").glob("*/package.py"))
 
 
 def requirements() -> dict[str, str]:
     """Return the least version of each package that onehop needs at run time."""
     found = [re.match(r"([\w-]+)>=([\d.]+)", one) for one in PROJECT["project"]["dependencies"]]
     return {one[1]: one[2] for one in found if one}
+
+
+def test_spack_finds_the_repository() -> None:
+    """With api v2 the root lies below `spack_repo`, and the namespace is the path from there."""
+    text = (SPACK_ROOT / "repo.yaml").read_text()
+    stated = dict(re.findall(r"^  (\w+): (\S+)$", text, re.M))
+    assert stated["api"] == "v2.0"
+    assert stated["namespace"] == str(SPACK_ROOT.relative_to(ROOT / "packaging/spack/spack_repo")).replace(
+        "/", "."
+    )
+    assert [file.parent.name for file in SPACK] == ["onehop", "py_onehop"]
+    told = (ROOT / "packaging/README.md").read_text()
+    assert f"spack repo add {SPACK_ROOT.relative_to(ROOT)} " in told
 
 
 @pytest.mark.parametrize("file", SPACK, ids=lambda file: file.parent.name)
@@ -54,6 +68,24 @@ def test_conda_recipe() -> None:
     assert f"onehop = {PROJECT['project']['scripts']['onehop']}" in text
     yaml = pytest.importorskip("yaml", reason="PyYAML reads the recipe")
     assert yaml.safe_load(text)["about"]["license"] == PROJECT["project"]["license"]["text"]
+
+
+def test_the_bare_system_expects_what_is_said_without_torch() -> None:
+    program = """if True:
+        import sys
+        class Without:
+            def find_spec(self, name, path=None, target=None):
+                if name.partition(".")[0] == "torch":
+                    raise ModuleNotFoundError("No module named 'torch'")
+        sys.meta_path.insert(0, Without())
+        import onehop.torch
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT / "python", capture_output=True, text=True, check=False
+    )
+    script = (ROOT / "tests/packaging/installed.sh").read_text()
+    expected = re.search(r'^expected="(.*)"$', script, re.M)[1]  # type: ignore[index]
+    assert done.stderr.splitlines()[-1] == expected.replace(r"\`", "`")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ faults:123456. Counts of every soak are appended to the log, a line of JSON. The
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -39,7 +40,9 @@ def trial(kind: str, seed: int) -> tuple[Counter[str], str]:
             return Counter(), f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-2)}"
         finally:
             for pid in ranks.processes():
-                os.kill(pid, 9)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, 9)
+            ranks.assert_nothing_left_running(10)
 
 
 def soak(kinds: list[str], seed: int, hours: float, trials: int) -> tuple[Counter[str], list[str]]:

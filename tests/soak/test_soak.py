@@ -76,6 +76,20 @@ def test_a_late_report_is_an_anomaly_that_its_name_repeats(tmp_path: Path) -> No
     assert json.loads(log.read_text())["counts"]["trials"] == 1
 
 
+@pytest.mark.parametrize("does", ["time.sleep(600)", "raise SystemExit(3)"])
+def test_ranks_that_never_are_at_work_are_an_anomaly(
+    does: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work.py").write_text(
+        f"import sys, time\nprint('words of a rank', file=sys.stderr, flush=True)\n{does}\n"
+    )
+    monkeypatch.setattr(trials, "PROGRAMS", tmp_path)
+    monkeypatch.setattr(trials, "START_SECONDS", 10)
+    wrong = soak.trial("faults", next(seed for seed in range(100) if _is_kill(seed)))[1]
+    assert "before all ranks were at work" in wrong
+    assert "words of a rank" in wrong
+
+
 def _is_kill(seed: int) -> bool:
     """Whether the trial of this seed kills a rank; it draws in this order."""
     source = trials.random.Random(seed)

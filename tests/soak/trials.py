@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -25,6 +26,7 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 # A survivor is told within two seconds at most; a machine that does other work gets more.
 PROMISED_SECONDS = 5
 LAUNCH_SECONDS = 240
+START_SECONDS = 60
 WORK = ("plan", "channel", "allreduce", "preparation", "barrier")
 
 
@@ -106,16 +108,25 @@ def reductions(ranks: Ranks, seed: int) -> Counter[str]:
 
 
 def _pids(process: subprocess.Popen[str], size: int) -> dict[int, int]:
-    """Return the process of each rank once all are at work."""
+    """Return the process of each rank once all are at work, which takes at most START_SECONDS."""
     assert process.stdout is not None
     pids: dict[int, int] = {}
     working = 0
-    while working < size:
-        line = process.stdout.readline()
-        expect(bool(line), "the launch ended before all ranks were at work")
-        if found := re.match(r"\[(\d+)\] process (\d+)", line):
-            pids[int(found[1])] = int(found[2])
-        working += line.endswith("at work\n")
+    limit = threading.Timer(START_SECONDS, process.kill)
+    limit.start()
+    try:
+        while working < size:
+            line = process.stdout.readline()
+            if not line:
+                errors = process.communicate(timeout=10)[1]
+                raise Anomaly(
+                    f"the launch ended, or was ended, before all ranks were at work\n{errors}"[-3000:]
+                )
+            if found := re.match(r"\[(\d+)\] process (\d+)", line):
+                pids[int(found[1])] = int(found[2])
+            working += line.endswith("at work\n")
+    finally:
+        limit.cancel()
     return pids
 
 

@@ -22,7 +22,7 @@ LIMIT_SECONDS = 100  # of one test
 ELSEWHERE = ("cuda", "nccl", "mpi", "ucc", "gpu", "multigpu")
 
 backend, ranks, results = sys.argv[1:4]
-folder = tempfile.mkdtemp()
+folder = tempfile.mkdtemp()  # whoever starts this sets TMPDIR and removes it
 for name in ("barrier", "test_dir", "init_dir"):
     Path(folder, name).mkdir()
 # The decorators of the suite read the variable; so the tests are those of gloo, and their bodies use the other backend.
@@ -77,7 +77,9 @@ class Recorder(unittest.TestResult):
 
     def _note(self, test: Any, outcome: str, words: str = "") -> None:
         self.outcomes[test._testMethodName] = [outcome, words]
-        Path(results).write_text(json.dumps(self.outcomes, indent=1))
+        new = Path(f"{results}.new")
+        new.write_text(json.dumps(self.outcomes, indent=1))
+        new.replace(results)
 
     def addSuccess(self, test: Any) -> None:  # noqa: N802
         self._note(test, "passed")

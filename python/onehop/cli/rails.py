@@ -193,7 +193,12 @@ def rails(
         typer.Option(metavar="A,B,...", help="Relative speed of each interface, if they are not equal."),
     ] = None,
     min_piece: Annotated[
-        int, typer.Option(min=1, max=LARGEST_SIZE, help="Fewest sites of a piece of a cut message.")
+        int,
+        typer.Option(
+            min=1,
+            max=LARGEST_SIZE,
+            help="Shortest piece of a cut message, in sites; with --schedule in bytes.",
+        ),
     ] = 1,
     skip_inside: Annotated[
         bool,
