@@ -5,27 +5,21 @@
 
 #include "machine/mapping/as_index.h"
 #include "machine/mapping/random.h"
+#include "machine/mapping/weights.h"
 
 namespace onehop::detail {
 
 namespace {
 
-constexpr std::int64_t unit = 1024;  // the mean weight of an edge
-constexpr std::int64_t heaviest = std::int64_t{1} << 40;
-
-__extension__ using Wide = __int128;
-
-struct WeightedEdge {
-  int to = 0;
-  std::int64_t weight = 0;
-};
-
-// The search works on weights in units of 1/1024 of their mean, so that one schedule of temperatures suits all.
 class LocalSearch {
  public:
   LocalSearch(const Traffic& traffic, const HostDistance& distance, const RefineOptions& options, HostAt& host_at)
-      : begin_(traffic.begin), distance_(distance), options_(options), host_at_(host_at), random_(options.seed) {
-    scale(traffic);
+      : begin_(traffic.begin),
+        edges_(weigh(traffic)),
+        distance_(distance),
+        options_(options),
+        host_at_(host_at),
+        random_(options.seed) {
     list_members();
     outside_.assign(as_index(distance.hosts()), 0);
     for (int p = 0; p < traffic.positions(); ++p) outside_[as_index(host_at_[as_index(p)])] += external(p);
@@ -36,24 +30,13 @@ class LocalSearch {
     const std::int64_t hot = options_.anneal ? options_.steps * 4 / 5 : 0;
     for (std::int64_t step = 0; step < hot; ++step) {
       // From 0.30 mean edges down to 0.12, in proportion to the steps left. Warmer, it would forget a good start.
-      const std::int64_t temperature = unit * (30 * (hot - step) + 12 * step) / (100 * hot);
+      const std::int64_t temperature = unit_weight * (30 * (hot - step) + 12 * step) / (100 * hot);
       propose(temperature);
     }
     for (std::int64_t step = hot; step < options_.steps; ++step) propose(0);
   }
 
  private:
-  void scale(const Traffic& traffic) {
-    std::int64_t total = 0;
-    for (const TrafficEdge& edge : traffic.edges) total += edge.both;
-    const std::int64_t mean = std::max<std::int64_t>(1, total / std::max<std::int64_t>(1, std::ssize(traffic.edges)));
-    edges_.reserve(traffic.edges.size());
-    for (const TrafficEdge& edge : traffic.edges) {
-      const auto weight = static_cast<Wide>(edge.both) * unit / mean;
-      edges_.push_back({edge.to, static_cast<std::int64_t>(std::min<Wide>(weight, heaviest))});
-    }
-  }
-
   void list_members() {
     first_.assign(as_index(distance_.hosts()) + 1, 0);
     for (const int host : host_at_) ++first_[as_index(host) + 1];
@@ -120,15 +103,6 @@ class LocalSearch {
     return known;
   }
 
-  [[nodiscard]] bool accept(std::int64_t added, std::int64_t temperature) {
-    if (added <= 0) return true;
-    const std::int64_t quarters = added > 20 * temperature ? std::int64_t{20} * 256 : added * 256 / temperature;
-    // 2^(-added / temperature), straight lines between powers of 2.
-    const auto chance =
-        ((std::uint64_t{1} << 32) - (static_cast<std::uint64_t>(quarters & 255) << 23)) >> (quarters >> 8);
-    return (random_.next() >> 32) < chance;
-  }
-
   void propose(std::int64_t temperature) {
     const int v = static_cast<int>(random_.below(host_at_.size()));
     const std::span<const WeightedEdge> edges = of(v);
@@ -145,7 +119,7 @@ class LocalSearch {
     const std::int64_t new_a = outside_[as_index(a)] + out.leaving_from + back.leaving_to + 2 * edge;
     const std::int64_t new_b = outside_[as_index(b)] + out.leaving_to + back.leaving_from + 2 * edge;
     if (temperature > 0) {
-      if (!accept(added, temperature)) return;
+      if (!accepted(random_, added, temperature)) return;
     } else if (added > 0 ||
                (added == 0 && std::max(new_a, new_b) > std::max(outside_[as_index(a)], outside_[as_index(b)]))) {
       return;

@@ -18,6 +18,12 @@ struct RefineOptions {
 // floating-point number. It may cost more than the start if `anneal` is set; compare.
 void refine(const Traffic& traffic, const HostDistance& distance, const RefineOptions& options, HostAt& host_at);
 
+// Simulated annealing by moves of single positions, for hosts that are equally far from each other. Hosts have their
+// sizes again at the end, and the busiest one aims at no more bytes than that of `reference`. `options.anneal` is
+// ignored; the rest is as above.
+void anneal(const Traffic& traffic, Sizes sizes, const RefineOptions& options, const HostAt& reference,
+            HostAt& host_at);
+
 // Renumbers hosts of equal sizes among each other to reduce the weighted bytes, then the hops on the torus.
 void arrange(const Traffic& traffic, const HostDistance& distance, Sizes sizes, HostAt& host_at);
 

@@ -129,6 +129,29 @@ TEST(MapBound, ProvesMapsOptimalThatAreFarAboveTheSurfaceBound) {
   }
 }
 
+TEST(MapBound, MapsOfOddGridsAreWithinFivePercent) {
+  struct Case {
+    Integers extents;
+    std::vector<bool> periodic;
+    std::int64_t per_host;
+  };
+  for (const Case& each : {Case{{13, 11, 7}, {false, false, false}, 13}, Case{{10, 7, 9}, {false, false, false}, 8},
+                           Case{{7, 34}, {false, false}, 48}, Case{{40, 23}, {true, false}, 24},
+                           Case{{13, 4, 11}, {false, false, true}, 16}, Case{{12, 8, 9}, {true, false, false}, 64},
+                           Case{{6, 4, 6, 4}, {false, false, false, true}, 4}}) {
+    const Grid grid{each.extents, each.periodic};
+    Integers sizes;
+    for (std::int64_t left = grid.positions(); left > 0; left -= sizes.back()) {
+      sizes.push_back(std::min(left, each.per_host));
+    }
+    const RankMap map = grid.map(HostLayout::of_sizes(sizes));
+    ASSERT_TRUE(map.lower_bound);
+    const std::int64_t edges = map.cost().edges_between_hosts;
+    EXPECT_GE(edges, *map.lower_bound);
+    EXPECT_LE(static_cast<double>(edges), 1.05 * static_cast<double>(*map.lower_bound)) << each.extents[0];
+  }
+}
+
 TEST(MapBound, IsNothingForHostsOfManyPositions) {
   const onehop::detail::GridShape shape(Grid{{100, 100}});
   EXPECT_FALSE(onehop::detail::slice_bound(shape, Integers{5000, 5000}, INT64_MAX).has_value());
