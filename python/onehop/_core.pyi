@@ -2406,6 +2406,16 @@ class Level:
 def message_traffic(ranks: int, rounds: Sequence[Sequence[tuple[int, int, int]]]) -> Traffic:
     """Make traffic from lists of (sender, receiver, bytes), one per round."""
 
+def assign_traffic_rails(
+    traffic: Traffic,
+    hosts: Sequence[int],
+    speeds: Sequence[float],
+    rule: str = "optimum",
+    cut: bool = False,
+    min_piece: int = 1,
+) -> list[list[RailAssignment]]:
+    """Assign the messages of traffic that leave their host to rails, round by round."""
+
 def traffic_of(schedule: Schedule) -> Traffic:
     """Return the messages of a schedule."""
 

@@ -39,7 +39,7 @@ def test_halo_in_cpp(ranks: Ranks) -> None:
     """Compile with the command of the page and the library that was built for these tests."""
     page = (FOLDER / "halo.md").read_text()
     (command,) = re.findall(r"^g\+\+ .*$", page, re.M)
-    (output,) = re.findall(r"```text\n(rank 0 .*?)```", page, re.S)
+    (output,) = re.findall(r"```text\n(\[0\] rank 0 .*?)```", page, re.S)
     library = ROOT / "build/release/libonehop.a"
     if not library.exists():
         pytest.skip("no C++ library in build/release; `make build` makes one")
@@ -57,7 +57,7 @@ def test_halo_in_cpp(ranks: Ranks) -> None:
         [compiler, *words[1:]], cwd=ranks.folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    done = ranks.onehop("launch", "-n", 2, "--output", "raw", "./halo", cwd=ranks.folder)
+    done = ranks.onehop("launch", "-n", 2, "./halo", cwd=ranks.folder)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == output.splitlines()
 

@@ -27,8 +27,9 @@ from pennylane.tape import QuantumScript
 from pennylane.transforms import broadcast_expand, defer_measurements
 from pennylane.transforms.core import CompilePipeline
 
+from onehop import quantum
 from onehop.pennylane.operations import DIFFERENTIABLE, append, is_known, pauli_sum
-from onehop.quantum import Circuit, Parameter, State, compile  # noqa: A004
+from onehop.quantum import Circuit, Parameter, State
 
 __all__ = ["OnehopQubit"]
 
@@ -207,7 +208,7 @@ class OnehopQubit(Device):
                 place += 1
             append(circuit, operation, _places(script), angles)
         sums = [pauli_sum(one.obs, _places(script)) for one in script.measurements]
-        return compile(circuit, **self._options).gradients(values, sums, weights)
+        return quantum.compile(circuit, **self._options).gradients(values, sums, weights)
 
     def compute_derivatives(self, circuits: Any, execution_config: ExecutionConfig | None = None) -> Any:
         """Return the Jacobian of each circuit."""

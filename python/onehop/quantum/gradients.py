@@ -11,7 +11,8 @@ import numpy as np
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
-from onehop.quantum.compiled import GradientResult, compile, observables_of  # noqa: A004
+from onehop.quantum.compiled import GradientResult, observables_of
+from onehop.quantum.compiled import compile as compile_circuit
 from onehop.quantum.noise.channel import NoiseModel
 from onehop.quantum.noise.noisy import simulate_density
 from onehop.quantum.observables import PauliSum
@@ -60,7 +61,7 @@ def gradients(
         The memory does not suffice.
     """
     if noise is None and _is_pure(circuit):
-        compiled = compile(
+        compiled = compile_circuit(
             circuit, group, precision=precision, threads=threads, search_seconds=search_seconds
         )
         return compiled.gradients(bindings, observables, weights)

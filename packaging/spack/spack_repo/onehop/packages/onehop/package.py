@@ -11,7 +11,9 @@ class Onehop(CMakePackage):
 
     version("0.1.0")
 
-    variant("compat", default=True, description="Build the drop-in interfaces (QMP, qspi, QuEST, rdma_comlib)")
+    variant(
+        "compat", default=True, description="Build the drop-in interfaces (QMP, qspi, QuEST, rdma_comlib)"
+    )
 
     depends_on("c", type="build", when="+compat")
     depends_on("cxx", type="build")
