@@ -27,8 +27,8 @@ extensions = [
     "typography",
 ]
 exclude_patterns = ["model"]
-# duplicate_declaration.cpp: every header opens the namespace onehop. mocked_object: the device for PennyLane derives from a
-# class of that package, which may be absent.
+# duplicate_declaration.cpp: every header opens the namespace onehop. mocked_object: the device for PennyLane derives
+# from a class of that package, which may be absent.
 suppress_warnings = ["autodoc.mocked_object", "config.cache", "duplicate_declaration.cpp"]
 
 # Markdown: every heading down to level 4 is an anchor, and a link to a missing page or anchor is a warning.
