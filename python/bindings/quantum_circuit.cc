@@ -240,7 +240,9 @@ void bind_quantum_circuit(nb::module_& module) {
           "Return a copy of the operation with this index.")
       .def(
           "add", [](Circuit& c, const Operation& o) { c.operations.push_back(o); }, "operation"_a,
-          "Append a copy of an operation, without checking it.")
+          "Append a copy of an operation, without checking it.\n\n"
+          "Angles that depend on parameters refer to them by index into `parameters` of this circuit, also in an "
+          "operation of another circuit.")
       .def(
           "require_bound", [](const Circuit& circuit) { circuit.require_bound(); },
           "Raise BadInput that names an operation and its parameter if a gate depends on one.")

@@ -1759,7 +1759,11 @@ class Circuit:
 
     def operation(self, index: int) -> Operation: ...
     def add(self, operation: Operation) -> None:
-        """Appends an operation as it is."""
+        """
+        Append a copy of an operation, without checking it.
+
+        Angles that depend on parameters refer to them by index into `parameters` of this circuit, also in an operation of another circuit.
+        """
 
     def require_bound(self) -> None:
         """Raises BadInput if a gate depends on a parameter."""

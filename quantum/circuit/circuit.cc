@@ -70,6 +70,14 @@ void check_values(std::size_t index, const Operation& operation, bool unitary) {
   if (unitary) check_unitary(index, operation);
 }
 
+void check_names(std::vector<std::string> parameters) {
+  std::sort(parameters.begin(), parameters.end());
+  const auto repeated = std::adjacent_find(parameters.begin(), parameters.end());
+  if (repeated != parameters.end()) {
+    throw BadInput("expected parameters of different names, found '" + *repeated + "' twice");
+  }
+}
+
 void check_angles(std::size_t index, const Operation& operation, std::size_t parameters) {
   for (const Expression& angle : operation.angles) {
     bool finite = std::isfinite(angle.constant);
@@ -140,6 +148,7 @@ void Circuit::validate(bool unitary) const {
   if (clbits < 0 || hidden_clbits < 0) {
     throw BadInput("expected 0 classical bits or more, found " + std::to_string(std::min(clbits, hidden_clbits)));
   }
+  check_names(parameters);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     check_operation(i, operations[i], qubits, clbits + hidden_clbits, unitary);
     check_angles(i, operations[i], parameters.size());

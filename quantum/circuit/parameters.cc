@@ -169,17 +169,20 @@ void Circuit::require_bound() const {
   }
 }
 
-Circuit bind_parameters(const Circuit& circuit, std::span<const double> values) {
-  if (values.size() != circuit.parameters.size()) {
-    throw BadInput("expected a value for each of " + std::to_string(circuit.parameters.size()) + " parameters, found " +
+void check_values(std::span<const double> values, std::span<const std::string> parameters) {
+  if (values.size() != parameters.size()) {
+    throw BadInput("expected a value for each of " + std::to_string(parameters.size()) + " parameters, found " +
                    std::to_string(values.size()));
   }
   for (std::size_t p = 0; p < values.size(); ++p) {
     if (!std::isfinite(values[p])) {
-      throw BadInput("parameter '" + circuit.parameters[p] + "': expected a finite number, found " +
-                     std::to_string(values[p]));
+      throw BadInput("parameter '" + parameters[p] + "': expected a finite number, found " + std::to_string(values[p]));
     }
   }
+}
+
+Circuit bind_parameters(const Circuit& circuit, std::span<const double> values) {
+  check_values(values, circuit.parameters);
   Circuit result = circuit;
   result.parameters.clear();
   for (Operation& operation : result.operations) {

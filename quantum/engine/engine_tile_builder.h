@@ -154,12 +154,15 @@ class TileProgram<T>::Builder {
   void flush_butterflies() {
     if (layer_.empty()) return;
     std::sort(layer_.begin(), layer_.end(), [](const Butterfly& a, const Butterfly& b) { return a.bit < b.bit; });
+    double cosines = 1;
+    for (const Butterfly& butterfly : layer_) cosines *= butterfly.cosine;
+    if (scale_ * cosines < smallest_within_layer()) flush_phases(false);
+    scale_ *= cosines;
     Butterflies lanes;
     std::vector<Butterfly> in_block;
     std::vector<Butterfly> beyond;
     for (const Butterfly& butterfly : layer_) {
       const int at = position(butterfly.bit);
-      scale_ *= butterfly.cosine;
       if (at < lane_bits()) {
         ++lanes.count;
         lanes.tangents[at] = static_cast<T>(butterfly.tangent);
@@ -196,6 +199,10 @@ class TileProgram<T>::Builder {
 
   // Butterflies omit their cosines, so amplitudes grow until a diagonal rescales them. This limit is far from overflow.
   static double smallest_scale() { return sizeof(T) == sizeof(float) ? 1e-12 : 1e-100; }
+
+  // The norm of the unscaled state is 1 / scale_ at most, and must stay in the range of T while a layer runs. A layer
+  // that would exceed it after earlier ones starts at scale 1: up to 18 butterflies of tangent 100 then fit.
+  static double smallest_within_layer() { return sizeof(T) == sizeof(float) ? 1e-36 : 1e-300; }
 
   // Whether the phases are only Z gates on lane bits. A lane_butterflies step can apply such signs without a sweep of
   // its own, so they wait for one.

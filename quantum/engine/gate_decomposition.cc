@@ -16,8 +16,8 @@ using Number = std::complex<double>;
 
 // Rotations with a larger tangent become pairs instead of butterflies, whose unscaled amplitudes would grow too much.
 constexpr double steepest = 16;
-// The same for angles that vary: the form of the rotation must not depend on the angle. A layer of 16 such rotations
-// stays within the range of single precision.
+// The same for angles that vary: the form of the rotation must not depend on the angle. A layer of up to 18 such
+// rotations stays within the range of single precision (engine_tile_builder.h).
 constexpr double steepest_varying = 100;
 constexpr double negligible = 4e-16;
 constexpr std::size_t max_factored_bits = 4;

@@ -10,6 +10,7 @@
 #include "onehop/error.h"
 #include "quantum/simulator/compiled_impl.h"
 #include "quantum/simulator/final_measurements.h"
+#include "quantum/state/pauli_masks.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
 
@@ -34,18 +35,6 @@ Circuit body_of(const Circuit& circuit, std::vector<int>& origin) {
   return with_rotations(body, &origin);
 }
 
-void check_values(std::span<const double> values, const std::vector<std::string>& names) {
-  if (values.size() != names.size()) {
-    throw BadInput("expected a value for each of " + std::to_string(names.size()) + " parameters, found " +
-                   std::to_string(values.size()));
-  }
-  for (std::size_t p = 0; p < values.size(); ++p) {
-    if (!std::isfinite(values[p])) {
-      throw BadInput("parameter '" + names[p] + "': expected a finite number, found " + std::to_string(values[p]));
-    }
-  }
-}
-
 }  // namespace
 
 void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitian) {
@@ -55,6 +44,7 @@ void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitia
                      std::to_string(sums[s].qubits() - 1));
     }
     for (const PauliTerm& term : sums[s].terms) {
+      static_cast<void>(masks_of(term, qubits));
       if (hermitian && term.coefficient.imag() != 0) {
         throw BadInput("observable " + std::to_string(s) + ": expected real weights, so that it is Hermitian, found " +
                        std::to_string(term.coefficient.real()) + " + " + std::to_string(term.coefficient.imag()) + "i");
@@ -88,8 +78,20 @@ Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOp
   stages.resize(placement.stages.size());
 }
 
-void Compiled::Impl::bind(std::span<const double> values) {
+void Compiled::Impl::check(std::span<const double> values) const {
   check_values(values, names);
+  for (const int index : varying) {
+    const Operation& operation = placement.operations[static_cast<std::size_t>(index)];
+    const double angle = operation.angles.front().value(values);
+    if (!std::isfinite(angle)) {
+      throw BadInput("a gate " + operation.name + ": expected a finite angle, found " + std::to_string(angle) +
+                     "; choose smaller factors or values of its parameters");
+    }
+  }
+}
+
+void Compiled::Impl::bind(std::span<const double> values) {
+  check(values);
   for (const int index : varying) {
     Operation& operation = placement.operations[static_cast<std::size_t>(index)];
     operation.angle = operation.angles.front().value(values);
@@ -181,7 +183,7 @@ std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bin
                    " values, found " + std::to_string(bindings.size()) + " values");
   }
   check_observables(sums, impl.placement.qubits, false);
-  for (std::size_t i = 0; i < count; ++i) check_values(bindings.subspan(i * parameters, parameters), impl.names);
+  for (std::size_t i = 0; i < count; ++i) impl.check(bindings.subspan(i * parameters, parameters));
   std::vector<std::complex<double>> results(count * sums.size());
   const auto one = [&](Impl& worker, std::size_t i) {
     worker.run(bindings.subspan(i * parameters, parameters));

@@ -25,6 +25,8 @@ struct Compiled::Impl {
     bool fresh = true;  // whether it was compiled with the present angles
   };
 
+  // Throws BadInput for values that are not finite, or that give an angle that is not.
+  void check(std::span<const double> values) const;
   void bind(std::span<const double> values);
   void run(std::span<const double> values);
   void make_stage(StageProgram& program, const Stage& stage) const;

@@ -102,8 +102,10 @@ struct Circuit {
 [[nodiscard]] Operation parametrised_gate(const std::string& name, const std::vector<int>& qubits,
                                           const std::vector<Expression>& angles);
 
-// Gives each parameter a value: returns the circuit without parameters. Throws BadInput for a wrong number of values,
-// or one that is not finite.
+// Throws BadInput for a wrong number of values of the parameters with these names, or one that is not finite.
+void check_values(std::span<const double> values, std::span<const std::string> parameters);
+
+// Gives each parameter a value: returns the circuit without parameters. Throws BadInput as check_values does.
 [[nodiscard]] Circuit bind_parameters(const Circuit& circuit, std::span<const double> values);
 
 // Rewrites every gate that depends on parameters as rotations exp(-i angle/2 P) about Pauli strings and as phases, each

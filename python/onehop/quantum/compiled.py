@@ -127,16 +127,15 @@ class CompiledCircuit:
         Raises
         ------
         BadInput
-            As for `run`; the bindings have different shapes.
+            As for `run`; the array has another shape.
         """
         sums = observables_of(observables, self._circuit.qubits)
-        if not isinstance(bindings, np.ndarray):
-            bindings = np.array([values_of(self.parameters, one) for one in bindings])
-            bindings = bindings.reshape(len(bindings), len(self.parameters))
-        if bindings.ndim != 2 or bindings.shape[1] != len(self.parameters):
-            raise BadInput(
-                f"expected bindings of shape (runs, {len(self.parameters)}), found shape {bindings.shape}"
-            )
+        count = len(self.parameters)
+        if isinstance(bindings, np.ndarray) and (bindings.ndim != 2 or bindings.shape[1] != count):
+            raise BadInput(f"expected bindings of shape (runs, {count}), found shape {bindings.shape}")
+        if not isinstance(bindings, np.ndarray) or bindings.dtype.kind not in "biuf":
+            rows = [values_of(self.parameters, one) for one in bindings]
+            bindings = np.array(rows, np.float64).reshape(len(rows), count)
         values = self._core.run_many(
             np.ascontiguousarray(bindings, np.float64), [core_sum(one) for one in sums]
         )

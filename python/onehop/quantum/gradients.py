@@ -60,7 +60,7 @@ def gradients(
     Error
         The memory does not suffice.
     """
-    if noise is None and _is_pure(circuit):
+    if noise is None and is_pure(circuit):
         compiled = compile_circuit(
             circuit, group, precision=precision, threads=threads, search_seconds=search_seconds
         )
@@ -72,7 +72,7 @@ def gradients(
         )
         return [complex(one).real for one in found.expectations]
 
-    _require_exact(circuit)
+    require_exact(circuit)
     return parameter_shift(circuit, bindings, observables, evaluate, weights=weights)
 
 
@@ -185,7 +185,7 @@ def _shifted(circuit: Circuit, index: int, angle: int, shift: float) -> Circuit:
     return result
 
 
-def _is_pure(circuit: Circuit) -> bool:
+def is_pure(circuit: Circuit) -> bool:
     """Check that the circuit has nothing but gates, and measurements that no operation follows."""
     measured: set[int] = set()
     for operation in circuit.operations:
@@ -203,7 +203,7 @@ def _is_pure(circuit: Circuit) -> bool:
     return True
 
 
-def _require_exact(circuit: Circuit) -> None:
+def require_exact(circuit: Circuit) -> None:
     """Raise BadInput if expectation values would be sampled, because an operation follows a measurement."""
     measured: set[int] = set()
     bits: set[int] = set()

@@ -156,6 +156,10 @@ def values_of(names: Sequence[str], bindings: Bindings) -> list[float]:
         if len(values) != len(names):
             raise BadInput(f"expected a value for each of {len(names)} parameters, found {len(values)}")
     for name, value in zip(names, values, strict=True):
-        if not isinstance(value, numbers.Real) or not math.isfinite(value):
+        try:
+            finite = isinstance(value, numbers.Real) and math.isfinite(value)
+        except OverflowError as error:
+            raise BadInput(f"parameter {name!r}: expected a number below 1.8e308") from error
+        if not finite:
             raise BadInput(f"parameter {name!r}: expected a finite number, found {value!r}")
     return [float(value) for value in values]

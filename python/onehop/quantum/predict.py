@@ -22,7 +22,7 @@ _TRIAL_SECONDS = 0.08  # the trial takes more gates until it lasts this long
 _FIRST_GATES = 64  # number of gates of the first trial
 
 
-def predict(circuit_plan: CircuitPlan, group: Group | None = None) -> float:
+def predict(circuit_plan: CircuitPlan, group: Group | None = None, *, sweeps: int = 1) -> float:
     """Predict the time of a run, without sampling and observables.
 
     Gates from the middle of the circuit run on a small state on this machine, more and more of them until their time
@@ -36,6 +36,8 @@ def predict(circuit_plan: CircuitPlan, group: Group | None = None) -> float:
     group : Group, optional
         Ranks that will run the circuit. All of them call this function, and the result is that of the slowest.
         Default: assume that the ranks that share this machine share its cores.
+    sweeps : int
+        Number of states that are allocated, and of times that the gates act on one of them.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def predict(circuit_plan: CircuitPlan, group: Group | None = None) -> float:
     allocation_seconds = time.perf_counter() - begin
     gate_seconds = _time(state, gates)
     exchange_seconds = circuit_plan.bytes_per_rank * _seconds_per_byte_swapped()
-    scale = 2.0 ** (local - qubits)
+    scale = sweeps * 2.0 ** (local - qubits)
     if group is None:
         # The trial used all cores, but each rank allocates and exchanges on one core.
         turns = circuit_plan.ranks_per_node / min(circuit_plan.ranks_per_node, usable_cores())

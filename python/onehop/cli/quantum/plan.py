@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ from rich.table import Table
 
 from onehop._core import __version__
 from onehop.cli.common import JsonOption, console, current_value, renamed_option, write_json
+from onehop.cli.quantum.gradient import GRADIENT_STATES, GRADIENT_SWEEPS, with_gradient
 from onehop.cli.quantum.profile import forms, ranges
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -28,27 +28,6 @@ from onehop.text import bytes_text, counted
 PrecisionOption = Annotated[
     str, typer.Option(help="Precision of an amplitude: double (16 bytes) or single (8 bytes).")
 ]
-
-
-# A gradient needs the ket, the bra and, for more than one observable, the final state.
-GRADIENT_STATES = 3
-
-
-def with_gradient(circuit_plan: CircuitPlan) -> CircuitPlan:
-    """Return the plan of a gradient: its states, and its exchanges forwards and, of ket and bra, backwards."""
-    states = GRADIENT_STATES
-    memory_here = states * circuit_plan.memory_per_rank * circuit_plan.ranks_per_node
-    return replace(
-        circuit_plan,
-        memory_per_rank=states * circuit_plan.memory_per_rank,
-        memory_in_all=states * circuit_plan.memory_in_all,
-        fits=memory_here <= circuit_plan.memory_available,
-        exchanges=3 * circuit_plan.exchanges,
-        bytes_per_rank=3 * circuit_plan.bytes_per_rank,
-        bytes_per_exchange=[*circuit_plan.bytes_per_exchange, *circuit_plan.bytes_per_exchange[::-1] * 2],
-        bytes_by_level={level: 3 * moved for level, moved in circuit_plan.bytes_by_level.items()},
-        kind="ket, bra and final state",
-    )
 
 
 def _as_density(noise: NoiseModel | None, trajectories: int | None) -> bool:
@@ -108,8 +87,8 @@ def remedy(circuit_plan: MemoryPlan) -> str:
     return f"use {more} ({bytes_text(circuit_plan.memory_in_all)} in all){single}"
 
 
-def check_fits(circuit_plan: MemoryPlan, name: str) -> None:
-    """Check that a circuit fits into the memory of this machine.
+def check_fits(circuit_plan: MemoryPlan, name: str, what: str = "circuit") -> None:
+    """Check that a circuit, or `what`, fits into the memory of this machine.
 
     Raises
     ------
@@ -120,7 +99,7 @@ def check_fits(circuit_plan: MemoryPlan, name: str) -> None:
         need = "1 rank needs" if circuit_plan.ranks == 1 else f"{circuit_plan.ranks} ranks need"
         each = "" if circuit_plan.ranks == 1 else " each"
         raise Error(
-            f"circuit {name} of {counted(circuit_plan.qubits, 'qubit')} does not fit: {need} "
+            f"{what} {name} of {counted(circuit_plan.qubits, 'qubit')} does not fit: {need} "
             f"{bytes_text(circuit_plan.memory_per_rank)}{each}, and "
             f"{bytes_text(circuit_plan.memory_available)} are available on this machine; "
             f"{remedy(circuit_plan)}"
@@ -334,8 +313,8 @@ def plan(
         bool,
         typer.Option(
             "--gradient",
-            help="Plan for derivatives by the adjoint method: up to three states of memory, and each exchange three "
-            "times.",
+            help="Plan for derivatives by the adjoint method: up to three states of memory, and each pass and exchange "
+            "three times.",
         ),
     ] = False,
     machine: Annotated[
@@ -379,7 +358,8 @@ def plan(
         circuit_plan = with_gradient(circuit_plan)
     screen = console(json_target)
     found = None if described is None else predict_circuit(circuit_plan, described)
-    seconds = predict(circuit_plan) if found is None else None
+    sweeps = GRADIENT_SWEEPS if gradient else 1
+    seconds = predict(circuit_plan, sweeps=sweeps) if found is None else None
     stages = circuit_plan.placement.groups()
     screen.print(_table(circuit_plan, circuit.name, seconds))
     if trajectories is not None:

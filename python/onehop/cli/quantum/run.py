@@ -24,6 +24,7 @@ from onehop.cli.common import (
     write_json,
 )
 from onehop.cli.quantum import profile as profiles
+from onehop.cli.quantum.gradient import check_gradient, gradient_report, memory_of_gradient
 from onehop.cli.quantum.plan import PrecisionOption, check_fits, memory_of_run, one_line, plan_run
 from onehop.cli.quantum.run_report import draw, make_report, save_result, show, show_gradient
 from onehop.error import BadInput
@@ -35,7 +36,6 @@ from onehop.quantum import (
     NoiseModel,
     NoisyResult,
     Result,
-    gradients,
     simulate,
     simulate_density,
     simulate_trajectories,
@@ -145,39 +145,11 @@ def _values(texts: list[str], circuit: Circuit) -> list[float]:
         raise BadInput(f"--bind: {error}; for example --bind NAME=0.5") from error
 
 
-def _check_gradient(gradient: bool, circuit: Circuit, observables: list[str]) -> None:
-    if not gradient:
-        return
-    if not circuit.parameters:
-        raise BadInput(
-            f"--gradient: expected a circuit with parameters, found none in {circuit.name}; declare them with "
-            "`input float NAME;` in OpenQASM 3"
-        )
-    if not observables:
-        raise BadInput("--gradient: expected at least one --observable, found none")
-    for text in observables:
-        if not PauliSum.parse(text).is_hermitian:
-            raise BadInput(f"--gradient: expected Hermitian observables with real weights, found {text!r}")
-
-
-def _gradients(
-    circuit: Circuit, values: list[float], observables: list[str], group: Group, **options: Any
-) -> dict[str, Any]:
-    """Return the part of the report that has the derivatives: by observable, then by parameter. Collective."""
-    begin = time.perf_counter()
-    found = gradients(circuit, values, observables, group, **options)
-    rows = [dict(zip(found.parameters, row, strict=True)) for row in found.derivatives.tolist()]
-    return {
-        "gradients": dict(zip(observables, rows, strict=True)),
-        "gradient_method": found.method,
-        "gradient_seconds": time.perf_counter() - begin,
-    }
-
-
 def _begin(
     file: str,
     ranks: int | None,
-    check: Callable[[Circuit], object],
+    check: Callable[[Circuit], list[float]],
+    check_gradient_fits: Callable[[Circuit, int, int], None],
     observables: list[str],
     model: NoiseModel | None,
     trajectories: int | None,
@@ -191,9 +163,10 @@ def _begin(
         return
     circuit = read_circuit(file, Group.alone())
     _observables(observables, circuit.qubits)
-    check(circuit)
+    values = check(circuit)
     needed = memory_of_run(circuit, ranks, model, trajectories, precision)
     check_fits(needed, circuit.name)
+    check_gradient_fits(circuit.bind(values) if circuit.parameters else circuit, needed.ranks, needed.ranks)
     arguments = sys.argv[1:]
     if needed.ranks < ranks:
         console(json_target).print(
@@ -311,10 +284,28 @@ def run(
     sigkill_after = SIGKILL_AFTER if checkpoint is None else SIGKILL_AFTER_CHECKPOINT
 
     def check(read: Circuit) -> list[float]:
-        _check_gradient(gradient, read, observable or [])
+        if gradient:
+            check_gradient(read, observable or [], model)
         return _values(bind or [], read)
 
-    _begin(file, ranks, check, observable or [], model, trajectories, precision, json_target, sigkill_after)
+    def check_gradient_fits(bound: Circuit, ranks: int, ranks_per_node: int) -> None:
+        if gradient:
+            count = len(observable or [])
+            needed = memory_of_gradient(bound, ranks, model, count, precision, ranks_per_node)
+            check_fits(needed, bound.name, "the gradient of circuit")
+
+    _begin(
+        file,
+        ranks,
+        check,
+        check_gradient_fits,
+        observable or [],
+        model,
+        trajectories,
+        precision,
+        json_target,
+        sigkill_after,
+    )
     group = Group.world()
     circuit = unbound = read_circuit(file, group)
     values = check(circuit)
@@ -330,6 +321,7 @@ def run(
     hosts = {"ranks_per_node": len(group.local_ranks), "ranks_per_host": _core.ranks_per_host(group)}
     circuit_plan = plan_run(circuit, group.size, model, trajectories, precision, **hosts)
     check_fits(circuit_plan, circuit.name)
+    check_gradient_fits(circuit, group.size, len(group.local_ranks))
     predicted = predict(circuit_plan, group)
     screen.print(one_line(circuit_plan, predicted, trajectories), markup=False, soft_wrap=True)
     options: dict[str, Any] = {"shots": shots, "seed": seed, "precision": precision, "observables": asked}
@@ -353,10 +345,11 @@ def run(
         time_profile = result.profile
     report = make_report(circuit, result, observable or [], precision)
     report.update(seconds=time.perf_counter() - begin, predicted_seconds=predicted, **memory.report(group))
-    if gradient:
-        report |= _gradients(unbound, values, observable or [], group, noise=model, precision=precision)
     if save is not None:
         save_result(save, result, group, circuit)
+    del result  # a gradient needs the memory of the final state
+    if gradient:
+        report |= gradient_report(unbound, values, observable or [], group, noise=model, precision=precision)
     if own_rank() != 0:
         return
     if report.get("resumed"):

@@ -72,21 +72,24 @@ def angle_of(value: Any) -> float | Expression:
     Raises
     ------
     BadInput
-        The expression is not linear.
+        The expression is not linear, or not real.
     """
-    parameters = getattr(value, "parameters", None)
-    if not parameters:
-        return float(value)
-    terms = {}
-    for parameter in parameters:
-        slope = value.gradient(parameter)
-        if getattr(slope, "parameters", None):
-            raise BadInput(
-                f"expected linear expressions of parameters, found {value}; bind {parameter.name} first"
-            )
-        terms[parameter.name] = float(slope)
-    constant = value.bind(dict.fromkeys(parameters, 0.0))
-    return Expression(terms, float(constant))
+    from qiskit.exceptions import QiskitError
+
+    parameters = getattr(value, "parameters", None) or ()
+    try:
+        if not parameters:
+            return float(value)
+        slopes = {one.name: value.gradient(one) for one in parameters}
+        if not any(getattr(slope, "parameters", None) for slope in slopes.values()):
+            constant = value.bind(dict.fromkeys(parameters, 0.0))
+            return Expression({name: float(slope) for name, slope in slopes.items()}, float(constant))
+    except (QiskitError, ArithmeticError, RuntimeError, TypeError, ValueError) as error:
+        raise BadInput(
+            f"expected real numbers and linear expressions of parameters, found {value}"
+        ) from error
+    names = ", ".join(sorted(one.name for one in parameters))
+    raise BadInput(f"expected linear expressions of parameters, found {value}; bind {names} first")
 
 
 def with_angle(operation: Operation, angle: float | Expression) -> Operation:
@@ -144,7 +147,7 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
         if isinstance(modifier, InverseModifier):
             base = base.inverse()
         elif isinstance(modifier, PowerModifier):
-            base = base.power(modifier.power)
+            base = _power(base, modifier.power)
         elif isinstance(modifier, ControlModifier):
             values = modifier.ctrl_state | values << modifier.num_ctrl_qubits
             controls += modifier.num_ctrl_qubits
@@ -153,6 +156,17 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
                 f"{base.name}: expected a control, inverse or power modifier, found {type(modifier).__name__}"
             )
     return _with_controls(gate_operations(base, qubits[controls:]), qubits[:controls], values)
+
+
+def _power(base: Any, exponent: float) -> Any:
+    from qiskit.exceptions import QiskitError
+
+    try:
+        return base.power(exponent)
+    except (QiskitError, TypeError, ValueError) as error:
+        raise BadInput(
+            f"{base.name}: expected a gate that Qiskit can raise to the power {exponent}; bind its parameters first"
+        ) from error
 
 
 def _defined(definition: QuantumCircuit, qubits: Sequence[int]) -> list[Operation]:

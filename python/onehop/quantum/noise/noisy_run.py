@@ -210,6 +210,7 @@ def choose(weights: Any, numbers: Any) -> Any:
 def run_once(matrix: MixedState, circuit: Circuit, noise: NoiseModel, seed: int) -> list[int]:
     """Run a circuit on an existing density matrix; return the classical bits. See `DensityMatrix.run`."""
     circuit.validate()
+    circuit.require_bound()
     if circuit.qubits != matrix.qubits:
         raise BadInput(
             f"expected a circuit of {counted(matrix.qubits, 'qubit')}, as the density matrix has, found "

@@ -1,0 +1,203 @@
+"""Wrong input of parameters and gradients is refused before anything runs; large and steep angles."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onehop import quantum
+from onehop.cli import main
+from onehop.cli.quantum.gradient import memory_of_gradient, with_gradient
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.quantum import Circuit, DensityMatrix, NoiseModel, Parameter, PauliSum, PauliTerm
+from onehop.quantum.predict import predict
+from onehop.quantum.simulator import plan_memory
+from threads import run_threads
+
+A = Parameter("a")
+ONE = Circuit(2, 1).rx(A, 0)
+TWO_LETTERS = PauliSum((PauliTerm(1.0, ((0, "X"), (0, "Z"))),))
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize(
+    "second", [0.01, 3.12]
+)  # a flat layer, and one that alone shrinks the scale to 1e-32
+def test_layers_of_steep_rotations(precision: str, second: float) -> None:
+    a, b = Parameter("a"), Parameter("b")
+    circuit = Circuit(16)
+    for angle in (a, b, a):
+        for qubit in range(16):
+            circuit.ry(angle, qubit)
+    compiled = quantum.compile(circuit, precision=precision)
+    # Rotations about the same axis add up.
+    for values in ([2.7, second], [0.3, second], [3.12, second]):
+        total = 2 * values[0] + values[1]
+        found = compiled.run_many([values], ["Z3", "Z0 Z15"])
+        np.testing.assert_allclose(found, [[np.cos(total), np.cos(total) ** 2]], rtol=0, atol=1e-4)
+        slopes = compiled.gradients(values, ["Z3"]).derivatives
+        np.testing.assert_allclose(slopes, [[-2 * np.sin(total), -np.sin(total)]], rtol=0, atol=1e-3)
+
+
+def test_two_steep_layers() -> None:
+    circuit = Circuit(16)
+    for name in ("a", "b"):
+        for qubit in range(16):
+            circuit.ry(Parameter(name), qubit)
+    found = quantum.compile(circuit, precision="single").run_many([[2.7, 3.12]], ["Z0"])
+    np.testing.assert_allclose(found, [[np.cos(5.82)]], rtol=0, atol=1e-4)
+
+
+def _repeated() -> None:
+    circuit = Circuit(2).rx(A, 0)
+    circuit.parameters = ["a", "a"]
+    circuit.validate()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: DensityMatrix(2).run(ONE), r"operation 0 \(rx\): parameter 'a' has no value"),
+        (_repeated, "expected parameters of different names, found 'a' twice"),
+        (lambda: ONE.bind([10**400]), "parameter 'a': expected a number below"),
+        (lambda: quantum.compile(ONE).run_many(np.array([[0.1 + 1j]]), ["Z0"]), "expected a finite number"),
+        (lambda: quantum.compile(ONE).run_many(np.array([["b"]]), ["Z0"]), "expected a finite number"),
+        (lambda: quantum.compile(ONE).run_many([["b"]], ["Z0"]), "expected a finite number"),
+        (lambda: quantum.compile(ONE).run_many(np.array([[np.inf]]), ["Z0"]), "expected a finite number"),
+    ],
+)
+def test_wrong_input(wrong: Callable[[], Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        wrong()
+
+
+def test_arrays_of_other_types() -> None:
+    compiled = quantum.compile(ONE)
+    for values in (np.array([[1]]), np.array([[1.0]], object), np.array([[1]], np.float32), [[1]]):
+        np.testing.assert_allclose(compiled.run_many(values, ["Z0"]), [[np.cos(1)]], rtol=0, atol=1e-12)
+
+
+def test_an_operation_of_another_circuit_takes_indices() -> None:
+    other = Circuit(1).rx(Parameter("x"), 0).rx(Parameter("y"), 0)
+    circuit = Circuit(1).rx(Parameter("b"), 0).rx(Parameter("c"), 0)
+    circuit.add(other.operation(1))
+    assert circuit.bind([0.1, 0.2]) == Circuit(1).rx(0.1, 0).rx(0.2, 0).rx(0.2, 0)
+    assert "index" in str(Circuit.add.__doc__)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_all_ranks_refuse_the_same(ranks: int) -> None:
+    """One run keeps one rank busy; the others must not wait for it."""
+    huge = Circuit(2).rx(1e200 * A, 0)
+
+    def refused(group: Group) -> list[str]:
+        messages = []
+        compiled = quantum.compile(ONE, group)
+        for call in (
+            lambda: compiled._core.run_many(np.array([[0.3]]), [quantum.state.core_sum(TWO_LETTERS)]),
+            lambda: compiled._core.gradients([0.3], [quantum.state.core_sum(TWO_LETTERS)], []),
+            lambda: quantum.compile(huge, group).run_many([[1e200]], ["Z0"]),
+            lambda: quantum.compile(huge, group).run([1e200]),
+            lambda: quantum.compile(huge, group).gradients([1e200], ["Z0"]),
+        ):
+            with pytest.raises(BadInput) as error:
+                call()
+            messages.append(str(error.value))
+        return messages
+
+    for messages in run_threads(ranks, refused):
+        assert all("found two on qubit 0" in one for one in messages[:2])
+        assert all("expected a finite angle, found inf" in one for one in messages[2:])
+
+
+def test_qiskit_expressions() -> None:
+    pytest.importorskip("qiskit")
+    from qiskit import QuantumCircuit
+    from qiskit.circuit import Parameter as QiskitParameter
+    from qiskit.circuit.library import UGate
+
+    t, u = QiskitParameter("t"), QiskitParameter("u")
+    for angle in (t.sign(), 1j * t, t * t, t.log()):
+        theirs = QuantumCircuit(1)
+        theirs.rx(angle, 0)
+        with pytest.raises(BadInput, match="linear expressions of parameters, found"):
+            quantum.from_qiskit(theirs)
+    theirs = QuantumCircuit(1)
+    theirs.append(UGate(t, u, 0.1).power(0.5, annotated=True), [0])
+    with pytest.raises(BadInput, match=r"raise to the power 0.5; bind its parameters first"):
+        quantum.from_qiskit(theirs)
+
+
+HEAD = """OPENQASM 3.0;
+include "stdgates.inc";
+input float theta;
+bit[1] c;
+"""
+INSIDE = HEAD + "qubit[3] q;\nrx(theta) q[0];\nc[0] = measure q[0];\nh q[0];\n"
+RESET = HEAD + "qubit[24] q;\nrx(theta) q[0];\nreset q[1];\n"
+LARGE = HEAD + "qubit[24] q;\nrx(theta) q[0];\ncx q[0], q[1];\n"
+
+
+@pytest.mark.parametrize("ranks", [[], ["-n", "2"]])
+@pytest.mark.parametrize(
+    ("text", "more", "code", "message"),
+    [
+        (INSIDE, [], 2, "--gradient: operation 2 (h): expected no operation after a measurement"),
+        (RESET, [], 1, "the gradient of circuit circuit of 24 qubits does not fit"),
+        (
+            LARGE,
+            ["--noise", "depolarizing=0.01", "--trajectories", "1"],
+            1,
+            "the gradient of circuit circuit of 24 qubits does not fit",
+        ),
+    ],
+)
+def test_the_command_checks_gradients_first(
+    text: str,
+    more: list[str],
+    code: int,
+    message: str,
+    ranks: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+) -> None:
+    pytest.importorskip("qiskit_qasm3_import")
+    file = tmp_path / "circuit.qasm"
+    file.write_text(text)
+
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("something runs")
+
+    run = sys.modules["onehop.cli.quantum.run"]
+    for name in ("simulate", "simulate_trajectories", "predict", *(["ensure_ranks"] if ranks else [])):
+        monkeypatch.setattr(run, name, never)
+    words = ["--bind", "theta=0.3", "--observable", "Z0", "--gradient"]
+    assert main(["run", str(file), *words, *more, *ranks]) == code
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_memory_of_gradients() -> None:
+    pure = Circuit(10, 1).rx(0.3, 0).cx(0, 1).measure(0, 0)
+    one = plan_memory(pure, 2, "double", 2)
+    for observables, states in ((1, 2), (2, 3), (5, 3)):
+        found = memory_of_gradient(pure, 2, None, observables, "double", 2)
+        assert (found.ranks, found.memory_per_rank) == (2, states * one.memory_per_rank)
+    noisy = memory_of_gradient(pure, 2, NoiseModel.parse("depolarizing=0.1"), 1, "double", 2)
+    assert noisy.memory_in_all >= 16 * 4**10
+
+
+def test_the_prediction_of_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["onehop.quantum.predict"]
+    monkeypatch.setattr(module, "_time", lambda *_: 100.0)
+    monkeypatch.setattr(module, "_seconds_per_byte_swapped", lambda: 0.0)
+    plan = quantum.plan(Circuit(4).h(0).cx(0, 1))
+    assert with_gradient(plan).passes == 3 * plan.passes > 0
+    # The gates take 100 s by the trial on two qubits fewer; the allocation takes next to nothing.
+    assert predict(plan, sweeps=3) == pytest.approx(3 * predict(plan), rel=1e-2)
