@@ -1762,7 +1762,8 @@ class Circuit:
         """
         Append a copy of an operation, without checking it.
 
-        Angles that depend on parameters refer to them by index into `parameters` of this circuit, also in an operation of another circuit.
+        Angles that depend on parameters refer to them by index into `parameters` of this circuit, also in an
+        operation of another circuit.
         """
 
     def require_bound(self) -> None:
@@ -2326,6 +2327,18 @@ def assign_schedule_rails(
 ) -> list[list[RailAssignment]]:
     """
     Assign the messages of a schedule that leave their host to rails, round by round.
+    """
+
+def assign_traffic_rails(
+    traffic: Traffic,
+    hosts: Sequence[int],
+    speeds: Sequence[float],
+    rule: str = "optimum",
+    cut: bool = False,
+    min_piece: int = 1,
+) -> list[list[RailAssignment]]:
+    """
+    Assign the messages of traffic that leave their host to rails, round by round.
     """
 
 class Level:
