@@ -2329,18 +2329,6 @@ def assign_schedule_rails(
     Assign the messages of a schedule that leave their host to rails, round by round.
     """
 
-def assign_traffic_rails(
-    traffic: Traffic,
-    hosts: Sequence[int],
-    speeds: Sequence[float],
-    rule: str = "optimum",
-    cut: bool = False,
-    min_piece: int = 1,
-) -> list[list[RailAssignment]]:
-    """
-    Assign the messages of traffic that leave their host to rails, round by round.
-    """
-
 class Level:
     """
     One level of a machine: what a message between two of its members costs.
