@@ -119,11 +119,13 @@ TENSORS = """
     dist.all_gather_single(into, mine)
     assert torch.equal(into, torch.cat(other))
     part = torch.zeros(4, 2).t()
-    dist.reduce_scatter_single(part, torch.ones(4, 2 * size).t() * (rank + 1))
-    assert (part == 6).all()
+    whole = torch.arange(8.0 * size).reshape(4, 2 * size).t()
+    dist.reduce_scatter_single(part, whole * (rank + 1))
+    assert not (whole * 2).is_contiguous() and torch.equal(part, 6 * whole[2 * rank : 2 * rank + 2])
     back = torch.zeros(2, 6).t()
-    dist.all_to_all_single(back, torch.cat([torch.full((2, 2), 10.0 * rank + r) for r in range(size)]).t().t())
-    assert torch.equal(back, torch.cat([torch.full((2, 2), 10.0 * r + rank) for r in range(size)]))
+    whole = torch.arange(4.0 * size).reshape(2, 2 * size).t()  # rows 2 r and 2 r + 1 are for rank r
+    dist.all_to_all_single(back, whole + 100 * rank)
+    assert torch.equal(back, torch.cat([whole[2 * rank : 2 * rank + 2] + 100 * r for r in range(size)]))
     dist.broadcast(mine, 2)
     assert torch.equal(mine, other[2])
 """

@@ -19,11 +19,17 @@ __all__ = [
     "Reduction",
     "bytes_of",
     "check",
+    "check_device",
+    "check_types",
+    "dense_of",
     "dry_run",
     "flat",
+    "memory_for",
     "number_type",
+    "real_type",
     "real_view",
     "reduction",
+    "restore",
     "tensors_of",
 ]
 
@@ -64,19 +70,31 @@ BITWISE = ("and", "or", "xor")
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
+def check_device(tensor: torch.Tensor) -> None:
+    """Raise BadInput for a tensor that is not in CPU memory."""
+    if not tensor.is_cpu:
+        raise BadInput(
+            f"the backend onehop expects tensors in CPU memory, found one on {tensor.device}; "
+            "move it there first, or use a group of another backend for it"
+        )
+
+
 def check(*tensors: torch.Tensor) -> None:
     """Raise BadInput for tensors that are not in CPU memory, or not dense."""
     for tensor in tensors:
-        if not tensor.is_cpu:
-            raise BadInput(
-                f"the backend onehop expects tensors in CPU memory, found one on {tensor.device}; "
-                "move it there first, or use a group of another backend for it"
-            )
+        check_device(tensor)
         if tensor.layout != torch.strided:
             raise BadInput(
                 f"the backend onehop expects dense tensors, found one of layout {tensor.layout}; "
                 "call to_dense() first"
             )
+
+
+def check_types(*tensors: torch.Tensor) -> None:
+    """Raise BadInput for tensors of different element types."""
+    if any(tensor.dtype != tensors[0].dtype for tensor in tensors):
+        found = ", ".join(sorted({str(tensor.dtype) for tensor in tensors}))
+        raise BadInput(f"expected inputs and outputs of one type, found {found}")
 
 
 def _first_tensor(arguments: Sequence[Any]) -> torch.Tensor | None:
@@ -127,13 +145,40 @@ def reduction(opts: Any) -> Reduction:
     )
 
 
-def real_view(tensor: torch.Tensor, op: Reduction) -> torch.Tensor:
-    """Return complex numbers as pairs of real ones, which have the same sums. Raises BadInput for other reductions."""
-    if not tensor.is_complex():
-        return tensor
+def real_type(dtype: torch.dtype, op: Reduction) -> torch.dtype:
+    """Return the type of the parts of complex numbers, or a real type itself. Raises BadInput if `op` has no parts."""
+    if not dtype.is_complex:
+        return dtype
     if op.name not in ("sum", "mean"):
         raise BadInput(f"expected the reduction SUM or AVG of complex numbers, found {op.name}")
-    return torch.view_as_real(tensor.resolve_conj())
+    return dtype.to_real()
+
+
+def real_view(tensor: torch.Tensor) -> torch.Tensor:
+    """Return complex numbers as pairs of real ones, which have the same sums.
+
+    It is a view, or a copy of a tensor that is conjugated or negated lazily; `restore` copies results back.
+    """
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    return torch.view_as_real(plain) if plain.is_complex() else plain
+
+
+def restore(tensor: torch.Tensor, part: torch.Tensor) -> None:
+    """Copy the numbers of a `real_view` back into the tensor, if it was a copy."""
+    if tensor.is_conj() or tensor.is_neg():
+        tensor.detach().copy_(torch.view_as_complex(part) if tensor.is_complex() else part)
+
+
+def dense_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor whose memory has the values in order: a detached view if possible, else a copy."""
+    return tensor.detach().resolve_conj().resolve_neg().contiguous()
+
+
+def memory_for(target: torch.Tensor) -> torch.Tensor:
+    """Return a tensor to write the values into in order: the target itself if possible, else a new one."""
+    if target.is_contiguous() and not (target.is_conj() or target.is_neg()):
+        return target
+    return torch.empty(target.shape, dtype=target.dtype)
 
 
 def number_type(dtype: torch.dtype, op: Reduction) -> torch.dtype:

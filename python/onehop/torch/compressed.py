@@ -9,11 +9,10 @@ import torch.distributed as dist
 
 from onehop.codec import CODECS
 from onehop.error import BadInput, Mismatch
-from onehop.torch.device_codecs import check_codec, decode_sum, encode
+from onehop.torch.device_codecs import BLOCK, check_codec, decode_sum, encode
 
 __all__ = ["compressed_allreduce"]
 
-_BLOCK = 32  # numbers that share a scale
 _OPS = ("sum", "mean")
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -39,7 +38,7 @@ def compressed_allreduce(
         The contribution of this rank, of a floating-point type, on a device that the group moves data of. It becomes
         the result.
     group : ProcessGroup, optional
-        The ranks; None: the default group.
+        The ranks; None: the default group. Other ranks return at once.
     codec : str
         Format on the wire: fp16, bf16, fp8, q8, q6 or q4 (docs/reference/codecs.md).
     op : str
@@ -70,6 +69,8 @@ def compressed_allreduce(
     tensor([1., 1., 1., 1.])
     >>> dist.destroy_process_group()
     """
+    if group is dist.GroupMember.NON_GROUP_MEMBER:
+        return tensor
     check_codec(codec, kernels, tensor)
     if op not in _OPS:
         raise BadInput(f"expected op as one of {', '.join(_OPS)}, found {op!r}")
@@ -78,7 +79,7 @@ def compressed_allreduce(
         _compare(tensor, group, size, codec, op)
     if tensor.numel() == 0:
         return tensor
-    chunk = -(-tensor.numel() // (size * _BLOCK)) * _BLOCK
+    chunk = -(-tensor.numel() // (size * BLOCK)) * BLOCK
     numbers = torch.zeros(size * chunk, dtype=torch.float32, device=tensor.device)
     numbers[: tensor.numel()].copy_(tensor.detach().reshape(-1))
     wire = encode(codec, numbers, kernels)

@@ -10,15 +10,19 @@ import torch
 
 from onehop.collectives import Plans
 from onehop.error import BadInput
-from onehop.torch.arguments import bytes_of, check, dry_run, flat, tensors_of
+from onehop.torch.arguments import (
+    bytes_of,
+    check,
+    check_types,
+    dense_of,
+    dry_run,
+    flat,
+    memory_for,
+    tensors_of,
+)
 from onehop.torch.work import Task, Work, in_sequence
 
 __all__ = ["DataMovement"]
-
-
-def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the tensor if it is contiguous, else a new contiguous one of the same shape."""
-    return tensor if tensor.is_contiguous() else torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
 class DataMovement:
@@ -33,6 +37,13 @@ class DataMovement:
     def _move(self, kind: str, source: torch.Tensor, result: torch.Tensor, *arguments: Any) -> None:
         self._plans.get(kind, *arguments).run_at(source.data_ptr(), result.data_ptr())
 
+    def _check_blocks(self, blocks: Sequence[torch.Tensor], own: torch.Tensor, use: str) -> None:
+        """Raise BadInput unless there is a tensor of one type for each rank."""
+        check(own, *blocks)
+        check_types(own, *blocks)
+        if len(blocks) != self._size:
+            raise BadInput(f"expected {self._size} tensors to {use}, found {len(blocks)}")
+
     @dry_run
     def broadcast(self, tensors: Any, opts: Any = None) -> Work:
         """Copy the tensors of one rank to all ranks."""
@@ -43,9 +54,9 @@ class DataMovement:
         def task() -> list[torch.Tensor]:
             for tensor in tensors:
                 plain = tensor.detach()
-                dense = plain.contiguous()
+                dense = dense_of(plain)
                 self._move("broadcast", dense, dense, bytes_of(dense), root)
-                if dense is not plain:
+                if dense.data_ptr() != plain.data_ptr():
                     plain.copy_(dense)
             return tensors
 
@@ -60,6 +71,7 @@ class DataMovement:
 
     def _gather_single_task(self, output: torch.Tensor, source: torch.Tensor) -> Task:
         check(output, source)
+        check_types(output, source)
         if bytes_of(output) != self._size * bytes_of(source):
             raise BadInput(
                 f"expected an output {self._size} times as long as the source, "
@@ -67,8 +79,8 @@ class DataMovement:
             )
 
         def task() -> torch.Tensor:
-            target, dense = output.detach(), source.detach().contiguous()
-            result = _dense(target)
+            target, dense = output.detach(), dense_of(source)
+            result = memory_for(target)
             self._move("allgather", dense, result, (bytes_of(dense),) * self._size)
             if result is not target:
                 target.copy_(result)
@@ -83,15 +95,18 @@ class DataMovement:
         return self._do(self._gather_task(targets, source), opts)
 
     def _gather_task(self, targets: Sequence[torch.Tensor], source: torch.Tensor) -> Task:
-        check(source, *targets)
-        if len(targets) != self._size:
-            raise BadInput(f"expected {self._size} tensors to gather into, found {len(targets)}")
+        self._check_blocks(targets, source, "gather into")
+        if targets[self._rank].numel() != source.numel():
+            raise BadInput(
+                f"expected a tensor of {source.numel()} elements to gather into for this rank, number "
+                f"{self._rank}, found one of {targets[self._rank].numel()}"
+            )
 
         def task() -> list[torch.Tensor]:
             lengths = [target.numel() for target in targets]
             result = torch.empty(sum(lengths), dtype=source.dtype)
             size = source.element_size()
-            dense = source.detach().contiguous()
+            dense = dense_of(source)
             self._move("allgather", dense, result, tuple(length * size for length in lengths))
             for target, part in zip(targets, result.split(lengths), strict=True):
                 target.detach().copy_(part.view(target.shape))
@@ -148,13 +163,14 @@ class DataMovement:
     ) -> Work:
         """Exchange blocks of rows between all ranks."""
         check(output, source)
+        check_types(output, source)
         sent = self._rows(source, input_splits, "input")
         received = self._rows(output, output_splits, "output")
 
         def task() -> torch.Tensor:
             target = output.detach()
-            result = _dense(target)
-            self._exchange(source.detach().contiguous(), result, sent, received)
+            result = memory_for(target)
+            self._exchange(dense_of(source), result, sent, received)
             if result is not target:
                 target.copy_(result)
             return output
@@ -169,6 +185,12 @@ class DataMovement:
     ) -> Work:
         """Exchange a list of tensors, one for each rank."""
         check(*outputs, *inputs)
+        check_types(*outputs, *inputs)
+        if not len(outputs) == len(inputs) == self._size:
+            raise BadInput(
+                f"expected {self._size} tensors to send and {self._size} to receive, found {len(inputs)} and "
+                f"{len(outputs)}"
+            )
 
         def task() -> list[torch.Tensor]:
             received = [output.numel() for output in outputs]
@@ -187,13 +209,15 @@ class DataMovement:
         (source,) = inputs
         root = opts.rootRank
         targets = list(outputs[0]) if self._rank == root else []
-        check(source, *targets)
+        check(source)
+        if self._rank == root:
+            self._check_blocks(targets, source, "gather into")
 
         def task() -> list[torch.Tensor]:
             sent = [source.numel() if rank == root else 0 for rank in range(self._size)]
             received = [target.numel() for target in targets] or [0] * self._size
             result = torch.empty(sum(received), dtype=source.dtype)
-            self._exchange(source.detach().contiguous(), result, sent, received)
+            self._exchange(dense_of(source), result, sent, received)
             for target, part in zip(targets, result.split(received), strict=False):
                 target.detach().copy_(part.view(target.shape))
             return targets
@@ -206,7 +230,9 @@ class DataMovement:
         (output,) = outputs
         root = opts.rootRank
         blocks = list(inputs[0]) if self._rank == root else []
-        check(output, *blocks)
+        check(output)
+        if self._rank == root:
+            self._check_blocks(blocks, output, "scatter")
 
         def task() -> list[torch.Tensor]:
             sent = [block.numel() for block in blocks] or [0] * self._size

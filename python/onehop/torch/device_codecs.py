@@ -10,8 +10,9 @@ from onehop import _core
 from onehop.codec import CODECS
 from onehop.error import BadInput
 
-__all__ = ["KERNELS", "check_codec", "decode_sum", "encode"]
+__all__ = ["BLOCK", "KERNELS", "check_codec", "decode_sum", "encode"]
 
+BLOCK = 32  # numbers that share a scale
 #: What encodes: "cpp" on the processor, "triton" on a GPU (or in Triton's interpreter), "auto" what fits the tensor.
 KERNELS = ("auto", "cpp", "triton")
 

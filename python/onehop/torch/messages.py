@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from onehop.point_to_point import PointToPoint
-from onehop.torch.arguments import check, dry_run
+from onehop.torch.arguments import check, dense_of, dry_run, memory_for
 from onehop.torch.work import Work
 from onehop.torch.work_queue import WorkQueue
 
@@ -30,7 +30,7 @@ class Messages:
         check(tensor)
 
         def task() -> list[torch.Tensor]:
-            dense = tensor.detach().contiguous()
+            dense = dense_of(tensor)
             self._messages.send(destination, dense.reshape(-1).view(torch.uint8).numpy(), tag)
             return [tensor]
 
@@ -58,7 +58,7 @@ class Messages:
         (tensor,) = tensors
         check(tensor)
         plain = tensor.detach()
-        dense = plain if plain.is_contiguous() else torch.empty(tensor.shape, dtype=tensor.dtype)
+        dense = memory_for(plain)
         work = Work()
 
         def done(sender: int, error: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from threading import Event
+from threading import TIMEOUT_MAX, Event
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,8 @@ class MonitoredBarrier:
         self._barriers += 1
         seconds = self.group.timeout if timeout is None else timeout.total_seconds()
         seconds = float("inf") if timeout is None and seconds == 0 else seconds
+        if seconds + _GRACE_SECONDS > TIMEOUT_MAX:
+            seconds = float("inf")
         if self._rank == 0:
             self._collect(seconds, wait_all_ranks)
         else:
@@ -141,7 +143,7 @@ def monitored_barrier(
     Raises
     ------
     BadInput
-        The group is one of another backend.
+        The group is one of another backend, or the limit is not finite.
     Timeout
         Not all ranks have called it in time.
     """
@@ -153,5 +155,10 @@ def monitored_barrier(
             f"expected a process group of the backend onehop, found {used!r}; for one of gloo, call "
             "torch.distributed.monitored_barrier"
         )
-    limit = timedelta(seconds=timeout) if isinstance(timeout, (int, float)) else timeout
+    try:
+        limit = timedelta(seconds=timeout) if isinstance(timeout, (int, float)) else timeout
+    except (OverflowError, ValueError):
+        raise BadInput(
+            f"expected a finite number of seconds as timeout, found {timeout}; pass None for the limit of the group"
+        ) from None
     used.monitored_barrier(limit, wait_all_ranks)

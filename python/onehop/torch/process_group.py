@@ -76,7 +76,7 @@ class ProcessGroup(Names, Reductions, DataMovement, Messages, MonitoredBarrier, 
                 f"the process group of rank {self._rank} was shut down; make a new one to continue"
             )
         self._collective.close()
-        for sender in self._senders.values():
+        for sender in list(self._senders.values()):  # other threads may add one
             sender.close()
         self._messages.close()
 

@@ -15,11 +15,14 @@ from onehop.torch.arguments import (
     Reduction,
     bytes_of,
     check,
+    check_device,
     dry_run,
     flat,
     number_type,
+    real_type,
     real_view,
     reduction,
+    restore,
     tensors_of,
     type_name,
 )
@@ -45,18 +48,22 @@ class Reductions:
         tensors = tensors_of(tensors)
         op = reduction(opts)
         if len(tensors) == 1 and tensors[0].is_sparse:
+            check_device(tensors[0])
             return self._do(self._sparse_task(tensors[0], op), opts)
         check(*tensors)
         if not tensors:
             return self._do(lambda: tensors, opts)
-        parts = [real_view(tensor.detach(), op) for tensor in tensors]
-        dtype = number_type(parts[0].dtype, op)
-        if any(part.dtype != parts[0].dtype for part in parts):
+        types = [real_type(tensor.dtype, op) for tensor in tensors]
+        dtype = number_type(types[0], op)
+        if any(one != types[0] for one in types):
             found = ", ".join(sorted({str(tensor.dtype) for tensor in tensors}))
             raise BadInput(f"expected tensors of one type to reduce together, found {found}")
 
         def task() -> list[torch.Tensor]:
+            parts = [real_view(tensor) for tensor in tensors]
             self._combine(parts, op, dtype)
+            for tensor, part in zip(tensors, parts, strict=True):
+                restore(tensor, part)
             return tensors
 
         return self._do(task, opts)
@@ -81,14 +88,15 @@ class Reductions:
         (tensor,) = tensors
         check(tensor)
         op = reduction(opts)
-        part = real_view(tensor.detach(), op)
-        dtype = number_type(part.dtype, op)
+        dtype = number_type(real_type(tensor.dtype, op), op)
 
         def task() -> list[torch.Tensor]:
+            part = real_view(tensor)
             total = part.clone(memory_format=torch.contiguous_format)
             self._combine([total], op, dtype)
             if self._rank == opts.rootRank:
                 part.copy_(total)
+                restore(tensor, part)
             return [tensor]
 
         return self._do(task, opts)
@@ -108,11 +116,12 @@ class Reductions:
                 f"expected {self._size} times as many {output.dtype} in the source as in the output, found "
                 f"{source.numel()} {source.dtype} for {output.numel()}"
             )
-        whole, block = real_view(source.detach(), op), real_view(output.detach(), op)
-        dtype = number_type(whole.dtype, op)
+        dtype = number_type(real_type(source.dtype, op), op)
 
         def task() -> torch.Tensor:
-            self._scatter(whole, block, op, dtype)
+            block = real_view(output)
+            self._scatter(real_view(source), block, op, dtype)
+            restore(output, block)
             return output
 
         return task

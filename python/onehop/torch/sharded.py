@@ -10,11 +10,9 @@ import torch.distributed as dist
 
 from onehop.error import BadInput
 from onehop.torch.arguments import reduction
-from onehop.torch.device_codecs import check_codec, decode_sum, encode
+from onehop.torch.device_codecs import BLOCK, check_codec, decode_sum, encode
 
 __all__ = ["CompressedReduceScatter"]
-
-_BLOCK = 32  # numbers that share a scale
 
 
 class CompressedReduceScatter:
@@ -72,7 +70,7 @@ class CompressedReduceScatter:
             )
         size = dist.get_world_size(group)
         part = output_tensor.numel()
-        chunk = -(-part // _BLOCK) * _BLOCK  # so that blocks begin where the parts begin
+        chunk = -(-part // BLOCK) * BLOCK  # so that blocks begin where the parts begin
         rows = torch.zeros(size, chunk, dtype=torch.float32, device=input_tensor.device)
         rows[:, :part].copy_(input_tensor.detach().view(size, part))
         if operation.factor is not None:

@@ -60,10 +60,13 @@ def sum_sparse(plans: Plans, size: int, tensor: torch.Tensor) -> None:
     stored = rows[:, 0].tolist()
     dims, values = own.sparse_dim(), own.values()
     width = values[0].numel() if len(values) else torch.Size(own.shape[dims:]).numel()
-    indices = _gather(plans, own.indices().t().contiguous(), [n * dims for n in stored]).reshape(-1, dims)
+    indices = _gather(plans, own.indices().t().contiguous(), [n * dims for n in stored])
     gathered = _gather(plans, values.contiguous(), [n * width for n in stored])
     total = torch.sparse_coo_tensor(
-        indices.t(), gathered.reshape(sum(stored), *own.shape[dims:]), own.shape, check_invariants=False
+        indices.reshape(sum(stored), dims).t(),
+        gathered.reshape(sum(stored), *own.shape[dims:]),
+        own.shape,
+        check_invariants=False,
     )
     with torch.no_grad():
         tensor.copy_(total.coalesce())
