@@ -54,8 +54,8 @@ REFUSED = """
     assert "cuda:0" in raised(onehop.BadInput, lambda: group.allreduce([elsewhere]))
     # No sparse dimension, and no stored element on one rank or on any.
     for stored, expected in ((1, 3.0), (1 - rank, 1.0), (0, 0.0)):
-        values = torch.full((stored, 3), rank + 1.0)
-        tensor = torch.sparse_coo_tensor(torch.empty(0, stored, dtype=torch.int64), values, (3,), check_invariants=False)
+        values, places = torch.full((stored, 3), rank + 1.0), torch.empty(0, stored, dtype=torch.int64)
+        tensor = torch.sparse_coo_tensor(places, values, (3,), check_invariants=False)
         dist.all_reduce(tensor)
         assert tensor.is_sparse and tensor.to_dense().tolist() == [expected] * 3
 
