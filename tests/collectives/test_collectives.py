@@ -245,6 +245,7 @@ PROCESSES = """
 """
 
 
+@pytest.mark.alone  # the launcher gives the other ranks little time after a death
 def test_on_processes_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks) -> None:
     done = ranks.launch(3, PROCESSES)
     assert done.returncode != 0
