@@ -176,8 +176,8 @@ struct FieldsOf {
   [[nodiscard]] std::span<const std::ptrdiff_t> rows() const noexcept { return all->rows(); }
 };
 
-// The number of sites of a vector that fills a register of this many bytes, at most 8. Longer vectors would be no
-// faster and take several times as long to compile.
+// The number of sites of a vector that fills a register of this many bytes, at most 8. Longer vectors take about twice
+// as long to compile.
 template <class Number, int RegisterBytes>
 inline constexpr int full_lanes = std::min(8, RegisterBytes / static_cast<int>(sizeof(Number)));
 
