@@ -1,4 +1,5 @@
-"""Build and run the fuzz targets: `make fuzz SECONDS=60`, or fuzz.py [--seconds S] [--jobs N] [TARGET...].
+"""Build and run the fuzz targets: `make fuzz SECONDS=60`, or fuzz.py [--seconds S] [--jobs N] [--seed N]
+[TARGET...].
 
 Each target runs for the given time, two at once. An input that broke something is in build/fuzz-findings/TARGET, with
 the output of the target. The inputs that reach new code are kept in build/fuzz-corpus, so that the next run starts from
@@ -65,8 +66,8 @@ def write_corpus(names: list[str]) -> None:
             place.with_suffix(".dict").write_text(samples.dictionary(words or ("\0",)))
 
 
-def run(name: str, seconds: float, longest: int) -> Run:
-    """Run one target for some seconds."""
+def run(name: str, seconds: float, longest: int, seed: int) -> Run:
+    """Run one target for some seconds. The same seed gives the same inputs; 0 gives others in each run."""
     place = BUILD / "fuzz-corpus" / name
     findings = BUILD / "fuzz-findings" / name
     shutil.rmtree(findings, ignore_errors=True)
@@ -77,6 +78,7 @@ def run(name: str, seconds: float, longest: int) -> Run:
         "timeout": INPUT_SECONDS * (3 if name in HDF5 else 1),
         "rss_limit_mb": MEBIBYTES,
         "max_len": longest,
+        "seed": seed,
         "artifact_prefix": f"{findings}/",
         "dict": place.with_suffix(".dict"),
         "print_final_stats": 1,
@@ -84,6 +86,8 @@ def run(name: str, seconds: float, longest: int) -> Run:
     }
     line = [*program, *(f"-{option}={value}" for option, value in options.items()), str(place)]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    if seed:
+        environment["PYTHONHASHSEED"] = "0"
     log = findings / "log"
     begin = time.monotonic()
     with log.open("wb") as output, tempfile.TemporaryDirectory() as folder:
@@ -131,6 +135,12 @@ def main() -> int:
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60, help="time of each target (default 60)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="makes the same inputs in each run (default 0: others in each run)",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="targets that run at once (default 2)")
     parser.add_argument(
         "targets", nargs="*", metavar="TARGET", help=f"{', '.join([*NATIVE, *TARGETS])} (default all)"
@@ -139,8 +149,8 @@ def main() -> int:
     names = asked.targets or [*NATIVE, *TARGETS]
     if unknown := [name for name in names if name not in NATIVE and name not in TARGETS]:
         parser.error(f"expected targets out of {', '.join([*NATIVE, *TARGETS])}, found {', '.join(unknown)}")
-    if not asked.seconds > 0 or asked.jobs < 1:
-        parser.error("expected --seconds above 0 and --jobs of at least 1")
+    if not asked.seconds > 0 or asked.jobs < 1 or not 0 <= asked.seed < 2**32:
+        parser.error("expected --seconds above 0, --jobs of at least 1 and --seed of 0 to 4294967295")
     if missing := [name for name in names if name in NATIVE and not native(name).exists()]:
         parser.error(f"the targets {', '.join(missing)} are not built; run `make fuzz`")
     write_corpus(names)
@@ -149,7 +159,7 @@ def main() -> int:
     }
     with ThreadPoolExecutor(asked.jobs) as pool:
         runs = []
-        for one in pool.map(lambda name: run(name, asked.seconds, longest[name]), names):
+        for one in pool.map(lambda name: run(name, asked.seconds, longest[name], asked.seed), names):
             runs.append(one)
             print(f"{one.target:15} {one.inputs:10,} inputs  {one.finding or 'ok'}", flush=True)
     with (BUILD / "fuzz-counts.jsonl").open("a") as counts:

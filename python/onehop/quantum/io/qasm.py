@@ -13,12 +13,12 @@ from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.qasm_limits import (
     MEMORY,
+    Registers,
     check_numbers,
     check_text,
     current_budget,
     limited,
     place,
-    registers_too_large,
     without_comments,
 )
 
@@ -279,7 +279,7 @@ def _converter_class(converter: Any, error_class: type[Exception], names: Any) -
     names
         The names of gate modifiers, `openqasm3.ast.GateModifierName`.
     """
-    budget = current_budget()
+    budget, registers = current_budget(), Registers()
 
     class Placed(converter.ConvertVisitor):
         def visit(self, node: Any, context: Any = None) -> Any:
@@ -292,19 +292,16 @@ def _converter_class(converter: Any, error_class: type[Exception], names: Any) -
                 raise error_class(_one_line(error), node) from error
 
         def visit_QubitDeclaration(self, node: Any, context: Any) -> Any:  # noqa: N802
-            self._check_size(node, node.size, context)
+            self._check_size(node, node.size, context, quantum=True)
             return super().visit_QubitDeclaration(node, context)
 
         def visit_ClassicalDeclaration(self, node: Any, context: Any) -> Any:  # noqa: N802
-            self._check_size(node, getattr(node.type, "size", None), context)
+            self._check_size(node, getattr(node.type, "size", None), context, quantum=False)
             return super().visit_ClassicalDeclaration(node, context)
 
-        def _check_size(self, node: Any, size: Any, context: Any) -> None:
-            if size is None:
-                return
-            found = self._resolve_constant_int(size, context)
-            self._bits = getattr(self, "_bits", 0) + max(found, 0)
-            if wrong := registers_too_large(found, self._bits):
+        def _check_size(self, node: Any, size: Any, context: Any, *, quantum: bool) -> None:
+            found = 1 if size is None else self._resolve_constant_int(size, context)
+            if wrong := registers.declare(found, quantum=quantum):
                 raise error_class(wrong, node)
 
         def _apply_gate_modifier(self, modifier: Any, gate: Any, context: Any) -> Any:

@@ -15,17 +15,16 @@ from onehop.error import BadInput
 from onehop.text import counted
 
 __all__ = [
-    "LARGEST_REGISTER",
     "MEMORY",
     "SECONDS",
     "Budget",
+    "Registers",
     "check_numbers",
     "check_text",
     "current_budget",
     "limited",
     "memory_limit",
     "place",
-    "registers_too_large",
     "without_comments",
 ]
 
@@ -34,13 +33,15 @@ OPERATIONS, SECONDS, MEMORY = "ONEHOP_QASM_OPERATIONS", "ONEHOP_QASM_SECONDS", "
 _SKIPPED = re.compile(r"\"[^\"\n]*\"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 _LONG_NUMBER = re.compile(r"[0-9_]{300,}|0[xX][0-9a-fA-F_]{300,}")
 _LONG_INTEGER = re.compile(r"(?<![\w.])[0-9]{20,}(?![\w.])")
-_REGISTER = re.compile(r"\b(?:qreg|creg)\s+\w+\s*\[\s*([0-9]+)|\b(?:qubit|bit)\s*\[\s*([0-9]+)")
+_REGISTER = re.compile(r"\b((?:q|c)reg\s+\w+|qubit|bit)\s*\[\s*([0-9]+)")
 _STATEMENT = re.compile(r"[^;{}]+")
 _OPERATORS = re.compile(r"[-+*/^!~@%&|<>=]")
 _GATE = re.compile(r"\bgate\s+(\w+)[^;{}]*\{([^{}]*)\}")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-# A circuit has at most 62 qubits. It may have many classical bits, but the parsers fail on a billion of them.
-LARGEST_REGISTER = 1_000_000
+# A register of n qubits makes n operations of one statement, so that the parsers must not see more than a circuit has.
+# They take about 350 bytes for each bit.
+MOST_QUBITS = 62
+MOST_BITS = 65_536
 # Maximum number of operators in a statement, over which parsers recurse.
 _MAX_OPERATORS = 2000
 
@@ -146,13 +147,23 @@ def without_comments(text: str, name: str) -> str:
     return _SKIPPED.sub(blank, text)
 
 
-def registers_too_large(size: int, together: int) -> str:
-    """Check the size of a register, and the size of all registers up to it; return an error message or ""."""
-    if size > LARGEST_REGISTER:
-        return f"expected a register of at most {LARGEST_REGISTER} bits, found {size}"
-    if together > LARGEST_REGISTER:
-        return f"expected registers of at most {LARGEST_REGISTER} bits together, found {together} up to here"
-    return ""
+class Registers:
+    """Sizes of the registers that a circuit has declared so far."""
+
+    def __init__(self) -> None:
+        self._bits = 0
+        self._qubits = 0
+
+    def declare(self, size: int, *, quantum: bool) -> str:
+        """Add a register of `size` qubits (`quantum`) or bits; return an error message, or "" if it fits."""
+        self._qubits += max(size, 0) if quantum else 0
+        self._bits += 0 if quantum else max(size, 0)
+        for most, found, what in (MOST_QUBITS, self._qubits, "qubit"), (MOST_BITS, self._bits, "bit"):
+            if found > most:
+                return (
+                    f"expected registers of at most {counted(most, what)} together, found {found} up to here"
+                )
+        return ""
 
 
 def check_numbers(plain: str, name: str) -> None:
@@ -190,11 +201,9 @@ def check_text(plain: str, name: str) -> None:
         place.
     """
     check_numbers(plain, name)
-    bits = 0
+    registers = Registers()
     for found in _REGISTER.finditer(plain):
-        size = int(found[1] or found[2])
-        bits += size
-        if wrong := registers_too_large(size, bits):
+        if wrong := registers.declare(int(found[2]), quantum=found[1].startswith("q")):
             _refuse(plain, name, found.start(), wrong)
     for found in _STATEMENT.finditer(plain):
         if len(found[0]) > _MAX_OPERATORS and len(_OPERATORS.findall(found[0])) > _MAX_OPERATORS:
