@@ -15,7 +15,7 @@ from onehop.bench.circuits import CircuitSettings, Ours, circuits, distance, wro
 from onehop.bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates
 from onehop.bench.circuits_table import make_circuit_peer_table, make_circuit_table, save_circuit_plot
 from onehop.bench.reference_simulators import REFERENCE_SIMULATORS, Timing, WorkerSimulator, find_simulators
-from onehop.cli import bench_circuits, main
+from onehop.cli import bench_simulators, main
 from onehop.error import BadInput, Error
 
 H = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
@@ -189,7 +189,9 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
     fakes = [FakePeer("right", 0.5), FakePeer("wrong", 0.4, error=1e-3)]
     chosen = fakes[:1]
     monkeypatch.setattr(
-        bench_circuits, "find_simulators", lambda *_: (chosen, ["without qsim: `make reference-simulators`"])
+        bench_simulators,
+        "find_simulators",
+        lambda *_: (chosen, ["without qsim: `make reference-simulators`"]),
     )
     file = tmp_path / "out.json"
     options = ["bench", "circuits", "--qubits", "6", "--case", "qft", "--precision", "double", "--quick"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,75 +14,26 @@ from onehop import _core
 from onehop.bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates, to_circuit
 from onehop.bench.reference_simulators import Peer, Timing
 from onehop.bench.result import Bench, Row
-from onehop.doctor import host
-from onehop.error import BadInput, Error
+from onehop.bench.simulator_bench import AMPLITUDE_BYTES, PAUSE, TOLERANCES, SimulatorSettings, measure_all
+from onehop.error import Error
 from onehop.quantum.state import State
-from onehop.text import bytes_text
 
 __all__ = ["CircuitRow", "CircuitSettings", "circuits", "wrong_answers"]
 
-AMPLITUDE_BYTES = {"double": 16, "single": 8}
-# The largest norm of the difference of the compared amplitudes over their norm.
-TOLERANCES = {"double": 1e-9, "single": 1e-3}
 TRIAL_QUBITS = 20  # the most qubits of a circuit with which a peer's settings are tried
 FAR_BEHIND = 3.0  # a peer that takes this many times as long as the best one is measured in one round only
-PAUSE = 0.02  # seconds after which the threads of the previous simulator sleep
 
 
 @dataclass(frozen=True)
-class CircuitSettings:
-    """The circuits to measure.
-
-    Attributes
-    ----------
-    cases : sequence of str
-        Names from `CIRCUIT_CASES`.
-    qubits : sequence of int
-        Numbers of qubits.
-    precisions : sequence of str
-        "double", "single".
-    seconds : float
-        Time for all circuits together; each is measured at least once, however long that takes.
-    threads : int
-        Threads of every simulator; 0 uses as many as this process may use.
-    """
+class CircuitSettings(SimulatorSettings):
+    """The circuits to measure: names from `CIRCUIT_CASES`."""
 
     cases: Sequence[str] = tuple(CIRCUIT_CASES)
     qubits: Sequence[int] = (24,)
     precisions: Sequence[str] = ("double", "single")
     seconds: float = 600
-    threads: int = 0
 
-    def all(self) -> Iterator[tuple[str, int, str]]:
-        """Yield the case, qubits and precision of each row."""
-        for qubits in self.qubits:
-            for precision in self.precisions:
-                for case in self.cases:
-                    yield case, qubits, precision
-
-    def check(self) -> None:
-        """Check the settings before the work starts.
-
-        Raises
-        ------
-        BadInput
-            A case or precision is unknown, qubits are not in 4 to 34, or there is too little memory.
-        """
-        for case in self.cases:
-            make_gates(case, 4)
-        for precision in self.precisions:
-            if precision not in AMPLITUDE_BYTES:
-                raise BadInput(f"expected --precision as double, single or both, found {precision!r}")
-        for qubits in self.qubits:
-            if not 4 <= qubits <= 34:
-                raise BadInput(f"expected --qubits from 4 to 34, found {qubits}")
-        each = max(AMPLITUDE_BYTES[precision] for precision in self.precisions)
-        left = _core.bench_available_memory()
-        if each << max(self.qubits) > left:
-            raise BadInput(
-                f"{max(self.qubits)} qubits need {bytes_text(each << max(self.qubits))} and this machine has "
-                f"{bytes_text(left)} left: take --qubits of at most {(left // each).bit_length() - 1}"
-            )
+    known_cases: ClassVar[Sequence[str]] = tuple(CIRCUIT_CASES)
 
 
 @dataclass(frozen=True)
@@ -383,22 +335,11 @@ def circuits(
     say : callable
         Called with what is being measured.
     """
-    settings.check()
-    about = host(None)
-    threads = settings.threads or about["cores"]
-    result = Bench("circuits", about)
-    result.notes.append(
-        f"{threads} threads; compared with "
-        + (", ".join(f"{p.name} {p.version}".strip() for p in peers) or "no other simulator")
-    )
-    ours = Ours(threads)
-    rows = list(settings.all())
-    for case, qubits, precision in rows:
-        contest = _Contest(case, qubits, precision, ours, peers, say, settings.seconds / len(rows))
-        result.rows.append(contest.row())
-        result.notes += contest.notes
-        advance(1)
-    return result
+
+    def contest(case: str, qubits: int, precision: str, threads: int, seconds: float) -> _Contest:
+        return _Contest(case, qubits, precision, Ours(threads), peers, say, seconds)
+
+    return measure_all("circuits", settings, peers, contest, advance=advance)
 
 
 def wrong_answers(result: Bench) -> list[str]:

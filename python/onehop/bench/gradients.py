@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from rich.table import Table
 
-from onehop import _core
 from onehop.bench.circuits_table import duration
 from onehop.bench.machine_file import multiply_adds
 from onehop.bench.reference_simulators import GradientSimulator
 from onehop.bench.result import Bench
+from onehop.bench.simulator_bench import PAUSE, TOLERANCES, SimulatorSettings, measure_all
 from onehop.bench.table import empty_table, number
-from onehop.doctor import host
-from onehop.error import BadInput, Error
+from onehop.error import Error
 from onehop.quantum import Circuit, CompiledCircuit, Parameter, PauliSum, PauliTerm
 from onehop.quantum import compile as compile_circuit
-from onehop.text import bytes_text
 
 __all__ = [
     "GRADIENT_CASES",
@@ -34,67 +32,18 @@ __all__ = [
 GRADIENT_CASES = {"one Z": 1, "1000 terms": 1000}
 LAYERS = 10
 LETTERS_PER_TERM = 4
-STATES = 3  # that a gradient may need at once
-AMPLITUDE_BYTES = {"double": 16, "single": 8}
-TOLERANCES = {"double": 1e-9, "single": 1e-3}  # of the largest difference of derivatives
-PAUSE = 0.02  # seconds after which the threads of the previous simulator sleep
 
 
 @dataclass(frozen=True)
-class GradientSettings:
-    """What to measure.
+class GradientSettings(SimulatorSettings):
+    """The gradients to measure: names from `GRADIENT_CASES`. A gradient may need three states at once."""
 
-    Attributes
-    ----------
-    qubits : sequence of int
-        Numbers of qubits.
-    precisions : sequence of str
-        "double", "single".
-    cases : sequence of str
-        Names from `GRADIENT_CASES`.
-    seconds : float
-        Time for all rows together; every simulator runs at least once in each.
-    threads : int
-        Threads of every simulator; 0 uses as many as this process may use.
-    """
-
-    qubits: Sequence[int] = (16, 20, 24)
-    precisions: Sequence[str] = ("double",)
     cases: Sequence[str] = tuple(GRADIENT_CASES)
-    seconds: float = 60
-    threads: int = 0
+    qubits: Sequence[int] = (16, 20, 24)
 
-    def all(self) -> Iterator[tuple[str, int, str]]:
-        """Yield the case, qubits and precision of each row."""
-        for qubits in self.qubits:
-            for precision in self.precisions:
-                for case in self.cases:
-                    yield case, qubits, precision
-
-    def check(self) -> None:
-        """Check the settings before the work starts.
-
-        Raises
-        ------
-        BadInput
-            A case or precision is unknown, qubits are not in 4 to 30, or there is too little memory.
-        """
-        for case in self.cases:
-            if case not in GRADIENT_CASES:
-                raise BadInput(f"expected --case as one of {', '.join(GRADIENT_CASES)}, found {case!r}")
-        for precision in self.precisions:
-            if precision not in AMPLITUDE_BYTES:
-                raise BadInput(f"expected --precision as double, single or both, found {precision!r}")
-        for qubits in self.qubits:
-            if not 4 <= qubits <= 30:
-                raise BadInput(f"expected --qubits from 4 to 30, found {qubits}")
-        each = STATES * max(AMPLITUDE_BYTES[precision] for precision in self.precisions)
-        left = _core.bench_available_memory()
-        if each << max(self.qubits) > left:
-            raise BadInput(
-                f"{max(self.qubits)} qubits need {bytes_text(each << max(self.qubits))} and this machine has "
-                f"{bytes_text(left)} left: take --qubits of at most {(left // each).bit_length() - 1}"
-            )
+    known_cases: ClassVar[Sequence[str]] = tuple(GRADIENT_CASES)
+    largest: ClassVar[int] = 30
+    states: ClassVar[int] = 3
 
 
 @dataclass(frozen=True)
@@ -308,21 +257,12 @@ def gradient_bench(
     say : callable
         Called with what is being measured.
     """
-    settings.check()
-    about = host(None)
-    threads = settings.threads or about["cores"]
-    result = Bench("gradients", about)
-    result.notes.append(
-        f"{threads} threads; {LAYERS} StronglyEntanglingLayers; compared with "
-        + (", ".join(f"{p.name} {p.version}".strip() for p in peers) or "no other simulator")
-    )
-    rows = list(settings.all())
-    for case, qubits, precision in rows:
-        contest = _Contest(case, qubits, precision, threads, peers, settings.seconds / len(rows), say)
-        result.rows.append(contest.row())  # type: ignore[arg-type]
-        result.notes += contest.notes
-        advance(1)
-    return result
+
+    def contest(case: str, qubits: int, precision: str, threads: int, seconds: float) -> _Contest:
+        return _Contest(case, qubits, precision, threads, peers, seconds, say)
+
+    layers = f"{LAYERS} StronglyEntanglingLayers; "
+    return measure_all("gradients", settings, peers, contest, layers, advance)
 
 
 def make_gradient_table(result: Bench) -> Table:

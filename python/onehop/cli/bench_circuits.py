@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -10,21 +9,22 @@ import typer
 from onehop.bench.circuits import CircuitSettings, circuits, wrong_answers
 from onehop.bench.circuits_cases import CIRCUIT_CASES
 from onehop.bench.circuits_table import make_circuit_peer_table, make_circuit_table, save_circuit_plot
-from onehop.bench.reference_simulators import REFERENCE_SIMULATORS, find_simulators
+from onehop.bench.reference_simulators import REFERENCE_SIMULATORS
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
-from onehop.cli.common import (
-    JsonOption,
-    check_plot,
-    check_seconds,
-    console,
-    parse_numbers,
-    progress,
-    write_json,
+from onehop.cli.bench_simulators import (
+    AmplitudesOption,
+    PeersOption,
+    SimulatorThreadsOption,
+    compare,
+    numbers_of,
+    print_result,
 )
-from onehop.doctor import host
-from onehop.error import BadInput, Error
+from onehop.cli.common import JsonOption, check_plot
+from onehop.error import Error
 
 __all__ = ["bench_circuits"]
+
+_PEERS = ",".join(REFERENCE_SIMULATORS)
 
 
 def bench_circuits(
@@ -42,21 +42,9 @@ def bench_circuits(
             help="Circuit to measure; may be repeated. All by default.",
         ),
     ] = None,
-    precision: Annotated[
-        str,
-        typer.Option(
-            "--precision", metavar="double,single", help="Precisions of the amplitudes, separated by commas."
-        ),
-    ] = "double,single",
-    peers: Annotated[
-        str,
-        typer.Option(
-            "--peers",
-            metavar="qsim,...|none",
-            help="Reference simulators to compare with, if they are installed.",
-        ),
-    ] = ",".join(REFERENCE_SIMULATORS),
-    threads: Annotated[int, typer.Option(help="Threads of each simulator. 0 uses one per core.")] = 0,
+    precision: AmplitudesOption = "double,single",
+    peers: PeersOption = _PEERS,
+    threads: SimulatorThreadsOption = 0,
     seconds: SecondsOption = 600,
     quick: QuickOption = False,
     json_target: JsonOption = None,
@@ -66,42 +54,17 @@ def bench_circuits(
 
     The amplitudes of all simulators are compared.
     """
-    check_seconds(seconds)
-    if threads < 0:
-        raise BadInput(f"expected --threads of 0 or more, found {threads}")
     check_plot(plot)
     settings = CircuitSettings(
         cases=tuple(cases or CIRCUIT_CASES),
-        qubits=parse_numbers(qubits, "--qubits") if qubits is not None else [10 if quick else 24],
+        qubits=numbers_of(qubits, [10] if quick else [24]),
         precisions=tuple(precision.split(",")),
         seconds=0.001 if quick else seconds,
         threads=threads,
     )
-    settings.check()
-    found, missing = find_simulators([] if peers == "none" else peers.split(","), threads or host()["cores"])
-    for line in missing:
-        print(line, file=sys.stderr)
-
-    def say(text: str) -> None:
-        if not sys.stderr.isatty() and not quick:
-            print(text, file=sys.stderr, flush=True)
-
-    try:
-        with progress("measuring", len(list(settings.all()))) as advance:
-            result = circuits(settings, found, advance, say)
-    finally:
-        for peer in found:
-            peer.close()
-    screen = console(json_target)
-    screen.print(make_circuit_table(result))
-    table = make_circuit_peer_table(result)
-    if table is not None:
-        screen.print()
-        screen.print(table)
-    for note in result.notes:
-        screen.print(note, markup=False)
-    result.notes += missing
-    write_json(json_target, result.to_dict())
+    result, missing = compare(settings, peers, circuits, quiet=quick)
+    tables = [make_circuit_table(result), make_circuit_peer_table(result)]
+    print_result(result, [one for one in tables if one is not None], missing, json_target)
     if plot is not None:
         save_circuit_plot(result, plot)
     wrong = wrong_answers(result)

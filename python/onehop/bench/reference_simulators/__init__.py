@@ -87,8 +87,15 @@ class WorkerSimulator:
         self._kill_after = kill_after
         # A file instead of a pipe, because nothing reads a pipe meanwhile and a process that fills it would block.
         self._said = tempfile.TemporaryFile()  # noqa: SIM115
-        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
-        command = [python, str(Path(__file__).with_name(self.script)), name, str(threads)]
+        count = str(threads)
+        # The script imports a module beside it, which a value of PYTHONSAFEPATH would prevent.
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": count,
+            "RAYON_NUM_THREADS": count,
+            "PYTHONSAFEPATH": "",
+        }
+        command = [python, str(Path(__file__).with_name(self.script)), name, count]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -17,16 +17,15 @@ measured separately.
 from __future__ import annotations
 
 import ctypes
-import json
 import math
 import os
 import re
-import sys
 import tempfile
 import time
 from typing import Any
 
 import numpy as np
+from answering import answer_requests  # beside this script
 
 AMPLITUDES = {"single": np.complex64, "double": np.complex128}
 
@@ -362,24 +361,5 @@ def answer(peer: Any, request: dict[str, Any]) -> dict[str, Any]:
     return {"seconds": result["seconds"], "amplitudes": [[a.real, a.imag] for a in numbers.tolist()]}
 
 
-def main() -> None:
-    """Answer until there are no more requests."""
-    # Answers go to the original stdout, and the simulators' own output to stderr.
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
-    try:
-        peer = PEERS[sys.argv[1]](int(sys.argv[2]))
-    except Exception as error:
-        answers.write(json.dumps({"missing": f"{type(error).__name__}: {error}"}) + "\n")
-        return
-    answers.write(json.dumps({"version": str(peer.version), "precisions": peer.precisions}) + "\n")
-    for line in sys.stdin:
-        try:
-            result = answer(peer, json.loads(line))
-        except Exception as error:
-            result = {"error": f"{type(error).__name__}: {error}"}
-        answers.write(json.dumps(result) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    answer_requests(PEERS, answer)
