@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -80,6 +81,63 @@ def _permutation(bits: int, local: int, swap: str | None, permutation: str | Non
         a, b = (int(part) for part in parts)
         targets[a], targets[b] = targets[b], targets[a]
     return targets
+
+
+def _halo(options: Mapping[str, Any]) -> Traffic:
+    _needed("halo", grid=options["grid"], extents=options["extents"])
+    return halo_traffic(
+        extents=parse_numbers(options["extents"], "--extents", "x"),
+        grid=parse_numbers(options["grid"], "--grid", "x", LARGEST_INT),
+        width=parse_widths(options["width"]),
+        periodic=parse_periodic(options["periodic"]),
+        corners=options["corners"],
+        dtype=parse_dtype(options["dtype"], "float64"),
+        fields=options["fields"],
+        codec=options["codec"],
+    )
+
+
+def _allreduce(options: Mapping[str, Any]) -> Traffic:
+    _needed("allreduce", ranks=options["ranks"], elements=options["elements"])
+    algorithm = options["algorithm"]
+    if algorithm not in _ALGORITHMS:
+        raise BadInput(f"expected --algorithm {' or '.join(_ALGORITHMS)}, found {algorithm!r}")
+    return allreduce_traffic(
+        options["ranks"],
+        options["elements"],
+        dtype=parse_dtype(options["dtype"], "float32"),
+        algorithm=algorithm,
+    )
+
+
+def _permutation_of_bits(options: Mapping[str, Any]) -> Traffic:
+    bits, local = options["bits"], options["local"]
+    _needed("permutation", bits=bits, local=local)
+    return permutation_traffic(
+        bits,
+        local=local,
+        permutation=_permutation(bits, local, options["swap"], options["permutation"]),
+        dtype=parse_dtype(options["dtype"], "complex128"),
+        codec=options["codec"],
+    )
+
+
+def _traffic(what: str, options: Mapping[str, Any]) -> Traffic:
+    """Return the messages of a pattern with the command's options, or of the schedule in a file."""
+    patterns = {"halo": _halo, "allreduce": _allreduce, "permutation": _permutation_of_bits}
+    return patterns[what](options) if what in patterns else traffic_of(load_schedule(what))
+
+
+def _steps(advance: Callable[[float], None]) -> Callable[[float], None]:
+    """Return a function of the fraction that is done; it calls `advance` with what was added."""
+    done = 0.0
+
+    def report(fraction: float) -> None:
+        nonlocal done
+        advance(fraction - done)
+        done = fraction
+
+    return report
 
 
 def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
@@ -250,46 +308,9 @@ def simulate_command(
     if processors is not None:
         with naming(map_file):
             described = described.job(processors)
-    traffic: Traffic
-    if what == "halo":
-        _needed(what, grid=grid, extents=extents)
-        traffic = halo_traffic(
-            extents=parse_numbers(extents or "", "--extents", "x"),
-            grid=parse_numbers(grid or "", "--grid", "x", LARGEST_INT),
-            width=parse_widths(width),
-            periodic=parse_periodic(periodic),
-            corners=corners,
-            dtype=parse_dtype(dtype, "float64"),
-            fields=fields,
-            codec=codec,
-        )
-    elif what == "allreduce":
-        _needed(what, ranks=ranks, elements=elements)
-        if algorithm not in _ALGORITHMS:
-            raise BadInput(f"expected --algorithm {' or '.join(_ALGORITHMS)}, found {algorithm!r}")
-        traffic = allreduce_traffic(
-            ranks or 0, elements or 0, dtype=parse_dtype(dtype, "float32"), algorithm=algorithm
-        )
-    elif what == "permutation":
-        _needed(what, bits=bits, local=local)
-        traffic = permutation_traffic(
-            bits or 0,
-            local=local or 0,
-            permutation=_permutation(bits or 0, local or 0, swap, permutation),
-            dtype=parse_dtype(dtype, "complex128"),
-            codec=codec,
-        )
-    else:
-        traffic = traffic_of(load_schedule(what))
+    traffic = _traffic(what, context.params)
     assignments = read_rails(rails, described, traffic.ranks, mapped=places is not None)
-    done = 0.0
     with progress("simulating", 1) as advance, naming(map_file):
-
-        def report(fraction: float) -> None:
-            nonlocal done
-            advance(fraction - done)
-            done = fraction
-
         result = simulate(
             traffic,
             described,
@@ -301,7 +322,7 @@ def simulate_command(
             slots=slots,
             contention=contention,
             accuracy=accuracy,
-            progress=report,
+            progress=_steps(advance),
         )
     _show(result, rows, json_target)
     if goal_file is not None:

@@ -288,36 +288,18 @@ def predict_solver(
     sites = math.prod(geometry.block) // 2  # of one parity
     need = 2 * sites * (quark.stored_matrices * link_size + 6 * quark.vector_reals * size)
     check_memory(need, described, f"the {action} action on {counted(ranks, 'rank')}", "use more ranks")
-    interior = _interior(geometry, quark.width)
     bandwidth = described.memory_bandwidth.value
     total = {level.name: 0 for level in described.levels}
-    hopping = waiting = moved = 0.0
-    parts: dict[str, float] = {}
-    traffic = _halo(geometry, quark, size) if ranks > 1 else None
-    exchanged: dict[int, Simulation] = {}
-    for hop in quark.hops:
-        per_site = hop.matrix_reals * link_size + hop.vector_reals * size
-        moved += sites * per_site
-        hopping += sites * per_site / bandwidth
-        if traffic is None:
-            continue
-        inside = interior * per_site / bandwidth
-        if per_site not in exchanged:
-            exchanged[per_site] = simulate(traffic, described, compute=inside)
-        found = exchanged[per_site]
-        exposed = max(0.0, found.seconds - inside)
-        waiting += exposed
-        bound = f"halo: {bounding_level(found)}"
-        parts[bound] = parts.get(bound, 0.0) + exposed
-        add_bytes(total, found.bytes_by_level)
+    hops = _hop_times(geometry, quark, described, (link_size, size), total)
     algebra = quark.arrays * quark.vector_reals * size * sites
     summing = 0.0
     if ranks > 1:
         for found in _sum_rounds(ranks, described, sums):
             summing += quark.sums * found.seconds
             add_bytes(total, found.bytes_by_level, quark.sums)
-    parts |= {"memory bandwidth": hopping + algebra / bandwidth, "global sums": summing}
-    seconds = hopping + waiting + algebra / bandwidth + summing
+    parts = hops.exposed | {"memory bandwidth": hops.memory + algebra / bandwidth, "global sums": summing}
+    waiting = sum(hops.exposed.values())
+    seconds = hops.memory + waiting + algebra / bandwidth + summing
     flops = float(sites * (sum(hop.flops for hop in quark.hops) + quark.algebra_flops * quark.vector_reals))
     return SolverPrediction(
         machine=described.name,
@@ -326,18 +308,65 @@ def predict_solver(
         solver=quark.solver,
         ranks=ranks,
         predicted_seconds=seconds,
-        hop_seconds=hopping,
+        hop_seconds=hops.memory,
         halo_seconds=waiting,
         algebra_seconds=algebra / bandwidth,
         sum_seconds=summing,
         hops=len(quark.hops),
         sums=quark.sums,
         flops=flops,
-        bytes=moved + algebra,
+        bytes=hops.bytes + algebra,
         gflops=flops / seconds / 1e9,
         bytes_by_level=total,
         bound=max(parts, key=lambda part: parts[part]),
     )
+
+
+@dataclass(frozen=True)
+class _HopTimes:
+    """The hopping terms of one iteration.
+
+    Attributes
+    ----------
+    memory : float
+        Seconds of reading and writing at the bandwidth of the memory.
+    exposed : dict
+        Seconds for which ranks wait for halos, by what bounds these.
+    bytes : float
+        Bytes of one rank's memory that are read and written.
+    """
+
+    memory: float
+    exposed: dict[str, float]
+    bytes: float
+
+
+def _hop_times(
+    geometry: Geometry, quark: _Action, machine: Machine, sizes: tuple[int, int], total: dict[str, int]
+) -> _HopTimes:
+    """Time the hopping terms; `sizes` are bytes of a number of links and vectors. Adds the halos' bytes to `total`."""
+    link_size, size = sizes
+    sites = math.prod(geometry.block) // 2
+    interior = _interior(geometry, quark.width)
+    bandwidth = machine.memory_bandwidth.value
+    memory = moved = 0.0
+    exposed: dict[str, float] = {}
+    traffic = _halo(geometry, quark, size) if math.prod(geometry.grid) > 1 else None
+    exchanged: dict[int, Simulation] = {}
+    for hop in quark.hops:
+        per_site = hop.matrix_reals * link_size + hop.vector_reals * size
+        moved += sites * per_site
+        memory += sites * per_site / bandwidth
+        if traffic is None:
+            continue
+        inside = interior * per_site / bandwidth
+        if per_site not in exchanged:
+            exchanged[per_site] = simulate(traffic, machine, compute=inside)
+        found = exchanged[per_site]
+        bound = f"halo: {bounding_level(found)}"
+        exposed[bound] = exposed.get(bound, 0.0) + max(0.0, found.seconds - inside)
+        add_bytes(total, found.bytes_by_level)
+    return _HopTimes(memory, exposed, moved)
 
 
 def _interior(geometry: Geometry, width: int) -> int:

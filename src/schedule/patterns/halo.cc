@@ -3,19 +3,16 @@
 // rank are products of segments, and the part of one rank needs only the segments that touch its position.
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <tuple>
 
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "src/base/checked.h"
-#include "src/base/text.h"
+#include "src/schedule/patterns/halo_checks.h"
 
 namespace onehop {
 
 namespace {
-
-constexpr std::size_t max_dims = 6;
 
 // How one dimension of the global array is split.
 struct Axis {
@@ -54,84 +51,6 @@ struct AxisRange {
   std::int64_t last = 0;
 };
 
-void check_dims(const HaloSpec& spec) {
-  const std::size_t dims = spec.extents.size();
-  if (dims < 1 || dims > max_dims) {
-    throw BadInput("halo: expected 1 to " + std::to_string(max_dims) + " dimensions, found " +
-                   base::counted(dims, "extent"));
-  }
-  const auto check = [&](std::size_t found, const char* name) {
-    if (found == dims) return;
-    throw BadInput("halo: expected " + std::string(name) + " for each of the " + base::counted(dims, "dimension") +
-                   ", found " + std::to_string(found));
-  };
-  check(spec.grid.size(), "ranks (grid)");
-  check(spec.widths.size(), "widths");
-  check(spec.periodic.size(), "periodic");
-}
-
-void check_types(const HaloSpec& spec) {
-  if (!spec.types.empty() && spec.types.size() != spec.element_bytes.size()) {
-    throw BadInput("halo: expected a type for each of " + base::counted(spec.element_bytes.size(), "field") +
-                   ", or none, found " + std::to_string(spec.types.size()));
-  }
-  for (std::size_t field = 0; field < spec.element_bytes.size(); ++field) {
-    const ElementType type = spec.types.empty() ? ElementType::bytes : spec.types[field];
-    if (!takes(spec.codec, type)) {
-      throw BadInput("halo: codec " + std::string(to_string(spec.codec)) +
-                     " needs fields of float32, float64, float16 or bfloat16, found " + std::string(to_string(type)) +
-                     " in field " + std::to_string(field));
-    }
-    const std::int64_t size = bytes_of(type);
-    if (size != 0 && spec.element_bytes[field] % size != 0) {
-      throw BadInput("halo: expected element_bytes of a multiple of " + std::to_string(size) + " for " +
-                     std::string(to_string(type)) + ", found " + std::to_string(spec.element_bytes[field]));
-    }
-  }
-}
-
-int check_values(const HaloSpec& spec) {
-  std::int64_t ranks = 1;
-  const auto complain = [](std::size_t d, const char* expected, std::int64_t found) {
-    throw BadInput(std::string("halo: expected ") + expected + " in dimension " + std::to_string(d) + ", found " +
-                   std::to_string(found));
-  };
-  for (std::size_t d = 0; d < spec.extents.size(); ++d) {
-    const auto [below, above] = spec.widths[d];
-    if (spec.extents[d] < 0) complain(d, "an extent of 0 or more", spec.extents[d]);
-    if (spec.grid[d] < 1) complain(d, "1 rank or more", spec.grid[d]);
-    if (below < 0 || above < 0) complain(d, "widths of 0 or more", std::min(below, above));
-    // Position numbers in the local array, and in the global array with ghosts around it, must not overflow.
-    (void)detail::checked_add(spec.extents[d], detail::checked_add(below, above, "a halo's width"), "a halo's extent");
-    ranks *= spec.grid[d];
-    if (ranks > std::numeric_limits<int>::max()) complain(d, "a grid of fewer than 2^31 ranks up to and", ranks);
-  }
-  if (spec.element_bytes.empty()) throw BadInput("halo: expected element_bytes for one field or more, found none");
-  for (const std::int64_t bytes : spec.element_bytes) {
-    if (bytes < 1) throw BadInput("halo: expected element_bytes of 1 or more, found " + std::to_string(bytes));
-  }
-  check_types(spec);
-  return static_cast<int>(ranks);
-}
-
-std::vector<int> inverse_permutation(const std::vector<int>& permutation, int size) {
-  if (std::ssize(permutation) != size) {
-    throw BadInput("halo: expected rank_at with a rank for each of the " + base::counted(size, "position") +
-                   " of the grid, found " + std::to_string(permutation.size()));
-  }
-  std::vector<int> inverse(permutation.size(), -1);
-  for (std::size_t i = 0; i < permutation.size(); ++i) {
-    const int value = permutation[i];
-    if (value < 0 || value >= size || inverse[static_cast<std::size_t>(value)] >= 0) {
-      throw BadInput("halo: expected rank_at as a permutation of the ranks 0 to " + std::to_string(size - 1) +
-                     ", found " + std::to_string(value) + " at position " + std::to_string(i) +
-                     (value < 0 || value >= size ? "" : ", for the second time"));
-    }
-    inverse[static_cast<std::size_t>(value)] = static_cast<int>(i);
-  }
-  return inverse;
-}
-
 // Cuts the ghosts [first, first + length) of a block, in global numbers that may lie outside the array, by owner.
 void cut_ghosts(const Axis& axis, int block, std::int64_t first, std::int64_t length,
                 std::vector<AxisSegment>& segments) {
@@ -166,9 +85,8 @@ std::vector<AxisSegment> cut_axis(const Axis& axis) {
 class HaloBuilder {
  public:
   explicit HaloBuilder(const HaloSpec& spec) : spec_(spec) {
-    check_dims(spec);
-    ranks_ = check_values(spec);
-    if (!spec.rank_at.empty()) position_of_ = inverse_permutation(spec.rank_at, ranks_);
+    ranks_ = check_halo(spec);
+    if (!spec.rank_at.empty()) position_of_ = halo_positions(spec.rank_at, ranks_);
     for (std::size_t d = 0; d < spec.extents.size(); ++d) {
       axes_.push_back({spec.extents[d], spec.grid[d], spec.widths[d].first, spec.widths[d].second, spec.periodic[d]});
     }
@@ -179,7 +97,7 @@ class HaloBuilder {
   [[nodiscard]] Schedule build(std::optional<int> only_rank);
 
  private:
-  using Segments = std::array<const AxisSegment*, max_dims>;
+  using Segments = std::array<const AxisSegment*, max_halo_dims>;
 
   // One product of segments; all fields share it.
   struct Piece {
@@ -187,12 +105,12 @@ class HaloBuilder {
     int to = 0;
     Slice read;
     Slice write;
-    std::array<std::int32_t, max_dims> key{};  // makes the order of pieces between two ranks the same on both
+    std::array<std::int32_t, max_halo_dims> key{};  // makes the order of pieces between two ranks the same on both
   };
 
   [[nodiscard]] std::size_t dims() const { return axes_.size(); }
   [[nodiscard]] int rank_of(const Segments& segments, int AxisSegment::* end) const;
-  [[nodiscard]] std::array<int, max_dims> coords_of(int rank) const;
+  [[nodiscard]] std::array<int, max_halo_dims> coords_of(int rank) const;
   void index_segments();
   void add_pieces(int rank, bool as_sender, std::vector<Piece>& pieces) const;
   void add_piece(const Segments& segments, std::vector<Piece>& pieces) const;
@@ -211,8 +129,8 @@ class HaloBuilder {
   std::vector<std::vector<std::vector<const AxisSegment*>>> received_;
 };
 
-std::array<int, max_dims> HaloBuilder::coords_of(int rank) const {
-  std::array<int, max_dims> coords{};
+std::array<int, max_halo_dims> HaloBuilder::coords_of(int rank) const {
+  std::array<int, max_halo_dims> coords{};
   int position = position_of_.empty() ? rank : position_of_[static_cast<std::size_t>(rank)];
   for (std::size_t d = dims(); d-- > 0;) {
     coords[d] = position % axes_[d].blocks;
@@ -283,9 +201,9 @@ void HaloBuilder::add_piece(const Segments& segments, std::vector<Piece>& pieces
   Piece piece;
   piece.from = rank_of(segments, &AxisSegment::from);
   piece.to = rank_of(segments, &AxisSegment::to);
-  std::array<std::int64_t, max_dims> extents{};
-  std::array<std::int64_t, max_dims> read_strides{};
-  std::array<std::int64_t, max_dims> write_strides{};
+  std::array<std::int64_t, max_halo_dims> extents{};
+  std::array<std::int64_t, max_halo_dims> read_strides{};
+  std::array<std::int64_t, max_halo_dims> write_strides{};
   std::int64_t read_offset = 0;
   std::int64_t write_offset = 0;
   std::int64_t read_stride = 1;

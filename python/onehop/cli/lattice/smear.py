@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -126,7 +127,51 @@ def _check(kind: str, given: dict[str, object], files: dict[str, str | None]) ->
             raise BadInput(f"expected two files for fat and long links, found {files['fat']} for both")
 
 
+def _check_all(options: Mapping[str, Any]) -> None:
+    """Check the options, also those that do not go together, before anything is read."""
+    names = ("weight", "steps", "time", "space_only", "u0", "naik_epsilon", "phases", "periodic")
+    given = {f"--{name.replace('_', '-')}": options[name] for name in names}
+    targets = {name: options[name] for name in ("output", "fat", "long")}
+    _check(options["kind"], given, targets)
+    check_tolerance(options["tolerance"], "--tolerance")
+    check_finite({name: given[name] for name in ("--weight", "--u0", "--naik-epsilon")})
+    if options["phases"] is not None:
+        check_phases(options["phases"])
+    if all(target is None for target in targets.values()):
+        refuse_without_effect(("--format", "--precision", "--overwrite"), "is for a file that is written")
+    if options["periodic"] and options["phases"] is None:
+        raise BadInput(
+            "--periodic goes with --phases, because links without phases contain no boundary signs"
+        )
+    if options["kind"] == "flow":
+        flow_steps(1.0 if options["time"] is None else options["time"], FLOW_STEP)
+
+
+def _measured(gauge: Gauge) -> dict[str, float]:
+    """Return what is reported of a smoothed field."""
+    plaquettes = gauge.plaquettes()
+    return {
+        "plaquette": plaquettes.all,
+        "plaquette_space": plaquettes.space,
+        "plaquette_time": plaquettes.time,
+        "link_trace": gauge.link_trace(),
+        "charge": field_strength(gauge).charge,
+    }
+
+
+def _print(report: dict[str, object], files: Sequence[str | None], json_target: str | None) -> None:
+    screen = console(json_target)
+    for name, value in report.items():
+        if isinstance(value, float):
+            screen.print(f"{name.replace('_', ' ')}: {value:.9g}", markup=False)
+    for written in files:
+        if written is not None:
+            screen.print(f"written to {written}", markup=False)
+    write_json(json_target, report)
+
+
 def smear(
+    context: typer.Context,
     file: FileArgument,
     kind: Annotated[
         str,
@@ -190,21 +235,7 @@ def smear(
     Fat and long links contain no staggered phases unless --phases is given. `onehop lattice solve` computes the links
     of its actions itself.
     """
-    given = {"--weight": weight, "--steps": steps, "--time": time, "--space-only": space_only, "--u0": u0}
-    given |= {"--naik-epsilon": naik_epsilon, "--phases": phases, "--periodic": periodic}
-    _check(kind, given, {"output": output, "fat": fat, "long": long})
-    check_tolerance(tolerance, "--tolerance")
-    check_finite({"--weight": weight, "--u0": u0, "--naik-epsilon": naik_epsilon})
-    if phases is not None:
-        check_phases(phases)
-    if output is None and fat is None and long is None:
-        refuse_without_effect(("--format", "--precision", "--overwrite"), "is for a file that is written")
-    if periodic and phases is None:
-        raise BadInput(
-            "--periodic goes with --phases, because links without phases contain no boundary signs"
-        )
-    if kind == "flow":
-        flow_steps(1.0 if time is None else time, FLOW_STEP)
+    _check_all(context.params)
     how: dict[str, Any] = {"file_format": format_name, "precision": precision, "overwrite": overwrite}
     for written in (output, fat, long):
         if written is not None:
@@ -227,24 +258,8 @@ def smear(
             space_only,
             tolerance,
         )
-        plaquettes = gauge.plaquettes()
-        report |= {
-            "plaquette_before": found.plaquettes.all,
-            "plaquette": plaquettes.all,
-            "plaquette_space": plaquettes.space,
-            "plaquette_time": plaquettes.time,
-            "link_trace": gauge.link_trace(),
-            "charge": field_strength(gauge).charge,
-        }
+        report |= {"plaquette_before": found.plaquettes.all} | _measured(gauge)
         if output is not None:
             write_gauge(output, gauge, **how)
-    if own_rank() != 0:
-        return
-    screen = console(json_target)
-    for name, value in report.items():
-        if isinstance(value, float):
-            screen.print(f"{name.replace('_', ' ')}: {value:.9g}", markup=False)
-    for written in (output, fat, long):
-        if written is not None:
-            screen.print(f"written to {written}", markup=False)
-    write_json(json_target, report)
+    if own_rank() == 0:
+        _print(report, (output, fat, long), json_target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -203,7 +203,31 @@ def _wilson_file(action: str, file: str | None, source_file: str | None, output:
     return file
 
 
+def _operator(options: Mapping[str, Any]) -> Staggered:
+    """Make the staggered operator from a gauge field, or from fat and long links."""
+    if options["fat"] is not None:
+        return _of_links(options["fat"], options["long"], options["lanes"], options["grid"])
+    assert options["file"] is not None
+    return _of_gauge(
+        options["file"],
+        options["action"],
+        u0=1.0 if options["u0"] is None else options["u0"],
+        tolerance=options["su3_tolerance"],
+        **{name: options[name] for name in ("phases", "periodic", "lanes", "grid")},
+    )
+
+
+def _write_solution(
+    output: str, bits: int, overwrite: bool, operator: Staggered, result: Any, mass: object
+) -> None:
+    note = f"solution of M x = b, mass {mass}, residual {result.true_residual:.3e}"
+    solutions = result.solution.reshape(-1, *operator.geometry.block_shape, 3)
+    kept: dict[str, Any] = {"precision": bits, "overwrite": overwrite}
+    write_vectors(output, solutions, operator.geometry, operator.group, note=note, **kept)
+
+
 def solve(
+    context: typer.Context,
     file: FileArgument = None,
     mass: Annotated[
         list[float] | None,
@@ -355,20 +379,7 @@ def solve(
     _check_staggered(action, masses, fat, source_file)
     _check_output(output, output_bits, overwrite)
     ensure_ranks(ranks)
-    if fat is not None:
-        operator = _of_links(fat, long, lanes, grid)
-    else:
-        assert file is not None
-        operator = _of_gauge(
-            file,
-            action,
-            u0=1.0 if u0 is None else u0,
-            phases=phases,
-            periodic=periodic,
-            lanes=lanes,
-            grid=grid,
-            tolerance=su3_tolerance,
-        )
+    operator = _operator(context.params)
     vectors = _source(operator, source, source_file, colour)
     with _following(tolerance) as show:
         result = operator.solve(
@@ -380,10 +391,7 @@ def solve(
     chosen = {"action": action, "mass": masses[0] if len(masses) == 1 else masses}
     report = solve_report(operator.group, operator.geometry, operator, chosen, tolerance, result)
     if output is not None:
-        note = f"solution of M x = b, mass {report['mass']}, residual {result.true_residual:.3e}"
-        solutions = result.solution.reshape(-1, *operator.geometry.block_shape, 3)
-        kept: dict[str, Any] = {"precision": output_bits, "overwrite": overwrite}
-        write_vectors(output, solutions, operator.geometry, operator.group, note=note, **kept)
+        _write_solution(output, output_bits, overwrite, operator, result, report["mass"])
     more = (
         "allow more iterations, or take a larger mass or tolerance"
         if result.iterations

@@ -244,6 +244,31 @@ def _usqcd_averages(text: str) -> list[HeaderAverage]:
     ]
 
 
+def _ildg_shape(path: str, texts: dict[str, str]) -> tuple[tuple[int, ...], int]:
+    """Return the extents and the bits of a number of an ILDG file."""
+    text = texts["ildg-format"]
+    extents = tuple(whole_number(path, _only(path, text, name), name) for name in ("lx", "ly", "lz", "lt"))
+    bits = whole_number(path, _only(path, text, "precision"), "precision")
+    if bits in (32, 64):
+        _check_ildg(path, texts, extents, bits)
+    return extents, bits
+
+
+def _scidac_shape(path: str, texts: dict[str, str]) -> tuple[tuple[int, ...], int]:
+    """Return the extents and the bits of a number of a SciDAC file."""
+    private = texts["scidac-private-record-xml"]
+    dims = _only(path, texts["scidac-private-file-xml"], "dims").split()
+    extents = tuple(whole_number(path, one, "dims") for one in dims)
+    bits = {"F": 32, "D": 64}[_only(path, private, "precision")]
+    if _only(path, private, "datacount") != "4" or _only(path, private, "colors") != "3":
+        raise BadInput(
+            f"{path}: expected a SciDAC field of four 3x3 matrices per site (<datacount> 4, <colors> 3), "
+            "found another field"
+        )
+    check_scidac_record(path, private, bits, 72)
+    return extents, bits
+
+
 def lime(path: str, start: bytes) -> Layout | None:
     """Read the headers of an ILDG or SciDAC file: LIME records, with numbers in big-endian order."""
     if not is_lime(start):
@@ -253,27 +278,12 @@ def lime(path: str, start: bytes) -> Layout | None:
         found.setdefault(record.name, record)
     checksums = scidac_sums(path, found.get("scidac-checksum"))
     texts = {name: text_of(path, found.get(name)) for name in LIME_TEXTS}
-    private = texts["scidac-private-record-xml"]
     try:
         if "ildg-binary-data" in found:
-            text = texts["ildg-format"]
-            extents = tuple(
-                whole_number(path, _only(path, text, name), name) for name in ("lx", "ly", "lz", "lt")
-            )
-            bits = whole_number(path, _only(path, text, "precision"), "precision")
-            if bits in (32, 64):
-                _check_ildg(path, texts, extents, bits)
+            extents, bits = _ildg_shape(path, texts)
             data, name = found["ildg-binary-data"], "ildg"
         elif "scidac-binary-data" in found:
-            text = texts["scidac-private-file-xml"]
-            extents = tuple(whole_number(path, one, "dims") for one in _only(path, text, "dims").split())
-            bits = {"F": 32, "D": 64}[_only(path, private, "precision")]
-            if _only(path, private, "datacount") != "4" or _only(path, private, "colors") != "3":
-                raise BadInput(
-                    f"{path}: expected a SciDAC field of four 3x3 matrices per site (<datacount> 4, <colors> 3), "
-                    "found another field"
-                )
-            check_scidac_record(path, private, bits, 72)
+            extents, bits = _scidac_shape(path, texts)
             data, name = found["scidac-binary-data"], "scidac"
         else:
             raise BadInput(
