@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak wheels wheel-test release-check bench figures reference-simulators peers model lint lint-quick format mpich torch setup-torch docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak wheels wheel-test wheel-test-aarch64 wheel-speed release-check bench figures reference-simulators peers model lint lint-quick format mpich torch setup-torch docs clean
 
 export PYTHON JOBS TORCH
 # Do not export make's own default of CXX: without CXX, tools/find_compiler.sh looks for a compiler that is new enough.
@@ -20,7 +20,7 @@ ONEHOP := .venv/bin/onehop
 CTEST := .venv/bin/ctest --output-on-failure --no-tests=error --parallel 3
 
 help:  ## Print this list
-	@sed -n 's/^\([a-z-]*\):.*##/\1 /p' $(MAKEFILE_LIST) | while read -r name text; do printf '  make %-13s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*##/\1 /p' $(MAKEFILE_LIST) | while read -r name text; do printf '  make %-18s %s\n' "$$name" "$$text"; done
 
 setup:  ## Install Python packages in .venv, and the system packages that have no other source
 	@tools/setup.sh base mpi hwloc quantum
@@ -59,6 +59,7 @@ fuzz: setup-test  ## Fuzz every reader of files for SECONDS=60 each; findings in
 	@tools/fuzz.sh --seconds $(if $(filter command,$(firstword $(origin SECONDS))),$(SECONDS),60) --seed $(or $(SEED),0)
 
 soak: setup-test  ## Run random trials with faults for HOURS=1; counts go to build/soak-counts.jsonl
+	@tools/build.sh release onehop_soak
 	@tools/build.sh release _core
 	@.venv/bin/python tests/soak/soak.py --hours $(or $(HOURS),1)
 
@@ -67,6 +68,13 @@ wheels:  ## Build manylinux wheels and the sdist in build/wheels/dist (WHEELS="x
 
 wheel-test:  ## Install the wheel in a bare Debian without compiler and use it there (needs root)
 	@tools/wheel_test.sh
+
+wheel-test-aarch64:  ## The same with the wheel for aarch64 under qemu-user, and C++ tests (needs root)
+	@tools/wheels.sh aarch64-tests
+	@tools/wheel_test.sh trixie aarch64
+
+wheel-speed:  ## Compare the speed of the wheel with a build by g++, about 4 minutes and the build
+	@tools/wheel_speed.sh
 
 release-check:  ## Go through the checklist of a release
 	@tools/release.sh

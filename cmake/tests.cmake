@@ -100,6 +100,13 @@ if(_tests)
   set_tests_properties(${_tests} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 180 PROCESSORS 2)
 endif()
 
+# The trials of the soak whose ranks are forked from one process (tests/soak/native.py).
+file(GLOB ONEHOP_SOAK_SOURCES CONFIGURE_DEPENDS tests/soak/native/*.cc)
+add_executable(onehop_soak ${ONEHOP_SOAK_SOURCES})
+target_include_directories(onehop_soak PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(onehop_soak PRIVATE onehop onehop_collectives)
+onehop_compile_options(onehop_soak)
+
 # Each example must compile, run on one rank, and pass its own check.
 file(GLOB ONEHOP_EXAMPLES CONFIGURE_DEPENDS examples/*.cc)
 foreach(source IN LISTS ONEHOP_EXAMPLES)

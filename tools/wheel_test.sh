@@ -1,28 +1,64 @@
 #!/usr/bin/env bash
-# wheel_test.sh [SUITE]
+# wheel_test.sh [SUITE [ARCHITECTURE]]
 # Installs the wheel of build/wheels/dist in a bare Debian without a compiler, and uses it there: the tour on two ranks, a circuit, a
-# gauge file, `import onehop.torch` without torch. Makes that Debian with debootstrap in build/wheels/debian, from the mirror of this
-# machine, which takes root. What pip needs is downloaded outside: nothing inside reaches the network.
-#   SUITE   trixie (default), whose Python is 3.13
+# gauge file, `import onehop.torch` without torch. Makes that Debian with debootstrap in build/wheels, from the mirror of this machine,
+# which takes root. What pip needs is downloaded outside: nothing inside reaches the network.
+#   SUITE          trixie (default), whose Python is 3.13
+#   ARCHITECTURE   x86_64 or aarch64; default: that of this machine. Another one runs under qemu-user, for which this script registers
+#                  a handler of the kernel (binfmt_misc) unless there is one, and removes it at its end. There, C++ tests (`make wheels
+#                  WHEELS=aarch64-tests`) and some Python tests run as well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 suite=${1:-trixie}
+architecture=${2:-$(uname -m)}
 place=$PWD/build/wheels
-root=$place/debian-$suite
+root=$place/debian-$suite-$architecture
 [ "$(id -u)" = 0 ] || { echo "onehop: a bare Debian can be made by root only: sudo make wheel-test" >&2; exit 1; }
+case $architecture in
+  x86_64) debian=amd64 ;;
+  aarch64) debian=arm64 ;;
+  *) echo "onehop: expected the architecture x86_64 or aarch64, found $architecture" >&2; exit 1 ;;
+esac
 shopt -s nullglob
-found=("$place"/dist/onehop-*"$(uname -m)".whl)
-[ ${#found[@]} = 1 ] || { echo "onehop: expected one wheel for $(uname -m) in build/wheels/dist, found ${#found[@]}; run: make wheels" >&2; exit 1; }
+found=("$place"/dist/onehop-*"$architecture".whl)
+if [ ${#found[@]} != 1 ]; then
+  echo "onehop: expected one wheel for $architecture in build/wheels/dist, found ${#found[@]}; run: make wheels WHEELS=$architecture" >&2
+  exit 1
+fi
 wheel=${found[0]}
 command -v debootstrap >/dev/null || tools/system_packages.sh debootstrap
+
+mounted=()
+registered=
+finish() {
+  local one
+  for one in "${mounted[@]}"; do umount "$one" || true; done
+  if [ -n "$registered" ]; then echo -1 >"$registered"; fi
+}
+trap finish EXIT
+
+# Lets the kernel start programs of another architecture, also in a chroot (flag F: the emulator is opened now).
+emulate() {
+  local kernel=/proc/sys/fs/binfmt_misc line qemu
+  command -v "qemu-$architecture-static" >/dev/null || tools/system_packages.sh qemu-user-static
+  qemu=$(command -v "qemu-$architecture-static")
+  if [ ! -e $kernel/register ]; then mount -t binfmt_misc none $kernel; fi
+  for line in "$kernel"/qemu-*"$architecture"*; do
+    if grep -q '^flags:.*F' "$line"; then return; fi
+  done
+  line=$(sed -n "s|^:qemu-$architecture:\(M::.*\):[^:]*:[A-Z]*$|\1|p" "/usr/lib/binfmt.d/qemu-$architecture.conf")
+  printf '%s' ":onehop-$architecture:$line:$qemu:F" >$kernel/register
+  registered=$kernel/onehop-$architecture
+}
+if [ "$architecture" != "$(uname -m)" ]; then emulate; fi
 
 if [ ! -e "$root/made" ]; then
   rm -rf "$root"
   # shellcheck disable=SC2016  # apt expands it
   mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -v security | head -n 1)
-  echo "onehop: making a bare Debian $suite"
-  debootstrap --variant=minbase --include=python3,python3-venv "$suite" "$root" "$mirror" >"$place/debootstrap.log" 2>&1 || {
+  echo "onehop: making a bare Debian $suite for $architecture"
+  debootstrap --arch "$debian" --variant=minbase --include=python3,python3-venv "$suite" "$root" "$mirror" >"$place/debootstrap.log" 2>&1 || {
     tail -n 5 "$place/debootstrap.log" >&2
     exit 1
   }
@@ -35,19 +71,20 @@ fi
 
 # The wheels of the requirements, for the Python inside.
 python=$(chroot "$root" python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-rm -rf "$root/wheels" "$root/venv" "$root/samples" && mkdir "$root/wheels" "$root/samples"
+rm -rf "$root/wheels" "$root/venv" "$root/samples" "$root/onehop" && mkdir "$root/wheels" "$root/samples"
 cp "$wheel" "$root/wheels"
-"$place/venv/bin/pip" download --quiet --only-binary :all: --python-version "$python" --platform "manylinux_2_28_$(uname -m)" \
-  --platform "manylinux2014_$(uname -m)" --dest "$root/wheels" "$wheel[quantum]"
+"$place/venv/bin/pip" download --quiet --only-binary :all: --python-version "$python" --platform "manylinux_2_28_$architecture" \
+  --platform "manylinux2014_$architecture" --dest "$root/wheels" "$wheel[quantum]" 'hypothesis>=6.80' 'pytest>=7.4' 'pytest-timeout>=2.2'
 cp tests/data/qasm/*.qasm "$root/samples"
-cp tests/packaging/installed.sh "$root/samples"
+cp tests/packaging/installed.sh tests/packaging/emulated.sh "$root/samples"
 
-mounted=()
-finish() {
-  local one
-  for one in "${mounted[@]}"; do umount "$one" || true; done
-}
-trap finish EXIT
 mount -t proc proc "$root/proc" && mounted+=("$root/proc")
 mount -t tmpfs tmpfs "$root/dev/shm" 2>/dev/null && mounted+=("$root/dev/shm")
-unshare --net env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 chroot "$root" sh /samples/installed.sh
+inside() { unshare --net env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 chroot "$root" "$@"; }
+inside sh /samples/installed.sh
+if [ "$architecture" != "$(uname -m)" ]; then
+  mkdir "$root/onehop"
+  cp -r tests pyproject.toml "$root/onehop"
+  cp "$place/tests-$architecture/onehop_tests" "$root/onehop"
+  inside sh /samples/emulated.sh
+fi

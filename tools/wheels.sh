@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# wheels.sh [x86_64|aarch64|sdist ...]
+# wheels.sh [x86_64|aarch64|sdist|aarch64-tests ...]
 # Builds wheels for manylinux, and the sdist, in build/wheels/dist. The C++ compiler is zig (PyPI's ziglang), which links against the
 # glibc of a given version, whatever that of this machine. With Python 3.12 or newer the extension uses the stable ABI, and one wheel
 # serves every Python from 3.12 on; an older Python makes a wheel for itself. `auditwheel show` checks the tag.
+# aarch64-tests builds the C++ tests for tools/wheel_test.sh with the same compiler, in build/wheels/tests-aarch64.
 #   PYTHON=python3.12   the Python to build with; default: the first that runs of python3.12, python3.13 and python3
 #   GLIBC=2.28          the oldest glibc that the wheels run on
 set -euo pipefail
@@ -49,6 +50,7 @@ write_compiler() {
   local architecture=$1
   mkdir -p "$place/zig-$architecture"
   write_program "$place/zig-$architecture/c++" "c++ -target $architecture-linux-gnu.$glibc"
+  write_program "$place/zig-$architecture/cc" "cc -target $architecture-linux-gnu.$glibc"
   write_program "$place/zig-$architecture/ar" ar
   write_program "$place/zig-$architecture/ranlib" ranlib
 }
@@ -80,6 +82,22 @@ build_wheel() (
   fi
 )
 
+# The C++ tests for another architecture, with GoogleTest from its sources, which Debian's libgtest-dev installs.
+build_tests() {
+  local architecture=$1 tools=$place/zig-$1 gtest=/usr/src/googletest
+  [ -d $gtest ] || tools/system_packages.sh libgtest-dev
+  write_compiler "$architecture"
+  local settings=(-G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_COMPILER=$tools/cc" "-DCMAKE_CXX_COMPILER=$tools/c++" "-DCMAKE_AR=$tools/ar"
+    "-DCMAKE_RANLIB=$tools/ranlib" -DCMAKE_SYSTEM_NAME=Linux "-DCMAKE_SYSTEM_PROCESSOR=$architecture")
+  local PATH=$place/venv/bin:$PATH
+  cmake -S $gtest -B "$place/gtest-$architecture" "${settings[@]}" -DBUILD_GMOCK=OFF "-DCMAKE_INSTALL_PREFIX=$place/gtest-$architecture/installed" >/dev/null
+  cmake --build "$place/gtest-$architecture" --target install >/dev/null
+  say "building the C++ tests for $architecture"
+  cmake -S . -B "$place/tests-$architecture" "${settings[@]}" -DONEHOP_TESTS=ON -DONEHOP_PYTHON=OFF -DONEHOP_PRECOMPILED=OFF \
+    "-DGTest_DIR=$(dirname "$(find "$place/gtest-$architecture/installed" -name GTestConfig.cmake)")" "-DPython_EXECUTABLE=$place/venv/bin/python" >/dev/null
+  cmake --build "$place/tests-$architecture" --target onehop_tests --parallel "${JOBS:-$(nproc)}"
+}
+
 prepare "$(find_python)"
 for what in "${@:-x86_64 sdist}"; do
   for one in $what; do
@@ -90,7 +108,8 @@ for what in "${@:-x86_64 sdist}"; do
         rm -f "$place/dist"/onehop-*.tar.gz
         "$place/venv/bin/python" -m build --sdist --no-isolation --outdir "$place/dist" . >"$place/sdist.log" || { cat "$place/sdist.log" >&2; exit 1; }
         ;;
-      *) echo "onehop: expected x86_64, aarch64 or sdist, found $one" >&2; exit 1 ;;
+      aarch64-tests) build_tests aarch64 && continue ;;
+      *) echo "onehop: expected x86_64, aarch64, sdist or aarch64-tests, found $one" >&2; exit 1 ;;
     esac
     # For tools/release.sh: the commit, if the tree has no other changes.
     if [ -z "$(git status --porcelain 2>/dev/null)" ]; then git rev-parse -q --verify HEAD 2>/dev/null || echo none; else echo changed; fi >"$place/dist/commit-$one"

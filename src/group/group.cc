@@ -107,15 +107,19 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
   try {
     return bootstrap->allgather(mine);
   } catch (const PeerLost& error) {
-    const int lost = error.rank() < 0 ? -1 : poll_peers(error.rank()).lost;
-    if (lost >= 0) {
-      tell_lost(lost);
-    } else if (error.rank() >= 0) {
-      // It has left in order, perhaps because it is ending. Ranks that wait for this one must name it, not this rank.
-      own_page().missed.store(static_cast<std::uint32_t>(error.rank()) + 1, std::memory_order_release);
+    if (error.rank() < 0) throw;
+    const PeerStatus status = poll_peers(error.rank());
+    int first = status.lost;
+    if (first >= 0) {
+      tell_lost(first);
+    } else {
+      // It has left in order, perhaps because it is ending, or because another rank had left before it. Ranks that wait
+      // for this one must name the first of them, not this rank.
+      first = status.closed >= 0 ? status.closed : error.rank();
+      own_page().missed.store(static_cast<std::uint32_t>(first) + 1, std::memory_order_release);
     }
-    if (lost < 0 || lost == error.rank()) throw;
-    throw PeerLost(lost, name_of(lost) + " has ended, and after it " + error.what());
+    if (first == error.rank()) throw;
+    throw PeerLost(first, name_of(first) + " has ended, and after it " + error.what());
   } catch (...) {
     out_of_step = true;
     throw;

@@ -1,5 +1,6 @@
 #include "src/mpi/launcher.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,22 +66,33 @@ bool fits_launcher(MpiAbiKind abi, MpiLauncher::Kind launcher) {
   return true;
 }
 
-std::vector<fs::path> library_folders_beside(const fs::path& folder) {
-  const fs::path prefix = folder.parent_path();
-  std::vector<fs::path> folders;
-  for (const char* name : {"lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
-    folders.push_back(prefix / name);
+std::vector<LibraryFolder> library_folders_beside(const fs::path& folder) {
+  struct stat program{};
+  const bool exists = ::stat(folder.c_str(), &program) == 0;
+  std::vector<LibraryFolder> folders;
+  for (const char* name : {"lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"}) {
+    // Without symbolic links, which somebody else might change after the check.
+    std::error_code error;
+    const fs::path real = fs::canonical(folder.parent_path() / name, error);
+    struct stat found{};
+    if (error || ::stat(real.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) continue;
+    LibraryFolder& one = folders.emplace_back(LibraryFolder{real, {}});
+    const bool own = found.st_uid == 0 || found.st_uid == ::geteuid() || (exists && found.st_uid == program.st_uid);
+    if (!own) one.distrust = "it belongs to user " + std::to_string(found.st_uid);
+    if ((found.st_mode & S_IWOTH) != 0) one.distrust = "every user may write there";
+  }
   return folders;
 }
 
-std::vector<fs::path> mpi_launcher_folders() {
-  std::vector<fs::path> folders;
+std::vector<LibraryFolder> mpi_launcher_folders() {
+  std::vector<LibraryFolder> folders;
   if (mpi_launcher().kind == MpiLauncher::Kind::none) return folders;
-  if (const char* folder = std::getenv("OMPI_LIBDIR_LOC")) folders.emplace_back(folder);
+  const auto add_beside = [&folders](const fs::path& bin) {
+    for (auto& folder : library_folders_beside(bin)) folders.push_back(std::move(folder));
+  };
+  if (const char* folder = std::getenv("OMPI_LIBDIR_LOC")) folders.push_back({folder, {}});
   for (const char* variable : {"OPAL_PREFIX", "I_MPI_ROOT"}) {
-    if (const char* prefix = std::getenv(variable)) {
-      for (auto& folder : library_folders_beside(fs::path(prefix) / "bin")) folders.push_back(std::move(folder));
-    }
+    if (const char* prefix = std::getenv(variable)) add_beside(fs::path(prefix) / "bin");
   }
   // The launcher, or its helper on this machine, is an ancestor of this process.
   constexpr int generations = 16;
@@ -89,7 +101,7 @@ std::vector<fs::path> mpi_launcher_folders() {
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/" + std::to_string(pid) + "/exe", error);
     if (error || !is_launcher(program.filename().string())) continue;
-    for (auto& folder : library_folders_beside(program.parent_path())) folders.push_back(std::move(folder));
+    add_beside(program.parent_path());
   }
   return folders;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "src/mpi/library.h"
@@ -12,10 +13,18 @@ namespace onehop::detail {
 // Whether a library with this ABI works under that kind of launcher.
 [[nodiscard]] bool fits_launcher(MpiAbiKind abi, MpiLauncher::Kind launcher);
 
-// Folders that may hold the launcher's MPI library, the most likely first.
-[[nodiscard]] std::vector<std::filesystem::path> mpi_launcher_folders();
+// A folder that may hold an MPI library. `distrust` is empty, or says why nothing in it is loaded.
+struct LibraryFolder {
+  std::filesystem::path path;
+  std::string distrust;
+};
 
-// Folders of libraries that belong to a program in `folder`: .../bin -> .../lib, .../lib64, ...
-[[nodiscard]] std::vector<std::filesystem::path> library_folders_beside(const std::filesystem::path& folder);
+// Folders that may hold the launcher's MPI library, the most likely first.
+[[nodiscard]] std::vector<LibraryFolder> mpi_launcher_folders();
+
+// Folders of libraries that belong to a program in `folder`: .../bin -> .../lib, .../lib64, ...; those that exist. Only
+// root, this user and the owner of `folder` may be able to change them: beside a program in /tmp/mine is /tmp/lib,
+// which any user can make.
+[[nodiscard]] std::vector<LibraryFolder> library_folders_beside(const std::filesystem::path& folder);
 
 }  // namespace onehop::detail

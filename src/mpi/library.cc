@@ -190,9 +190,10 @@ std::vector<std::string> file_names(MpiLauncher::Kind kind) {
   return names;
 }
 
-// Library folders beside the mpiexec in PATH, and those of the Python environment to which this program belongs.
-std::vector<fs::path> user_folders() {
-  std::vector<fs::path> folders;
+// Library folders beside the mpiexec in PATH, and those of the Python environment to which this program belongs. Names
+// that begin in the current folder do not count: that may be anybody's.
+std::vector<LibraryFolder> user_folders() {
+  std::vector<LibraryFolder> folders;
   const auto add_beside = [&folders](const fs::path& bin) {
     for (auto& folder : library_folders_beside(bin)) folders.push_back(std::move(folder));
   };
@@ -203,14 +204,15 @@ std::vector<fs::path> user_folders() {
       const auto colon = std::min(rest.find(':'), rest.size());
       const fs::path bin(rest.substr(0, colon));
       rest.remove_prefix(std::min(colon + 1, rest.size()));
-      if (bin.empty() || !fs::exists(bin / "mpiexec", error)) continue;
+      if (!bin.is_absolute() || !fs::exists(bin / "mpiexec", error)) continue;
       add_beside(bin);
       const fs::path real = fs::canonical(bin / "mpiexec", error);
       if (!error && real.parent_path() != bin) add_beside(real.parent_path());
       break;
     }
   }
-  if (const char* environment = std::getenv("VIRTUAL_ENV")) add_beside(fs::path(environment) / "bin");
+  const char* const environment = std::getenv("VIRTUAL_ENV");
+  if (environment != nullptr && fs::path(environment).is_absolute()) add_beside(fs::path(environment) / "bin");
   // The interpreter of a Python environment is a symbolic link; the name by which it was called gives the environment.
   std::ifstream file("/proc/self/cmdline");
   std::string program;
@@ -219,15 +221,20 @@ std::vector<fs::path> user_folders() {
   return folders;
 }
 
-const MpiLibrary* first_that_loads(const std::vector<fs::path>& folders, MpiLauncher::Kind kind,
+const MpiLibrary* first_that_loads(const std::vector<LibraryFolder>& folders, MpiLauncher::Kind kind,
                                    std::vector<std::string>& tried) {
   std::error_code error;
-  for (const auto& folder : folders) {
+  for (const auto& [folder, distrust] : folders) {
     bool any = false;
     for (const auto& name : file_names(kind)) {
       const fs::path file = folder / name;
       if (!fs::exists(file, error)) continue;
       any = true;
+      if (!distrust.empty()) {
+        tried.push_back(file.string() + ": not loaded, because " + distrust + "; ONEHOP_MPI=" + file.string() +
+                        " loads it");
+        continue;
+      }
       std::string reason;
       const MpiLibrary* library = MpiSearch::instance().load(file.string(), reason);
       if (library != nullptr && fits_launcher(library->abi(), kind)) return library;

@@ -200,6 +200,23 @@ TEST(Faults, RankThatFinishedEarlyIsLostToThoseWhoWaitForIt) {
   EXPECT_TRUE(ended[1].ok) << ended[1].message;
 }
 
+// Rank 2 leaves in order, then rank 0, which waits for it in a channel. Rank 1 waits for both in a barrier, finds rank
+// 0 gone, and still names rank 2.
+TEST(Faults, TheFirstThatLeftIsNamedInSetUpToo) {
+  const auto ended = fork_ranks(3, [](const Group& group) {
+    std::vector<ChannelSpec> specs;
+    if (group.rank() == 0) specs.push_back(end_of_channel(Direction::receive, 2, 8));
+    if (group.rank() == 2) specs.push_back(end_of_channel(Direction::send, 0, 8));
+    Channels channels = open_channels(group, specs);
+    if (group.rank() == 0) static_cast<void>(channels.receivers[0].wait());
+    if (group.rank() == 1) group.barrier();
+  });
+  for (const std::size_t r : {std::size_t{0}, std::size_t{1}}) {
+    EXPECT_EQ(ended[r].exit_code, 3);
+    EXPECT_EQ(ended[r].message.rfind("rank 2 ", 0), 0U) << ended[r].message;
+  }
+}
+
 TEST(Faults, RankThatFinishedEarlyIsNotMissedByTheOthers) {
   on_ranks(3, [](const Group& group) {
     Channels channels = ring_of_channels(group, 8);

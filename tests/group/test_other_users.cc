@@ -243,6 +243,15 @@ TEST(Meeting, AnotherNumberOfRanksIsToldSo) {
   EXPECT_TRUE(has(said[0], "not rank 1")) << said[0];
 }
 
+TEST(Meeting, ARankWithAnotherSecretFindsNobody) {
+  const auto said = meet_as({0}, 2, key_of_test(), "1", [] {
+    setenv("ONEHOP_MEETING_KEY", "another", 1);
+    EXPECT_TRUE(has(meet_as({1}, 2, key_of_test(), "1")[0], "rank 0 was not found"));
+    unsetenv("ONEHOP_MEETING_KEY");
+  });
+  EXPECT_TRUE(has(said[0], "only 0 of the other 1 have joined")) << said[0];
+}
+
 TEST(Meeting, AGuestThatEndsBeforeItJoinsIsLostAndOneThatStaysSilentIsNotWaitedForWithoutEnd) {
   const std::string key = key_of_test();
   const std::array<std::int32_t, 4> hello = {0x65'68'6f'31, 0x31'6f'6c'6c, 1, 3};
@@ -377,8 +386,7 @@ TEST(Meeting, OfSeveralDescriptorsThatComeNoneIsKeptButOne) {
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(2 * sizeof(int));
-  const std::array<int, 2> sent{ends[0], ends[1]};
-  std::memcpy(CMSG_DATA(header), sent.data(), sizeof sent);
+  std::memcpy(CMSG_DATA(header), ends.data(), 2 * sizeof(int));
   ASSERT_EQ(sendmsg(from.fd(), &message, 0), 1);
   {
     Socket came;

@@ -22,10 +22,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from trials import KINDS, Ranks  # noqa: E402
+import native  # noqa: E402
+import trials as one_launch  # noqa: E402
 
+from ranks import Ranks  # noqa: E402
+
+KINDS = one_launch.KINDS | {one.__name__: one for one in (native.many_exchanges, native.many_kills)}
 # How often each kind is drawn.
 WEIGHTS = {"exchanges": 6, "reductions": 2, "faults": 8, "limits": 2, "disks": 1, "circuits": 1, "hmc": 1}
+WEIGHTS |= {"many_exchanges": 6, "many_kills": 6}
+LARGEST = ("slowest_ms",)  # counts that are not added up
 
 
 def trial(kind: str, seed: int) -> tuple[Counter[str], str]:
@@ -45,18 +51,29 @@ def trial(kind: str, seed: int) -> tuple[Counter[str], str]:
             ranks.assert_nothing_left_running(10)
 
 
-def soak(kinds: list[str], seed: int, hours: float, trials: int) -> tuple[Counter[str], list[str]]:
-    """Run trials until the time is over or their number is reached; return counts and the names of anomalies."""
+def soak(
+    kinds: list[str], seed: int, hours: float, trials: int, pause: Path | None = None
+) -> tuple[Counter[str], list[str]]:
+    """Run trials until the time is over or their number is reached; return counts and the names of anomalies.
+
+    While the file `pause` exists, no trial starts.
+    """
     end = time.monotonic() + 3600 * hours
     counts: Counter[str] = Counter()
     anomalies: list[str] = []
     number = 0
     while number < trials and time.monotonic() < end:
+        if pause and pause.exists():
+            time.sleep(0.5)
+            continue
         source = random.Random(f"{seed}/{number}")
         kind = source.choices(kinds, [WEIGHTS[one] for one in kinds])[0]
         name = f"{kind}:{source.randrange(2**31)}"
         found, wrong = trial(kind, int(name.partition(":")[2]))
+        largest = {name: max(counts[name], found[name]) for name in LARGEST if name in found}
         counts += found + Counter(trials=1)
+        for name, value in largest.items():
+            counts[name] = value
         if wrong:
             anomalies.append(name)
             print(f"{name}: {wrong}", file=sys.stderr, flush=True)
@@ -72,6 +89,9 @@ def main() -> int:
     parser.add_argument("--hours", type=float, default=1.0, help="how long (default 1)")
     parser.add_argument("--trials", type=int, default=sys.maxsize, help="at most as many trials")
     parser.add_argument("--seed", type=int, help="the seed of all trials (default: drawn)")
+    parser.add_argument(
+        "--pause", metavar="FILE", type=Path, help="start no trial while this file exists: somebody measures"
+    )
     parser.add_argument("--repeat", metavar="KIND:NUMBER", help="repeat one trial")
     parser.add_argument(
         "--log", type=Path, default=ROOT / "build/soak-counts.jsonl", help="where counts are appended"
@@ -85,6 +105,10 @@ def main() -> int:
             parser.error(f"expected --repeat KIND:NUMBER, found {asked.repeat}")
     if unknown := [kind for kind in kinds if kind not in KINDS]:
         parser.error(f"expected kinds out of {', '.join(KINDS)}, found {', '.join(unknown)}")
+    if not native.PROGRAM.exists() and {"many_exchanges", "many_kills"} & {*kinds}:
+        parser.error(
+            f"{native.PROGRAM.name} is not built; run `make soak`, or leave out many_exchanges and many_kills"
+        )
     if not asked.hours > 0 or asked.trials < 1:
         parser.error("expected --hours above 0 and --trials of at least 1")
     if asked.repeat:
@@ -93,7 +117,7 @@ def main() -> int:
         return int(bool(wrong))
     seed = random.SystemRandom().randrange(2**31) if asked.seed is None else asked.seed
     begin = time.monotonic()
-    counts, anomalies = soak(kinds, seed, asked.hours, asked.trials)
+    counts, anomalies = soak(kinds, seed, asked.hours, asked.trials, asked.pause)
     seconds = round(time.monotonic() - begin)
     asked.log.parent.mkdir(parents=True, exist_ok=True)
     with asked.log.open("a") as log:

@@ -17,6 +17,10 @@ import trials  # noqa: E402
 
 from ranks import Ranks  # noqa: E402
 
+needs_program = pytest.mark.skipif(
+    not soak.native.PROGRAM.exists(), reason="onehop_soak is not built: `tools/build.sh release`"
+)
+
 
 @pytest.mark.parametrize(
     ("kind", "seed", "counted"),
@@ -26,6 +30,8 @@ from ranks import Ranks  # noqa: E402
         ("faults", 1, "faults"),
         ("disks", 5, "disks"),
         ("limits", 2, "limits"),
+        pytest.param("many_exchanges", 3, "exchanges", marks=needs_program),
+        pytest.param("many_kills", 3, "kills", marks=needs_program),
     ],
 )
 def test_one_trial(kind: str, seed: int, counted: str) -> None:
@@ -51,6 +57,16 @@ def test_a_wrong_byte_is_an_anomaly(ranks: Ranks) -> None:
     done = ranks.launch(2, program)
     assert done.returncode != 0
     assert "wrong bytes: seed [1, " in done.stderr
+
+
+@needs_program
+@pytest.mark.parametrize(("kind", "said"), [("exchanges", "wrong bytes"), ("kills", "a wrong rank is named")])
+def test_planted_faults_of_the_native_trials_are_anomalies(kind: str, said: str) -> None:
+    line = [str(soak.native.PROGRAM), kind, "1", "3", "plant"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert f"repeat with: onehop_soak {kind} 1 " in done.stderr
 
 
 def test_a_late_report_is_an_anomaly_that_its_name_repeats(tmp_path: Path) -> None:

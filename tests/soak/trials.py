@@ -47,7 +47,8 @@ def _counts(output: str) -> Counter[str]:
     return found
 
 
-def _environment(ranks: Ranks, source: random.Random) -> None:
+def set_environment(ranks: Ranks, source: random.Random) -> None:
+    """Draw the instruction set."""
     ranks.environment["ONEHOP_SIMD"] = "portable" if source.random() < 0.3 else ""
     if not ranks.environment["ONEHOP_SIMD"]:
         del ranks.environment["ONEHOP_SIMD"]
@@ -86,7 +87,7 @@ def exchanges(ranks: Ranks, seed: int) -> Counter[str]:
         str(source.randint(3, 12)),
         str(source.choice([3, 40, 400, 4000])),
     ]
-    _environment(ranks, source)
+    set_environment(ranks, source)
     if source.random() < 0.2 and (output := _under_mpi(ranks, source, size, line)) is not None:
         return _counts(output) + Counter(mpi_runs=1)
     done = ranks.onehop("launch", "-n", size, *line, timeout=LAUNCH_SECONDS)
@@ -97,7 +98,7 @@ def exchanges(ranks: Ranks, seed: int) -> Counter[str]:
 def reductions(ranks: Ranks, seed: int) -> Counter[str]:
     """Random all-reduces, with codecs too."""
     source = random.Random(seed)
-    _environment(ranks, source)
+    set_environment(ranks, source)
     size = source.choice([1, 2, 3, 4])
     done = ranks.onehop("launch", "-n", size, PROGRAMS / "reductions.py", seed, 100, timeout=LAUNCH_SECONDS)
     expect(done.returncode == 0, f"{done.stdout}{done.stderr}"[-3000:])

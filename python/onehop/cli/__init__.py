@@ -16,6 +16,7 @@ import typer
 
 from onehop._core import __version__, check_environment
 from onehop.cli.common import print_error
+from onehop.cli.outputs import check_outputs
 from onehop.cli.usage import usage_message
 from onehop.error import BadInput, Error
 from onehop.exit_code import exit_code
@@ -165,8 +166,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_known = any(first in names for names in COMMANDS.values())
     command = make_command(first) if is_known else _make_summary()
     try:
+        completed = _json_to_stdout(arguments)
+        check_outputs(completed)
         code = command.main(
-            args=_json_to_stdout(arguments),
+            args=completed,
             prog_name="onehop",
             standalone_mode=False,
         )

@@ -14,10 +14,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 
 from onehop.error import BadInput, Error
-from onehop.launch.agreement import say_once
 from onehop.launch.environment import RESTARTED, current_launch
 from onehop.output import check_file_target, write_file
 
@@ -232,6 +230,8 @@ def print_error(error: BaseException) -> None:
     if launched is None or launched.ranks == 1 or RESTARTED in os.environ:
         say()
     else:
+        from onehop.launch.agreement import say_once  # sockets and digests, which only this needs
+
         say_once(launched, str(error), say)
 
 
@@ -245,6 +245,8 @@ def progress(description: str, total: float | None = None) -> Iterator[Callable[
     if own_rank() != 0 or not target.is_terminal:
         yield lambda _amount: None
         return
+    from rich.progress import Progress  # here, because it takes a tenth of the time of `onehop --help`
+
     with Progress(console=target, transient=True) as bar:
         task = bar.add_task(description, total=total)
         yield lambda amount: bar.advance(task, amount)

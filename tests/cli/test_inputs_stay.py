@@ -1,0 +1,136 @@
+"""Commands leave the files that they read as they are, and leave nothing else behind, whether they succeed or not."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import onehop
+from onehop.cli import main, make_command
+from onehop.cli.outputs import OUTPUT_OPTIONS, check_outputs
+from onehop.error import BadInput
+from onehop.lattice import Gauge
+from onehop.lattice.files import write_gauge
+
+QASM = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[3];\nh q[0];\ncx q[0],q[1];\nccx q[0],q[1],q[2];\n'
+# Commands that read one file. What they print goes to stdout.
+READERS = {
+    "circuit.qasm": (
+        ["plan", "{}"],
+        ["run", "{}", "-n", "1", "--shots", "10", "--json"],
+        ["run", "{}", "-n", "2", "--observable", "Z0"],
+    ),
+    "schedule.json": (
+        ["schedule", "count", "{}"],
+        ["schedule", "verify", "{}"],
+        ["schedule", "show", "{}", "--json"],
+        ["simulate", "{}", "--machine", "fugaku"],
+        ["map", "--schedule", "{}", "--hosts", "2", "--per-host", "2"],
+    ),
+    "models.h5": (["quantum", "hamlib", "list", "{}"],),
+    "field.lime": (
+        ["lattice", "measure", "{}"],
+        ["lattice", "solve", "{}", "--mass", "0.5", "--tolerance", "1e-3"],
+    ),
+}
+CASES = [(name, arguments) for name, all_of_it in READERS.items() for arguments in all_of_it]
+
+
+def make(name: str, folder: Path) -> Path:
+    """Write a small input."""
+    file = folder / name
+    if name == "circuit.qasm":
+        file.write_text(QASM)
+    elif name == "schedule.json":
+        file.write_text(onehop.halo(extents=(8, 8), grid=(2, 2)).to_json())
+    elif name == "models.h5":
+        pytest.importorskip("h5py")
+        assert main(["quantum", "hamlib", "tfim", "4", "-o", str(file)]) == 0
+    else:
+        write_gauge(str(file), Gauge(onehop.Group.alone(), (4, 4, 4, 4)))
+    return file
+
+
+def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Return everything in a folder, with the time of the last change and the file's number."""
+    found = {}
+    for one in folder.rglob("*"):
+        state = one.stat()
+        found[str(one.relative_to(folder))] = state.st_mtime_ns, state.st_ino, one.read_bytes()
+    return found
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+@pytest.mark.parametrize(("name", "arguments"), CASES, ids=[" ".join(one[1][:2]) for one in CASES])
+def test_inputs_stay(
+    name: str, arguments: list[str], damaged: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = make(name, tmp_path)
+    if damaged:
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    monkeypatch.chdir(tmp_path)
+    before = contents(tmp_path)
+    line = [one.format(file.name) for one in arguments]
+    monkeypatch.setattr(sys, "argv", ["onehop", *line])  # a command that needs ranks starts itself again
+    code = main(line)
+    assert (code != 0) == damaged
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["schedule", "count", "{}", "--json", "{}"],
+        ["schedule", "count", "{}", "--json={}"],
+        ["simulate", "{}", "--machine", "fugaku", "--goal", "{}"],
+        ["map", "--schedule", "{}", "--hosts", "2", "--per-host", "2", "-o", "./{}"],
+        ["map", "--schedule={}", "--hosts", "2", "--per-host", "2", "--rankfile", "link"],
+    ],
+)
+def test_an_output_never_replaces_an_input(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = make("schedule.json", tmp_path)
+    (tmp_path / "link").symlink_to(file.name)
+    monkeypatch.chdir(tmp_path)
+    before = contents(tmp_path)
+    assert main([one.format(file.name) for one in arguments]) == 2
+    said = capsys.readouterr().err
+    assert len(said.strip().splitlines()) == 1
+    assert "which this command reads" in said
+    assert contents(tmp_path) == before
+
+
+def test_other_outputs_are_none_of_its_business(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.touch()
+    two.touch()
+    check_outputs(["schedule", "count", str(one), "--json", str(two)])
+    check_outputs(["schedule", "count", str(one), "--json", "-"])
+    check_outputs(["lattice", "convert", str(one), "-o", str(one), "--overwrite"])
+    check_outputs(["launch", "-n", "2", "program", "-o", str(one), str(one)])
+    check_outputs(["run", str(one), "--json"])
+    with pytest.raises(BadInput, match="expected --plot with another file"):
+        check_outputs(["run", str(one), f"--plot={one}"])
+
+
+def options(command: Any) -> Iterator[Any]:
+    """Yield the options of a command and of its subcommands."""
+    yield from (one for one in command.params if hasattr(one, "help"))
+    for part in getattr(command, "commands", {}).values():
+        yield from options(part)
+
+
+def test_every_option_that_names_a_target_is_known() -> None:
+    begins = re.compile(
+        r"((Also )?[Ww]rite|Draw|Plot|File for|HDF5 file to|OpenQASM file to)\b.*(FILE|file|map|load|time)"
+    )
+    writers = [one for one in options(make_command()) if begins.match(one.help or "")]
+    assert len(writers) > 20
+    unknown = {name for one in writers for name in one.opts if not one.is_flag and name not in OUTPUT_OPTIONS}
+    assert unknown == {"--fat", "--long"}  # `lattice smear` replaces no file; `lattice solve` reads these

@@ -1,0 +1,46 @@
+"""Trials in C++ whose ranks are forked from one process: `onehop_soak`, which costs a few milliseconds a trial.
+
+They make the large numbers: `many_exchanges` runs random schedules up to 10^5 times each, `many_kills` has a fault in
+each trial. The trials of the same subjects in trials.py also include Python, the launcher and MPI.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+from trials import expect, set_environment
+
+from ranks import Ranks
+
+PROGRAM = Path(__file__).resolve().parents[2] / "build/release/onehop_soak"
+SCHEDULES, FAULTS = 20, 40
+
+
+def _run(ranks: Ranks, kind: str, seed: int, count: int) -> Counter[str]:
+    set_environment(ranks, random.Random(seed))
+    line = [str(PROGRAM), kind, str(seed), str(count)]
+    done = subprocess.run(
+        line,
+        env=ranks.environment,
+        cwd=ranks.folder,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    expect(done.returncode == 0, f"exit code {done.returncode}: {done.stderr}"[-3000:])
+    return Counter({name: int(number) for name, number in re.findall(r"(\w+) (\d+)", done.stdout)})
+
+
+def many_exchanges(ranks: Ranks, seed: int) -> Counter[str]:
+    """Random schedules, each up to 10^5 times; every byte of every run is compared with a model."""
+    return _run(ranks, "exchanges", seed, SCHEDULES)
+
+
+def many_kills(ranks: Ranks, seed: int) -> Counter[str]:
+    """Faults of ranks at random work, or while they meet: every survivor is told in time which rank was lost."""
+    return _run(ranks, "kills", seed, FAULTS)

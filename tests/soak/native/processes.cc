@@ -1,0 +1,144 @@
+#include "tests/soak/native/processes.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <thread>
+
+#include "onehop/error.h"
+#include "src/group/control_memory.h"
+#include "src/group/group_state.h"
+
+namespace onehop::soak {
+namespace {
+
+constexpr int most_ranks = 8;
+
+[[noreturn]] void be_rank(const std::string& control, int rank, int ranks, Report& report, const RankMain& rank_main) {
+  try {
+    const Group group(
+        detail::make_group(rank, ranks, "launcher", detail::join_control_memory(control, rank, ranks, getppid())));
+    rank_main(group, report);
+    report.say(Outcome::done, "");
+  } catch (const PeerLost& error) {
+    report.when = steady_seconds();
+    report.lost_rank = error.rank();
+    report.say(Outcome::lost, error.what());
+  } catch (const OwnFault&) {
+    report.say(Outcome::done, "its own fault");
+    _exit(1);
+  } catch (const std::exception& error) {
+    report.say(Outcome::wrong, error.what());
+  }
+  _exit(report.outcome == Outcome::done ? 0 : report.outcome == Outcome::lost ? 3 : 1);
+}
+
+}  // namespace
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void nap(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+void Report::say(Outcome what, const char* words) noexcept {
+  std::snprintf(text.data(), text.size(), "%s", words);
+  outcome = what;
+}
+
+struct Processes::Control {
+  detail::ControlMemory memory;
+};
+
+Processes::Processes(int ranks, const RankMain& rank_main)
+    : control_(new Control{detail::ControlMemory::create(ranks)}), statuses_(static_cast<std::size_t>(ranks)) {
+  void* shared = mmap(nullptr, sizeof(Report) * most_ranks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) throw std::runtime_error("no memory for the reports of ranks");
+  reports_ = static_cast<Report*>(shared);
+  for (int rank = 0; rank < most_ranks; ++rank) new (&reports_[rank]) Report;
+  const std::string path = control_->memory.path();
+  for (int rank = 0; rank < ranks; ++rank) {
+    const pid_t pid = fork();
+    if (pid < 0) throw std::runtime_error("cannot fork");
+    if (pid == 0) be_rank(path, rank, ranks, reports_[rank], rank_main);
+    pids_.push_back(pid);
+  }
+}
+
+Processes::~Processes() {
+  for (const pid_t pid : pids_) {
+    if (pid == 0) continue;
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  munmap(reports_, sizeof(Report) * most_ranks);
+  delete control_;
+}
+
+void Processes::signal(int rank, int number) const {
+  if (const pid_t pid = pids_[static_cast<std::size_t>(rank)]; pid != 0) kill(pid, number);
+}
+
+bool Processes::all_at_work(double seconds) const {
+  const double end = steady_seconds() + seconds;
+  const auto there = [&] {
+    return std::all_of(reports_, reports_ + size(), [](const Report& r) { return r.at_work.load(); });
+  };
+  while (!there()) {
+    if (steady_seconds() > end) return false;
+    nap(0.0002);
+  }
+  return true;
+}
+
+void Processes::wait(double seconds) {
+  double moved = steady_seconds();
+  std::int64_t before = -1;
+  for (;;) {
+    bool running = false;
+    for (std::size_t rank = 0; rank < pids_.size(); ++rank) {
+      if (pids_[rank] == 0) continue;
+      if (waitpid(pids_[rank], &statuses_[rank], WNOHANG) != pids_[rank]) {
+        running = true;
+        continue;
+      }
+      pids_[rank] = 0;
+      moved = steady_seconds();
+      // As the launcher does: a rank that ended may not have joined.
+      control_->memory.tell_ended(static_cast<int>(rank));
+    }
+    if (!running) return;
+    std::int64_t sum = 0;
+    for (int rank = 0; rank < size(); ++rank) sum += reports_[rank].exchanges;
+    if (sum != before) moved = steady_seconds();
+    before = sum;
+    if (steady_seconds() - moved > seconds) throw std::logic_error("a hang: " + describe());
+    nap(0.0005);
+  }
+}
+
+std::string Processes::describe() const {
+  std::string text = std::to_string(size()) + " ranks";
+  for (int rank = 0; rank < size(); ++rank) {
+    const int status = this->status(rank);
+    text += "\n  rank " + std::to_string(rank) + ": ";
+    if (pids_[static_cast<std::size_t>(rank)] != 0) {
+      text += "runs";
+    } else {
+      text += WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                  : "exit code " + std::to_string(WEXITSTATUS(status));
+    }
+    text += ", " + std::to_string(reports_[rank].exchanges) + " exchanges " + reports_[rank].text.data();
+  }
+  return text;
+}
+
+}  // namespace onehop::soak

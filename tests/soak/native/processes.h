@@ -1,0 +1,67 @@
+// Ranks as forked processes that report through shared memory, and how they ended.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "onehop/group.h"
+
+namespace onehop::soak {
+
+enum class Outcome : std::uint8_t { none, done, lost, wrong };
+
+// What one rank reports. It stays readable after the rank was killed.
+struct Report {
+  std::atomic<bool> at_work = false;
+  std::atomic<std::int64_t> exchanges = 0;
+  std::atomic<Outcome> outcome = Outcome::none;
+  int lost_rank = -1;  // what PeerLost named
+  double when = 0;     // steady clock: of PeerLost, or of the rank's own fault
+  std::array<char, 1000> text{};
+
+  void say(Outcome what, const char* words) noexcept;
+};
+
+// Thrown by a rank that ends with the fault of the trial.
+struct OwnFault {};
+
+using RankMain = std::function<void(const Group&, Report&)>;
+
+// The ranks of one trial. Ranks that still run are killed when this object goes.
+class Processes {
+ public:
+  // Forks `ranks` ranks, each with a group made as `onehop launch` makes it.
+  Processes(int ranks, const RankMain& rank_main);
+  ~Processes();
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+  [[nodiscard]] const Report& report(int rank) const { return reports_[rank]; }
+  [[nodiscard]] int size() const { return static_cast<int>(pids_.size()); }
+  void signal(int rank, int number) const;
+  // Whether all ranks have come to their work within a time.
+  [[nodiscard]] bool all_at_work(double seconds) const;
+  // Waits until all ranks have ended. Throws std::logic_error if none has made an exchange, nor ended, for `seconds`.
+  void wait(double seconds);
+  // As waitpid returns it.
+  [[nodiscard]] int status(int rank) const { return statuses_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  struct Control;
+  Control* control_;
+  Report* reports_;
+  std::vector<pid_t> pids_;  // 0: has ended
+  std::vector<int> statuses_;
+};
+
+[[nodiscard]] double steady_seconds();
+void nap(double seconds);
+
+}  // namespace onehop::soak

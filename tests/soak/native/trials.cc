@@ -1,0 +1,261 @@
+#include "tests/soak/native/trials.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "onehop/channel.h"
+#include "onehop/collectives/collectives.h"
+#include "onehop/plan.h"
+#include "tests/soak/native/model.h"
+#include "tests/soak/native/processes.h"
+
+namespace onehop::soak {
+namespace {
+
+constexpr double promised_seconds = 5;  // usually 0.05, at most 2; more on a machine that does other work
+constexpr double hang_seconds = 60;
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+std::int64_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
+
+// -- work of the ranks of a fault: a step is repeated until a peer is lost
+// ---------------------------------------------
+
+using Step = std::function<void()>;
+
+Step plan_steps(const Group& group, std::uint64_t seed) {
+  Source source(seed);
+  struct State {
+    Schedule schedule;
+    Model model;
+    std::optional<Bound> bound;
+    std::uint64_t run = 0;
+  };
+  // Two ranks that no transfer joins learn of each other's end only in the barrier.
+  const Schedule schedule = random_schedule(source, group.size());
+  const auto state = std::make_shared<State>(State{schedule, Model(schedule, seed), std::nullopt});
+  state->bound.emplace(group, state->schedule, state->model, source);
+  return [state, group] {
+    state->bound->run(state->run++);
+    if (state->run % 64 == 0) group.barrier();
+  };
+}
+
+Step channel_steps(const Group& group, std::uint64_t seed) {
+  using Direction = ChannelSpec::Direction;
+  Source source(seed);
+  const std::int64_t bytes = source.one_of<std::int64_t>({8, 1000, 1 << 17});
+  const std::int64_t slot = source.one_of<std::int64_t>({0, 4096});
+  const int right = (group.rank() + 1) % group.size();
+  const int left = (group.rank() + group.size() - 1) % group.size();
+  const std::vector<ChannelSpec> specs = {
+      {.direction = Direction::send, .peer = right, .bytes = bytes, .slot_bytes = slot},
+      {.direction = Direction::receive, .peer = left, .bytes = bytes}};
+  const auto ends = std::make_shared<Channels>(open_channels(group, specs));
+  const auto message = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
+  return [ends, message, rank = group.rank(), step = std::uint64_t{0}, seed]() mutable {
+    // Rank 0 begins; the others pass the message on. It ends where it began, and must have the same bytes.
+    if (rank == 0) {
+      const auto value = static_cast<std::byte>(mix(seed, step));
+      std::fill(message->begin(), message->end(), value);
+      ends->senders[0].put(*message);
+      ends->receivers[0].get(*message);
+      expect(std::count(message->begin(), message->end(), value) == static_cast<std::ptrdiff_t>(message->size()),
+             "wrong bytes came around the ring in step " + std::to_string(step));
+    } else {
+      ends->receivers[0].get(*message);
+      ends->senders[0].put(*message);
+    }
+    ++step;
+  };
+}
+
+Step reduce_steps(const Group& group, std::uint64_t seed) {
+  Source source(seed);
+  collectives::Reduction what;
+  what.elements = source.one_of<std::int64_t>({1, 100, 10'000});
+  what.type = ElementType::int64;
+  what.algorithm = source.one_of({ReduceAlgorithm::automatic, ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot});
+  const auto all = std::make_shared<collectives::Collectives>(group);
+  const auto reduce = std::make_shared<collectives::Collective>(all->allreduce(what));
+  const auto values = std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(what.elements));
+  return [all, reduce, values, group, step = std::int64_t{0}]() mutable {
+    std::fill(values->begin(), values->end(), step + group.rank());
+    const auto bytes = std::as_writable_bytes(std::span(*values));
+    reduce->run(bytes, bytes);
+    const std::int64_t sum = group.size() * step + group.size() * (group.size() - 1) / 2;
+    expect(std::count(values->begin(), values->end(), sum) == static_cast<std::ptrdiff_t>(values->size()),
+           "a wrong sum in step " + std::to_string(step));
+    ++step;
+  };
+}
+
+Step random_work(const Group& group, std::uint64_t seed) {
+  switch (mix(seed, 1) % 6) {
+    case 0:
+    case 1:
+      return plan_steps(group, seed);
+    case 2:
+      return channel_steps(group, seed);
+    case 3:
+      return reduce_steps(group, seed);
+    case 4:
+      return [group] { group.barrier(); };
+    default:  // preparation: plans are made and dropped all the time
+      return [group, number = std::uint64_t{0}, seed]() mutable {
+        const Step run = plan_steps(group, mix(seed, number++));
+        run();
+      };
+  }
+}
+
+// The fault of one trial.
+struct Draw {
+  int ranks, victim;
+  int other = -1;  // the second rank that is killed, if any
+  Fault::Kind kind;
+  bool early;    // killed at any moment from the fork on, or once all ranks are at work
+  double delay;  // seconds
+  double stopped;
+  std::int64_t step;  // of a rank that leaves or throws
+
+  [[nodiscard]] bool is_victim(int rank) const { return rank == victim || rank == other; }
+  [[nodiscard]] bool own() const { return kind == Fault::Kind::exit || kind == Fault::Kind::exception; }
+};
+
+Draw draw(std::uint64_t seed) {
+  Source source(seed);
+  Draw one{};
+  one.ranks = source.one_of({2, 2, 3, 4});
+  one.victim = static_cast<int>(source.below(one.ranks));
+  using enum Fault::Kind;
+  one.kind = source.one_of({kill, kill, kill, kill, kill, kill, stop, exit, exception, two_kills});
+  if (one.kind == two_kills && one.ranks == 2) one.kind = kill;
+  one.other = one.kind == two_kills ? (one.victim + 1 + static_cast<int>(source.below(one.ranks - 1))) % one.ranks : -1;
+  one.early = source.below(4) == 0;
+  one.delay = 1e-6 * static_cast<double>(source.below(source.one_of<std::int64_t>({100, 3000, 15'000})));
+  one.stopped = 1e-6 * static_cast<double>(source.below(30'000));
+  one.step = source.below(source.one_of<std::int64_t>({1, 20, 1000}));
+  return one;
+}
+
+void be_one_rank(const Group& group, Report& report, const Draw& what, std::uint64_t seed) {
+  const Step step = random_work(group, seed);
+  group.barrier();
+  report.at_work = true;
+  for (std::int64_t number = 0;; ++number) {
+    if (what.own() && group.rank() == what.victim && number == what.step) {
+      report.when = steady_seconds();
+      if (what.kind == Fault::Kind::exit) _exit(7);
+      throw OwnFault();
+    }
+    step();
+    report.exchanges.store(number + 1, std::memory_order_relaxed);
+  }
+}
+
+// Does the fault; returns when.
+double strike(const Processes& ranks, const Draw& what) {
+  if (!what.early) expect(ranks.all_at_work(hang_seconds), "not all ranks came to work: " + ranks.describe());
+  nap(what.delay);
+  if (what.kind == Fault::Kind::stop) {
+    ranks.signal(what.victim, SIGSTOP);
+    nap(what.stopped);
+    ranks.signal(what.victim, SIGCONT);
+    nap(what.delay);
+  }
+  const double when = steady_seconds();
+  ranks.signal(what.victim, SIGKILL);
+  if (what.other >= 0) ranks.signal(what.other, SIGKILL);
+  return when;
+}
+
+}  // namespace
+
+std::int64_t exchanges(std::uint64_t seed, int schedules, bool plant) {
+  Source source(seed);
+  const int size = source.one_of({2, 2, 2, 2, 2, 2, 3, 4});
+  const std::int64_t descriptors = open_descriptors();
+  std::int64_t done = 0;
+  {
+    Processes ranks(size, [&](const Group& group, Report& report) {
+      for (int number = 0; number < schedules; ++number) {
+        const std::uint64_t mine = mix(seed, static_cast<std::uint64_t>(number));
+        Source draws(mine);
+        const Schedule schedule = random_schedule(draws, group.size());
+        Model model(schedule, mine);
+        const std::int64_t runs = std::min<std::int64_t>(100'000, 10'000'000 / (60 + model.elements()));
+        try {
+          Bound bound(group, schedule, model, draws);
+          for (std::int64_t run = 0; run < runs; ++run) {
+            if (plant && run == runs / 2) model.spoil(group.rank());
+            bound.run(static_cast<std::uint64_t>(run));
+            if (run % 256 == 255) report.exchanges.fetch_add(256, std::memory_order_relaxed);
+          }
+          report.exchanges.fetch_add(runs % 256, std::memory_order_relaxed);
+        } catch (const std::logic_error& error) {
+          throw std::logic_error(error.what() + ("; schedule " + std::to_string(number)) + ": " + schedule.to_json());
+        }
+      }
+    });
+    ranks.wait(hang_seconds);
+    done = ranks.report(0).exchanges;
+    for (int rank = 0; rank < size; ++rank) {
+      expect(ranks.report(rank).outcome == Outcome::done && ranks.status(rank) == 0, "exchanges: " + ranks.describe());
+      expect(ranks.report(rank).exchanges == done, "ranks made different numbers of exchanges: " + ranks.describe());
+    }
+  }
+  expect(open_descriptors() == descriptors, "a descriptor was left open");
+  return done;
+}
+
+Fault fault(std::uint64_t seed, bool plant) {
+  const Draw what = draw(seed);
+  const std::int64_t descriptors = open_descriptors();
+  Fault result{what.kind, 0, std::numeric_limits<std::int64_t>::max()};
+  {
+    Processes ranks(what.ranks,
+                    [&](const Group& group, Report& report) { be_one_rank(group, report, what, mix(seed, 2)); });
+    double when = what.own() ? 0 : strike(ranks, what);
+    ranks.wait(hang_seconds);
+    if (what.own()) when = ranks.report(what.victim).when;
+    const std::string about = "a fault of kind " + std::to_string(static_cast<int>(what.kind)) + " of rank " +
+                              std::to_string(what.victim) + (what.early ? " while ranks meet: " : ": ") +
+                              ranks.describe();
+    for (int rank = 0; rank < what.ranks; ++rank) {
+      const Report& report = ranks.report(rank);
+      result.exchanges = std::min<std::int64_t>(result.exchanges, report.exchanges);
+      const int status = ranks.status(rank);
+      if (what.is_victim(rank)) {
+        expect(what.own() ? WIFEXITED(status) && WEXITSTATUS(status) == (what.kind == Fault::Kind::exit ? 7 : 1)
+                          : WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+               about);
+        continue;
+      }
+      expect(report.outcome == Outcome::lost, "a rank was not told: " + about);
+      expect(what.is_victim(report.lost_rank) != plant, "a wrong rank is named: " + about);
+      result.told = std::max(result.told, report.when - when);
+    }
+    expect(result.told < promised_seconds, "told after " + std::to_string(result.told) + " s: " + about);
+  }
+  expect(open_descriptors() == descriptors, "a descriptor was left open");
+  expect(waitpid(-1, nullptr, WNOHANG) == -1, "a process was left behind");
+  return result;
+}
+
+}  // namespace onehop::soak
