@@ -37,6 +37,7 @@ NB_MODULE(_core, module) {
   bind_quantum_placement(module);
   bind_quantum_simulator(module);
   bind_quantum_compiled(module);
+  bind_quantum_trajectories(module);
   bind_machine(module);
   bind_rails(module);
   bind_simulate(module);

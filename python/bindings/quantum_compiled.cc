@@ -15,6 +15,7 @@ using onehop::quantum::Complex;
 using onehop::quantum::Gradients;
 using onehop::quantum::PauliSum;
 using onehop::quantum::Precision;
+using onehop::quantum::SimulationOptions;
 
 namespace {
 
@@ -77,6 +78,19 @@ void bind_quantum_compiled(nb::module_& module) {
           "Run the circuit with these values of the parameters. The next call overwrites the returned state. "
           "Collective.")
       .def(
+          "simulate",
+          [](Compiled& c, const std::vector<double>& values, std::int64_t shots, std::uint64_t seed,
+             const std::vector<PauliSum>& observables) {
+            SimulationOptions options;
+            options.shots = shots;
+            options.seed = seed;
+            options.observables = observables;
+            return c.simulate(values, options);
+          },
+          "values"_a, nb::kw_only(), "shots"_a = 0, "seed"_a = 0, "observables"_a = std::vector<PauliSum>(),
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Run the circuit with these values and its measurements, as the function `simulate` does. Collective.")
+      .def(
           "run_many",
           [](Compiled& c, const Bindings& bindings, const std::vector<PauliSum>& sums) {
             const std::size_t count = bindings.shape(0);
@@ -92,7 +106,9 @@ void bind_quantum_compiled(nb::module_& module) {
       .def(
           "gradients",
           [](Compiled& c, const std::vector<double>& values, const std::vector<PauliSum>& sums,
-             const std::vector<double>& weights) { return c.gradients(values, sums, weights); },
-          "values"_a, "sums"_a, "weights"_a = std::vector<double>(), nb::call_guard<nb::gil_scoped_release>(),
-          "Return expectation values and derivatives by the adjoint method. Collective.");
+             const std::vector<double>& weights,
+             bool variance) { return c.gradients(values, sums, weights, variance); },
+          "values"_a, "sums"_a, "weights"_a = std::vector<double>(), "variance"_a = false,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Return expectation values, or variances, and derivatives by the adjoint method. Collective.");
 }

@@ -253,6 +253,9 @@ void bind_state(nb::module_& module) {
           "expectations", [](State& s, const std::vector<PauliSum>& sums) { return expectations(s, sums); }, "sums"_a,
           release(), "Return the expectation value of each observable. Collective.")
       .def(
+          "variances", [](const State& s, const std::vector<PauliSum>& sums) { return variances(s, sums); }, "sums"_a,
+          release(), "Return the variance of each Hermitian observable. Needs a second state. Collective.")
+      .def(
           "sample",
           [](const State& s, const std::vector<int>& qubits, std::int64_t shots, std::uint64_t seed) {
             return computed([&] { return sample(s, qubits, shots, seed); });

@@ -1832,9 +1832,61 @@ class Compiled:
     def run_many(
         self, bindings: NDArray[numpy.float64], sums: Sequence[PauliSum]
     ) -> NDArray[numpy.complex128]: ...
+    def simulate(
+        self,
+        values: Sequence[float],
+        *,
+        shots: int = 0,
+        seed: int = 0,
+        observables: Sequence[PauliSum] = [],
+    ) -> SimulationResult: ...
     def gradients(
-        self, values: Sequence[float], sums: Sequence[PauliSum], weights: Sequence[float] = []
+        self,
+        values: Sequence[float],
+        sums: Sequence[PauliSum],
+        weights: Sequence[float] = [],
+        variance: bool = False,
     ) -> Gradients: ...
+
+class TrajectoryResult:
+    """The result of `simulate_trajectories`; the same on every rank."""
+
+    @property
+    def counts(self) -> list[int]: ...
+    @property
+    def values(self) -> NDArray[numpy.complex128]: ...
+    @property
+    def outcomes(self) -> NDArray[numpy.uint64]: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def exchanges(self) -> int: ...
+    @property
+    def bytes_moved(self) -> int: ...
+    @property
+    def bytes_between_hosts(self) -> int: ...
+    def take_state(self) -> State | None: ...
+
+def simulate_trajectories(
+    circuit: Circuit,
+    channels: Sequence[tuple[Sequence[Sequence[complex]], Sequence[float]]],
+    uses: Sequence[tuple[int, int, Sequence[int]]],
+    measured: Sequence[tuple[int, int]],
+    group: Group,
+    *,
+    trajectories: int,
+    shots: int,
+    seed: int,
+    precision: str = "double",
+    observables: Sequence[PauliSum] = [],
+    threads: int = 0,
+    memory: int = 0,
+) -> TrajectoryResult:
+    """Run trajectories of a noisy circuit from |0...0>. Collective."""
 
 def gate_names() -> list[tuple[str, int, int]]:
     """
@@ -2030,6 +2082,7 @@ class State:
         self, qubits: Sequence[int]
     ) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]: ...
     def expectations(self, sums: Sequence[PauliSum]) -> list[complex]: ...
+    def variances(self, sums: Sequence[PauliSum]) -> list[float]: ...
     def sample(
         self, qubits: Sequence[int], shots: int, seed: int
     ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...

@@ -45,13 +45,27 @@ double product_of(std::span<const std::complex<T>> ket, std::span<const std::com
   return total;
 }
 
+void check(std::span<const LocalOperation> operations, std::size_t ket, std::size_t bra, std::size_t derivatives) {
+  if (!std::has_single_bit(ket) || ket != bra) {
+    throw BadInput("expected the same power of two of amplitudes in both states, found " + std::to_string(ket) +
+                   " and " + std::to_string(bra));
+  }
+  for (const LocalOperation& op : operations) {
+    if (op.probe >= 0 && (!op.varies || static_cast<std::size_t>(op.probe) >= derivatives)) {
+      throw BadInput("expected probes below " + std::to_string(derivatives) + " of operations that vary, found " +
+                     std::to_string(op.probe));
+    }
+  }
+}
+
+}  // namespace
+
 template <typename T>
-void run_pass(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, TileProgram<T>& program, int threads,
-              std::span<double> derivatives) {
+void run_tiles_of_two(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, const TileProgram<T>& program,
+                      int threads, std::span<double> derivatives) {
   const std::size_t tiles = program.tiles();
   const std::size_t probes = program.probes().size();
   threads = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), tiles));
-  base::parallel_for(threads, program.diagonals(), 1, [&](std::uint64_t d, std::uint64_t) { program.prepare(d); });
   std::vector<double> sums(tiles * probes);
   std::atomic<std::size_t> next{0};
   base::ThreadPool(threads, base::WaitStyle::sleep).run([&](int) {
@@ -73,20 +87,19 @@ void run_pass(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, Ti
   }
 }
 
-void check(std::span<const LocalOperation> operations, std::size_t ket, std::size_t bra, std::size_t derivatives) {
-  if (!std::has_single_bit(ket) || ket != bra) {
-    throw BadInput("expected the same power of two of amplitudes in both states, found " + std::to_string(ket) +
-                   " and " + std::to_string(bra));
+template <typename T>
+void apply_directly_to_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, const LocalOperation& op,
+                            const TileSizes& sizes, int threads, std::span<double> derivatives) {
+  const std::uint64_t low = (std::uint64_t{1} << sizes.low) - 1;
+  // With tiles, an operation whose string fits one has its probe there.
+  const bool alone = sizes.tile == 0 || std::popcount(op.x_mask & ~low) > sizes.tile - sizes.low;
+  if (op.probe >= 0 && alone) {
+    const double factor = op.kind == LocalKind::pauli_rotation ? op.weight : -2 * op.weight;
+    derivatives[static_cast<std::size_t>(op.probe)] += factor * product_of<T>(ket, bra, op, threads);
   }
-  for (const LocalOperation& op : operations) {
-    if (op.probe >= 0 && (!op.varies || static_cast<std::size_t>(op.probe) >= derivatives)) {
-      throw BadInput("expected probes below " + std::to_string(derivatives) + " of operations that vary, found " +
-                     std::to_string(op.probe));
-    }
-  }
+  apply_directly(ket, op, threads);
+  apply_directly(bra, op, threads);
 }
-
-}  // namespace
 
 template <typename T>
 double run_passes_of_two(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra,
@@ -94,27 +107,27 @@ double run_passes_of_two(std::span<std::complex<T>> ket, std::span<std::complex<
                          const Kernels<T>& kernels, int threads, std::span<double> derivatives) {
   double multiply_adds = 0;
   const int bits = std::bit_width(ket.size()) - 1;
-  const std::uint64_t low = (std::uint64_t{1} << sizes.low) - 1;
   for (const Pass& pass : list.passes) {
-    if (pass.tile != 0) {
-      TileProgram<T> program(pass, list.items, operations, bits, kernels);
-      multiply_adds += program.multiply_adds_of_two();
-      run_pass(ket, bra, program, threads, derivatives);
+    if (pass.tile == 0) {
+      apply_directly_to_both<T>(ket, bra, operations[pass.items.front().index], sizes, threads, derivatives);
       continue;
     }
-    const LocalOperation& op = operations[pass.items.front().index];
-    // With tiles, an operation whose string fits one has its probe there.
-    const bool alone = sizes.tile == 0 || std::popcount(op.x_mask & ~low) > sizes.tile - sizes.low;
-    if (op.probe >= 0 && alone) {
-      const double factor = op.kind == LocalKind::pauli_rotation ? op.weight : -2 * op.weight;
-      derivatives[static_cast<std::size_t>(op.probe)] += factor * product_of<T>(ket, bra, op, threads);
-    }
-    apply_directly(ket, op, threads);
-    apply_directly(bra, op, threads);
+    TileProgram<T> program(pass, list.items, operations, bits, kernels);
+    base::parallel_for(threads, program.diagonals(), 1, [&](std::uint64_t d, std::uint64_t) { program.prepare(d); });
+    multiply_adds += program.multiply_adds_of_two();
+    run_tiles_of_two<T>(ket, bra, program, threads, derivatives);
   }
   return multiply_adds;
 }
 
+template void run_tiles_of_two<float>(std::span<std::complex<float>>, std::span<std::complex<float>>,
+                                      const TileProgram<float>&, int, std::span<double>);
+template void run_tiles_of_two<double>(std::span<std::complex<double>>, std::span<std::complex<double>>,
+                                       const TileProgram<double>&, int, std::span<double>);
+template void apply_directly_to_both<float>(std::span<std::complex<float>>, std::span<std::complex<float>>,
+                                            const LocalOperation&, const TileSizes&, int, std::span<double>);
+template void apply_directly_to_both<double>(std::span<std::complex<double>>, std::span<std::complex<double>>,
+                                             const LocalOperation&, const TileSizes&, int, std::span<double>);
 template double run_passes_of_two<float>(std::span<std::complex<float>>, std::span<std::complex<float>>,
                                          std::span<const LocalOperation>, const PassList&, const TileSizes&,
                                          const Kernels<float>&, int, std::span<double>);

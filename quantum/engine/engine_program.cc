@@ -23,46 +23,48 @@ void run_tiles(const TileProgram<T>& program, std::complex<T>* amplitudes, std::
 }  // namespace
 
 template <typename T>
-EngineProgram<T>::EngineProgram(int bits, std::vector<LocalOperation> operations)
+EngineProgram<T>::EngineProgram(int bits, std::vector<LocalOperation> operations, States states, int threads)
     : bits_(bits),
+      sizes_(states == States::one ? tile_sizes(bits, sizeof(std::complex<T>))
+                                   : tile_sizes_of_two(bits, sizeof(std::complex<T>))),
       operations_(std::move(operations)),
-      list_(make_pass_list(bits, operations_, tile_sizes(bits, sizeof(std::complex<T>)))) {
-  compile();
+      list_(make_pass_list(bits, operations_, sizes_)) {
+  compile(threads);
 }
 
 template <typename T>
-void EngineProgram<T>::refill(std::span<const double> angles) {
+void EngineProgram<T>::refill(std::span<const double> angles, int threads) {
   for (LocalOperation& operation : operations_) {
     if (operation.varies) set_angle(operation, angles[static_cast<std::size_t>(operation.source)]);
   }
-  const TileSizes sizes = tile_sizes(bits_, sizeof(std::complex<T>));
-  if (sizes.tile == 0) return;
-  Items items = decompose_gates(operations_, bits_, sizes.low, sizes.tile - sizes.low, sizes.matrices);
+  if (sizes_.tile == 0) return;
+  Items items = decompose_gates(operations_, bits_, sizes_.low, sizes_.tile - sizes_.low, sizes_.matrices);
   // A steep rotation takes another form, with other passes.
   const bool same = items.order == list_.items.order;
   list_.items = std::move(items);
-  if (!same) list_.passes = make_passes(list_.items, bits_, sizes);
-  compile();
+  if (!same) list_.passes = make_passes(list_.items, bits_, sizes_);
+  compile(threads);
 }
 
 template <typename T>
-void EngineProgram<T>::compile() {
-  programs_.clear();
-  programs_.reserve(list_.passes.size());
-  for (const Pass& pass : list_.passes) {
-    if (pass.tile == 0) continue;
-    TileProgram<T>& program = programs_.emplace_back(pass, list_.items, operations_, bits_, kernels<T>());
-    for (std::size_t d = 0; d < program.diagonals(); ++d) program.prepare(d);
-  }
+void EngineProgram<T>::compile(int threads) {
+  programs_.resize(list_.passes.size());
+  base::parallel_for(threads, list_.passes.size(), 1, [&](std::uint64_t p, std::uint64_t) {
+    const Pass& pass = list_.passes[p];
+    programs_[p].reset();
+    if (pass.tile == 0) return;
+    programs_[p] = std::make_unique<TileProgram<T>>(pass, list_.items, operations_, bits_, kernels<T>());
+    for (std::size_t d = 0; d < programs_[p]->diagonals(); ++d) programs_[p]->prepare(d);
+  });
 }
 
 template <typename T>
 EngineCounters EngineProgram<T>::run(std::span<std::complex<T>> amplitudes, int threads) const {
   const double begin = base::steady_seconds();
-  auto program = programs_.begin();
-  for (const Pass& pass : list_.passes) {
-    if (pass.tile == 0) {
-      apply_directly(amplitudes, operations_[pass.items.front().index], threads);
+  for (std::size_t p = 0; p < programs_.size(); ++p) {
+    const TileProgram<T>* const program = programs_[p].get();
+    if (program == nullptr) {
+      apply_directly(amplitudes, operations_[list_.passes[p].items.front().index], threads);
       continue;
     }
     std::atomic<std::size_t> next{0};
@@ -72,9 +74,28 @@ EngineCounters EngineProgram<T>::run(std::span<std::complex<T>> amplitudes, int 
     } else {
       base::ThreadPool(some, base::WaitStyle::sleep).run([&](int) { run_tiles(*program, amplitudes.data(), next); });
     }
-    ++program;
   }
   EngineCounters counters;
+  counters.passes = static_cast<double>(list_.passes.size());
+  counters.operations = static_cast<std::int64_t>(operations_.size());
+  counters.seconds = base::steady_seconds() - begin;
+  return counters;
+}
+
+template <typename T>
+EngineCounters EngineProgram<T>::run_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, int threads,
+                                          std::span<double> derivatives) const {
+  const double begin = base::steady_seconds();
+  EngineCounters counters;
+  for (std::size_t p = 0; p < programs_.size(); ++p) {
+    if (const TileProgram<T>* const program = programs_[p].get(); program != nullptr) {
+      counters.multiply_adds += program->multiply_adds_of_two();
+      run_tiles_of_two<T>(ket, bra, *program, threads, derivatives);
+    } else {
+      apply_directly_to_both<T>(ket, bra, operations_[list_.passes[p].items.front().index], sizes_, threads,
+                                derivatives);
+    }
+  }
   counters.passes = static_cast<double>(list_.passes.size());
   counters.operations = static_cast<std::int64_t>(operations_.size());
   counters.seconds = base::steady_seconds() - begin;

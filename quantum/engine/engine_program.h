@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,25 +19,33 @@ class EngineProgram {
  public:
   // The largest state worth compiling for. For larger ones planning takes little of the time, and tables get larger.
   static constexpr int max_bits = 18;
+  // The same for two states: the tables of derivatives take longer.
+  static constexpr int max_bits_of_two = 22;
 
-  // Throws BadInput as `apply` does.
-  EngineProgram(int bits, std::vector<LocalOperation> operations);
+  enum class States : std::uint8_t { one, two };
+
+  // Compiles for run(), or for run_both(), with at most this many threads. Throws BadInput as `apply` does.
+  EngineProgram(int bits, std::vector<LocalOperation> operations, States states = States::one, int threads = 1);
   // Gives the operations that vary other angles: that of each is angles[source]. The passes stay as they are, only
   // numbers in tables change. Not while another thread runs the program.
-  void refill(std::span<const double> angles);
+  void refill(std::span<const double> angles, int threads);
   EngineProgram(const EngineProgram&) = delete;
   EngineProgram& operator=(const EngineProgram&) = delete;
 
   // Gives the same bits as `apply` with the same operations. Safe to call from several threads at once.
   EngineCounters run(std::span<std::complex<T>> amplitudes, int threads) const;
+  // The same for `apply_to_both`.
+  EngineCounters run_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, int threads,
+                          std::span<double> derivatives) const;
 
  private:
-  void compile();
+  void compile(int threads);
 
   int bits_;
+  TileSizes sizes_;
   std::vector<LocalOperation> operations_;  // the programs point to them
   PassList list_;
-  std::vector<TileProgram<T>> programs_;  // for the passes with a tile, in order
+  std::vector<std::unique_ptr<TileProgram<T>>> programs_;  // of each pass; null: it has no tile
 };
 
 extern template class EngineProgram<float>;

@@ -6,6 +6,7 @@
 
 #include "onehop/quantum/engine.h"
 #include "quantum/engine/engine_plan.h"
+#include "quantum/engine/engine_tile.h"
 #include "quantum/engine/gate_decomposition.h"
 #include "quantum/kernels/kernels.h"
 
@@ -32,6 +33,14 @@ template <typename T>
 double run_passes_of_two(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra,
                          std::span<const LocalOperation> operations, const PassList& list, const TileSizes& sizes,
                          const Kernels<T>& kernels, int threads, std::span<double> derivatives);
+
+// One pass of it: a prepared program, and an operation that fits no tile.
+template <typename T>
+void run_tiles_of_two(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, const TileProgram<T>& program,
+                      int threads, std::span<double> derivatives);
+template <typename T>
+void apply_directly_to_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, const LocalOperation& op,
+                            const TileSizes& sizes, int threads, std::span<double> derivatives);
 
 extern template void run_passes<float>(std::span<std::complex<float>>, std::span<const LocalOperation>, const PassList&,
                                        const Kernels<float>&, int, std::vector<PassRecord>*);

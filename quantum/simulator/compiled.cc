@@ -20,43 +20,24 @@ namespace {
 // The largest states of which several run at once, on different threads or ranks.
 constexpr int max_small_qubits = 16;
 
-Circuit body_of(const Circuit& circuit, std::vector<int>& origin) {
-  circuit.validate();
-  Circuit body = split_final_measurements(circuit).body;
+// The first operation that is no gate without condition, or -1.
+int first_inside(const Circuit& body) {
   for (std::size_t i = 0; i < body.operations.size(); ++i) {
     const Operation& operation = body.operations[i];
     const bool plain = operation.is_gate() || operation.kind == OperationKind::barrier;
-    if (!plain || !operation.condition.clbits.empty()) {
-      throw BadInput("operation " + std::to_string(i) + " (" + operation.name +
-                     "): expected gates without conditions, and measurements at the end only; bind the circuit and "
-                     "simulate it, or use parameter shifts");
-    }
+    if (!plain || !operation.condition.clbits.empty()) return static_cast<int>(i);
   }
-  return with_rotations(body, &origin);
+  return -1;
 }
 
 }  // namespace
 
-void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitian) {
-  for (std::size_t s = 0; s < sums.size(); ++s) {
-    if (sums[s].qubits() > qubits) {
-      throw BadInput("expected observables on qubits 0 to " + std::to_string(qubits - 1) + ", found qubit " +
-                     std::to_string(sums[s].qubits() - 1));
-    }
-    for (const PauliTerm& term : sums[s].terms) {
-      static_cast<void>(masks_of(term, qubits));
-      if (hermitian && term.coefficient.imag() != 0) {
-        throw BadInput("observable " + std::to_string(s) + ": expected real weights, so that it is Hermitian, found " +
-                       std::to_string(term.coefficient.real()) + " + " + std::to_string(term.coefficient.imag()) + "i");
-      }
-    }
-  }
-}
-
 Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOptions& the_options)
     : options(the_options), names(circuit.parameters), whole(group) {
-  std::vector<int> origin;
-  Circuit body = body_of(circuit, origin);
+  circuit.validate();
+  inside = first_inside(split_final_measurements(circuit).body);
+  rotated = with_rotations(circuit);
+  Circuit body = split_final_measurements(rotated).body;
   const int ranks = usable_ranks(body, group.size());
   if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
     throw BadInput("expected a power of two of ranks, found " + std::to_string(group.size()) + "; take " +
@@ -76,6 +57,16 @@ Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOp
     if (!placement.operations[i].angles.empty()) varying.push_back(static_cast<int>(i));
   }
   stages.resize(placement.stages.size());
+  inverses.resize(placement.stages.size());
+  inverse_angles = angles;
+}
+
+void Compiled::Impl::require_gates() const {
+  if (inside < 0) return;
+  throw BadInput("operation " + std::to_string(inside) + " (" +
+                 circuit->operations[static_cast<std::size_t>(inside)].name +
+                 "): expected gates without conditions, and measurements at the end only; simulate the circuit, or use "
+                 "parameter shifts");
 }
 
 void Compiled::Impl::check(std::span<const double> values) const {
@@ -92,10 +83,14 @@ void Compiled::Impl::check(std::span<const double> values) const {
 
 void Compiled::Impl::bind(std::span<const double> values) {
   check(values);
+  for (auto& inverse : inverses) {
+    if (inverse) inverse->fresh = false;
+  }
   for (const int index : varying) {
     Operation& operation = placement.operations[static_cast<std::size_t>(index)];
     operation.angle = operation.angles.front().value(values);
     angles[static_cast<std::size_t>(index)] = operation.angle;
+    inverse_angles[static_cast<std::size_t>(index)] = -operation.angle;
   }
 }
 
@@ -111,17 +106,22 @@ void Compiled::Impl::make_stage(StageProgram& program, const Stage& stage) const
   }
   program.flips = flips;
   if (state->local_bits() > EngineProgram<double>::max_bits) return;
+  const int threads = state->engine().threads;
+  const auto compile = [&]<typename T>() {
+    program.compiled = std::make_unique<EngineProgram<T>>(state->local_bits(), std::move(program.operations),
+                                                          EngineProgram<T>::States::one, threads);
+  };
   if (options.precision == Precision::single_precision) {
-    program.compiled = std::make_unique<EngineProgram<float>>(state->local_bits(), std::move(program.operations));
+    compile.template operator()<float>();
   } else {
-    program.compiled = std::make_unique<EngineProgram<double>>(state->local_bits(), std::move(program.operations));
+    compile.template operator()<double>();
   }
 }
 
 void Compiled::Impl::run_stage(StageProgram& program) {
   const int threads = state->engine().threads;
   const auto run = [&]<typename T>(std::unique_ptr<EngineProgram<T>>& compiled) {
-    if (program.varies && !program.fresh) compiled->refill(angles);
+    if (program.varies && !program.fresh) compiled->refill(angles, threads);
     counters.passes += compiled->run(state->local<T>(), threads).passes;
   };
   if (auto* single = std::get_if<std::unique_ptr<EngineProgram<float>>>(&program.compiled)) {
@@ -170,6 +170,7 @@ const Placement& Compiled::placement() const noexcept { return impl_->placement;
 int Compiled::ranks() const noexcept { return impl_->state->group().size(); }
 
 State& Compiled::run(std::span<const double> values) {
+  impl_->require_gates();
   impl_->run(values);
   return *impl_->state;
 }
@@ -177,6 +178,7 @@ State& Compiled::run(std::span<const double> values) {
 std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bindings, std::size_t count,
                                                      std::span<const PauliSum> sums) {
   Impl& impl = *impl_;
+  impl.require_gates();
   const std::size_t parameters = impl.names.size();
   if (bindings.size() != count * parameters) {
     throw BadInput("expected " + std::to_string(count) + " bindings of " + std::to_string(parameters) +
@@ -213,9 +215,19 @@ std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bin
   return results;
 }
 
+SimulationResult Compiled::simulate(std::span<const double> values, const SimulationOptions& options) {
+  impl_->bind(values);
+  SimulationOptions own = options;
+  own.precision = impl_->options.precision;
+  own.state = impl_->options.state;
+  // The placement lives as long as this object.
+  return simulate_placed(impl_->rotated, impl_->whole, own, {std::shared_ptr<const void>(), &impl_->placement});
+}
+
 Gradients Compiled::gradients(std::span<const double> values, std::span<const PauliSum> sums,
-                              std::span<const double> weights) {
-  return impl_->gradients(values, sums, weights);
+                              std::span<const double> weights, bool variance) {
+  impl_->require_gates();
+  return impl_->gradients(values, sums, weights, variance);
 }
 
 }  // namespace onehop::quantum

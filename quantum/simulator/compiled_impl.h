@@ -8,9 +8,16 @@
 #include <vector>
 
 #include "onehop/quantum/compiled.h"
+#include "onehop/quantum/simulator.h"
 #include "quantum/engine/engine_program.h"
 
 namespace onehop::quantum {
+
+// `simulate` with the placement of a circuit without its final measurements, whose operations may have other angles.
+// The circuit must be valid.
+[[nodiscard]] SimulationResult simulate_placed(const Circuit& circuit, const Group& group,
+                                               const SimulationOptions& options,
+                                               std::shared_ptr<const Placement> placement);
 
 struct Compiled::Impl {
   Impl(const Circuit& circuit, const Group& group, const CompileOptions& options);
@@ -25,6 +32,8 @@ struct Compiled::Impl {
     bool fresh = true;  // whether it was compiled with the present angles
   };
 
+  // Throws BadInput unless the circuit has gates only.
+  void require_gates() const;
   // Throws BadInput for values that are not finite, or that give an angle that is not.
   void check(std::span<const double> values) const;
   void bind(std::span<const double> values);
@@ -33,10 +42,13 @@ struct Compiled::Impl {
   void run_stage(StageProgram& program);
 
   // In gradients.cc.
-  Gradients gradients(std::span<const double> values, std::span<const PauliSum> sums, std::span<const double> weights);
+  Gradients gradients(std::span<const double> values, std::span<const PauliSum> sums, std::span<const double> weights,
+                      bool variance);
   // Goes back from the final state, where bra = H ket: adds the derivative by the angle of each of `varying`.
   void go_back(State& ket, State& bra, std::span<double> by_angle);
   [[nodiscard]] std::vector<LocalOperation> inverse_stage(const Stage& stage, std::uint64_t& flips, bool first) const;
+  void make_inverse(StageProgram& program, std::size_t stage, std::uint64_t flips) const;
+  void run_inverse(StageProgram& program, State& ket, State& bra, std::span<double> by_angle);
   [[nodiscard]] std::unique_ptr<State> new_state() const;
 
   CompileOptions options;
@@ -46,13 +58,14 @@ struct Compiled::Impl {
   std::vector<int> varying;    // the operations of the placement whose angle varies
   std::vector<double> angles;  // of each operation of the placement; only those of `varying` are used
   std::vector<std::optional<StageProgram>> stages;
-  std::unique_ptr<State> state, bra, kept;
+  std::vector<std::optional<StageProgram>> inverses;  // of the stages, for two states
+  std::vector<double> inverse_angles;                 // the negative of `angles`
+  std::unique_ptr<State> state, bra, kept, once;
   EngineCounters counters;
-  std::unique_ptr<Circuit> circuit;            // to make workers
+  std::unique_ptr<Circuit> circuit;  // to make workers
+  Circuit rotated;                   // the circuit with gates that depend on parameters as rotations
+  int inside = -1;  // the first operation of `circuit` that only simulate() takes, such as a measurement; -1: none
   std::vector<std::unique_ptr<Impl>> workers;  // for run_many, on one thread each
 };
-
-// Throws BadInput for a qubit that does not exist, or for a weight that is not real if `hermitian`.
-void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitian);
 
 }  // namespace onehop::quantum

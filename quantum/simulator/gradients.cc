@@ -8,6 +8,7 @@
 
 #include "onehop/error.h"
 #include "quantum/simulator/compiled_impl.h"
+#include "quantum/state/pauli_masks.h"
 #include "src/base/clock.h"
 
 namespace onehop::quantum {
@@ -25,18 +26,6 @@ Operation inverse(const Operation& operation) {
   return result;
 }
 
-void copy_to(const State& from, State& to) {
-  to.set_layout({from.bits().begin(), from.bits().end()}, from.flips());
-  const auto copy = [&]<typename T>(std::span<std::complex<T>> source) {
-    std::copy(source.begin(), source.end(), to.local<T>().begin());
-  };
-  if (from.precision() == Precision::single_precision) {
-    copy(from.local<float>());
-  } else {
-    copy(from.local<double>());
-  }
-}
-
 // Moves the amplitudes so that qubits are on these bits again.
 void restore_bits(State& state, std::span<const int> bits) {
   std::vector<int> permutation(bits.size());
@@ -46,30 +35,28 @@ void restore_bits(State& state, std::span<const int> bits) {
   state.permute(permutation);
 }
 
-// bra = the sum of weights times sums, applied to ket. Returns <ket| bra>.
-double apply_sums(State& ket, std::span<const PauliSum> sums, std::span<const double> weights, State& bra) {
+// The sum of weights times sums, applied to ket.
+void apply_sums(const State& ket, std::span<const PauliSum> sums, std::span<const double> weights, State& bra) {
   bra.set_layout({ket.bits().begin(), ket.bits().end()}, ket.flips());
-  const auto clear = [&]<typename T>(std::span<std::complex<T>> amplitudes) {
-    std::fill(amplitudes.begin(), amplitudes.end(), std::complex<T>(0));
-  };
-  if (bra.precision() == Precision::single_precision) {
-    clear(bra.local<float>());
-  } else {
-    clear(bra.local<double>());
-  }
+  bra.fill_zero();
   for (std::size_t s = 0; s < sums.size(); ++s) add_applied(ket, sums[s], weights[s], bra);
-  // State::inner_product would move the amplitudes if bits are flipped.
-  double value = 0;
-  const auto multiply = [&]<typename T>(std::span<std::complex<T>> amplitudes) {
-    value = inner_product<T>(amplitudes, bra.local<T>(), ket.engine()).real();
-  };
-  if (ket.precision() == Precision::single_precision) {
-    multiply(ket.local<float>());
-  } else {
-    multiply(ket.local<double>());
+}
+
+// The derivative of <H^2> - <H>^2 is that of the expectation value of H^2 - 2 <H> H with <H> held fixed. Adds the
+// weighted sum of these, applied to ket, to `bra`; `once` receives H ket. Returns the variances.
+std::vector<double> apply_variances(const State& ket, std::span<const PauliSum> sums, std::span<const double> weights,
+                                    State& once, State& bra) {
+  bra.set_layout({ket.bits().begin(), ket.bits().end()}, ket.flips());
+  bra.fill_zero();
+  std::vector<double> values;
+  const PauliSum one{{PauliTerm{}}};
+  for (std::size_t s = 0; s < sums.size(); ++s) {
+    const double mean = apply_sum(ket, sums[s], once).real();
+    values.push_back(std::max(0.0, once.norm_squared() - mean * mean));
+    add_applied(once, sums[s], weights[s], bra);
+    add_applied(once, one, -2 * weights[s] * mean, bra);
   }
-  sum_over_ranks(ket.group(), std::span(&value, 1));
-  return value;
+  return values;
 }
 
 }  // namespace
@@ -97,34 +84,68 @@ std::vector<LocalOperation> Compiled::Impl::inverse_stage(const Stage& stage, st
   return operations;
 }
 
+void Compiled::Impl::make_inverse(StageProgram& program, std::size_t stage, std::uint64_t flips) const {
+  program.operations = inverse_stage(placement.stages[stage], flips, stage == 0);
+  program.flips = flips;
+  program.varies = std::any_of(program.operations.begin(), program.operations.end(),
+                               [](const LocalOperation& operation) { return operation.varies; });
+  if (state->local_bits() > EngineProgram<double>::max_bits_of_two) return;
+  const int threads = state->engine().threads;
+  const auto compile = [&]<typename T>() {
+    program.compiled = std::make_unique<EngineProgram<T>>(state->local_bits(), std::move(program.operations),
+                                                          EngineProgram<T>::States::two, threads);
+  };
+  if (options.precision == Precision::single_precision) {
+    compile.template operator()<float>();
+  } else {
+    compile.template operator()<double>();
+  }
+}
+
+void Compiled::Impl::run_inverse(StageProgram& program, State& ket, State& bra_state, std::span<double> by_angle) {
+  const int threads = ket.engine().threads;
+  const auto run = [&]<typename T>(std::unique_ptr<EngineProgram<T>>* compiled) {
+    EngineCounters done;
+    if (compiled != nullptr) {
+      if (program.varies && !program.fresh) (*compiled)->refill(inverse_angles, threads);
+      done = (*compiled)->run_both(ket.local<T>(), bra_state.local<T>(), threads, by_angle);
+    } else {
+      for (LocalOperation& operation : program.operations) {
+        if (operation.varies) set_angle(operation, inverse_angles[static_cast<std::size_t>(operation.source)]);
+      }
+      done = apply_to_both<T>(ket.local<T>(), bra_state.local<T>(), program.operations, by_angle, ket.engine());
+    }
+    counters.passes += done.passes;
+    counters.multiply_adds += done.multiply_adds;
+  };
+  if (options.precision == Precision::single_precision) {
+    run(std::get_if<std::unique_ptr<EngineProgram<float>>>(&program.compiled));
+  } else {
+    run(std::get_if<std::unique_ptr<EngineProgram<double>>>(&program.compiled));
+  }
+}
+
 void Compiled::Impl::go_back(State& ket, State& bra_state, std::span<double> by_angle) {
   // From qubits to wires.
   const std::vector<int>& last = placement.stages.back().bits;
   for (State* const one : {&ket, &bra_state}) one->set_layout(last, one->flips());
   for (std::size_t s = placement.stages.size(); s-- > 0;) {
-    const Stage& stage = placement.stages[s];
-    std::uint64_t flips = ket.flips();
-    const auto operations = inverse_stage(stage, flips, s == 0);
-    const auto apply = [&]<typename T>(std::span<std::complex<T>> amplitudes) {
-      const auto done = apply_to_both<T>(amplitudes, bra_state.local<T>(), operations, by_angle, ket.engine());
-      counters.passes += done.passes;
-      counters.multiply_adds += done.multiply_adds;
-    };
-    if (options.precision == Precision::single_precision) {
-      apply(ket.local<float>());
-    } else {
-      apply(ket.local<double>());
+    if (!inverses[s]) {
+      inverses[s].emplace();
+      make_inverse(*inverses[s], s, ket.flips());
     }
+    run_inverse(*inverses[s], ket, bra_state, by_angle);
+    inverses[s]->fresh = true;  // until bind() changes the angles
     for (State* const one : {&ket, &bra_state}) {
-      one->set_layout(stage.bits, flips);
-      if (s > 0) one->exchange(stage.swaps);
+      one->set_layout(placement.stages[s].bits, inverses[s]->flips);
+      if (s > 0) one->exchange(placement.stages[s].swaps);
     }
   }
   sum_over_ranks(ket.group(), by_angle);
 }
 
 Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<const PauliSum> sums,
-                                    std::span<const double> weights) {
+                                    std::span<const double> weights, bool variance) {
   check_observables(sums, placement.qubits, true);
   if (!weights.empty() && weights.size() != sums.size()) {
     throw BadInput("expected a weight for each of " + std::to_string(sums.size()) + " observables, found " +
@@ -139,18 +160,24 @@ Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<co
   const std::size_t rows = weights.empty() ? sums.size() : 1;
   if (!bra) bra = new_state();
   if (rows > 1 && !kept) kept = new_state();
-  if (!weights.empty()) {
+  if (variance && !once) once = new_state();
+  if (!weights.empty() && !variance) {
     const std::vector<int> bits(state->bits().begin(), state->bits().end());
     for (const auto& value : expectations(*state, sums)) result.values.push_back(value.real());
     restore_bits(*state, bits);
   }
-  if (rows > 1) copy_to(*state, *kept);
+  if (rows > 1) kept->copy_from(*state);
   result.derivatives.assign(rows * names.size(), 0);
   for (std::size_t r = 0; r < rows; ++r) {
-    if (r > 0) copy_to(*kept, *state);
+    if (r > 0) state->copy_from(*kept);
     const double one = 1;
-    if (weights.empty()) {
-      result.values.push_back(apply_sums(*state, sums.subspan(r, 1), {&one, 1}, *bra));
+    const auto of_row = weights.empty() ? sums.subspan(r, 1) : sums;
+    const auto factors = weights.empty() ? std::span(&one, 1) : weights;
+    if (variance) {
+      const auto found = apply_variances(*state, of_row, factors, *once, *bra);
+      result.values.insert(result.values.end(), found.begin(), found.end());
+    } else if (weights.empty()) {
+      result.values.push_back(apply_sum(*state, sums[r], *bra).real());
     } else {
       apply_sums(*state, sums, weights, *bra);
     }

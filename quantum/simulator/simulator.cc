@@ -80,10 +80,13 @@ class Shots {
 
 class Simulation {
  public:
-  Simulation(const Circuit& circuit, const Group& group, const SimulationOptions& options)
+  // `placement`: that of the circuit without its final measurements; nullptr: it is found or made.
+  Simulation(const Circuit& circuit, const Group& group, const SimulationOptions& options,
+             std::shared_ptr<const Placement> placement)
       : circuit_(circuit),
         options_(options),
         split_(split_final_measurements(circuit)),
+        placement_(std::move(placement)),
         shots_(circuit.clbits, options.shots) {
     const int ranks = usable_ranks(split_.body, group.size());
     if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
@@ -96,10 +99,12 @@ class Simulation {
     result_.ranks = ranks;
     result_.state = std::make_unique<State>(part, circuit.qubits, options.precision, options.state);
     if (per_host >= 0) result_.state->set_ranks_per_host(per_host);
-    compiled_ = options.resume != nullptr ? compile_cached(split_.body, ranks, placement_options(), false)
-                                          : compile_cached(std::move(split_.body), ranks, placement_options());
-    for (const Stage& stage : compiled_->placement().stages)
-      operations_ += static_cast<std::int64_t>(stage.operations.size());
+    if (placement_ == nullptr) {
+      compiled_ = options.resume != nullptr ? compile_cached(split_.body, ranks, placement_options(), false)
+                                            : compile_cached(std::move(split_.body), ranks, placement_options());
+      placement_ = placement_of(compiled_);
+    }
+    for (const Stage& stage : placement_->stages) operations_ += static_cast<std::int64_t>(stage.operations.size());
   }
 
   SimulationResult run() {
@@ -117,7 +122,7 @@ class Simulation {
       Branch branch = std::move(open_.back());
       open_.pop_back();
       profile_.set_run(static_cast<int>(result_.runs));
-      run_branch(std::move(branch), compiled_->placement(), nullptr);
+      run_branch(std::move(branch), *placement_, nullptr);
       ++result_.runs;
     }
     timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(circuit_.clbits, options_.shots); });
@@ -225,7 +230,7 @@ class Simulation {
         [&](int, int, double one) { return draw(branch, event++, one); }, profile());
     if (from != nullptr) {
       executor.clbits() = from->clbits;
-    } else if (!options_.due) {
+    } else if (!options_.due && compiled_ != nullptr) {
       executor.use_compiled(*compiled_);
     }
     do {
@@ -290,6 +295,7 @@ class Simulation {
   const SimulationOptions& options_;
   SplitCircuit split_;
   std::shared_ptr<CompiledCircuit> compiled_;
+  std::shared_ptr<const Placement> placement_;
   std::int64_t operations_ = 0;
   Shots shots_;
   std::vector<Branch> open_;
@@ -304,9 +310,7 @@ std::shared_ptr<const Placement> place_simulation(const Circuit& circuit, int ra
   return placement_of(compile_cached(split_final_measurements(circuit).body, ranks, options));
 }
 
-SimulationResult simulate(const Circuit& circuit, const Group& group, const SimulationOptions& options) {
-  circuit.validate();
-  circuit.require_bound();
+static void check_options(const Circuit& circuit, const SimulationOptions& options) {
   if (options.shots < 0 || options.shots > max_shots) {
     throw BadInput("expected 0 to 2^31 shots, found " + std::to_string(options.shots));
   }
@@ -316,7 +320,19 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, const Simu
                      std::to_string(sum.qubits() - 1));
     }
   }
-  return Simulation(circuit, group, options).run();
+}
+
+SimulationResult simulate(const Circuit& circuit, const Group& group, const SimulationOptions& options) {
+  circuit.validate();
+  circuit.require_bound();
+  check_options(circuit, options);
+  return Simulation(circuit, group, options, nullptr).run();
+}
+
+SimulationResult simulate_placed(const Circuit& circuit, const Group& group, const SimulationOptions& options,
+                                 std::shared_ptr<const Placement> placement) {
+  check_options(circuit, options);
+  return Simulation(circuit, group, options, std::move(placement)).run();
 }
 
 std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) {

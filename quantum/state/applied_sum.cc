@@ -31,6 +31,22 @@ Masks masks_of(const PauliTerm& term, int qubits) {
   return masks;
 }
 
+void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitian) {
+  for (std::size_t s = 0; s < sums.size(); ++s) {
+    if (sums[s].qubits() > qubits) {
+      throw BadInput("expected observables on qubits 0 to " + std::to_string(qubits - 1) + ", found qubit " +
+                     std::to_string(sums[s].qubits() - 1));
+    }
+    for (const PauliTerm& term : sums[s].terms) {
+      static_cast<void>(masks_of(term, qubits));
+      if (hermitian && term.coefficient.imag() != 0) {
+        throw BadInput("observable " + std::to_string(s) + ": expected real weights, so that it is Hermitian, found " +
+                       std::to_string(term.coefficient.real()) + " + " + std::to_string(term.coefficient.imag()) + "i");
+      }
+    }
+  }
+}
+
 namespace {
 
 using Number = std::complex<double>;
@@ -145,6 +161,32 @@ void add_applied(const State& state, const PauliSum& sum, double scale, State& r
   } else {
     application.run<double>();
   }
+}
+
+std::complex<double> apply_sum(const State& state, const PauliSum& sum, State& result) {
+  result.set_layout({state.bits().begin(), state.bits().end()}, state.flips());
+  result.fill_zero();
+  add_applied(state, sum, 1, result);
+  // State::inner_product would move the amplitudes if bits are flipped.
+  Number value = state.precision() == Precision::single_precision
+                     ? inner_product<float>(state.local<float>(), result.local<float>(), state.engine())
+                     : inner_product<double>(state.local<double>(), result.local<double>(), state.engine());
+  sum_over_ranks(state.group(), std::span(&value, 1));
+  return value;
+}
+
+std::vector<double> variances(const State& state, std::span<const PauliSum> sums) {
+  check_observables(sums, state.qubits(), true);
+  std::vector<double> result;
+  if (sums.empty()) return result;
+  StateOptions options;
+  options.threads = state.engine().threads;
+  State applied(state.group(), state.qubits(), state.precision(), options);
+  for (const PauliSum& sum : sums) {
+    const double mean = apply_sum(state, sum, applied).real();
+    result.push_back(std::max(0.0, applied.norm_squared() - mean * mean));
+  }
+  return result;
 }
 
 }  // namespace onehop::quantum

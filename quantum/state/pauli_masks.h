@@ -18,4 +18,7 @@ struct Masks {
 // Throws BadInput for a qubit that is not below `qubits`, or that has two letters.
 [[nodiscard]] Masks masks_of(const PauliTerm& term, int qubits);
 
+// Throws BadInput for a qubit that does not exist, or for a weight that is not real if `hermitian`.
+void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitian);
+
 }  // namespace onehop::quantum

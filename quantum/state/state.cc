@@ -348,12 +348,43 @@ void State::set_amplitudes(std::span<const std::complex<double>> amplitudes) {
   });
 }
 
+void State::copy_from(const State& other) {
+  if (other.qubits() != qubits() || other.precision() != precision() || other.local_bits() != local_bits()) {
+    throw BadInput("copy_from: expected a state of " + base::counted(qubits(), "qubit") +
+                   " with the same precision and ranks, found one of " + std::to_string(other.qubits()));
+  }
+  impl_->bits = other.impl_->bits;
+  impl_->flips = other.impl_->flips;
+  impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
+    const auto from = other.local<T>();
+    base::parallel_for(impl_->engine.threads, local.size(), std::uint64_t{1} << 16,
+                       [&](std::uint64_t begin, std::uint64_t end) {
+                         std::memcpy(local.data() + begin, from.data() + begin, (end - begin) * sizeof(local[0]));
+                       });
+  });
+}
+
 EngineCounters State::apply(std::span<const LocalOperation> operations, std::vector<PassRecord>* records) {
   if (operations.empty()) return {};
   EngineOptions options = impl_->engine;
   options.records = records;
   return impl_->visit(
       [&]<typename T>(std::span<std::complex<T>> local) { return quantum::apply<T>(local, operations, options); });
+}
+
+void State::fill_zero() {
+  impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
+    base::parallel_for(impl_->engine.threads, local.size(), std::uint64_t{1} << 16,
+                       [&](std::uint64_t begin, std::uint64_t end) {
+                         std::fill(local.begin() + static_cast<std::ptrdiff_t>(begin),
+                                   local.begin() + static_cast<std::ptrdiff_t>(end), std::complex<T>(0));
+                       });
+  });
+}
+
+void State::scale(double factor) {
+  const LocalOperation scale{.kind = LocalKind::diagonal, .values = {factor}};
+  apply(std::span(&scale, 1));
 }
 
 double State::probability_of_one(int qubit) const { return probabilities(std::span(&qubit, 1))[1]; }
@@ -368,8 +399,7 @@ void State::collapse(int qubit, int value, double probability) {
     return;
   }
   const bool stays = impl_->held(bit) == static_cast<unsigned>(value);
-  const LocalOperation scale{.kind = LocalKind::diagonal, .values = {stays ? factor : 0.0}};
-  apply(std::span(&scale, 1));
+  scale(stays ? factor : 0.0);
 }
 
 void State::flip(int qubit) {

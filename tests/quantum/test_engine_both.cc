@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "quantum/engine/engine_program.h"
 #include "quantum/engine/engine_run.h"
 #include "tests/support/local_operations.h"
 
@@ -134,6 +135,41 @@ TEST(QuantumEngineBoth, SmallStatesWithoutTiles) {
   for (int round = 0; round < 30; ++round) {
     const Case one = random_case(random, number(random, 7, 9));
     expect_case<double>(one, {}, kernels<double>(), number(random, 1, 2), 1e-12);
+  }
+}
+
+// A compiled program that receives other angles gives what a new plan gives, whether the passes stay or not.
+TEST(QuantumEngineBoth, RefilledProgramsAreThoseOfTheNewAngles) {
+  Random random(15);
+  for (int round = 0; round < 20; ++round) {
+    const int bits = number(random, 6, 13);
+    const Case one = random_case(random, bits);
+    std::vector<LocalOperation> operations = one.operations;
+    std::vector<double> angles;
+    for (LocalOperation& op : operations) {
+      op.source = static_cast<int>(angles.size());
+      angles.push_back(0.3);
+      if (op.varies) set_angle(op, angles.back());
+    }
+    EngineProgram<double> program(bits, operations, EngineProgram<double>::States::two, number(random, 1, 2));
+    for (int turn = 0; turn < 2; ++turn) {
+      for (std::size_t i = 0; i < operations.size(); ++i) {
+        angles[i] = number(random, 0, 9) == 0 ? 3.1415 / operations[i].weight : real(random);
+        if (operations[i].varies) set_angle(operations[i], angles[i]);
+      }
+      program.refill(angles, number(random, 1, 3));
+      Amplitudes ket = one.ket;
+      Amplitudes bra = one.bra;
+      std::vector<double> derivatives(one.derivatives.size());
+      program.run_both(ket, bra, number(random, 1, 3), derivatives);
+      Amplitudes expected_ket = one.ket;
+      Amplitudes expected_bra = one.bra;
+      std::vector<double> expected(one.derivatives.size());
+      apply_to_both<double>(expected_ket, expected_bra, operations, expected);
+      EXPECT_LT(distance(expected_ket, ket), 1e-12) << bits << " bits, round " << round;
+      EXPECT_LT(distance(expected_bra, bra), 1e-12);
+      for (std::size_t d = 0; d < expected.size(); ++d) EXPECT_NEAR(derivatives[d], expected[d], 1e-11);
+    }
   }
 }
 

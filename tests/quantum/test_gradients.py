@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onehop import quantum
+from onehop import _core, quantum
 from onehop.bench.gradients import strongly_entangling
 from onehop.bench.reference_simulators import GRADIENT_SIMULATORS, GradientSimulator, find_simulators
 from onehop.cli import main
@@ -236,7 +236,10 @@ INSIDE = Circuit(2, 1).rx(A, 0).measure(0, 0).cx(0, 1)
         (lambda: gradients(ONE, [1], ["Z2"]), "qubit 2"),
         (lambda: gradients(ONE, [1], ["Z0"], weights=[1, 2]), "a weight for each of 1 observables, found 2"),
         (lambda: gradients(ONE, [1, 2], ["Z0"]), "a value for each of 1 parameters"),
-        (lambda: quantum.compile(INSIDE), r"operation 1 \(measure\): expected gates without conditions"),
+        (
+            lambda: quantum.compile(INSIDE).run([1]),
+            r"operation 1 \(measure\): expected gates without conditions",
+        ),
         (lambda: gradients(INSIDE, [1], ["Z0"]), r"operation 2 \(cx\): expected no operation after"),
         (lambda: quantum.compile(ONE).run_many(np.zeros((2, 3)), ["Z0"]), "bindings of shape"),
         (lambda: Circuit(1).generated([[0, 1], [0, 0]], A, [0]), "expected a Hermitian generator"),
@@ -394,3 +397,32 @@ def test_other_simulators_agree(name: str) -> None:
         found[0].close()
     ours = gradients(circuit, values, [observable]).derivatives[0]
     np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_circuits_with_measurements_run_on_one_plan(ranks: int) -> None:
+    """The shots are those of the bound circuit, and other values place nothing."""
+    a, b = Parameter("a"), Parameter("b")
+    circuit = Circuit(4, 4).ry(a, 0).cx(0, 1).rx(0.3, 2).measure(1, 1)
+    with circuit.when(1):
+        circuit.ry(2 * b + 0.1, 3).crx(a, 2, 0)
+    circuit.reset(1).rz(b, 3).h(3).measure([0, 2, 3], [0, 2, 3])
+
+    def look(group: Group) -> Any:
+        compiled = quantum.compile(circuit, group)
+        found = []
+        for values in ([0.7, 1.1], [2.0, -0.4]):
+            before = _core.plan_cache_counters()[0]
+            ours = compiled.simulate(values, shots=500, seed=3, observables=["Z3", "X0 X2"])
+            # Ranks are threads of this process, which has one count.
+            assert ranks > 1 or _core.plan_cache_counters()[0] == before
+            bound = quantum.simulate(
+                circuit.bind(values), group, shots=500, seed=3, observables=["Z3", "X0 X2"]
+            )
+            np.testing.assert_allclose(ours.expectations, bound.expectations, rtol=0, atol=1e-10)
+            assert ours.counts == bound.counts
+            found.append(ours.counts)
+        return found
+
+    results = run_threads(ranks, look)
+    assert results == [results[0]] * ranks

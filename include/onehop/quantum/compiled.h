@@ -11,6 +11,7 @@
 #include "onehop/quantum/circuit.h"
 #include "onehop/quantum/observable.h"
 #include "onehop/quantum/placement.h"
+#include "onehop/quantum/simulator.h"
 #include "onehop/quantum/state.h"
 
 namespace onehop::quantum {
@@ -32,13 +33,13 @@ struct Gradients {
   double backward_multiply_adds = 0;  // real multiply-adds per amplitude in these passes
 };
 
-// A circuit of gates that has been placed on the ranks of a group. Measurements at its end are allowed, and do nothing.
-// Other values of the parameters change numbers in tables only: no qubit is placed and no pass is planned again. All
-// functions are collective unless stated otherwise.
+// A circuit that has been placed on the ranks of a group. simulate() makes its measurements; the other functions take
+// circuits of gates, and leave measurements at the end out. Other values of the parameters change numbers in tables
+// only: no qubit is placed and no pass is planned again. All functions are collective unless stated otherwise.
 class Compiled {
  public:
-  // Throws BadInput if the circuit is invalid or has measurements, resets or conditions before its end, and as State
-  // does. If the circuit is too small for all ranks, groups of ranks run it redundantly.
+  // Throws BadInput if the circuit is invalid, and as State does. If the circuit is too small for all ranks, groups of
+  // ranks run it redundantly.
   Compiled(const Circuit& circuit, const Group& group, const CompileOptions& options = {});
   Compiled(Compiled&&) noexcept;
   Compiled& operator=(Compiled&&) noexcept;
@@ -50,8 +51,13 @@ class Compiled {
   [[nodiscard]] int ranks() const noexcept;  // over which a state is split
 
   // Runs the circuit from |0...0> with a value for each parameter. The state is valid until the next call of any
-  // function. Throws BadInput for a wrong number of values, or one that is not finite.
+  // function. Throws BadInput for a wrong number of values, one that is not finite, or a circuit with measurements,
+  // resets or conditions before its end, as the functions below do.
   State& run(std::span<const double> values);
+
+  // Runs the circuit with its measurements, as `simulate` does with the bound circuit, on a state of its own. Of the
+  // options, `precision`, `state` and `search_seconds` are those of the constructor.
+  [[nodiscard]] SimulationResult simulate(std::span<const double> values, const SimulationOptions& options);
 
   // The expectation values of `sums` for many bindings: `bindings` has parameters().size() values for each of `count`
   // runs, the result sums.size() for each. States that are small are divided over the ranks and threads.
@@ -60,10 +66,11 @@ class Compiled {
 
   // Expectation values of Hermitian sums with their derivatives by all parameters, by the adjoint method. `weights`:
   // empty, or one for each sum; then the derivatives of the weighted sum are computed, in one sweep (a vector-Jacobian
-  // product). Needs 2 states of memory, or 3 for more than one sum without weights. Throws BadInput for a sum that is
-  // not Hermitian or a wrong number of values or weights.
+  // product). `variance`: the variances <H^2> - <H>^2 take the place of the expectation values. Needs 2 states of
+  // memory, one more for more than one sum without weights, and one more for variances. Throws BadInput for a sum that
+  // is not Hermitian or a wrong number of values or weights.
   [[nodiscard]] Gradients gradients(std::span<const double> values, std::span<const PauliSum> sums,
-                                    std::span<const double> weights = {});
+                                    std::span<const double> weights = {}, bool variance = false);
 
  private:
   struct Impl;

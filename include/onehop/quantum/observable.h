@@ -39,4 +39,12 @@ struct PauliSum {
 // layout, and keeps that layout. Collective. Throws BadInput.
 void add_applied(const State& state, const PauliSum& sum, double scale, State& result);
 
+// result = sum |state>, with the layout of `state`. Returns <state| sum |state>. Collective. Throws BadInput as
+// add_applied does.
+std::complex<double> apply_sum(const State& state, const PauliSum& sum, State& result);
+
+// Returns <state| sum^2 |state> - <state| sum |state>^2 for each Hermitian sum, at least 0. Collective. Needs a second
+// state. Throws BadInput for a sum that is not Hermitian or has a qubit that the state does not have.
+[[nodiscard]] std::vector<double> variances(const State& state, std::span<const PauliSum> sums);
+
 }  // namespace onehop::quantum

@@ -87,12 +87,19 @@ class State {
   void set_basis_state(std::uint64_t index);
   // Sets all 2^qubits amplitudes by index; every rank passes all of them. They are not normalised.
   void set_amplitudes(std::span<const std::complex<double>> amplitudes);
+  // Copies the amplitudes and the layout of a state of the same size, precision and ranks; throws BadInput for others.
+  // Not collective.
+  void copy_from(const State& other);
   // Declares a new layout without moving any amplitudes. Not collective.
   void set_layout(std::vector<int> bits, std::uint64_t flips);
 
   // -- operations --
   // Applies gates on local bits. Not collective. `records` as in EngineOptions.
   EngineCounters apply(std::span<const LocalOperation> operations, std::vector<PassRecord>* records = nullptr);
+  // Sets all amplitudes to 0. Not collective.
+  void fill_zero();
+  // Multiplies all amplitudes by a factor. Not collective.
+  void scale(double factor);
   // Moves amplitudes so that bit i becomes bit permutation[i]. The qubits move with their bits.
   void permute(const std::vector<int>& permutation);
   // Exchanges disjoint pairs of bits.

@@ -29,6 +29,7 @@ from onehop.bench.run import (
     ring,
 )
 from onehop.bench.table import make_table
+from onehop.cli.bench_bindings import bench_bindings
 from onehop.cli.bench_circuits import bench_circuits
 from onehop.cli.bench_dslash import bench_dslash
 from onehop.cli.bench_figures import bench_all, bench_figures
@@ -377,6 +378,7 @@ def register(app: typer.Typer) -> None:
     group.command("ring")(bench_ring)
     group.command("circuits")(bench_circuits)
     group.command("gradients")(bench_gradients)
+    group.command("bindings")(bench_bindings)
     group.command("scaling")(bench_scaling)
     group.command("dslash")(bench_dslash)
     group.command("solver")(bench_solver)

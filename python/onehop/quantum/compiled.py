@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +16,10 @@ from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import Bindings, values_of
-from onehop.quantum.state import State, core_sum, real_where_real
+from onehop.quantum.simulator import Result, result_of
+from onehop.quantum.state import State, core_sum, hermitian_sums, real_where_real
 
-__all__ = ["CompiledCircuit", "GradientResult", "compile", "observables_of"]
+__all__ = ["CompiledCircuit", "GradientResult", "check_weights", "compile", "observables_of"]
 
 
 @dataclass
@@ -29,7 +31,7 @@ class GradientResult:
     parameters : tuple of str
         Names of the parameters.
     values : array of float, shape (observables,)
-        Expectation values.
+        Expectation values, or variances if these were asked for.
     derivatives : array of float, shape (observables, parameters)
         Derivatives; with weights shape (parameters,), of the weighted sum of the values.
     method : str
@@ -61,9 +63,10 @@ class CompiledCircuit:
     calls them with the same arguments and gets the same result.
     """
 
-    def __init__(self, core: _core.Compiled, circuit: Circuit) -> None:
+    def __init__(self, core: _core.Compiled, circuit: Circuit, group: Group) -> None:
         self._core = core
         self._circuit = circuit
+        self._group = group
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -105,6 +108,42 @@ class CompiledCircuit:
         sums = observables_of(observables, self._circuit.qubits)
         return real_where_real(sums, self.run(bindings)._core.expectations([core_sum(one) for one in sums]))
 
+    def simulate(
+        self,
+        bindings: Bindings = (),
+        *,
+        shots: int = 0,
+        seed: int | None = None,
+        observables: Sequence[Any] = (),
+    ) -> Result:
+        """Run the circuit with its measurements, resets and conditions, as the function `simulate` does.
+
+        Parameters
+        ----------
+        bindings
+            As for `run`.
+        shots, seed, observables
+            As for the function `simulate`.
+
+        Returns
+        -------
+        Result
+            Its state is not that of `run`: this method needs memory for another one.
+
+        Raises
+        ------
+        BadInput
+            As for `run` and for the function `simulate`.
+        """
+        sums = observables_of(observables, self._circuit.qubits)
+        values = values_of(self.parameters, bindings)
+        if seed is None:
+            seed = int.from_bytes(self._group.allgather(secrets.token_bytes(6))[0], "little")
+        core = self._core.simulate(
+            values, shots=shots, seed=seed, observables=[core_sum(one) for one in sums]
+        )
+        return result_of(core, self._circuit, sums, shots, seed)
+
     def run_many(
         self, bindings: Sequence[Bindings] | NDArray[Any], observables: Sequence[Any]
     ) -> NDArray[Any]:
@@ -142,7 +181,12 @@ class CompiledCircuit:
         return values.real if all(one.is_hermitian for one in sums) else values
 
     def gradients(
-        self, bindings: Bindings, observables: Sequence[Any], weights: Sequence[float] | None = None
+        self,
+        bindings: Bindings,
+        observables: Sequence[Any],
+        weights: Sequence[float] | None = None,
+        *,
+        variance: bool = False,
     ) -> GradientResult:
         """Compute expectation values and all their derivatives by the adjoint method.
 
@@ -155,21 +199,19 @@ class CompiledCircuit:
         weights : sequence of float, optional
             One for each observable: computes the derivatives of the weighted sum of the values in one sweep, however
             many observables there are (a vector-Jacobian product).
+        variance : bool
+            Compute the variances of the observables and their derivatives instead of the expectation values.
 
         Raises
         ------
         BadInput
             As for `run`; an observable is not Hermitian, or the number of weights is not that of the observables.
         """
-        sums = observables_of(observables, self._circuit.qubits)
-        wrong = next((one for one in sums if not one.is_hermitian), None)
-        if wrong is not None:
-            raise BadInput(f"expected a Hermitian observable with real weights, found {str(wrong)[:80]}")
-        if weights is not None and len(weights) != len(sums):
-            raise BadInput(f"expected a weight for each of {len(sums)} observables, found {len(weights)}")
+        sums = hermitian_sums(observables, self._circuit.qubits)
+        check_weights(weights, len(sums))
         values = values_of(self.parameters, bindings)
         listed = [] if weights is None else [float(one) for one in weights]
-        found = self._core.gradients(values, [core_sum(one) for one in sums], listed)
+        found = self._core.gradients(values, [core_sum(one) for one in sums], listed, variance)
         shape = (len(sums), len(values)) if weights is None or not listed else (len(values),)
         return GradientResult(
             parameters=self.parameters,
@@ -190,6 +232,12 @@ def observables_of(observables: Sequence[Any], qubits: int) -> list[PauliSum]:
     return sums
 
 
+def check_weights(weights: Sequence[float] | None, observables: int) -> None:
+    """Raise BadInput unless there are no weights, or one for each observable."""
+    if weights is not None and len(weights) != observables:
+        raise BadInput(f"expected a weight for each of {observables} observables, found {len(weights)}")
+
+
 def compile(  # noqa: A001
     circuit: Circuit,
     group: Group | None = None,
@@ -204,7 +252,8 @@ def compile(  # noqa: A001
     Parameters
     ----------
     circuit : Circuit
-        Circuit of gates. Measurements are allowed at its end only, and are not made.
+        Circuit to plan. Only `CompiledCircuit.simulate` takes measurements, resets and conditions before its end;
+        the other methods leave measurements at the end out.
     group : Group, optional
         Ranks that hold the state, a power of two of them. Default: this process alone.
     precision : str
@@ -219,16 +268,17 @@ def compile(  # noqa: A001
     Raises
     ------
     BadInput
-        The circuit is invalid or has measurements, resets or conditions before its end.
+        The circuit is invalid, or an angle of a gate has no form as a rotation.
     Error
         The memory does not suffice.
     """
+    group = group or Group.alone()
     core = _core.Compiled(
         circuit,
-        group or Group.alone(),
+        group,
         precision=precision,
         threads=threads,
         staging=staging,
         search_seconds=search_seconds,
     )
-    return CompiledCircuit(core, circuit)
+    return CompiledCircuit(core, circuit, group)

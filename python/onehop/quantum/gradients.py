@@ -11,12 +11,13 @@ import numpy as np
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
-from onehop.quantum.compiled import GradientResult, observables_of
+from onehop.quantum.compiled import GradientResult, check_weights
 from onehop.quantum.compiled import compile as compile_circuit
 from onehop.quantum.noise.channel import NoiseModel
 from onehop.quantum.noise.noisy import simulate_density
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import Bindings, values_of
+from onehop.quantum.state import hermitian_sums
 
 __all__ = ["gradients", "parameter_shift"]
 
@@ -28,6 +29,7 @@ def gradients(
     group: Group | None = None,
     *,
     weights: Sequence[float] | None = None,
+    variance: bool = False,
     noise: NoiseModel | None = None,
     precision: str = "double",
     threads: int = 0,
@@ -50,6 +52,8 @@ def gradients(
         As for `simulate`.
     weights : sequence of float, optional
         One for each observable: the derivatives are those of the weighted sum of the values.
+    variance : bool
+        Compute the variances of the observables and their derivatives instead of the expectation values.
     noise : NoiseModel, optional
         Channels after the gates. Default: no noise.
 
@@ -64,7 +68,7 @@ def gradients(
         compiled = compile_circuit(
             circuit, group, precision=precision, threads=threads, search_seconds=search_seconds
         )
-        return compiled.gradients(bindings, observables, weights)
+        return compiled.gradients(bindings, observables, weights, variance=variance)
 
     def evaluate(bound: Circuit, sums: Sequence[PauliSum]) -> list[float]:
         found = simulate_density(
@@ -73,7 +77,17 @@ def gradients(
         return [complex(one).real for one in found.expectations]
 
     require_exact(circuit)
-    return parameter_shift(circuit, bindings, observables, evaluate, weights=weights)
+    if not variance:
+        return parameter_shift(circuit, bindings, observables, evaluate, weights=weights)
+    sums = hermitian_sums(observables, circuit.qubits)
+    check_weights(weights, len(sums))
+    both = parameter_shift(circuit, bindings, [*sums, *(one.squared() for one in sums)], evaluate)
+    means, squares = both.values.reshape(2, -1)
+    of_means, of_squares = both.derivatives.reshape(2, len(sums), -1)
+    derivatives = of_squares - 2 * means[:, None] * of_means
+    if weights is not None:
+        derivatives = np.asarray(weights, float) @ derivatives
+    return GradientResult(both.parameters, np.maximum(squares - means**2, 0), derivatives, both.method)
 
 
 def parameter_shift(
@@ -103,12 +117,8 @@ def parameter_shift(
         As for `gradients`.
     """
     circuit.validate()
-    sums = observables_of(observables, circuit.qubits)
-    wrong = next((one for one in sums if not one.is_hermitian), None)
-    if wrong is not None:
-        raise BadInput(f"expected a Hermitian observable with real weights, found {str(wrong)[:80]}")
-    if weights is not None and len(weights) != len(sums):
-        raise BadInput(f"expected a weight for each of {len(sums)} observables, found {len(weights)}")
+    sums = hermitian_sums(observables, circuit.qubits)
+    check_weights(weights, len(sums))
     values = values_of(circuit.parameters, bindings)
     rules = {
         (index, angle): _frequencies(index, operation, angle)

@@ -167,8 +167,42 @@ class PauliSum:
     def __add__(self, other: PauliSum) -> PauliSum:
         return PauliSum(self.terms + other.terms)
 
+    def __matmul__(self, other: PauliSum) -> PauliSum:
+        """Return the product of two observables, in which each string occurs once."""
+        weights: dict[tuple[tuple[int, str], ...], complex] = {}
+        for left in self.terms:
+            for right in other.terms:
+                phase, paulis = _product(left.paulis, right.paulis)
+                weights[paulis] = weights.get(paulis, 0) + phase * left.coefficient * right.coefficient
+        return PauliSum(tuple(PauliTerm(weight, paulis) for paulis, weight in weights.items()))
+
+    def squared(self) -> PauliSum:
+        """Return the square of a Hermitian observable, with real weights."""
+        terms = (self @ self).terms
+        return PauliSum(tuple(PauliTerm(complex(term.coefficient.real), term.paulis) for term in terms))
+
     def __str__(self) -> str:
         return " + ".join(map(str, self.terms)) or "0"
+
+
+_NEXT = {"X": "Y", "Y": "Z", "Z": "X"}
+
+
+def _product(
+    left: tuple[tuple[int, str], ...], right: tuple[tuple[int, str], ...]
+) -> tuple[complex, tuple[tuple[int, str], ...]]:
+    """Multiply two Pauli strings; return the phase and the string."""
+    phase: complex = 1
+    letters = dict(left)
+    for qubit, second in right:
+        first = letters.pop(qubit, None)
+        if first is None:
+            letters[qubit] = second
+        elif first != second:
+            # XY = iZ and cyclic, the reverse order has the opposite sign.
+            phase *= 1j if _NEXT[first] == second else -1j
+            letters[qubit] = next(iter({"X", "Y", "Z"} - {first, second}))
+    return phase, tuple(sorted(letters.items()))
 
 
 def _from_label(label: str) -> PauliTerm:

@@ -22,7 +22,7 @@ from onehop.quantum.profile import Profile
 from onehop.quantum.run.checkpoint import Checkpoints
 from onehop.quantum.state import State, core_sum, real_where_real
 
-__all__ = ["CircuitPlan", "Result", "plan", "simulate"]
+__all__ = ["CircuitPlan", "Result", "plan", "result_of", "simulate"]
 
 LARGEST_RANKS = 2**30  # the largest power of two that an `int` of C++ holds
 
@@ -449,13 +449,22 @@ def simulate(
         "progress": progress,
     }
     core = _simulate(circuit, group, options, checkpoints)
-    state = State._of(core.take_state())
     time_profile = None
     if profile:
         pass_bytes = 2 * (8 if precision == "single" else 16) * 2**circuit.qubits // core.ranks
         time_profile = Profile.gather(
             group, core.ranks, core.profile, core.seconds, core.pass_seconds, pass_bytes
         )
+    result = result_of(core, circuit, sums, shots, seed)
+    result.resumed = checkpoints is not None and checkpoints.resumes
+    result.profile = time_profile
+    return result
+
+
+def result_of(
+    core: _core.SimulationResult, circuit: Circuit, sums: Sequence[PauliSum], shots: int, seed: int
+) -> Result:
+    """Convert the result of the library; `circuit` gives the classical registers."""
     return Result(
         shots=shots,
         seed=seed,
@@ -467,9 +476,7 @@ def simulate(
         bytes_moved=core.bytes_moved,
         bytes_between_hosts=core.bytes_between_hosts,
         passes=core.passes,
-        state=state,
+        state=State._of(core.take_state()),
         outcomes=core.outcomes,
         _registers=circuit.registers,
-        resumed=checkpoints is not None and checkpoints.resumes,
-        profile=time_profile,
     )

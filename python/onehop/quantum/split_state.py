@@ -59,6 +59,10 @@ class SplitState(ABC):
         """Return the expectation values of several observables."""
 
     @abstractmethod
+    def variances(self, observables: Sequence[Any]) -> list[float]:
+        """Return the variances of several observables."""
+
+    @abstractmethod
     def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
         """Return the reduced density matrix of some qubits."""
 
@@ -86,6 +90,21 @@ class SplitState(ABC):
             The observable cannot be read, or names a qubit that the state does not have.
         """
         return self.expectations([observable])[0]
+
+    def variance(self, observable: Any) -> float:
+        """Return the variance <O^2> - <O>^2 of a Hermitian observable O. Collective.
+
+        Parameters
+        ----------
+        observable : PauliSum, str or Qiskit operator
+            As for `expectation`.
+
+        Raises
+        ------
+        BadInput
+            As for `expectation`; the observable is not Hermitian.
+        """
+        return self.variances([observable])[0]
 
     def partial_trace(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
         """Trace out some qubits; return the density matrix of the others in ascending order. Collective."""

@@ -214,7 +214,9 @@ class State(SplitState):
         """
         return self._core.probabilities(self._all_or(qubits))
 
-    def sample(self, shots: int, qubits: Sequence[int] | None = None, *, seed: int = 0) -> NDArray[np.uint64]:
+    def sample(
+        self, shots: int, qubits: Sequence[int] | None = None, *, seed: int = 0, bases: str | None = None
+    ) -> NDArray[np.uint64]:
         """Sample outcomes of a measurement of some qubits, without changing the state.
 
         Parameters
@@ -225,13 +227,29 @@ class State(SplitState):
             Qubits to measure. Default: all qubits.
         seed : int
             The same seed gives the same outcomes on every number of ranks.
+        bases : str, optional
+            A letter X, Y or Z for each of the qubits: the Pauli operator whose eigenvalue is measured. Default: Z for
+            all. The state is rotated and rotated back, so that its amplitudes may change within rounding.
 
         Returns
         -------
         array of uint64, shape (shots,)
-            Bit i of an outcome is the value of qubits[i].
+            Bit i of an outcome is the value of qubits[i]: 0 for the eigenvalue 1, 1 for the eigenvalue -1.
+
+        Raises
+        ------
+        BadInput
+            There is not one letter X, Y or Z for each qubit.
         """
-        return self._core.sample(self._all_or(qubits), shots, seed)
+        measured = self._all_or(qubits)
+        if bases is None:
+            return self._core.sample(measured, shots, seed)
+        there, back = rotations_to(bases, measured, self.qubits)
+        self._core.apply(there, 0)
+        try:
+            return self._core.sample(measured, shots, seed)
+        finally:
+            self._core.apply(back, 0)
 
     def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
         """Return the expectation values of several observables, each as by `expectation`.
@@ -240,6 +258,10 @@ class State(SplitState):
         """
         sums = [PauliSum.of(o) for o in observables]
         return real_where_real(sums, self._core.expectations([core_sum(s) for s in sums]))
+
+    def variances(self, observables: Sequence[Any]) -> list[float]:
+        """Return the variances of several Hermitian observables, each as by `variance`. Needs a second state."""
+        return self._core.variances([core_sum(one) for one in hermitian_sums(observables, self.qubits)])
 
     def inner_product(self, other: State) -> complex:
         """Return <self|other>. Both states must be split over the same ranks and have the same precision."""
@@ -282,6 +304,38 @@ class State(SplitState):
         eigenvalues = np.linalg.eigvalsh(self.density_matrix(side))
         eigenvalues = eigenvalues[eigenvalues > 0]
         return float(-np.sum(eigenvalues * np.log(eigenvalues)) / np.log(base))
+
+
+def rotations_to(bases: str, measured: Sequence[int], qubits: int) -> tuple[Circuit, Circuit]:
+    """Return circuits that rotate the eigenvectors of Pauli operators to basis states, and back.
+
+    Raises
+    ------
+    BadInput
+        There is not one letter X, Y or Z for each measured qubit.
+    """
+    if len(bases) != len(measured) or set(bases) - set("XYZ"):
+        raise BadInput(f"expected a letter X, Y or Z for each of {len(measured)} qubits, found {bases!r}")
+    there, back = Circuit(qubits), Circuit(qubits)
+    for letter, qubit in zip(bases, measured, strict=True):
+        if letter == "Y":
+            there.sdg(qubit)
+        if letter != "Z":
+            there.h(qubit)
+            back.h(qubit)
+        if letter == "Y":
+            back.s(qubit)
+    return there, back
+
+
+def hermitian_sums(observables: Sequence[Any], qubits: int) -> list[PauliSum]:
+    """Convert observables. Raises BadInput if one is not Hermitian or names a qubit that does not exist."""
+    sums = [PauliSum.of(one) for one in observables]
+    for one in sums:
+        one.require(qubits)
+        if not one.is_hermitian:
+            raise BadInput(f"expected a Hermitian observable with real weights, found {str(one)[:80]}")
+    return sums
 
 
 def core_sum(observable: PauliSum) -> _core.PauliSum:

@@ -181,6 +181,11 @@ class GradientSimulator(WorkerSimulator):
         answer = self._ask({"do": "run", "setting": "default", "seconds": seconds, "indices": []})
         return answer["seconds"], np.array(answer["derivatives"], float)
 
+    def evaluate(self, rows: np.ndarray, seconds: float) -> tuple[list[float], np.ndarray]:
+        """Compute the expectation value for every row of angles; return the times and the last values."""
+        answer = self._ask({"do": "many", "rows": rows.tolist(), "seconds": seconds})
+        return answer["seconds"], np.array(answer["values"], float)
+
 
 _Simulator = TypeVar("_Simulator", bound=WorkerSimulator)
 

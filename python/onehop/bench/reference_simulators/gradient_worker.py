@@ -8,6 +8,9 @@ It needs only that simulator and NumPy. Each line of stdin is a request in JSON:
     {"do": "run", "setting": "default", "seconds": s, "indices": []}
         computes the derivatives of the expectation value by all angles repeatedly for s seconds, at least once, and is
         answered by {"seconds": [...], "derivatives": [...]}
+    {"do": "many", "rows": [[angle, ...], ...], "seconds": s}
+        computes the expectation value for every row of angles, binding included, likewise, and is answered by
+        {"seconds": [...], "values": [...]}
 
 The gates are "rx", "ry", "rz" with an angle, and "cx". Each simulator uses its adjoint method. Making its circuit does
 not count.
@@ -61,6 +64,12 @@ class Lightning:
         """Differentiate once."""
         return np.array([float(one) for one in self.simulator.compute_derivatives(self.tape, self.config)])
 
+    def values(self, rows: np.ndarray) -> np.ndarray:
+        """Evaluate every row, all circuits in one batch."""
+        places = list(range(rows.shape[1]))
+        tapes = [self.tape.bind_new_parameters(row, places) for row in rows.tolist()]
+        return np.array(self.simulator.execute(tapes), float)
+
 
 class Kokkos(Lightning):
     """pennylane-lightning-kokkos."""
@@ -96,6 +105,18 @@ class Qulacs:
         """Differentiate once."""
         return -np.array(self.circuit.backprop(self.observable))
 
+    def values(self, rows: np.ndarray) -> np.ndarray:
+        """Evaluate every row on one state."""
+        state = self.qulacs.QuantumState(self.circuit.get_qubit_count())
+        found = []
+        for row in rows.tolist():
+            for place, angle in enumerate(row):
+                self.circuit.set_parameter(place, -angle)
+            state.set_zero_state()
+            self.circuit.update_quantum_state(state)
+            found.append(self.observable.get_expectation_value(state))
+        return np.array(found)
+
 
 class Prism:
     """prism-q, in double precision only."""
@@ -119,11 +140,22 @@ class Prism:
                 getattr(builder, name)(angle, which[0]).param(slot)
                 slot += 1
         self.circuit, self.links = builder.build(), builder.parameter_links()
+        vars(self).pop("prepared", None)
         self.terms = [(weight, [(q, x) for q, x in one]) for weight, one in terms]
 
     def derivatives(self) -> np.ndarray:
         """Differentiate once."""
         return np.asarray(self.prism.simulate(self.circuit).expectation_gradient(self.terms, self.links)[1])
+
+    def values(self, rows: np.ndarray) -> np.ndarray:
+        """Evaluate every row with one prepared circuit."""
+        if not hasattr(self, "prepared"):
+            parameters = self.prism.Parameters(rows.shape[1])
+            for instruction, slot in self.links:
+                parameters.link(instruction, slot)
+            self.prepared = self.prism.PreparedCircuit(self.circuit, parameters)
+        found = self.prepared.expectation_values_many(rows, [string for _, string in self.terms])
+        return np.asarray(found) @ np.array([weight for weight, _ in self.terms])
 
 
 def _version(name: str) -> str:
@@ -141,13 +173,23 @@ def answer(peer: Any, request: dict[str, Any]) -> dict[str, Any]:
     if request["do"] == "load":
         peer.load(request["gates"], request["terms"], request["qubits"], request["precision"])
         return {"settings": ["default"]}
+    if request["do"] == "many":
+        rows = np.array(request["rows"], float)
+        times, found = timed(lambda: peer.values(rows), request["seconds"])
+        return {"seconds": times, "values": found.tolist()}
+    times, found = timed(peer.derivatives, request["seconds"])
+    return {"seconds": times, "derivatives": found.tolist()}
+
+
+def timed(work: Any, seconds: float) -> tuple[list[float], np.ndarray]:
+    """Work repeatedly for some seconds, at least once; return the times and the last result."""
     times: list[float] = []
-    until = time.perf_counter() + request["seconds"]
+    until = time.perf_counter() + seconds
     while not times or time.perf_counter() < until:
         begin = time.perf_counter()
-        found = peer.derivatives()
+        found = work()
         times.append(time.perf_counter() - begin)
-    return {"seconds": times, "derivatives": found.tolist()}
+    return times, found
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from onehop.quantum.noise.superoperators import on_rows_and_columns
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
 from onehop.quantum.split_state import SplitState
-from onehop.quantum.state import State, real_where_real
+from onehop.quantum.state import State, hermitian_sums, real_where_real
 
 __all__ = ["DensityMatrix"]
 
@@ -233,6 +233,13 @@ class DensityMatrix(SplitState):
                 value += term.coefficient * (1j) ** (x & z).bit_count() * np.sum(signs * entries[x])
             values.append(value)
         return real_where_real(sums, values)
+
+    def variances(self, observables: Sequence[Any]) -> list[float]:
+        """Return the variances of several Hermitian observables, each as by `variance`."""
+        sums = hermitian_sums(observables, self.qubits)
+        values = self.expectations([*sums, *(one.squared() for one in sums)])
+        means, squares = np.array(values, float).reshape(2, -1)
+        return np.maximum(squares - means**2, 0).tolist()
 
     def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
         """Return the reduced density matrix of k qubits.

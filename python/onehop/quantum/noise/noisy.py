@@ -17,6 +17,7 @@ from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel, NoiseModel
 from onehop.quantum.noise.density_matrix import DensityMatrix
+from onehop.quantum.noise.histories import Histories, has_gates_only
 from onehop.quantum.noise.noisy_run import Mixed, Pure
 from onehop.quantum.noise.superoperators import moved, on_rows_and_columns
 from onehop.quantum.noise.trajectories import Trajectories
@@ -44,8 +45,8 @@ class NoisyResult:
         Standard error of each average; 0 for a density matrix without measurements inside the circuit.
     runs : int
         Number of distinct records of measurement outcomes and noise; each is run once.
-    state : State or DensityMatrix
-        State after the last run.
+    state : State, DensityMatrix or None
+        State after a run, the only one if `runs` is 1. None on a rank that computed no trajectory.
     resumed : bool
         Always False: noisy simulations have no checkpoints.
     """
@@ -60,7 +61,7 @@ class NoisyResult:
     runs: int
     exchanges: int
     bytes_moved: int
-    state: State | DensityMatrix = field(repr=False)
+    state: State | DensityMatrix | None = field(repr=False)
     resumed: bool = False
     bytes_between_hosts: int = 0
 
@@ -99,17 +100,15 @@ def _full(qubits: int) -> NDArray[np.complex128]:
     return np.ones(4**qubits, complex)
 
 
-def _simulate(
-    mixed: bool,
-    make: Callable[[Group], Mixed | Pure],
+def _checked(
     circuit: Circuit,
-    noise: NoiseModel | None,
     group: Group,
     trajectories: int,
     shots: int,
     seed: int | None,
     observables: Sequence[Any],
-) -> NoisyResult:
+) -> tuple[list[PauliSum], int]:
+    """Check the arguments of a simulation; return the observables and the seed, the same on every rank."""
     circuit.validate()
     circuit.require_bound()
     if shots < 0 or trajectories < 1:
@@ -122,6 +121,21 @@ def _simulate(
         one.require(circuit.qubits)
     if seed is None:
         seed = int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
+    return sums, seed
+
+
+def _simulate(
+    mixed: bool,
+    make: Callable[[Group], Mixed | Pure],
+    circuit: Circuit,
+    noise: NoiseModel | None,
+    group: Group,
+    trajectories: int,
+    shots: int,
+    seed: int | None,
+    observables: Sequence[Any],
+) -> NoisyResult:
+    sums, seed = _checked(circuit, group, trajectories, shots, seed, observables)
     begin = time.perf_counter()
     noise = noise or NoiseModel()
     # The hosts of the whole group, so that all parts of it place the gates alike.
@@ -150,6 +164,26 @@ def _simulate(
         bytes_moved=int(sent),
         bytes_between_hosts=int(between),
         state=backend.target,
+    )
+
+
+def _result_of(found: Histories, shots: int, seed: int) -> NoisyResult:
+    expectations, errors = found.averages()
+    core = found.core
+    state = core.take_state()
+    return NoisyResult(
+        shots=shots,
+        seed=seed,
+        counts=found.counts(),
+        expectations=expectations,
+        errors=errors,
+        seconds=core.seconds,
+        ranks=core.ranks,
+        runs=found.runs,
+        exchanges=core.exchanges,
+        bytes_moved=core.bytes_moved,
+        bytes_between_hosts=core.bytes_between_hosts,
+        state=None if state is None else State._of(state),
     )
 
 
@@ -247,11 +281,16 @@ def simulate_trajectories(
     precision: str = "double",
     observables: Sequence[Any] = (),
     threads: int = 0,
+    memory: int = 0,
 ) -> NoisyResult:
     """Run a circuit with noise from |0...0> many times on a state vector. Collective.
 
     Each trajectory samples one Kraus operator of each channel; equal trajectories run once. The same seed gives the
     same trajectories on every number of ranks.
+
+    Trajectories of a circuit without measurements inside share the beginning of their runs, and different ranks and
+    threads compute different ones wherever a few states fit into the memory of a rank. Otherwise a state is split over
+    the ranks.
 
     Parameters
     ----------
@@ -263,12 +302,33 @@ def simulate_trajectories(
         Number of trajectories. Statistical errors fall as one over its square root.
     shots : int, optional
         Number of shots; shot s is drawn at the end of trajectory s modulo their number. Default: one per trajectory.
+    memory : int
+        Bytes of each rank for states. Default: half of what is available.
 
     Raises
     ------
     BadInput, Error
         As for `simulate`.
     """
+    if memory < 0:
+        raise BadInput(f"expected memory of 0 or more bytes, found {memory}")
+    if has_gates_only(circuit):
+        group = group or Group.alone()
+        shots = trajectories if shots is None else shots
+        sums, seed = _checked(circuit, group, trajectories, shots, seed, observables)
+        found = Histories.of(
+            circuit,
+            noise or NoiseModel(),
+            group,
+            trajectories=trajectories,
+            shots=shots,
+            seed=seed,
+            precision=precision,
+            sums=sums,
+            threads=threads,
+            memory=memory,
+        )
+        return _result_of(found, shots, seed)
     return _simulate(
         False,
         lambda group: Pure(State(circuit.qubits, group, precision=precision, threads=threads)),

@@ -16,9 +16,9 @@ from onehop.quantum.noise.noisy_run import Mixed, Pure, Run, choose
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
 
-__all__ = ["Trajectories"]
+__all__ = ["READ_EVENT", "Trajectories", "counts_of", "split_last"]
 
-_READ = 1 << 41  # first event of readout errors, beyond all events inside a circuit
+READ_EVENT = 1 << 41  # first event of readout errors, beyond all events inside a circuit
 
 
 @dataclass
@@ -29,7 +29,7 @@ class _Branch:
     shots: NDArray[np.int64]
 
 
-def _split_last(circuit: Circuit) -> tuple[list[Operation], list[tuple[int, int]]]:
+def split_last(circuit: Circuit) -> tuple[list[Operation], list[tuple[int, int]]]:
     """Split off the final measurements; return the other operations and the (classical bit, qubit) pairs."""
     kept: list[Operation] = []
     last: list[tuple[int, int]] = []
@@ -93,7 +93,7 @@ class Trajectories:
     ) -> None:
         self.backend, self.circuit, self.noise = backend, circuit, noise
         self.seed, self.sums, self.shots = seed, sums, shots
-        self.operations, self.last = _split_last(circuit)
+        self.operations, self.last = split_last(circuit)
         self.trajectories = trajectories
         self.bits = np.zeros((shots, circuit.clbits), np.uint8)
         self.open = [_Branch((), np.arange(trajectories))]
@@ -146,7 +146,7 @@ class Trajectories:
             read = (values >> np.uint64(qubits.index(qubit)) & np.uint64(1)).astype(np.uint8)
             zero, one = self.noise.misread(qubit)
             if zero > 0 or one > 0:
-                wrong = uniform(self.seed, shots, _READ + bit) < np.where(read, one, zero)
+                wrong = uniform(self.seed, shots, READ_EVENT + bit) < np.where(read, one, zero)
                 read ^= wrong.astype(np.uint8)
             self.bits[shots, bit] = read
 
@@ -163,12 +163,15 @@ class Trajectories:
 
     def counts(self) -> dict[str, int]:
         """Return the number of shots with each outcome; bits as in `Result.counts`."""
-        if not self.shots:
-            return {}
-        rows, numbers = np.unique(self.bits[:, ::-1], axis=0, return_counts=True)
-        return {
-            _text(row, self.circuit.registers): int(number) for row, number in zip(rows, numbers, strict=True)
-        }
+        return counts_of(self.bits, self.circuit.registers)
+
+
+def counts_of(bits: NDArray[np.uint8], registers: Sequence[Register]) -> dict[str, int]:
+    """Count equal rows of classical bits, shape (shots, clbits); the keys are those of `Result.counts`."""
+    if not len(bits):
+        return {}
+    rows, numbers = np.unique(bits[:, ::-1], axis=0, return_counts=True)
+    return {_text(row, registers): int(number) for row, number in zip(rows, numbers, strict=True)}
 
 
 def _text(row: NDArray[np.uint8], registers: Sequence[Register]) -> str:

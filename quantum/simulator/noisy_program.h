@@ -1,0 +1,73 @@
+// A noisy circuit as a list of steps, each a gate or a channel.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "onehop/quantum/trajectories.h"
+
+namespace onehop::quantum {
+
+// A channel that was drawn: at `step` it applies this operator instead of its default one.
+struct NoiseEvent {
+  std::uint32_t step = 0;
+  std::uint32_t op = 0;
+  friend auto operator<=>(const NoiseEvent&, const NoiseEvent&) = default;
+};
+
+class NoisyProgram {
+ public:
+  // Throws BadInput that names the channel or its use.
+  explicit NoisyProgram(const NoisyCircuit& noisy);
+
+  [[nodiscard]] std::size_t steps() const { return steps_.size(); }
+  // The first step from `from` on whose probabilities depend on the state; steps() if there is none.
+  [[nodiscard]] std::size_t next_dependent(std::size_t from) const;
+  [[nodiscard]] const std::vector<std::size_t>& dependent() const { return dependent_; }
+  [[nodiscard]] std::uint32_t default_operator(std::size_t step) const;
+
+  // The events of a trajectory that do not depend on the state.
+  [[nodiscard]] std::vector<NoiseEvent> draw(std::uint64_t seed, std::uint64_t trajectory) const;
+
+  // Applies the gates and the default operators of the steps [from, to). Operators that depend on the state are not
+  // normalised. Collective.
+  void advance(State& state, std::size_t from, std::size_t to) const;
+  // Applies an operator of a channel, likewise. Collective.
+  void apply(State& state, const NoiseEvent& event) const;
+  // |K psi|^2 for each operator K of the channel at a step. Collective.
+  [[nodiscard]] std::vector<double> weights(State& state, std::size_t step) const;
+
+ private:
+  struct Channel {
+    std::vector<Operation> operators;  // on the channel's own qubits; if they mix unitary matrices, normalised
+    std::vector<std::vector<Complex>> products;  // K^dagger K; only the diagonals if `diagonal`
+    bool diagonal = true;                        // whether all products are diagonal
+    std::vector<double> probabilities;           // empty: they depend on the state
+    std::uint32_t usual = 0;                     // the default operator
+    bool does_nothing = false;                   // whether that is the identity
+  };
+  struct Step {
+    int gate = -1;  // index into gates_; -1: a channel
+    int channel = -1;
+    std::vector<int> qubits;
+  };
+
+  [[nodiscard]] Channel prepare(const NoiseChannel& channel, std::size_t number) const;
+  void add_channel(const ChannelUse& use, const NoisyCircuit& noisy);
+  [[nodiscard]] Operation operation(const Step& step, std::uint32_t op) const;
+  // The operation on a state of one rank; nullopt: nothing to do.
+  [[nodiscard]] static std::optional<LocalOperation> local(const Operation& operation, int qubits);
+
+  int qubits_;
+  std::vector<Operation> gates_;
+  std::vector<Channel> channels_;
+  std::vector<Step> steps_;
+  std::vector<std::size_t> dependent_;
+  // For states on one rank: what advance() does, and for each step the number of these operations before it.
+  std::vector<LocalOperation> locals_;
+  std::vector<std::size_t> locals_before_;
+};
+
+}  // namespace onehop::quantum
