@@ -3,7 +3,7 @@
     check_layers.py [--root FOLDER] [--drawing FILE.dot]
 
 Exits with 1 and one line for each forbidden edge, each include whose path does not start at the root of the repository,
-and each cycle.
+each relative import, and each cycle.
 `--drawing` writes the graph of the parts for Graphviz.
 """
 
@@ -68,10 +68,10 @@ def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
 
 
 def cpp_edges(root: Path) -> Iterator[tuple[str, str, bool]]:
-    """Yield (file, included file of this repository, found from the root) for every include of the C++ sources."""
+    """Yield (file, included file of this repository, found from the root) for every include in C and C++."""
     for folder in CPP_FOLDERS:
         for file in sorted((root / folder).rglob("*")):
-            if file.suffix not in (".cc", ".h", ".cpp"):
+            if file.suffix not in (".c", ".cc", ".cpp", ".h"):
                 continue
             for bracket, name in INCLUDE.findall(file.read_text(encoding="utf-8")):
                 own = file.relative_to(root).as_posix()
@@ -164,6 +164,23 @@ def imports(tree: ast.AST, modules: set[str]) -> Iterator[str]:
                     yield node.module
 
 
+def relative_imports(tree: ast.AST) -> list[str]:
+    """Return the relative imports of a source, as they are written there."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 0]
+    return [ast.unparse(node) for node in found]
+
+
+def may_import(own: str, other: str | None, allowed: list[str]) -> bool:
+    """Return whether a part may import another one.
+
+    A part outside of a package that may import the package may import all parts of it.
+    """
+    if other == own or other in allowed or allowed == ["*"]:
+        return True
+    packages = [part for part in allowed if part != "onehop" and not own.startswith(part + ".")]
+    return other is not None and any(other.startswith(part + ".") for part in packages)
+
+
 def python_part(module: str, parts: list[str], aliases: dict[str, str]) -> str | None:
     """Return the part with the longest name that contains a module; "onehop" is the package's `__init__` only."""
     names = [part for part in parts if module == part or (part != "onehop" and module.startswith(part + "."))]
@@ -181,10 +198,11 @@ def check_python(root: Path, table: dict) -> tuple[list[str], set[Edge]]:
     faults: list[str] = []
     parts: set[Edge] = set()
     for module, file in files.items():
-        targets = set(imports(ast.parse(file.read_text(encoding="utf-8")), modules)) - {
-            module,
-            "onehop._core",
-        }
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        faults += [
+            f"{module} has `{line}`: write the full name of the module" for line in relative_imports(tree)
+        ]
+        targets = set(imports(tree, modules)) - {module, "onehop._core"}
         graph[module] = targets
         own = python_part(module, list(allowed), aliases)
         if own is None:
@@ -194,7 +212,7 @@ def check_python(root: Path, table: dict) -> tuple[list[str], set[Edge]]:
             continue
         for target in sorted(targets):
             other = python_part(target, list(allowed), aliases)
-            if other == own or other in allowed[own] or allowed[own] == ["*"]:
+            if may_import(own, other, allowed[own]):
                 if other and other != own:
                     parts.add((own, other))
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 
@@ -34,6 +35,13 @@ def test_help_imports_no_command() -> None:
 def test_every_name_is_there(name: str) -> None:
     assert getattr(onehop, name) is not None
     assert name in dir(onehop)
+
+
+def test_every_module_is_there() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(onehop.__path__)}
+    assert {name for name in modules if not name.startswith("_")} == set(onehop._MODULES)
+    assert onehop.topology.Grid is not None
+    assert onehop.predict.predict_solver is not None
 
 
 def test_modules_and_wrong_names() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,7 @@ FOLDERS = (
     "lattice",
     "poisson",
     "collectives",
+    "machine",
     "compat",
     "bench",
     "include",
@@ -59,11 +62,34 @@ def test_this_tree_passes() -> None:
         ("lattice/gauge/gauge.cc", '#include "onehop/lattice/solver.h"', "not lattice/solver"),
         ("lattice/gauge/gauge.cc", '#include "src/channel/waiting.h"', "not src/channel"),
         ("poisson/poisson.cc", '#include "onehop/quantum/state.h"', "not quantum/state"),
+        ("quantum/state/state.cc", '#include "onehop/machine/rails.h"', "not machine/rails"),
+        ("lattice/geometry/geometry.cc", '#include "onehop/machine/mapping.h"', "not machine/mapping"),
+        ("machine/model/job.cc", '#include "onehop/quantum/circuit.h"', "not quantum/circuit"),
+        ("compat/rdma_comlib/new.c", '#include "src/channel/waiting.h"', "not src/channel"),
+        ("compat/quest/comm.cpp", '#include "onehop/quantum/state.h"', "not quantum/state"),
         ("src/plan/plan.cc", '#include "plan_part.h"', "write the path from the root"),
         ("include/onehop/unheard_of.h", '#include "onehop/error.h"', "expected a part of tools/layers.toml"),
         ("python/onehop/error.py", "import onehop.group", "onehop.error may import no other part"),
         ("python/onehop/lattice/field.py", "from onehop.quantum import state", "not onehop.quantum"),
         ("python/onehop/schedule.py", "import onehop.codec, onehop.plan", "not onehop.plan"),
+        (
+            "python/onehop/lattice/field.py",
+            "from . import gauge",
+            "has `from . import gauge`: write the full name",
+        ),
+        ("python/onehop/plan.py", "import onehop", "onehop.plan imports onehop, but"),
+        ("python/onehop/quantum/io/program.py", "import onehop.quantum.state", "not onehop.quantum.state"),
+        (
+            "python/onehop/quantum/noise/channel.py",
+            "import onehop.quantum",
+            "channel imports onehop.quantum, but",
+        ),
+        (
+            "python/onehop/quantum/gradients.py",
+            "from onehop.quantum.run import task",
+            "not onehop.quantum.run",
+        ),
+        ("python/onehop/qiskit/backend.py", "import onehop.quantum.run.task", ""),
         ("python/onehop/unheard_of.py", "import onehop.error", "expected a part of tools/layers.toml"),
     ],
 )
@@ -78,6 +104,27 @@ def test_a_wrong_edge_is_found(tree: Path, file: str, line: str, words: str) -> 
         assert file in done.stderr or "onehop." in done.stderr
     else:
         assert done.returncode == 0, done.stderr
+
+
+def test_the_figure_shows_this_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figure has an arrow for each edge that no chain of arrows replaces, and for no other."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    layers = importlib.import_module("check_layers")
+    table = layers.tomllib.loads((ROOT / "tools/layers.toml").read_text(encoding="utf-8"))
+    edges = {edge for edge in layers.check_cpp(ROOT, table)[1] if set(edge) <= table["cpp"].keys()}
+    drawing = (ROOT / "docs/figures/layers.svg").read_text(encoding="utf-8")
+    shown = {tuple(text.split("--")) for text in re.findall(r'id="([\w/]+--[\w/]+)"', drawing)}
+    remedy = "run .venv/bin/python tools/draw_layers.py docs/figures/layers.svg"
+    assert shown <= edges, remedy
+    # What arrows lead to, over any number of parts in between, is what includes lead to.
+    closures = []
+    for pairs in (shown, edges):
+        reached = set(pairs)
+        while more := {(a, d) for a, b in reached for c, d in pairs if b == c} - reached:
+            reached |= more
+        closures.append(reached)
+    assert closures[0] == closures[1], remedy
+    assert all((a, c) not in shown for a, b in shown for b2, c in shown if b == b2), remedy
 
 
 def test_cycles_are_found(tree: Path) -> None:
