@@ -17,7 +17,10 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
 ONEHOP := .venv/bin/onehop
-CTEST := .venv/bin/ctest --output-on-failure --no-tests=error --parallel 3
+# Many tests wait rather than compute, so there are more of them at a time than cores. A process of pytest starts up to 8 ranks.
+CTEST_JOBS := $(shell echo $$(($$(nproc) + 1)))
+PYTEST_JOBS := $(shell jobs=$$((2 * $$(nproc) + 1)); echo $$((jobs < 17 ? jobs : 17)))
+CTEST := .venv/bin/ctest --output-on-failure --no-tests=error --parallel $(CTEST_JOBS)
 
 help:  ## Print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##/\1 /p' $(MAKEFILE_LIST) | while read -r name text; do printf '  make %-18s %s\n' "$$name" "$$text"; done
@@ -41,7 +44,7 @@ test-cpp: setup-test
 
 test-python: setup-test
 	@tools/build.sh release _core
-	@.venv/bin/pytest -m "not alone" --numprocesses 5 --dist worksteal
+	@.venv/bin/pytest -m "not alone" --numprocesses $(PYTEST_JOBS) --dist worksteal
 	@.venv/bin/pytest -m alone
 
 test-asan: setup-test  ## Run the C++ tests under the address and undefined-behaviour sanitizers
@@ -84,6 +87,7 @@ bench: build reference-simulators  ## Run every benchmark (15 minutes), print th
 
 figures: build  ## Draw the figures of README and docs in docs/figures, from the JSON in results/
 	@$(ONEHOP) bench figures --results results --to docs/figures
+	@.venv/bin/python tools/draw_layers.py docs/figures/layers.svg
 
 reference-simulators: setup  ## Install other circuit simulators in .reference-simulators, for `onehop bench circuits`
 	@tools/setup.sh base reference-simulators

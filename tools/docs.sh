@@ -5,6 +5,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+if ! .venv/bin/python -c 'import sphinx' 2>/dev/null; then
+  echo "docs.sh: expected Sphinx in .venv, found none; run: make docs" >&2
+  exit 1
+fi
 command -v doxygen >/dev/null || tools/system_packages.sh doxygen
 .venv/bin/python -m sphinx --builder html --jobs auto --fail-on-warning --keep-going --quiet docs build/docs
 echo "onehop: the documentation is in build/docs/index.html"
