@@ -25,7 +25,7 @@ for file in "${files[@]}"; do
     # clang-tidy reads tests only when they are named, as by pre-commit: they would take a third of its time.
     tests/*.cc) cpp+=("$file") && { $all || sources+=("$file"); } ;;
     *.cc) cpp+=("$file") sources+=("$file") ;;
-    *.h) cpp+=("$file") ;;
+    *.c | *.cpp | *.h) cpp+=("$file") ;;
     *.py | *.pyi) python+=("$file") ;;
     *.sh | .ci/run) shell+=("$file") ;;
   esac
