@@ -30,7 +30,7 @@ def install_excepthook() -> None:
 
     The traceback is printed as always. Outside of `onehop launch` nothing changes.
     """
-    if "ONEHOP_CONTROL" not in os.environ:
+    if not os.environ.get("ONEHOP_CONTROL"):
         return
     print_traceback = sys.excepthook
 

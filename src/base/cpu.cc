@@ -1,8 +1,7 @@
 #include "src/base/cpu.h"
 
-#include <cstdlib>
-
 #include "onehop/error.h"
+#include "src/base/env.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -12,11 +11,6 @@ namespace onehop::cpu {
 namespace {
 
 std::atomic<bool> given_by_program{false};
-
-const char* name_in_environment() {
-  const char* const name = std::getenv("ONEHOP_SIMD");
-  return name != nullptr && *name != '\0' ? name : nullptr;
-}
 
 #if defined(__x86_64__)
 // __builtin_cpu_supports also checks that the operating system saves the registers. Clang has no name for F16C, so its
@@ -78,8 +72,8 @@ namespace detail {
 std::atomic<int> current{-1};
 
 Level choose_level() {
-  const char* const name = name_in_environment();
-  const Level found = name != nullptr ? level_named(name, "ONEHOP_SIMD") : levels().back();
+  const auto name = env::text("ONEHOP_SIMD");
+  const Level found = name ? level_named(*name, "ONEHOP_SIMD") : levels().back();
   current.store(static_cast<int>(found), std::memory_order_relaxed);
   return found;
 }
@@ -94,7 +88,9 @@ Level choose_level_or_best() noexcept {
 
 }  // namespace detail
 
-bool is_level_given() { return given_by_program.load(std::memory_order_relaxed) || name_in_environment() != nullptr; }
+bool is_level_given() {
+  return given_by_program.load(std::memory_order_relaxed) || env::text("ONEHOP_SIMD").has_value();
+}
 
 void use_level(std::string_view name) {
   detail::current.store(name.empty() ? -1 : static_cast<int>(level_named(name, "instruction set")),

@@ -56,9 +56,10 @@ constexpr std::array table{
              "For programs on the drop-in interface for qspi. 1: the program always starts all messages of a "
              "`qspi_prepare` before it waits for any of them, so that the messages to one rank travel together.",
              "compat/qspi.cc", "user"},
-    Variable{"ONEHOP_RANK", "number", "none", "The rank of this process within the launch.", "src/world/world.cc",
-             "launcher"},
-    Variable{"ONEHOP_RANKS", "number", "none", "The number of ranks of the launch.", "src/world/world.cc", "launcher"},
+    Variable{"ONEHOP_RANK", "number from 0 to 16777216", "none", "The rank of this process within the launch.",
+             "src/world/world.cc", "launcher"},
+    Variable{"ONEHOP_RANKS", "number from 0 to 16777216", "none", "The number of ranks of the launch.",
+             "src/world/world.cc", "launcher"},
     Variable{"ONEHOP_RESTARTED", "1", "none",
              "This process is a rank of a command that has restarted itself with several ranks.",
              "python/onehop/launch/environment.py", "launcher"},
@@ -100,16 +101,17 @@ struct Form {
 };
 constexpr double largest = std::numeric_limits<double>::max();
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr Form rank_form{"number from 0 to 16777216", true, 0, 1 << 24};
 constexpr std::array forms{
     Form{"0 or 1", true, 0, 1},
     Form{"1", true, 1, 1},
-    Form{"number", true, 0, largest},
+    rank_form,
     Form{"number from 1 to 1024", true, 1, max_threads},
     Form{"number of MiB above 0", false, 0, largest, true},
     Form{"number of bytes", true, 0, largest},
     Form{"number of seconds above 0, at most 1e9", false, 0, 1e9, true},
     Form{"number of seconds, 0 or more", false, 0, infinity},
-    Form{"process number", true, 1, largest},
+    Form{"process number", true, 1, std::numeric_limits<std::int32_t>::max()},
     Form{"whole number above 0", true, 1, largest, false, true},
 };
 // All other values: names, which cpu::level() checks, and texts and paths, whose readers know what is wrong with them.
@@ -142,15 +144,14 @@ std::optional<double> number_in(std::string_view text, const Form& form) {
   return number;
 }
 
-std::optional<double> number_of(const Variable& variable, const Form& form) {
-  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a literal
-  const char* const text = std::getenv(variable.name.data());
-  if (text == nullptr || *text == '\0') return std::nullopt;
-  const std::optional<double> number = number_in(text, form);
+std::optional<double> number_of(const std::string& name, const Form& form) {
+  const std::optional<std::string> value = text(name);
+  if (!value) return std::nullopt;
+  const std::optional<double> number = number_in(*value, form);
   if (!number) {
     const bool is_noun = form.values.front() > '9';
-    throw BadInput(std::string(variable.name) + ": expected " + (is_noun ? "a " : "") + std::string(form.values) +
-                   ", found '" + text + "'");
+    throw BadInput(name + ": expected " + (is_noun ? "a " : "") + std::string(form.values) + ", found '" + *value +
+                   "'");
   }
   return number;
 }
@@ -159,11 +160,22 @@ std::optional<double> number_of(const Variable& variable, const Form& form) {
 
 std::span<const Variable> variables() noexcept { return table; }
 
+std::optional<std::string> text(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::optional<int> rank_number(const std::string& name) {
+  const std::optional<double> found = number_of(name, rank_form);
+  return found ? std::optional(static_cast<int>(*found)) : std::nullopt;
+}
+
 std::optional<double> number(std::string_view name) {
   const auto* const variable = std::ranges::find(table, name, &Variable::name);
   const Form* const form = variable == table.end() ? nullptr : form_of(variable->values);
   if (form == nullptr) throw BadInput("expected an environment variable that is a number, found " + std::string(name));
-  return number_of(*variable, *form);
+  return number_of(std::string(name), *form);
 }
 
 std::optional<int> threads() {
@@ -174,7 +186,7 @@ std::optional<int> threads() {
 void check() {
   static_cast<void>(cpu::level());
   for (const Variable& each : table) {
-    if (const Form* const form = form_of(each.values)) static_cast<void>(number_of(each, *form));
+    if (const Form* const form = form_of(each.values)) static_cast<void>(number_of(std::string(each.name), *form));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace onehop::env {
@@ -21,6 +22,13 @@ struct Variable {
 [[nodiscard]] std::span<const Variable> variables() noexcept;
 
 inline constexpr int max_threads = 1024;  // of a rank
+
+// The value of a variable, in the table or not; none if it is unset or empty.
+[[nodiscard]] std::optional<std::string> text(const std::string& name);
+
+// The value of a variable in which a launcher passes a rank or a number of ranks, in the table or not: 0 to 2^24; none
+// if it is unset or empty. Throws BadInput for anything else.
+[[nodiscard]] std::optional<int> rank_number(const std::string& name);
 
 // The value of ONEHOP_THREADS, 1 to max_threads; none if it is unset or empty. Throws BadInput for anything else.
 [[nodiscard]] std::optional<int> threads();

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 
 #include "onehop/error.h"
 #include "src/base/cpu.h"
+#include "src/base/env.h"
 #include "src/base/json_node.h"
 #include "src/base/regular_file.h"
 #include "src/channel/wait_limits.h"
@@ -27,7 +27,7 @@ constexpr int max_slots = 1 << 16;
 detail::FileText read_file() {
   constexpr std::size_t longest = std::size_t{1} << 20U;
   detail::FileText file = detail::read_regular_file(tuning_file(), longest);
-  if (file.is_missing && std::getenv("ONEHOP_TUNING") == nullptr) file.problem.clear();
+  if (file.is_missing && !env::text("ONEHOP_TUNING")) file.problem.clear();
   return file;
 }
 
@@ -47,7 +47,7 @@ std::optional<Tuning> tuning_from_file() {
   if (!problem.empty()) {
     std::fprintf(stderr, "onehop: the tuning %s is not used (%s): run `onehop tune` to make it anew, or %s\n",
                  path.c_str(), problem.c_str(),
-                 std::getenv("ONEHOP_TUNING") == nullptr ? "delete it" : "let ONEHOP_TUNING name another file");
+                 env::text("ONEHOP_TUNING") ? "let ONEHOP_TUNING name another file" : "delete it");
   }
   return std::nullopt;
 }
@@ -159,14 +159,9 @@ Tuning built_in_tuning() {
 }
 
 std::string tuning_file() {
-  const auto environment = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (const std::string file = environment("ONEHOP_TUNING"); !file.empty()) return file;
-  std::string cache = environment("XDG_CACHE_HOME");
-  if (cache.empty()) cache = environment("HOME") + "/.cache";
-  return cache + "/onehop/tuning.json";
+  if (const auto file = env::text("ONEHOP_TUNING")) return *file;
+  if (const auto cache = env::text("XDG_CACHE_HOME")) return *cache + "/onehop/tuning.json";
+  return env::text("HOME").value_or("") + "/.cache/onehop/tuning.json";
 }
 
 std::optional<std::string> tuning_text() { return read_file().text; }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <new>
@@ -15,6 +14,7 @@
 #include <string>
 
 #include "src/base/cpu.h"
+#include "src/base/env.h"
 #include "src/base/text.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
@@ -47,7 +47,7 @@ Introduction introduce(int fd, std::uint64_t word) {
   stat("/proc/self/ns/pid", &space);
   std::string host = boot + "/" + std::to_string(space.st_ino) + "/" + std::to_string(geteuid());
   // For tests: ranks with different names share no memory, those with the same name try to.
-  if (const char* name = std::getenv("ONEHOP_TEST_HOST"); name != nullptr && *name != '\0') host = name;
+  if (const auto name = env::text("ONEHOP_TEST_HOST")) host = *name;
   std::strncpy(own.host, host.c_str(), sizeof own.host - 1);
   own.pid = getpid();
   own.fd = fd;

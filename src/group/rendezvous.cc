@@ -8,13 +8,13 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "src/base/text.h"
 
 #include "onehop/error.h"
+#include "src/base/env.h"
 #include "src/base/sha256.h"
 #include "src/group/control_memory.h"
 #include "src/group/liveness.h"
@@ -44,16 +44,12 @@ std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span<const T, 1>(&value, 1));
 }
 
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // The name contains only a hash of the key: all users see a bound name, and the key may be a secret that the next
 // attempt of the same launch reuses.
 std::string name_of(const std::string& key) {
   const std::string user = std::to_string(geteuid());
-  return "onehop-" + user + "-" + sha256(user + "/" + key + "/" + environment("ONEHOP_MEETING_KEY")).substr(0, 40);
+  return "onehop-" + user + "-" +
+         sha256(user + "/" + key + "/" + env::text("ONEHOP_MEETING_KEY").value_or("")).substr(0, 40);
 }
 
 double meeting_limit() {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "src/base/env.h"
 #include "src/base/text.h"
 
 namespace onehop::detail {
@@ -26,7 +26,7 @@ constexpr std::int64_t no_limit = no_memory_limit;
 
 // "MemAvailable:   123 kB" -> bytes.
 std::int64_t system_memory() {
-  if (memory_is_pretended()) return std::strtoll(std::getenv("ONEHOP_TEST_FREE_MEMORY"), nullptr, 10);
+  if (const auto pretended = env::number("ONEHOP_TEST_FREE_MEMORY")) return static_cast<std::int64_t>(*pretended);
   std::ifstream file("/proc/meminfo");
   for (std::string key, unit; file >> key;) {
     if (key == "MemAvailable:") {
@@ -173,10 +173,7 @@ int open_of_process(int pid, int fd, const std::string& path) {
 
 }  // namespace
 
-bool memory_is_pretended() {
-  const char* const bytes = std::getenv("ONEHOP_TEST_FREE_MEMORY");
-  return bytes != nullptr && *bytes != '\0';
-}
+bool memory_is_pretended() { return env::text("ONEHOP_TEST_FREE_MEMORY").has_value(); }
 
 MemoryLeft memory_left() {
   MemoryLeft left;

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "onehop/error.h"
+#include "src/base/env.h"
 #include "src/mpi/launcher.h"
 
 namespace onehop::detail {
@@ -248,14 +249,14 @@ const MpiLibrary* first_that_loads(const std::vector<LibraryFolder>& folders, Mp
 const MpiLibrary* search_beyond(std::vector<std::string>& tried) {
   tried.emplace_back("this process: no MPI is loaded");
 
-  if (const char* wanted = std::getenv("ONEHOP_MPI"); wanted != nullptr && *wanted != '\0') {
-    if (std::string_view(wanted) == "none") {
+  if (const auto wanted = env::text("ONEHOP_MPI")) {
+    if (*wanted == "none") {
       tried.emplace_back("ONEHOP_MPI=none: MPI is switched off");
       return nullptr;
     }
     std::string reason;
-    if (const MpiLibrary* library = MpiSearch::instance().load(wanted, reason)) return library;
-    tried.push_back("ONEHOP_MPI=" + std::string(wanted) + ": " + reason);
+    if (const MpiLibrary* library = MpiSearch::instance().load(*wanted, reason)) return library;
+    tried.push_back("ONEHOP_MPI=" + *wanted + ": " + reason);
     return nullptr;  // do not fall back to another library than the requested one
   }
 

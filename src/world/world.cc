@@ -2,13 +2,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "src/base/env.h"
 #include "src/base/text.h"
 #include "src/group/control_memory.h"
 #include "src/group/group_state.h"
@@ -19,29 +19,12 @@
 namespace onehop {
 namespace {
 
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
-}
-
-std::optional<int> number(const char* name) {
-  const auto text = environment(name);
-  if (!text) return std::nullopt;
-  char* end = nullptr;
-  const long value = std::strtol(text->c_str(), &end, 10);
-  if (*end != '\0' || value < 0 || value > 1 << 24) {
-    throw BadInput(std::string(name) + ": expected an integer from 0 to 2^24, found \"" + *text + "\"");
-  }
-  return static_cast<int>(value);
-}
-
 // A process with only some of the launcher's variables must not continue as a run of a single rank.
 void check_variables_of_launcher() {
   std::string given;
   std::string missing;
   for (const char* name : {"ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_CONTROL"}) {
-    std::string& names = environment(name) ? given : missing;
+    std::string& names = env::text(name) ? given : missing;
     names += (names.empty() ? "" : " and ") + std::string(name);
   }
   if (given.empty() || missing.empty()) return;
@@ -50,9 +33,9 @@ void check_variables_of_launcher() {
 }
 
 Group from_launcher(const std::string& control) {
-  const auto rank = number("ONEHOP_RANK");
-  const auto ranks = number("ONEHOP_RANKS");
-  const int launcher = number("ONEHOP_LAUNCHER_PID").value_or(0);
+  const auto rank = env::rank_number("ONEHOP_RANK");
+  const auto ranks = env::rank_number("ONEHOP_RANKS");
+  const int launcher = static_cast<int>(env::number("ONEHOP_LAUNCHER_PID").value_or(0));
   return Group(
       detail::make_group(*rank, *ranks, "launcher", detail::join_control_memory(control, *rank, *ranks, launcher)));
 }
@@ -89,29 +72,29 @@ std::optional<LaunchInfo> info_of_mpi_launcher() {
   };
   for (const Names& names : all) {
     // A batch script under Slurm has SLURM_NTASKS, but only a step that srun started has a step.
-    if (std::string(names.launcher) == "srun" && !environment("SLURM_STEP_ID")) continue;
-    const auto rank = number(names.rank);
-    const auto ranks = number(names.ranks);
+    if (std::string(names.launcher) == "srun" && !env::text("SLURM_STEP_ID")) continue;
+    const auto rank = env::rank_number(names.rank);
+    const auto ranks = env::rank_number(names.ranks);
     // A rank of several whose number is missing must not continue as a run of a single rank.
     if (!ranks || (!rank && *ranks == 1)) continue;
     LaunchInfo launch{names.launcher, rank, *ranks, false,
-                      environment("SLURM_JOB_ID").value_or("") + "." + environment(names.key).value_or("")};
-    launch.all_here = environment(names.local_ranks) == std::to_string(*ranks);
+                      env::text("SLURM_JOB_ID").value_or("") + "." + env::text(names.key).value_or("")};
+    launch.all_here = env::text(names.local_ranks) == std::to_string(*ranks);
     return launch;
   }
   return std::nullopt;
 }
 
 std::optional<LaunchInfo> info_of_torchrun() {
-  const auto rank = number("RANK");
-  const auto ranks = number("WORLD_SIZE");
-  const auto local_ranks = number("LOCAL_WORLD_SIZE");
-  const auto address = environment("MASTER_ADDR");
-  const auto port = environment("MASTER_PORT");
+  const auto rank = env::rank_number("RANK");
+  const auto ranks = env::rank_number("WORLD_SIZE");
+  const auto local_ranks = env::rank_number("LOCAL_WORLD_SIZE");
+  const auto address = env::text("MASTER_ADDR");
+  const auto port = env::text("MASTER_PORT");
   if (!rank || !ranks || !address || !port) return std::nullopt;
   return LaunchInfo{"torchrun", rank, *ranks, local_ranks && *local_ranks == *ranks,
-                    *address + ":" + *port + "." + environment("TORCHELASTIC_RUN_ID").value_or("") + "." +
-                        environment("TORCHELASTIC_RESTART_COUNT").value_or("")};
+                    *address + ":" + *port + "." + env::text("TORCHELASTIC_RUN_ID").value_or("") + "." +
+                        env::text("TORCHELASTIC_RESTART_COUNT").value_or("")};
 }
 
 Group join_mpi(detail::MpiRanks made) {
@@ -143,7 +126,7 @@ namespace {
 
 Group make_world() {
   check_variables_of_launcher();
-  if (const auto control = environment("ONEHOP_CONTROL")) return from_launcher(*control);
+  if (const auto control = env::text("ONEHOP_CONTROL")) return from_launcher(*control);
   if (const auto launch = info_of_mpi_launcher()) return from_mpi_launcher(*launch);
   if (const auto launch = info_of_torchrun(); launch && launch->ranks > 1) {
     if (!launch->all_here) {

@@ -155,6 +155,19 @@ def test_tuning_file_that_is_none(ranks: Ranks, kind: str) -> None:
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(("content", "said"), [(None, ""), ("none", "or delete it")])
+def test_an_empty_name_of_the_tuning_file_is_unset(ranks: Ranks, content: str | None, said: str) -> None:
+    cached = ranks.folder / "cache/onehop/tuning.json"
+    cached.parent.mkdir(parents=True)
+    if content is not None:
+        cached.write_text(content, encoding="utf-8")
+    ranks.environment |= {"ONEHOP_TUNING": "", "XDG_CACHE_HOME": str(ranks.folder / "cache")}
+    program = ranks.script("from onehop import _core; print(_core.tuning_origin())")
+    done = ranks.onehop("launch", "-n", "1", sys.executable, program)
+    assert (done.returncode, done.stdout.split()[-2:]) == (0, ["built", "in"]), done.stderr
+    assert said in done.stderr if said else not done.stderr
+
+
 def test_commands_for_schedules(ranks: Ranks) -> None:
     """Exit code 2 and one line, whatever the command."""
     file = ranks.folder / "bad.json"

@@ -352,7 +352,9 @@ TEST_F(World, ARankOfSeveralThatDoesNotKnowItsNumberIsNotARunOfItsOwn) {
 }
 
 TEST_F(World, UnreadableNumbersAreBadInput) {
-  EXPECT_NE(world_says({{"RANK", "one"}, {"WORLD_SIZE", "2"}}).find("\"one\""), std::string::npos);
+  const std::string expected = "RANK: expected a number from 0 to 16777216, found '";
+  EXPECT_EQ(world_says({{"RANK", "one"}, {"WORLD_SIZE", "2"}}), expected + "one'");
+  EXPECT_EQ(world_says({{"RANK", "16777217"}, {"WORLD_SIZE", "2"}}), expected + "16777217'");
   EXPECT_NE(world_says({{"ONEHOP_TIMEOUT", "soon"}}).find("'soon'"), std::string::npos);
 }
 
