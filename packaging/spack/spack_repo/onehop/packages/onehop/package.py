@@ -9,7 +9,7 @@ class Onehop(CMakePackage):
 
     license("Apache-2.0")
 
-    version("0.1.0")
+    version("0.2.0")
 
     variant(
         "compat", default=True, description="Build the drop-in interfaces (QMP, qspi, QuEST, rdma_comlib)"

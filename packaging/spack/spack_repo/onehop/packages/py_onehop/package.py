@@ -9,7 +9,7 @@ class PyOnehop(PythonPackage):
 
     license("Apache-2.0")
 
-    version("0.1.0")
+    version("0.2.0")
 
     variant("mpi", default=False, description="Install mpi4py and an MPI, to compare with")
     variant("quantum", default=True, description="Read OpenQASM files, states and Hamiltonians")
