@@ -67,6 +67,53 @@ void check(const PoissonSpec& spec) {
   }
 }
 
+void check(const PoissonControl& control) {
+  if (control.iterations < 0) {
+    throw BadInput("Poisson: expected 0 iterations or more, found " + text(control.iterations));
+  }
+  if (control.residual_every < 1) {
+    throw BadInput("Poisson: expected a residual every 1 iteration or more, found " + text(control.residual_every));
+  }
+  if (!(control.tolerance >= 0)) {
+    throw BadInput("Poisson: expected a tolerance of 0 or more, found " + text(control.tolerance));
+  }
+}
+
+// Receives the sums of a solve one after the other: fills its history, says whether it has ended, reports progress.
+class Residuals {
+ public:
+  Residuals(PoissonExchange& exchange, SumScale& scale, const PoissonControl& control, PoissonResult& result)
+      : exchange_(exchange), scale_(scale), control_(control), result_(result) {}
+
+  void start(std::int64_t iteration, double sum) {
+    pending_ = iteration;
+    exchange_.start_sum(sum);
+  }
+  [[nodiscard]] bool is_pending() const { return pending_ >= 0; }
+  // Waits for the sum that `start` sent, if there is one.
+  void finish() {
+    if (!is_pending()) return;
+    const double sum = exchange_.finish_sum();
+    scale_.know(pending_, sum);
+    result_.history.push_back({pending_, std::sqrt(sum)});
+    pending_ = -1;
+    const double norm = result_.history.back().norm;
+    result_.reached_tolerance = control_.tolerance > 0 && norm <= control_.tolerance * result_.history.front().norm;
+    if (control_.progress && base::steady_seconds() - told_ > 0.1) {
+      control_.progress(result_.history.back());
+      told_ = base::steady_seconds();
+    }
+  }
+
+ private:
+  PoissonExchange& exchange_;
+  SumScale& scale_;
+  const PoissonControl& control_;
+  PoissonResult& result_;
+  std::int64_t pending_ = -1;  // the iteration whose sum is on its way
+  double told_ = 0;            // when progress was reported last
+};
+
 // Accumulates the times of the parts of an iteration, in the iterations that are timed.
 class Laps {
  public:
@@ -273,29 +320,13 @@ double Poisson::Impl::step(bool residual, double rounder, Laps& laps, PoissonTim
 }
 
 PoissonResult Poisson::Impl::solve(const PoissonControl& control) {
-  if (control.iterations < 0 || control.residual_every < 1 || !(control.tolerance >= 0)) {
-    throw BadInput("Poisson: expected 0 iterations or more, a residual every 1 or more, and a tolerance of 0 or more");
-  }
+  check(control);
   for (AlignedArray& array : x) std::memset(array.data(), 0, array.bytes().size());
   std::memset(own_faces.data(), 0, own_faces.bytes().size());
   SumScale scale(static_cast<double>(spec.extents[0]) * static_cast<double>(spec.extents[1]), largest, spec.mass);
   PoissonResult result;
-  std::int64_t pending = -1;  // the iteration whose sum is on its way
+  Residuals residuals(*exchange, scale, control, result);
   std::int64_t looked_at = 0;
-  double told = 0;
-  const auto receive_sum = [&] {
-    const double sum = exchange->finish_sum();
-    scale.know(pending, sum);
-    result.history.push_back({pending, std::sqrt(sum)});
-    pending = -1;
-    result.reached_tolerance =
-        control.tolerance > 0 && result.history.back().norm <= control.tolerance * result.history.front().norm;
-    if (control.progress && base::steady_seconds() - told > 0.1) {
-      control.progress(result.history.back());
-      told = base::steady_seconds();
-    }
-  };
-
   Laps laps;
   const double begin = base::steady_seconds();
   std::int64_t k = 0;
@@ -308,23 +339,18 @@ PoissonResult Poisson::Impl::solve(const PoissonControl& control) {
     current = 1 - current;
     // The sum of an iteration travels during the next one.
     laps.begin(true);
-    if (pending >= 0) receive_sum();
-    if (residual && !result.reached_tolerance) {
-      pending = k;
-      exchange->start_sum(sum);
-    }
-    if (residual || pending >= 0) laps.lap(result.times.residual);
+    residuals.finish();
+    if (residual && !result.reached_tolerance) residuals.start(k, sum);
+    if (residual || residuals.is_pending()) laps.lap(result.times.residual);
   }
-  if (pending >= 0) receive_sum();
+  residuals.finish();
   result.seconds = base::steady_seconds() - begin;
   result.iterations = k;
   // The residual of the solution itself: one more update, whose result is not used.
   PoissonTimes unused;
   laps.begin(false);
-  const double last = step(true, scale.rounder(k), laps, unused);
-  pending = k;
-  exchange->start_sum(last);
-  receive_sum();
+  residuals.start(k, step(true, scale.rounder(k), laps, unused));
+  residuals.finish();
   for (double* part : {&result.times.start, &result.times.interior, &result.times.wait, &result.times.boundary}) {
     *part /= static_cast<double>(std::max<std::int64_t>(looked_at, 1));
   }
