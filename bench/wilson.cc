@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -160,26 +161,96 @@ struct Runner {
   FaceClock clock;
 };
 
+// Candidates that only move memory, as much as the applications of the operator to both parities use, so that it is in
+// caches only if theirs is.
+class MemoryTraffic {
+ public:
+  // `used` and `written`: bytes that the operator uses, and those of them that it writes. `ranks` share the caches.
+  MemoryTraffic(const base::ThreadPool& pool, std::int64_t used, std::int64_t written, int ranks)
+      : pool_(pool),
+        count_(used / number),
+        written_(written / number),
+        read_(count_ - 2 * written_),  // a line is read before it is written
+        whole_(std::max(count_, (std::int64_t{192} << 20) / number / ranks)),
+        from_(static_cast<std::size_t>(read_)),
+        to_(static_cast<std::size_t>(written_)),
+        far_(static_cast<std::size_t>(whole_)) {}
+
+  // Reads piece by piece through so much memory that none of it is still in a cache when its turn comes again.
+  void read_far(int times) {
+    for (int i = 0; i < times; ++i) {
+      if (at_ + count_ > whole_) at_ = 0;
+      pool_.run([&](int thread) {
+        const auto [first, last] = pool_.part(0, count_ / 8, thread);
+        move_all(far_.data() + at_ + 8 * first, 8 * (last - first), nullptr, 0);
+      });
+      at_ += count_ / 8 * 8;
+    }
+  }
+
+  void move(int times) {
+    for (int i = 0; i < times; ++i) {
+      pool_.run([&](int thread) {
+        const auto [first, last] = pool_.part(0, read_ / 8, thread);
+        const auto [begin, end] = pool_.part(0, written_ / 8, thread);
+        move_all(from_.data() + 8 * first, 8 * (last - first), to_.data() + 8 * begin, 8 * (end - begin));
+      });
+    }
+  }
+
+ private:
+  static constexpr std::int64_t number = sizeof(double);
+  const base::ThreadPool& pool_;
+  std::int64_t count_;
+  std::int64_t written_;
+  std::int64_t read_;
+  std::int64_t whole_;
+  Buffer<double> from_;
+  Buffer<double> to_;
+  Buffer<double> far_;
+  std::int64_t at_ = 0;
+};
+
+// The storages of random links, and with `options.clover` of their clover blocks, for vectors of so many lanes.
 template <class T>
-std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& options) {
-  const std::vector<std::int64_t> extents(options.extents.begin(), options.extents.end());
-  const std::vector<int> grid(options.grid.begin(), options.grid.end());
-  lattice::Gauge gauge(group, extents, grid);
-  gauge.set_random(1);
-  std::vector<double> blocks;
-  if (options.clover) blocks = lattice::clover_blocks(lattice::clover_leaves(gauge), 0.13);
-  const std::vector<double> inverses = lattice::inverse_blocks(blocks);
-  const auto storage_of = [&](int lanes) {
-    lattice::GeometrySpec spec = gauge.geometry().spec();
+class Storages {
+ public:
+  Storages(const Group& group, const WilsonBenchOptions& options)
+      : group_(group), options_(options), gauge_(random_gauge(group, options)) {
+    if (options.clover) blocks_ = lattice::clover_blocks(lattice::clover_leaves(gauge_), 0.13);
+    inverses_ = lattice::inverse_blocks(blocks_);
+  }
+  [[nodiscard]] WilsonStorage<T> make(int lanes) const {
+    lattice::GeometrySpec spec = gauge_.geometry().spec();
     spec.parities = 2;
     spec.lanes = geometry_lanes(spec, lanes);
-    WilsonStorage<T> storage(group, lattice::Geometry(spec), gauge.links(), options.recon, true,
-                             options.precision == lattice::Precision::half);
-    if (options.clover) storage.set_clover(blocks, inverses);
+    WilsonStorage<T> storage(group_, lattice::Geometry(spec), gauge_.links(), options_.recon, true,
+                             options_.precision == lattice::Precision::half);
+    if (options_.clover) storage.set_clover(blocks_, inverses_);
     return storage;
-  };
-  const WilsonStorage<T> storage = storage_of(lattice::detail::wilson_lanes<T>());
-  const WilsonStorage<T> scalar_storage = storage_of(1);
+  }
+
+ private:
+  static lattice::Gauge random_gauge(const Group& group, const WilsonBenchOptions& options) {
+    const std::vector<std::int64_t> extents(options.extents.begin(), options.extents.end());
+    const std::vector<int> grid(options.grid.begin(), options.grid.end());
+    lattice::Gauge gauge(group, extents, grid);
+    gauge.set_random(1);
+    return gauge;
+  }
+
+  const Group& group_;
+  const WilsonBenchOptions& options_;
+  lattice::Gauge gauge_;
+  std::vector<double> blocks_;
+  std::vector<double> inverses_;
+};
+
+template <class T>
+std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& options) {
+  const Storages<T> storages(group, options);
+  const WilsonStorage<T> storage = storages.make(lattice::detail::wilson_lanes<T>());
+  const WilsonStorage<T> scalar_storage = storages.make(1);
   base::ThreadPool pool(base::thread_count(options.threads, group));
   Runner<T> ours(storage, pool, options);
   Runner<T> scalar(scalar_storage, pool, options);
@@ -189,13 +260,8 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
     by_mpi = std::make_unique<Runner<T>>(
         storage, pool, options, std::make_unique<MpiExchange>(group, storage.geometry, storage.local(0), half_spinors));
   }
-  // Moves as much memory as the applications to both parities use, so that it is in caches only if theirs is.
-  const auto count = static_cast<std::int64_t>(2 * wilson_work(options).bytes / sizeof(double));
-  const auto written = static_cast<std::int64_t>(ours.core.size(0) + ours.core.size(1)) *
-                       static_cast<std::int64_t>(sizeof(T)) / static_cast<std::int64_t>(sizeof(double));
-  const std::int64_t read = count - 2 * written;  // a line is read before it is written
-  const Buffer<double> from(static_cast<std::size_t>(read));
-  const Buffer<double> to(static_cast<std::size_t>(written));
+  const auto written = static_cast<std::int64_t>((ours.core.size(0) + ours.core.size(1)) * sizeof(T));
+  MemoryTraffic memory(pool, static_cast<std::int64_t>(2 * wilson_work(options).bytes), written, group.size());
   std::vector<Candidate> candidates;
   candidates.push_back({"onehop", Role::ours, [&](int times) { ours.run(times); }, 0.5});
   if (group.size() > 1) {
@@ -205,35 +271,10 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
     candidates.push_back({by_mpi_name, Role::peer, [&](int times) { by_mpi->run(times); }, 0.5});
   }
   candidates.push_back({"scalar code", Role::variant, [&](int times) { scalar.run(times); }, 0.5});
-  // Reads piece by piece through so much memory that none of it is still in a cache when its turn comes again.
-  const std::int64_t whole =
-      std::max(count, (std::int64_t{192} << 20) / static_cast<std::int64_t>(sizeof(double)) / group.size());
-  const Buffer<double> far(static_cast<std::size_t>(whole));
-  std::int64_t at = 0;
-  candidates.push_back({"reading as many bytes from memory", Role::variant,
-                        [&](int times) {
-                          for (int i = 0; i < times; ++i) {
-                            if (at + count > whole) at = 0;
-                            pool.run([&](int thread) {
-                              const auto [first, last] = pool.part(0, count / 8, thread);
-                              move_all(far.data() + at + 8 * first, 8 * (last - first), nullptr, 0);
-                            });
-                            at += count / 8 * 8;
-                          }
-                        },
-                        0.5});
-  candidates.push_back({"speed of light: moving as many bytes", Role::speed_of_light,
-                        [&](int times) {
-                          for (int i = 0; i < times; ++i) {
-                            pool.run([&](int thread) {
-                              const auto [first, last] = pool.part(0, read / 8, thread);
-                              const auto [begin, end] = pool.part(0, written / 8, thread);
-                              move_all(from.data() + 8 * first, 8 * (last - first), to.data() + 8 * begin,
-                                       8 * (end - begin));
-                            });
-                          }
-                        },
-                        0.5});
+  candidates.push_back(
+      {"reading as many bytes from memory", Role::variant, [&](int times) { memory.read_far(times); }, 0.5});
+  candidates.push_back(
+      {"speed of light: moving as many bytes", Role::speed_of_light, [&](int times) { memory.move(times); }, 0.5});
   Arena arena(group);
   std::vector<Samples> samples = run_rounds(arena, candidates, options.effort);
   if (group.size() > 1) samples.push_back({faces_by_clocks(samples[0].name), Role::variant, ours.clock.us(group)});

@@ -5,7 +5,7 @@
 
 #include "lattice/solver/bicgstab.h"
 #include "lattice/solver/krylov.h"
-#include "lattice/wilson/wilson_impl.h"
+#include "lattice/wilson/wilson_operators.h"
 #include "src/base/clock.h"
 
 namespace onehop::lattice {
@@ -14,7 +14,9 @@ namespace {
 
 using detail::Buffer;
 using detail::Coefficient;
-using detail::LinearOperator;
+using detail::Normal;
+using detail::Preconditioned;
+using detail::Schwarz;
 using detail::Stopping;
 using detail::VectorSpace;
 using detail::WilsonCore;
@@ -28,90 +30,6 @@ template <class T>
 detail::FieldShape shape_of(const WilsonCore<T>& core, int parity) {
   return {core.storage().vectors(parity), 0, core.num_rhs(), 12, core.storage().lanes()};
 }
-
-// The preconditioned operator M^ on even sites.
-template <class T>
-class Preconditioned : public LinearOperator<T> {
- public:
-  Preconditioned(const Wilson::Impl& impl, WilsonCore<T>& core, VectorSpace<T>& space)
-      : impl_(impl), core_(core), space_(space), input_(space.make()), middle_(core.size(1)) {}
-  VectorSpace<T>& space() override { return space_; }
-  T* input() override { return input_.data(); }
-  void apply(const T* in, T* out) override { impl_.precondition(core_, in, middle_.data(), out, false); }
-  void apply_adjoint(const T* in, T* out) { impl_.precondition(core_, in, middle_.data(), out, true); }
-
- private:
-  const Wilson::Impl& impl_;
-  WilsonCore<T>& core_;
-  VectorSpace<T>& space_;
-  Buffer<T> input_;
-  Buffer<T> middle_;
-};
-
-// The product of the adjoint of M^ and M^, for CGNR.
-template <class T>
-class Normal : public LinearOperator<T> {
- public:
-  explicit Normal(Preconditioned<T>& op) : op_(op), between_(op.space().make()) {}
-  VectorSpace<T>& space() override { return op_.space(); }
-  T* input() override { return op_.input(); }
-  void apply(const T* in, T* out) override {
-    op_.apply(in, between_.data());
-    op_.apply_adjoint(between_.data(), out);
-  }
-  void apply_and_project(const T* in, T* out, std::span<double> products) override {
-    op_.apply(in, between_.data());
-    space().norm(between_.data(), products);
-    op_.apply_adjoint(between_.data(), out);
-  }
-
- private:
-  Preconditioned<T>& op_;
-  Buffer<T> between_;
-};
-
-// M^ K with the additive Schwarz preconditioner K: a few Jacobi steps y = A^-1 (x + kappa^2 D A^-1 D y) on each rank's
-// block, with Dirichlet boundaries. K is linear and needs no communication.
-template <class T>
-class Schwarz : public LinearOperator<T> {
- public:
-  Schwarz(const Wilson::Impl& impl, WilsonCore<T>& core, Preconditioned<T>& op, int steps)
-      : impl_(impl),
-        core_(core),
-        op_(op),
-        steps_(steps),
-        input_(op.space().make()),
-        refined_(op.space().make()),
-        middle_(core.size(1)) {}
-  VectorSpace<T>& space() override { return op_.space(); }
-  T* input() override { return input_.data(); }
-  void apply(const T* in, T* out) override {
-    refine(in, refined_.data());
-    op_.apply(refined_.data(), out);
-  }
-  // out = K in
-  void refine(const T* in, T* out) {
-    const bool clover = core_.storage().has_clover();
-    const double square = impl_.options.kappa * impl_.options.kappa;
-    core_.domain = true;
-    core_.blocks(0, in, out, true);
-    for (int step = 0; step < steps_; ++step) {
-      core_.dslash(1, out, middle_.data(), {.form = clover ? WilsonForm::clover : WilsonForm::plain, .inverse = true});
-      core_.dslash(0, middle_.data(), out, {.form = WilsonForm::add, .factor = square, .other = in});
-      core_.blocks(0, out, out, true);
-    }
-    core_.domain = false;
-  }
-
- private:
-  const Wilson::Impl& impl_;
-  WilsonCore<T>& core_;
-  Preconditioned<T>& op_;
-  int steps_;
-  Buffer<T> input_;
-  Buffer<T> refined_;
-  Buffer<T> middle_;
-};
 
 // BiCGStab, preconditioned if `schwarz` is not null. x must be 0 on entry.
 template <class T>
@@ -257,6 +175,44 @@ class Solver {
     return even;
   }
 
+  [[nodiscard]] Stopping stopping_rule() const {
+    Stopping stopping;
+    stopping.iterations = options_.iterations;
+    stopping.progress = &options_.progress;
+    stopping.scale = squares_;
+    // A margin of 10%, because the iterated residual drifts away from the true one by rounding.
+    for (const double square : squares_)
+      stopping.target.push_back(0.81 * options_.tolerance * options_.tolerance * square);
+    return stopping;
+  }
+
+  // The operator in the sloppy precision; empty without one.
+  template <class Low>
+  struct Sloppy {
+    WilsonCore<Low>* core = nullptr;
+    std::unique_ptr<VectorSpace<Low>> space;
+    std::unique_ptr<Preconditioned<Low>> matrix;
+
+    void add_to(SolverReport& report) const {
+      if (core == nullptr) return;
+      report.flops += core->flops + space->flops;
+      report.bytes += core->bytes + space->bytes;
+      report.communication_seconds += core->waited;
+    }
+  };
+
+  template <class Low>
+  [[nodiscard]] Sloppy<Low> make_sloppy() {
+    Sloppy<Low> low;
+    if (!mixed_) return low;
+    low.core = &impl_.core<Low>(lanes_, static_cast<int>(num_rhs_), options_.sloppy_precision == Precision::half,
+                                options_.half_halo);
+    low.core->flops = low.core->bytes = low.core->waited = 0;
+    low.space = std::make_unique<VectorSpace<Low>>(impl_.pool, sums_, shape_of(*low.core, 0));
+    low.matrix = std::make_unique<Preconditioned<Low>>(impl_, *low.core, *low.space);
+    return low;
+  }
+
   // Low is the sloppy precision, or T without one.
   template <class Low>
   void solve_even(SolverReport& report) {
@@ -265,27 +221,12 @@ class Solver {
     core_.blocks(1, b_[1].data(), work_[1].data(), true);
     core_.dslash(0, work_[1].data(), source.data(),
                  {.form = WilsonForm::add, .factor = impl_.options.kappa, .other = b_[0].data()});
-    Stopping stopping;
-    stopping.iterations = options_.iterations;
-    stopping.progress = &options_.progress;
-    stopping.scale = squares_;
-    // A margin of 10%, because the iterated residual drifts away from the true one by rounding.
-    for (const double square : squares_)
-      stopping.target.push_back(0.81 * options_.tolerance * options_.tolerance * square);
-    std::unique_ptr<VectorSpace<Low>> low_space;
-    std::unique_ptr<Preconditioned<Low>> low;
-    WilsonCore<Low>* low_core = nullptr;
-    if (mixed_) {
-      low_core = &impl_.core<Low>(lanes_, static_cast<int>(num_rhs_), options_.sloppy_precision == Precision::half,
-                                  options_.half_halo);
-      low_core->flops = low_core->bytes = low_core->waited = 0;
-      low_space = std::make_unique<VectorSpace<Low>>(impl_.pool, sums_, shape_of(*low_core, 0));
-      low = std::make_unique<Preconditioned<Low>>(impl_, *low_core, *low_space);
-    }
+    Stopping stopping = stopping_rule();
+    const Sloppy<Low> low = make_sloppy<Low>();
     std::unique_ptr<Schwarz<T>> schwarz;
     std::unique_ptr<Schwarz<Low>> low_schwarz;
-    if (solver_.schwarz > 0 && low) {
-      low_schwarz = std::make_unique<Schwarz<Low>>(impl_, *low_core, *low, solver_.schwarz);
+    if (solver_.schwarz > 0 && low.matrix) {
+      low_schwarz = std::make_unique<Schwarz<Low>>(impl_, *low.core, *low.matrix, solver_.schwarz);
     } else if (solver_.schwarz > 0) {
       schwarz = std::make_unique<Schwarz<T>>(impl_, core_, high_, solver_.schwarz);
     }
@@ -312,17 +253,14 @@ class Solver {
       stopping.iterations = options_.iterations - report.iterations;
       const Found found =
           solver_.method == WilsonMethod::bicgstab
-              ? refine(high_, low.get(), schwarz.get(), low_schwarz.get(), static_cast<const T*>(source.data()),
+              ? refine(high_, low.matrix.get(), schwarz.get(), low_schwarz.get(), static_cast<const T*>(source.data()),
                        x_[0].data(), residual.data(), stopping, reduction)
-              : refine_cgnr(high_, low.get(), x_[0].data(), residual.data(), stopping, shrink, reduction);
+              : refine_cgnr(high_, low.matrix.get(), x_[0].data(), residual.data(), stopping, shrink, reduction);
       shrink *= 0.1;
       report.iterations += found.iterations;
       report.reliable_updates += found.reliable_updates;
     }
-    if (!mixed_) return;
-    report.flops += low_core->flops + low_space->flops;
-    report.bytes += low_core->bytes + low_space->bytes;
-    report.communication_seconds += low_core->waited;
+    low.add_to(report);
   }
 
   // Recomputes the residuals with the whole operator M.
