@@ -7,7 +7,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -72,6 +72,18 @@ def refuse_both(old: str, new: str) -> NoReturn:
     raise BadInput(f"expected {new} or its former name {old}, found both; leave {old} out")
 
 
+def _parameters(context: typer.Context) -> dict[str, str]:
+    """Return the parameter of each option of a command."""
+    return {option: str(one.name) for one in context.command.params for option in one.opts}
+
+
+def given(context: typer.Context, options: Iterable[str]) -> list[str]:
+    """Return those of these options, such as "--per-host", that the command line has."""
+    parameters = _parameters(context)
+    sources = {option: context.get_parameter_source(parameters[option]) for option in options}
+    return [option for option, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE"]
+
+
 def renamed_option(old: str, **limits: Any) -> Any:
     """Return a hidden option that keeps the former name of an option. Its value is read by `current_value`."""
     return typer.Option(old, hidden=True, **limits)
@@ -85,20 +97,19 @@ def current_value(context: typer.Context, old: str, new: str) -> Any:
     context : typer.Context
         The command's context.
     old, new : str
-        The former name, made by `renamed_option`, and the present name. Parameters have the names of their options.
+        The former name, made by `renamed_option`, and the present name.
 
     Raises
     ------
     BadInput
         The command line has both.
     """
-    parameters = [name.lstrip("-").replace("-", "_") for name in (old, new)]
-    given = [getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE" for name in parameters]
-    if all(given):
+    found = given(context, (old, new))
+    if len(found) == 2:
         refuse_both(old, new)
-    if given[0]:
+    if old in found:
         say_renamed(old, new)
-    return context.params[parameters[0 if given[0] else 1]]
+    return context.params[_parameters(context)[old if old in found else new]]
 
 
 def own_rank() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +15,7 @@ from onehop.cli.common import (
     JsonOption,
     check_plot,
     console,
+    given,
     parse_numbers,
     write_json,
 )
@@ -92,30 +92,20 @@ def _proof(report: dict[str, Any]) -> str:
 
 
 # Options that describe the messages of one host, and those of a schedule.
-_OF_FACES = ("ranks", "faces", "skip_inside")
-_OF_SCHEDULES = ("machine", "per_host", "rule", "output")
-_OF_HOSTS = ("rails", "injected", "speeds", "per_host")
-
-
-def _given(context: typer.Context, names: Sequence[str]) -> list[str]:
-    """Return those of these options that the command line has."""
-    parameters = {"rails": "number"}
-    return [
-        f"--{name.replace('_', '-')}"
-        for name in names
-        if getattr(context.get_parameter_source(parameters.get(name, name)), "name", "") == "COMMANDLINE"
-    ]
+_OF_FACES = ("--ranks", "--faces", "--skip-inside")
+_OF_SCHEDULES = ("--machine", "--per-host", "--rule", "--output")
+_OF_HOSTS = ("--rails", "--injected", "--speeds", "--per-host")
 
 
 def _check_options(context: typer.Context, schedule: str | None, machine: str | None) -> None:
     """Refuse options that do not go together."""
     if schedule is None:
-        if found := _given(context, _OF_SCHEDULES):
+        if found := given(context, _OF_SCHEDULES):
             raise BadInput(f"expected {found[0]} with --schedule only, found it without")
         return
-    if found := _given(context, _OF_FACES):
+    if found := given(context, _OF_FACES):
         raise BadInput(f"expected {found[0]} without --schedule, which has its own messages, found both")
-    if machine is not None and (found := _given(context, _OF_HOSTS)):
+    if machine is not None and (found := given(context, _OF_HOSTS)):
         raise BadInput(f"expected {found[0]} without --machine, which describes the hosts, found both")
 
 

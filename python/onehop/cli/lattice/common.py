@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from onehop.cli.common import refuse_both, say_renamed
+from onehop.cli.common import given, refuse_both, say_renamed
 from onehop.error import BadInput
 from onehop.lattice.phases import PHASES
 
@@ -89,12 +89,7 @@ class NumbersCommand(TyperCommand):
             joined.append(word)
         rest = super().parse_args(ctx, joined)
         _given.clear()
-        _given.update(
-            max(parameter.opts, key=len)
-            for parameter in self.params
-            if parameter.name
-            and getattr(ctx.get_parameter_source(parameter.name), "name", "") == "COMMANDLINE"
-        )
+        _given.update(given(ctx, [max(parameter.opts, key=len) for parameter in self.params]))
         return rest
 
 
