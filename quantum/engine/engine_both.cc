@@ -82,7 +82,7 @@ void run_tiles_of_two(std::span<std::complex<T>> ket, std::span<std::complex<T>>
   // In the order of tiles, so that the result does not depend on the threads.
   for (std::size_t t = 0; t < tiles; ++t) {
     for (std::size_t p = 0; p < probes; ++p) {
-      derivatives[static_cast<std::size_t>(program.probes()[p])] += sums[t * probes + p];
+      derivatives[static_cast<std::size_t>(program.probes()[p])] += program.probe_scales()[p] * sums[t * probes + p];
     }
   }
 }

@@ -79,82 +79,156 @@ void DiagonalRun<T>::prepare(std::uint64_t tile, const TileShape& shape) {
     return std::tuple(a.when, a.mask, a.want) < std::tuple(b.when, b.mask, b.want);
   });
   layers_.assign(1, {});
-  row_factors_.assign(shape.rows(), scale_);
-  std::vector<std::vector<std::pair<Inner, Number>>> fixed(1);
+  groups_.clear();
+  monomials_.clear();
+  moving_.clear();
   for (std::size_t i = 0; i < phases_.size();) {
-    const Phase phase = phases_[i];
-    Number factor = 1;
+    const Phase& phase = phases_[i];
+    Group group{.begin = i, .end = i, .inner = inner_of(phase, tile, shape)};
     for (; i < phases_.size() && phases_[i].when == phase.when && phases_[i].mask == phase.mask &&
            phases_[i].want == phase.want;
          ++i) {
-      factor *= phases_[i].factor;
+      group.end = i + 1;
     }
-    const Inner inner = inner_of(phase, tile, shape);
-    const auto [layer, selector] = inner.low != 0 && inner.row != 0 ? selector_of(inner) : std::pair(0, -1);
-    fixed.resize(layers_.size());
+    const Inner& inner = group.inner;
+    if (inner.low != 0 && inner.row != 0) std::tie(group.layer, group.selector) = selector_of(inner);
     if ((phase.mask & ~tile) != 0) {
       auto it = std::find_if(monomials_.begin(), monomials_.end(), [&](const Monomial& m) { return m.inner == inner; });
-      if (it == monomials_.end()) it = monomials_.insert(it, {inner, layer, selector});
-      moving_.push_back({phase.when, phase.mask & ~tile, phase.want & ~tile, factor, 1.0 / factor,
+      if (it == monomials_.end()) it = monomials_.insert(it, {inner, group.layer, group.selector});
+      group.moving = static_cast<int>(moving_.size());
+      moving_.push_back({phase.when, phase.mask & ~tile, phase.want & ~tile, 1, 1,
                          static_cast<std::size_t>(it - monomials_.begin())});
-      if (inner.low != 0) layers_[static_cast<std::size_t>(layer)].moving = true;
+      if (inner.low != 0) layers_[static_cast<std::size_t>(group.layer)].moving = true;
       low_moves_ = low_moves_ || (inner.low != 0 && inner.row == 0);
       rows_move_ = rows_move_ || inner.low == 0;
-    } else if (inner.low != 0) {
-      fixed[static_cast<std::size_t>(layer)].emplace_back(inner, factor);
-    } else {
-      for (std::size_t r = 0; r < row_factors_.size(); ++r) {
-        if (holds(inner.when, inner.row, inner.row_want, r)) row_factors_[r] = times(row_factors_[r], factor);
+    }
+    groups_.push_back(group);
+  }
+  for (Layer& layer : layers_) {
+    layer.choice.assign(shape.rows(), 0);
+    for (std::size_t r = 0; r < shape.rows(); ++r) {
+      for (std::size_t s = 0; s < layer.selectors.size(); ++s) {
+        const Inner& condition = layer.selectors[s];
+        if (holds(condition.when, condition.row, condition.row_want, r)) {
+          layer.choice[r] = static_cast<std::uint8_t>(layer.choice[r] | 1U << s);
+        }
       }
     }
   }
-  for (std::size_t l = 0; l < layers_.size(); ++l) fill_layer(l, fixed[l], shape);
+  fill(shape);
 }
 
 template <typename T>
-void DiagonalRun<T>::fill_layer(std::size_t which, std::span<const std::pair<Inner, Number>> fixed,
-                                const TileShape& shape) {
+void DiagonalRun<T>::refill(const Items& items, double scale, const TileShape& shape) {
+  scale_ = scale;
+  for (Phase& phase : phases_) {
+    if (phase.source >= 0) phase.factor = items.phases[static_cast<std::size_t>(phase.source)].factor;
+  }
+  fill(shape);
+}
+
+// out[i] for all values i of some bits: `first` times the factors whose conditions hold. Conditions on a single bit
+// take one product for each entry, whatever their number.
+template <typename T>
+void DiagonalRun<T>::fill_products(std::vector<Number>& out, int bits, Number first, std::span<const Factor> factors) {
+  Number singles[64];
+  std::fill_n(singles, bits, Number(1));
+  const auto is_single = [](const Factor& one) {
+    return one.when == Phase::When::all_of && single_bit(one.mask, one.want);
+  };
+  for (const Factor& one : factors) {
+    if (one.when == Phase::When::all_of && one.mask == 0) first = times(first, one.factor);
+    if (!is_single(one)) continue;
+    Number& single = singles[std::countr_zero(one.mask)];
+    single = times(single, one.factor);
+  }
+  out.resize(std::size_t{1} << bits);
+  out[0] = first;
+  for (int b = 0; b < bits; ++b) {
+    const std::size_t half = std::size_t{1} << b;
+    if (singles[b] == 1.0) {
+      std::copy_n(out.begin(), half, out.begin() + static_cast<std::ptrdiff_t>(half));
+      continue;
+    }
+    for (std::size_t i = 0; i < half; ++i) out[half + i] = times(out[i], singles[b]);
+  }
+  for (const Factor& one : factors) {
+    if (one.mask == 0 || is_single(one)) continue;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (holds(one.when, one.mask, one.want, i)) out[i] = times(out[i], one.factor);
+    }
+  }
+}
+
+// Everything that depends on the factors of the phases.
+template <typename T>
+void DiagonalRun<T>::fill(const TileShape& shape) {
+  // Kept, because small states are refilled every few microseconds.
+  static thread_local std::vector<Number> factors;
+  static thread_local std::vector<Factor> of_rows;
+  factors.clear();
+  of_rows.clear();
+  for (const Group& group : groups_) {
+    Number factor = 1;
+    for (std::size_t i = group.begin; i < group.end; ++i) factor = times(factor, phases_[i].factor);
+    factors.push_back(factor);
+    if (group.moving >= 0) {
+      Moving& moving = moving_[static_cast<std::size_t>(group.moving)];
+      moving.factor = factor;
+      moving.inverse = 1.0 / factor;
+    } else if (group.inner.low == 0) {
+      of_rows.push_back({group.inner.when, group.inner.row, group.inner.row_want, factor});
+    }
+  }
+  fill_products(row_factors_, shape.bits - shape.row_bits, scale_, of_rows);
+  for (std::size_t l = 0; l < layers_.size(); ++l) fill_layer(l, factors, shape);
+}
+
+// `factors`: of each group.
+template <typename T>
+void DiagonalRun<T>::fill_layer(std::size_t which, std::span<const Number> factors, const TileShape& shape) {
   Layer& layer = layers_[which];
-  layer.choice.assign(shape.rows(), 0);
-  for (std::size_t r = 0; r < shape.rows(); ++r) {
-    for (std::size_t s = 0; s < layer.selectors.size(); ++s) {
-      const Inner& condition = layer.selectors[s];
-      if (holds(condition.when, condition.row, condition.row_want, r)) {
-        layer.choice[r] = static_cast<std::uint8_t>(layer.choice[r] | 1U << s);
-      }
+  static thread_local std::vector<Factor> of_low;
+  static thread_local std::vector<std::size_t> selected;  // groups
+  static thread_local std::vector<Number> common;
+  static thread_local std::vector<Number> table;
+  of_low.clear();
+  selected.clear();
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const Group& group = groups_[g];
+    if (group.moving >= 0 || group.inner.low == 0 || static_cast<std::size_t>(group.layer) != which) continue;
+    if (group.inner.row == 0) {
+      of_low.push_back({group.inner.when, group.inner.low, group.inner.low_want, factors[g]});
+    } else {
+      selected.push_back(g);
     }
   }
   const std::size_t size = std::size_t{1} << shape.row_bits;
   const std::size_t lanes = std::size_t{1} << shape.lane_bits;
   const std::size_t count = std::size_t{1} << layer.selectors.size();
-  layer.tables.assign(count * 2 * size, T(0));
+  layer.tables.resize(count * 2 * size);
   layer.all_one.assign(count, true);
-  std::vector<Number> common(size, 1.0);
-  for (const auto& [inner, factor] : fixed) {
-    if (inner.row != 0) continue;
-    for (std::size_t l = 0; l < size; ++l) {
-      if (holds(inner.when, inner.low, inner.low_want, l)) common[l] = times(common[l], factor);
-    }
-  }
-  std::vector<Number> table;
+  fill_products(common, shape.row_bits, 1, of_low);
   for (std::size_t c = 0; c < count; ++c) {
     table = common;
-    for (const auto& [inner, factor] : fixed) {
-      if (inner.row == 0) continue;
-      const bool selected = (c >> selector_of(inner).second & 1) != 0;
-      if (inner.when == Phase::When::all_of && !selected) continue;
-      const bool flipped = inner.when == Phase::When::odd && selected;
+    for (const std::size_t g : selected) {
+      const Inner& inner = groups_[g].inner;
+      const bool holds_row = (c >> groups_[g].selector & 1) != 0;
+      if (inner.when == Phase::When::all_of && !holds_row) continue;
+      const bool flipped = inner.when == Phase::When::odd && holds_row;
       for (std::size_t l = 0; l < size; ++l) {
-        if (holds(inner.when, inner.low, inner.low_want, l) != flipped) table[l] = times(table[l], factor);
+        if (holds(inner.when, inner.low, inner.low_want, l) != flipped) table[l] = times(table[l], factors[g]);
       }
     }
     T* const out = layer.tables.data() + c * 2 * size;
+    bool all_one = true;
     for (std::size_t l = 0; l < size; ++l) {
       const std::size_t at = l / lanes * 2 * lanes + l % lanes;
       out[at] = static_cast<T>(table[l].real());
       out[at + lanes] = static_cast<T>(table[l].imag());
-      if (table[l] != 1.0) layer.all_one[c] = false;
+      all_one = all_one && table[l] == 1.0;
     }
+    layer.all_one[c] = all_one;
   }
 }
 
@@ -175,36 +249,17 @@ void DiagonalRun<T>::factors_of_tile(std::uint64_t base, const TileShape& shape,
       whole = times(whole, moving.factor);
     }
   }
-  // Fills `out` for all values of the bits: the monomials in a single bit by doubling, then the others.
   const auto product_of = [&](std::vector<Number>& out, int bits, bool rows) {
-    Number singles[64];
-    std::fill_n(singles, bits, Number(1));
-    out.assign(std::size_t{1} << bits, 1.0);
-    out[0] = rows ? whole : 1.0;
-    const auto belongs = [&](const Inner& inner) { return rows ? inner.low == 0 : inner.row == 0 && inner.low != 0; };
+    scratch.factors.clear();
     for (std::size_t m = 0; m < monomials_.size(); ++m) {
       const Inner& inner = monomials_[m].inner;
-      const std::uint64_t mask = rows ? inner.row : inner.low;
-      if (!belongs(inner)) continue;
-      if (inner.when == Phase::When::all_of && mask == 0) out[0] = times(out[0], monomials[m]);
-      if (inner.when == Phase::When::all_of && single_bit(mask, rows ? inner.row_want : inner.low_want)) {
-        Number& single = singles[std::countr_zero(mask)];
-        single = times(single, monomials[m]);
+      if (rows && inner.low == 0) {
+        scratch.factors.push_back({inner.when, inner.row, inner.row_want, monomials[m]});
+      } else if (!rows && inner.row == 0 && inner.low != 0) {
+        scratch.factors.push_back({inner.when, inner.low, inner.low_want, monomials[m]});
       }
     }
-    for (int b = 0; b < bits; ++b) {
-      const std::size_t half = std::size_t{1} << b;
-      for (std::size_t i = 0; i < half; ++i) out[half + i] = times(out[i], singles[b]);
-    }
-    for (std::size_t m = 0; m < monomials_.size(); ++m) {
-      const Inner& inner = monomials_[m].inner;
-      const std::uint64_t mask = rows ? inner.row : inner.low;
-      const std::uint64_t want = rows ? inner.row_want : inner.low_want;
-      if (!belongs(inner) || mask == 0 || (inner.when == Phase::When::all_of && single_bit(mask, want))) continue;
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        if (holds(inner.when, mask, want, i)) out[i] = times(out[i], monomials[m]);
-      }
-    }
+    fill_products(out, bits, rows ? whole : 1.0, scratch.factors);
   };
   if (rows_move_ || whole != 1.0) {
     product_of(scratch.row_factors, shape.bits - shape.row_bits, true);

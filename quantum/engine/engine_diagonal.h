@@ -23,10 +23,19 @@ class DiagonalRun {
 
   // Computes the tables. `tile`: a mask of the bits of the tile.
   void prepare(std::uint64_t tile, const TileShape& shape);
+  // Computes them again, after prepare(), with the factors that the phases of `items` have now and another scale.
+  void refill(const Items& items, double scale, const TileShape& shape);
 
+  // Multiplies the entries i where all bits of `mask` have the values `want`, or an odd number of them is set.
+  struct Factor {
+    Phase::When when = Phase::When::all_of;
+    std::uint64_t mask = 0, want = 0;
+    std::complex<double> factor;
+  };
   // A thread's data for its current tile.
   struct Scratch {
     std::vector<std::complex<double>> monomials, row_factors, low_factors;
+    std::vector<Factor> factors;
     std::vector<std::vector<T>> tables;  // for each layer that differs from tile to tile
   };
 
@@ -66,15 +75,27 @@ class DiagonalRun {
     bool moving = false;        // whether the tables differ from tile to tile
   };
 
+  // Phases with equal conditions.
+  struct Group {
+    std::size_t begin = 0, end = 0;  // in phases_
+    Inner inner;
+    int layer = 0;
+    int selector = -1;
+    int moving = -1;  // index into moving_
+  };
+
   [[nodiscard]] static bool holds(Phase::When when, std::uint64_t mask, std::uint64_t want, std::uint64_t i);
   [[nodiscard]] Inner inner_of(const Phase& phase, std::uint64_t tile, const TileShape& shape) const;
   std::pair<int, int> selector_of(const Inner& inner);
-  void fill_layer(std::size_t which, std::span<const std::pair<Inner, Number>> fixed, const TileShape& shape);
+  static void fill_products(std::vector<Number>& out, int bits, Number first, std::span<const Factor> factors);
+  void fill(const TileShape& shape);
+  void fill_layer(std::size_t which, std::span<const Number> factors, const TileShape& shape);
   void factors_of_tile(std::uint64_t base, const TileShape& shape, Scratch& scratch) const;
   void tables_of_tile(std::size_t number, const TileShape& shape, Scratch& scratch) const;
 
   std::vector<Phase> phases_;
   double scale_;
+  std::vector<Group> groups_;
   std::vector<Layer> layers_;
   std::vector<Monomial> monomials_;
   std::vector<Moving> moving_;

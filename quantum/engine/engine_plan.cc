@@ -138,7 +138,9 @@ TileSizes tile_sizes(int bits, int bytes_per_amplitude) {
   const bool is_double = bytes_per_amplitude > 8;
   return {.tile = tile,
           .low = std::min(tile, is_double ? 6 : 7),
-          .matrices = is_double ? kernels<double>().prefer_dense : kernels<float>().prefer_dense};
+          .matrices = is_double ? kernels<double>().prefer_dense : kernels<float>().prefer_dense,
+          // A layer of such rotations stays within the range of double precision.
+          .steepest_varying = is_double ? 1e6 : default_steepest_varying};
 }
 
 TileSizes tile_sizes_of_two(int bits, int bytes_per_amplitude) {

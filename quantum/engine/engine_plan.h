@@ -15,6 +15,8 @@ struct TileSizes {
   int tile = 0;          // bits of a tile, at least 9; 0: no tiles, every operation is applied directly
   int low = 0;           // the number of lowest index bits that are always in the tile, at least 4
   bool matrices = true;  // keep general two-bit gates as matrices instead of decomposing them
+  // Rotations of operations that vary are butterflies up to this tangent, whatever their angle.
+  double steepest_varying = default_steepest_varying;
 };
 [[nodiscard]] TileSizes tile_sizes(int bits, int bytes_per_amplitude);
 // For passes over two states: the tiles of both fit in the cache.

@@ -38,7 +38,14 @@ void EngineProgram<T>::refill(std::span<const double> angles, int threads) {
     if (operation.varies) set_angle(operation, angles[static_cast<std::size_t>(operation.source)]);
   }
   if (sizes_.tile == 0) return;
-  Items items = decompose_gates(operations_, bits_, sizes_.low, sizes_.tile - sizes_.low, sizes_.matrices);
+  if (refresh(list_.items, operations_)) {
+    base::parallel_for(threads, programs_.size(), 1, [&](std::uint64_t p, std::uint64_t) {
+      if (programs_[p] != nullptr && !programs_[p]->refill(list_.items)) make(p);
+    });
+    return;
+  }
+  Items items = decompose_gates(operations_, bits_, sizes_.low, sizes_.tile - sizes_.low, sizes_.matrices,
+                                sizes_.steepest_varying);
   // A steep rotation takes another form, with other passes.
   const bool same = items.order == list_.items.order;
   list_.items = std::move(items);
@@ -49,13 +56,16 @@ void EngineProgram<T>::refill(std::span<const double> angles, int threads) {
 template <typename T>
 void EngineProgram<T>::compile(int threads) {
   programs_.resize(list_.passes.size());
-  base::parallel_for(threads, list_.passes.size(), 1, [&](std::uint64_t p, std::uint64_t) {
-    const Pass& pass = list_.passes[p];
-    programs_[p].reset();
-    if (pass.tile == 0) return;
-    programs_[p] = std::make_unique<TileProgram<T>>(pass, list_.items, operations_, bits_, kernels<T>());
-    for (std::size_t d = 0; d < programs_[p]->diagonals(); ++d) programs_[p]->prepare(d);
-  });
+  base::parallel_for(threads, list_.passes.size(), 1, [&](std::uint64_t p, std::uint64_t) { make(p); });
+}
+
+template <typename T>
+void EngineProgram<T>::make(std::size_t number) {
+  const Pass& pass = list_.passes[number];
+  programs_[number].reset();
+  if (pass.tile == 0) return;
+  programs_[number] = std::make_unique<TileProgram<T>>(pass, list_.items, operations_, bits_, kernels<T>());
+  for (std::size_t d = 0; d < programs_[number]->diagonals(); ++d) programs_[number]->prepare(d);
 }
 
 template <typename T>

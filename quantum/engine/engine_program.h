@@ -40,6 +40,7 @@ class EngineProgram {
 
  private:
   void compile(int threads);
+  void make(std::size_t number);
 
   int bits_;
   TileSizes sizes_;

@@ -62,7 +62,8 @@ PassList make_pass_list(int bits, std::span<const LocalOperation> operations, co
     }
     return list;
   }
-  list.items = decompose_gates(operations, bits, sizes.low, sizes.tile - sizes.low, sizes.matrices);
+  list.items =
+      decompose_gates(operations, bits, sizes.low, sizes.tile - sizes.low, sizes.matrices, sizes.steepest_varying);
   list.passes = make_passes(list.items, bits, sizes);
   return list;
 }

@@ -217,7 +217,7 @@ void TileProgram<T>::describe(PassSummary& summary) const {
 }
 
 template <typename T>
-double TileProgram<T>::multiply_adds_of_two() const {
+void TileProgram<T>::count_multiply_adds() {
   PassSummary all;
   describe(all);
   double probes = 0;
@@ -226,7 +226,7 @@ double TileProgram<T>::multiply_adds_of_two() const {
     if (is_probe(step.kind))
       probes += bits ? 2 * bit_probes_[step.index].count : 3 - (step.kind == StepKind::pair_probe);
   }
-  return 2 * (all.multiply_adds - probes) + probes;
+  multiply_adds_of_two_ = 2 * (all.multiply_adds - probes) + probes;
 }
 
 template <typename T>

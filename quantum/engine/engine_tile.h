@@ -28,11 +28,15 @@ class TileProgram {
   [[nodiscard]] std::size_t diagonals() const { return diagonals_.size(); }
   void prepare(std::size_t diagonal) { diagonals_[diagonal].prepare(tile_, shape_); }
 
+  // Gives all steps the numbers of `items`, which must be those of the program but for `refresh`. Not before prepare().
+  // Returns false if other numbers need other steps; the program is then of no use.
+  [[nodiscard]] bool refill(const Items& items);
+
   // Sets `sweeps` and `multiply_adds`.
   void describe(PassSummary& summary) const;
 
   // Per amplitude of one state, with run_both().
-  [[nodiscard]] double multiply_adds_of_two() const;
+  [[nodiscard]] double multiply_adds_of_two() const { return multiply_adds_of_two_; }
 
   // Whether a second tile is needed: permutations copy from one tile to the other. A final permutation needs none,
   // because the scatter performs it.
@@ -58,6 +62,8 @@ class TileProgram {
   }
   // The result to which each of the sums of a tile belongs.
   [[nodiscard]] const std::vector<int>& probes() const { return probes_; }
+  // The factor of each of the sums.
+  [[nodiscard]] const std::vector<double>& probe_scales() const { return probe_scales_; }
 
  private:
   enum class StepKind : std::uint8_t {
@@ -88,6 +94,7 @@ class TileProgram {
     int count = 0;
     int bits[4] = {};
     T tangents[4] = {};
+    int sources[4] = {-1, -1, -1, -1};  // of the tangents, in Items::butterflies
     unsigned signs = 0;  // lane bits: amplitudes are negated first, once per bit that is set in their lane
   };
   // A step's controls and sign mask on index bits outside the tile.
@@ -119,6 +126,17 @@ class TileProgram {
       std::uint32_t flip = 0;
     };
     std::vector<Conditional> conditional;
+  };
+  // Rotations omit their cosines, so amplitudes are smaller by a scale than they should be. These events change it, or
+  // use it, in the order of steps.
+  struct ScaleEvent {
+    enum class Kind : std::uint8_t {
+      layer,     // multiplied by the cosines of layer_[begin .. end)
+      diagonal,  // diagonals_[begin] multiplies by it, and it is 1 again
+      probe,     // both factors of the products of sum `begin` are smaller by it
+    };
+    Kind kind = Kind::layer;
+    std::size_t begin = 0, end = 0;
   };
   // A probe on a tile: where its sum goes, and the factor of it.
   struct ProbeSum {
@@ -155,6 +173,7 @@ class TileProgram {
   [[nodiscard]] static PassPart part_of(StepKind kind);
   [[nodiscard]] static bool is_probe(StepKind kind) { return kind >= StepKind::diagonal_probes; }
   void find_stretches();
+  void count_multiply_adds();
   void run_states(std::complex<T>* amplitudes, std::complex<T>* bra, std::size_t tile, Scratch& scratch) const;
   void gather(const std::complex<T>* amplitudes, std::uint64_t base, T* tile) const;
   void scatter(std::complex<T>* amplitudes, std::uint64_t base, const T* tile) const;
@@ -196,6 +215,10 @@ class TileProgram {
   std::vector<BitProbes> bit_probes_;
   std::vector<PairProbe> pair_probes_;
   std::vector<int> probes_;
+  std::vector<double> probe_scales_;
+  std::vector<ScaleEvent> scale_events_;
+  std::vector<int> layer_;  // indices into Items::butterflies
+  double multiply_adds_of_two_ = 0;
   T last_scale_ = 1;
 };
 

@@ -31,8 +31,48 @@ TileProgram<T>::TileProgram(const Pass& pass, const Items& items, std::span<cons
   block_.bits = std::min(shape_.bits, std::max(shape_.row_bits, sizeof(T) == sizeof(float) ? 11 : 10));
   Builder(*this, items, operations).build(pass.items);
   find_stretches();
+  if (!probes_.empty()) count_multiply_adds();
 }
 
+template <typename T>
+bool TileProgram<T>::refill(const Items& items) {
+  for (Butterflies& group : butterflies_) {
+    for (int b = 0; b < 4; ++b) {
+      if (group.sources[b] < 0) continue;
+      group.tangents[b] = static_cast<T>(items.butterflies[static_cast<std::size_t>(group.sources[b])].tangent);
+    }
+  }
+  double scale = 1;
+  for (std::size_t e = 0; e < scale_events_.size(); ++e) {
+    const ScaleEvent& event = scale_events_[e];
+    switch (event.kind) {
+      case ScaleEvent::Kind::layer: {
+        double cosines = 1;
+        for (std::size_t i = event.begin; i < event.end; ++i) {
+          cosines *= items.butterflies[static_cast<std::size_t>(layer_[i])].cosine;
+        }
+        // The builder would add a diagonal before the layer, or after it.
+        if (scale != 1 && scale * cosines < Builder::smallest_within_layer()) return false;
+        scale *= cosines;
+        const bool rescaled = e + 1 < scale_events_.size() && scale_events_[e + 1].kind == ScaleEvent::Kind::diagonal;
+        if (scale < Builder::smallest_scale() && !rescaled) return false;
+        break;
+      }
+      case ScaleEvent::Kind::diagonal:
+        diagonals_[event.begin].refill(items, scale, shape_);
+        scale = 1;
+        break;
+      case ScaleEvent::Kind::probe:
+        probe_scales_[event.begin] = scale * scale;
+        break;
+    }
+  }
+  last_scale_ = static_cast<T>(scale);
+  return true;
+}
+
+template bool TileProgram<float>::refill(const Items&);
+template bool TileProgram<double>::refill(const Items&);
 template class TileProgram<float>::Builder;
 template class TileProgram<double>::Builder;
 template TileProgram<float>::TileProgram(const Pass&, const Items&, std::span<const LocalOperation>, int,

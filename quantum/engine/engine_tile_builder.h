@@ -48,6 +48,13 @@ class TileProgram<T>::Builder {
     if (program_.permutes_on_scatter_) steps.pop_back();
   }
 
+  // Butterflies omit their cosines, so amplitudes grow until a diagonal rescales them. This limit is far from overflow.
+  static double smallest_scale() { return sizeof(T) == sizeof(float) ? 1e-12 : 1e-100; }
+
+  // The norm of the unscaled state is 1 / scale_ at most, and must stay in the range of T while a layer runs. A layer
+  // that would exceed it after earlier ones starts at scale 1: up to 18 butterflies of tangent 100 then fit.
+  static double smallest_within_layer() { return sizeof(T) == sizeof(float) ? 1e-36 : 1e-300; }
+
  private:
   struct Skipped {
     std::uint64_t mixed = 0, watched = 0;
@@ -142,6 +149,10 @@ class TileProgram<T>::Builder {
     program_.steps_.push_back({kind, index});
   }
 
+  void event(typename ScaleEvent::Kind kind, std::size_t begin, std::size_t end) {
+    program_.scale_events_.push_back({kind, begin, end});
+  }
+
   // --- Probes, in engine_tile_probe.cc ---
 
   [[nodiscard]] bool is_bit_probe(const Item& item) const;
@@ -158,6 +169,9 @@ class TileProgram<T>::Builder {
     for (const Butterfly& butterfly : layer_) cosines *= butterfly.cosine;
     if (scale_ * cosines < smallest_within_layer()) flush_phases(false);
     scale_ *= cosines;
+    const std::size_t first = program_.layer_.size();
+    for (const Butterfly& butterfly : layer_) program_.layer_.push_back(butterfly.source);
+    event(ScaleEvent::Kind::layer, first, program_.layer_.size());
     Butterflies lanes;
     std::vector<Butterfly> in_block;
     std::vector<Butterfly> beyond;
@@ -166,6 +180,7 @@ class TileProgram<T>::Builder {
       if (at < lane_bits()) {
         ++lanes.count;
         lanes.tangents[at] = static_cast<T>(butterfly.tangent);
+        lanes.sources[at] = butterfly.source;
       } else {
         (at < program_.block_.bits ? in_block : beyond).push_back(butterfly);
       }
@@ -189,6 +204,7 @@ class TileProgram<T>::Builder {
       Butterflies group;
       for (const Butterfly& butterfly : layer.first(count)) {
         group.bits[group.count] = position(butterfly.bit) - lane_bits();
+        group.sources[group.count] = butterfly.source;
         group.tangents[group.count++] = static_cast<T>(butterfly.tangent);
       }
       step(StepKind::butterflies, program_.butterflies_.size());
@@ -197,18 +213,11 @@ class TileProgram<T>::Builder {
     }
   }
 
-  // Butterflies omit their cosines, so amplitudes grow until a diagonal rescales them. This limit is far from overflow.
-  static double smallest_scale() { return sizeof(T) == sizeof(float) ? 1e-12 : 1e-100; }
-
-  // The norm of the unscaled state is 1 / scale_ at most, and must stay in the range of T while a layer runs. A layer
-  // that would exceed it after earlier ones starts at scale 1: up to 18 butterflies of tangent 100 then fit.
-  static double smallest_within_layer() { return sizeof(T) == sizeof(float) ? 1e-36 : 1e-300; }
-
   // Whether the phases are only Z gates on lane bits. A lane_butterflies step can apply such signs without a sweep of
   // its own, so they wait for one.
   [[nodiscard]] bool only_signs() const {
     return std::all_of(phases_.begin(), phases_.end(), [&](const Phase& phase) {
-      return phase.factor == -1.0 && phase.want == phase.mask && std::has_single_bit(phase.mask) &&
+      return phase.source < 0 && phase.factor == -1.0 && phase.want == phase.mask && std::has_single_bit(phase.mask) &&
              in_lane(phase.mask) != 0;
     });
   }
@@ -226,6 +235,7 @@ class TileProgram<T>::Builder {
       return signs_.swap(phases_);
     }
     step(StepKind::diagonal, program_.diagonals_.size());
+    event(ScaleEvent::Kind::diagonal, program_.diagonals_.size(), 0);
     program_.diagonals_.emplace_back(std::move(phases_), scale_);
     phases_.clear();
     scale_ = 1;

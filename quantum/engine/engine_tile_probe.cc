@@ -26,7 +26,9 @@ bool TileProgram<T>::Builder::is_bit_probe(const Item& item) const {
 template <typename T>
 typename TileProgram<T>::ProbeSum TileProgram<T>::Builder::sum_of(const Probe& probe, double sign) {
   program_.probes_.push_back(probe.result);
-  return {program_.probes_.size() - 1, sign * probe.factor * scale_ * scale_};
+  program_.probe_scales_.push_back(scale_ * scale_);
+  event(ScaleEvent::Kind::probe, program_.probes_.size() - 1, 0);
+  return {program_.probes_.size() - 1, sign * probe.factor};
 }
 
 template <typename T>

@@ -16,9 +16,6 @@ using Number = std::complex<double>;
 
 // Rotations with a larger tangent become pairs instead of butterflies, whose unscaled amplitudes would grow too much.
 constexpr double steepest = 16;
-// The same for angles that vary: the form of the rotation must not depend on the angle. A layer of up to 18 such
-// rotations stays within the range of single precision (engine_tile_builder.h).
-constexpr double steepest_varying = 100;
 constexpr double negligible = 4e-16;
 constexpr std::size_t max_factored_bits = 4;
 constexpr int max_controlled_parity_bits = 6;
@@ -44,6 +41,12 @@ bool is_unitary(const Matrix2& m) {
          std::abs(m[0] * std::conj(m[2]) + m[1] * std::conj(m[3])) < tolerance;
 }
 
+double cosine_of(double tangent) { return 1 / std::sqrt(1 + tangent * tangent); }
+
+// The numbers of an operation that varies.
+Number even_factor(const LocalOperation& op) { return std::polar(1.0, -op.angle / 2); }
+Number sign_of_cosine(const LocalOperation& op) { return std::cos(op.angle / 2) < 0 ? -1.0 : 1.0; }
+
 struct Controls {
   std::uint64_t mask = 0;
   std::uint64_t values = 0;
@@ -51,13 +54,15 @@ struct Controls {
 
 class Decomposer {
  public:
-  Decomposer(int bits, int low_bits, int max_mixed, bool matrices)
+  Decomposer(int bits, int low_bits, int max_mixed, bool matrices, double steepest_varying)
       : matrices_(matrices),
         low_bits_(low_bits),
         low_mask_(bit_of(low_bits) - 1),
         max_mixed_(max_mixed),
         waiting_(static_cast<std::size_t>(bits)),
-        waiting_gates_(waiting_.size()) {}
+        waiting_gates_(waiting_.size()) {
+    items_.steepest_varying = steepest_varying;
+  }
 
   void add(const LocalOperation& op, std::uint32_t index) {
     ++gates_;
@@ -66,7 +71,7 @@ class Decomposer {
       case LocalKind::matrix:
         return add_matrix(op, controls, index);
       case LocalKind::diagonal:
-        if (op.varies) return add_varying_phase(op, controls);
+        if (op.varies) return add_varying_phase(op, controls, index);
         return add_diagonal(op.bits, op.values, controls, index);
       case LocalKind::swap: {
         const std::uint64_t both = bit_of(op.bits[0]) | bit_of(op.bits[1]);
@@ -252,9 +257,7 @@ class Decomposer {
     const Number w = cosine >= sine ? m[3] * std::conj(u1) / cosine : -m[1] * std::conj(u0) / sine;
     phase_on(mask, mask, controls, w);
     if (controls.mask == 0 && sine <= steepest * cosine) {
-      item(ItemKind::butterfly, mask, 0, items_.butterflies.size());
-      const double tangent = sine / cosine;
-      items_.butterflies.push_back({bit, tangent, 1 / std::sqrt(1 + tangent * tangent)});
+      push_butterfly(bit, sine / cosine);
       phase_on(0, 0, controls, u0);
     } else {
       push_pair({mask, 0, controls.mask, controls.values, {{cosine, -sine, sine, cosine}, {}}});
@@ -380,24 +383,27 @@ class Decomposer {
     items_.probes.push_back({x_mask, z_mask, op.control_mask, op.control_values, factor, op.probe});
   }
 
-  void add_varying_phase(const LocalOperation& op, const Controls& controls) {
+  void add_varying_phase(const LocalOperation& op, const Controls& controls, std::uint32_t index) {
     flush(controls.mask, 0);
     add_probe(op, 0, 0);
-    push_any_phase({Phase::When::all_of, controls.mask, controls.values, op.values.front()});
+    varying(VaryingItems::Form::phase, index);
+    push_varying_phase({Phase::When::all_of, controls.mask, controls.values, op.values.front()});
   }
 
   void add_varying_rotation(const LocalOperation& op, const Controls& controls, std::uint32_t index) {
     flush(op.x_mask | op.z_mask | controls.mask, 0);
-    const Number even = std::polar(1.0, -op.angle / 2);
     if (op.x_mask == 0 && controls.mask == 0) {
       add_probe(op, 0, op.z_mask);
-      push_any_phase({Phase::When::all_of, 0, 0, even});
-      push_any_phase({Phase::When::odd, op.z_mask, 0, std::conj(even) / even});
+      varying(VaryingItems::Form::parity, index);
+      const Number even = even_factor(op);
+      push_varying_phase({Phase::When::all_of, 0, 0, even});
+      push_varying_phase({Phase::When::odd, op.z_mask, 0, std::conj(even) / even});
       return;
     }
     const bool one_bit = std::has_single_bit(op.x_mask) && (op.z_mask & ~op.x_mask) == 0 && controls.mask == 0;
     const double tangent = std::tan(op.angle / 2);
-    if (!one_bit || std::abs(tangent) > steepest_varying) {
+    if (!one_bit || std::abs(tangent) > items_.steepest_varying) {
+      items_.refreshable = false;
       if (fits_tile(op.x_mask)) add_probe(op, op.x_mask, op.z_mask);
       return add_rotation(op, controls, index);
     }
@@ -406,15 +412,31 @@ class Decomposer {
     const bool is_y = op.z_mask != 0;
     if (!is_y) push_any_phase({Phase::When::all_of, op.x_mask, op.x_mask, Number(0, 1)});
     add_probe(op, op.x_mask, op.x_mask);
-    item(ItemKind::butterfly, op.x_mask, 0, items_.butterflies.size());
-    items_.butterflies.push_back({bit, tangent, 1 / std::sqrt(1 + tangent * tangent)});
-    push_any_phase({Phase::When::all_of, 0, 0, std::cos(op.angle / 2) < 0 ? -1.0 : 1.0});
+    varying(VaryingItems::Form::turn, index);
+    push_butterfly(bit, tangent);
+    push_varying_phase({Phase::When::all_of, 0, 0, sign_of_cosine(op)});
     if (!is_y) push_any_phase({Phase::When::all_of, op.x_mask, op.x_mask, Number(0, -1)});
+  }
+
+  // Notes where the next items of an operation that varies are.
+  void varying(VaryingItems::Form form, std::uint32_t index) {
+    items_.varying.push_back({form, index, static_cast<std::uint32_t>(items_.phases.size()),
+                              static_cast<std::uint32_t>(items_.butterflies.size())});
   }
 
   void push_any_phase(const Phase& phase) {
     item(ItemKind::phase, 0, phase.mask, items_.phases.size());
     items_.phases.push_back(phase);
+  }
+
+  void push_varying_phase(Phase phase) {
+    phase.source = static_cast<int>(items_.phases.size());
+    push_any_phase(phase);
+  }
+
+  void push_butterfly(int bit, double tangent) {
+    item(ItemKind::butterfly, bit_of(bit), 0, items_.butterflies.size());
+    items_.butterflies.push_back({bit, tangent, cosine_of(tangent), static_cast<int>(items_.butterflies.size())});
   }
 
   void pair(const PairOperation& operation, std::uint32_t index) {
@@ -462,11 +484,39 @@ class Decomposer {
 
 }  // namespace
 
-Items decompose_gates(std::span<const LocalOperation> operations, int bits, int low_bits, int max_mixed,
-                      bool matrices) {
-  Decomposer decomposer(bits, low_bits, max_mixed, matrices);
+Items decompose_gates(std::span<const LocalOperation> operations, int bits, int low_bits, int max_mixed, bool matrices,
+                      double steepest_varying) {
+  Decomposer decomposer(bits, low_bits, max_mixed, matrices, steepest_varying);
   for (std::size_t i = 0; i < operations.size(); ++i) decomposer.add(operations[i], static_cast<std::uint32_t>(i));
   return decomposer.finish();
+}
+
+bool refresh(Items& items, std::span<const LocalOperation> operations) {
+  if (!items.refreshable) return false;
+  for (const VaryingItems& one : items.varying) {
+    const LocalOperation& op = operations[one.operation];
+    Phase* const phases = items.phases.data() + one.phase;
+    switch (one.form) {
+      case VaryingItems::Form::phase:
+        phases[0].factor = op.values.front();
+        break;
+      case VaryingItems::Form::parity: {
+        const Number even = even_factor(op);
+        phases[0].factor = even;
+        phases[1].factor = std::conj(even) / even;
+        break;
+      }
+      case VaryingItems::Form::turn: {
+        Butterfly& butterfly = items.butterflies[one.butterfly];
+        butterfly.tangent = std::tan(op.angle / 2);
+        if (std::abs(butterfly.tangent) > items.steepest_varying) return false;
+        butterfly.cosine = cosine_of(butterfly.tangent);
+        phases[0].factor = sign_of_cosine(op);
+        break;
+      }
+    }
+  }
+  return true;
 }
 
 }  // namespace onehop::quantum

@@ -20,6 +20,8 @@ struct Phase {
   std::uint64_t mask = 0;
   std::uint64_t want = 0;
   std::complex<double> factor = 1;
+  // Of an operation that varies: the index of this phase in Items::phases, for `refresh`. -1: the factor is fixed.
+  int source = -1;
 };
 
 // a' = a - tangent b, b' = b + tangent a for the two values of a bit. The factor `cosine` is left to the next
@@ -28,6 +30,7 @@ struct Butterfly {
   int bit = 0;
   double tangent = 0;
   double cosine = 1;
+  int source = -1;  // the index in Items::butterflies
 };
 
 // A real 2x2 matrix on every pair (i, i ^ x_mask), where i has a zero at the top bit of x_mask: matrix[p], row-major, p
@@ -60,6 +63,9 @@ struct Probe {
   int result = -1;
 };
 
+// The largest tangent of a rotation that varies, as a butterfly. A layer of up to 18 such rotations stays within the
+// range of single precision (engine_tile_builder.h).
+inline constexpr double default_steepest_varying = 100;
 inline constexpr int max_dense_bits = 5;
 inline constexpr int max_lane_bits = 4;  // bits of an index inside a vector, at most
 
@@ -82,6 +88,19 @@ struct Item {
   friend bool operator==(const Item&, const Item&) = default;
 };
 
+// The items of an operation that varies: where the numbers are that depend on its angle.
+struct VaryingItems {
+  enum class Form : std::uint8_t {
+    phase,   // phases[phase]
+    parity,  // phases[phase] for all amplitudes, phases[phase + 1] for those of odd parity
+    turn,    // butterflies[butterfly], phases[phase] for the sign of its cosine
+  };
+  Form form = Form::phase;
+  std::uint32_t operation = 0;
+  std::uint32_t phase = 0;
+  std::uint32_t butterfly = 0;
+};
+
 struct Items {
   std::vector<Item> order;
   std::vector<Phase> phases;
@@ -89,11 +108,18 @@ struct Items {
   std::vector<PairOperation> pairs;
   std::vector<Dense> dense;
   std::vector<Probe> probes;  // commute with the operations with which the rotation about their string commutes
+  std::vector<VaryingItems> varying;
+  double steepest_varying = default_steepest_varying;
+  bool refreshable = true;  // whether `varying` has all items that depend on angles that vary
 };
 
 // Decomposes operations on an index of `bits` bits. `max_mixed`: the number of bits above the lowest `low_bits` that a
 // tile can hold. `matrices`: keep general two-bit gates as matrices.
 [[nodiscard]] Items decompose_gates(std::span<const LocalOperation> operations, int bits, int low_bits, int max_mixed,
-                                    bool matrices = true);
+                                    bool matrices = true, double steepest_varying = default_steepest_varying);
+
+// Gives the items the angles that the operations have now. Returns false, with some items changed, if the items of
+// other angles have another form, so that the operations must be decomposed again.
+[[nodiscard]] bool refresh(Items& items, std::span<const LocalOperation> operations);
 
 }  // namespace onehop::quantum

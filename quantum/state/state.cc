@@ -296,12 +296,18 @@ void State::set_product(std::span<const std::array<std::complex<double>, 2>> wir
   // Tabulate the products over the lower bits once, then write each amplitude as an entry times a factor of its higher
   // bits.
   const int low = std::min(impl_->local_bits, 12);
-  std::vector<std::complex<double>> table{factor};
+  std::vector<std::complex<double>> table;
+  table.reserve(std::size_t{1} << low);
+  table.push_back(factor);
   for (int bit = 0; bit < low; ++bit) {
     const auto& [zero, one] = local[static_cast<std::size_t>(bit)];
     const std::size_t size = table.size();
-    for (std::size_t i = 0; i < size; ++i) table.push_back(table[i] * one);
-    for (std::size_t i = 0; i < size; ++i) table[i] *= zero;
+    // Written out, because operator* of complex numbers handles infinities.
+    const auto times = [](std::complex<double> a, std::complex<double> b) {
+      return std::complex<double>(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+    };
+    for (std::size_t i = 0; i < size; ++i) table.push_back(times(table[i], one));
+    for (std::size_t i = 0; i < size; ++i) table[i] = times(table[i], zero);
   }
   impl_->visit([&]<typename T>(std::span<std::complex<T>> amplitudes) {
     base::parallel_for(impl_->engine.threads, amplitudes.size(), table.size(), [&](std::uint64_t begin, std::uint64_t) {
@@ -309,7 +315,6 @@ void State::set_product(std::span<const std::array<std::complex<double>, 2>> wir
       for (int bit = low; bit < impl_->local_bits; ++bit)
         high *= local[static_cast<std::size_t>(bit)][begin >> bit & 1U];
       for (std::size_t i = 0; i < table.size(); ++i) {
-        // Written out, because operator* of complex numbers handles infinities.
         const double re = table[i].real() * high.real() - table[i].imag() * high.imag();
         const double im = table[i].real() * high.imag() + table[i].imag() * high.real();
         amplitudes[begin + i] = {static_cast<T>(re), static_cast<T>(im)};
