@@ -98,7 +98,9 @@ class LeastSurface {
       all_ |= 1U << d;
       if (shape.periodic(d)) periodic_ |= 1U << d;
       weight_ = std::max(weight_, shape.bytes()[d]);
-      uniform_ = uniform_ && shape.bytes()[d] == weight_;
+    }
+    for (std::size_t d = 0; d < shape.dims(); ++d) {
+      uniform_ = uniform_ && (shape.extents()[d] == 1 || shape.bytes()[d] == weight_);
     }
   }
 

@@ -1,6 +1,9 @@
 #include "machine/simulate/network.h"
 
 #include <algorithm>
+#include <string>
+
+#include "onehop/error.h"
 
 namespace onehop::detail {
 namespace {
@@ -61,6 +64,11 @@ void Network::find(std::int64_t from, std::int64_t to, std::int64_t order, int r
     ++number;
   }
   const Level& level = machine_.levels[static_cast<std::size_t>(number)];
+  const std::int64_t rails = level.interfaces > 0 ? level.interfaces : level.links;
+  if (rail >= rails) {
+    throw BadInput("simulate: expected rails from 0 to " + std::to_string(rails - 1) + " on level " + level.name +
+                   " of " + machine_.name + ", found rail " + std::to_string(rail));
+  }
   const std::int64_t size = member_size(number);
   Ends ends;
   ends.level = number;

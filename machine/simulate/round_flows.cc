@@ -287,6 +287,7 @@ void Classes::add_everyone(const TrafficRound& round, Builder& builder) const {
 
 void Classes::add_bits(const TrafficRound& round, Builder& builder) const {
   const std::int64_t messages = (std::int64_t{1} << round.bits.size()) - 1;
+  if (messages == 0) return;
   if (std::ssize(representatives_) > max_flows / messages) {
     throw BadInput("simulate: expected an exchange of bits with at most " + std::to_string(max_flows) +
                    " different messages by the symmetry of the machine, found " + std::to_string(messages) +

@@ -147,13 +147,13 @@ void bind_lattice_geometry(nb::module_& module) {
           "Return the number of contiguous pieces of a face if sites were stored in lexicographic order.")
       .def(
           "halo",
-          [](const Geometry& g, std::int64_t bytes, const std::string& type, std::optional<int> parity) {
-            return g.halo(bytes, onehop::element_type_from_string(type), parity);
+          [](const Geometry& g, std::int64_t bytes, const std::string& type, std::optional<int> parity,
+             std::optional<int> only_rank) {
+            return g.halo(bytes, onehop::element_type_from_string(type), parity, only_rank);
           },
-          "element_bytes"_a, "type"_a, "parity"_a = nb::none(),
+          "element_bytes"_a, "type"_a, "parity"_a = nb::none(), "only_rank"_a = nb::none(),
           "Return the schedule of the halo exchange of a field with vectors of `element_bytes` bytes. `parity` limits "
-          "it to "
-          "sites of one global parity.");
+          "it to sites of one global parity, `only_rank` to what one rank sends and receives.");
   module.def(
       "lattice_geometry_grid",
       [](const std::vector<std::int64_t>& extents, int ranks, int width) {

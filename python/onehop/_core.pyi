@@ -1153,7 +1153,9 @@ class LatticeGeometry:
     def lexicographic_pieces(self, direction: int, side: str, parity: int) -> int:
         """The pieces of that face in lexicographic order."""
 
-    def halo(self, element_bytes: int, type: str, parity: int | None = None) -> Schedule: ...
+    def halo(
+        self, element_bytes: int, type: str, parity: int | None = None, only_rank: int | None = None
+    ) -> Schedule: ...
     @property
     def rank_at(self) -> tuple[int, ...]:
         """The rank at each position of the grid; empty: its own number."""

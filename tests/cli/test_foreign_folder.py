@@ -68,7 +68,7 @@ COMMANDS = {
     "lattice on ranks": "lattice info --extent 4 4 4 4 -n 2",
     "a module of onehop": "launch -n 2 -m onehop.doctor.selftest shared_memory",
     "doctor": "doctor",
-    "tune": "tune --seconds 1 --dry-run",
+    "tune": "tune --seconds 0.1 --dry-run",
 }
 
 

@@ -193,12 +193,21 @@ def test_refused(arguments: list[str], message: str, ranks: Ranks) -> None:
     assert message in done.stderr
 
 
+def test_info_of_many_ranks_counts_one(ranks: Ranks) -> None:
+    """The halos of all 65,536 ranks would take 80 GB."""
+    done = ranks.onehop("lattice", "info", "--extent", *[128] * 4, "--grid", "16x16x16x16", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["bytes_sent"] == 8 * 8**3 * found["site_bytes"] * found["width"]
+    assert found["messages_sent"] == 8
+
+
 def test_a_coarse_flow_step_is_refused_on_ranks_and_nothing_is_written(ranks: Ranks, tmp_path: Path) -> None:
     field, report = str(tmp_path / "cfg.lime"), tmp_path / "out.json"
     gauge = Gauge(Group.alone(), (4, 4, 4, 8))
     thermalize(gauge, 6.0, 5)
     write_gauge(field, gauge)
-    flow = ("lattice", "measure", field, "--flow", 1, "-n", 2, "--json", report)
+    flow = ("lattice", "measure", field, "--flow", 0.5, "-n", 2, "--json", report)
     refused = ranks.onehop(*flow, "--flow-step", 0.3, "--plot", tmp_path / "flow.png")
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr
@@ -208,13 +217,13 @@ def test_a_coarse_flow_step_is_refused_on_ranks_and_nothing_is_written(ranks: Ra
     assert found is not None
     assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["cfg.lime"]
     ends = []
-    for how in (("--flow-step", found[1]), ("--flow-tolerance", 1e-6), ("--flow-step", 0.01)):
+    for how in (("--flow-step", found[1]), ("--flow-tolerance", 1e-6), ("--flow-step", 0.02)):
         done = ranks.onehop(*flow, *how)
         assert done.returncode == 0, done.stderr
         found_here = json.loads(report.read_text())
         ends.append(found_here["flow"][-1]["t2_energy"])
         assert 0 < found_here["flow_step_error"] <= 0.1
-    assert ends[0] == pytest.approx(ends[2], rel=1e-3)
+    assert ends[0] == pytest.approx(ends[2], rel=3e-3)
     assert ends[1] == pytest.approx(ends[2], rel=1e-5)
 
 

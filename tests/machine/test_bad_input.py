@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,13 @@ def test_a_number_that_is_not_finite_is_named_by_its_line(
         shown = capsys.readouterr().err
         assert f"line {line}" in shown
         assert "a finite number" in shown
+
+
+@pytest.mark.parametrize("which", [("5", "--swap", "0:1"), ("3", "--swap", "0:0")])
+def test_a_permutation_may_move_nothing_between_ranks(
+    which: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    local, *swap = which
+    arguments = ["simulate", "permutation", "--bits", "5", "--local", local, *swap, "--machine", "fugaku"]
+    assert main([*arguments, "--json", "-"]) == 0
+    assert all(one["messages"] == 0 for one in json.loads(capsys.readouterr().out)["rounds"])

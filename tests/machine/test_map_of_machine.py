@@ -101,6 +101,49 @@ def test_a_map_travels_to_the_simulator(tmp_path: Path, capsys: pytest.CaptureFi
     assert simulate(schedule, "fugaku").seconds == pytest.approx(mapped[0]["seconds"], rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("made_for", "message"),
+    [
+        (["--machine", "mira"], 'expected a map for machine fugaku, found "mira"'),
+        (["--hosts", "2", "--per-host", "32"], "expected a map for hosts 16, found 2"),
+    ],
+)
+def test_a_map_for_other_hosts_is_refused(
+    made_for: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "map.json"
+    assert main(["map", "--grid", "8x8", *made_for, "-o", str(file)]) == 0
+    capsys.readouterr()
+    halo_of = ["simulate", "halo", "--grid", "8x8", "--extents", "64x64", "--machine", "fugaku"]
+    assert main([*halo_of, "--map", str(file)]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_candidates_list_what_the_choice_is_made_by(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = (
+        "map",
+        "--grid",
+        "8x8",
+        "--hosts",
+        "4",
+        "--per-host",
+        "16",
+        "--bytes",
+        "8x100",
+        "--groups",
+        "2",
+    )
+    found = run(capsys, *arguments, "--costs", "1x3")
+    for one in found["candidates"]:
+        inside, between, across = one["bytes_by_level"]
+        assert one["bytes_between_hosts"] == between + across
+        assert one["weighted_bytes"] == between + 3 * across
+        assert inside + between + across == 2 * 7 * 8 * (8 + 100)
+    chosen = next(one for one in found["candidates"] if one["name"] == found["chosen"])
+    assert chosen["weighted_bytes"] == min(one["weighted_bytes"] for one in found["candidates"])
+    assert found["lower_bound"] <= chosen["bytes_between_hosts"]
+
+
 def test_hosts_that_ranks_do_not_fill() -> None:
     """97 ranks on hosts of eight: the last host has one."""
     layout = machine_hosts(load_machine("h100"), 97)

@@ -31,7 +31,8 @@ std::pair<std::int64_t, std::int64_t> edges(const RankMap& map, const std::strin
 }
 
 // Counts edges between hosts from coordinates, without the library's code.
-std::pair<std::int64_t, std::int64_t> count_edges(const Grid& grid, const std::vector<int>& host_at) {
+std::pair<std::int64_t, std::int64_t> count_edges(const Grid& grid, const std::vector<int>& host_at,
+                                                  const Integers& weights = {}) {
   const std::size_t dims = grid.extents.size();
   const auto coordinates = [&](std::int64_t position) {
     Integers at(dims);
@@ -58,8 +59,9 @@ std::pair<std::int64_t, std::int64_t> count_edges(const Grid& grid, const std::v
         at[d] = (at[d] + grid.extents[d]) % grid.extents[d];
         const int from = host_at[static_cast<std::size_t>(p)];
         if (host_at[static_cast<std::size_t>(number(at))] == from) continue;
-        ++sum;
-        ++leaving[from];
+        const std::int64_t weight = weights.empty() ? 1 : weights[d];
+        sum += weight;
+        leaving[from] += weight;
       }
     }
   }
@@ -79,8 +81,8 @@ void expect_valid(const Grid& grid, const HostLayout& hosts, const RankMap& map)
     EXPECT_EQ(map.position_of.at(static_cast<std::size_t>(rank)), static_cast<int>(p));
   }
   EXPECT_EQ(count_edges(grid, map.host_at), std::pair(map.cost().edges_between_hosts, map.cost().busiest_host_edges));
-  if (map.lower_bound && grid.bytes.empty()) {
-    EXPECT_LE(*map.lower_bound, map.cost().edges_between_hosts);
+  if (map.lower_bound) {
+    EXPECT_LE(*map.lower_bound, grid.bytes.empty() ? map.cost().edges_between_hosts : map.cost().bytes_between_hosts);
   }
   for (const auto& candidate : map.candidates) {
     EXPECT_LE(map.cost().weighted_bytes, candidate.cost.weighted_bytes) << candidate.name;
@@ -182,6 +184,30 @@ TEST(Mapping, LowerBoundHoldsForEveryMapOfSmallGrids) {
       }
     }
   }
+}
+
+TEST(Mapping, LowerBoundHoldsForUnequalBytes) {
+  for (const Integers& bytes : {Integers{1, 7}, Integers{7, 1}, Integers{100, 8}, Integers{8, 100}}) {
+    for (const Integers& extents : {Integers{2, 4}, Integers{4, 2}, Integers{3, 3}}) {
+      const Grid grid{extents, {}, bytes};
+      const int positions = static_cast<int>(grid.positions());
+      const HostLayout hosts = HostLayout::of_sizes(Integers{4, positions - 4});
+      const RankMap map = grid.map(hosts);
+      std::vector<int> host_at = hosts.host_of_rank;
+      std::int64_t least = INT64_MAX;
+      do {
+        least = std::min(least, count_edges(grid, host_at, bytes).first);
+      } while (std::next_permutation(host_at.begin(), host_at.end()));
+      ASSERT_TRUE(map.lower_bound);
+      EXPECT_LE(*map.lower_bound, least);
+      EXPECT_EQ(map.cost().bytes_between_hosts, least);
+    }
+  }
+  // One host takes two rows of the cheap dimension: 3 borders of 8 messages of 8 bytes, each way.
+  const RankMap rows = Grid{{8, 8}, {}, {8, 100}}.map(HostLayout::of_equal(4, 16));
+  EXPECT_EQ(rows.cost().bytes_between_hosts, 384);
+  ASSERT_TRUE(rows.lower_bound);
+  EXPECT_LE(*rows.lower_bound, 384);
 }
 
 TEST(Mapping, EqualInputsGiveEqualMaps) {

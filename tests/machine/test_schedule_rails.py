@@ -170,6 +170,7 @@ def test_the_command_writes_rails_that_the_simulator_reads(
         (["--machine", "fugaku", "--rails", "6"], "expected --rails without --machine"),
         (["--machine", "fugaku", "--per-host", "4"], "expected --per-host without --machine"),
         (["--machine", "mi300x"], "expected 1 to 8 ranks"),
+        (["--machine", "mira"], "the route of a message determines its link"),
         (["--per-host", "4", "--faces", "4x4"], "expected --faces without --schedule"),
         (["--per-host", "4", "--rule", "best"], "expected --rule as one of by_rank"),
         (["--per-host", "4", "--min-piece", "0"], "expected --min-piece"),
@@ -189,7 +190,8 @@ def test_options_of_schedules(
     ("made_for", "message"),
     [
         (["--per-host", "8", "--rails", "6"], "expected rails for hosts 16, found 8"),
-        (["--machine", "mira"], "expected rails for machine fugaku, found"),
+        (["--machine", "perlmutter"], "expected rails for machine fugaku, found"),
+        (["--per-host", "4", "--rails", "12"], "expected rails from 0 to 5 on level"),
     ],
 )
 def test_rails_of_other_hosts_are_refused(

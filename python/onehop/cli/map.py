@@ -76,14 +76,22 @@ def _format(form: str | None, host_names: str, rankfile: str | None) -> str:
     return form or FORMATS[0]
 
 
+# Figures of a candidate for JSON.
+_COST = (
+    "edges_between_hosts",
+    "busiest_host_edges",
+    "bytes_between_hosts",
+    "busiest_host_bytes",
+    "weighted_bytes",
+)
+
+
 def _rows(found: RankMap, torus: bool) -> list[dict[str, Any]]:
     rows = []
     for candidate in found.candidates:
-        row: dict[str, Any] = {
-            "name": candidate.name,
-            "edges_between_hosts": candidate.cost.edges_between_hosts,
-            "busiest_host_edges": candidate.cost.busiest_host_edges,
-        }
+        row: dict[str, Any] = {"name": candidate.name}
+        row |= {name: getattr(candidate.cost, name) for name in _COST}
+        row["bytes_by_level"] = list(candidate.cost.bytes_by_level)
         if torus:
             row["byte_hops"] = candidate.cost.byte_hops
         rows.append(row)

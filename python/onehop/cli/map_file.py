@@ -11,6 +11,7 @@ from typing import Any
 from onehop.cli.common import LARGEST_SIZE
 from onehop.error import BadInput
 from onehop.machine import Machine, RailAssignment
+from onehop.machine.hosts import host_level
 from onehop.machine.traffic_rails import RAIL_RULES, hosts_of_ranks, rails_from_json
 
 _LARGEST_FILE = 256 << 20
@@ -32,8 +33,15 @@ def _load_json(file: str, option: str, expected: str) -> Any:
         ) from error
 
 
-def read_map(file: str) -> tuple[list[int], int | None]:
+def read_map(file: str, machine: Machine) -> tuple[list[int], int | None]:
     """Read a map of ranks from a JSON file, which `onehop map -o` may have written.
+
+    Parameters
+    ----------
+    file : str
+        The value of the option.
+    machine : Machine
+        The machine of the simulation. A map with hosts must be for it.
 
     Returns
     -------
@@ -44,7 +52,7 @@ def read_map(file: str) -> tuple[list[int], int | None]:
     Raises
     ------
     BadInput
-        The file cannot be read or holds no such list.
+        The file cannot be read, holds no such list, or is for other hosts.
     """
     expected = (
         "a list of the places of all ranks, such as [0, 2, 1, 3], or a map that `onehop map -o` has written"
@@ -62,7 +70,28 @@ def read_map(file: str) -> tuple[list[int], int | None]:
         raise BadInput(
             f"--map {file}: expected processors as a number above 0, found {json.dumps(processors)[:60]}"
         )
+    if isinstance(found, dict):
+        _check_hosts(found, file, machine)
     return places, processors
+
+
+def _check_hosts(found: dict[str, Any], file: str, machine: Machine) -> None:
+    """Check that a map is for hosts as the machine has them."""
+    processors = found.get("processors")
+    expected: dict[str, object] = {}
+    if found.get("machine") is not None:
+        expected["machine"] = machine.name
+    elif processors is not None:
+        with naming(file):
+            job = machine.job(processors)
+        size = host_level(job)[1]
+        expected = {"hosts": job.processors // size, "per_host": size}
+    for key, value in expected.items():
+        if key in found and found[key] != value:
+            raise BadInput(
+                f"--map {file}: expected a map for {key} {value}, found {json.dumps(found[key])[:60]}; make it with "
+                f"`onehop map --machine {machine.name}`"
+            )
 
 
 def read_rails(

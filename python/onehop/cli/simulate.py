@@ -304,7 +304,7 @@ def simulate_command(
     if goal_file is not None:
         check_file_target(goal_file, "--goal")
     described = load_machine(machine)
-    places, processors = (None, None) if map_file is None else read_map(map_file)
+    places, processors = (None, None) if map_file is None else read_map(map_file, described)
     if processors is not None:
         with naming(map_file):
             described = described.job(processors)

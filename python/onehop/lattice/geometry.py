@@ -151,7 +151,14 @@ class Geometry(_core.LatticeGeometry):
         block[self.sites] = own
         return block.reshape(*self.block_shape, *own.shape[2:])
 
-    def halo(self, dtype: Any = np.float64, count: int = 1, *, parity: int | None = None) -> Schedule:
+    def halo(
+        self,
+        dtype: Any = np.float64,
+        count: int = 1,
+        *,
+        parity: int | None = None,
+        only_rank: int | None = None,
+    ) -> Schedule:
         """Return the halo exchange, which copies faces to the ghosts of neighbouring ranks, as a schedule.
 
         Parameters
@@ -162,6 +169,8 @@ class Geometry(_core.LatticeGeometry):
             How many numbers a site has.
         parity : int, optional
             Exchange only the sites whose global coordinates have this parity.
+        only_rank : int, optional
+            Contain only what this rank sends and receives. The whole exchange of many ranks takes much memory.
         """
         bytes_of_vector = np.dtype(dtype).itemsize * count * self.lanes
-        return super().halo(bytes_of_vector, element_type(dtype), parity)
+        return super().halo(bytes_of_vector, element_type(dtype), parity, only_rank)

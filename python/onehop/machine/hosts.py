@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from onehop._core import Level, Machine
+from onehop.error import BadInput
 
 __all__ = ["host_level", "host_rails"]
 
@@ -19,9 +20,20 @@ def host_level(job: Machine) -> tuple[Level, int]:
 
 
 def host_rails(level: Level) -> tuple[int, float]:
-    """Return the number of interfaces or links of a host, and the bytes per second of each."""
+    """Return the number of interfaces or links of a host, and the bytes per second of each.
+
+    Raises
+    ------
+    BadInput
+        The route of a message leaves no choice: a torus or a mesh whose members have no interfaces of their own.
+    """
     if level.interfaces:
         return level.interfaces, level.injection.value / level.interfaces
+    if level.routing in ("torus", "mesh"):
+        raise BadInput(
+            f"expected hosts with interfaces that a message can choose from, found a {level.routing} without any "
+            f"(level {level.name}): there the route of a message determines its link"
+        )
     if level.injection.value:
         return level.links, min(level.bandwidth.value, level.injection.value / level.links)
     return level.links, level.bandwidth.value

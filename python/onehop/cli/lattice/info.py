@@ -55,7 +55,7 @@ def _faces(geometry: Geometry, site_bytes: int) -> list[dict[str, Any]]:
 
 
 def _report(geometry: Geometry, site_bytes: int) -> dict[str, Any]:
-    counted = count(geometry.halo("uint8", site_bytes))
+    counted = count(geometry.halo("uint8", site_bytes, only_rank=0))
     ranges = [geometry.parity_range(parity) for parity in range(geometry.parities)]
     return {
         "extent": list(geometry.extents),
