@@ -31,8 +31,8 @@ namespace {
 constexpr std::int64_t eighths = 8;
 constexpr std::int64_t exact = std::int64_t{1} << 24;
 constexpr float impossible = 1e30F;
-constexpr std::int64_t most_work = 40'000'000;  // entries of tables, in all
-constexpr std::int64_t most_tries = 10'000;
+constexpr std::int64_t max_work = 40'000'000;  // entries of tables, in all
+constexpr std::int64_t max_tries = 10'000;
 
 struct Axis {
   std::int64_t extent = 1;
@@ -125,15 +125,15 @@ class SliceBound {
     largest_ = hosts_.rbegin()->first;
   }
 
-  [[nodiscard]] std::optional<std::int64_t> search(std::int64_t enough) {
+  [[nodiscard]] std::optional<std::int64_t> search(std::int64_t target) {
     if (unit_ == 0) return 0;
     if (!fits()) return std::nullopt;
     std::int64_t best = 0;
     choose_order(best);
     Random random(1);
-    std::int64_t tries = std::min(most_tries, most_work / work());
+    std::int64_t tries = std::min(max_tries, max_work / work());
     const std::int64_t all = tries;
-    while (tries-- > 0 && rounded(best) < enough) {
+    while (tries-- > 0 && rounded(best) < target) {
       const std::vector<Axis> before = axes_;
       if (!change(random, tries * 4 / all)) break;
       const std::int64_t value = evaluate();
@@ -163,7 +163,7 @@ class SliceBound {
     for (const Axis& axis : axes_) heaviest = std::max(heaviest, axis.bytes);
     const std::int64_t dims = std::ssize(axes_);
     if (heaviest > exact || heaviest * largest_ > exact / (8 * eighths * dims)) return false;
-    return largest_ <= 2048 && positions_ <= max_ranks && work() <= most_work / 4;
+    return largest_ <= 2048 && positions_ <= max_ranks && work() <= max_work / 4;
   }
 
   [[nodiscard]] std::int64_t evaluate() const {
@@ -194,7 +194,7 @@ class SliceBound {
     const std::vector<Axis> all = axes_;
     std::vector<Axis> chosen = all;
     bool first = true;
-    std::int64_t left = most_work / 4;
+    std::int64_t left = max_work / 4;
     do {
       for (std::size_t k = 0; k < order.size(); ++k) axes_[k] = all[order[k]];
       left -= work();
@@ -240,8 +240,8 @@ class SliceBound {
 
 }  // namespace
 
-std::optional<std::int64_t> slice_bound(const GridShape& shape, Sizes sizes, std::int64_t enough) {
-  return SliceBound(shape, sizes).search(enough);
+std::optional<std::int64_t> slice_bound(const GridShape& shape, Sizes sizes, std::int64_t target) {
+  return SliceBound(shape, sizes).search(target);
 }
 
 }  // namespace onehop::detail

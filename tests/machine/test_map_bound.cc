@@ -54,8 +54,8 @@ Integers least_between(const Grid& grid) {
   return least;
 }
 
-std::int64_t slices(const Grid& grid, const Integers& sizes, std::int64_t enough) {
-  return onehop::detail::slice_bound(onehop::detail::GridShape(grid), sizes, enough).value();
+std::int64_t slices(const Grid& grid, const Integers& sizes, std::int64_t target) {
+  return onehop::detail::slice_bound(onehop::detail::GridShape(grid), sizes, target).value();
 }
 
 TEST(MapBound, IsExactForTwoHosts) {
@@ -69,8 +69,8 @@ TEST(MapBound, IsExactForTwoHosts) {
       for (std::int64_t n = 1; n < positions; ++n) {
         const std::int64_t exact = least[static_cast<std::size_t>(n)];
         // One search per grid goes on as long as it may, and must not pass the exact value.
-        const std::int64_t enough = n == positions / 3 ? INT64_MAX : exact;
-        EXPECT_EQ(slices(grid, {n, positions - n}, enough), exact)
+        const std::int64_t target = n == positions / 3 ? INT64_MAX : exact;
+        EXPECT_EQ(slices(grid, {n, positions - n}, target), exact)
             << n << " of " << positions << " positions, periodic " << around;
       }
     }

@@ -174,7 +174,7 @@ def distance(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 
 @dataclass
-class _Contest:
+class _RowMeasurement:
     """One row while it is measured."""
 
     case: str
@@ -336,10 +336,10 @@ def circuits(
         Called with what is being measured.
     """
 
-    def contest(case: str, qubits: int, precision: str, threads: int, seconds: float) -> _Contest:
-        return _Contest(case, qubits, precision, Ours(threads), peers, say, seconds)
+    def start(case: str, qubits: int, precision: str, threads: int, seconds: float) -> _RowMeasurement:
+        return _RowMeasurement(case, qubits, precision, Ours(threads), peers, say, seconds)
 
-    return measure_all("circuits", settings, peers, contest, advance=advance)
+    return measure_all("circuits", settings, peers, start, advance=advance)
 
 
 def wrong_answers(result: Bench) -> list[str]:

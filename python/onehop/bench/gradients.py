@@ -122,7 +122,7 @@ def observable_of(case: str, qubits: int) -> PauliSum:
 
 
 @dataclass
-class _Contest:
+class _RowMeasurement:
     """One row while it is measured."""
 
     case: str
@@ -258,11 +258,11 @@ def gradient_bench(
         Called with what is being measured.
     """
 
-    def contest(case: str, qubits: int, precision: str, threads: int, seconds: float) -> _Contest:
-        return _Contest(case, qubits, precision, threads, peers, seconds, say)
+    def start(case: str, qubits: int, precision: str, threads: int, seconds: float) -> _RowMeasurement:
+        return _RowMeasurement(case, qubits, precision, threads, peers, seconds, say)
 
     layers = f"{LAYERS} StronglyEntanglingLayers; "
-    return measure_all("gradients", settings, peers, contest, layers, advance)
+    return measure_all("gradients", settings, peers, start, layers, advance)
 
 
 def make_gradient_table(result: Bench) -> Table:

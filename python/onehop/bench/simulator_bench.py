@@ -12,7 +12,7 @@ from onehop.doctor import host
 from onehop.error import BadInput
 from onehop.text import bytes_text
 
-__all__ = ["AMPLITUDE_BYTES", "PAUSE", "TOLERANCES", "Contest", "SimulatorSettings", "measure_all"]
+__all__ = ["AMPLITUDE_BYTES", "PAUSE", "TOLERANCES", "RowMeasurement", "SimulatorSettings", "measure_all"]
 
 AMPLITUDE_BYTES = {"double": 16, "single": 8}
 # The largest difference of two simulators' answers, relative to the size of the answer.
@@ -87,7 +87,7 @@ class SimulatorSettings:
             )
 
 
-class Contest(Protocol):
+class RowMeasurement(Protocol):
     """One row while it is measured."""
 
     notes: list[str]
@@ -100,7 +100,7 @@ def measure_all(
     name: str,
     settings: SimulatorSettings,
     peers: Sequence[Any],
-    contest: Callable[[str, int, str, int, float], Contest],
+    start: Callable[[str, int, str, int, float], RowMeasurement],
     about: str = "",
     advance: Callable[[float], None] = lambda _amount: None,
 ) -> Bench:
@@ -113,8 +113,8 @@ def measure_all(
     settings : SimulatorSettings
     peers : sequence of Peer
         Simulators that take part.
-    contest : callable
-        Makes the contest of a row from its case, qubits, precision, threads and seconds.
+    start : callable
+        Makes the measurement of a row from its case, qubits, precision, threads and seconds.
     about : str
         What is measured, for the first note.
     advance : callable
@@ -128,8 +128,8 @@ def measure_all(
     result.notes.append(f"{threads} threads; {about}compared with {versions}")
     rows = list(settings.all())
     for case, qubits, precision in rows:
-        one = contest(case, qubits, precision, threads, settings.seconds / len(rows))
-        result.rows.append(one.row())
-        result.notes += one.notes
+        measurement = start(case, qubits, precision, threads, settings.seconds / len(rows))
+        result.rows.append(measurement.row())
+        result.notes += measurement.notes
         advance(1)
     return result

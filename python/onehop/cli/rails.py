@@ -29,7 +29,7 @@ from onehop.machine.traffic_rails import RAIL_RULES, rails_to_json
 from onehop.output import check_file_target, write_file
 from onehop.text import counted, seconds_text
 
-_MOST_RAILS_SHOWN = 16
+_MAX_RAILS_SHOWN = 16
 
 
 def _parse_speeds(text: str | None) -> list[float] | None:
@@ -74,7 +74,7 @@ def _loads(report: dict[str, Any]) -> Table:
     table = Table("rail", title=f"Sites on each rail, faces of {extents}")
     for one in report["assignments"]:
         table.add_column(one["name"], justify="right")
-    for rail in range(min(report["rails"], _MOST_RAILS_SHOWN)):
+    for rail in range(min(report["rails"], _MAX_RAILS_SHOWN)):
         table.add_row(str(rail), *(str(one["faces"]["loads"][rail]) for one in report["assignments"]))
     return table
 
@@ -267,8 +267,8 @@ def rails(
     screen = console(json_target)
     screen.print(_summary(report))
     screen.print(_loads(report))
-    if number > _MOST_RAILS_SHOWN:
-        screen.print(f"... and {counted(number - _MOST_RAILS_SHOWN, 'more rail')} (--json lists all)")
+    if number > _MAX_RAILS_SHOWN:
+        screen.print(f"... and {counted(number - _MAX_RAILS_SHOWN, 'more rail')} (--json lists all)")
     ideal = math.fsum(report["assignments"][0]["faces"]["loads"]) / number
     if speeds is None:
         screen.print(f"Equally busy rails have {_number(ideal)} sites each.")

@@ -8,14 +8,14 @@ from onehop._core import Simulation
 from onehop.figure import empty_figure, save_figure
 from onehop.text import counted, time_unit
 
-_MOST_RANKS = 32
-_MOST_LINKS = 400
+_MAX_RANKS = 32
+_MAX_LINKS = 400
 _COLOURS = {"starts messages": "#4c72b0", "computes and copies": "#55a868", "waits and receives": "#dd8452"}
 
 
 def _draw_ranks(axes: Any, simulation: Simulation) -> None:
     factor, unit = time_unit(simulation.seconds)
-    shown = simulation.timeline_ranks[:_MOST_RANKS]
+    shown = simulation.timeline_ranks[:_MAX_RANKS]
     for row in range(len(shown)):
         for begin, posted, computed, end in simulation.timeline(row):
             parts = zip(_COLOURS.values(), (begin, posted, computed), (posted, computed, end), strict=True)
@@ -39,7 +39,7 @@ def _draw_ranks(axes: Any, simulation: Simulation) -> None:
 
 
 def _draw_links(axes: Any, simulation: Simulation) -> None:
-    links = simulation.links[:_MOST_LINKS]
+    links = simulation.links[:_MAX_LINKS]
     total = simulation.seconds or 1.0
     levels = list(dict.fromkeys(link.level for link in links))
     for number, level in enumerate(levels):
@@ -52,7 +52,7 @@ def _draw_links(axes: Any, simulation: Simulation) -> None:
             label=f"level {level}",
         )
     axes.set_xlabel(
-        f"links, busiest first{'' if len(links) < _MOST_LINKS else f' (the first {_MOST_LINKS})'}"
+        f"links, busiest first{'' if len(links) < _MAX_LINKS else f' (the first {_MAX_LINKS})'}"
     )
     axes.set_ylabel("busy, % of the time")
     axes.set_ylim(0, 105)
@@ -70,7 +70,7 @@ def plot_simulation(simulation: Simulation, file: str) -> None:
     BadInput
         The file cannot be written.
     """
-    rows = min(_MOST_RANKS, max(1, len(simulation.timeline_ranks)))
+    rows = min(_MAX_RANKS, max(1, len(simulation.timeline_ranks)))
     figure = empty_figure(9, 4 + 0.12 * rows)
     ranks, links = figure.subplots(2, 1, height_ratios=[1 + rows / 12, 1])
     _draw_ranks(ranks, simulation)

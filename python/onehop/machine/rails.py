@@ -37,8 +37,8 @@ ASSIGNMENTS = (
 # The talk's benchmark: 2-D blocks of 60x60 sites, so four messages of 60 sites per rank.
 _TALK_FACES = (60, 60)
 _TALK_MESSAGES = 4
-_MOST_RAILS = 1024
-_MOST_RANKS = 4096
+_MAX_RAILS = 1024
+_MAX_RANKS = 4096
 _LARGEST = 2**63 - 1
 
 
@@ -47,8 +47,8 @@ def checked_speeds(rails: int | None, speeds: Sequence[float] | None) -> list[fl
     if speeds is None and rails is None:
         raise BadInput("expected the number of rails or their speeds, found neither")
     number = len(speeds or ()) if rails is None else rails
-    if not 1 <= number <= _MOST_RAILS:
-        raise BadInput(f"expected 1 to {_MOST_RAILS} rails, found {number}")
+    if not 1 <= number <= _MAX_RAILS:
+        raise BadInput(f"expected 1 to {_MAX_RAILS} rails, found {number}")
     if speeds is None:
         return [1.0] * number
     if len(speeds) != number:
@@ -166,8 +166,8 @@ def _checked_ranks(ranks: Sequence[int], faces: Sequence[int]) -> None:
             "dimension of the "
             f"local lattice {'x'.join(map(str, faces))}, found {text}"
         )
-    if min(ranks) < 1 or math.prod(ranks) > _MOST_RANKS:
-        raise BadInput(f"expected 1 to {_MOST_RANKS} ranks of a host, found {text}")
+    if min(ranks) < 1 or math.prod(ranks) > _MAX_RANKS:
+        raise BadInput(f"expected 1 to {_MAX_RANKS} ranks of a host, found {text}")
 
 
 def halo_messages(

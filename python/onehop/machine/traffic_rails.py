@@ -25,7 +25,7 @@ RAIL_RULES = {
     "cut": ("optimum", True),
 }
 _LARGEST = 2**31 - 1
-_MOST_BYTES = 2**63 - 1
+_MAX_BYTES = 2**63 - 1
 
 
 def placed(
@@ -88,7 +88,7 @@ def machine_rails(
     traffic = schedule if isinstance(schedule, Traffic) else _core.traffic_of(schedule)
     if rule not in RAIL_RULES:
         raise BadInput(f"expected a rule for rails (one of: {', '.join(RAIL_RULES)}), found {rule!r}")
-    if not 1 <= min_piece <= _MOST_BYTES:
+    if not 1 <= min_piece <= _MAX_BYTES:
         raise BadInput(f"expected min_piece of at least 1 and below 2^63, found {min_piece}")
     described = machine if isinstance(machine, Machine) else load_machine(machine)
     job, places = placed(described, traffic.ranks, ranks)
@@ -131,8 +131,8 @@ def rails_from_json(found: Any, where: str) -> list[list[RailAssignment]]:
         "from": _LARGEST,
         "to": _LARGEST,
         "rail": _LARGEST,
-        "first_byte": _MOST_BYTES,
-        "bytes": _MOST_BYTES,
+        "first_byte": _MAX_BYTES,
+        "bytes": _MAX_BYTES,
     }
 
     def one(entry: Any) -> RailAssignment:

@@ -154,12 +154,12 @@ class _Passes:
 
 def _check(circuit_plan: CircuitPlan, machine: Machine) -> None:
     ranks = circuit_plan.ranks
-    enough = ranks
-    while circuit_plan.memory_in_all / enough > machine.memory.value:
-        enough *= 2
+    needed = ranks
+    while circuit_plan.memory_in_all / needed > machine.memory.value:
+        needed *= 2
     remedy = (
-        f"use {counted(enough, 'rank')} or more"
-        if enough <= machine.processors and enough > ranks
+        f"use {counted(needed, 'rank')} or more"
+        if needed <= machine.processors and needed > ranks
         else "use fewer qubits or single precision"
         if circuit_plan.precision == "double"
         else "use fewer qubits"

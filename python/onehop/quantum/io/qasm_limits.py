@@ -40,8 +40,8 @@ _GATE = re.compile(r"\bgate\s+(\w+)[^;{}]*\{([^{}]*)\}")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # A register of n qubits makes n operations of one statement, so that the parsers must not see more than a circuit has.
 # They take about 350 bytes for each bit.
-MOST_QUBITS = 62
-MOST_BITS = 65_536
+MAX_QUBITS = 62
+MAX_BITS = 65_536
 # Maximum number of operators in a statement, over which parsers recurse.
 _MAX_OPERATORS = 2000
 
@@ -158,10 +158,10 @@ class Registers:
         """Add a register of `size` qubits (`quantum`) or bits; return an error message, or "" if it fits."""
         self._qubits += max(size, 0) if quantum else 0
         self._bits += 0 if quantum else max(size, 0)
-        for most, found, what in (MOST_QUBITS, self._qubits, "qubit"), (MOST_BITS, self._bits, "bit"):
-            if found > most:
+        for largest, found, what in (MAX_QUBITS, self._qubits, "qubit"), (MAX_BITS, self._bits, "bit"):
+            if found > largest:
                 return (
-                    f"expected registers of at most {counted(most, what)} together, found {found} up to here"
+                    f"expected registers of at most {counted(largest, what)} together, found {found} up to here"
                 )
         return ""
 
