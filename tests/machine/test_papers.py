@@ -118,7 +118,7 @@ def test_qws(studies: dict[str, Study]) -> None:
     found = studies["qws"]
     assert found.row("interfaces, pattern 1").model == pytest.approx(27.2, abs=0.05)
     assert found.row("interfaces, round robin").model == pytest.approx(36.3, abs=0.05)
-    assert found.row("a hop, 4,096 nodes over 256").model == pytest.approx(1, abs=0.02)
+    assert found.row("hopping term, 4,096 nodes over 256").model == pytest.approx(1, abs=0.02)
     near, far, compute = found.panels[1].curves
     assert far.y[-1] > 4 * near.y[-1]
     assert near.y[-1] < 2.5 * compute.y[-1]

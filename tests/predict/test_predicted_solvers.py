@@ -74,18 +74,18 @@ def test_one_iteration_by_hand() -> None:
     found = predict_solver((8, 8, 8, 16), two_hosts(), 2, action="staggered", precision="double")
     half = 8 * 8 * 8 * 8 // 2
     per_site = (8 * 18 + 18) * 8
-    hop = half * per_site / 1e9
-    inside = hop * 6 / 8
+    term = half * per_site / 1e9
+    inside = term * 6 / 8
     # Both faces are one message of half of their sites.
     halo = 1e-6 + 2 * 512 // 2 * 6 * 8 / 1e8
     assert halo < inside
     assert found.halo_seconds == pytest.approx(0, abs=1e-12)
     algebra = 9 * 6 * 8 * half / 1e9
     sums = 2 * (1e-6 + 16 / 1e8)
-    assert found.hop_seconds == pytest.approx(2 * hop, rel=1e-9)
+    assert found.hopping_seconds == pytest.approx(2 * term, rel=1e-9)
     assert found.algebra_seconds == pytest.approx(algebra, rel=1e-9)
     assert found.sum_seconds == pytest.approx(sums, rel=1e-6)
-    assert found.predicted_seconds == pytest.approx(2 * hop + algebra + sums, rel=1e-6)
+    assert found.predicted_seconds == pytest.approx(2 * term + algebra + sums, rel=1e-6)
     assert found.bytes_by_level == {"host": 2 * 2 * 512 * 6 * 8 + 2 * 2 * 16, "cluster": 0}
     assert found.bound == "memory bandwidth"
     # With slower links the halo takes longer than the interior.
@@ -102,7 +102,7 @@ def test_sums_along_a_tree() -> None:
     )
     # One step inside a host, one between hosts, where two ranks share a link.
     assert tree.sum_seconds == pytest.approx(2 * (1e-6 + 16 / 1e8 + 1e-5 + 2 * 16 / 1e7), rel=1e-6)
-    assert tree.hop_seconds == direct.hop_seconds
+    assert tree.hopping_seconds == direct.hopping_seconds
     assert tree.bytes_by_level["cluster"] < direct.bytes_by_level["cluster"]
     with pytest.raises(BadInput, match="power of two"):
         predict_solver((8, 8, 8, 12), two_hosts(), 3, action="staggered", sums="tree")

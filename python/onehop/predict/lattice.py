@@ -42,7 +42,7 @@ SUMS = ("direct", "tree")
 
 
 @dataclass(frozen=True)
-class _Hop:
+class _HoppingTerm:
     """One application of the hopping term to the sites of one parity; numbers per site that is written."""
 
     matrix_reals: int
@@ -58,7 +58,7 @@ class _Action:
     width: int  # of the halo
     vector_reals: int  # of a site
     halo_reals: int  # per site of a face
-    hops: tuple[_Hop, ...]
+    terms: tuple[_HoppingTerm, ...]
     arrays: int  # vectors of one parity that the linear algebra reads or writes
     algebra_flops: int  # per real number of a vector
     sums: int  # global sums
@@ -68,15 +68,15 @@ class _Action:
 def _staggered(lengths: int) -> _Action:
     matrices = 8 * lengths
     flops = 66 * matrices + 6 * (matrices - 1)
-    hops = (_Hop(18 * matrices, 18, flops), _Hop(18 * matrices, 18, flops + 12))
+    terms = (_HoppingTerm(18 * matrices, 18, flops), _HoppingTerm(18 * matrices, 18, flops + 12))
     width = 3 if lengths > 1 else 1
-    return _Action("conjugate gradients", width, 6, 6, hops, 9, 8, 2, 18 * matrices)
+    return _Action("conjugate gradients", width, 6, 6, terms, 9, 8, 2, 18 * matrices)
 
 
 def _wilson(clover: bool, recon: int) -> _Action:
     blocks, more = (72, 504) if clover else (0, 0)
-    inner = _Hop(8 * recon + blocks, 48, 1320 + more)
-    outer = _Hop(8 * recon + blocks, 72, 1320 + (more or 48))
+    inner = _HoppingTerm(8 * recon + blocks, 48, 1320 + more)
+    outer = _HoppingTerm(8 * recon + blocks, 72, 1320 + (more or 48))
     # One iteration of BiCGStab applies the operator twice.
     return _Action("BiCGStab", 1, 24, 12, (inner, outer) * 2, 22, 56, 5, 8 * recon + 2 * blocks)
 
@@ -147,7 +147,7 @@ class SolverPrediction:
         Number of ranks.
     predicted_seconds : float
         Time of one iteration.
-    hop_seconds : float
+    hopping_seconds : float
         Time of the hopping terms at memory bandwidth, without the halo.
     halo_seconds : float
         Time by which halos take longer than the interior that is computed meanwhile.
@@ -155,7 +155,7 @@ class SolverPrediction:
         Time of the linear algebra at memory bandwidth.
     sum_seconds : float
         Time of the global sums.
-    hops, sums : int
+    hopping_terms, sums : int
         Number of hopping terms on half of the sites, and of global sums.
     flops, bytes : float
         Floating-point operations of a rank, and bytes that it reads and writes in memory.
@@ -173,11 +173,11 @@ class SolverPrediction:
     solver: str
     ranks: int
     predicted_seconds: float
-    hop_seconds: float
+    hopping_seconds: float
     halo_seconds: float
     algebra_seconds: float
     sum_seconds: float
-    hops: int
+    hopping_terms: int
     sums: int
     flops: float
     bytes: float
@@ -273,7 +273,7 @@ def predict_solver(
     Examples
     --------
     >>> found = onehop.predict.predict_solver((64, 64, 64, 64), "perlmutter", 64)
-    >>> found.hops, found.sums
+    >>> found.hopping_terms, found.sums
     (2, 2)
     """
     described = machine_of(machine)
@@ -290,17 +290,17 @@ def predict_solver(
     check_memory(need, described, f"the {action} action on {counted(ranks, 'rank')}", "use more ranks")
     bandwidth = described.memory_bandwidth.value
     total = {level.name: 0 for level in described.levels}
-    hops = _hop_times(geometry, quark, described, (link_size, size), total)
+    hopping = _hopping_times(geometry, quark, described, (link_size, size), total)
     algebra = quark.arrays * quark.vector_reals * size * sites
     summing = 0.0
     if ranks > 1:
         for found in _sum_rounds(ranks, described, sums):
             summing += quark.sums * found.seconds
             add_bytes(total, found.bytes_by_level, quark.sums)
-    parts = hops.exposed | {"memory bandwidth": hops.memory + algebra / bandwidth, "global sums": summing}
-    waiting = sum(hops.exposed.values())
-    seconds = hops.memory + waiting + algebra / bandwidth + summing
-    flops = float(sites * (sum(hop.flops for hop in quark.hops) + quark.algebra_flops * quark.vector_reals))
+    parts = hopping.exposed | {"memory bandwidth": hopping.memory + algebra / bandwidth, "global sums": summing}
+    waiting = sum(hopping.exposed.values())
+    seconds = hopping.memory + waiting + algebra / bandwidth + summing
+    flops = float(sites * (sum(term.flops for term in quark.terms) + quark.algebra_flops * quark.vector_reals))
     return SolverPrediction(
         machine=described.name,
         action=action,
@@ -308,14 +308,14 @@ def predict_solver(
         solver=quark.solver,
         ranks=ranks,
         predicted_seconds=seconds,
-        hop_seconds=hops.memory,
+        hopping_seconds=hopping.memory,
         halo_seconds=waiting,
         algebra_seconds=algebra / bandwidth,
         sum_seconds=summing,
-        hops=len(quark.hops),
+        hopping_terms=len(quark.terms),
         sums=quark.sums,
         flops=flops,
-        bytes=hops.bytes + algebra,
+        bytes=hopping.bytes + algebra,
         gflops=flops / seconds / 1e9,
         bytes_by_level=total,
         bound=max(parts, key=lambda part: parts[part]),
@@ -323,7 +323,7 @@ def predict_solver(
 
 
 @dataclass(frozen=True)
-class _HopTimes:
+class _HoppingTimes:
     """The hopping terms of one iteration.
 
     Attributes
@@ -341,9 +341,9 @@ class _HopTimes:
     bytes: float
 
 
-def _hop_times(
+def _hopping_times(
     geometry: Geometry, quark: _Action, machine: Machine, sizes: tuple[int, int], total: dict[str, int]
-) -> _HopTimes:
+) -> _HoppingTimes:
     """Time the hopping terms; `sizes` are bytes of a number of links and vectors. Adds the halos' bytes to `total`."""
     link_size, size = sizes
     sites = math.prod(geometry.block) // 2
@@ -353,8 +353,8 @@ def _hop_times(
     exposed: dict[str, float] = {}
     traffic = _halo(geometry, quark, size) if math.prod(geometry.grid) > 1 else None
     exchanged: dict[int, Simulation] = {}
-    for hop in quark.hops:
-        per_site = hop.matrix_reals * link_size + hop.vector_reals * size
+    for term in quark.terms:
+        per_site = term.matrix_reals * link_size + term.vector_reals * size
         moved += sites * per_site
         memory += sites * per_site / bandwidth
         if traffic is None:
@@ -366,7 +366,7 @@ def _hop_times(
         bound = f"halo: {bounding_level(found)}"
         exposed[bound] = exposed.get(bound, 0.0) + max(0.0, found.seconds - inside)
         add_bytes(total, found.bytes_by_level)
-    return _HopTimes(memory, exposed, moved)
+    return _HoppingTimes(memory, exposed, moved)
 
 
 def _interior(geometry: Geometry, width: int) -> int:

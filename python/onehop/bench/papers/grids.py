@@ -9,10 +9,10 @@ import numpy as np
 
 from onehop.machine import Machine, Traffic, message_traffic
 
-__all__ = ["hop_traffic", "neighbour_places", "sum_seconds"]
+__all__ = ["dslash_traffic", "neighbour_places", "sum_seconds"]
 
 
-def hop_traffic(grid: Sequence[int], faces: Sequence[int]) -> Traffic:
+def dslash_traffic(grid: Sequence[int], faces: Sequence[int]) -> Traffic:
     """Return the messages of a periodic halo exchange: `faces` are the bytes for a neighbour in each dimension."""
     ranks = np.arange(math.prod(grid)).reshape(tuple(grid))
     columns = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from onehop.bench.papers.grids import hop_traffic, neighbour_places, sum_seconds
+from onehop.bench.papers.grids import dslash_traffic, neighbour_places, sum_seconds
 from onehop.bench.papers.study import Curve, Panel, Prediction, Study, changed_machine
 from onehop.machine import Machine, Simulation, allreduce_traffic, load_machine, simulate
 from onehop.predict import predict_circuit
@@ -20,9 +20,9 @@ _QUBITS = {"genesis": 33, "h100": 32, "fugaku": 29, "mira": 26, "cluster-100gbe"
 _SITES = {"genesis": 32, "h100": 32, "fugaku": 16, "mira": 8, "cluster-100gbe": 8}
 _IN_NODE = {"fugaku": (1, 1, 2, 2), "mira": (2, 2, 2, 2)}
 _GRIDS = ((4, 4, 4, 4), (4, 4, 8, 8), (8, 8, 8, 8), (16, 16, 16, 16))
-_SITE = 864  # bytes that a Wilson hop in single precision reads and writes at a site
+_SITE = 864  # bytes that a Wilson hopping term in single precision reads and writes at a site
 _SPINOR = 12 * 4
-_HOPS, _SUMS = 4, 2  # of an iteration of conjugate gradients with the even-odd operator
+_HOPPING_TERMS, _SUMS = 4, 2  # of an iteration of conjugate gradients with the even-odd operator
 _ARRAY = 256 << 20
 _TITLES = {
     "genesis": "Genesis",
@@ -52,10 +52,10 @@ def allreduce_seconds(name: str, ranks: int) -> float:
     return simulate(allreduce_traffic(ranks, _ARRAY // 4), name).seconds
 
 
-def _hop(name: str, grid: tuple[int, ...], compute: float) -> Simulation:
+def _dslash(name: str, grid: tuple[int, ...], compute: float) -> Simulation:
     machine = load_machine(name)
     face = _SITES[name] ** 3 // 2 * _SPINOR
-    traffic = hop_traffic(grid, [face] * 4)
+    traffic = dslash_traffic(grid, [face] * 4)
     if name not in _IN_NODE:
         return simulate(traffic, machine, compute=compute)
     nodes = tuple(ranks // inner for ranks, inner in zip(grid, _IN_NODE[name], strict=True))
@@ -67,11 +67,11 @@ def iteration_efficiency(name: str, grid: tuple[int, ...]) -> tuple[float, str]:
     """Return the share of computing in an iteration of conjugate gradients, and what bounds the iteration."""
     machine = load_machine(name)
     compute = _SITES[name] ** 4 / 2 * _SITE / machine.memory_bandwidth.value
-    hop = _hop(name, grid, compute)
+    term = _dslash(name, grid, compute)
     sums = _SUMS * sum_seconds(machine, math.prod(grid))
-    hops = _HOPS * hop.seconds
-    bound = "sums" if sums > hops else "memory" if hop.seconds < 1.1 * compute else bounding_level(hop)
-    return _HOPS * compute / (hops + sums), bound
+    hopping = _HOPPING_TERMS * term.seconds
+    bound = "sums" if sums > hopping else "memory" if term.seconds < 1.1 * compute else bounding_level(term)
+    return _HOPPING_TERMS * compute / (hopping + sums), bound
 
 
 def _grids(name: str, largest: int) -> list[tuple[int, ...]]:

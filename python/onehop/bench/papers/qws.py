@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from onehop.bench.papers.grids import hop_traffic, neighbour_places, sum_seconds
+from onehop.bench.papers.grids import dslash_traffic, neighbour_places, sum_seconds
 from onehop.bench.papers.study import Bars, Curve, Panel, Row, Study, changed_machine, published
 from onehop.machine import load_machine, message_traffic, simulate
 from onehop.machine.rails import compare_rails
@@ -16,8 +16,8 @@ _IN_NODE = (1, 1, 2, 2)  # ranks of a node
 # Nodes per dimension. Where there are two, both neighbours are the same node; these grids avoid it.
 _NODES = ((1, 1, 1, 1), (4, 1, 1, 1), (4, 4, 1, 1), (4, 4, 4, 1), (4, 4, 4, 4), (8, 8, 4, 4), (8, 8, 8, 8))
 _SPINOR = 12 * 4  # half a spinor: 12 floats
-_HOPS = 4  # of one iteration of BiCGStab with the even-odd clover operator
-# Bytes that a hop on half of the sites reads and writes at one of them: links and spinors (864), two clover blocks.
+_HOPPING_TERMS = 4  # of one iteration of BiCGStab with the even-odd clover operator
+# Bytes that a hopping term on half of the sites reads and writes at one of them: links and spinors (864), two clover blocks.
 _SITE = 864 + 2 * 36 * 4
 
 
@@ -30,21 +30,21 @@ def _weak_scaling(study: Study) -> None:
     exchange = []
     for nodes in _NODES:
         grid = [count * inner for count, inner in zip(nodes, _IN_NODE, strict=True)]
-        traffic = hop_traffic(grid, faces)
+        traffic = dslash_traffic(grid, faces)
         torus = changed_machine(machine, {1: {"extents": list(nodes)}})
         sums = 2 * sum_seconds(machine, traffic.ranks)
         near = simulate(traffic, torus, ranks=neighbour_places(nodes, _IN_NODE), compute=compute).seconds
         far = simulate(traffic, machine, compute=compute).seconds
         exchange.append(near)
-        curves["neighbours one hop apart"].append((_HOPS * near + sums) * 1e6)
-        curves["row-major ranks"].append((_HOPS * far + sums) * 1e6)
-    # "Good weak scaling for large numbers of nodes": a hop takes as long on the most nodes as on 256.
+        curves["neighbours one hop apart"].append((_HOPPING_TERMS * near + sums) * 1e6)
+        curves["row-major ranks"].append((_HOPPING_TERMS * far + sums) * 1e6)
+    # "Good weak scaling for large numbers of nodes": a hopping term takes as long on the most nodes as on 256.
     large = counts.index(256.0)
-    study.rows.append(Row("a hop, 4,096 nodes over 256", "x", exchange[-1] / exchange[large], 1.0, 1.0))
+    study.rows.append(Row("hopping term, 4,096 nodes over 256", "x", exchange[-1] / exchange[large], 1.0, 1.0))
     lines = [
         Curve(f"{name}, model", counts, us, style=style) for style, (name, us) in enumerate(curves.items())
     ]
-    lines.append(Curve("computing alone", counts, [_HOPS * compute * 1e6] * len(counts), style=5))
+    lines.append(Curve("computing alone", counts, [_HOPPING_TERMS * compute * 1e6] * len(counts), style=5))
     study.panels.append(
         Panel("an iteration of the clover solver", "nodes", "time in µs", "count", lines, log_y=False)
     )

@@ -120,7 +120,7 @@ def _show_prediction(screen: Console, found: SolverPrediction) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     rows = {
-        f"{counted(found.hops, 'hopping term')}, half of the sites each": found.hop_seconds,
+        f"{counted(found.hopping_terms, 'hopping term')}, half of the sites each": found.hopping_seconds,
         "halos beyond the time of the interior": found.halo_seconds,
         "linear algebra": found.algebra_seconds,
         counted(found.sums, "global sum"): found.sum_seconds,
