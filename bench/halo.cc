@@ -34,19 +34,19 @@ class Marks {
     }
   }
   void check(const std::string& candidate) {
-    ++looked_;
+    ++checked_;
     std::uint64_t wrong = 0;
     for (const Mark& mark : in_) {
       std::uint64_t value;
       std::memcpy(&value, mark.place, sizeof value);
-      wrong |= value ^ number_from_1_to_2(looked_ + mark.number);
+      wrong |= value ^ number_from_1_to_2(checked_ + mark.number);
     }
     if (wrong != 0) [[unlikely]]
-      throw Error(candidate + " delivered wrong data in exchange " + std::to_string(looked_));
+      throw Error(candidate + " delivered wrong data in exchange " + std::to_string(checked_));
   }
   // Only reads; for candidates that move nothing or round.
-  void look() noexcept {
-    ++looked_;
+  void read() noexcept {
+    ++checked_;
     std::uint64_t sum = 0;
     for (const Mark& mark : in_) {
       std::uint64_t value;
@@ -101,7 +101,7 @@ class Marks {
   std::vector<Mark> out_;
   std::vector<Mark> in_;
   std::uint64_t written_ = 0;
-  std::uint64_t looked_ = 0;
+  std::uint64_t checked_ = 0;
   volatile std::uint64_t sink_ = 0;
 };
 
@@ -119,7 +119,7 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
                               marks.dirty();
                               compute();
                               run();
-                              exact ? marks.check(name) : marks.look();
+                              exact ? marks.check(name) : marks.read();
                             }
                           }});
   };

@@ -70,9 +70,9 @@ class MpiWindow {
     // not.
     constexpr int polls_between_calls = 64;
     const std::atomic_ref<std::uint64_t> flag(*reinterpret_cast<std::uint64_t*>(base_));
-    for (int looks = 1; flag.load(std::memory_order_acquire) < awaited_; ++looks) {
+    for (int polls = 1; flag.load(std::memory_order_acquire) < awaited_; ++polls) {
       cpu::pause();
-      if (looks % polls_between_calls != 0) continue;
+      if (polls % polls_between_calls != 0) continue;
       int found = 0;
       context_.check(context_.mpi.iprobe(context_.peer, 0, context_.comm, &found, context_.ignore()), "MPI_Iprobe");
       context_.check(context_.mpi.win_sync(win_), "MPI_Win_sync");

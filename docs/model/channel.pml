@@ -2,7 +2,7 @@
  * Checked: every value arrives once, in order, and is still there when it is read; nobody sleeps for ever.
  *
  * Broken on purpose by -DRELEASE_FIRST, -DIGNORE_RELEASED, -DFLAG_FIRST, -DFLAG_RELAXED (with WEAK), -DREAD_EARLY,
- * -DNO_MEMBARRIER, -DANNOUNCE_LATE, -DLOST_WITHOUT_LOOKING (with DEATH), or by a PERIOD longer than the ring.
+ * -DNO_MEMBARRIER, -DANNOUNCE_LATE, -DLOST_WITHOUT_POLLING (with DEATH), or by a PERIOD longer than the ring.
  */
 #ifndef SLOTS
 #define SLOTS 2
@@ -68,7 +68,7 @@ active proctype sender() {
         write_chunk();
         write_flag();
 #endif
-        look_at_bell(SENDER, RECEIVER);
+        ring_if_sleeping(SENDER, RECEIVER);
         chunk++
      od;
      chunk = 0;
@@ -82,11 +82,11 @@ done:
   MORTAL_END(SENDER)
 }
 
-inline give_back() {
+inline release_slot() {
   if
   :: (use + 1) % PERIOD == 0 ->
      store(RECEIVER, RELEASED, use + 1, 1);
-     look_at_bell(RECEIVER, SENDER)
+     ring_if_sleeping(RECEIVER, SENDER)
   :: else
   fi
 }
@@ -100,7 +100,7 @@ active proctype receiver() {
   :: else ->
 #ifdef RELEASE_FIRST
      WAIT_UNTIL(RECEIVER, arrived = memory[ARRIVED(slot)], arrived >= FLAG(use + 1, 1));
-     give_back();
+     release_slot();
 #endif
      do
      :: chunk == CHUNKS -> break
@@ -122,7 +122,7 @@ active proctype receiver() {
      od;
      chunk = 0;
 #ifndef RELEASE_FIRST
-     give_back();
+     release_slot();
 #endif
      use++;
      slot = (slot + 1) % SLOTS

@@ -76,21 +76,21 @@ holds "channel, one slot of three chunks" channel -DSLOTS=1 -DCHUNKS=3
 holds "channel, four slots, every second release stored" channel -DSLOTS=4 -DCHUNKS=1 -DUSES=9 -DPERIOD=2
 holds "channel, one end is killed at any moment" channel -DDEATH -DUSES=4
 ends "channel, one end is killed at any moment" channel -DDEATH -DUSES=3
-breaks deadlock "no membarrier before the second look" channel -DNO_MEMBARRIER
-breaks deadlock "sleep announced after the second look" channel -DANNOUNCE_LATE
-breaks deadlock "bell read after the second look" channel -DBELL_LATE
+breaks deadlock "no membarrier before the second poll" channel -DNO_MEMBARRIER
+breaks deadlock "sleep announced after the second poll" channel -DANNOUNCE_LATE
+breaks deadlock "bell read after the second poll" channel -DBELL_LATE
 breaks assertion "released before it is read" channel -DRELEASE_FIRST
 breaks assertion "sender ignores what is released" channel -DIGNORE_RELEASED
 breaks assertion "flag stored before the data" channel -DFLAG_FIRST
 breaks assertion "flag stored without release order" channel -DWEAK -DFLAG_RELAXED
 breaks assertion "data read before the flag" channel -DREAD_EARLY
 breaks deadlock "released stored more rarely than there are slots" channel -DSLOTS=4 -DCHUNKS=1 -DUSES=9 -DPERIOD=5
-breaks assertion "a dead peer's last message is not looked for" channel -DDEATH -DUSES=3 -DLOST_WITHOUT_LOOKING
+breaks assertion "a dead peer's last message is not polled for" channel -DDEATH -DUSES=3 -DLOST_WITHOUT_POLLING
 
 holds "one doorbell, two peers" waiting
 holds "one doorbell, two threads asleep on it" waiting -DTWO_THREADS
 holds "one doorbell, two peers, one is killed" waiting -DDEATH
-breaks deadlock "only one of the conditions is looked at" waiting -DCHECK_ONE
+breaks deadlock "only one of the conditions is checked" waiting -DCHECK_ONE
 breaks deadlock "only one of two threads is woken" waiting -DTWO_THREADS -DWAKE_ONE
 
 holds "exchange of three fragments through two slots" exchange
@@ -128,9 +128,9 @@ breaks deadlock "driven once, then asleep" driven -DSLEEP_WITHOUT_LIMIT
 check "endless run" "-O0 -DNP" "broken: not driven while waiting in memory" driven -DNOT_DRIVEN
 
 holds "who is lost" life
-breaks assertion "flag looked at before the processes" life -DREADY_FIRST
-breaks assertion "\`left\` looked at before the processes" life -DLEFT_FIRST
-breaks assertion "\`reported_lost\` looked at before the processes" life -DREPORTED_LOST_FIRST
+breaks assertion "flag checked before the processes" life -DREADY_FIRST
+breaks assertion "\`left\` checked before the processes" life -DLEFT_FIRST
+breaks assertion "\`reported_lost\` checked before the processes" life -DREPORTED_LOST_FIRST
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -62,7 +62,7 @@ inline say(me, is_release) {
   assert(memory[RELEASED(me)] + SLOTS > sent);
   sent++;
   store(me, SIGNAL(me), sent, is_release);
-  look_at_bell(me, 1 - me)
+  ring_if_sleeping(me, 1 - me)
 }
 
 inline hear(me) {
@@ -70,7 +70,7 @@ inline hear(me) {
   got++;
   seen = 0;
   store(me, RELEASED(1 - me), got, 1);
-  look_at_bell(me, 1 - me)
+  ring_if_sleeping(me, 1 - me)
 }
 
 inline move(me) {

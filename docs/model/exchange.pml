@@ -72,7 +72,7 @@ Array array[2];
 #else
 #define CAN_GO_ON ((UNSENT && FREE) || (MAY_UNPACK && HERE))
 #endif
-#define LOOK \
+#define POLL \
   released_seen = memory[RELEASED(me)]; \
   arrived = memory[SLOT(1 - me, got % SLOTS)]
 
@@ -82,7 +82,7 @@ inline pack() {
 #else
   store(me, SLOT(me, sent % SLOTS), FRAGMENT(sent + 1, VALUE(me, packed)), 1);
 #endif
-  look_at_bell(me, 1 - me);
+  ring_if_sleeping(me, 1 - me);
   sent++;
   packed++
 }
@@ -97,7 +97,7 @@ inline unpack() {
   if
   :: got % PERIOD == 0 ->
      store(me, RELEASED(1 - me), got, 1);
-     look_at_bell(me, 1 - me)
+     ring_if_sleeping(me, 1 - me)
   :: else
   fi;
   unpacked++
@@ -131,7 +131,7 @@ proctype rank(byte me) {
      do
      :: packed == FRAGMENTS && unpacked == FRAGMENTS -> break
      :: else ->
-        WAIT_UNTIL(me, LOOK, CAN_GO_ON);
+        WAIT_UNTIL(me, POLL, CAN_GO_ON);
         if
         :: UNSENT && FREE -> pack()
         :: MAY_UNPACK && HERE -> unpack()

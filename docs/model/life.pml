@@ -3,8 +3,8 @@
  * leaving in order first.
  * Checked: nobody gives up unless rank 2 was killed, and whoever gives up names rank 2.
  *
- * What makes it right is the order of looking: first at the processes, then at what they wrote before they ended (`left`,
- * `reported_lost`), last at the flag. Broken on purpose by looking earlier: -DREADY_FIRST, -DLEFT_FIRST, -DREPORTED_LOST_FIRST.
+ * It is right because of the order of the checks: first the processes, then what they wrote before they ended (`left`,
+ * `reported_lost`), last the flag. Broken on purpose by checking earlier: -DREADY_FIRST, -DLEFT_FIRST, -DREPORTED_LOST_FIRST.
  */
 #define NOBODY 9
 
@@ -28,8 +28,8 @@ active proctype rank2() {
   ended[2] = true
 }
 
-/* One look at a peer, and the flag that is waited for. */
-inline look(ready) {
+/* One poll of a peer, and of the flag that is waited for. */
+inline poll(ready) {
 #ifdef READY_FIRST
   here = ready;
 #endif
@@ -60,7 +60,7 @@ active proctype rank1() {
   bool here, ended1, ended2, left1, left2;
   byte told;
   do
-  :: look(flag[2]);
+  :: poll(flag[2]);
      if
      :: here -> goto arrived
      :: !here && ((ended2 && !left2) || left2) -> break
@@ -85,7 +85,7 @@ active proctype rank0() {
   bool here, ended1, ended2, left1, left2;
   byte told, lost = NOBODY;
   do
-  :: look(flag[1]);
+  :: poll(flag[1]);
      if
      :: here -> goto arrived
      :: else

@@ -4,7 +4,7 @@
  * buffer empties in order. With -DWEAK its entries leave in any order, except that a release store leaves after everything
  * that was stored before it: the freedom that C++ gives. Loads happen in program order: where the code relies on an acquire
  * load, the order is what the acquire gives. No thread of these models loads a cell that it stores itself, so loads
- * look at memory only.
+ * read memory only.
  *
  * A file that includes this one defines CELLS, and if the defaults do not fit THREADS, RANKS, RANK_OF, RING and WAKE.
  */
@@ -37,7 +37,7 @@ typedef StoreBuffer {
 StoreBuffer buffer[THREADS];
 
 /* One page per rank, written with locked instructions only. Of the bell a sleeper asks only whether it has grown since the
- * sleeper looked at it, so that is all that is kept of it, for each thread that may sleep. */
+ * sleeper read it, so that is all that is kept of it, for each thread that may sleep. */
 byte sleeping[RANKS];
 bool rung[THREADS];
 
@@ -109,7 +109,7 @@ end:
 
 /* What a writer does after each store that somebody may wait for. No fence: the load of `sleeping` may be done while the
  * store is still in the buffer. fetch_add is a locked instruction: it empties the buffer first. */
-inline look_at_bell(me, peer) {
+inline ring_if_sleeping(me, peer) {
   if
   :: sleeping[peer] == 0
   :: else ->
@@ -161,33 +161,33 @@ inline futex_wait(me, found_dead) {
 inline announce(me) { atomic { DRAINED(me) -> sleeping[RANK_OF(me)]++ } }
 inline recall(me) { atomic { DRAINED(me) -> sleeping[RANK_OF(me)]-- } }
 
-/* One wait. `look` loads what the condition needs, `holds` is the condition. Ends when it holds, or at the label `lost` when
+/* One wait. `poll` loads what the condition needs, `holds` is the condition. Ends when it holds, or at the label `lost` when
  * it does not and a peer is found dead. */
 #if defined(ANNOUNCE_LATE)
-#define SLEEP(me, look, holds) \
+#define SLEEP(me, poll, holds) \
   rung[me] = false; \
   membarrier(me); \
-  look; \
+  poll; \
   if \
   :: (holds) \
   :: else -> announce(me); futex_wait(me, found_dead); recall(me) \
   fi
 #elif defined(BELL_LATE)
-#define SLEEP(me, look, holds) \
+#define SLEEP(me, poll, holds) \
   announce(me); \
   membarrier(me); \
-  look; \
+  poll; \
   if \
   :: (holds) \
   :: else -> rung[me] = false; futex_wait(me, found_dead) \
   fi; \
   recall(me)
 #else
-#define SLEEP(me, look, holds) \
+#define SLEEP(me, poll, holds) \
   rung[me] = false; /* seen = bell */ \
   announce(me); \
   membarrier(me); \
-  look; \
+  poll; \
   if \
   :: (holds) \
   :: else -> futex_wait(me, found_dead) \
@@ -195,19 +195,19 @@ inline recall(me) { atomic { DRAINED(me) -> sleeping[RANK_OF(me)]-- } }
   recall(me)
 #endif
 
-#ifdef LOST_WITHOUT_LOOKING
-#define LOOK_AGAIN(look)
+#ifdef LOST_WITHOUT_POLLING
+#define POLL_AGAIN(poll)
 #else
-#define LOOK_AGAIN(look) look;
+#define POLL_AGAIN(poll) poll;
 #endif
 
-#define WAIT_UNTIL(me, look, holds) \
-  look; \
+#define WAIT_UNTIL(me, poll, holds) \
+  poll; \
   do \
   :: (holds) -> break \
   :: else -> \
-     SLEEP(me, look, holds); \
-     LOOK_AGAIN(look) \
+     SLEEP(me, poll, holds); \
+     POLL_AGAIN(poll) \
      if \
      :: found_dead && !(holds) -> goto lost \
      :: else \

@@ -2,8 +2,8 @@
  * order they come. With -DTWO_THREADS the rank has two threads, each waiting for one of the peers on the same bell.
  * Checked: nothing is slept through. With -DDEATH one of the peers may die at any moment.
  *
- * Broken on purpose by -DNO_MEMBARRIER, -DANNOUNCE_LATE, -DCHECK_ONE (only one of the conditions is looked at before
- * sleeping), -DWAKE_ONE (with TWO_THREADS: a ring wakes one thread only), -DLOST_WITHOUT_LOOKING (with DEATH).
+ * Broken on purpose by -DNO_MEMBARRIER, -DANNOUNCE_LATE, -DCHECK_ONE (only one of the conditions is checked before
+ * sleeping), -DWAKE_ONE (with TWO_THREADS: a ring wakes one thread only), -DLOST_WITHOUT_POLLING (with DEATH).
  */
 #ifndef USES
 #define USES 2
@@ -36,7 +36,7 @@
 
 #include "machine.pml"
 
-#define LOOK here1 = memory[0]; here2 = memory[1]
+#define POLL here1 = memory[0]; here2 = memory[1]
 #ifdef CHECK_ONE
 #define SOMETHING (here1 > taken1)
 #else
@@ -59,11 +59,11 @@ active proctype waiter() {
   :: taken1 == USES && taken2 == USES -> goto done
   :: else ->
      /* What it does when something is there: takes it. A flag may have grown by more than one meanwhile. */
-     LOOK;
+     POLL;
      take();
      if
      :: taken1 == USES && taken2 == USES
-     :: else -> WAIT_UNTIL(0, LOOK, SOMETHING)
+     :: else -> WAIT_UNTIL(0, POLL, SOMETHING)
      fi
   od;
 lost:
@@ -99,7 +99,7 @@ proctype writer(byte me; byte cell) {
   :: else ->
      use++;
      store(me, cell, use, 1);
-     look_at_bell(me, 0)
+     ring_if_sleeping(me, 0)
   od
   MORTAL_END(me)
 }

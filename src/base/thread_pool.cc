@@ -127,7 +127,7 @@ class Workers {
   }
 
   // In front and in the same order, so that the next lease gives the same workers.
-  void give_back(Worker* first) {
+  void release(Worker* first) {
     Worker* last = first;
     while (last->next != nullptr) last = last->next;
     const std::lock_guard lock(mutex_);
@@ -178,7 +178,7 @@ Workers*& workers() {
 class Lease {
  public:
   explicit Lease(int count) : first_(workers()->lease(count)) {}
-  ~Lease() { workers()->give_back(first_); }
+  ~Lease() { workers()->release(first_); }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 

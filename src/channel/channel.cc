@@ -53,9 +53,9 @@ constexpr std::array<std::string_view, 4> transport_names = {"automatic", "share
 
 // Whether a wait can never end because both ends belong to this rank. Transports that need progress() get some polls
 // first.
-bool is_self_deadlock(detail::Endpoint& end, bool polls, int& looks) {
-  constexpr int enough_looks = 1000;
-  return end.shape().from == end.shape().to && (!polls || ++looks > enough_looks) && end.self_deadlock();
+bool is_self_deadlock(detail::Endpoint& end, bool polls, int& failed_polls) {
+  constexpr int max_failed_polls = 1000;
+  return end.shape().from == end.shape().to && (!polls || ++failed_polls > max_failed_polls) && end.self_deadlock();
 }
 
 // Waits until `ready()`.
@@ -64,10 +64,10 @@ void wait_until(detail::Endpoint& end, int peer, bool sends, const Ready& ready)
   end.group().check_process();
   if (!end.poisoned.empty()) throw_poisoned(end);
   const bool polls = end.needs_progress();
-  int looks = 0;
+  int failed_polls = 0;
   detail::Waiting waiting(end.group(), polls);
   while (!ready()) {
-    if (is_self_deadlock(end, polls, looks)) throw_self_deadlock(end, sends);
+    if (is_self_deadlock(end, polls, failed_polls)) throw_self_deadlock(end, sends);
     if (polls) end.progress();
     waiting.idle(ready, [&] { return detail::WaitingFor{peer, end.name()}; });
   }

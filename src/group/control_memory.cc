@@ -117,15 +117,15 @@ class ControlBootstrap final : public Bootstrap {
   void wait_for(int other) {
     const Seat& from = seat(other);
     Deadline deadline(timeout_);
-    for (int look = 0; from.round.load(std::memory_order_acquire) < round_; ++look) {
+    for (int polls = 0; from.round.load(std::memory_order_acquire) < round_; ++polls) {
       Driven::drive_any();
-      if (look < 200) {
+      if (polls < 200) {
         sched_yield();
         continue;
       }
-      const timespec nap{0, look < 1000 ? 50'000 : 1'000'000};
+      const timespec nap{0, polls < 1000 ? 50'000 : 1'000'000};
       nanosleep(&nap, nullptr);
-      if (look % 16 == 0) check(other, deadline);
+      if (polls % 16 == 0) check(other, deadline);
     }
   }
 

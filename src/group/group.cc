@@ -86,7 +86,7 @@ int GroupState::gone_rank() {
 }
 
 void GroupState::throw_if_lost(const std::string& step) {
-  for (int look = 0; look < 50; ++look) {
+  for (int polls = 0; polls < 50; ++polls) {
     if (const int lost = poll_peers(-1).lost; lost >= 0) {
       tell_lost(lost);
       throw PeerLost(lost, name_of(lost) + " has ended while rank " + std::to_string(rank) + " was in set-up (" + step +

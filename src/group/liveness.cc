@@ -49,8 +49,8 @@ bool ProcessWatch::ended(int index, pid_t pid) {
     // No pidfd (old kernel, no descriptors left): fall back to the process number.
     return fd == -2 || (pid != getpid() && kill(pid, 0) != 0 && errno == ESRCH);
   }
-  pollfd look{fd, POLLIN, 0};
-  return poll(&look, 1, 0) > 0;
+  pollfd readable{fd, POLLIN, 0};
+  return poll(&readable, 1, 0) > 0;
 }
 
 double default_timeout() { return env::number("ONEHOP_TIMEOUT").value_or(0); }

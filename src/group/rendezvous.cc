@@ -63,8 +63,8 @@ void nap() {
 }
 
 bool is_readable(const Socket& socket, int milliseconds) {
-  pollfd look{socket.fd(), POLLIN, 0};
-  return poll(&look, 1, milliseconds) > 0;
+  pollfd readable{socket.fd(), POLLIN, 0};
+  return poll(&readable, 1, milliseconds) > 0;
 }
 
 [[noreturn]] void throw_alone(int rank, int ranks, const std::string& found) {
@@ -126,10 +126,10 @@ class Reception {
   }
 
   void wait() const {
-    std::vector<pollfd> looks;
-    if (strangers_inside() < max_guests) looks.push_back({listener_.fd(), POLLIN, 0});
-    for (const Guest& guest : guests_) looks.push_back({guest.socket.fd(), POLLIN, 0});
-    poll(looks.data(), looks.size(), 50);
+    std::vector<pollfd> polled;
+    if (strangers_inside() < max_guests) polled.push_back({listener_.fd(), POLLIN, 0});
+    for (const Guest& guest : guests_) polled.push_back({guest.socket.fd(), POLLIN, 0});
+    poll(polled.data(), polled.size(), 50);
   }
 
   void accept_guests(double now) {

@@ -58,14 +58,14 @@ void MpiBootstrap<Abi>::wait(typename Abi::Request& request) const {
   const timespec nap{0, 50'000};
   Deadline deadline(timeout_);
   double noticed = -1;
-  for (int looks = 0; !api_.done(request); ++looks) {
-    if (looks < spins) continue;
-    if (looks < spins + yields) {
+  for (int polls = 0; !api_.done(request); ++polls) {
+    if (polls < spins) continue;
+    if (polls < spins + yields) {
       sched_yield();
       continue;
     }
     nanosleep(&nap, nullptr);
-    if (looks % naps_between_checks != 0) continue;
+    if (polls % naps_between_checks != 0) continue;
     call_interrupt_check();
     check_peers(deadline, noticed);
   }

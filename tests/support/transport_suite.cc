@@ -86,7 +86,7 @@ void keeps_messages_in_place_until_released(const Group& group, const Carrier& c
     std::memset(slot.data(), k & 0xff, slot.size());
     channels.senders[to].put();
     const auto message = channels.receivers[from].wait();
-    for (int look = 0; look < 3 && carrier.arrives; ++look) {
+    for (int reads = 0; reads < 3 && carrier.arrives; ++reads) {
       for (const std::byte b : message) ASSERT_EQ(b, static_cast<std::byte>(k & 0xff)) << "message " << k;
     }
     channels.receivers[from].release();

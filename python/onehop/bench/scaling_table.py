@@ -76,7 +76,7 @@ def save_scaling_plot(result: Bench, file: str) -> None:
         )
     ranks = sorted({row.ranks for row in result.rows})
     cores = {row.ranks: row.cores for row in _rows(result) if row.threads == threads}
-    axes.plot(ranks, [cores[r] / cores[1] for r in ranks], ":", color="black", label="limit: cores in use")
+    axes.plot(ranks, [cores[r] / cores[1] for r in ranks], ":", color="black", label="ideal: cores in use")
     named_axis(axes, {r: str(r) for r in ranks})
     axes.set(
         xlabel=f"ranks, with {counted(threads, 'thread')} each",
