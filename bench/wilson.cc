@@ -27,7 +27,7 @@ using lattice::detail::Buffer;
 using lattice::detail::WilsonCore;
 using lattice::detail::WilsonStorage;
 
-constexpr const char* by_mpi_name = "MPI: the same kernels, Isend/Irecv";
+constexpr const char* by_mpi_name = "plain MPI, the same kernels";
 
 template <class T>
 Buffer<T> random_numbers(std::size_t count) {

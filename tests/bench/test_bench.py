@@ -355,14 +355,14 @@ def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks) -> None:
     found = ranks.onehop("bench", "wilson", "-n", 2, *words)
     assert found.returncode == 0, found.stderr
     rows = json.loads(found.stdout)["rows"]
-    assert [row["case"] for row in rows] == ["4x4x4x8 double", "4x4x4x8 clover-12", "4x4x4x8 half"]
+    assert [row["case"] for row in rows] == ["4x4x4x4 a rank, double", "4x4x4x4 a rank, clover-12", "4x4x4x4 a rank, half"]
     # Per site of one parity: eight links, three spinors, and the blocks of the clover term.
     sizes = [128 * 8 * (144 + 72), 128 * 4 * (96 + 72 + 72), 128 * (2 * 144 + 4 * 72)]
     assert [row["bytes"] for row in rows] == sizes
     assert all(row["limit_us"] > 0 for row in rows)
     assert all({"onehop, without faces", "scalar code"} <= set(row["variants"]) for row in rows)
     if rows[0]["best_peer"] is not None:  # there is an MPI to compare with
-        assert rows[0]["best_peer"] == "MPI: the same kernels, Isend/Irecv"
+        assert rows[0]["best_peer"] == "plain MPI, the same kernels"
     wrong = ranks.onehop("bench", "wilson", "--lattices", "4x4")
     assert wrong.returncode == 2
     assert "four directions" in wrong.stderr

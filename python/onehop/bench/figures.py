@@ -158,11 +158,11 @@ def _quarks(results: Sequence[Bench], file: str) -> None:
     """Bars of the rates of the staggered and the Wilson operator."""
     figure = empty_figure(WIDTH, 7.5)
     titles = ("staggered (HISQ) hopping term", "Wilson hopping term")
-    labels = ("sites per rank, precision", "sites of all ranks, precision")
-    for axes, result, title, label in zip(figure.subplots(2, 1), results, titles, labels, strict=True):
+    for axes, result, title in zip(figure.subplots(2, 1), results, titles, strict=True):
         draw_rates(axes, [cast(FlopRow, row) for row in result.rows])
         axes.set_title(f"{title}, {result.rows[0].ranks} ranks", fontsize=10)
-        axes.set_xlabel(label)
+        per_rank = " a rank" in result.rows[0].case
+        axes.set_xlabel(f"sites {'per rank' if per_rank else 'of all ranks'}, precision")
     figure.suptitle(machine_text(results[0].host), fontsize=9, wrap=True)
     save_figure(figure, file)
 

@@ -93,11 +93,15 @@ def row_axis(axes: Any, rows: Sequence[Row], label: str) -> None:
 
 
 def log_scale(axes: Any) -> None:
-    """Make the vertical axis logarithmic, after everything is drawn, with plain numbers and enough of them."""
+    """Make the vertical axis logarithmic, after everything is drawn, with plain numbers and enough of them.
+
+    Between powers of ten, all minor ticks have a label within one decade, and 2 and 5 within two.
+    """
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter("{x:,g}")
     low, high = axes.get_ylim()
-    axes.yaxis.set_minor_formatter("{x:g}" if high < 12 * low else "")
+    shown = "23456789" if high < 12 * low else "25" if high < 100 * low else ""
+    axes.yaxis.set_minor_formatter(lambda x, _: f"{x:,g}" if f"{x:e}"[0] in shown else "")
 
 
 def _codecs(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -210,7 +214,7 @@ def _draw_ratios(axes: Any, rows: Sequence[Row], places: Sequence[int], series: 
     known = [value for value in (*limits, *peers) if value is not None]
     axes.set_yscale("log", base=2)
     axes.set_ylim(0.9 * min(0.5, *known, 0.5), 1.1 * max(2, *known, 2))
-    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter("{x:,g}")
     axes.set_ylabel("onehop's time\n(ratio)")
     axes.grid(alpha=0.3)
     if drawn:

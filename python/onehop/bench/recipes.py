@@ -28,7 +28,7 @@ RECIPES = {
     "su3": "su3",
     "dslash": "dslash -n 2",
     "wilson": "wilson -n 2 --threads 1 --local --lattices 8x8x8x8,12x12x12x12,16x16x16x16 "
-    "--variants double,single,half",
+    "--variants single,double,half",
     "smearing": "smearing -n 2",
     "solver": "solver -n 2 --blocks 8x8x8x8,12x12x12x12,16x16x16x16 --seconds 40",
     "scaling": "scaling -n 4 --seconds 40",
@@ -38,7 +38,7 @@ RECIPES = {
 
 _QUICK = {  # instead of the defaults of --quick, which are too long or too large on purpose
     "dslash": "dslash -n 2 --blocks 4x4x4x4,8x8x8x8",
-    "wilson": "wilson -n 2 --threads 1 --local --lattices 4x4x4x4,8x8x8x8 --variants double,single,half",
+    "wilson": "wilson -n 2 --threads 1 --local --lattices 4x4x4x4,8x8x8x8 --variants single,double,half",
     "smearing": "smearing -n 2 --blocks 4x4x4x4,8x8x8x8",
     "solver": "solver -n 2 --blocks 4x4x4x4,8x8x8x8",
     "permutation": "permutation -n 2 --qubits 12,14",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from onehop import _core
-from onehop.bench.dslash import FACES, begin_bench
+from onehop.bench.dslash import BY_MPI, FACES, begin_bench
 from onehop.bench.result import Bench, Samples, make_row, with_flop
 from onehop.bench.run import Advance, Settings
 from onehop.group import Group
@@ -36,7 +36,7 @@ def wilson(
     settings: Settings,
     advance: Advance,
     lattices: Sequence[tuple[int, ...]] = WILSON_LATTICES,
-    variants: Sequence[str] = ("double", "double-12", "single", "single-12"),
+    variants: Sequence[str] = ("single", "single-12", "double", "double-12"),
     local: bool = False,
     threads: int = 0,
 ) -> Bench:
@@ -57,7 +57,7 @@ def wilson(
                 group, extents, grid, precision, recon, clover, threads, effort
             )
             samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
-            case = f"{'x'.join(map(str, extents))} {variant}"
+            case = f"{'x'.join(map(str, lattice))}{' a rank' if local else ''}, {variant}"
             result.rows.append(with_flop(make_row(case, round(size), group.size, samples), flops))
             result.notes.append(_rates(case, flops, size, samples))
             advance(1)
@@ -77,9 +77,8 @@ def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> 
     text += f"; scalar code takes {np.median(by_name['scalar code'] / ours):.1f} times as long"
     clocks = {name.removesuffix(FACES): np.median(us) for name, us in by_name.items() if name.endswith(FACES)}
     if clocks:
-        by_mpi = [name for name in clocks if name.startswith("MPI")]
         text += f"; faces, by clocks: {clocks['onehop']:.1f} µs"
-        text += f" (MPI {clocks[by_mpi[0]]:.1f} µs)" if by_mpi else ""
+        text += f" (MPI {clocks[BY_MPI]:.1f} µs)" if BY_MPI in clocks else ""
         text += f"; {np.median(ours / by_name['onehop, without faces']):.2f} of the time without faces"
-        text += f", {np.median(ours / by_name[by_mpi[0]]):.2f} of MPI's" if by_mpi else ""
+        text += f", {np.median(ours / by_name[BY_MPI]):.2f} of MPI's" if BY_MPI in clocks else ""
     return text

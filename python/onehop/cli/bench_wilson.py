@@ -26,7 +26,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks_beside_mpi
 
-_DEFAULT_VARIANTS = "double,double-12,single,single-12"
+_DEFAULT_VARIANTS = "single,single-12,double,double-12"
 
 
 def _lattices_of(text: str | None) -> tuple[tuple[int, ...], ...]:

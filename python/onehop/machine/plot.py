@@ -10,18 +10,30 @@ from onehop.text import counted, time_unit
 
 _MAX_RANKS = 32
 _MAX_LINKS = 400
-_COLOURS = {"starts messages": "#4c72b0", "computes and copies": "#55a868", "waits and receives": "#dd8452"}
+# Kinds of a rank's time: colour and hatch. They differ in grey, too.
+_KINDS = {
+    "starts messages": ("#08519c", ""),
+    "computes and copies": ("#74c476", "///"),
+    "waits and receives": ("#fdd0a2", "..."),
+}
+_HATCHES = ("", "///", "...", "xxx", "---")
 
 
 def _draw_ranks(axes: Any, simulation: Simulation) -> None:
     factor, unit = time_unit(simulation.seconds)
     shown = simulation.timeline_ranks[:_MAX_RANKS]
+    bars: dict[str, list[tuple[int, float, float]]] = {kind: [] for kind in _KINDS}  # row, width, left
     for row in range(len(shown)):
         for begin, posted, computed, end in simulation.timeline(row):
-            parts = zip(_COLOURS.values(), (begin, posted, computed), (posted, computed, end), strict=True)
-            for colour, first, last in parts:
+            parts = zip(_KINDS, (begin, posted, computed), (posted, computed, end), strict=True)
+            for kind, first, last in parts:
                 if last > first:
-                    axes.barh(row, (last - first) * factor, 0.8, first * factor, color=colour)
+                    bars[kind].append((row, (last - first) * factor, first * factor))
+    for kind, (colour, hatch) in _KINDS.items():
+        if bars[kind]:  # the legend names only kinds that are drawn
+            rows, widths, left = zip(*bars[kind], strict=True)
+            look = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+            axes.barh(rows, widths, 0.8, left, label=kind, **look)
     ends = 0.0
     for one in simulation.rounds:
         ends += one.seconds
@@ -32,10 +44,8 @@ def _draw_ranks(axes: Any, simulation: Simulation) -> None:
         "rank" if len(shown) == simulation.ranks else f"rank ({len(shown)} of {simulation.ranks})"
     )
     axes.set_xlabel(f"time in {unit}")
-    handles = [axes.barh(0, 0, color=colour, label=what) for what, colour in _COLOURS.items()]
-    axes.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=3, frameon=False, fontsize=8
-    )
+    if any(bars.values()):
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=3, frameon=False, fontsize=8)
 
 
 def _draw_links(axes: Any, simulation: Simulation) -> None:
@@ -49,6 +59,9 @@ def _draw_links(axes: Any, simulation: Simulation) -> None:
             [100 * link.seconds / total for _, link in here],
             width=1.0,
             color=f"C{number}",
+            hatch=_HATCHES[number % len(_HATCHES)],
+            edgecolor="white",
+            linewidth=0,
             label=f"level {level}",
         )
     axes.set_xlabel(

@@ -11,6 +11,7 @@ from onehop.text import counted
 __all__ = ["plot_rails", "plot_schedule_rails"]
 
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#000000")
+_HATCHES = ("", "///", "...", "xxx", "---", "\\\\\\", "+++", "ooo")  # tell rails apart in grey
 
 
 def _draw(axes: Any, report: dict[str, Any], case: str, title: str) -> None:
@@ -25,7 +26,8 @@ def _draw(axes: Any, report: dict[str, Any], case: str, title: str) -> None:
         places = [row + (rail + 0.5) * width - 0.4 for row in range(len(rows))]
         times = [one[case]["loads"][rail] / speed / ideal if total else 0.0 for one in rows]
         highest = max(highest, *times)
-        axes.bar(places, times, width * 0.9, color=_COLOURS[rail % len(_COLOURS)], label=f"rail {rail}")
+        look = {"color": _COLOURS[rail % len(_COLOURS)], "hatch": _HATCHES[rail % len(_HATCHES)]}
+        axes.bar(places, times, width * 0.9, label=f"rail {rail}", edgecolor="white", linewidth=0.5, **look)
     for row, one in enumerate(rows):
         text = f"{one[case]['gb_per_s']:.1f} GB/s"
         axes.text(row, highest * 1.04, text, ha="center", fontsize=8)

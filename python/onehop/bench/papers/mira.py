@@ -92,7 +92,7 @@ def _latencies(study: Study, figures: dict) -> None:
             curves.append(Curve(f"{name}, model", _SIZES, us, style=style))
             curves.append(Curve(f"{name}, report", [_SIZES[0]], [paper], paper=True, style=style))
         curves.append(Curve("1.8 GB/s", _SIZES, [size / link * 1e6 for size in _SIZES], style=5))
-        study.panels.append(Panel(title, "message", "time in µs", "bytes", curves))
+        study.panels.append(Panel(title, "size of the message", "time in µs", "bytes", curves))
     speedup = figures["speedup"]
     big = next(place for place, size in enumerate(_SIZES) if size > speedup["no_gain_above_bytes"])
     for key in ("pingpong", "halo"):

@@ -17,7 +17,8 @@ _IN_NODE = (1, 1, 2, 2)  # ranks of a node
 _NODES = ((1, 1, 1, 1), (4, 1, 1, 1), (4, 4, 1, 1), (4, 4, 4, 1), (4, 4, 4, 4), (8, 8, 4, 4), (8, 8, 8, 8))
 _SPINOR = 12 * 4  # half a spinor: 12 floats
 _HOPPING_TERMS = 4  # of one iteration of BiCGStab with the even-odd clover operator
-# Bytes that a hopping term on half of the sites reads and writes at one of them: links and spinors (864), two clover blocks.
+# Bytes that a hopping term on half of the sites reads and writes at one of them: links and spinors (864), and two
+# clover blocks.
 _SITE = 864 + 2 * 36 * 4
 
 
@@ -65,6 +66,6 @@ def qws() -> Study:
     put = simulate(message_traffic(2, [[(0, 1, 8)]]), "fugaku", ranks=[0, 4]).seconds * 1e6
     study.rows.append(Row("put of 8 bytes", "µs", put, figures["put_us"], figures["put_us"], fitted=True))
     bars = Bars(names, [model[name] for name in names], paper, paper)
-    study.panels.append(Panel("interfaces of a node", "", "GB/s", "names", bars=bars, log_y=False))
+    study.panels.append(Panel("interfaces of a node", "", "bandwidth in GB/s", "names", bars=bars, log_y=False))
     _weak_scaling(study)
     return study
