@@ -40,7 +40,7 @@ CodecStep codec_step_from_string(const std::string& name) {
   if (name == "encode") return CodecStep::encode;
   if (name == "decode") return CodecStep::decode;
   if (name == "decode_add") return CodecStep::decode_add;
-  throw BadInput("expected encode, decode or decode_add, found \"" + name + "\"");
+  throw BadInput("expected encode, decode or decode_add, found '" + name + "'");
 }
 
 std::vector<Samples> codec(const Group& group, Codec codec, CodecStep step, std::int64_t bytes, const Effort& effort) {

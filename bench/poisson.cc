@@ -94,8 +94,8 @@ std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& opti
   const std::vector<double> expected = solution(*solvers.front());
   for (std::size_t i = 1; i < solvers.size(); ++i) {
     if (solution(*solvers[i]) != expected) {
-      throw Error("poisson: \"" + candidates[i].name + "\" found another solution than \"" + candidates.front().name +
-                  "\"");
+      throw Error("poisson: '" + candidates[i].name + "' found another solution than '" + candidates.front().name +
+                  "'");
     }
   }
   add("speed of light: computing alone", Role::speed_of_light,

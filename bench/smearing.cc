@@ -154,7 +154,7 @@ SmearingKind smearing_kind_from_string(const std::string& name) {
   if (name == "fat7") return SmearingKind::fat7;
   if (name == "asqtad") return SmearingKind::asqtad;
   if (name == "hisq") return SmearingKind::hisq;
-  throw BadInput("expected fat7, asqtad or hisq, found \"" + name + "\"");
+  throw BadInput("expected fat7, asqtad or hisq, found '" + name + "'");
 }
 
 SmearingWork smearing_work(const SmearingBenchOptions& options, int ranks) {

@@ -27,7 +27,7 @@ lattice::Staggered staggered_variant(std::string_view name, const Group& group, 
     const std::shared_ptr<MpiWorld> world = MpiWorld::make();
     parts.sum = [world](std::span<double> numbers) { world->allreduce_sum(numbers); };
   } else {
-    throw BadInput("expected MPI or scalar, found \"" + std::string(name) + "\"");
+    throw BadInput("expected MPI or scalar, found '" + std::string(name) + "'");
   }
   return {group, std::move(extents), std::move(grid), fat_links, long_links, options, parts};
 }

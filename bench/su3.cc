@@ -154,7 +154,7 @@ Su3Operation su3_operation_from_string(const std::string& name) {
   if (name == "matrices") return Su3Operation::matrices;
   if (name == "exponentials") return Su3Operation::exponentials;
   if (name == "reunitarise") return Su3Operation::reunitarise;
-  throw BadInput("expected vectors, matrices, exponentials or reunitarise, found \"" + name + "\"");
+  throw BadInput("expected vectors, matrices, exponentials or reunitarise, found '" + name + "'");
 }
 
 std::vector<Samples> su3(const Group& group, Su3Operation operation, bool single, std::int64_t sites,

@@ -148,7 +148,7 @@ std::string_view to_string(ReduceOp op) { return op_names.at(static_cast<std::si
 ReduceOp reduce_op_from_string(std::string_view name) {
   const auto found = std::find(op_names.begin(), op_names.end(), name);
   if (found == op_names.end()) {
-    throw BadInput("expected a reduction (one of: sum, mean, min, max, prod), found \"" + std::string(name) + "\"");
+    throw BadInput("expected a reduction (one of: sum, mean, min, max, prod), found '" + std::string(name) + "'");
   }
   return static_cast<ReduceOp>(found - op_names.begin());
 }

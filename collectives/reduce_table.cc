@@ -45,7 +45,7 @@ ReduceAlgorithm algorithm_named(const std::string& name) {
   for (const ReduceAlgorithm one : {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot}) {
     if (name == to_string(one)) return one;
   }
-  throw BadInput("expected the algorithm one_shot or two_shot, found \"" + name + "\"");
+  throw BadInput("expected the algorithm one_shot or two_shot, found '" + name + "'");
 }
 
 std::vector<ReduceRule> rules_from(const Json& list) {
@@ -68,7 +68,7 @@ ReduceTable table_from(const Json& json) {
   ReduceTable table;
   const auto where = json.at("transport").get<std::string>();
   const auto* const place = std::find(places.begin(), places.end(), where);
-  if (place == places.end()) throw BadInput("expected the transport shared_memory or network, found \"" + where + "\"");
+  if (place == places.end()) throw BadInput("expected the transport shared_memory or network, found '" + where + "'");
   table.in_memory = place != places.begin();
   const std::int64_t ranks = json.at("ranks").is_null() ? 0 : integer(json.at("ranks"));
   if (ranks < 0 || ranks > std::numeric_limits<int>::max()) throw BadInput("expected ranks from 0 to 2^31 - 1");

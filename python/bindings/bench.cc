@@ -53,7 +53,7 @@ bench::Role role_from_string(const std::string& name) {
        {bench::Role::ours, bench::Role::variant, bench::Role::peer, bench::Role::speed_of_light}) {
     if (name == bench::to_string(role)) return role;
   }
-  throw onehop::BadInput("expected the role of a candidate, found \"" + name + "\"");
+  throw onehop::BadInput("expected the role of a candidate, found '" + name + "'");
 }
 
 // Makes candidates that call Python from (name, role, callable, whether the results are exact).

@@ -142,8 +142,8 @@ const Definition& find(const std::string& name) {
   const auto* const found =
       std::find_if(definitions.begin(), definitions.end(), [&](const Definition& one) { return one.name == name; });
   if (found == definitions.end()) {
-    throw BadInput("expected the name of a gate of OpenQASM's stdgates.inc or qelib1.inc, found \"" + name +
-                   "\"; docs/reference/quantum_gates.md lists them");
+    throw BadInput("expected the name of a gate of OpenQASM's stdgates.inc or qelib1.inc, found '" + name +
+                   "'; docs/reference/quantum_gates.md lists them");
   }
   return *found;
 }
@@ -227,8 +227,8 @@ const std::vector<GateName>& gate_names() {
 
 std::vector<Complex> matrix_of(const Operation& operation) {
   if (!operation.angles.empty()) {
-    throw BadInput("expected a gate with numbers as angles, found \"" + operation.name +
-                   "\", which depends on parameters; bind them first");
+    throw BadInput("expected a gate with numbers as angles, found '" + operation.name +
+                   "', which depends on parameters; bind them first");
   }
   switch (operation.kind) {
     case OperationKind::matrix:
@@ -242,7 +242,7 @@ std::vector<Complex> matrix_of(const Operation& operation) {
     case OperationKind::global_phase:
       return {phase(operation.angle)};
     default:
-      throw BadInput("expected a gate, found \"" + operation.name + "\", which has no matrix");
+      throw BadInput("expected a gate, found '" + operation.name + "', which has no matrix");
   }
 }
 

@@ -33,7 +33,7 @@ template <class Value, std::size_t size>
     if (entry.name == name) return entry.value;
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  throw BadInput("expected " + std::string(noun) + " (one of: " + known + "), found \"" + std::string(name) + "\"");
+  throw BadInput("expected " + std::string(noun) + " (one of: " + known + "), found '" + std::string(name) + "'");
 }
 
 }  // namespace onehop::detail

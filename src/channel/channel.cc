@@ -97,7 +97,7 @@ TransportKind transport_from_string(std::string_view name) {
   if (name == "auto") return TransportKind::automatic;
   const auto found = std::find(transport_names.begin(), transport_names.end(), name);
   if (found == transport_names.end()) {
-    throw BadInput("expected a transport (auto, shared_memory, mpi, mock), found \"" + std::string(name) + "\"");
+    throw BadInput("expected a transport (auto, shared_memory, mpi, mock), found '" + std::string(name) + "'");
   }
   return static_cast<TransportKind>(found - transport_names.begin());
 }
@@ -220,8 +220,8 @@ struct Routes {
     }
     if (kind != TransportKind::shared_memory && group.remote != nullptr) transports.push_back(group.remote.get());
     if (transports.empty()) {
-      throw BadInput("the transport \"mpi\" needs a group made from MPI, and this one comes from \"" + group.origin +
-                     "\"; start the program with mpiexec");
+      throw BadInput("the transport 'mpi' needs a group made from MPI, and this one comes from '" + group.origin +
+                     "'; start the program with mpiexec");
     }
   }
 

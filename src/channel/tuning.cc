@@ -68,7 +68,7 @@ std::string_view to_string(StoreKind kind) { return store_names.at(static_cast<s
 StoreKind store_kind_from_string(std::string_view name) {
   const auto found = std::find(store_names.begin(), store_names.end(), name);
   if (found == store_names.end()) {
-    throw BadInput("expected plain, prefetch, demote or nontemporal, found \"" + std::string(name) + "\"");
+    throw BadInput("expected plain, prefetch, demote or nontemporal, found '" + std::string(name) + "'");
   }
   return static_cast<StoreKind>(found - store_names.begin());
 }

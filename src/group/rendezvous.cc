@@ -75,7 +75,7 @@ bool is_readable(const Socket& socket, int milliseconds) {
 }
 
 [[noreturn]] void throw_squatted(const std::string& name, uid_t uid) {
-  throw Error("the meeting point of this launch, the abstract socket \"" + name + "\", is held by user " +
+  throw Error("the meeting point of this launch, the abstract socket '" + name + "', is held by user " +
               std::to_string(uid) + ", not by user " + std::to_string(geteuid()) +
               " who runs this program; nothing is read from it. Start again with another key that nobody can guess "
               "(torchrun --rdzv-id, or ONEHOP_MEETING_KEY on all ranks), or with `onehop launch`, which needs none");
@@ -239,8 +239,8 @@ class Reception {
       holder = ", and its holder (perhaps another user) accepts no connections" + holder;
     }
   }
-  throw Error("rank 0 cannot open the meeting point of this launch, the abstract socket \"" + name +
-              "\": " + std::strerror(reason) + holder);
+  throw Error("rank 0 cannot open the meeting point of this launch, the abstract socket '" + name +
+              "': " + std::strerror(reason) + holder);
 }
 
 // A guest's side: asks until rank 0 answers.
@@ -308,9 +308,9 @@ class Visit {
     if (answer.mark != Answer::magic || memory.fd() < 0) {
       throw Error("process " + std::to_string(host_) +
                   ", which holds the meeting point of this launch (the abstract "
-                  "socket \"" +
+                  "socket '" +
                   name_ +
-                  "\"), does not answer as rank 0 of onehop does; do all ranks run the same "
+                  "'), does not answer as rank 0 of onehop does; do all ranks run the same "
                   "version of onehop?");
     }
   }

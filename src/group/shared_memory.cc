@@ -293,7 +293,7 @@ SharedMemory SharedMemory::open(const std::string& path, std::int64_t least_byte
   int end = 0;
   if (std::sscanf(path.c_str(), "/proc/%d/fd/%d%n", &pid, &fd, &end) != 2 || pid <= 0 || fd < 0 ||
       path.size() != static_cast<std::size_t>(end)) {
-    throw Error("expected the memory of a process, \"/proc/PID/fd/NUMBER\", found \"" + path + "\"");
+    throw Error("expected the memory of a process, '/proc/PID/fd/NUMBER', found '" + path + "'");
   }
   return open(pid, fd, least_bytes, low_bits);
 }

@@ -89,7 +89,7 @@ TEST(Codec, AnUnknownNameListsTheKnownOnes) {
     (void)codec_from_string("zip");
     FAIL() << "expected BadInput";
   } catch (const BadInput& error) {
-    EXPECT_STREQ(error.what(), "expected a codec (one of: raw, fp16, bf16, fp8, q8, q6, q4), found \"zip\"");
+    EXPECT_STREQ(error.what(), "expected a codec (one of: raw, fp16, bf16, fp8, q8, q6, q4), found 'zip'");
   }
 }
 

@@ -296,7 +296,7 @@ void expect_bad(Function function, const std::string& message) {
 }
 
 TEST(QuantumGates, SayWhatIsWrong) {
-  expect_bad([] { (void)gate("cxx", {0, 1}); }, "found \"cxx\"");
+  expect_bad([] { (void)gate("cxx", {0, 1}); }, "found 'cxx'");
   expect_bad([] { (void)gate("cx", {0}); }, "gate cx: expected 2 qubits, found 1");
   expect_bad([] { (void)gate("h", {0}, {1.0}); }, "gate h: expected 0 parameters, found 1");
   expect_bad([] { (void)gate("rz", {0}); }, "gate rz: expected 1 parameter, found 0");
@@ -304,7 +304,7 @@ TEST(QuantumGates, SayWhatIsWrong) {
   Operation measure;
   measure.kind = OperationKind::measure;
   measure.name = "measure";
-  expect_bad([&] { (void)matrix_of(measure); }, "found \"measure\"");
+  expect_bad([&] { (void)matrix_of(measure); }, "found 'measure'");
   EXPECT_FALSE(is_diagonal(measure));
 }
 

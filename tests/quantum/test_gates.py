@@ -69,7 +69,7 @@ def test_qelib1_and_stdgates_are_there() -> None:
 
 
 def test_bad_input_is_refused() -> None:
-    with pytest.raises(BadInput, match='found "nogate"'):
+    with pytest.raises(BadInput, match="found 'nogate'"):
         gate("nogate", [0])
     with pytest.raises(BadInput, match="gate cx: expected 2 qubits, found 3"):
         gate("cx", [0, 1, 2])

@@ -47,7 +47,7 @@ TEST(Schedule, NamesGoBothWays) {
   EXPECT_EQ(bytes_of(ElementType::int64), 8);
   EXPECT_EQ(bytes_of(ElementType::bfloat16), 2);
   EXPECT_EQ(message_of([] { (void)combine_from_string("sum"); }),
-            "expected a way to combine (one of: replace, add, min, max, prod), found \"sum\"");
+            "expected a way to combine (one of: replace, add, min, max, prod), found 'sum'");
   EXPECT_THROW((void)element_type_from_string("double"), BadInput);
 }
 
