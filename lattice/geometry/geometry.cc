@@ -93,7 +93,7 @@ void Geometry::check() {
 
 void Geometry::choose_lanes() {
   if (spec_.lanes < 1 || spec_.lanes > max_lanes || !std::has_single_bit(static_cast<unsigned>(spec_.lanes)))
-    complain("expected a power of two of at most 64 lanes, found " + text(spec_.lanes));
+    complain("expected a number of lanes that is a power of two, at most 64, found " + text(spec_.lanes));
   lane_grid_.assign(block_.size(), 1);
   sub_block_ = block_;
   const std::int64_t unit = spec_.parities == 2 ? 4 : 2;  // so that half an extent is even, or integer

@@ -100,8 +100,8 @@ WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geom
   if (geometry.dims() != 4)
     throw BadInput("wilson: expected a lattice of four directions, found " + std::to_string(geometry.dims()));
   if (kernels == nullptr) {
-    throw BadInput("wilson: expected a power of two of lanes, at most " + std::to_string(wilson_lanes<T>()) +
-                   " on this processor, found " + std::to_string(lanes()));
+    throw BadInput("wilson: expected a number of lanes that is a power of two, at most " +
+                   std::to_string(wilson_lanes<T>()) + " on this processor, found " + std::to_string(lanes()));
   }
   for (std::int64_t k = 0; k < geometry.vectors(); ++k) {
     for (int lane = 0; lane < lanes(); ++lane) sites.push_back(geometry.site(k, lane));

@@ -33,8 +33,8 @@ struct WeightedEdge {
   return edges;
 }
 
-// Whether simulated annealing takes a change that adds so much: with a chance of 2^(-added / temperature), straight
-// lines between powers of 2. The temperature is above 0.
+// Whether simulated annealing accepts a change that raises the cost by `added`: with probability
+// 2^(-added / temperature), interpolated linearly between powers of 2. The temperature is above 0.
 [[nodiscard]] inline bool accepted(Random& random, std::int64_t added, std::int64_t temperature) {
   if (added <= 0) return true;
   const std::int64_t quarters = added > 20 * temperature ? std::int64_t{20} * 256 : added * 256 / temperature;

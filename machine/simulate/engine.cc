@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "onehop/error.h"
 
@@ -265,12 +266,25 @@ void Engine::report() {
   if (!options_.progress(finished_rounds_ / all)) throw Error("simulate: cancelled");
 }
 
+// Messages that have both a sender and a receiver cannot deadlock, so that an error here is one of onehop.
+void Engine::check_all_done() const {
+  for (std::size_t rank = 0; rank < states_.size(); ++rank) {
+    const ClassState& state = states_[rank];
+    if (state.round == static_cast<int>(traffic_.rounds.size())) continue;
+    std::string text = "simulate: deadlock: rank " + std::to_string(classes_.representative(rank)) + " waits";
+    for (const Flow& flow : rounds_[static_cast<std::size_t>(state.round)].flows) {
+      if (flow.to != rank || states_[flow.from].round > state.round) continue;
+      text += " for rank " + std::to_string(classes_.representative(flow.from));
+      break;
+    }
+    throw Error(text + " in round " + std::to_string(state.round));
+  }
+}
+
 void Engine::run(Simulation& result) {
   for (std::uint32_t rank = 0; rank < states_.size(); ++rank) events_.push({0, EventKind::begin_round, rank});
   while (!events_.empty() || !active_flows_.empty()) next_step();
-  for (const auto& state : states_) {
-    if (state.round != static_cast<int>(traffic_.rounds.size())) throw Error("simulate: a rank waits for ever");
-  }
+  check_all_done();
   double before = 0;
   for (std::size_t k = 0; k < rounds_.size(); ++k) {
     const double end = std::max(before, round_end_[k]);

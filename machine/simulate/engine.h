@@ -71,6 +71,7 @@ class Engine {
   void handle(const Event& event);
   [[nodiscard]] double time_tolerance() const;
   void report();
+  void check_all_done() const;
   [[nodiscard]] double compute_seconds(int round) const;
   [[nodiscard]] double copy_seconds(double bytes) const;
   [[nodiscard]] double chunk() const { return static_cast<double>(options_.chunk_bytes); }

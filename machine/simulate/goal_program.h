@@ -1,4 +1,4 @@
-// The program of every rank that GOAL describes: operations and what they wait for.
+// Each rank's GOAL program: its operations and their dependencies.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <queue>
+#include <string>
 
 #include "machine/simulate/goal_program.h"
 #include "onehop/error.h"
@@ -55,9 +56,9 @@ class LogGopsRun {
       queue_ready(event.rank, false);
     }
     std::vector<std::int64_t> ends;
-    for (const Rank& rank : ranks_) {
-      ends.push_back(rank.processor);
-      if (rank.done < rank.missing.size()) throw Error("loggops: a rank waits for ever");
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      ends.push_back(ranks_[r].processor);
+      if (ranks_[r].done < ranks_[r].missing.size()) throw_deadlock(r);
     }
     return ends;
   }
@@ -86,6 +87,14 @@ class LogGopsRun {
     std::map<std::pair<int, int>, int> unexpected;          // messages that came before their receive
     std::size_t done = 0;
   };
+
+  [[noreturn]] void throw_deadlock(std::size_t number) const {
+    std::string text = "loggops: deadlock: rank " + std::to_string(number) + " waits";
+    const auto& posted = ranks_[number].posted;
+    const auto first = std::ranges::find_if(posted, [](const auto& receives) { return !receives.second.empty(); });
+    if (first != posted.end()) text += " for rank " + std::to_string(first->first.first);
+    throw Error(text);
+  }
 
   void push(Event event) {
     event.number = next_number_++;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["bytes_text", "counted", "seconds_text", "shortened", "time_unit"]
+from collections.abc import Sequence
+
+__all__ = ["alternatives", "bytes_text", "counted", "seconds_text", "shortened", "time_unit"]
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -46,6 +48,11 @@ def counted(number: int, noun: str, *, commas: bool = False) -> str:
         else:
             noun += "s"
     return f"{number:,} {noun}" if commas else f"{number} {noun}"
+
+
+def alternatives(names: Sequence[str]) -> str:
+    """Names as a choice: "stout", "stout or ape", "stout, ape or hisq"."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def shortened(text: str, longest: int) -> str:

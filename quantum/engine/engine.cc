@@ -32,7 +32,8 @@ template <typename T>
 EngineCounters apply(std::span<std::complex<T>> amplitudes, std::span<const LocalOperation> operations,
                      const EngineOptions& options) {
   if (!std::has_single_bit(amplitudes.size())) {
-    throw BadInput("expected a power of two of amplitudes, found " + std::to_string(amplitudes.size()));
+    throw BadInput("expected a number of amplitudes that is a power of two, found " +
+                   std::to_string(amplitudes.size()));
   }
   const int bits = std::bit_width(amplitudes.size()) - 1;
   const int threads = base::thread_count(options.threads);

@@ -109,7 +109,7 @@ void add_paulis(std::span<const std::complex<T>> in, std::span<const LocalPauli>
                 std::span<const Number> coefficients, std::span<std::complex<T>> out, const EngineOptions& options) {
   if (!std::has_single_bit(in.size()) || in.size() != out.size() || paulis.size() != coefficients.size()) {
     throw BadInput(
-        "add_paulis: expected the same power of two of amplitudes twice and a coefficient for each string, " +
+        "add_paulis: expected two states of equal size, a power of two, and a coefficient for each string, " +
         std::string("found ") + std::to_string(in.size()) + " and " + std::to_string(out.size()) + " amplitudes, " +
         std::to_string(paulis.size()) + " strings and " + std::to_string(coefficients.size()) + " coefficients");
   }

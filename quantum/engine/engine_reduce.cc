@@ -224,7 +224,7 @@ template <typename T>
 void pauli_products(std::span<const std::complex<T>> a, std::span<const std::complex<T>> b,
                     std::span<const LocalPauli> paulis, std::span<Sum> out, const EngineOptions& options) {
   if (!std::has_single_bit(a.size())) {
-    throw BadInput("expected a power of two of amplitudes, found " + std::to_string(a.size()));
+    throw BadInput("expected a number of amplitudes that is a power of two, found " + std::to_string(a.size()));
   }
   check_sizes(a.size(), b.size(), "pauli_products, second state");
   check_sizes(paulis.size(), out.size(), "pauli_products, results");

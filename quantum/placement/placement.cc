@@ -97,7 +97,7 @@ void absorb(const std::vector<Operation>& operations, std::vector<bool>& absent,
 void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
   if (ranks < 1 || !std::has_single_bit(static_cast<unsigned>(ranks))) {
     const auto fits = std::bit_floor(static_cast<unsigned>(std::max(ranks, 1)));
-    throw BadInput("expected a power of two of ranks, found " + std::to_string(ranks) + "; take " +
+    throw BadInput("expected a number of ranks that is a power of two, found " + std::to_string(ranks) + "; take " +
                    std::to_string(fits) + " or " + std::to_string(2 * fits));
   }
   const int local_bits = circuit.qubits - std::countr_zero(static_cast<unsigned>(ranks));
@@ -110,7 +110,7 @@ void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
   }
   if (options.ranks_per_host < 0 ||
       (options.ranks_per_host > 0 && !std::has_single_bit(static_cast<unsigned>(options.ranks_per_host)))) {
-    throw BadInput("placement: expected a power of two of ranks per host, or 0, found " +
+    throw BadInput("placement: expected a number of ranks per host that is a power of two, or 0, found " +
                    std::to_string(options.ranks_per_host));
   }
   if (!options.bits.empty() && options.bits.size() != static_cast<std::size_t>(circuit.qubits)) {
@@ -287,7 +287,7 @@ std::int64_t Placement::bytes_per_rank() const noexcept { return bytes_per_rank(
 std::vector<std::int64_t> Placement::bytes_by_level(std::span<const int> units) const {
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (units[i] < 1 || !std::has_single_bit(static_cast<unsigned>(units[i])) || (i > 0 && units[i] <= units[i - 1])) {
-      throw BadInput("placement: expected units of a power of two of ranks, in ascending order, found " +
+      throw BadInput("placement: expected units whose numbers of ranks are powers of two, in ascending order, found " +
                      std::to_string(units[i]));
     }
   }

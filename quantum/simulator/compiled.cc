@@ -40,8 +40,8 @@ Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOp
   Circuit body = split_final_measurements(rotated).body;
   const int ranks = usable_ranks(body, group.size());
   if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
-    throw BadInput("expected a power of two of ranks, found " + std::to_string(group.size()) + "; take " +
-                   std::to_string(ranks) + " or " + std::to_string(2 * ranks));
+    throw BadInput("expected a number of ranks that is a power of two, found " + std::to_string(group.size()) +
+                   "; take " + std::to_string(ranks) + " or " + std::to_string(2 * ranks));
   }
   const int per_host = ranks == group.size() ? -1 : ranks_per_host(group);
   const Group part = ranks == group.size() ? group : group.split(group.rank() / ranks, group.rank() % ranks);

@@ -90,8 +90,8 @@ class Simulation {
         shots_(circuit.clbits, options.shots) {
     const int ranks = usable_ranks(split_.body, group.size());
     if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
-      throw BadInput("expected a power of two of ranks, found " + std::to_string(group.size()) + "; take " +
-                     std::to_string(ranks) + " or " + std::to_string(2 * ranks));
+      throw BadInput("expected a number of ranks that is a power of two, found " + std::to_string(group.size()) +
+                     "; take " + std::to_string(ranks) + " or " + std::to_string(2 * ranks));
     }
     // The hosts of the whole group, so that all parts of it place the circuit alike.
     const int per_host = ranks == group.size() ? -1 : ranks_per_host(group);

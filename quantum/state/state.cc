@@ -86,7 +86,7 @@ int check_size(const Group& group, int qubits) {
   const int ranks = group.size();
   if (!std::has_single_bit(static_cast<unsigned>(ranks))) {
     const auto fewer = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-    throw BadInput("expected a power of two of ranks, found " + std::to_string(ranks) + "; take " +
+    throw BadInput("expected a number of ranks that is a power of two, found " + std::to_string(ranks) + "; take " +
                    std::to_string(fewer) + " or " + std::to_string(2 * fewer));
   }
   if (qubits < 1 || qubits > 62) throw BadInput("expected a state of 1 to 62 qubits, found " + std::to_string(qubits));

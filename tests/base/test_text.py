@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onehop.text import bytes_text, counted, seconds_text
+from onehop.text import alternatives, bytes_text, counted, seconds_text
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,13 @@ def test_nouns_are_counted() -> None:
     assert counted(2, "array") == "2 arrays"
     assert counted(786432, "processor", commas=True) == "786,432 processors"
     assert counted(1, "processor", commas=True) == "1 processor"
+
+
+def test_names_are_a_choice() -> None:
+    assert alternatives(()) == ""
+    assert alternatives(("raw",)) == "raw"
+    assert alternatives(["raw", "q8"]) == "raw or q8"
+    assert alternatives(("raw", "q8", "q4")) == "raw, q8 or q4"
 
 
 @pytest.mark.parametrize(

@@ -355,7 +355,11 @@ def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks) -> None:
     found = ranks.onehop("bench", "wilson", "-n", 2, *words)
     assert found.returncode == 0, found.stderr
     rows = json.loads(found.stdout)["rows"]
-    assert [row["case"] for row in rows] == ["4x4x4x4 a rank, double", "4x4x4x4 a rank, clover-12", "4x4x4x4 a rank, half"]
+    assert [row["case"] for row in rows] == [
+        "4x4x4x4 a rank, double",
+        "4x4x4x4 a rank, clover-12",
+        "4x4x4x4 a rank, half",
+    ]
     # Per site of one parity: eight links, three spinors, and the blocks of the clover term.
     sizes = [128 * 8 * (144 + 72), 128 * 4 * (96 + 72 + 72), 128 * (2 * 144 + 4 * 72)]
     assert [row["bytes"] for row in rows] == sizes

@@ -135,7 +135,9 @@ def test_irregular_hosts_have_no_levels() -> None:
     assert plan(circuit, 4, ranks_per_node=3).bytes_by_level == {}
     assert plan(circuit, 4, ranks_per_host=0).bytes_by_level == {}
     for wrong in (3, -2):
-        with pytest.raises(BadInput, match=f"a power of two of ranks per host, or 0, found {wrong}"):
+        with pytest.raises(
+            BadInput, match=f"a number of ranks per host that is a power of two, or 0, found {wrong}"
+        ):
             plan(circuit, 4, ranks_per_host=wrong)
 
 

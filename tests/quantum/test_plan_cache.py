@@ -202,7 +202,9 @@ def test_operations_of_a_plan_count_final_measurements() -> None:
 
 def test_number_of_ranks_of_a_plan() -> None:
     for ranks, remedy in [(0, "take 1 or 2"), (3, "take 2 or 4"), (12, "take 8 or 16")]:
-        with pytest.raises(BadInput, match=f"expected a power of two of ranks, found {ranks}; {remedy}"):
+        with pytest.raises(
+            BadInput, match=f"expected a number of ranks that is a power of two, found {ranks}; {remedy}"
+        ):
             quantum.plan(quantum.Circuit(5).h(0), ranks)
     assert quantum.plan(quantum.Circuit(5).h(0), 2**30).ranks == 16
     for ranks in (2**31, 2**40, 2**60, 2**62 + 1):

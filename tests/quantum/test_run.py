@@ -168,7 +168,9 @@ def test_the_launcher_places_nothing(
     # A gate needs its target local, the noise after cx four of the ten qubits of a density matrix.
     assert started == [16, 64]
     assert main(["run", file, "-n", "3"]) == 2
-    assert "expected a power of two of ranks, found 3; take 2 or 4" in capsys.readouterr().err
+    assert (
+        "expected a number of ranks that is a power of two, found 3; take 2 or 4" in capsys.readouterr().err
+    )
     for command in ("run", "plan"):
         assert main([command, file, "-n", str(2**60)]) == 2
         assert capsys.readouterr().err == f"error: expected at most {2**30} ranks (2^30), found {2**60}\n"

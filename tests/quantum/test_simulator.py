@@ -330,7 +330,7 @@ def _small(circuit: quantum.Circuit, group: Group) -> list[Any]:
 
 def test_bad_input_is_refused() -> None:
     circuit = quantum.Circuit(3, 3).h(0)
-    with pytest.raises(BadInput, match="power of two of ranks, found 3; take 2 or 4"):
+    with pytest.raises(BadInput, match="a number of ranks that is a power of two, found 3; take 2 or 4"):
         run_threads(3, lambda g: quantum.simulate(circuit, g))
     with pytest.raises(BadInput, match="too few amplitudes for 8 ranks; take at most 4"):
         run_threads(8, lambda g: quantum.State(3, g))

@@ -21,7 +21,7 @@ struct HostLayout {
   std::vector<int> host_of_rank;  // hosts are numbered from 0; rank r runs on host_of_rank[r]
   // Units of hosts, nested, innermost first: {4, 8} means chassis of 4 consecutive hosts and cabinets of 8 chassis.
   std::vector<std::int64_t> groups = {};
-  // What a byte costs that crosses the border of a host, of a unit of groups[0], of groups[1], ... Empty: always 1.
+  // Cost of a byte that crosses the border of a host, of a unit of groups[0], of groups[1], ... Empty: always 1.
   std::vector<std::int64_t> costs = {};
   std::vector<std::int64_t> torus = {};  // extents of a torus of hosts, numbered in C order; empty: no torus
 

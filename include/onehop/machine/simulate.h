@@ -42,7 +42,7 @@ struct TrafficRound {
   std::vector<int> bits;                  // ascending
   std::vector<std::int64_t> local_bytes;  // copied inside each rank: one number per rank, one for all, or none
   std::vector<int> schedule_rounds = {};  // the rounds of the schedule that it stands for
-  // Of a list or of bits: every rank mixes its messages if it has more than 16, so that each part of the time in which
+  // For `list` and `bits`: every rank mixes its messages if it has more than 16, so that each part of the time in which
   // it starts them holds an equal part of every kind. `everyone` is always mixed.
   bool mixed = false;
   friend bool operator==(const TrafficRound&, const TrafficRound&) = default;

@@ -73,7 +73,7 @@ def permutation_cases(ranks: int, qubits: Sequence[int], transports: Sequence[st
     rank_bits = ranks.bit_length() - 1
     if ranks != 1 << rank_bits or ranks < 2:
         raise BadInput(
-            f"onehop bench permutation: expected a power of two of ranks, 2 or more; found {ranks}"
+            f"onehop bench permutation: expected a number of ranks that is a power of two, 2 or more, found {ranks}"
         )
     for transport in transports:
         if transport not in TRANSPORTS:

@@ -73,7 +73,7 @@ class Scaling:
             A case, kind or precision is unknown, the number of ranks is no power of two, or there are too few qubits.
         """
         if ranks & (ranks - 1):
-            raise BadInput(f"expected a power of two of ranks, found {ranks}")
+            raise BadInput(f"expected a number of ranks that is a power of two, found {ranks}")
         for case in self.cases:
             if case not in SCALING_CASES:
                 raise BadInput(f"expected --case among {', '.join(SCALING_CASES)}, found {case!r}")

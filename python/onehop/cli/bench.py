@@ -269,7 +269,7 @@ def bench_allreduce(
     """
     chosen = ALLREDUCE_SIZES if sizes is None else parse_sizes(sizes)
     if min(chosen) < 4:
-        raise BadInput(f"expected --sizes of at least 4 bytes, one number, found {min(chosen)}")
+        raise BadInput(f"expected --sizes of at least 4 bytes (one float32), found {min(chosen)}")
     _check_codecs(codecs)
     if link_rate is not None:
         if current_launch() is not None or ranks not in (None, HOSTS):

@@ -47,7 +47,7 @@ def bench_papers(
         typer.Option(
             "--to",
             metavar="FOLDER",
-            help="Draw paper_NAME.svg in this folder, which is made if only its last part is missing.",
+            help="Write paper_NAME.svg into this folder; its parent must exist.",
         ),
     ] = None,
     json_target: JsonOption = None,

@@ -23,7 +23,7 @@ from onehop.error import BadInput
 from onehop.machine import Machine, load_machine
 from onehop.output import check_file_target, write_file
 from onehop.schedule import Schedule
-from onehop.text import counted
+from onehop.text import alternatives, counted
 from onehop.topology import (
     FORMATS,
     Grid,
@@ -69,7 +69,7 @@ def _layout(hosts: int | None, per_host: str | None, groups: str, costs: str, to
 def _format(form: str | None, host_names: str, rankfile: str | None) -> str:
     """Return the format of --rankfile; refuse an unknown one, and options that need --rankfile."""
     if form is not None and form not in FORMATS:
-        raise BadInput(f"expected --format {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, found {form!r}")
+        raise BadInput(f"expected --format {alternatives(FORMATS)}, found {form!r}")
     if rankfile is None and (form is not None or host_names):
         option = "--host-names" if form is None else "--format"
         raise BadInput(f"expected {option} with --rankfile only; name the file, or leave {option} out")
@@ -150,13 +150,13 @@ def map_ranks(
         str | None,
         typer.Option(
             metavar="NAME|FILE.toml",
-            help="Machine whose hosts, levels and torus to take, instead of --hosts and --per-host.",
+            help="Machine that gives hosts, levels and torus (instead of --hosts and --per-host).",
         ),
     ] = None,
     grid: Annotated[str | None, typer.Option(metavar="AxBxC", help="Number of ranks per dimension.")] = None,
     schedule: Annotated[
         str | None,
-        typer.Option(metavar="FILE|-", help="Schedule as JSON whose ranks to map, instead of --grid."),
+        typer.Option(metavar="FILE|-", help="JSON schedule whose ranks to map (instead of --grid)."),
     ] = None,
     hosts: Annotated[int | None, typer.Option(metavar="H", max=LARGEST_INT, help="Number of hosts.")] = None,
     periodic: Annotated[bool, typer.Option("--periodic", help="The grid is periodic.")] = False,
@@ -165,7 +165,9 @@ def map_ranks(
     ] = "",
     groups: Annotated[
         str,
-        typer.Option(metavar="AxB", help="Hosts in a unit, units in a larger unit, ... (chassis, cabinets)."),
+        typer.Option(
+            metavar="AxB", help="Sizes of nested units: hosts per chassis, chassis per cabinet, ..."
+        ),
     ] = "",
     costs: Annotated[
         str,

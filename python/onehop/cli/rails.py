@@ -198,13 +198,13 @@ def rails(
     ] = False,
     schedule: Annotated[
         str | None,
-        typer.Option(metavar="FILE|-", help="Schedule as JSON whose messages to assign, instead of --faces."),
+        typer.Option(metavar="FILE|-", help="JSON schedule whose messages to assign (instead of --faces)."),
     ] = None,
     machine: Annotated[
         str | None,
         typer.Option(
             metavar="NAME|FILE.toml",
-            help="With --schedule: machine whose hosts and interfaces to take, instead of --per-host and --rails.",
+            help="With --schedule: machine that gives hosts and interfaces (instead of --per-host and --rails).",
         ),
     ] = None,
     per_host: Annotated[

@@ -284,7 +284,8 @@ def simulate_command(
         typer.Option(
             min=0,
             max=0.5,
-            help="Relative step of time with thousands of messages under way; 0: every change.",
+            help="Largest relative time step between updates of the rates when thousands of messages are in "
+            "flight; 0: update at every change.",
         ),
     ] = 0.01,
     rows: Annotated[int, typer.Option(min=0, help="Maximum number of rows to show; 0 shows all.")] = 20,

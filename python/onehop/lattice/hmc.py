@@ -10,6 +10,7 @@ import numpy as np
 from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.lattice.gauge import Gauge
+from onehop.text import alternatives
 
 __all__ = ["INTEGRATORS", "Hmc", "Reversal", "Trajectory", "hybrid_monte_carlo"]
 
@@ -69,7 +70,7 @@ class Hmc(_core.LatticeHmc):
         seed: int = 1,
     ) -> None:
         if integrator not in INTEGRATORS:
-            raise BadInput(f"expected an integrator of {', '.join(INTEGRATORS)}, found {integrator!r}")
+            raise BadInput(f"expected integrator {alternatives(INTEGRATORS)}, found {integrator!r}")
         super().__init__(
             gauge, beta=beta, length=length, steps=steps, leapfrog=integrator == "leapfrog", seed=seed
         )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.lattice.gauge import Gauge
+from onehop.text import alternatives
 
 __all__ = ["FAT_LINKS", "FatLinks", "PathWeights", "ape", "fat_links", "hisq_links", "path_weights", "stout"]
 
@@ -65,7 +66,7 @@ def path_weights(name: str, *, u0: float = 1.0, naik_epsilon: float = 0.0) -> Pa
         The name is unknown, or u0 is not above 0.
     """
     if name not in FAT_LINKS:
-        raise BadInput(f"expected fat links of {', '.join(FAT_LINKS)}, found {name!r}")
+        raise BadInput(f"expected fat links {alternatives(FAT_LINKS)}, found {name!r}")
     parameter = u0 if name == "asqtad" else naik_epsilon
     return PathWeights(*_core.lattice_path_weights(name, parameter))
 

@@ -64,9 +64,7 @@ def _draw_links(axes: Any, simulation: Simulation) -> None:
             linewidth=0,
             label=f"level {level}",
         )
-    axes.set_xlabel(
-        f"links, busiest first{'' if len(links) < _MAX_LINKS else f' (the first {_MAX_LINKS})'}"
-    )
+    axes.set_xlabel(f"links, busiest first{'' if len(links) < _MAX_LINKS else f' (the first {_MAX_LINKS})'}")
     axes.set_ylabel("busy, % of the time")
     axes.set_ylim(0, 105)
     if links:

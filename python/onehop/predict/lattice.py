@@ -22,7 +22,7 @@ from onehop.machine import (
     simulate,
 )
 from onehop.predict.common import add_bytes, bounding_level, check_memory, check_ranks, machine_of
-from onehop.text import counted
+from onehop.text import alternatives, counted
 
 __all__ = [
     "ACTIONS",
@@ -86,7 +86,7 @@ ACTIONS = ("staggered", "asqtad", "hisq", "wilson", "clover")
 
 def _action(name: str, recon: int) -> _Action:
     if name not in ACTIONS:
-        raise BadInput(f"expected the action {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}, found {name!r}")
+        raise BadInput(f"expected the action {alternatives(ACTIONS)}, found {name!r}")
     if recon not in (12, 18):
         raise BadInput(f"expected 12 or 18 numbers per link, found {recon}")
     if name in ("wilson", "clover"):
@@ -196,7 +196,9 @@ def _sum_rounds(ranks: int, machine: Machine, sums: str) -> list[Simulation]:
         return [simulate(allreduce_traffic(ranks, 2, dtype="float64", algorithm="one_shot"), machine)]
     steps = ranks.bit_length() - 1
     if ranks != 1 << steps:
-        raise BadInput(f"expected a power of two of ranks for sums along a tree, found {ranks}")
+        raise BadInput(
+            f"expected a number of ranks that is a power of two for sums along a tree, found {ranks}"
+        )
     found = []
     for step in range(steps):
         # A swap of a bit sends half of a rank's elements to the partner.
@@ -297,10 +299,15 @@ def predict_solver(
         for found in _sum_rounds(ranks, described, sums):
             summing += quark.sums * found.seconds
             add_bytes(total, found.bytes_by_level, quark.sums)
-    parts = hopping.exposed | {"memory bandwidth": hopping.memory + algebra / bandwidth, "global sums": summing}
+    parts = hopping.exposed | {
+        "memory bandwidth": hopping.memory + algebra / bandwidth,
+        "global sums": summing,
+    }
     waiting = sum(hopping.exposed.values())
     seconds = hopping.memory + waiting + algebra / bandwidth + summing
-    flops = float(sites * (sum(term.flops for term in quark.terms) + quark.algebra_flops * quark.vector_reals))
+    flops = float(
+        sites * (sum(term.flops for term in quark.terms) + quark.algebra_flops * quark.vector_reals)
+    )
     return SolverPrediction(
         machine=described.name,
         action=action,

@@ -62,7 +62,7 @@ class OnehopBackend(BackendV2):
         self, ranks: int | None = None, *, precision: str = "double", seed: int | None = None
     ) -> None:
         if ranks is not None and (ranks < 1 or ranks & (ranks - 1)):
-            raise BadInput(f"expected a power of two of ranks, found {ranks}")
+            raise BadInput(f"expected a number of ranks that is a power of two, found {ranks}")
         super().__init__(
             name="onehop_simulator",
             description="State-vector simulator whose amplitudes cross between ranks at most once",

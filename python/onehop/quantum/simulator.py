@@ -280,7 +280,7 @@ def _ranks_per_host(ranks: int, memory: MemoryPlan, ranks_per_node: int | None, 
         asked = ranks if ranks_per_node is None else min(ranks_per_node, ranks)
         asked = asked if asked & (asked - 1) == 0 else 0
     if asked < 0 or asked & (asked - 1):
-        raise BadInput(f"expected a power of two of ranks per host, or 0, found {asked}")
+        raise BadInput(f"expected a number of ranks per host that is a power of two, or 0, found {asked}")
     return min(asked, memory.ranks)
 
 
@@ -290,7 +290,9 @@ def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: in
         raise BadInput(f"expected at most {LARGEST_RANKS} ranks (2^30), found {ranks}")
     if ranks < 1 or ranks & (ranks - 1):
         fewer = 1 << max(ranks, 1).bit_length() - 1
-        raise BadInput(f"expected a power of two of ranks, found {ranks}; take {fewer} or {2 * fewer}")
+        raise BadInput(
+            f"expected a number of ranks that is a power of two, found {ranks}; take {fewer} or {2 * fewer}"
+        )
     usable = _core.usable_ranks(circuit, ranks)
     local_ranks = usable if ranks_per_node is None else min(ranks_per_node, usable)
     need = _core.memory_need(circuit.qubits, usable, precision, local_ranks)

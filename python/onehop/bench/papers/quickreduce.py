@@ -104,6 +104,8 @@ def quickreduce() -> Study:
         one_shot = [all_reduce_seconds(machine, ranks, size, algorithm="one_shot") * 1e6 for size in sizes]
         raw.append(Curve("one-shot, model", sizes, one_shot, style=5))
         study.panels.append(Panel(f"{ranks} ranks, raw", "size of the array", "time in µs", "bytes", raw))
-        compressed.append(Panel(f"{ranks} ranks, compressed", "size of the array", "time in µs", "bytes", packed))
+        compressed.append(
+            Panel(f"{ranks} ranks, compressed", "size of the array", "time in µs", "bytes", packed)
+        )
     study.panels += compressed
     return study

@@ -41,7 +41,9 @@ def _weak_scaling(study: Study) -> None:
         curves["row-major ranks"].append((_HOPPING_TERMS * far + sums) * 1e6)
     # "Good weak scaling for large numbers of nodes": a hopping term takes as long on the most nodes as on 256.
     large = counts.index(256.0)
-    study.rows.append(Row("hopping term, 4,096 nodes over 256", "x", exchange[-1] / exchange[large], 1.0, 1.0))
+    study.rows.append(
+        Row("hopping term, 4,096 nodes over 256", "x", exchange[-1] / exchange[large], 1.0, 1.0)
+    )
     lines = [
         Curve(f"{name}, model", counts, us, style=style) for style, (name, us) in enumerate(curves.items())
     ]
@@ -66,6 +68,8 @@ def qws() -> Study:
     put = simulate(message_traffic(2, [[(0, 1, 8)]]), "fugaku", ranks=[0, 4]).seconds * 1e6
     study.rows.append(Row("put of 8 bytes", "µs", put, figures["put_us"], figures["put_us"], fitted=True))
     bars = Bars(names, [model[name] for name in names], paper, paper)
-    study.panels.append(Panel("interfaces of a node", "", "bandwidth in GB/s", "names", bars=bars, log_y=False))
+    study.panels.append(
+        Panel("interfaces of a node", "", "bandwidth in GB/s", "names", bars=bars, log_y=False)
+    )
     _weak_scaling(study)
     return study

@@ -11,6 +11,7 @@ from onehop.cli.lattice.common import check_finite, check_tolerance, refuse_with
 from onehop.error import BadInput
 from onehop.lattice import Gauge, Staggered, Wilson, mesons, smearing, wilson_kappa
 from onehop.lattice.phases import check_phases, with_staggered_phases
+from onehop.text import alternatives
 
 STAGGERED_ACTIONS = ("staggered", "asqtad", "hisq")
 ACTIONS = (*STAGGERED_ACTIONS, "wilson", "clover")
@@ -36,7 +37,7 @@ def check_quarks(
         )
         return
     if action not in ACTIONS:
-        raise BadInput(f"expected --quarks of {', '.join(ACTIONS)}, found {action!r}")
+        raise BadInput(f"expected --quarks {alternatives(ACTIONS)}, found {action!r}")
     if mass is None or (action in STAGGERED_ACTIONS and not mass > 0):
         raise BadInput(f"expected --mass with --quarks {action}, above 0 for staggered quarks, found {mass}")
     if action not in STAGGERED_ACTIONS:

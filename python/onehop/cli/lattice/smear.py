@@ -25,6 +25,7 @@ from onehop.lattice.files import check_gauge_target
 from onehop.lattice.flow import FLOW_STEP, flow_steps
 from onehop.lattice.phases import PHASES, check_phases, with_staggered_phases
 from onehop.launch import ensure_ranks
+from onehop.text import alternatives
 
 SMOOTH = ("ape", "stout", "flow")
 TAKEN_BY: dict[str, tuple[str, ...]] = {
@@ -106,7 +107,7 @@ def _smooth(
 def _check(kind: str, given: dict[str, object], files: dict[str, str | None]) -> None:
     """Refuse options of other kinds, and files for links that this kind does not compute."""
     if kind not in (*SMOOTH, *smearing.FAT_LINKS):
-        raise BadInput(f"expected --kind of {', '.join((*SMOOTH, *smearing.FAT_LINKS))}, found {kind!r}")
+        raise BadInput(f"expected --kind {alternatives((*SMOOTH, *smearing.FAT_LINKS))}, found {kind!r}")
     makes_fat = kind in smearing.FAT_LINKS
     if makes_fat and files["output"] is not None:
         raise BadInput(
@@ -119,7 +120,7 @@ def _check(kind: str, given: dict[str, object], files: dict[str, str | None]) ->
     for option, value in given.items():
         if value is not None and value is not False and kind not in TAKEN_BY[option]:
             raise BadInput(
-                f"{option} is for --kind {', '.join(TAKEN_BY[option])}, found {kind!r}; leave it out"
+                f"{option} is for --kind {alternatives(TAKEN_BY[option])}, found {kind!r}; leave it out"
             )
     if files["fat"] is not None and files["long"] is not None:
         fat, long = (Path(str(files[name])).resolve() for name in ("fat", "long"))

@@ -38,7 +38,7 @@ from onehop.lattice.files import check_target, read_note
 from onehop.lattice.phases import check_phases, with_staggered_phases
 from onehop.lattice.staggered import PRECISIONS
 from onehop.launch import ensure_ranks
-from onehop.text import counted
+from onehop.text import alternatives, counted
 
 ACTIONS = ("staggered", "asqtad", "hisq", *WILSON_ACTIONS)
 SINGLE_REACHES = 1e-6
@@ -132,7 +132,7 @@ def _check(
 ) -> None:
     """Check the options before any rank starts."""
     if action not in ACTIONS:
-        raise BadInput(f"expected --action {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}, found {action!r}")
+        raise BadInput(f"expected --action {alternatives(ACTIONS)}, found {action!r}")
     if (file is None) == (fat is None):
         raise BadInput("expected either a gauge field, FILE, or links, --fat (and --long)")
     if source != "point":

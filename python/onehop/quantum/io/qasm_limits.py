@@ -160,9 +160,7 @@ class Registers:
         self._bits += 0 if quantum else max(size, 0)
         for largest, found, what in (MAX_QUBITS, self._qubits, "qubit"), (MAX_BITS, self._bits, "bit"):
             if found > largest:
-                return (
-                    f"expected registers of at most {counted(largest, what)} together, found {found} up to here"
-                )
+                return f"expected registers of at most {counted(largest, what)} together, found {found} up to here"
         return ""
 
 
