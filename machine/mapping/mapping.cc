@@ -57,7 +57,7 @@ void add_published(const detail::GridShape& shape, detail::MapChoice& choice) {
   choice.add("strips", detail::strips(shape, sizes));
 }
 
-// The surface bound takes no time; where the map is more than 5 % above it, a tighter one is looked for.
+// The surface bound takes no time. If the map exceeds it by more than 5 %, a tighter one is computed.
 void tighten_bound(const detail::GridShape& shape, detail::Sizes sizes, RankMap& map) {
   const std::int64_t bytes = map.cost().bytes_between_hosts;
   if (map.lower_bound && bytes - *map.lower_bound <= *map.lower_bound / 20) return;

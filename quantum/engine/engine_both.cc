@@ -47,8 +47,8 @@ double product_of(std::span<const std::complex<T>> ket, std::span<const std::com
 
 void check(std::span<const LocalOperation> operations, std::size_t ket, std::size_t bra, std::size_t derivatives) {
   if (!std::has_single_bit(ket) || ket != bra) {
-    throw BadInput("expected the same power of two of amplitudes in both states, found " + std::to_string(ket) +
-                   " and " + std::to_string(bra));
+    throw BadInput("expected two states of equal size, a power of two, found " + std::to_string(ket) + " and " +
+                   std::to_string(bra));
   }
   for (const LocalOperation& op : operations) {
     if (op.probe >= 0 && (!op.varies || static_cast<std::size_t>(op.probe) >= derivatives)) {

@@ -131,6 +131,19 @@ def test_says_what_is_wrong(arguments: dict[str, object], message: str) -> None:
         Poisson(Group.alone(), **arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"iterations": -1}, "0 iterations or more, found -1"),
+        ({"residual_every": 0}, "1 iteration or more, found 0"),
+        ({"tolerance": -0.5}, "tolerance of 0 or more, found -0.5"),
+    ],
+)
+def test_solve_says_what_is_wrong(arguments: dict[str, float], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Poisson(Group.alone()).solve(**arguments)
+
+
 def test_command_reports_and_draws(ranks: Ranks, tmp_path: Path) -> None:
     picture, report = tmp_path / "poisson.png", tmp_path / "poisson.json"
     done = ranks.onehop(
