@@ -123,11 +123,9 @@ def _show(found: RankMap, screen: Any, weighted: bool, levels: bool, torus: bool
     screen.print(table)
     for name, reason in found.skipped.items():
         screen.print(f"{name}: left out, {reason}", markup=False)
-    bound = (
-        "" if found.lower_bound is None else f"; no map has fewer than {counted(found.lower_bound, 'byte')}"
-    )
-    if not weighted:
-        bound = bound.replace("byte", "edge")
+    bound = ""
+    if found.lower_bound is not None:
+        bound = f"; no map has fewer than {counted(found.lower_bound, 'byte' if weighted else 'edge')}"
     screen.print(f"chosen: {found.chosen}{bound} ({found.seconds:.3f} s)", markup=False)
 
 

@@ -15,6 +15,7 @@ from onehop.cli.common import (
     JsonOption,
     check_plot,
     console,
+    given,
     parse_numbers,
     progress,
     write_json,
@@ -56,11 +57,10 @@ def _needed(what: str, **options: Any) -> None:
 def _refuse_others(context: typer.Context, what: str) -> None:
     """Refuse the options of patterns other than `what`."""
     own = _PATTERNS.get(what, ())
-    for name in sorted({name for names in _PATTERNS.values() for name in names} - set(own)):
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            patterns = " or ".join(pattern for pattern, names in _PATTERNS.items() if name in names)
-            raise BadInput(f"expected --{name} with the pattern {patterns} only, found it with {what}")
+    others = sorted({f"--{name}" for names in _PATTERNS.values() for name in names if name not in own})
+    for option in given(context, others):
+        patterns = " or ".join(pattern for pattern, names in _PATTERNS.items() if option[2:] in names)
+        raise BadInput(f"expected {option} with the pattern {patterns} only, found it with {what}")
 
 
 def _permutation(bits: int, local: int, swap: str | None, permutation: str | None) -> list[int]:
