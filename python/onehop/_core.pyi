@@ -2,48 +2,78 @@
 
 from collections.abc import Callable, Sequence
 import os
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import numpy
 from numpy.typing import NDArray
 
 def _throw(arg0: str, arg1: str, /) -> None: ...
+def simd_levels() -> list[str]:
+    """
+    List the instruction sets that this processor supports, the best one last. They are values of ONEHOP_SIMD.
+    """
+
+def simd_level() -> str:
+    """
+    Return the instruction set that all kernels use. Raises BadInput if ONEHOP_SIMD names one that this
+    processor does not support.
+    """
+
+def environment_variables() -> list[dict[str, str]]:
+    """
+    List the environment variables sorted by name, each as name, values, default, meaning, read_in and set_by.
+    """
+
+def environment_number(name: str) -> float | None:
+    """
+    Return the value of an environment variable that is a number, or None if it is unset or empty. Raises
+    BadInput for an invalid value.
+    """
+
+def check_environment() -> None:
+    """
+    Check ONEHOP_SIMD and all environment variables that are numbers. Raises BadInput for an invalid value.
+    """
+
 def encoded_bytes(codec: str, type: str, elements: int) -> int:
-    """Bytes on the wire for so many numbers of a type."""
+    """Return the bytes on the wire of an array of `elements` numbers."""
 
 def encode(codec: str, type: str, source: object, wire: object) -> None:
-    """Encodes all of an array's numbers."""
+    """
+    Encode the numbers of the array `source` into the array `wire`, which must have `encoded_bytes` bytes.
+    """
 
 def decode(codec: str, type: str, wire: object, target: object, add: bool) -> None:
-    """Decodes as many numbers as an array has."""
+    """Decode `wire` into the array `target`, or with `add` add the numbers to it."""
 
 class Slice:
     """
-    A region of an array: a strided box or a list of element numbers. It knows no memory.
+    A region of an array: a strided box or a list of element numbers, without memory.
 
-    The order in which a slice visits its elements is the order in which they travel.
+    Elements travel in the order in which the slice lists them.
     """
 
     def __init__(self) -> None:
-        """An empty slice."""
+        """Make an empty slice."""
 
     @staticmethod
     def range(offset: int, count: int) -> Slice:
-        """`count` elements from number `offset` on."""
+        """Make a slice of `count` elements that begins with number `offset`."""
 
     @staticmethod
     def box(offset: int, extents: Sequence[int], strides: Sequence[int]) -> Slice:
         """
-        Element (i0, i1, ...) is number offset + sum(i_d * strides[d]); the last index runs fastest.
+        Make a box: element (i0, i1, ...) has number offset + sum(i_d * strides[d]), and the last index runs
+        fastest.
         """
 
     @staticmethod
     def subarray(shape: Sequence[int], start: Sequence[int], extents: Sequence[int]) -> Slice:
-        """The region [start, start + extents) of a C-ordered array of `shape`."""
+        """Make the region [start, start + extents) of a C-ordered array of this shape."""
 
     @staticmethod
     def list(indices: Sequence[int]) -> Slice:
-        """The elements with these numbers, in this order."""
+        """Make a slice of the elements with these numbers, in this order."""
 
     @property
     def is_list(self) -> bool:
@@ -63,47 +93,47 @@ class Slice:
 
     @property
     def offset(self) -> int:
-        """Of a box: the number of its first element."""
+        """Number of the first element of a box."""
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Of a box, in its simplest form."""
+        """Extents of a box in its simplest form."""
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Of a box, in its simplest form."""
+        """Strides of a box in its simplest form."""
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """Of a list: its element numbers."""
+        """Element numbers of a list."""
 
     def runs(self) -> Sequence[tuple[int, int]]:
-        """The maximal runs of consecutive elements, in order: (offset, count)."""
+        """List the maximal runs of consecutive elements in order, as (offset, count)."""
 
     def element_numbers(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-        """All element numbers, in order, as a new array."""
+        """Return all element numbers in order, as an array of int64."""
 
     def cut(self, first: int, last: int) -> Sequence[Slice]:
-        """The elements number [first, last) of this slice, as slices."""
+        """Return the elements [first, last) of this slice, as slices."""
 
     def __len__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
 
 class ArraySpec:
-    """One array that a schedule moves data of. Every rank has one of each."""
+    """An array of a schedule. Every rank provides one."""
 
     def __init__(
         self, name: str, elements: int | Sequence[int], element_bytes: int = 8, type: str = "bytes"
     ) -> None:
         """
-        `elements`: how many, one value for all ranks or one per rank. `type`: bytes, float32,
-        float64, int32, int64.
+        Describe an array: its name in messages, its number of elements (one value for all ranks, or one per
+        rank), the bytes of an element, and its type (bytes, float32, float64, int32 or int64).
         """
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """Name in messages."""
 
     @property
     def element_bytes(self) -> int:
@@ -111,79 +141,76 @@ class ArraySpec:
 
     @property
     def type(self) -> str:
-        """What an element is."""
+        """Type of an element: bytes, float32, float64, int32 or int64."""
 
     @property
     def elements(self) -> tuple[int, ...]:
-        """One value for all ranks, or one per rank."""
+        """Number of elements: one value for all ranks, or one per rank."""
 
     def elements_on(self, rank: int) -> int:
-        """Number of elements on a rank."""
+        """Return the number of elements on a rank."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
 
 class Place:
-    """One end of a transfer: a slice of one array of one rank."""
+    """One end of a transfer: a slice of an array on a rank."""
 
     def __init__(self, rank: int, array: int, slice: Slice) -> None: ...
     @property
     def rank(self) -> int:
-        """The rank."""
+        """Rank that holds the array."""
 
     @property
     def array(self) -> int:
-        """The number of the array in the schedule."""
+        """Index of the array in the schedule."""
 
     @property
     def slice(self) -> Slice:
-        """The elements."""
+        """Elements of the array."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
 
 class Transfer:
-    """One movement. Between a rank and itself it is a copy inside that rank."""
+    """One movement of data from a place to a place. Between a rank and itself it is a local copy."""
 
     def __init__(self, from_: Place, to: Place, combine: str = "replace", codec: str = "raw") -> None:
         """
-        `combine`: how what arrives combines with what is there: replace, add, min, max, prod.
+        Make a transfer. `combine` says how arriving elements combine with those of the target: replace, add,
+        min, max or prod. `codec` encodes them on the wire.
         """
 
     @property
     def from_(self) -> Place:
-        """Where it is read."""
+        """Place that is read."""
 
     @property
     def to(self) -> Place:
-        """Where it is written."""
+        """Place that is written."""
 
     @property
     def combine(self) -> str:
-        """How it combines with what is there."""
+        """How arriving elements combine with those of the target."""
 
     @property
     def codec(self) -> str:
-        """What it looks like on the wire."""
+        """Codec on the wire."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
 
 class Round:
-    """
-    Transfers that happen at once: each reads what was there before the round.
-    """
+    """Transfers that happen at the same time: each reads the contents from before the round."""
 
     def __init__(self, transfers: Sequence[Transfer]) -> None: ...
     @property
     def permutation(self) -> tuple[int, ...] | None:
-        """
-        Where each bit of the index goes, if the transfers are all that a permutation of bits moves.
-        """
+        """Target of each index bit if the round is a permutation of bits, otherwise None."""
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
-        """The transfers."""
+        """Transfers of the round."""
 
     def __len__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -191,8 +218,8 @@ class Round:
 
 class Schedule:
     """
-    Rounds of transfers between ranks: pure data, no memory, no network. It is counted, verified, saved
-    and executed.
+    Rounds of transfers between ranks, as pure data. A schedule can be counted, verified, saved, and executed
+    by a `Plan`.
     """
 
     def __init__(
@@ -204,12 +231,13 @@ class Schedule:
         must_cover: Sequence[Place] = [],
     ) -> None:
         """
-        `must_cover`: what the rounds together must write; checked by `verify`.
+        Make a schedule from its name, number of ranks, arrays and rounds. `must_cover` lists places that the
+        rounds together must write; `verify` checks them.
         """
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name in messages."""
 
     @property
     def ranks(self) -> int:
@@ -217,38 +245,38 @@ class Schedule:
 
     @property
     def arrays(self) -> tuple[ArraySpec, ...]:
-        """The arrays that every rank brings."""
+        """Arrays that every rank provides."""
 
     @property
     def rounds(self) -> tuple[Round, ...]:
-        """The rounds, which follow each other."""
+        """Rounds in the order of execution."""
 
     @property
     def must_cover(self) -> tuple[Place, ...]:
-        """What the rounds together must write."""
+        """Places that the rounds together must write."""
 
     def part(self, rank: int) -> Schedule:
-        """The part that one rank takes part in."""
+        """Return the schedule with only the transfers of one rank."""
 
     def bytes(self, transfer: Transfer) -> int:
-        """Bytes on the wire of one of its transfers."""
+        """Return the bytes on the wire of a transfer of this schedule."""
 
     def describe(self, round: int, transfer: int) -> str:
-        """A transfer in words, as messages name it."""
+        """Describe a transfer in words, as messages do."""
 
     def to_json(self, indent: int = -1) -> str:
-        """As JSON text; `indent` below 0: on one line."""
+        """Return the schedule as JSON text. `indent` below 0 writes one line."""
 
     @staticmethod
     def from_json(text: str) -> Schedule:
-        """From what `to_json` wrote."""
+        """Read a schedule from the text of `to_json`. Raises BadInput if the text is no schedule."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to a file, as JSON."""
+        """Write the schedule to a JSON file."""
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Schedule:
-        """Reads it from a file."""
+        """Read a schedule from a JSON file. Raises BadInput if the file is no schedule."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __getstate__(self) -> str: ...
@@ -256,10 +284,10 @@ class Schedule:
     def __repr__(self) -> str: ...
 
 def merge(parts: Sequence[Schedule]) -> Schedule:
-    """The whole schedule of its parts (see `Schedule.part`)."""
+    """Merge the parts of all ranks (see `Schedule.part`) into the whole schedule."""
 
 class PairCount:
-    """What one rank sends to another."""
+    """The messages and bytes that one rank sends to another."""
 
     @property
     def from_(self) -> int:
@@ -271,7 +299,7 @@ class PairCount:
 
     @property
     def messages(self) -> int:
-        """All for one rank in one round is one message."""
+        """Number of messages. All data for one rank in one round is one message."""
 
     @property
     def bytes(self) -> int:
@@ -279,7 +307,7 @@ class PairCount:
 
     @property
     def pieces(self) -> int:
-        """Contiguous pieces that the sender gathers, over all messages."""
+        """Contiguous pieces that the sender gathers in all messages."""
 
     @property
     def pieces_received(self) -> int:
@@ -288,7 +316,7 @@ class PairCount:
     def __eq__(self, other: object, /) -> bool: ...
 
 class RankCount:
-    """What one rank sends and receives."""
+    """The messages and bytes that one rank sends and receives."""
 
     @property
     def messages_sent(self) -> int:
@@ -312,20 +340,20 @@ class RankCount:
 
     @property
     def pieces_sent(self) -> int:
-        """Contiguous pieces that it gathers."""
+        """Contiguous pieces that the rank gathers."""
 
     @property
     def pieces_received(self) -> int:
-        """Contiguous pieces that it scatters."""
+        """Contiguous pieces that the rank scatters."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
 class Count:
-    """What a schedule moves."""
+    """The messages and bytes of a schedule."""
 
     @property
     def rounds(self) -> int:
-        """Rounds in which anything moves."""
+        """Rounds that move data."""
 
     @property
     def messages(self) -> int:
@@ -341,57 +369,78 @@ class Count:
 
     @property
     def ranks(self) -> tuple[RankCount, ...]:
-        """One per rank."""
+        """Counts of each rank."""
 
     @property
     def pairs(self) -> tuple[PairCount, ...]:
-        """Pairs with traffic, sorted."""
+        """Counts of each pair of ranks that exchange data, sorted."""
 
     def to_json(self, indent: int = -1) -> str:
-        """As JSON text; `indent` below 0: on one line."""
+        """Return the counts as JSON text. `indent` below 0 writes one line."""
 
     def __repr__(self) -> str: ...
 
 def count(schedule: Schedule) -> Count:
-    """What a schedule will move, without moving it."""
+    """Count the messages and bytes of a schedule without running it."""
 
 class Violation:
-    """A rule that a schedule breaks, and where."""
+    """A rule that a schedule breaks, with the place."""
 
     @property
     def rule(self) -> str:
-        """shape, writes, reads or coverage."""
+        """Rule: shape, writes, reads or coverage."""
 
     @property
     def round(self) -> int:
-        """The round; -1 for coverage."""
+        """Index of the round; -1 for coverage."""
 
     @property
     def transfer(self) -> int:
-        """The transfer in its round; for coverage the index in must_cover."""
+        """Index of the transfer in its round; for coverage, the index in must_cover."""
 
     @property
     def other(self) -> int:
-        """The transfer it collides with; -1 if none."""
+        """Index of the transfer that it collides with; -1 if there is none."""
 
     @property
     def message(self) -> str:
-        """What is wrong, in words."""
+        """Description of the violation."""
 
     def __repr__(self) -> str: ...
 
 def verify(schedule: Schedule, limit: int = 10) -> list[Violation]:
     """
-    The first `limit` rules that a schedule breaks; an empty list is the proof that nothing is lost or
+    Return the first `limit` violations of a schedule. An empty list proves that no data is lost or
     overwritten.
     """
 
 def verify_or_throw(schedule: Schedule) -> None:
-    """Raises BadInput with the first violation's message, if there is one."""
+    """Verify a schedule; raise BadInput with the message of the first violation, if there is one."""
 
 class HaloSpec:
     """
     An array split over a grid of ranks, with ghost layers around every block.
+
+    Parameters
+    ----------
+    extents : sequence of int
+        Shape of the global array without ghosts (C order).
+    grid : sequence of int
+        Ranks per dimension.
+    widths : sequence of (int, int)
+        Ghost layers below and above, per dimension.
+    periodic : sequence of bool
+        Whether the boundaries of a dimension are periodic.
+    corners : bool
+        Whether to exchange edges and corners, too.
+    element_bytes : sequence of int
+        Bytes of an element, per field.
+    codec : str
+        Codec on the wire.
+    types : sequence of str
+        Type of the numbers of each field, for codecs. Empty: bytes.
+    rank_at : sequence of int
+        Rank at each position of the grid. Empty: its own number.
     """
 
     def __init__(
@@ -407,23 +456,35 @@ class HaloSpec:
         rank_at: Sequence[int] = [],
     ) -> None: ...
     @property
-    def extents(self) -> list[int]: ...
+    def extents(self) -> list[int]:
+        """Shape of the global array without ghosts."""
+
     @property
-    def grid(self) -> list[int]: ...
+    def grid(self) -> list[int]:
+        """Ranks per dimension."""
+
     @property
-    def widths(self) -> list[tuple[int, int]]: ...
+    def widths(self) -> list[tuple[int, int]]:
+        """Ghost layers below and above, per dimension."""
 
 class HaloBlock:
-    """One rank's block of a halo."""
+    """The block of one rank of a global array."""
 
     @property
-    def start(self) -> list[int]: ...
+    def start(self) -> list[int]:
+        """Global index of the first interior site."""
+
     @property
-    def extents(self) -> list[int]: ...
+    def extents(self) -> list[int]:
+        """Interior sites per dimension."""
+
     @property
-    def shape(self) -> list[int]: ...
+    def shape(self) -> list[int]:
+        """Shape of the local array, including ghosts."""
+
     @property
-    def coords(self) -> list[int]: ...
+    def coords(self) -> list[int]:
+        """Position of the rank in the grid."""
 
 def permute_bits(
     bits: int,
@@ -433,7 +494,14 @@ def permute_bits(
     codec: str,
     only_rank: int | None = None,
     type: str = "bytes",
-) -> Schedule: ...
+) -> Schedule:
+    """
+    Make the schedule of a permutation of index bits: bit i of an element's index goes to bit permutation[i].
+    A rank's array has 2^local_bits elements. `permute_bits` needs one round, the variant `one_swap_at_a_time`
+    one round per swap. `only_rank` limits the schedule to the part of one rank. Raises BadInput for an
+    invalid permutation.
+    """
+
 def permute_bits_one_swap_at_a_time(
     bits: int,
     local_bits: int,
@@ -442,21 +510,53 @@ def permute_bits_one_swap_at_a_time(
     codec: str,
     only_rank: int | None = None,
     type: str = "bytes",
-) -> Schedule: ...
-def halo(spec: HaloSpec, only_rank: int | None = None) -> Schedule: ...
-def halo_block(spec: HaloSpec, rank: int) -> HaloBlock: ...
+) -> Schedule:
+    """
+    Make the schedule of a permutation of index bits: bit i of an element's index goes to bit permutation[i].
+    A rank's array has 2^local_bits elements. `permute_bits` needs one round, the variant `one_swap_at_a_time`
+    one round per swap. `only_rank` limits the schedule to the part of one rank. Raises BadInput for an
+    invalid permutation.
+    """
+
+def halo(spec: HaloSpec, only_rank: int | None = None) -> Schedule:
+    """
+    Make the schedule of a halo exchange in one round. Array f is field f, with the local shape of
+    `halo_block`. `only_rank` limits the schedule to the part of one rank. Raises BadInput for an invalid
+    specification.
+    """
+
+def halo_block(spec: HaloSpec, rank: int) -> HaloBlock:
+    """Return the block of a rank. Raises BadInput if there is no such rank."""
+
 def allgather(ranks: int, elements: int, element_bytes: int, only_rank: int | None = None) -> Schedule:
     """
-    One round in which every rank's block of array 0 goes to the same place on every other rank.
+    Make the schedule of an all-gather: block [rank * elements, (rank + 1) * elements) of array 0 of every
+    rank goes to the same place on every other rank.
     """
 
 class Memory:
-    """The memory of an array, held in place as long as this object lives."""
+    """
+    The memory of an array, which stays in place as long as this object lives.
+
+    Parameters
+    ----------
+    array : NumPy array, buffer or DLPack object
+        C-contiguous array in the processor's memory.
+    writable : bool
+        Whether the memory must be writable.
+    what : str
+        Name of the array in messages.
+
+    Raises
+    ------
+    BadInput
+        The object has no such memory, is not contiguous, or is read-only.
+    """
 
     def __init__(self, array: object, writable: bool = True, what: str = "the array") -> None: ...
     @property
     def bytes(self) -> int:
-        """Its size."""
+        """Size of the memory in bytes."""
 
     @property
     def item_bytes(self) -> int:
@@ -464,52 +564,128 @@ class Memory:
 
     @property
     def address(self) -> int:
-        """Where it lies."""
+        """Address of the memory."""
 
 def interrupt_thread(thread: int, interrupted: bool = True) -> None:
     """
-    Ends every wait of the thread with this `threading.get_ident()` with an Error, until told otherwise.
+    Make every wait of the thread with this `threading.get_ident()` raise Error, or with `interrupted` False
+    allow it to wait again.
     """
 
 class Group:
-    """The ranks of a run."""
+    """A group of ranks; see `onehop.Group`."""
 
-    def __init__(self, group: Group) -> None: ...
+    def __init__(self, group: Group) -> None:
+        """Make another handle of a group."""
+
     @staticmethod
-    def world() -> Group: ...
+    def world() -> Group:
+        """
+        Return the group of all ranks of the launch, or of this process alone without a launcher. The first
+        call is collective. Raises Error if this rank cannot reach the others.
+        """
+
     @staticmethod
-    def close_world() -> None: ...
+    def close_world() -> None:
+        """Drop the reference that `world` holds, so that the group closes with its last other user."""
+
     @staticmethod
-    def process_is_ending() -> None: ...
+    def process_is_ending() -> None:
+        """
+        Announce the end of the process. Groups that close later count as closed in order only if the exit
+        status is 0.
+        """
+
     @staticmethod
-    def alone() -> Group: ...
+    def alone() -> Group:
+        """Return a group of this process alone."""
+
     @staticmethod
-    def from_allgather(rank: int, size: int, allgather: Callable[[bytes], Sequence[bytes]]) -> Group: ...
+    def from_allgather(rank: int, size: int, allgather: Callable[[bytes], Sequence[bytes]]) -> Group:
+        """Make a group from a function that gathers the bytes of all ranks in rank order. Collective."""
+
     @staticmethod
-    def from_mpi_handle(address: int) -> Group: ...
+    def from_mpi_handle(address: int) -> Group:
+        """
+        Make a group from the communicator whose MPI_Comm handle lies at this address. The communicator is
+        duplicated. Collective.
+        """
+
     @property
-    def rank(self) -> int: ...
+    def rank(self) -> int:
+        """Number of this rank, from 0."""
+
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of ranks."""
+
     @property
-    def origin(self) -> str: ...
+    def origin(self) -> str:
+        """How the group was made: launcher, mpi, torchrun, srun, alone, allgather or split."""
+
     @property
-    def valid(self) -> bool: ...
+    def valid(self) -> bool:
+        """False for the result of `split` on a rank that joins no group."""
+
     @property
-    def timeout(self) -> float: ...
+    def timeout(self) -> float:
+        """
+        Time limit in seconds of every wait in this group; 0: none. Lost peers are noticed without a limit.
+        """
+
     @timeout.setter
     def timeout(self, arg: float, /) -> None: ...
-    def shares_memory(self, rank: int) -> bool: ...
+    def shares_memory(self, rank: int) -> bool:
+        """Return whether a rank runs on this machine and shares memory with this rank."""
+
     @property
-    def local_ranks(self) -> list[int]: ...
-    def abort(self) -> None: ...
-    def barrier(self) -> None: ...
-    def allgather(self, mine: bytes) -> list[bytes]: ...
-    def split(self, color: int, key: int) -> Group: ...
-    def allocate(self, bytes: int) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+    def local_ranks(self) -> list[int]:
+        """Ranks that share memory with this rank, itself included, in ascending order."""
+
+    def abort(self) -> None:
+        """
+        Give the group up, from any thread: waits of this rank in it raise Error, and waits of the other ranks
+        of this machine raise PeerLost, which names this rank. The group cannot be used afterwards.
+        """
+
+    def barrier(self) -> None:
+        """Wait until all ranks have called it."""
+
+    def allgather(self, mine: bytes) -> list[bytes]:
+        """Return the bytes of all ranks in rank order. Lengths may differ. Collective."""
+
+    def split(self, color: int, key: int) -> Group:
+        """
+        Split the group as MPI_Comm_split does: ranks with the same color form a group, ordered by key. A rank
+        with a negative color joins none. Collective.
+        """
+
+    def allocate(self, bytes: int) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+        """
+        Allocate zeroed memory that the other ranks of this machine can access, as an array of uint8. Not
+        collective. Raises Error if there is too little memory.
+        """
 
 class ChannelSpec:
-    """One end of a channel that this rank wants."""
+    """
+    One end of a channel, as a rank requests it from `open_channels`.
+
+    Parameters
+    ----------
+    send : bool
+        Whether this is the sending end.
+    peer : int
+        Rank at the other end; may be this rank.
+    bytes : int
+        Length of one message; 0 makes a bare signal.
+    tag : int
+        Distinguishes channels between the same two ranks.
+    slots, slot_bytes, chunk_bytes : int
+        Number and size of the slots, and bytes between two flags. The sender's values count; 0 lets onehop
+        choose.
+    signature : int
+        Identifies the meaning of the messages; must be equal on both ends.
+    """
 
     def __init__(
         self,
@@ -524,7 +700,7 @@ class ChannelSpec:
     ) -> None: ...
 
 class Sender:
-    """The sending end of a channel. Not for two threads at once."""
+    """The sending end of a channel. Only one thread at a time may use it."""
 
     @property
     def bytes(self) -> int:
@@ -536,24 +712,20 @@ class Sender:
 
     @property
     def in_place(self) -> bool:
-        """
-        Whether a message fits in a slot as a whole, so that `slot` may be used.
-        """
+        """Whether a whole message fits into a slot, so that `slot` can be used."""
 
     @property
     def ready(self) -> bool:
         """Whether the next slot is free."""
 
     def slot(self) -> numpy.ndarray:
-        """
-        The memory of the next message, as soon as it may be written. Write there, then call put().
-        """
+        """Wait until the next slot is free; return its memory. Write the message there, then call `put`."""
 
     def put(self, message: Any = None) -> None:
-        """Sends what was written into `slot()`, or a copy of `message`."""
+        """Send the message that was written into `slot()`, or a copy of `message`."""
 
 class Receiver:
-    """The receiving end of a channel. Not for two threads at once."""
+    """The receiving end of a channel. Only one thread at a time may use it."""
 
     @property
     def bytes(self) -> int:
@@ -565,46 +737,71 @@ class Receiver:
 
     @property
     def in_place(self) -> bool:
-        """
-        Whether a message fits in a slot as a whole, so that `wait` may be used.
-        """
+        """Whether a whole message fits into a slot, so that `wait` can be used."""
 
     @property
     def ready(self) -> bool:
         """Whether the next message has arrived."""
 
     def wait(self) -> numpy.ndarray:
-        """
-        Waits for the next message and returns it where it lies, read-only; it stays there until release().
-        """
+        """Wait for the next message; return a read-only view of it, which is valid until `release`."""
 
     def release(self) -> None:
-        """Gives the slot back to the sender."""
+        """Return the slot to the sender."""
 
     def get(self, array: Any) -> None:
-        """Waits for the next message, copies it into `array` and releases it."""
+        """Wait for the next message, copy it into `array` and release its slot."""
 
-def open_channels(group: Group, specs: Sequence[ChannelSpec], shapers: list, transport: str) -> list: ...
+def open_channels(group: Group, specs: Sequence[ChannelSpec], shapers: list, transport: str) -> list:
+    """
+    Open channels between the ranks of a group. Collective.
+
+    Parameters
+    ----------
+    group : Group
+        All ranks that open channels.
+    specs : list of ChannelSpec
+        Ends of this rank; may be empty.
+    shapers : list
+        For each spec a function that converts an array of bytes to the array that the user gets, or None.
+    transport : str
+        auto, shared_memory, mpi or mock.
+
+    Returns
+    -------
+    list of Sender or Receiver
+        Ends in the order of the specs.
+    """
+
 def refuse_channels(group: Group, why: str) -> None:
     """
-    Takes part in an open_channels or the making of a plan without having any: the other ranks raise Error.
+    Take part in a collective `open_channels`, or construction of a plan, that this rank cannot complete. The
+    other ranks raise Error with the text `why`.
     """
 
 class PlanCounters:
-    """What a plan has moved since it was made."""
+    """The messages and bytes that a plan has moved on this rank."""
 
     @property
     def runs(self) -> int:
-        """Finished runs."""
+        """Number of finished runs."""
 
     @property
-    def messages_sent(self) -> int: ...
+    def messages_sent(self) -> int:
+        """Messages to other ranks."""
+
     @property
-    def messages_received(self) -> int: ...
+    def messages_received(self) -> int:
+        """Messages from other ranks."""
+
     @property
-    def bytes_sent(self) -> int: ...
+    def bytes_sent(self) -> int:
+        """Bytes sent to other ranks."""
+
     @property
-    def bytes_received(self) -> int: ...
+    def bytes_received(self) -> int:
+        """Bytes received from other ranks."""
+
     @property
     def bytes_local(self) -> int:
         """Bytes copied inside the rank."""
@@ -612,7 +809,22 @@ class PlanCounters:
     def __repr__(self) -> str: ...
 
 class Plan:
-    """A schedule bound to a group and to memory."""
+    """
+    A schedule bound to a group and to memory. The constructor is collective; see `onehop.Plan`.
+
+    Parameters
+    ----------
+    group : Group
+        Ranks of the schedule.
+    schedule : Schedule
+        Schedule to execute.
+    arrays : list of Memory
+        Memory of each array of the schedule on this rank.
+    transport : str
+        auto, shared_memory, mpi or mock.
+    slots, slot_bytes, chunk_bytes : int
+        Number and size of the slots, and bytes between two flags; 0 lets onehop choose.
+    """
 
     def __init__(
         self,
@@ -625,35 +837,33 @@ class Plan:
         chunk_bytes: int,
     ) -> None: ...
     def start(self) -> None:
-        """Begins a run and never waits."""
+        """Start a run without waiting."""
 
     def finish(self) -> None:
-        """Completes the run. Waits with the GIL released; Ctrl-C ends the wait."""
+        """Complete the run. The GIL is released meanwhile; Ctrl-C ends the wait."""
 
     def run(self) -> None:
-        """start() and finish()."""
+        """Call `start` and `finish`."""
 
     def __enter__(self) -> Plan:
-        """start()"""
+        """Call `start`."""
 
     def __exit__(self, type: object, error: object, trace: object) -> None:
-        """finish(), unless the block raised."""
+        """Call `finish`, unless the block has raised an exception."""
 
     def test(self) -> bool:
-        """
-        Moves on what can be moved without waiting; True if finish() would return at once.
-        """
+        """Move what can be moved without waiting. Returns whether `finish` would return at once."""
 
     @property
     def counters(self) -> PlanCounters:
-        """What it has moved since it was made."""
+        """Messages and bytes moved so far."""
 
     @property
     def staging_bytes(self) -> int:
         """Bytes of staging for incoming messages on this rank."""
 
 def array_use(schedule: Schedule, rank: int) -> list[tuple[bool, bool]]:
-    """For every array: whether the rank reads it, and writes it."""
+    """Return for each array whether a schedule reads it on a rank, and whether it writes it."""
 
 def allreduce_schedule(
     ranks: int,
@@ -664,53 +874,75 @@ def allreduce_schedule(
     only_rank: int | None = None,
 ) -> Schedule:
     """
-    What an all-reduce moves: array 0 of all ranks, combined in their order, to array 1 of every rank.
+    Make the schedule of an all-reduce: array 0 of all ranks, combined in the order of ranks, goes to array 1
+    of every rank. `combine` is add, min, max or prod; `algorithm` is one_shot or two_shot.
     """
 
 def reduce_scatter_schedule(
     ranks: int, elements: int, type: str = "float32", combine: str = "add", only_rank: int | None = None
 ) -> Schedule:
-    """What a reduce-scatter of blocks of so many elements moves."""
+    """Make the schedule of a reduce-scatter of blocks of `elements` elements."""
 
 def broadcast_schedule(
     ranks: int, elements: int, element_bytes: int, root: int = 0, only_rank: int | None = None
 ) -> Schedule:
-    """What a broadcast of array 0 moves."""
+    """Make the schedule of a broadcast of array 0 from rank `root`."""
 
 class Collective:
-    """A prepared operation on tensors."""
+    """
+    A prepared collective operation, which can run any number of times. Only one operation of the same
+    `Collectives` runs at a time, and every rank runs them in the same order.
+    """
 
     def start(self, source: Memory, result: Memory) -> None:
-        """Begins and never waits."""
+        """
+        Start the operation without waiting. Until `finish` returns, do not write `source` and do not access
+        `result`.
+        """
 
     def finish(self) -> None:
-        """Completes it."""
+        """Complete the operation."""
 
     def run(self, source: Memory, result: Memory) -> None:
         """start() and finish()."""
 
     def run_parts(self, parts: Sequence[tuple[int, int, int]]) -> None:
         """
-        Runs it on (address of the source, address of the result, elements) of several arrays.
+        Run an all-reduce on several arrays: (address of the source, address of the result, elements) of each.
         """
 
     def run_at(self, source: int, result: int) -> None:
-        """Runs it on arrays of the right length at these addresses."""
+        """Run the operation on arrays at these addresses, of `source_bytes` and `result_bytes` bytes."""
 
     @property
-    def source_bytes(self) -> int: ...
+    def source_bytes(self) -> int:
+        """Length of the source in bytes."""
+
     @property
-    def result_bytes(self) -> int: ...
+    def result_bytes(self) -> int:
+        """Length of the result in bytes."""
+
     @property
     def chunk_bytes(self) -> int:
-        """Bytes of the pieces in which it travels."""
+        """Size of the chunks in which the data travels, in bytes."""
 
     @property
     def algorithm(self) -> str:
-        """What was chosen for "auto"."""
+        """Algorithm of a reduction, one_shot or two_shot."""
 
 class Collectives:
-    """Prepared paths between all ranks of a group. Making it is collective."""
+    """
+    Channels between all ranks of a group, and the operations on them. The constructor is collective.
+
+    Parameters
+    ----------
+    group : Group
+        Ranks that take part.
+    transport : str
+        auto, shared_memory or mpi.
+    slots, slot_bytes : int
+        Number and size of the slots per channel; 0 lets onehop choose.
+    """
 
     def __init__(
         self, group: Group, transport: str = "auto", slots: int = 0, slot_bytes: int = 0
@@ -726,7 +958,25 @@ class Collectives:
         shape: Sequence[int] = [],
     ) -> Collective:
         """
-        `shape`: extents that must be the same on every rank, -1 between those of several arrays; empty: any.
+        Prepare an all-reduce. Not collective.
+
+        Parameters
+        ----------
+        elements : int
+            Number of elements of the array.
+        type : str
+            Type of an element, such as "float32".
+        op : str
+            Operator, such as "sum".
+        codec : str
+            Codec on the wire; "raw" is exact.
+        algorithm : str
+            auto, one_shot or two_shot.
+        chunk_bytes : int
+            Size of the chunks in which the data travels; 0 lets onehop choose.
+        shape : sequence of int
+            Extents of the array, or of several arrays with -1 between them. Ranks with different shapes raise
+            Mismatch. Empty: one dimension.
         """
 
     def reduce_scatter(
@@ -737,137 +987,764 @@ class Collectives:
         codec: str = "raw",
         chunk_bytes: int = 0,
         shape: Sequence[int] = [],
-    ) -> Collective: ...
-    def allgather(
-        self, bytes: Sequence[int], type: str = "bytes", shape: Sequence[int] = []
-    ) -> Collective: ...
+    ) -> Collective:
+        """
+        Prepare a reduce-scatter: the source has a block of `elements` elements per rank, the result is the
+        reduced block of this rank. Other arguments as for `allreduce`.
+        """
+
+    def allgather(self, bytes: Sequence[int], type: str = "bytes", shape: Sequence[int] = []) -> Collective:
+        """
+        Prepare an all-gather of blocks of bytes[r] bytes on rank r. Ranks with different types or shapes
+        raise Mismatch.
+        """
+
     def broadcast(
         self, bytes: int, root: int = 0, type: str = "bytes", shape: Sequence[int] = []
-    ) -> Collective: ...
+    ) -> Collective:
+        """Prepare a broadcast of `bytes` bytes from rank `root`."""
+
     def all_to_all(
         self,
         bytes_to: Sequence[int],
         bytes_from: Sequence[int],
         type: str = "bytes",
         shape: Sequence[int] = [],
-    ) -> Collective: ...
-    def barrier(self) -> None: ...
+    ) -> Collective:
+        """
+        Prepare an exchange in which rank r gets block r of the source, of bytes_to[r] bytes, and block r of
+        the result, of bytes_from[r] bytes, comes from rank r.
+        """
+
+    def barrier(self) -> None:
+        """Wait until all ranks have called it."""
+
     @property
     def counters(self) -> tuple:
-        """Operations, bytes sent, bytes received since it was made."""
+        """Number of operations, bytes sent and bytes received so far."""
 
     @property
     def staging_bytes(self) -> int:
-        """
-        Memory shared with the other ranks that stands behind the paths to this rank at the moment.
-        """
+        """Bytes of shared memory that currently back the channels to this rank."""
 
     def compress_above(self, codec: str) -> int | None:
         """
-        Bytes of float32 from which an all-reduce takes less time with this codec than raw; None:
-        never does it.
+        Return the length in bytes from which an all-reduce of float32 is faster with this codec than raw, or
+        None.
         """
 
 def built_in_reduce_tables() -> str:
-    """How all-reduces go about each length without a tuning file, as JSON."""
+    """
+    Return the built-in tables of all-reduce algorithms by length as JSON. They apply without a tuning file.
+    """
 
 def check_reduce_tables(json: str) -> str:
-    """
-    The same tables, as onehop reads them. Raises BadInput if they are none.
-    """
+    """Check such tables; return them as onehop reads them. Raises BadInput if the text is invalid."""
 
 class PoissonSpec:
-    """
-    A Poisson problem on a periodic lattice, and the grid of ranks that solves it.
-    """
+    """A Poisson problem on a periodic two-dimensional lattice, and the grid of ranks that solves it."""
 
     def __init__(self, extents: Sequence[int], grid: Sequence[int], mass: float, seed: int) -> None: ...
     @property
-    def extents(self) -> list[int]: ...
+    def extents(self) -> list[int]:
+        """Sites of the lattice per dimension."""
+
     @property
-    def grid(self) -> list[int]: ...
+    def grid(self) -> list[int]:
+        """Ranks per dimension."""
+
     @property
-    def mass(self) -> float: ...
+    def mass(self) -> float:
+        """Mass term; a larger one converges faster."""
+
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """Seed of the random right-hand side."""
 
 class PoissonBlock:
-    """One rank's block of the lattice."""
+    """The block of one rank of the lattice."""
 
     @property
     def start(self) -> list[int]:
-        """Its first site."""
+        """First site of the block."""
 
     @property
     def extents(self) -> list[int]:
-        """Its sites per dimension."""
+        """Sites of the block per dimension."""
 
 class PoissonTimes:
-    """Where one rank's time goes, in seconds per iteration."""
+    """The times of one rank in seconds per iteration."""
 
     @property
     def start(self) -> float:
-        """Packing and sending."""
+        """Time to pack and send the faces."""
 
     @property
     def interior(self) -> float:
-        """While the faces fly."""
+        """Time to update the interior while the faces travel."""
 
     @property
     def wait(self) -> float:
-        """For the faces, and unpacking."""
+        """Time to wait for the faces and unpack them."""
 
     @property
-    def boundary(self) -> float: ...
+    def boundary(self) -> float:
+        """Time to update the boundary."""
+
     @property
     def residual(self) -> float:
-        """The sum over the ranks."""
+        """Time to sum the residual over the ranks."""
 
 class PoissonResult:
-    """What a solve came to."""
+    """The result of a solve."""
 
     @property
-    def iterations(self) -> int: ...
+    def iterations(self) -> int:
+        """Number of iterations."""
+
     @property
-    def reached_tolerance(self) -> bool: ...
+    def reached_tolerance(self) -> bool:
+        """Whether the residual reached the tolerance."""
+
     @property
     def seconds(self) -> float:
-        """For all iterations."""
+        """Time for all iterations."""
 
     @property
-    def times(self) -> PoissonTimes: ...
+    def times(self) -> PoissonTimes:
+        """Times of this rank per iteration."""
+
     @property
     def history(self) -> list[tuple[int, float]]:
-        """Pairs (iteration, |b - M x|); the last is that of the solution."""
+        """Pairs (iteration, |b - M x|); the last one is that of the solution."""
 
 class Poisson:
-    """Jacobi's method for the Poisson equation on a grid of ranks."""
+    """Jacobi's method for the Poisson equation on a grid of ranks. The constructor is collective."""
 
     def __init__(
         self, group: Group, spec: PoissonSpec, buffers: int, enlargement: int, transport: str
     ) -> None: ...
-    def set_source(self, block: Memory) -> None: ...
+    def set_source(self, block: Memory) -> None:
+        """
+        Set the right-hand side: this rank's block of float64 in C order. Collective. Raises BadInput for a
+        wrong length or values that are not finite or above 1e140.
+        """
+
     def solve(
         self, iterations: int, residual_every: int, tolerance: float, progress: object | None = None
-    ) -> PoissonResult: ...
-    @property
-    def solution(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
-    @property
-    def source(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
-    def gather(self, block: Memory) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
-    @property
-    def spec(self) -> PoissonSpec: ...
-    @property
-    def block(self) -> PoissonBlock: ...
-    @property
-    def bytes_sent(self) -> int: ...
+    ) -> PoissonResult:
+        """
+        Solve from x = 0. Collective.
 
-def poisson_grid(extents: Sequence[int], ranks: int) -> list[int]: ...
+        Parameters
+        ----------
+        iterations : int
+            Maximum number of iterations.
+        residual_every : int
+            Number of iterations between two residuals.
+        tolerance : float
+            Stop when |b - M x| <= tolerance |b|; 0: run all iterations.
+        progress : callable, optional
+            Called as progress(iteration, residual); may raise to end the solve.
+        """
+
+    @property
+    def solution(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """This rank's block of the solution."""
+
+    @property
+    def source(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """This rank's block of the right-hand side."""
+
+    def gather(self, block: Memory) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Return the whole lattice on every rank, from the block of each rank. Collective."""
+
+    @property
+    def spec(self) -> PoissonSpec:
+        """The problem."""
+
+    @property
+    def block(self) -> PoissonBlock:
+        """This rank's block of the lattice."""
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes that this rank sends in one iteration, including padding."""
+
+def poisson_grid(extents: Sequence[int], ranks: int) -> list[int]:
+    """Return the grid of ranks with the shortest faces. Raises BadInput if no grid fits."""
+
 def poisson_faces(spec: PoissonSpec, enlargement: int = 1) -> Schedule:
-    """What one iteration sends, as a schedule."""
+    """Return the schedule of one iteration. Faces are padded to `enlargement` times their length."""
 
 def poisson_source(spec: PoissonSpec) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
-    """The right-hand side on the whole lattice."""
+    """Return the random right-hand side on the whole lattice, as an array of float64."""
+
+class LatticeGeometry:
+    """
+    The layout of a periodic lattice of 1 to 4 dimensions: the rank and the place of every site.
+
+    Parameters
+    ----------
+    extents, grid : sequence of int
+        Sites and ranks per direction, x first.
+    lanes : int
+        Sites in a SIMD vector, a power of two.
+    width : int
+        Distance of the neighbours of a site.
+    parities : int
+        2 stores even and odd sites apart, 1 stores all sites together.
+    rank_at : sequence of int
+        The rank at each position of the grid. Empty: its own number.
+
+    Raises
+    ------
+    BadInput
+        The grid does not divide the extents, or blocks or sub-blocks are too thin.
+    """
+
+    def __init__(
+        self,
+        extents: Sequence[int],
+        grid: Sequence[int],
+        lanes: int,
+        width: int,
+        parities: int,
+        rank_at: Sequence[int] = [],
+    ) -> None: ...
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Sites of the whole lattice per direction, x first."""
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Ranks per direction."""
+
+    @property
+    def lanes(self) -> int:
+        """Sites in a vector."""
+
+    @property
+    def width(self) -> int:
+        """Distance of the neighbours of a site."""
+
+    @property
+    def parities(self) -> int:
+        """2 if even and odd sites are stored apart, otherwise 1."""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+
+    @property
+    def rank_at(self) -> tuple[int, ...]:
+        """The rank at each position of the grid; empty: its own number."""
+
+    @property
+    def block(self) -> tuple[int, ...]:
+        """Sites of a rank's block per direction."""
+
+    @property
+    def lane_grid(self) -> tuple[int, ...]:
+        """Sub-blocks of a rank's block per direction, one for each lane."""
+
+    @property
+    def sub_block(self) -> tuple[int, ...]:
+        """Sites of a sub-block per direction."""
+
+    @property
+    def vectors(self) -> int:
+        """Number of a rank's own vectors."""
+
+    @property
+    def ghosts(self) -> int:
+        """Number of ghost vectors, which hold sites of other ranks."""
+
+    def origin(self, rank: int) -> tuple[int, ...]:
+        """Return the first site of a rank's block."""
+
+    def coordinates(self, rank: int) -> tuple[int, ...]:
+        """Return the coordinates of a rank in the grid."""
+
+    def origin_parity(self, rank: int) -> int:
+        """Return the parity of the first site of a rank's block."""
+
+    def parity_range(self, parity: int) -> tuple[int, int, int]:
+        """Return the range of the vectors of a local parity: first vector, end of the interior, end."""
+
+    @property
+    def sites(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]:
+        """
+        Lexicographic number within the block of the site in every vector and lane, of shape (vectors, lanes).
+        """
+
+    def neighbours(
+        self, distance: int
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None, None, None))]:
+        """
+        Return the neighbours at a distance as an array of shape (vectors, dims, 2, 2): for each vector,
+        direction and side (below, above) the neighbour's vector, and 1 if its lanes must be rotated.
+        """
+
+    def lane_source(self, direction: int, side: str) -> tuple[int, ...]:
+        """Return the lane from which each lane of a rotated neighbour comes. `side` is below or above."""
+
+    def face(self, direction: int, side: str, parity: int) -> Slice:
+        """Return the vectors of a local parity that another rank needs."""
+
+    def ghost(self, direction: int, side: str, parity: int) -> Slice:
+        """Return the ghosts of a local parity beyond an end of the block."""
+
+    def lexicographic_pieces(self, direction: int, side: str, parity: int) -> int:
+        """Return the number of contiguous pieces of a face if sites were stored in lexicographic order."""
+
+    def halo(
+        self, element_bytes: int, type: str, parity: int | None = None, only_rank: int | None = None
+    ) -> Schedule:
+        """
+        Return the schedule of the halo exchange of a field with vectors of `element_bytes` bytes. `parity`
+        limits it to sites of one global parity, `only_rank` to what one rank sends and receives.
+        """
+
+def lattice_geometry_grid(extents: Sequence[int], ranks: int, width: int) -> list[int]:
+    """Return the grid of ranks whose blocks have the smallest surface. Raises BadInput if no grid fits."""
+
+def lattice_geometry_lanes(
+    extents: Sequence[int], grid: Sequence[int], width: int, parities: int, max_lanes: int
+) -> int:
+    """
+    Return the largest valid number of lanes, at most `max_lanes`. Raises BadInput if the geometry is invalid.
+    """
+
+class LatticeGauge:
+    """An SU(3) gauge field on a periodic lattice that is split over a grid of ranks."""
+
+    def __init__(
+        self, group: Group, extents: Sequence[int], grid: Sequence[int], rank_at: Sequence[int] = []
+    ) -> None:
+        """
+        Make a field of unit links. `extents` and `grid` list direction x first; `rank_at` is the rank at each
+        position of the grid. Collective.
+        """
+
+    def set_links(self, links: Memory) -> None:
+        """
+        Set the links of this rank's block: complex128 in lexicographic order, [site][direction][row][column].
+        Collective.
+        """
+
+    def get_links(self) -> NDArray[numpy.complex128]:
+        """Return the links of this rank's block as complex128 of shape (..., y, x, direction, 3, 3)."""
+
+    def set_random(self, seed: int) -> None:
+        """Draw every link from the Haar measure of SU(3). Collective."""
+
+    def plaquettes(self) -> tuple[float, float, float]:
+        """
+        Return the averages of Re tr / 3 over all plaquettes, over the spatial ones, and over those in time.
+        Collective.
+        """
+
+    def link_trace(self) -> float:
+        """Return the average of Re tr / 3 over all links. Collective."""
+
+    def deviation(self) -> tuple[float, tuple[int, ...], int]:
+        """
+        Return the largest deviation of a link from SU(3), and the site and direction of that link.
+        Collective.
+        """
+
+    def reunitarise(self) -> None:
+        """Project every link back to SU(3). Collective."""
+
+    def heat_bath(self, beta: float, seed: int, sweep: int) -> None:
+        """
+        Make a heat bath sweep for the Wilson action. The links depend on `seed` and the number `sweep`.
+        Collective.
+        """
+
+    def over_relax(self) -> None:
+        """Make an over-relaxation sweep. Collective."""
+
+def lattice_field_strength(gauge: LatticeGauge) -> tuple[float, float, float]:
+    """
+    Measure the energy density from plaquettes and from clover leaves, and the topological charge. Collective.
+    """
+
+def lattice_polyakov_loop(gauge: LatticeGauge) -> complex:
+    """Return the average of tr / 3 of the product of all links in time. Collective."""
+
+def longest_stable_flow_step(dims: int) -> float:
+    """Return the longest step of the flow that is stable on smooth fields of `dims` dimensions."""
+
+class LatticeFlow:
+    """The gradient flow of a gauge field by the Wilson action (Wilson flow)."""
+
+    def __init__(self, gauge: LatticeGauge) -> None:
+        """Start from a copy of these links. Collective."""
+
+    @property
+    def time(self) -> float:
+        """Flow time in units of the squared lattice spacing."""
+
+    def step(self, epsilon: float) -> None:
+        """Make a step of length `epsilon`, above 0 to 1. Collective."""
+
+    def try_step(self, epsilon: float, tolerance: float) -> float:
+        """
+        Make a step if its error is at most the tolerance; otherwise leave the links as they are. Returns the
+        error. Collective.
+        """
+
+    def step_within(self, epsilon: float, tolerance: float) -> tuple[float, float, float]:
+        """
+        Make a step of at most `epsilon`, shortened until its error is at most `tolerance`. Returns its
+        length, its error, and the proposed length of the next step. Collective.
+        """
+
+    def field_strength(self) -> tuple[float, float, float]:
+        """
+        Measure the energy density from plaquettes and from clover leaves, and the topological charge.
+        Collective.
+        """
+
+    def copy_to(self, gauge: LatticeGauge) -> None:
+        """Copy the links to a gauge field. Collective."""
+
+class LatticeHmc:
+    """
+    Hybrid Monte Carlo for the Wilson gauge action.
+
+    Parameters
+    ----------
+    gauge : LatticeGauge
+        Initial field, which is copied.
+    beta : float
+        Inverse coupling, 0 to 1e6.
+    length : float
+        Length of a trajectory, above 0.
+    steps : int
+        Number of integrator steps per trajectory.
+    leapfrog : bool
+        Use the leapfrog integrator instead of Omelyan's.
+    seed : int
+        Seed of momenta and decisions.
+    """
+
+    def __init__(
+        self, gauge: LatticeGauge, beta: float, length: float, steps: int, leapfrog: bool, seed: int
+    ) -> None: ...
+    def run(self, number: int) -> tuple[float, bool]:
+        """Run trajectory `number`; return the change of H, and whether it was accepted. Collective."""
+
+    def reverse(self, number: int) -> tuple[float, float]:
+        """
+        Run a trajectory forwards and backwards, and restore the field. Returns the remaining differences of H
+        and of the links. Collective.
+        """
+
+    def copy_to(self, gauge: LatticeGauge) -> None:
+        """Copy the links to a gauge field. Collective."""
+
+def lattice_fat_links(
+    gauge: LatticeGauge,
+    one: float,
+    three: float,
+    five: float,
+    seven: float,
+    lepage: float,
+    long_links: float,
+    precision: str,
+) -> tuple:
+    """
+    Compute the fat and long links of this rank's block. Arguments: weights of paths of 1, 3, 5 and 7 links,
+    of the Lepage term and of the long links. Collective.
+    """
+
+def lattice_hisq_links(gauge: LatticeGauge, naik_epsilon: float, precision: str) -> tuple:
+    """Compute the HISQ fat, long and reunitarised links of this rank's block. Collective."""
+
+def lattice_path_weights(name: str, parameter: float) -> tuple:
+    """
+    Return the conventional path weights of fat3, fat5, fat7, asqtad (parameter: u0) or the second step of
+    HISQ (parameter: Naik epsilon): one, three, five, seven links, Lepage, long links.
+    """
+
+def lattice_smear_ape(gauge: LatticeGauge, alpha: float, steps: int, space_only: bool) -> None:
+    """Apply APE smearing in place. Collective."""
+
+def lattice_smear_stout(gauge: LatticeGauge, rho: float, steps: int, space_only: bool) -> None:
+    """Apply stout smearing in place. Collective."""
+
+def lattice_multiply_staggered_phases(
+    links: Annotated[NDArray[numpy.complex128], dict(order="C", device="cpu")],
+    geometry: LatticeGeometry,
+    rank: int,
+    length: int,
+    antiperiodic: bool,
+    milc_phases: bool,
+) -> None:
+    """Multiplies a rank's block of links with the staggered phases, in place."""
+
+class LatticeSolverReport:
+    """The report of a solve. Times, flops and bytes are those of this rank."""
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations."""
+
+    @property
+    def reliable_updates(self) -> int:
+        """Number of times that the residual was recomputed in the outer precision."""
+
+    @property
+    def residuals(self) -> list[float]:
+        """|b - M x| / |b| of each solution."""
+
+    @property
+    def true_residual(self) -> float:
+        """Largest of the residuals."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether every residual reached the tolerance."""
+
+    @property
+    def seconds(self) -> float:
+        """Time of the solve."""
+
+    @property
+    def communication_seconds(self) -> float:
+        """Time that the solve spent in communication."""
+
+    @property
+    def flops(self) -> float:
+        """Floating-point operations."""
+
+    @property
+    def bytes(self) -> float:
+        """Bytes that these operations read and wrote."""
+
+class LatticeStaggered:
+    """
+    The staggered operator M = 2 m + D of a gauge field, or of fat and long links. Fields are complex128 of
+    this rank's block in lexicographic order, three numbers per site, several fields one after the other.
+    Methods that take fields are collective.
+    """
+
+    def __init__(
+        self, gauge: LatticeGauge, antiperiodic: bool, lanes: int, threads: int, milc_phases: bool
+    ) -> None:
+        """
+        Make the naive operator of a gauge field. `lanes` is the largest number of lanes, `threads` the number
+        of threads (0: the rank's share of the cores). Collective.
+        """
+
+    @staticmethod
+    def of_links(
+        group: Group,
+        extents: Sequence[int],
+        grid: Sequence[int],
+        fat: Memory,
+        long_links: Memory | None,
+        lanes: int,
+        threads: int,
+        rank_at: Sequence[int] = [],
+    ) -> LatticeStaggered:
+        """
+        Make the operator of given fat and long links: complex128 of this rank's block,
+        [site][direction][row][column]. Collective.
+        """
+
+    @staticmethod
+    def for_bench(
+        variant: str,
+        group: Group,
+        extents: Sequence[int],
+        grid: Sequence[int],
+        fat: Memory,
+        long_links: Memory,
+        threads: int,
+    ) -> LatticeStaggered:
+        """
+        Make a variant for benchmarks: "MPI" exchanges faces and sums by MPI, "scalar" uses scalar loops.
+        """
+
+    def link_bytes(self, precision: str) -> int:
+        """Return the bytes of this rank's links as applications in this precision read them."""
+
+    @property
+    def lanes(self) -> int:
+        """Sites in a vector."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of this rank."""
+
+    @property
+    def has_long_links(self) -> bool:
+        """Whether the operator has long links."""
+
+    def dslash(self, fields: Memory, precision: str, parity: int) -> NDArray[numpy.complex128]:
+        """
+        Apply the hopping term D. With `parity` 0 or 1 only even or odd sites are computed; the others are 0.
+        """
+
+    def apply(self, fields: Memory, mass: float, dagger: bool, precision: str) -> NDArray[numpy.complex128]:
+        """Apply M = 2 m + D, or its adjoint."""
+
+    def apply_mdagm(self, fields: Memory, mass: float, precision: str) -> NDArray[numpy.complex128]:
+        """Apply M^dagger M = 4 m^2 - D D."""
+
+    def solve(
+        self,
+        source: Memory,
+        masses: Sequence[float],
+        tolerance: float,
+        iterations: int,
+        precision: str,
+        sloppy_precision: str,
+        reproducible: bool,
+        half_halo: bool,
+        progress: object,
+    ) -> tuple[NDArray[numpy.complex128], LatticeSolverReport]:
+        """
+        Solve M x = b for several right-hand sides and one mass, or for one right-hand side and several
+        masses. Returns the solutions and the report.
+
+        Parameters
+        ----------
+        source : Memory
+            Right-hand sides.
+        masses : sequence of float
+            Quark masses, above 0.
+        tolerance : float
+            Relative residual at which the solve ends.
+        iterations : int
+            Maximum number of iterations.
+        precision, sloppy_precision : str
+            Precision of the solution and of most iterations.
+        reproducible : bool
+            Give the same bits on every number of ranks.
+        half_halo : bool
+            Send the halo of sloppy iterations as 16-bit numbers.
+        progress : callable, optional
+            Called as progress(iteration, residual).
+        """
+
+class LatticeWilson:
+    """
+    The Wilson operator M = A - kappa D of a gauge field, with or without the clover term. Fields are
+    complex128 of this rank's block in lexicographic order, [site][spin][colour], several fields one after the
+    other. Methods that take fields are collective.
+    """
+
+    def __init__(
+        self,
+        gauge: LatticeGauge,
+        kappa: float,
+        csw: float,
+        antiperiodic: bool,
+        recon: int,
+        precision: str,
+        lanes: int,
+        threads: int,
+    ) -> None:
+        """
+        Make the operator of a gauge field. Collective.
+
+        Parameters
+        ----------
+        gauge : LatticeGauge
+            Links, which are copied.
+        kappa : float
+            Hopping parameter.
+        csw : float
+            Clover coefficient; 0: no clover term.
+        antiperiodic : bool
+            Boundary condition in time.
+        recon : int
+            Real numbers kept per link: 18 or 12.
+        precision : str
+            Precision of `apply`, `dslash` and `precondition`.
+        lanes : int
+            Largest number of lanes; 0: those of the processor's vectors.
+        threads : int
+            Threads of this rank; 0: its share of the cores.
+        """
+
+    @property
+    def lanes(self) -> int:
+        """Sites in a vector."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of this rank."""
+
+    def dslash(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]:
+        """Apply the hopping term D, or its adjoint."""
+
+    def apply(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]:
+        """Apply M, or its adjoint."""
+
+    def precondition(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]:
+        """
+        Apply the even-odd preconditioned operator A - kappa^2 D A^-1 D on even sites, or its adjoint. Odd
+        sites of the result are 0.
+        """
+
+    def solve(
+        self,
+        source: Memory,
+        tolerance: float,
+        iterations: int,
+        precision: str,
+        sloppy_precision: str,
+        reproducible: bool,
+        half_halo: bool,
+        cgnr: bool,
+        schwarz: int,
+        progress: object,
+    ) -> tuple[NDArray[numpy.complex128], LatticeSolverReport]:
+        """
+        Solve M x = b with even-odd preconditioning. Returns the solution and the report.
+
+        Parameters
+        ----------
+        source : Memory
+            Right-hand sides.
+        tolerance : float
+            Relative residual at which the solve ends.
+        iterations : int
+            Maximum number of iterations.
+        precision, sloppy_precision : str
+            Precision of the solution and of most iterations.
+        reproducible : bool
+            Give the same bits on every number of ranks.
+        half_halo : bool
+            Send the halo of sloppy iterations as 16-bit numbers.
+        cgnr : bool
+            Use conjugate gradients on the normal equations instead of BiCGStab.
+        schwarz : int
+            Number of Schwarz preconditioner steps (BiCGStab only).
+        progress : callable, optional
+            Called as progress(iteration, residual).
+        """
+
+def lattice_clover_leaves(gauge: LatticeGauge) -> NDArray[numpy.complex128]:
+    """
+    Compute the field strength F of every site of the block from its clover leaves:
+    [site][plane][row][column]. Collective.
+    """
+
+def lattice_clover_blocks(clover_leaves: Memory, weight: float, inverse: bool) -> NDArray[numpy.complex128]:
+    """Compute the blocks of the clover term, or their inverses: [site][half][row][column]."""
+
+def lattice_targets() -> list[str]:
+    """List the kinds of processors whose kernels this processor can run."""
+
+def lattice_use_target(name: str) -> None:
+    """Select the kernels of a kind of processor for this process; "" selects the best one."""
 
 class HostLayout:
     """
@@ -894,21 +1771,17 @@ class HostLayout:
     ) -> None: ...
     @staticmethod
     def of_sizes(sizes: Sequence[int]) -> HostLayout:
-        """
-        Return hosts that ranks fill one after the other; host h holds sizes[h] ranks.
-        """
+        """Return hosts that ranks fill one after the other; host h holds sizes[h] ranks."""
 
     @staticmethod
     def of_equal(hosts: int, per_host: int) -> HostLayout:
-        """
-        Return hosts that ranks fill one after the other, with as many ranks on each.
-        """
+        """Return hosts that ranks fill one after the other, with as many ranks on each."""
 
     @staticmethod
     def of_group(group: Group) -> HostLayout:
         """
-        Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in the order of
-        their first ranks. Collective.
+        Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in the order
+        of their first ranks. Collective.
         """
 
     @property
@@ -932,9 +1805,7 @@ class HostLayout:
         """Extents of a torus of hosts; empty: no torus."""
 
 class MapCost:
-    """
-    What a map costs. An edge is an ordered pair of positions with traffic.
-    """
+    """What a map costs. An edge is an ordered pair of positions with traffic."""
 
     @property
     def edges_between_hosts(self) -> int:
@@ -1024,9 +1895,7 @@ def map_grid(
     steps: int = -1,
     scotch: bool = False,
 ) -> RankMap:
-    """
-    Map a grid of ranks with messages between nearest neighbours to hosts. Raises BadInput.
-    """
+    """Map a grid of ranks with messages between nearest neighbours to hosts. Raises BadInput."""
 
 def map_schedule(
     schedule: Schedule,
@@ -1036,9 +1905,7 @@ def map_schedule(
     steps: int = -1,
     scotch: bool = False,
 ) -> RankMap:
-    """
-    Map the ranks of a schedule to hosts by the bytes between pairs. Raises BadInput.
-    """
+    """Map the ranks of a schedule to hosts by the bytes between pairs. Raises BadInput."""
 
 def map_cost(
     extents: Sequence[int],
@@ -1047,482 +1914,84 @@ def map_cost(
     periodic: Sequence[bool] = [],
     bytes: Sequence[int] = [],
 ) -> MapCost:
-    """
-    Return the cost of a map of a grid: rank_at[p] is the rank at position p. Raises BadInput.
-    """
+    """Return the cost of a map of a grid: rank_at[p] is the rank at position p. Raises BadInput."""
 
 def renumber(schedule: Schedule, rank_at: Sequence[int]) -> Schedule:
     """
-    Return the same schedule with other rank numbers: rank_at[r] does what rank r did. Raises BadInput
-    unless `rank_at` is a permutation of the ranks.
-    """
-
-class LatticeGeometry:
-    """
-    Where the sites of a periodic lattice lie: on which rank, and where there.
-    """
-
-    def __init__(
-        self,
-        extents: Sequence[int],
-        grid: Sequence[int],
-        lanes: int,
-        width: int,
-        parities: int,
-        rank_at: Sequence[int] = [],
-    ) -> None: ...
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """Sites of the whole lattice, direction 0 first."""
-
-    @property
-    def grid(self) -> tuple[int, ...]:
-        """Ranks per direction."""
-
-    @property
-    def lanes(self) -> int:
-        """Sites in a vector."""
-
-    @property
-    def width(self) -> int:
-        """How far a site's neighbours are."""
-
-    @property
-    def parities(self) -> int:
-        """2: even and odd sites lie apart."""
-
-    @property
-    def ranks(self) -> int: ...
-    @property
-    def block(self) -> tuple[int, ...]:
-        """Sites of a rank, per direction."""
-
-    @property
-    def lane_grid(self) -> tuple[int, ...]:
-        """Sub-blocks of a rank, per direction."""
-
-    @property
-    def sub_block(self) -> tuple[int, ...]:
-        """Sites of a lane, per direction."""
-
-    @property
-    def vectors(self) -> int:
-        """Own vectors of a rank."""
-
-    @property
-    def ghosts(self) -> int:
-        """Vectors that are kept of other ranks."""
-
-    def origin(self, rank: int) -> tuple[int, ...]:
-        """The first site of a rank's block."""
-
-    def coordinates(self, rank: int) -> tuple[int, ...]:
-        """Where a rank stands in the grid."""
-
-    def origin_parity(self, rank: int) -> int:
-        """The parity of the first site of a rank's block."""
-
-    def parity_range(self, parity: int) -> tuple[int, int, int]:
-        """
-        The vectors of a local parity: the first, the end of the interior, the end.
-        """
-
-    @property
-    def sites(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]:
-        """
-        The lexicographic number within the block of the site in every vector and lane.
-        """
-
-    def neighbours(
-        self, distance: int
-    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None, None, None))]:
-        """
-        Per vector, direction and side (below, above): a vector's number, and 1 if its lanes are to
-        be rotated.
-        """
-
-    def lane_source(self, direction: int, side: str) -> tuple[int, ...]:
-        """Where each lane of a rotated neighbour comes from."""
-
-    def face(self, direction: int, side: str, parity: int) -> Slice:
-        """The vectors of a local parity that another rank needs."""
-
-    def ghost(self, direction: int, side: str, parity: int) -> Slice:
-        """Where the vectors of a local parity beyond an end are kept."""
-
-    def lexicographic_pieces(self, direction: int, side: str, parity: int) -> int:
-        """The pieces of that face in lexicographic order."""
-
-    def halo(
-        self, element_bytes: int, type: str, parity: int | None = None, only_rank: int | None = None
-    ) -> Schedule: ...
-    @property
-    def rank_at(self) -> tuple[int, ...]:
-        """The rank at each position of the grid; empty: its own number."""
-
-def lattice_geometry_grid(extents: Sequence[int], ranks: int, width: int) -> list[int]: ...
-def lattice_geometry_lanes(
-    extents: Sequence[int], grid: Sequence[int], width: int, parities: int, max_lanes: int
-) -> int: ...
-
-class LatticeGauge:
-    """
-    The links of an SU(3) gauge field on a lattice that is split over ranks.
-    """
-
-    def __init__(
-        self, group: Group, extents: Sequence[int], grid: Sequence[int], rank_at: Sequence[int] = []
-    ) -> None:
-        """
-        Make a field of unit links. `extents` and `grid` list direction x first; `rank_at` is the
-        rank at each position of the grid. Collective.
-        """
-    def set_links(self, links: Memory) -> None: ...
-    def get_links(self) -> NDArray[numpy.complex128]: ...
-    def set_random(self, seed: int) -> None:
-        """Every link evenly from SU(3). Collective."""
-
-    def plaquettes(self) -> tuple[float, float, float]:
-        """
-        Averages of Re tr / 3: over all plaquettes, those in space, those with time. Collective.
-        """
-
-    def link_trace(self) -> float:
-        """The average of Re tr / 3 over all links. Collective."""
-
-    def deviation(self) -> tuple[float, tuple[int, ...], int]:
-        """
-        How far the worst link is from SU(3), its site and direction. Collective.
-        """
-
-    def reunitarise(self) -> None:
-        """Bring every link back to SU(3). Collective."""
-
-    def heat_bath(self, beta: float, seed: int, sweep: int) -> None:
-        """One sweep of the heat bath for the Wilson action. Collective."""
-
-    def over_relax(self) -> None:
-        """One sweep of over-relaxation. Collective."""
-
-def lattice_field_strength(gauge: LatticeGauge) -> tuple[float, float, float]:
-    """
-    Energy by plaquettes and by clover leaves, topological charge. Collective.
-    """
-
-def lattice_polyakov_loop(gauge: LatticeGauge) -> complex:
-    """The average of tr / 3 of the product of all links in time. Collective."""
-
-def longest_stable_flow_step(dims: int) -> float:
-    """The longest step of the flow that is stable on smooth fields."""
-
-class LatticeFlow:
-    """The gradient flow of a gauge field by the Wilson action."""
-
-    def __init__(self, gauge: LatticeGauge) -> None: ...
-    @property
-    def time(self) -> float:
-        """How far it has flowed."""
-
-    def step(self, epsilon: float) -> None:
-        """One step. Collective."""
-
-    def try_step(self, epsilon: float, tolerance: float) -> float:
-        """
-        One step, if its error is at most the tolerance; otherwise nothing changes. Returns the
-        error. Collective.
-        """
-
-    def step_within(self, epsilon: float, tolerance: float) -> tuple[float, float, float]:
-        """
-        A step of at most `epsilon` with at most this error: its length, its error, the next one's
-        length. Collective.
-        """
-
-    def field_strength(self) -> tuple[float, float, float]:
-        """
-        Energy by plaquettes and by clover leaves, topological charge. Collective.
-        """
-
-    def copy_to(self, gauge: LatticeGauge) -> None:
-        """Put the links into a gauge field. Collective."""
-
-class LatticeHmc:
-    """Hybrid Monte Carlo for the Wilson gauge action."""
-
-    def __init__(
-        self, gauge: LatticeGauge, beta: float, length: float, steps: int, leapfrog: bool, seed: int
-    ) -> None: ...
-    def run(self, number: int) -> tuple[float, bool]:
-        """One trajectory. Collective."""
-
-    def reverse(self, number: int) -> tuple[float, float]:
-        """
-        A trajectory there and back: what is left of the energy's difference and of the links'. Collective.
-        """
-
-    def copy_to(self, gauge: LatticeGauge) -> None:
-        """Put the links into a gauge field. Collective."""
-
-def lattice_fat_links(
-    gauge: LatticeGauge,
-    one: float,
-    three: float,
-    five: float,
-    seven: float,
-    lepage: float,
-    long_links: float,
-    precision: str,
-) -> tuple:
-    """Fat and long links of this rank's block. Collective."""
-
-def lattice_hisq_links(gauge: LatticeGauge, naik_epsilon: float, precision: str) -> tuple:
-    """Fat, long and reunitarised links of this rank's block. Collective."""
-
-def lattice_path_weights(name: str, parameter: float) -> tuple:
-    """Conventional weights: of one, three, five, seven links, Lepage, long links."""
-
-def lattice_smear_ape(gauge: LatticeGauge, alpha: float, steps: int, space_only: bool) -> None:
-    """APE smearing in place. Collective."""
-
-def lattice_smear_stout(gauge: LatticeGauge, rho: float, steps: int, space_only: bool) -> None:
-    """Stout smearing in place. Collective."""
-
-def lattice_multiply_staggered_phases(
-    links: Annotated[NDArray[numpy.complex128], dict(order="C", device="cpu")],
-    geometry: LatticeGeometry,
-    rank: int,
-    length: int,
-    antiperiodic: bool,
-    milc_phases: bool,
-) -> None:
-    """
-    Multiplies a rank's block of links with the staggered phases, in place.
-    """
-
-class LatticeSolverReport:
-    """What a solve did. Times, flops and bytes are those of this rank."""
-
-    @property
-    def iterations(self) -> int: ...
-    @property
-    def reliable_updates(self) -> int:
-        """How often the residual was recomputed in the outer precision."""
-
-    @property
-    def residuals(self) -> list[float]:
-        """|b - M x| / |b| of each solution."""
-
-    @property
-    def true_residual(self) -> float:
-        """The largest of the residuals."""
-
-    @property
-    def converged(self) -> bool: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def communication_seconds(self) -> float: ...
-    @property
-    def flops(self) -> float: ...
-    @property
-    def bytes(self) -> float: ...
-
-class LatticeStaggered:
-    """The staggered operator of a gauge field, or of fat and long links."""
-
-    def __init__(
-        self, gauge: LatticeGauge, antiperiodic: bool, lanes: int, threads: int, milc_phases: bool
-    ) -> None: ...
-    @staticmethod
-    def of_links(
-        group: Group,
-        extents: Sequence[int],
-        grid: Sequence[int],
-        fat: Memory,
-        long_links: Memory | None,
-        lanes: int,
-        threads: int,
-        rank_at: Sequence[int] = [],
-    ) -> LatticeStaggered:
-        """
-        Make the operator of given fat and long links: complex128 of this rank's block,
-        [site][direction][row][column]. Collective.
-        """
-    @staticmethod
-    def for_bench(
-        variant: str,
-        group: Group,
-        extents: Sequence[int],
-        grid: Sequence[int],
-        fat: Memory,
-        long_links: Memory,
-        threads: int,
-    ) -> LatticeStaggered:
-        """With faces and sums by "MPI", or "scalar" loops."""
-
-    def link_bytes(self, precision: str) -> int:
-        """Memory that this rank's links take as applications read them."""
-
-    @property
-    def lanes(self) -> int:
-        """Sites in a vector."""
-
-    @property
-    def threads(self) -> int:
-        """Threads of a rank."""
-
-    @property
-    def has_long_links(self) -> bool: ...
-    def dslash(self, fields: Memory, precision: str, parity: int) -> NDArray[numpy.complex128]: ...
-    def apply(
-        self, fields: Memory, mass: float, dagger: bool, precision: str
-    ) -> NDArray[numpy.complex128]: ...
-    def apply_mdagm(self, fields: Memory, mass: float, precision: str) -> NDArray[numpy.complex128]: ...
-    def solve(
-        self,
-        source: Memory,
-        masses: Sequence[float],
-        tolerance: float,
-        iterations: int,
-        precision: str,
-        sloppy_precision: str,
-        reproducible: bool,
-        half_halo: bool,
-        progress: object,
-    ) -> tuple[NDArray[numpy.complex128], LatticeSolverReport]: ...
-
-class LatticeWilson:
-    """Wilson quarks on a gauge field, with or without the clover term."""
-
-    def __init__(
-        self,
-        gauge: LatticeGauge,
-        kappa: float,
-        csw: float,
-        antiperiodic: bool,
-        recon: int,
-        precision: str,
-        lanes: int,
-        threads: int,
-    ) -> None: ...
-    @property
-    def lanes(self) -> int:
-        """Sites in a vector."""
-
-    @property
-    def threads(self) -> int:
-        """How many work on this rank's block."""
-
-    def dslash(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]: ...
-    def apply(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]: ...
-    def precondition(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]: ...
-    def solve(
-        self,
-        source: Memory,
-        tolerance: float,
-        iterations: int,
-        precision: str,
-        sloppy_precision: str,
-        reproducible: bool,
-        half_halo: bool,
-        cgnr: bool,
-        schwarz: int,
-        progress: object,
-    ) -> tuple[NDArray[numpy.complex128], LatticeSolverReport]: ...
-
-def lattice_clover_leaves(gauge: LatticeGauge) -> NDArray[numpy.complex128]:
-    """Of every site of the block: [site][plane][row][column]. Collective."""
-
-def lattice_clover_blocks(clover_leaves: Memory, weight: float, inverse: bool) -> NDArray[numpy.complex128]:
-    """The clover term's blocks, [site][half][row][column]."""
-
-def simd_levels() -> list[str]:
-    """
-    The instruction sets that this processor supports, the best last: values of ONEHOP_SIMD.
-    """
-
-def simd_level() -> str:
-    """
-    The instruction set that every kernel uses. Raises BadInput if ONEHOP_SIMD names none that this
-    processor supports.
-    """
-
-def environment_variables() -> list[dict[str, str]]:
-    """
-    The table of environment variables, sorted by name: name, values, default, meaning, read_in, set_by.
-    """
-
-def environment_number(name: str) -> float | None:
-    """
-    The value of an environment variable that is a number, or None if it is unset or empty. Raises BadInput for an
-    invalid value.
-    """
-
-def check_environment() -> None:
-    """
-    Checks ONEHOP_SIMD and all environment variables that are numbers. Raises BadInput for an invalid value.
-    """
-
-def lattice_targets() -> list[str]:
-    """Kinds of processors whose kernels this one can run."""
-
-def lattice_use_target(name: str) -> None:
-    """
-    Kernels for another kind of processor than the best, in this process; "" is the best.
+    Return the same schedule with other rank numbers: rank_at[r] does what rank r did. Raises BadInput unless
+    `rank_at` is a permutation of the ranks.
     """
 
 class Control:
-    """The memory through which the ranks of a launch find each other."""
+    """The shared memory through which the ranks of a launch find each other."""
 
     @property
     def path(self) -> str:
-        """Where ranks find it, as long as it is open."""
+        """Path under which ranks open the memory, valid until `close`."""
 
     def tell_ended(self, rank: int) -> None:
-        """Tells the other ranks that this one's process has ended."""
+        """Tell the other ranks that the process of this rank has ended."""
 
     def close(self) -> None:
-        """Gives the memory back."""
+        """Release the memory."""
 
-def create_control(ranks: int) -> Control: ...
+def create_control(ranks: int) -> Control:
+    """Create the control memory for a launch of `ranks` ranks."""
+
 def mpi_library() -> dict[str, Any]:
-    """The MPI library that is, or would be, used. Does not initialise it."""
+    """
+    Describe the MPI library that onehop uses or would use: path, abi, version, tried. Does not initialise it.
+    """
 
 def tuning() -> str:
-    """The tuning in force, as JSON."""
+    """Return the tuning in force as JSON."""
 
 def tuning_origin() -> str:
-    """ "built in", or the file that it was read from."""
+    """Return the file of the tuning in force, or "built in"."""
 
 def built_in_tuning() -> str:
-    """The built-in one, as JSON."""
+    """Return the built-in tuning as JSON."""
 
 def tuning_file() -> str:
-    """Where `onehop tune` keeps its answer."""
+    """Return the file in which `onehop tune` saves its result."""
 
 def check_tuning(json: str) -> str:
-    """The same tuning, as onehop reads it. Raises BadInput if it is none."""
+    """Check a tuning; return it as onehop reads it. Raises BadInput if the text is no tuning."""
 
 class BenchEffort:
-    """How long a benchmark measures."""
+    """
+    The duration of a benchmark.
+
+    Parameters
+    ----------
+    seconds : float
+        Time to measure.
+    block_us : float
+        Duration of a block of repetitions in microseconds.
+    min_rounds : int
+        Minimum number of rounds of all candidates.
+    """
 
     def __init__(self, seconds: float = 1.0, block_us: float = 400.0, min_rounds: int = 5) -> None: ...
 
 def bench_ping_pong(
     group: Group, bytes: int, effort: BenchEffort, get: bool, peers: bool, qspi: bool = False
 ) -> list:
-    """One message between two ranks, one way."""
+    """
+    Measure one message between two ranks, one way. Like most benchmarks, it returns (name, role, microseconds
+    of each round) of each candidate.
+    """
 
 def bench_exchange(
     group: Group, bytes: int, messages: int, effort: BenchEffort, peers: bool, qspi: bool = False
 ) -> list:
-    """Several messages each way at once."""
+    """Measure several messages in both directions at once."""
 
 def bench_codec(group: Group, codec: str, step: str, bytes: int, effort: BenchEffort) -> list:
-    """Encoding or decoding so many bytes of float32."""
+    """Measure the encoding or decoding of `bytes` bytes of float32."""
 
 def bench_su3(group: Group, operation: str, single: bool, sites: int, effort: BenchEffort) -> list:
-    """Algebra of SU(3) on arrays of so many sites."""
+    """Measure SU(3) algebra on arrays of `sites` sites."""
 
 def bench_dslash(
     group: Group,
@@ -1533,18 +2002,19 @@ def bench_dslash(
     effort: BenchEffort,
 ) -> tuple[float, float, list]:
     """
-    The staggered hopping term. A variant is (name, role, simd, put, ordering, grid, faces).
+    Measure the staggered hopping term. A variant is (name, role, simd, put, ordering, grid, faces). Returns
+    flop and bytes of a rank, and the samples.
     """
 
 class BenchBandwidth:
-    """What reading brings to all threads of a rank."""
+    """The read bandwidth of all threads of a rank."""
 
     def __init__(self, group: Group, bytes: int, threads: int) -> None: ...
     def measure(self, times: int) -> float:
-        """GB/s of this rank while all read. Collective."""
+        """Return the GB/s of this rank while all ranks read. Collective."""
 
 def bench_peak_gflops(single: bool) -> float:
-    """Of one thread, in fused steps."""
+    """Measure the GFLOP/s of one thread with fused multiply-adds."""
 
 def bench_wilson(
     group: Group,
@@ -1557,14 +2027,16 @@ def bench_wilson(
     effort: BenchEffort,
 ) -> tuple:
     """
-    One application of the Wilson hopping term to sites of one parity: flop and bytes of a rank, and samples.
+    Measure the Wilson hopping term on the sites of one parity. Returns flop and bytes of a rank, and the
+    samples.
     """
 
 def bench_smearing(
     group: Group, extents: Sequence[int], kind: str, single: bool, effort: BenchEffort
 ) -> tuple[float, float, list]:
     """
-    Fat and long links: flop, as MILC counts them, and bytes of a rank, and samples.
+    Measure the computation of fat and long links. Returns flop (as MILC counts them) and bytes of a rank, and
+    the samples.
     """
 
 def bench_halo_exchange(
@@ -1577,16 +2049,16 @@ def bench_halo_exchange(
     compute_us: float,
     others: list,
 ) -> list:
-    """One round of a schedule, from array to array."""
+    """Measure one round of a halo exchange, from array to array."""
 
 def bench_mpi_version() -> str:
-    """The MPI to compare with."""
+    """Return the version of the MPI library to compare with."""
 
 def bench_why_no_peers(group: Group) -> str:
-    """Why there is no MPI to compare with; empty if there is. Collective."""
+    """Return why there is no MPI to compare with, or an empty text if there is. Collective."""
 
 def bench_available_memory() -> int:
-    """Bytes of memory that this process can still get."""
+    """Return the bytes of memory that this process can still allocate."""
 
 def bench_permutation(
     group: Group,
@@ -1598,12 +2070,10 @@ def bench_permutation(
     peers: bool,
     codecs: Sequence[str] = [],
 ) -> list:
-    """
-    Pairs of a local bit and one of the rank's change places in a state of a power of two of ranks.
-    """
+    """Measure a permutation that swaps pairs of a local bit and a rank bit of a distributed state."""
 
 def bench_poisson(group: Group, local: int, enlargement: int, effort: BenchEffort, peers: bool) -> list:
-    """One iteration of the Poisson solver."""
+    """Measure one iteration of the Poisson solver."""
 
 def bench_allreduce(
     group: Group,
@@ -1614,7 +2084,8 @@ def bench_allreduce(
     others: list,
 ) -> list:
     """
-    A sum of float32 over all ranks: (name, role, microseconds of each round, error) of every candidate.
+    Measure an all-reduce of float32. Returns (name, role, microseconds of each round, error) of each
+    candidate.
     """
 
 def bench_try_stores(
@@ -1624,46 +2095,93 @@ def bench_try_stores(
     choices: Sequence[tuple[str, int, int, int]],
     effort: BenchEffort,
 ) -> list:
-    """
-    Messages of one size with other settings of (stores, chunk_bytes, slot_bytes, slots).
-    """
+    """Measure messages of one size with each setting of (stores, chunk_bytes, slot_bytes, slots)."""
 
 def bench_try_waits(
     group: Group, compute_us: float, choices: Sequence[tuple[int, int, int]], effort: BenchEffort
 ) -> list:
-    """Steps of a ring with other settings of (spins, spins_oversubscribed, yields)."""
+    """Measure steps of a ring with each setting of (spins, spins_oversubscribed, yields)."""
 
 class Condition:
     """
-    Whether an operation is done: classical bits, read as a number, compared with a value.
+    The condition of an operation: classical bits, read as a number, must equal a value.
+
+    Parameters
+    ----------
+    clbits : sequence of int
+        Classical bits, the least significant first. Empty: no condition.
+    value : int
+        Number to compare with.
+    negated : bool
+        If True, the bits must not equal `value`.
     """
 
     def __init__(self, clbits: Sequence[int], value: int, negated: bool = False) -> None: ...
     @property
-    def clbits(self) -> tuple: ...
+    def clbits(self) -> tuple:
+        """Classical bits, the least significant first."""
+
     @property
-    def value(self) -> int: ...
+    def value(self) -> int:
+        """Number that the bits are compared with."""
+
     @property
     def negated(self) -> bool:
-        """Done when the number is another one."""
+        """Whether the bits must not equal `value`."""
 
     def __bool__(self) -> bool: ...
     def __eq__(self, other: object) -> bool: ...
 
 class Register:
-    """A named run of classical bits."""
+    """A named register: `size` consecutive classical bits, beginning with bit `first`."""
 
     def __init__(self, name: str, first: int, size: int) -> None: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the register."""
+
     @property
-    def first(self) -> int: ...
+    def first(self) -> int:
+        """Number of the first classical bit."""
+
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of classical bits."""
+
     def __eq__(self, other: object) -> bool: ...
 
 class Operation:
-    """One operation of a circuit."""
+    """
+    One operation of a circuit: a gate, a measurement, a reset, a barrier or an assignment.
+
+    Parameters
+    ----------
+    kind : str
+        matrix, diagonal, swap, pauli_rotation, global_phase, measure, reset, barrier or assign.
+    name : str
+        Name in messages and noise models.
+    targets : sequence of int
+        Target qubits. The first one is the least significant bit of the matrix's index.
+    controls : sequence of int
+        Control qubits.
+    control_values : int
+        Bit i is the value that controls[i] must have.
+    values : array of complex128, optional
+        Numbers of a matrix (4^k, row-major) or of a diagonal (2^k) on k targets.
+    paulis : str
+        Letters X, Y or Z of a Pauli rotation, one per target.
+    angle : float
+        Angle of a Pauli rotation or a global phase in radians.
+    clbits : sequence of int
+        Classical bits that the operation writes.
+    condition : Condition
+        Condition under which the operation is executed.
+
+    Raises
+    ------
+    BadInput
+        There is no such kind. `Circuit.validate` checks everything else.
+    """
 
     def __init__(
         self,
@@ -1683,83 +2201,160 @@ class Operation:
         condition: Condition = ...,
     ) -> None: ...
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """Kind of the operation, such as "matrix" or "measure"."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name in messages and noise models."""
+
     @name.setter
     def name(self, arg: str, /) -> None: ...
     @property
-    def targets(self) -> tuple[int, ...]: ...
+    def targets(self) -> tuple[int, ...]:
+        """Target qubits."""
+
     @targets.setter
     def targets(self, arg: Sequence[int], /) -> None: ...
     @property
-    def controls(self) -> tuple[int, ...]: ...
+    def controls(self) -> tuple[int, ...]:
+        """Control qubits."""
+
     @controls.setter
     def controls(self, arg: Sequence[int], /) -> None: ...
     @property
     def control_values(self) -> int:
-        """Bit i: the value that controls[i] must have."""
+        """Values of the controls: bit i belongs to controls[i]."""
 
     @control_values.setter
     def control_values(self, arg: int, /) -> None: ...
     @property
     def values(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]:
-        """The numbers of a matrix (row-major) or diagonal, copied."""
+        """Copy of the numbers of a matrix (row-major) or of a diagonal."""
 
     @property
-    def paulis(self) -> str: ...
+    def paulis(self) -> str:
+        """Letters X, Y or Z of a Pauli rotation, one per target."""
+
     @property
-    def angle(self) -> float: ...
+    def angle(self) -> float:
+        """Angle of a Pauli rotation or a global phase in radians."""
+
     @property
-    def clbits(self) -> tuple[int, ...]: ...
+    def clbits(self) -> tuple[int, ...]:
+        """Classical bits that the operation writes."""
+
     @clbits.setter
     def clbits(self, arg: Sequence[int], /) -> None: ...
     @property
-    def condition(self) -> Condition: ...
+    def condition(self) -> Condition:
+        """Condition under which the operation is executed."""
+
     @condition.setter
     def condition(self, arg: Condition, /) -> None: ...
     @property
     def angles(self) -> tuple[tuple[float, tuple[tuple[int, float], ...]], ...]:
-        """Angles that depend on parameters: a constant, and a factor for each index of a parameter."""
+        """
+        Angles of a gate that depends on parameters: a constant, and a factor for each index of a parameter.
+        Empty without parameters.
+        """
+
     @angles.setter
     def angles(self, arg: Sequence[tuple[float, Sequence[tuple[int, float]]]], /) -> None: ...
     @property
-    def is_gate(self) -> bool: ...
+    def is_gate(self) -> bool:
+        """Whether the operation is a gate: no measurement, reset, barrier or assignment."""
+
     @property
-    def is_diagonal(self) -> bool: ...
+    def is_diagonal(self) -> bool:
+        """Whether the operation is a gate with a diagonal matrix."""
+
     def matrix(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]:
-        """The matrix on its targets, controls left out: 4^k numbers, row-major."""
+        """Return the matrix on the k targets, without controls: 4^k numbers, row-major."""
 
     def __eq__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
 
+def parametrised_gate(
+    name: str, qubits: Sequence[int], angles: Sequence[tuple[float, Sequence[tuple[int, float]]]]
+) -> Operation:
+    """
+    Make the operation of a named gate whose angles are linear expressions of parameters.
+
+    Parameters
+    ----------
+    name, qubits
+        As for `gate`.
+    angles : sequence of (float, sequence of (int, float))
+        For each angle a constant, and index and factor of each parameter.
+
+    Raises
+    ------
+    BadInput
+        As for `gate`.
+    """
+
+def bind(circuit: Circuit, values: Sequence[float]) -> Circuit:
+    """
+    Return the circuit with a value for each of its parameters. Raises BadInput for a wrong number of values,
+    or one that is not finite.
+    """
+
+def with_rotations(circuit: Circuit) -> Circuit:
+    """
+    Return the circuit with every gate that depends on parameters as rotations about Pauli strings and phases,
+    each with one angle. Raises BadInput that names a gate without such a form.
+    """
+
 class Circuit:
-    """A quantum circuit as plain data."""
+    """
+    A quantum circuit as plain data; see `onehop.quantum.Circuit`, which adds a builder.
+
+    Parameters
+    ----------
+    qubits, clbits : int
+        Number of qubits and of classical bits.
+    name : str
+        Name in messages and reports.
+    """
 
     def __init__(self, qubits: int, clbits: int = 0, name: str = "") -> None: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name in messages and reports."""
+
     @name.setter
     def name(self, arg: str, /) -> None: ...
     @property
-    def qubits(self) -> int: ...
+    def qubits(self) -> int:
+        """Number of qubits."""
+
     @property
-    def clbits(self) -> int: ...
+    def clbits(self) -> int:
+        """Number of classical bits."""
+
     @property
     def hidden_clbits(self) -> int:
-        """Further classical bits after those of the source."""
+        """
+        Number of further classical bits for intermediate results. They follow the others, and no outcome
+        shows them.
+        """
 
     @hidden_clbits.setter
     def hidden_clbits(self, arg: int, /) -> None: ...
     @property
-    def registers(self) -> tuple[Register, ...]: ...
+    def registers(self) -> tuple[Register, ...]:
+        """Named registers of classical bits, which separate the bits of an outcome."""
+
     @registers.setter
     def registers(self, arg: Sequence[Register], /) -> None: ...
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """Copies, in program order."""
+        """Copies of the operations in program order."""
 
-    def operation(self, index: int) -> Operation: ...
+    def operation(self, index: int) -> Operation:
+        """Return a copy of the operation with this index."""
+
     def add(self, operation: Operation) -> None:
         """
         Append a copy of an operation, without checking it.
@@ -1769,198 +2364,147 @@ class Circuit:
         """
 
     def require_bound(self) -> None:
-        """Raises BadInput if a gate depends on a parameter."""
+        """Raise BadInput that names an operation and its parameter if a gate depends on one."""
+
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the parameters."""
+
     @parameters.setter
     def parameters(self, arg: Sequence[str], /) -> None: ...
     def validate(self) -> None:
-        """Raises BadInput that names the operation that cannot be."""
+        """Check all operations. Raises BadInput, which names the first invalid operation."""
 
     def __len__(self) -> int: ...
     def __eq__(self, other: object) -> bool: ...
 
 def gate(name: str, qubits: Sequence[int], parameters: Sequence[float] = []) -> Operation:
-    """The operation of a named gate."""
+    """
+    Make the operation of a named gate of OpenQASM 2 or 3.
 
-def parametrised_gate(
-    name: str, qubits: Sequence[int], angles: Sequence[tuple[float, Sequence[tuple[int, float]]]]
-) -> Operation:
-    """The operation of a named gate whose angles depend on parameters."""
+    Parameters
+    ----------
+    name : str
+        One of `gate_names`.
+    qubits : sequence of int
+        Controls first, then targets.
+    parameters : sequence of float
+        Angles in radians.
 
-def bind(circuit: Circuit, values: Sequence[float]) -> Circuit:
-    """The circuit with a value for each of its parameters."""
-
-def with_rotations(circuit: Circuit) -> Circuit:
-    """The circuit with parametrised gates as rotations and phases."""
-
-class Gradients:
-    """Expectation values with their derivatives."""
-
-    @property
-    def values(self) -> list[float]: ...
-    @property
-    def derivatives(self) -> NDArray[numpy.float64]: ...
-    @property
-    def forward_seconds(self) -> float: ...
-    @property
-    def backward_seconds(self) -> float: ...
-    @property
-    def backward_passes(self) -> float: ...
-    @property
-    def backward_multiply_adds(self) -> float: ...
-
-class Compiled:
-    """A circuit that is planned once."""
-
-    def __init__(
-        self,
-        circuit: Circuit,
-        group: Group,
-        *,
-        precision: str = "double",
-        threads: int = 0,
-        staging: int = 0,
-        search_seconds: float = 1.0,
-    ) -> None: ...
-    @property
-    def parameters(self) -> tuple[str, ...]: ...
-    @property
-    def ranks(self) -> int: ...
-    @property
-    def placement(self) -> Placement: ...
-    def run(self, values: Sequence[float]) -> State: ...
-    def run_many(
-        self, bindings: NDArray[numpy.float64], sums: Sequence[PauliSum]
-    ) -> NDArray[numpy.complex128]: ...
-    def simulate(
-        self,
-        values: Sequence[float],
-        *,
-        shots: int = 0,
-        seed: int = 0,
-        observables: Sequence[PauliSum] = [],
-    ) -> SimulationResult: ...
-    def gradients(
-        self,
-        values: Sequence[float],
-        sums: Sequence[PauliSum],
-        weights: Sequence[float] = [],
-        variance: bool = False,
-    ) -> Gradients: ...
-
-class TrajectoryResult:
-    """The result of `simulate_trajectories`; the same on every rank."""
-
-    @property
-    def counts(self) -> list[int]: ...
-    @property
-    def values(self) -> NDArray[numpy.complex128]: ...
-    @property
-    def outcomes(self) -> NDArray[numpy.uint64]: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def ranks(self) -> int: ...
-    @property
-    def workers(self) -> int: ...
-    @property
-    def exchanges(self) -> int: ...
-    @property
-    def bytes_moved(self) -> int: ...
-    @property
-    def bytes_between_hosts(self) -> int: ...
-    def take_state(self) -> State | None: ...
-
-def simulate_trajectories(
-    circuit: Circuit,
-    channels: Sequence[tuple[Sequence[Sequence[complex]], Sequence[float]]],
-    uses: Sequence[tuple[int, int, Sequence[int]]],
-    measured: Sequence[tuple[int, int]],
-    group: Group,
-    *,
-    trajectories: int,
-    shots: int,
-    seed: int,
-    precision: str = "double",
-    observables: Sequence[PauliSum] = [],
-    threads: int = 0,
-    memory: int = 0,
-) -> TrajectoryResult:
-    """Run trajectories of a noisy circuit from |0...0>. Collective."""
+    Raises
+    ------
+    BadInput
+        The name is unknown, or the number of qubits or parameters is wrong.
+    """
 
 def gate_names() -> list[tuple[str, int, int]]:
-    """
-    Every name that `gate` knows, with its numbers of qubits (-1: any) and parameters.
-    """
+    """List the gates that `gate` knows: (name, number of qubits or -1 for any, number of parameters)."""
 
 class Stage:
-    """
-    An exchange between ranks (or none), and operations that every rank does by itself.
-    """
+    """A stage of a placement: an exchange between ranks (or none), then operations on local amplitudes."""
 
     @property
     def swaps(self) -> tuple[tuple[int, int], ...]:
         """
-        The exchange before it: pairs of a local bit and a bit of the rank's number.
+        Exchange that begins the stage: pairs of a local bit and a bit of the rank number. Empty: no exchange.
         """
 
     @property
     def bits(self) -> tuple[int, ...]:
-        """The bit of each wire after the exchange."""
+        """Bit of each wire after the exchange."""
 
     @property
     def operations(self) -> tuple[int, ...]:
-        """Operations of the circuit, in the order of execution."""
+        """Indices of the circuit's operations in the order of execution."""
 
     @property
     def fraction_moved(self) -> float:
-        """Of a rank's amplitudes, in the exchange."""
+        """Fraction of a rank's amplitudes that it sends in the exchange."""
 
 class Placement:
-    """Which qubits are local when."""
+    """
+    The execution of a circuit in stages: which qubits are local, and when.
+
+    Stages refer to wires: wire w begins as qubit w, and swaps of the circuit rename wires instead of moving
+    data.
+    """
 
     @property
-    def qubits(self) -> int: ...
+    def qubits(self) -> int:
+        """Number of qubits."""
+
     @property
-    def ranks(self) -> int: ...
+    def ranks(self) -> int:
+        """Number of ranks."""
+
     @property
-    def local_bits(self) -> int: ...
+    def local_bits(self) -> int:
+        """Number of bits of an amplitude's place within a rank."""
+
     @property
-    def bytes_per_amplitude(self) -> int: ...
+    def bytes_per_amplitude(self) -> int:
+        """Bytes of an amplitude: 8 or 16."""
+
     @property
     def wires(self) -> tuple[int, ...]:
-        """The wire that is each qubit at the end."""
+        """Wire of each qubit at the end."""
 
     @property
     def first_bits(self) -> tuple[int, ...]:
-        """Where each wire lies at the beginning."""
+        """Bit of each wire at the beginning."""
 
     @property
-    def stages(self) -> tuple[Stage, ...]: ...
+    def stages(self) -> tuple[Stage, ...]:
+        """Stages in the order of execution."""
+
     @property
-    def exchanges(self) -> int: ...
+    def exchanges(self) -> int:
+        """Number of exchanges between ranks."""
+
     @property
-    def fraction_moved(self) -> float: ...
+    def fraction_moved(self) -> float:
+        """Fraction of a rank's amplitudes that it sends, summed over all exchanges."""
+
     @property
-    def bytes_per_rank(self) -> int: ...
+    def bytes_per_rank(self) -> int:
+        """Bytes that each rank sends in all exchanges."""
+
     def bytes_by_level(self, units: Sequence[int]) -> tuple[int, ...]:
         """
-        Divide `bytes_per_rank` by the outermost border that the bytes cross: inside a unit of units[0] ranks, ...,
-        beyond all units.
+        Divide `bytes_per_rank` by the outermost border that the bytes cross.
+
+        Parameters
+        ----------
+        units : sequence of int
+            Ranks in a unit of each level, powers of two in ascending order. Ranks fill the units one after
+            the other.
+
+        Returns
+        -------
+        tuple of int
+            Bytes inside a unit of units[0] ranks, beyond it but inside a unit of units[1] ranks, ..., beyond
+            all units.
+
+        Raises
+        ------
+        BadInput
+            The units are no powers of two, or not in ascending order.
         """
 
     @property
     def baselines(self) -> dict[str, float]:
-        """What other rules would move, as fractions."""
+        """
+        Fractions of a rank's amplitudes that simpler strategies would send: gate_by_gate, one_swap_at_a_time
+        and lazy_swaps.
+        """
 
     def groups(self, rank: int = 0) -> list[list[dict[str, Any]]]:
         """
         List for each stage the passes that the engine makes over the amplitudes of a rank, as dictionaries.
         """
 
-    def passes(self) -> float: ...
+    def passes(self) -> float:
+        """Count the passes that the engine makes over the amplitudes of rank 0 in all stages."""
 
 def place(
     circuit: Circuit,
@@ -1969,10 +2513,44 @@ def place(
     search_seconds: float,
     bits: Sequence[int] = [],
     ranks_per_host: int = 0,
-) -> Placement: ...
+) -> Placement:
+    """
+    Compute a placement of a validated circuit.
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Circuit to place.
+    ranks : int
+        Number of ranks, a power of two.
+    bytes_per_amplitude : int
+        8 or 16.
+    search_seconds : float
+        Approximate time to search for a placement that moves fewer bytes; 0 uses the heuristic alone.
+    bits : sequence of int
+        Bit of each qubit of an existing state. Empty: the state begins as |0...0>, and the placement chooses
+        the bits.
+    ranks_per_host : int
+        Number of ranks on each host, a power of two: exchanges then stay inside a host where possible. 0: all
+        on one host, or hosts with different numbers of ranks.
+
+    Raises
+    ------
+    BadInput
+        The number of ranks is no power of two, there are fewer amplitudes than ranks, or an operation needs
+        more local bits than there are.
+    """
+
 def place_simulation(
     circuit: Circuit, ranks: int, bytes_per_amplitude: int, search_seconds: float, ranks_per_host: int = 0
-) -> Placement: ...
+) -> Placement:
+    """
+    Return the placement with which `simulate` runs a validated circuit, without its final measurements.
+
+    `simulate` does not place the circuit again as long as the placement lives. Parameters and errors are
+    those of `place`.
+    """
+
 def place_applied(
     circuit: Circuit,
     ranks: int,
@@ -1980,66 +2558,144 @@ def place_applied(
     search_seconds: float,
     bits: Sequence[int],
     ranks_per_host: int = 0,
-) -> Placement: ...
-def plan_cache_counters() -> tuple[int, int]: ...
-def usable_ranks(circuit: Circuit, ranks: int) -> int: ...
+) -> Placement:
+    """
+    Return the placement with which `State.apply` applies a circuit to a state with these bits.
+
+    `State.apply` does not place the circuit again as long as the placement lives. Parameters and errors are
+    those of `place`.
+    """
+
+def plan_cache_counters() -> tuple[int, int]:
+    """
+    Return how many circuits this process has placed for runs, and how often it has found a placement again.
+    """
+
+def usable_ranks(circuit: Circuit, ranks: int) -> int:
+    """Return the largest power of two, at most `ranks`, over which the state of a circuit can be split."""
 
 class MemoryNeed:
-    """What a state needs and what there is, in bytes."""
+    """The memory that a state needs and the available memory, in bytes."""
 
     @property
-    def per_rank(self) -> int: ...
+    def per_rank(self) -> int:
+        """Bytes of the amplitudes and staging of one rank."""
+
     @property
-    def in_all(self) -> int: ...
+    def in_all(self) -> int:
+        """Bytes that all ranks need."""
+
     @property
     def here(self) -> int:
-        """Of the ranks on this machine."""
+        """Bytes that the ranks on this machine need."""
 
     @property
     def available(self) -> int:
-        """To the ranks of this machine together."""
+        """Bytes available to the ranks on this machine together."""
 
     @property
-    def fits(self) -> bool: ...
+    def fits(self) -> bool:
+        """Whether the available memory suffices."""
 
-def memory_need(qubits: int, ranks: int, precision: str, ranks_per_node: int) -> MemoryNeed: ...
+def memory_need(qubits: int, ranks: int, precision: str, ranks_per_node: int) -> MemoryNeed:
+    """
+    Compute the memory need of a state on `ranks` ranks, `ranks_per_node` of which share this machine.
+    `precision` is "double" or "single". Not collective.
+    """
 
 class PauliSum:
-    """A weighted sum of Pauli strings."""
+    """
+    A weighted sum of Pauli strings.
+
+    Parameters
+    ----------
+    terms : sequence of (complex, sequence of (int, str))
+        Coefficient, and qubit and letter (X, Y or Z) of each factor.
+
+    Raises
+    ------
+    BadInput
+        A letter is not X, Y or Z.
+    """
 
     def __init__(self, terms: Sequence[tuple[complex, Sequence[tuple[int, str]]]]) -> None: ...
     @staticmethod
-    def parse(text: str) -> PauliSum: ...
+    def parse(text: str) -> PauliSum:
+        """Parse text such as `0.5 X0 Z2 - Y1`. Raises BadInput if the text has another form."""
+
     @property
     def qubits(self) -> int:
-        """One more than the highest qubit."""
+        """Number of qubits that the sum needs: one more than the highest qubit."""
 
     def __len__(self) -> int: ...
     @property
-    def terms(self) -> tuple[tuple[complex, tuple[tuple[int, str], ...]], ...]: ...
+    def terms(self) -> tuple[tuple[complex, tuple[tuple[int, str], ...]], ...]:
+        """Coefficient, and qubit and letter of each factor, of every term."""
 
 class State:
-    """A state vector split over the ranks of a group."""
+    """
+    A state vector that is split over the ranks of a group; see `onehop.quantum.State`.
+
+    Parameters
+    ----------
+    group : Group
+        Ranks that hold the state, a power of two of them.
+    qubits : int
+        Number of qubits.
+    precision : str
+        "double" or "single".
+    threads : int
+        Threads per rank; 0: the rank's share of the cores.
+    staging : int
+        Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.
+
+    Raises
+    ------
+    BadInput
+        The number of ranks is no power of two, or exceeds the number of amplitudes.
+    Error
+        The memory of a machine does not suffice. Nothing has been allocated then.
+    """
 
     def __init__(self, group: Group, qubits: int, precision: str, threads: int, staging: int) -> None: ...
     @property
-    def qubits(self) -> int: ...
+    def qubits(self) -> int:
+        """Number of qubits."""
+
     @property
-    def local_bits(self) -> int: ...
+    def local_bits(self) -> int:
+        """Number of bits of an amplitude's place within a rank."""
+
     @property
-    def ranks(self) -> int: ...
+    def ranks(self) -> int:
+        """Number of ranks."""
+
     @property
-    def rank(self) -> int: ...
+    def rank(self) -> int:
+        """Number of this rank."""
+
     @property
-    def precision(self) -> str: ...
+    def precision(self) -> str:
+        """Precision of an amplitude: "double" or "single"."""
+
     @property
-    def bits(self) -> tuple[int, ...]: ...
+    def bits(self) -> tuple[int, ...]:
+        """
+        Bit of each qubit in an amplitude's place. Bits from `local_bits` on are those of the rank number.
+        """
+
     @property
-    def flips(self) -> int: ...
+    def flips(self) -> int:
+        """Bits of an amplitude's place that hold the opposite of their qubit."""
+
     @property
-    def exchanges(self) -> int: ...
+    def exchanges(self) -> int:
+        """Number of exchanges between ranks so far."""
+
     @property
-    def bytes_sent(self) -> int: ...
+    def bytes_sent(self) -> int:
+        """Bytes that this rank has sent in the exchanges."""
+
     @property
     def bytes_between_hosts(self) -> int:
         """Part of these bytes that went to ranks on other hosts."""
@@ -2051,43 +2707,80 @@ class State:
     @ranks_per_host.setter
     def ranks_per_host(self, arg: int, /) -> None: ...
     def local(self) -> object:
-        """This rank's amplitudes themselves, where `bits` and `flips` say."""
+        """
+        Return a view of this rank's amplitudes, in the order that `bits` and `flips` define. Not collective.
+        """
 
-    def set_layout(self, bits: Sequence[int], flips: int) -> None: ...
-    def set_basis_state(self, index: int) -> None: ...
+    def set_layout(self, bits: Sequence[int], flips: int) -> None:
+        """Declare other `bits` and `flips` without moving any amplitude. Not collective."""
+
+    def set_basis_state(self, index: int) -> None:
+        """Set the state to the basis state with this index."""
+
     def set_amplitudes(
         self,
         amplitudes: Annotated[
             NDArray[numpy.complex128], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
-    ) -> None: ...
-    def run(self, circuit: Circuit, seed: int) -> list[int]: ...
-    def apply(self, circuit: Circuit, search_seconds: float) -> None:
-        """
-        Applies gates without conditions as they are: their matrices need not be unitary.
-        """
+    ) -> None:
+        """Set all 2^qubits amplitudes by index, without normalising them. Every rank passes all of them."""
 
-    def restore_order(self) -> None: ...
-    def norm_squared(self) -> float: ...
+    def run(self, circuit: Circuit, seed: int) -> list[int]:
+        """Run a circuit; measurements collapse the state. Returns the classical bits. Collective."""
+
+    def apply(self, circuit: Circuit, search_seconds: float) -> None:
+        """Apply a circuit of gates without conditions. Their matrices need not be unitary. Collective."""
+
+    def restore_order(self) -> None:
+        """Move the amplitudes so that qubit i is at bit i of an amplitude's place. Collective."""
+
+    def norm_squared(self) -> float:
+        """Return <state|state>. Collective."""
+
     def amplitudes(
         self,
         indices: Annotated[
             NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
-    ) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]: ...
-    def gather(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]: ...
-    def probabilities(
-        self, qubits: Sequence[int]
-    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    def inner_product(self, other: State) -> complex: ...
+    ) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]:
+        """Return the amplitudes with these indices (uint64). Collective."""
+
+    def gather(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]:
+        """Return all 2^qubits amplitudes by index, on every rank. Collective."""
+
+    def probabilities(self, qubits: Sequence[int]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        Return the probabilities of the 2^k values of k qubits (at most 24), the first one least significant.
+        Collective.
+        """
+
+    def inner_product(self, other: State) -> complex:
+        """
+        Return <self|other>; the layout of `other` becomes that of this state. Raises BadInput if the states
+        differ in size, precision or ranks. Collective.
+        """
+
     def reduced_density_matrix(
         self, qubits: Sequence[int]
-    ) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]: ...
-    def expectations(self, sums: Sequence[PauliSum]) -> list[complex]: ...
-    def variances(self, sums: Sequence[PauliSum]) -> list[float]: ...
+    ) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]:
+        """
+        Return the reduced density matrix of k qubits (at most 12): 4^k numbers, row-major, the first qubit
+        least significant. Collective.
+        """
+
+    def expectations(self, sums: Sequence[PauliSum]) -> list[complex]:
+        """Return the expectation value of each observable. Collective."""
+
+    def variances(self, sums: Sequence[PauliSum]) -> list[float]:
+        """Return the variance of each Hermitian observable. Needs a second state. Collective."""
+
     def sample(
         self, qubits: Sequence[int], shots: int, seed: int
-    ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+    ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """
+        Sample a measurement of some qubits (at most 64) `shots` times, without changing the state. Bit i of
+        an outcome is the value of qubits[i]. Collective.
+        """
 
 class CheckpointState:
     """
@@ -2133,9 +2826,7 @@ class CheckpointState:
     def expectations(self, arg: Sequence[complex], /) -> None: ...
     @property
     def outcomes(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
-        """
-        The classical bits of every shot in words of 64; 0 for shots whose run is not finished.
-        """
+        """The classical bits of every shot in words of 64; 0 for shots whose run is not finished."""
 
     @outcomes.setter
     def outcomes(
@@ -2145,9 +2836,7 @@ class CheckpointState:
     ) -> None: ...
     @property
     def waiting(self) -> list[tuple[list[bool], NDArray[numpy.uint64]]]:
-        """
-        Unfinished runs: the measurement record so far and the shots. The last one is in progress.
-        """
+        """Unfinished runs: the measurement record so far and the shots. The last one is in progress."""
 
     def add_waiting(
         self,
@@ -2157,60 +2846,82 @@ class CheckpointState:
         """Appends an unfinished run."""
 
 class Outcomes:
-    """What measurements gave."""
+    """The outcomes of all shots. An outcome is the value of the classical bits."""
 
     @property
-    def clbits(self) -> int: ...
+    def clbits(self) -> int:
+        """Number of classical bits."""
+
     @property
     def values(self) -> list[int]:
-        """The distinct outcomes, ascending; bit i is classical bit i."""
+        """Distinct outcomes in ascending order; bit i is classical bit i."""
 
     @property
     def counts(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-        """Of each value."""
+        """Number of shots with each of `values`."""
 
     @property
     def of_shot(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
-        """The place in `values` of each shot's outcome."""
+        """Index into `values` of each shot's outcome."""
 
 class SimulationResult:
-    """What a simulation came to."""
+    """The result of `simulate`; the same on every rank."""
 
     @property
-    def outcomes(self) -> Outcomes: ...
+    def outcomes(self) -> Outcomes:
+        """Outcomes of the shots."""
+
     @property
-    def expectations(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]: ...
+    def expectations(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]:
+        """Expectation value of each observable."""
+
     @property
-    def seconds(self) -> float: ...
+    def seconds(self) -> float:
+        """Time for everything after the placement."""
+
     @property
-    def ranks(self) -> int: ...
+    def ranks(self) -> int:
+        """Number of ranks that share the state."""
+
     @property
-    def runs(self) -> int: ...
+    def runs(self) -> int:
+        """Number of runs: one for each measurement record."""
+
     @property
-    def exchanges(self) -> int: ...
+    def exchanges(self) -> int:
+        """Number of exchanges between ranks in all runs."""
+
     @property
-    def bytes_moved(self) -> int: ...
+    def bytes_moved(self) -> int:
+        """Bytes that all ranks together have sent."""
+
     @property
     def bytes_between_hosts(self) -> int:
         """Part of these bytes that was sent from one host to another."""
 
     @property
-    def passes(self) -> float: ...
+    def passes(self) -> float:
+        """Number of passes over a rank's amplitudes."""
+
     @property
-    def engine_seconds(self) -> float: ...
+    def engine_seconds(self) -> float:
+        """Time of the passes on this rank."""
+
     @property
-    def pass_seconds(self) -> float: ...
+    def pass_seconds(self) -> float:
+        """Minimum time of a pass, measured on all ranks at once; 0 without `profile`."""
+
     @property
     def profile(self) -> list[dict[str, Any]]:
-        """What took the time on this rank, in order; empty unless asked for."""
+        """Timed steps of this rank in the order in which they ended; empty without `profile`."""
 
     def take_state(self) -> State:
-        """The state, once."""
+        """Return the state after the last run. It can be taken once."""
 
 def ranks_per_host(group: Group) -> int:
     """
-    Return the number of ranks on each host; 0 unless every host has the same number of ranks, a power of
-    two, one after the other. Collective; the same on every rank.
+    Return the number of ranks on each host; 0 unless every host has the same number of ranks, a power of two,
+    one after the other. Collective; the same on every rank.
     """
 
 def simulate(
@@ -2230,7 +2941,220 @@ def simulate(
     keep: object | None = None,
     resume: CheckpointState | None = None,
     restore: object | None = None,
-) -> SimulationResult: ...
+) -> SimulationResult:
+    """
+    Run a circuit from |0...0>. Collective; see `onehop.quantum.simulate`.
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Circuit to run.
+    group : Group
+        Ranks that hold the state, a power of two of them.
+    shots : int
+        Number of samples of the measurement outcomes.
+    seed : int
+        The same seed gives the same shots on every number of ranks.
+    precision : str
+        "double" or "single".
+    observables : sequence of PauliSum
+        Observables to evaluate.
+    threads : int
+        Threads per rank; 0: the rank's share of the cores.
+    staging : int
+        Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.
+    search_seconds : float
+        Approximate time to search for a placement that moves fewer bytes.
+    profile : bool
+        Record the time of each pass and exchange.
+    progress : callable, optional
+        Called as progress(done, total, run, shots_done).
+    due : callable, optional
+        Returns whether to save a checkpoint now; must agree on all ranks.
+    keep : callable, optional
+        Saves a checkpoint, called as keep(state, checkpoint_state). Needed with `due`.
+    resume : CheckpointState, optional
+        Checkpoint to resume from.
+    restore : callable, optional
+        Writes the checkpoint's amplitudes, called as restore(state). Needed with `resume`.
+
+    Raises
+    ------
+    BadInput
+        The circuit or an option is invalid.
+    Error
+        The memory does not suffice. Nothing has run then.
+    """
+
+class Gradients:
+    """Expectation values with their derivatives; the same on every rank."""
+
+    @property
+    def values(self) -> list[float]:
+        """Expectation value of each observable."""
+
+    @property
+    def derivatives(self) -> NDArray[numpy.float64]:
+        """Derivatives, one row for each observable."""
+
+    @property
+    def forward_seconds(self) -> float:
+        """Time from |0...0> to the final state."""
+
+    @property
+    def backward_seconds(self) -> float:
+        """Time of everything after it."""
+
+    @property
+    def backward_passes(self) -> float:
+        """Passes over the ket and bra of this rank."""
+
+    @property
+    def backward_multiply_adds(self) -> float:
+        """Real multiply-adds per amplitude in these passes."""
+
+class Compiled:
+    """A circuit that is planned once; see `onehop.quantum.CompiledCircuit`."""
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        group: Group,
+        *,
+        precision: str = "double",
+        threads: int = 0,
+        staging: int = 0,
+        search_seconds: float = 1.0,
+    ) -> None: ...
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks over which a state is split."""
+
+    @property
+    def placement(self) -> Placement:
+        """Placement of the circuit."""
+
+    def run(self, values: Sequence[float]) -> State:
+        """
+        Run the circuit with these values of the parameters. The next call overwrites the returned state.
+        Collective.
+        """
+
+    def simulate(
+        self, values: Sequence[float], *, shots: int = 0, seed: int = 0, observables: Sequence[PauliSum] = []
+    ) -> SimulationResult:
+        """
+        Run the circuit with these values and its measurements, as the function `simulate` does. Collective.
+        """
+
+    def run_many(
+        self,
+        bindings: Annotated[
+            NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        sums: Sequence[PauliSum],
+    ) -> Annotated[NDArray[numpy.complex128], dict(shape=(None, None))]:
+        """
+        Return the expectation values of `sums` for each row of `bindings`, shape (rows, sums). Collective.
+        """
+
+    def gradients(
+        self,
+        values: Sequence[float],
+        sums: Sequence[PauliSum],
+        weights: Sequence[float] = [],
+        variance: bool = False,
+    ) -> Gradients:
+        """Return expectation values, or variances, and derivatives by the adjoint method. Collective."""
+
+class TrajectoryResult:
+    """The result of `simulate_trajectories`; the same on every rank."""
+
+    @property
+    def counts(self) -> list[int]:
+        """Number of trajectories of each history, in the order of the histories' first trajectories."""
+
+    @property
+    def values(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None, None))]:
+        """Expectation values, shape (histories, observables)."""
+
+    @property
+    def outcomes(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None))]:
+        """Classical bits of each shot, in words of 64, shape (shots, words)."""
+
+    @property
+    def seconds(self) -> float:
+        """Time of everything."""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks that share a state."""
+
+    @property
+    def workers(self) -> int:
+        """Number of states that are computed at the same time."""
+
+    @property
+    def exchanges(self) -> int:
+        """Number of exchanges of this rank's states."""
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes that all ranks together have sent."""
+
+    @property
+    def bytes_between_hosts(self) -> int:
+        """Part of these bytes that was sent from one host to another."""
+
+    def take_state(self) -> State:
+        """Return a final state, None on a rank without work. It can be taken once."""
+
+def simulate_trajectories(
+    circuit: Circuit,
+    channels: Sequence[tuple[Sequence[Sequence[complex]], Sequence[float]]],
+    uses: Sequence[tuple[int, int, Sequence[int]]],
+    measured: Sequence[tuple[int, int]],
+    group: Group,
+    *,
+    trajectories: int,
+    shots: int,
+    seed: int,
+    precision: str = "double",
+    observables: Sequence[PauliSum] = [],
+    threads: int = 0,
+    memory: int = 0,
+) -> TrajectoryResult:
+    """
+    Run trajectories of a noisy circuit from |0...0>. Collective; see `onehop.quantum.simulate_trajectories`.
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Circuit of gates without conditions.
+    channels : list of (list of list of complex, list of float)
+        Kraus operators, row by row, and their probabilities if these do not depend on the state.
+    uses : list of (int, int, list of int)
+        Index of a gate, the channel after it, and its qubits; by ascending gate.
+    measured : list of (int, int)
+        Classical bit and qubit of each measurement at the end.
+    group : Group
+        Ranks that divide the work.
+    trajectories, shots, seed, precision, observables, threads
+        As for `onehop.quantum.simulate_trajectories`.
+    memory : int
+        Bytes per rank for states; 0: half of what is available.
+
+    Raises
+    ------
+    BadInput
+        The input is invalid.
+    Error
+        The memory does not suffice.
+    """
 
 class Figure:
     """A number of a machine with its origin."""
@@ -2250,10 +3174,77 @@ class Figure:
     def __eq__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
 
+class Level:
+    """One level of a machine: what a message between two of its members costs."""
+
+    @property
+    def name(self) -> str:
+        """What one unit of the level is called."""
+
+    @property
+    def routing(self) -> str:
+        """How the members are joined: all_to_all, mesh, fat_tree, torus or dragonfly."""
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Members per dimension or tier."""
+
+    @property
+    def topology(self) -> str:
+        """Where the extents, links, interfaces and taper come from."""
+
+    @property
+    def latency(self) -> Figure:
+        """Seconds between neighbours, from the first byte sent to the first received."""
+
+    @property
+    def hop_latency(self) -> Figure:
+        """Seconds for every hop beyond the first."""
+
+    @property
+    def overhead(self) -> Figure:
+        """Seconds that a processor is busy with each message it sends or receives."""
+
+    @property
+    def gap(self) -> Figure:
+        """Least seconds between two messages of one processor."""
+
+    @property
+    def bandwidth(self) -> Figure:
+        """Bytes per second of one link in one direction."""
+
+    @property
+    def links(self) -> int:
+        """Links of one member; on a torus, per direction of each dimension."""
+
+    @property
+    def injection(self) -> Figure:
+        """Bytes per second that one member sends at most over all its links."""
+
+    @property
+    def interfaces(self) -> int:
+        """Network interfaces of one member."""
+
+    @property
+    def taper(self) -> tuple[float, ...]:
+        """Capacity above each tier of a fat tree; 1: full bisection."""
+
+    @property
+    def local_bandwidth(self) -> Figure:
+        """Bytes per second between two routers of a dragonfly's group in one direction."""
+
+    @property
+    def group_bandwidth(self) -> Figure:
+        """Bytes per second between two groups of a dragonfly in one direction."""
+
+    @property
+    def members(self) -> int:
+        """Number of members."""
+
+    def __repr__(self) -> str: ...
+
 class Machine:
-    """
-    The description of a computer: nested levels of processors and the links that join them.
-    """
+    """The description of a computer: nested levels of processors and the links that join them."""
 
     @property
     def name(self) -> str:
@@ -2277,15 +3268,11 @@ class Machine:
 
     @property
     def multiply_adds_double(self) -> Figure:
-        """
-        Real multiply-adds per second of one processor in double precision; 0 if they are not known.
-        """
+        """Real multiply-adds per second of one processor in double precision; 0 if they are not known."""
 
     @property
     def multiply_adds_single(self) -> Figure:
-        """
-        Real multiply-adds per second of one processor in single precision; 0 if they are not known.
-        """
+        """Real multiply-adds per second of one processor in single precision; 0 if they are not known."""
 
     @property
     def processors(self) -> int:
@@ -2293,8 +3280,8 @@ class Machine:
 
     def job(self, processors: int) -> Machine:
         """
-        Return the part of the machine that a job with this many processors gets: the smallest box
-        that holds them.
+        Return the part of the machine that a job with this many processors gets: the smallest box that holds
+        them.
         """
 
     def to_json(self, indent: int = -1) -> str:
@@ -2302,9 +3289,7 @@ class Machine:
 
     @staticmethod
     def from_json(text: str) -> Machine:
-        """
-        Read a machine from the text of `to_json`. Raises BadInput with the place of an error.
-        """
+        """Read a machine from the text of `to_json`. Raises BadInput with the place of an error."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __getstate__(self) -> str: ...
@@ -2343,9 +3328,7 @@ class RailPlan:
 
     @property
     def assignments(self) -> tuple[RailAssignment, ...]:
-        """
-        One entry per message in their order, or one per piece of a message that is cut.
-        """
+        """One entry per message in their order, or one per piece of a message that is cut."""
 
     @property
     def loads(self) -> tuple[int, ...]:
@@ -2380,87 +3363,48 @@ def assign_schedule_rails(
     cut: bool = False,
     min_piece: int = 1,
 ) -> list[list[RailAssignment]]:
-    """
-    Assign the messages of a schedule that leave their host to rails, round by round.
-    """
+    """Assign the messages of a schedule that leave their host to rails, round by round."""
 
-class Level:
-    """
-    One level of a machine: what a message between two of its members costs.
-    """
+class Traffic:
+    """The messages of a schedule, without their contents."""
 
     @property
     def name(self) -> str:
-        """What one unit of the level is called."""
+        """Name of the schedule or pattern."""
 
     @property
-    def routing(self) -> str:
+    def ranks(self) -> int:
+        """Number of ranks."""
+
+    @property
+    def rank_bytes(self) -> int:
+        """Bytes of the arrays of the rank that has the most; 0 if they are not known."""
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+
+    def messages(self, round: int) -> tuple[tuple[int, int, int], ...]:
+        """Return sender, receiver and bytes of every message of a round."""
+
+    @overload
+    def on_rails(self, round: int, rails: Sequence[int]) -> Traffic:
         """
-        How the members are joined: all_to_all, mesh, fat_tree, torus or dragonfly.
-        """
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """Members per dimension or tier."""
-
-    @property
-    def topology(self) -> str:
-        """Where the extents, links, interfaces and taper come from."""
-
-    @property
-    def latency(self) -> Figure:
-        """
-        Seconds between neighbours, from the first byte sent to the first received.
-        """
-
-    @property
-    def hop_latency(self) -> Figure:
-        """Seconds for every hop beyond the first."""
-
-    @property
-    def overhead(self) -> Figure:
-        """
-        Seconds that a processor is busy with each message it sends or receives.
+        Return the traffic with the messages of a round, in the order of `messages`, on these interfaces.
         """
 
-    @property
-    def gap(self) -> Figure:
-        """Least seconds between two messages of one processor."""
-
-    @property
-    def bandwidth(self) -> Figure:
-        """Bytes per second of one link in one direction."""
-
-    @property
-    def links(self) -> int:
-        """Links of one member; on a torus, per direction of each dimension."""
-
-    @property
-    def injection(self) -> Figure:
-        """Bytes per second that one member sends at most over all its links."""
-
-    @property
-    def interfaces(self) -> int:
-        """Network interfaces of one member."""
-
-    @property
-    def taper(self) -> tuple[float, ...]:
-        """Capacity above each tier of a fat tree; 1: full bisection."""
-
-    @property
-    def local_bandwidth(self) -> Figure:
+    @overload
+    def on_rails(self, assignments: Sequence[Sequence[RailAssignment]]) -> Traffic:
         """
-        Bytes per second between two routers of a dragonfly's group in one direction.
+        Return the traffic with messages or their pieces on rails: one list of RailAssignment for each round
+        of the traffic, or of the schedule that it was made from. Messages without an assignment stay as they
+        are.
         """
 
-    @property
-    def group_bandwidth(self) -> Figure:
-        """Bytes per second between two groups of a dragonfly in one direction."""
+    def listed(self) -> Traffic:
+        """Return the same traffic with every message listed."""
 
-    @property
-    def members(self) -> int:
-        """Number of members."""
-
+    def __eq__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
 
 def message_traffic(ranks: int, rounds: Sequence[Sequence[tuple[int, int, int]]]) -> Traffic:
@@ -2485,9 +3429,7 @@ def allreduce_traffic(ranks: int, elements: int, type: str, algorithm: str) -> T
 def permutation_traffic(
     bits: int, local_bits: int, permutation: Sequence[int], element_bytes: int, codec: str, type: str
 ) -> Traffic:
-    """
-    Return the messages of a permutation of index bits without building its schedule.
-    """
+    """Return the messages of a permutation of index bits without building its schedule."""
 
 class LinkLoad:
     """The load of one link of a machine."""
@@ -2521,9 +3463,7 @@ class SimulatedRound:
 
     @property
     def seconds(self) -> float:
-        """
-        Seconds from the end of the round before to the end of this one, each on the slowest rank.
-        """
+        """Seconds from the end of the round before to the end of this one, each on the slowest rank."""
 
     @property
     def messages(self) -> int:
@@ -2538,9 +3478,7 @@ class SimulatedRound:
         """Rounds of the schedule that it stands for."""
 
 class Simulation:
-    """
-    The time that a schedule takes on a machine, and the load of its links.
-    """
+    """The time that a schedule takes on a machine, and the load of its links."""
 
     @property
     def schedule(self) -> str:
@@ -2608,9 +3546,7 @@ def simulate_traffic(
     accuracy: float,
     progress: Callable[[float], object] | None,
 ) -> Simulation:
-    """
-    Compute how long the traffic takes on a machine. `onehop.machine.simulate` explains it.
-    """
+    """Compute how long the traffic takes on a machine. `onehop.machine.simulate` explains it."""
 
 def to_goal(traffic: Traffic, compute_ns: Sequence[int] = [], copy_ns_per_byte: float = 0.0) -> str:
     """Return the traffic as GOAL, the text format of LogGOPSim and ATLAHS."""
@@ -2628,38 +3564,3 @@ def loggops(
     """
     Return the nanosecond at which each rank ends in the model LogGOPS, without links that messages share.
     """
-
-class Traffic:
-    """The messages of a schedule, without their contents."""
-
-    @property
-    def name(self) -> str:
-        """Name of the schedule or pattern."""
-
-    @property
-    def ranks(self) -> int:
-        """Number of ranks."""
-
-    @property
-    def rank_bytes(self) -> int:
-        """
-        Bytes of the arrays of the rank that has the most; 0 if they are not known.
-        """
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds."""
-
-    def messages(self, round: int) -> tuple[tuple[int, int, int], ...]:
-        """Return sender, receiver and bytes of every message of a round."""
-
-    def on_rails(self, round: int, rails: Sequence[int]) -> Traffic:
-        """
-        Return the traffic with the messages of a round, in the order of `messages`, on these interfaces.
-        """
-
-    def listed(self) -> Traffic:
-        """Return the same traffic with every message listed."""
-
-    def __eq__(self, other: object, /) -> bool: ...
-    def __repr__(self) -> str: ...
