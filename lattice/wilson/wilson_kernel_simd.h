@@ -6,25 +6,6 @@
 namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
-// Without an instruction that permutes lanes, and with every access checked, the code below is long: a call takes its
-// place then.
-#if ONEHOP_SIMD_BYTES == 16 || defined(__SANITIZE_ADDRESS__)
-#define ONEHOP_ROTATE [[gnu::noinline]]
-#else
-#define ONEHOP_ROTATE ONEHOP_INLINE
-#endif
-
-// h with its lanes permuted: lane i is lane source[i] of h.
-template <class T, int L>
-ONEHOP_ROTATE Half<T, L> rotated_half(Half<T, L> h, const int* source) {
-#pragma GCC unroll 6
-  for (int i = 0; i < 6; ++i) {
-    Complex<T, L>& z = h.s[i / 3][i % 3];
-    z = {rotated<T, L>(z.re, source), rotated<T, L>(z.im, source)};
-  }
-  return h;
-}
-
 // h = the projected neighbour of vector k on this side, with rotated lanes and the boundary sign where needed.
 template <class T, int L, int Side>
 ONEHOP_INLINE void gather(Half<T, L>& h, const WilsonDslash<T>& a, std::int64_t k, const Real<T, L>& dagger, int rhs) {
@@ -36,7 +17,14 @@ ONEHOP_INLINE void gather(Half<T, L>& h, const WilsonDslash<T>& a, std::int64_t 
   } else {
     const T* from = a.in + (std::int64_t{where.at} * a.num_rhs + rhs) * 24 * L;
     project<Side / 2>(h, from, Side % 2 == 0 ? dagger : -dagger);
-    if ((where.kind & WilsonNeighbour::rotated) != 0) h = rotated_half(h, a.lane_sources + Side * L);
+    if ((where.kind & WilsonNeighbour::rotated) != 0) {
+      const int* source = a.lane_sources + Side * L;
+#pragma GCC unroll 6
+      for (int i = 0; i < 6; ++i) {
+        Complex<T, L>& z = h.s[i / 3][i % 3];
+        z = {rotated<T, L>(z.re, source), rotated<T, L>(z.im, source)};
+      }
+    }
   }
   if ((where.kind & WilsonNeighbour::ends) != 0) [[unlikely]] {
     const Real<T, L> signs = load<L>(a.signs + Side * L);
