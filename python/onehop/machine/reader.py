@@ -108,6 +108,31 @@ def load_machine(name: str | Path) -> Machine:
     return parse_machine(text, path.stem, str(path))
 
 
+# Names and dotted names of keys, strings, and comments in TOML.
+_NAME = r"(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')"
+_PATH = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
+_STRINGS = re.compile(
+    r'"""(?:\\.|[^\\])*?"""'
+    r"|'''.*?'''"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'[^'\n]*'"
+    r"|#[^\n]*",
+    re.DOTALL,
+)
+
+
+def _without_lines(found: re.Match[str]) -> str:
+    """Return a string of one line as it is, one of several lines as its line ends, and a comment as nothing."""
+    text = found[0]
+    if text[0] == "#":
+        return ""
+    return '""' + "\n" * text.count("\n") if text[:3] in ('"""', "'''") else text
+
+
+def _parts(path: str) -> list[str]:
+    return [name.strip("\"'") for name in re.findall(_NAME, path)]
+
+
 @dataclass
 class _Lines:
     """The lines on which keys and tables of a file begin. Tables are named as in `level[2]`."""
@@ -116,17 +141,31 @@ class _Lines:
     found: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def read(self, text: str) -> _Lines:
-        table, counts = "", {}
-        for number, line in enumerate(text.splitlines(), 1):
-            if header := re.match(r"\s*(\[\[?)\s*([\w.-]+)\s*\]", line):
-                table = header[2]
-                if header[1] == "[[":
-                    counts[table] = counts.get(table, -1) + 1
-                    table += f"[{counts[table]}]"
-                self.found.setdefault((table, ""), number)
-            elif key := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*=", line):
-                self.found.setdefault((table, key[1]), number)
+        path: list[str] = []
+        counts: dict[str, int] = {}
+        depth = 0  # of brackets that earlier lines have opened
+        for number, line in enumerate(_STRINGS.sub(_without_lines, text).split("\n"), 1):
+            header = re.match(rf"\s*(\[\[?)\s*({_PATH})\s*\]", line) if depth == 0 else None
+            if header:
+                path = _parts(header[2])
+                if header[1] == "[[" and len(path) == 1:
+                    counts[path[0]] = counts.get(path[0], -1) + 1
+                self.place(path, counts, number)
+            elif depth == 0 and (key := re.match(rf"\s*({_PATH})\s*=", line)):
+                self.place(path + _parts(key[1]), counts, number)
+            bare = re.sub(_STRINGS, "", line)
+            depth = max(0, depth + bare.count("[") - bare.count("]"))
         return self
+
+    def place(self, path: list[str], counts: dict[str, int], number: int) -> None:
+        """Note the line of a table, and of a key in it: `[memory.size]` is a line of both."""
+        if path[0] in _ROOT and (len(path) > 1 or path[0] != "title"):
+            table = f"{path[0]}[{counts[path[0]]}]" if path[0] in counts else path[0]
+            self.found.setdefault((table, ""), number)
+            if len(path) > 1:
+                self.found.setdefault((table, path[1]), number)
+        else:
+            self.found.setdefault(("", path[0]), number)
 
     def fail(self, table: str, key: str, expected: str, found: str) -> BadInput:
         line = self.found.get((table, key)) or self.found.get((table, "")) or 1
@@ -137,6 +176,11 @@ class _Lines:
 def _shown(value: Any) -> str:
     text = json.dumps(value, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether a value is a number that a float can hold. An integer may be too large."""
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 class _Reader:
@@ -183,8 +227,7 @@ class _Reader:
         number = value["value"]
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise self.lines.fail(table, key, "a number as value", _shown(number))
-        # An integer may be too large for a float.
-        if not abs(number) <= sys.float_info.max:
+        if not _is_finite(number):
             raise self.lines.fail(table, key, "a finite number as value", _shown(number))
         basis, source = self.origin(table, key, value)
         return {"value": float(number), "basis": basis, "source": source}
@@ -209,8 +252,10 @@ class _Reader:
                 level[key] = self.integers(table, key, [value[key]])[0]
         if "taper" in value:
             taper = value["taper"]
-            if not isinstance(taper, list) or not all(type(one) in (int, float) for one in taper):
-                raise self.lines.fail(table, "taper", "a list of numbers, such as [0.5]", _shown(taper))
+            if not isinstance(taper, list) or not all(_is_finite(one) for one in taper):
+                raise self.lines.fail(
+                    table, "taper", "a list of finite numbers, such as [0.5]", _shown(taper)
+                )
             level["taper"] = taper
         for key in _FIGURES:
             if key in value:
