@@ -45,6 +45,10 @@ HUGE = "99999999999999999999"
         (("map", "--grid", "4x4", "--hosts", "4", "--per-host", HUGE), "--per-host"),
         (("map", "--grid", "4x4", "--hosts", "4", "--per-host", "4", "--torus", HUGE), "--torus"),
         (("map", "--grid", "4x4", "--hosts", HUGE, "--per-host", "4"), "--hosts"),
+        (
+            ("map", "--grid", "600x600", "--hosts", "600", "--per-host", "600", "--plot", "map.svg"),
+            "at most 512 positions in the dimensions of a plot, found 600 x 600",
+        ),
         ((*MAP, "--format", "nonsense"), "--format openmpi, mpich, reorder or list, found 'nonsense'"),
         ((*MAP, "--format", "mpich"), "expected --format with --rankfile only"),
         ((*MAP, "--host-names", "a,b,c,d"), "expected --host-names with --rankfile only"),
@@ -70,6 +74,19 @@ def test_it_is_an_error(
     assert main([*arguments, "--json", str(target)]) == 2
     assert found in " ".join(capsys.readouterr().err.split())
     assert not target.exists()
+
+
+def test_a_schedule_that_goal_cannot_list_is_refused_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    large = ("simulate", "allreduce", "--machine", "fugaku", "-n", "65536", "--elements", "65536")
+    files = [tmp_path / name for name in ("large.goal", "out.json", "large.svg")]
+    options = zip(("--goal", "--json", "--plot"), map(str, files), strict=True)
+    assert main([*large, *(one for option in options for one in option)]) == 2
+    shown = capsys.readouterr()
+    assert "at most 4194304 messages" in " ".join(shown.err.split())
+    assert not shown.out
+    assert not any(file.exists() for file in files)
 
 
 def test_a_number_that_is_not_finite_is_named_by_its_line(

@@ -29,6 +29,7 @@ from onehop.topology import (
     Grid,
     HostLayout,
     RankMap,
+    check_map_figure,
     machine_hosts,
     map_schedule,
     map_text,
@@ -218,6 +219,8 @@ def map_ranks(
         extents = tuple(parse_numbers(grid or "", "--grid", "x"))
         sizes = tuple(parse_numbers(message_bytes, "--bytes", "x")) if message_bytes else None
         what = Grid(extents, periodic, sizes)
+        if plot is not None:
+            check_map_figure(extents)
         number = math.prod(extents)
     if described is None:
         layout = _layout(hosts, per_host, groups, costs, torus)

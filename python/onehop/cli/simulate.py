@@ -310,6 +310,7 @@ def simulate_command(
         with naming(map_file):
             described = described.job(processors)
     traffic = _traffic(what, context.params)
+    program = None if goal_file is None else goal(traffic, compute_ns=round(compute * 1e9))
     assignments = read_rails(rails, described, traffic.ranks, mapped=places is not None)
     with progress("simulating", 1) as advance, naming(map_file):
         result = simulate(
@@ -326,8 +327,8 @@ def simulate_command(
             progress=_steps(advance),
         )
     _show(result, rows, json_target)
-    if goal_file is not None:
-        write_file(goal_file, goal(traffic, compute_ns=round(compute * 1e9)), "the schedule as GOAL")
+    if goal_file is not None and program is not None:
+        write_file(goal_file, program, "the schedule as GOAL")
     if plot is not None:
         from onehop.machine.plot import plot_simulation
 

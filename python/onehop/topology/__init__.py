@@ -5,7 +5,7 @@ A map is computed from plain data, without communication. Equal inputs give equa
 
 from onehop._core import HostLayout, MapCandidate, MapCost, RankMap, renumber
 from onehop.topology.export import FORMATS, map_text
-from onehop.topology.figure import save_map_figure
+from onehop.topology.figure import check_map_figure, save_map_figure
 from onehop.topology.grid import Grid, map_schedule
 from onehop.topology.machine_hosts import machine_hosts
 
@@ -16,6 +16,7 @@ __all__ = [
     "MapCandidate",
     "MapCost",
     "RankMap",
+    "check_map_figure",
     "machine_hosts",
     "map_schedule",
     "map_text",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import colorsys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from onehop.figure import empty_figure, save_figure
 from onehop.text import counted
 from onehop.topology.grid import Grid
 
-__all__ = ["save_map_figure"]
+__all__ = ["check_map_figure", "save_map_figure"]
 
 _LARGEST = 512  # positions per dimension of a figure
 _DOTS = 64  # dots are drawn up to so many positions per dimension
@@ -54,6 +55,21 @@ def _draw_plane(axes: Any, hosts: NDArray[np.int64], colours: NDArray[np.float64
         spine.set_color("tab:blue")
 
 
+def check_map_figure(extents: Sequence[int]) -> None:
+    """Check that a map on a grid of these extents can be drawn.
+
+    Raises
+    ------
+    BadInput
+        Its planes have more than 512 positions in a dimension.
+    """
+    rows, columns, _ = _planes(tuple(extents))
+    if max(rows, columns) > _LARGEST:
+        raise BadInput(
+            f"map: expected at most {_LARGEST} positions in the dimensions of a plot, found {rows} x {columns}"
+        )
+
+
 def save_map_figure(grid: Grid, found: RankMap, file: str) -> None:
     """Draw a map on its grid: a dot per rank, a colour and a blue border per host.
 
@@ -66,11 +82,8 @@ def save_map_figure(grid: Grid, found: RankMap, file: str) -> None:
     Error
         matplotlib is not installed.
     """
+    check_map_figure(grid.extents)
     rows, columns, planes = _planes(tuple(grid.extents))
-    if max(rows, columns) > _LARGEST:
-        raise BadInput(
-            f"map: expected at most {_LARGEST} positions in the dimensions of a plot, found {rows} x {columns}"
-        )
     hosts = np.array(found.host_at).reshape(planes, rows, columns)
     colours = _colours(int(hosts.max()) + 1)
     shown = min(planes, 36)
