@@ -95,6 +95,34 @@ def test_one_iteration_by_hand() -> None:
     assert slow.bound == "halo: links of level host"
 
 
+def test_multiply_adds_limit_an_iteration() -> None:
+    """Parts take the longer of memory and arithmetic: hops by hand, of 66 * 8 + 42 and 12 more operations a site."""
+    half = 8 * 8 * 8 * 16 // 2
+    flops = [66 * 8 + 42, 66 * 8 + 54]
+    memory = half * (8 * 18 + 18) * 8 / 1e9
+    algebra = 9 * 6 * 8 * half / 1e9
+    # The first hop takes as long as its memory traffic, the second one 2 % longer. A multiply-add is two operations.
+    rate = half * flops[0] / memory / 2
+    found = predict_solver((8, 8, 8, 16), two_hosts(multiply_adds=rate * 1.001), action="staggered")
+    assert found.counts_arithmetic
+    second = half * flops[1] / (2 * rate * 1.001)
+    assert found.hopping_seconds == pytest.approx(memory + second, rel=1e-9)
+    assert found.algebra_seconds == pytest.approx(algebra, rel=1e-9)
+    assert found.arithmetic_seconds == pytest.approx(second, rel=1e-9)
+    slow = predict_solver((8, 8, 8, 16), two_hosts(multiply_adds=rate / 100), action="staggered")
+    assert slow.bound == "multiply-adds"
+    assert slow.predicted_seconds == pytest.approx(slow.flops / (2 * rate / 100), rel=1e-9)
+    # With two ranks the interior is computed as slowly, so halos stay hidden.
+    both = predict_solver((8, 8, 8, 32), two_hosts(multiply_adds=rate / 100), 2, action="staggered")
+    assert both.halo_seconds == pytest.approx(0, abs=1e-12)
+    # The file does not give the rate in single precision.
+    single = predict_solver(
+        (8, 8, 8, 16), two_hosts(multiply_adds=rate / 100), action="staggered", precision="single"
+    )
+    assert not single.counts_arithmetic
+    assert single.arithmetic_seconds == 0
+
+
 def test_sums_along_a_tree() -> None:
     direct, tree = (
         predict_solver((8, 8, 8, 16), two_hosts(), 4, action="staggered", sums=how)

@@ -22,6 +22,7 @@ from onehop.machine import (
     simulate,
 )
 from onehop.predict.common import add_bytes, bounding_level, check_memory, check_ranks, machine_of
+from onehop.predict.speed import Computing, Speed
 from onehop.text import alternatives, counted
 
 __all__ = [
@@ -148,13 +149,17 @@ class SolverPrediction:
     predicted_seconds : float
         Time of one iteration.
     hopping_seconds : float
-        Time of the hopping terms at memory bandwidth, without the halo.
+        Time of the hopping terms, without the halo.
     halo_seconds : float
         Time by which halos take longer than the interior that is computed meanwhile.
     algebra_seconds : float
-        Time of the linear algebra at memory bandwidth.
+        Time of the linear algebra.
     sum_seconds : float
         Time of the global sums.
+    arithmetic_seconds : float
+        The part of `hopping_seconds` and `algebra_seconds` that multiply-adds limit instead of memory.
+    counts_arithmetic : bool
+        Whether the machine file gives the rate of multiply-adds. Without it only memory and messages count.
     hopping_terms, sums : int
         Number of hopping terms on half of the sites, and of global sums.
     flops, bytes : float
@@ -177,6 +182,8 @@ class SolverPrediction:
     halo_seconds: float
     algebra_seconds: float
     sum_seconds: float
+    arithmetic_seconds: float
+    counts_arithmetic: bool
     hopping_terms: int
     sums: int
     flops: float
@@ -242,9 +249,10 @@ def predict_solver(
     """Predict how long one iteration of a solver takes on a machine with one rank per processor.
 
     An iteration applies hopping terms to half of the sites (two for staggered quarks, four for Wilson quarks with
-    BiCGStab), does linear algebra, and sums over all ranks. Memory traffic runs at the bandwidth of the machine; halos
-    take the time that `onehop.machine.simulate` gives while the interior is computed, and the boundary follows.
-    Arithmetic counts as free, because machine files do not describe it.
+    BiCGStab), does linear algebra, and sums over all ranks. Memory traffic runs at the bandwidth of the machine. A part
+    takes the time of its arithmetic instead if that is longer and the machine file gives the rate of multiply-adds, of
+    which each counts as two operations. Halos take the time that `onehop.machine.simulate` gives while the interior is
+    computed, and the boundary follows.
 
     Parameters
     ----------
@@ -290,21 +298,24 @@ def predict_solver(
     sites = math.prod(geometry.block) // 2  # of one parity
     need = 2 * sites * (quark.stored_matrices * link_size + 6 * quark.vector_reals * size)
     check_memory(need, described, f"the {action} action on {counted(ranks, 'rank')}", "use more ranks")
-    bandwidth = described.memory_bandwidth.value
+    speed = Speed.of(described, precision)
     total = {level.name: 0 for level in described.levels}
-    hopping = _hopping_times(geometry, quark, described, (link_size, size), total)
-    algebra = quark.arrays * quark.vector_reals * size * sites
+    hopping = _hopping_times(geometry, quark, speed, (link_size, size), total)
+    algebra_bytes = quark.arrays * quark.vector_reals * size * sites
+    algebra = speed.timed(algebra_bytes, quark.algebra_flops * quark.vector_reals * sites)
     summing = 0.0
     if ranks > 1:
         for found in _sum_rounds(ranks, described, sums):
             summing += quark.sums * found.seconds
             add_bytes(total, found.bytes_by_level, quark.sums)
+    computing = hopping.computing + algebra
     parts = hopping.exposed | {
-        "memory bandwidth": hopping.memory + algebra / bandwidth,
+        "memory bandwidth": computing.memory,
+        "multiply-adds": computing.arithmetic,
         "global sums": summing,
     }
     waiting = sum(hopping.exposed.values())
-    seconds = hopping.memory + waiting + algebra / bandwidth + summing
+    seconds = computing.seconds + waiting + summing
     flops = float(
         sites * (sum(term.flops for term in quark.terms) + quark.algebra_flops * quark.vector_reals)
     )
@@ -315,14 +326,16 @@ def predict_solver(
         solver=quark.solver,
         ranks=ranks,
         predicted_seconds=seconds,
-        hopping_seconds=hopping.memory,
+        hopping_seconds=hopping.computing.seconds,
         halo_seconds=waiting,
-        algebra_seconds=algebra / bandwidth,
+        algebra_seconds=algebra.seconds,
         sum_seconds=summing,
+        arithmetic_seconds=computing.arithmetic,
+        counts_arithmetic=speed.flops > 0,
         hopping_terms=len(quark.terms),
         sums=quark.sums,
         flops=flops,
-        bytes=hopping.bytes + algebra,
+        bytes=hopping.bytes + algebra_bytes,
         gflops=flops / seconds / 1e9,
         bytes_by_level=total,
         bound=max(parts, key=lambda part: parts[part]),
@@ -335,45 +348,45 @@ class _HoppingTimes:
 
     Attributes
     ----------
-    memory : float
-        Seconds of reading and writing at the bandwidth of the memory.
+    computing : Computing
+        Seconds of reading, writing and computing.
     exposed : dict
         Seconds for which ranks wait for halos, by what bounds these.
     bytes : float
         Bytes of one rank's memory that are read and written.
     """
 
-    memory: float
+    computing: Computing
     exposed: dict[str, float]
     bytes: float
 
 
 def _hopping_times(
-    geometry: Geometry, quark: _Action, machine: Machine, sizes: tuple[int, int], total: dict[str, int]
+    geometry: Geometry, quark: _Action, speed: Speed, sizes: tuple[int, int], total: dict[str, int]
 ) -> _HoppingTimes:
     """Time the hopping terms; `sizes` are bytes of a number of links and vectors. Adds the halos' bytes to `total`."""
     link_size, size = sizes
     sites = math.prod(geometry.block) // 2
     interior = _interior(geometry, quark.width)
-    bandwidth = machine.memory_bandwidth.value
-    memory = moved = 0.0
+    computing = Computing()
+    moved = 0.0
     exposed: dict[str, float] = {}
     traffic = _halo(geometry, quark, size) if math.prod(geometry.grid) > 1 else None
-    exchanged: dict[int, Simulation] = {}
+    exchanged: dict[float, Simulation] = {}
     for term in quark.terms:
         per_site = term.matrix_reals * link_size + term.vector_reals * size
         moved += sites * per_site
-        memory += sites * per_site / bandwidth
+        computing += speed.timed(sites * per_site, sites * term.flops)
         if traffic is None:
             continue
-        inside = interior * per_site / bandwidth
-        if per_site not in exchanged:
-            exchanged[per_site] = simulate(traffic, machine, compute=inside)
-        found = exchanged[per_site]
+        inside = speed.timed(interior * per_site, interior * term.flops).seconds
+        if inside not in exchanged:
+            exchanged[inside] = simulate(traffic, speed.machine, compute=inside)
+        found = exchanged[inside]
         bound = f"halo: {bounding_level(found)}"
         exposed[bound] = exposed.get(bound, 0.0) + max(0.0, found.seconds - inside)
         add_bytes(total, found.bytes_by_level)
-    return _HoppingTimes(memory, exposed, moved)
+    return _HoppingTimes(computing, exposed, moved)
 
 
 def _interior(geometry: Geometry, width: int) -> int:

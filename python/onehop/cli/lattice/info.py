@@ -134,11 +134,16 @@ def _show_prediction(screen: Console, found: SolverPrediction) -> None:
         f"{bytes_text(moved)} over level {level}" for level, moved in found.bytes_by_level.items()
     )
     screen.print(
-        f"bound: {found.bound}; {found.gflops:.4g} GFLOP/s a rank; all ranks send {levels}\n"
-        "only memory and messages count: machine files do not describe arithmetic",
+        f"bound: {found.bound}; {found.gflops:.4g} GFLOP/s a rank; all ranks send {levels}",
         markup=False,
         soft_wrap=True,
     )
+    if not found.counts_arithmetic:
+        screen.print(
+            f"a lower bound: the file of {found.machine} does not give the multiply-adds per second of a processor "
+            "in this precision, so only memory and messages count",
+            soft_wrap=True,
+        )
 
 
 def _picture(geometry: Geometry) -> str:
