@@ -124,7 +124,7 @@ def test_bad_input() -> None:
         predict_circuit(circuit, "genesis", 0)
     with pytest.raises(
         BadInput,
-        match=r"of 33 qubits on 1 rank does not fit: expected at most 80 GB .*perlmutter, found 137.*2 ranks or more",
+        match=r"of 33 qubits on 1 rank does not fit: expected at most 40 GB .*perlmutter, found 137.*4 ranks or more",
     ):
         predict_circuit(circuit, "perlmutter")
     with pytest.raises(BadInput, match=r"fewer qubits or single precision"):

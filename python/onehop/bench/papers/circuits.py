@@ -31,6 +31,7 @@ _TITLES = {
     "a100-pcie": "A100, PCIe",
 }
 _HAMLIB_STEPS = 10
+_PERLMUTTER_MEMORY = 80e9
 _CASES = {"qpe_weak": "QPE weak", "qpe_strong": "QPE strong", "hamlib_strong": "TFIM strong"}
 
 
@@ -60,7 +61,9 @@ def onehop_exchanges(name: str, qubits: int, gpus: int) -> int:
 @functools.cache
 def _machine(name: str, efficiency: float) -> Machine:
     peak = load_machine(name).levels[0].bandwidth.value
-    return changed_machine(name, {0: {"bandwidth": peak * efficiency}})
+    # 33 qubits in single precision on one GPU of Perlmutter fit only into its nodes with 80 GB a GPU.
+    memory = _PERLMUTTER_MEMORY if name == "perlmutter" else None
+    return changed_machine(name, {0: {"bandwidth": peak * efficiency}}, memory=memory)
 
 
 def _places(name: str, gpus: int) -> list[int] | None:

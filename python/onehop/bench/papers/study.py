@@ -128,8 +128,10 @@ class Study:
         return {**asdict(self), "rows": rows}
 
 
-def changed_machine(machine: Machine | str, levels: Mapping[int, Mapping[str, Any]]) -> Machine:
-    """Return a machine with some numbers of its levels replaced, such as `{1: {"overhead": 1e-6}}`."""
+def changed_machine(
+    machine: Machine | str, levels: Mapping[int, Mapping[str, Any]], *, memory: float | None = None
+) -> Machine:
+    """Return a machine with some numbers of its levels replaced, such as `{1: {"overhead": 1e-6}}`, or its memory."""
     described = load_machine(machine) if isinstance(machine, str) else machine
     data = json.loads(described.to_json())
     for number, values in levels.items():
@@ -139,6 +141,8 @@ def changed_machine(machine: Machine | str, levels: Mapping[int, Mapping[str, An
                 level[key] = {"value": value, "basis": "guessed", "source": "a study of a paper"}
             else:
                 level[key] = value
+    if memory is not None:
+        data["memory"] = {"value": memory, "basis": "published", "source": "a study of a paper"}
     return Machine.from_json(json.dumps(data))
 
 
