@@ -170,7 +170,8 @@ def test_limits(studies: dict[str, Study]) -> None:
     assert exchange_passes("genesis", 65536) == pytest.approx(72.4, abs=1)
     assert {one.bound for one in found.predictions} <= {
         "memory",
-        "sums",
+        "multiply-adds",
+        "global sums",
         "latency and overhead of messages",
         *(f"links of level {name}" for name in ("racks", "cluster", "system")),
     }

@@ -9,6 +9,7 @@ from onehop.bench.papers.study import (
     Curve,
     Panel,
     Parameter,
+    Prediction,
     Row,
     Study,
     changed_machine,
@@ -16,6 +17,7 @@ from onehop.bench.papers.study import (
     solve_two,
 )
 from onehop.machine import Machine, load_machine, permutation_traffic, simulate
+from onehop.predict import predict_circuit
 from onehop.quantum import Circuit, plan
 from onehop.quantum.generators import evolution, qpe, tfim
 
@@ -173,6 +175,27 @@ def _compare(study: Study, fit: Fit) -> None:
         )
 
 
+def _predict_own_plans(study: Study) -> None:
+    """Add the exchanges as onehop plans them, and the efficiency that they would leave, without fitted numbers."""
+    base = published()["circuits"]["qubits"]
+    for gpus in (8, 64):
+        qubits = base + gpus.bit_length() - 1
+        for name in ("genesis", "genesis-ib"):
+            found = predict_circuit(_circuit("qpe", qubits), name, gpus, "single", search_seconds=0)
+            alone = _alone(name, "qpe", qubits, gpus)
+            case = f"{_TITLES[name]}, QPE weak, {gpus} GPUs, onehop's plan"
+            share = 100 * alone / (alone + found.exchange_seconds)
+            study.predictions.append(
+                Prediction(f"{case}: exchanges", found.exchange_seconds * 1e3, "ms", found.bound)
+            )
+            study.predictions.append(Prediction(f"{case}: efficiency", share, "%", found.bound))
+    for gpus in (2, 8, 64):
+        for circuit in ("qpe", "hamlib"):
+            count = onehop_exchanges(circuit, base, gpus)
+            case = f"{_CASES[f'{circuit}_strong']}, {gpus} GPUs: exchanges of onehop's placement"
+            study.predictions.append(Prediction(case, count, "", ""))
+
+
 def _draw_times(study: Study, fit: Fit) -> None:
     figures = published()["circuits"]
     gpus = figures["gpus"]
@@ -242,6 +265,7 @@ def circuits() -> Study:
         Parameter("share of the peak of links between GPUs of a host", fit.efficiency, "", on)
     )
     _compare(study, fit)
+    _predict_own_plans(study)
     _draw_times(study, fit)
     _draw_ratios(study, fit)
     return study

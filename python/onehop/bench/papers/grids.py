@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onehop.machine import Machine, Traffic, message_traffic
+from onehop.machine import Machine, Traffic, allreduce_traffic, message_traffic, simulate
 
-__all__ = ["dslash_traffic", "neighbour_places", "sum_seconds"]
+__all__ = ["direct_sum_seconds", "dslash_traffic", "neighbour_places", "sum_seconds"]
 
 
 def dslash_traffic(grid: Sequence[int], faces: Sequence[int]) -> Traffic:
@@ -37,6 +37,11 @@ def neighbour_places(nodes: Sequence[int], in_node: Sequence[int]) -> list[int]:
         inside = inside * inner + position[dimension] % inner
         stride *= extent
     return [int(one) for one in math.prod(in_node) * node + inside]
+
+
+def direct_sum_seconds(machine: Machine, ranks: int) -> float:
+    """Return the seconds of a sum as onehop makes it: every rank sends its part, two numbers, to all others."""
+    return simulate(allreduce_traffic(ranks, 2, dtype="float64", algorithm="one_shot"), machine).seconds
 
 
 def sum_seconds(machine: Machine, ranks: int) -> float:

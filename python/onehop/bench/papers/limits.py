@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from onehop.bench.papers.grids import dslash_traffic, neighbour_places, sum_seconds
+from onehop.bench.papers.grids import direct_sum_seconds, dslash_traffic, neighbour_places, sum_seconds
 from onehop.bench.papers.study import Curve, Panel, Prediction, Study, changed_machine
 from onehop.machine import Machine, Simulation, allreduce_traffic, load_machine, simulate
 from onehop.predict import predict_circuit
 from onehop.predict.common import bounding_level
 from onehop.quantum.generators import qpe
 
-__all__ = ["LARGEST", "allreduce_seconds", "exchange_passes", "iteration_efficiency", "limits"]
+__all__ = ["LARGEST", "allreduce_seconds", "exchange_passes", "iteration_of", "limits"]
 
 LARGEST = 65536
 # Qubits whose amplitudes, in single precision, fill a quarter to half of the memory of a processor.
 _QUBITS = {"genesis": 33, "h100": 32, "fugaku": 29, "mira": 26, "cluster-100gbe": 27}
 # Sites of a rank in each dimension, and ranks of a node in four dimensions where neighbours shall be one hop apart.
 _SITES = {"genesis": 32, "h100": 32, "fugaku": 16, "mira": 8, "cluster-100gbe": 8}
+_FRONTIER_QUBITS = 31
 _IN_NODE = {"fugaku": (1, 1, 2, 2), "mira": (2, 2, 2, 2)}
 _GRIDS = ((4, 4, 4, 4), (4, 4, 8, 8), (8, 8, 8, 8), (16, 16, 16, 16))
 _SITE = 864  # bytes that a Wilson hopping term in single precision reads and writes at a site
@@ -63,15 +65,43 @@ def _dslash(name: str, grid: tuple[int, ...], compute: float) -> Simulation:
     return simulate(traffic, torus, ranks=neighbour_places(nodes, _IN_NODE[name]), compute=compute)
 
 
-def iteration_efficiency(name: str, grid: tuple[int, ...]) -> tuple[float, str]:
-    """Return the share of computing in an iteration of conjugate gradients, and what bounds the iteration."""
+@dataclass(frozen=True)
+class Iteration:
+    """Seconds of an iteration of conjugate gradients: computing, hopping terms with their halos, and global sums.
+
+    Sums are made by doubling, or as onehop makes them: every rank sends its part to all others.
+    """
+
+    computing: float
+    hopping: float
+    doubling: float
+    direct: float
+    halo_bound: str
+
+    def share(self, *, direct: bool = False) -> float:
+        """Return the share of computing."""
+        return self.computing / (self.hopping + (self.direct if direct else self.doubling))
+
+    def bound(self, *, direct: bool = False) -> str:
+        """Return what takes the largest part of the time."""
+        if (self.direct if direct else self.doubling) > self.hopping:
+            return "global sums"
+        return "memory" if self.hopping < 1.1 * self.computing else self.halo_bound
+
+
+def iteration_of(name: str, grid: tuple[int, ...]) -> Iteration:
+    """Predict an iteration of conjugate gradients with the even-odd Wilson operator."""
     machine = load_machine(name)
     compute = _SITES[name] ** 4 / 2 * _SITE / machine.memory_bandwidth.value
     term = _dslash(name, grid, compute)
-    sums = _SUMS * sum_seconds(machine, math.prod(grid))
-    hopping = _HOPPING_TERMS * term.seconds
-    bound = "sums" if sums > hopping else "memory" if term.seconds < 1.1 * compute else bounding_level(term)
-    return _HOPPING_TERMS * compute / (hopping + sums), bound
+    ranks = math.prod(grid)
+    return Iteration(
+        computing=_HOPPING_TERMS * compute,
+        hopping=_HOPPING_TERMS * term.seconds,
+        doubling=_SUMS * sum_seconds(machine, ranks),
+        direct=_SUMS * direct_sum_seconds(machine, ranks),
+        halo_bound=bounding_level(term),
+    )
 
 
 def _grids(name: str, largest: int) -> list[tuple[int, ...]]:
@@ -85,7 +115,30 @@ def _grids(name: str, largest: int) -> list[tuple[int, ...]]:
     ]
 
 
-def _predict(study: Study, largest: int, lattice: dict[str, tuple[float, str]]) -> None:
+def _predict_lattice(study: Study, name: str, one: Iteration) -> None:
+    case = f"{_TITLES[name]}: iteration, {_SITES[name]}^4 sites a rank"
+    for sums, direct in (("sums by doubling", False), ("onehop's direct sums", True)):
+        bound = one.bound(direct=direct)
+        seconds = one.computing / one.share(direct=direct)
+        summing = one.direct if direct else one.doubling
+        study.predictions.append(Prediction(f"{case}, {sums}", seconds * 1e3, "ms", bound))
+        study.predictions.append(Prediction(f"{case}, the {sums} alone", summing * 1e3, "ms", bound))
+        computing = Prediction(f"{case}, {sums}, computing", 100 * one.share(direct=direct), "%", bound)
+        study.predictions.append(computing)
+
+
+def _predict_dragonfly(study: Study) -> None:
+    """Predict the exchange on 64 of the 74 groups of Frontier, and on all of them."""
+    machine = load_machine("frontier")
+    for ranks in (LARGEST, machine.processors):
+        found = _exchange(machine, _FRONTIER_QUBITS, ranks)
+        seconds = 2 * (8 << _FRONTIER_QUBITS) / machine.memory_bandwidth.value
+        case = f"Frontier, {ranks:,} ranks: passes in the time of an exchange"
+        passes = found.rounds[0].seconds / seconds
+        study.predictions.append(Prediction(case, passes, "", bounding_level(found)))
+
+
+def _predict(study: Study, largest: int, lattice: dict[str, Iteration]) -> None:
     for name, qubits in _QUBITS.items():
         machine = load_machine(name)
         found = _exchange(machine, qubits, largest)
@@ -98,9 +151,12 @@ def _predict(study: Study, largest: int, lattice: dict[str, tuple[float, str]]) 
         )
         case = f"{_TITLES[name]}: QPE of {_QUBITS[name] + bits} qubits"
         study.predictions.append(Prediction(case, found.predicted_seconds, "s", found.bound))
-    for name, (efficiency, bound) in lattice.items():
-        case = f"{_TITLES[name]}: computing in an iteration, {_SITES[name]}^4 sites a rank"
-        study.predictions.append(Prediction(case, 100 * efficiency, "%", bound))
+        exchanges = Prediction(f"{case}, exchanges alone", found.exchange_seconds, "s", found.bound)
+        passes = Prediction(f"{case}, passes", found.passes, "", found.bound)
+        study.predictions += [exchanges, passes]
+    _predict_dragonfly(study)
+    for name, one in lattice.items():
+        _predict_lattice(study, name, one)
     for name in _QUBITS:
         found = simulate(allreduce_traffic(largest, _ARRAY // 4), name)
         case = f"{_TITLES[name]}: all-reduce of 256 MiB"
@@ -109,25 +165,31 @@ def _predict(study: Study, largest: int, lattice: dict[str, tuple[float, str]]) 
 
 def limits(largest: int = LARGEST) -> Study:
     """Predict up to `largest` ranks, a power of 16, on five machines. No paper has these numbers."""
-    study = Study("limits", "beyond the papers", columns=3)
+    study = Study("limits", "beyond the papers", columns=2)
     counts = [1 << power for power in range(1, largest.bit_length())]
-    exchanges, iterations, sums = [], [], []
-    lattice = {}
+    exchanges: list[Curve] = []
+    doubling: list[Curve] = []
+    direct_sums: list[Curve] = []
+    sums: list[Curve] = []
+    lattice: dict[str, Iteration] = {}
     for style, (name, label) in enumerate(_TITLES.items()):
         exchanges.append(
             Curve(label, counts, [exchange_passes(name, ranks) for ranks in counts], style=style)
         )
-        found = {grid: iteration_efficiency(name, grid) for grid in _grids(name, largest)}
+        found = {grid: iteration_of(name, grid) for grid in _grids(name, largest)}
         lattice[name] = list(found.values())[-1]
         ranks = [math.prod(grid) for grid in found]
-        iterations.append(Curve(label, ranks, [100 * one for one, _ in found.values()], style=style))
+        for direct, curves in ((False, doubling), (True, direct_sums)):
+            shares = [100 * one.share(direct=direct) for one in found.values()]
+            curves.append(Curve(label, ranks, shares, style=style))
         ms = [allreduce_seconds(name, ranks) * 1e3 for ranks in counts]
         sums.append(Curve(label, counts, ms, style=style))
     passes = "passes in the time of an exchange"
     share = "computing, % of an iteration"
     study.panels = [
         Panel("state vector", "ranks", passes, "count", exchanges),
-        Panel("lattice", "ranks", share, "count", iterations, log_y=False),
+        Panel("lattice, sums by doubling", "ranks", share, "count", doubling, log_y=False),
+        Panel("lattice, onehop's direct sums", "ranks", share, "count", direct_sums, log_y=False),
         Panel("all-reduce of 256 MiB", "ranks", "time in ms", "count", sums),
     ]
     _predict(study, largest, lattice)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from onehop.bench.papers.grids import dslash_traffic, neighbour_places, sum_seconds
-from onehop.bench.papers.study import Bars, Curve, Panel, Row, Study, changed_machine, published
+from onehop.bench.papers.grids import direct_sum_seconds, dslash_traffic, neighbour_places, sum_seconds
+from onehop.bench.papers.study import Bars, Curve, Panel, Prediction, Row, Study, changed_machine, published
 from onehop.machine import load_machine, message_traffic, simulate
 from onehop.machine.rails import compare_rails
 
@@ -44,6 +44,12 @@ def _weak_scaling(study: Study) -> None:
     study.rows.append(
         Row("hopping term, 4,096 nodes over 256", "x", exchange[-1] / exchange[large], 1.0, 1.0)
     )
+    for title, seconds in (
+        ("by doubling", sum_seconds),
+        ("direct, as onehop makes them", direct_sum_seconds),
+    ):
+        case = f"two sums of an iteration on 4,096 nodes, {title}"
+        study.predictions.append(Prediction(case, 2 * seconds(machine, traffic.ranks) * 1e6, "µs", ""))
     lines = [
         Curve(f"{name}, model", counts, us, style=style) for style, (name, us) in enumerate(curves.items())
     ]
