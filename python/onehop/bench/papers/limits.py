@@ -122,7 +122,7 @@ def _predict_lattice(study: Study, name: str, one: Iteration) -> None:
         seconds = one.computing / one.share(direct=direct)
         summing = one.direct if direct else one.doubling
         study.predictions.append(Prediction(f"{case}, {sums}", seconds * 1e3, "ms", bound))
-        study.predictions.append(Prediction(f"{case}, the {sums} alone", summing * 1e3, "ms", bound))
+        study.predictions.append(Prediction(f"{case}, {sums}, sums alone", summing * 1e3, "ms", bound))
         computing = Prediction(f"{case}, {sums}, computing", 100 * one.share(direct=direct), "%", bound)
         study.predictions.append(computing)
 
@@ -165,11 +165,10 @@ def _predict(study: Study, largest: int, lattice: dict[str, Iteration]) -> None:
 
 def limits(largest: int = LARGEST) -> Study:
     """Predict up to `largest` ranks, a power of 16, on five machines. No paper has these numbers."""
-    study = Study("limits", "beyond the papers", columns=2)
+    study = Study("limits", "beyond the papers", columns=3)
     counts = [1 << power for power in range(1, largest.bit_length())]
     exchanges: list[Curve] = []
     doubling: list[Curve] = []
-    direct_sums: list[Curve] = []
     sums: list[Curve] = []
     lattice: dict[str, Iteration] = {}
     for style, (name, label) in enumerate(_TITLES.items()):
@@ -179,17 +178,14 @@ def limits(largest: int = LARGEST) -> Study:
         found = {grid: iteration_of(name, grid) for grid in _grids(name, largest)}
         lattice[name] = list(found.values())[-1]
         ranks = [math.prod(grid) for grid in found]
-        for direct, curves in ((False, doubling), (True, direct_sums)):
-            shares = [100 * one.share(direct=direct) for one in found.values()]
-            curves.append(Curve(label, ranks, shares, style=style))
+        doubling.append(Curve(label, ranks, [100 * one.share() for one in found.values()], style=style))
         ms = [allreduce_seconds(name, ranks) * 1e3 for ranks in counts]
         sums.append(Curve(label, counts, ms, style=style))
     passes = "passes in the time of an exchange"
     share = "computing, % of an iteration"
     study.panels = [
         Panel("state vector", "ranks", passes, "count", exchanges),
-        Panel("lattice, sums by doubling", "ranks", share, "count", doubling, log_y=False),
-        Panel("lattice, onehop's direct sums", "ranks", share, "count", direct_sums, log_y=False),
+        Panel("lattice", "ranks", share, "count", doubling, log_y=False),
         Panel("all-reduce of 256 MiB", "ranks", "time in ms", "count", sums),
     ]
     _predict(study, largest, lattice)
