@@ -64,7 +64,9 @@ def _draw_links(axes: Any, simulation: Simulation) -> None:
             linewidth=0,
             label=f"level {level}",
         )
-    axes.set_xlabel(f"links, busiest first{'' if len(links) < _MAX_LINKS else f' (the first {_MAX_LINKS})'}")
+    # By symmetry one link stands for all that carry the same.
+    what = "kinds of links" if any(link.alike > 1 for link in links) else "links"
+    axes.set_xlabel(f"{what}, busiest first{'' if len(links) < _MAX_LINKS else f' (the first {_MAX_LINKS})'}")
     axes.set_ylabel("busy, % of the time")
     axes.set_ylim(0, 105)
     if links:
