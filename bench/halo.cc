@@ -9,6 +9,7 @@
 #include "bench/mpi/peers.h"
 #include "onehop/error.h"
 #include "onehop/plan.h"
+#include "src/base/clock.h"
 
 namespace onehop::bench {
 namespace {
@@ -125,6 +126,20 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
   };
   Plan plan(group, schedule, arrays, {.transport = TransportKind::shared_memory});
   add("onehop", Role::ours, [&plan] { plan.run(); });
+  if (options.alone) {
+    candidates.push_back({"onehop, the exchange alone", Role::variant, candidates.front().block});
+    candidates.back().timed = [&marks, &plan](int repetitions) {
+      double seconds = 0;
+      for (int i = 0; i < repetitions; ++i) {
+        marks.dirty();
+        const double begin = base::steady_seconds();
+        plan.run();
+        seconds += base::steady_seconds() - begin;
+        marks.check("onehop");
+      }
+      return seconds * 1e6;
+    };
+  }
   std::unique_ptr<Plan> mock;
   if (options.mock) {
     mock = std::make_unique<Plan>(group, schedule, arrays, PlanOptions{.transport = TransportKind::mock});

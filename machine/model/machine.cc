@@ -24,6 +24,7 @@ constexpr std::int64_t max_processors = std::int64_t{1} << 31;
 constexpr std::size_t max_extents = 8;
 constexpr std::size_t max_levels = 8;
 constexpr std::int64_t max_links = 4096;
+constexpr std::size_t max_points = 64;
 constexpr std::int64_t max_numbered = std::int64_t{1} << 20;
 
 [[noreturn]] void complain(const std::string& path, const std::string& expected, const std::string& found) {
@@ -50,6 +51,24 @@ void check_required(const Figure& figure, const std::string& path, Sign sign) {
 void check_optional(const Figure& figure, const std::string& path) {
   if (figure == Figure{}) return;
   check_required(figure, path, Sign::not_negative);
+}
+
+void check_table(const TimeTable& table, const std::string& path) {
+  if (table == TimeTable{}) return;
+  if (table.points.size() < 2 || table.points.size() > max_points) {
+    complain(path, "2 to " + std::to_string(max_points) + " points", std::to_string(table.points.size()));
+  }
+  TimeTable::Point before;
+  for (const TimeTable::Point& point : table.points) {
+    const bool finite = std::isfinite(point.bytes) && std::isfinite(point.seconds);
+    if (!finite || !(point.bytes > before.bytes) || !(point.seconds > 0) || !(point.seconds >= before.seconds)) {
+      complain(path, "finite bytes above 0 that ascend, and seconds above 0 that do not descend",
+               text(point.seconds) + " s for " + text(point.bytes) + " bytes after " + text(before.seconds) +
+                   " s for " + text(before.bytes));
+    }
+    before = point;
+  }
+  if (table.source.empty()) complain(path, "the source of the numbers", "none");
 }
 
 void check_extents(const Level& level, const std::string& path) {
@@ -119,6 +138,11 @@ void check_level(const Level& level, const std::string& path) {
   check_required(level.overhead, path + ".overhead", Sign::not_negative);
   check_optional(level.gap, path + ".gap");
   check_required(level.bandwidth, path + ".bandwidth", Sign::positive);
+  check_table(level.one_way, path + ".one_way");
+  check_table(level.both_ways, path + ".both_ways");
+  if (level.one_way.empty() && !level.both_ways.empty()) {
+    complain(path + ".one_way", "the times of messages that flow alone, beside both_ways", "none");
+  }
   if (level.links < 1 || level.links > max_links) {
     complain(path + ".links", "1 to " + std::to_string(max_links), std::to_string(level.links));
   }
@@ -140,6 +164,15 @@ std::string_view to_string(Basis basis) { return detail::name_of(basis, bases); 
 Basis basis_from_string(std::string_view name) { return detail::value_of(name, bases, "a basis"); }
 std::string_view to_string(Routing routing) { return detail::name_of(routing, routings); }
 Routing routing_from_string(std::string_view name) { return detail::value_of(name, routings, "a routing"); }
+
+double TimeTable::seconds(double bytes) const {
+  const auto above = std::ranges::find_if(points, [&](const Point& point) { return point.bytes >= bytes; });
+  if (above == points.begin()) return above->seconds;
+  const Point& low = *(above - 1);
+  if (above == points.end()) return low.seconds * bytes / low.bytes;
+  const double part = std::log(bytes / low.bytes) / std::log(above->bytes / low.bytes);
+  return low.seconds * std::pow(above->seconds / low.seconds, part);
+}
 
 std::int64_t Level::members() const {
   std::int64_t members = 1;
@@ -174,6 +207,10 @@ void Machine::check() const {
   }
   check_required(memory_bandwidth, "memory_bandwidth", Sign::positive);
   check_required(memory, "memory", Sign::positive);
+  check_table(copies, "copies");
+  check_optional(packed_piece, "packed_piece");
+  check_optional(copied_piece, "copied_piece");
+  check_optional(used_line, "used_line");
   check_optional(multiply_adds_double, "multiply_adds_double");
   check_optional(multiply_adds_single, "multiply_adds_single");
 }

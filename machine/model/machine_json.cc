@@ -21,6 +21,13 @@ void set_optional(Json& json, const char* key, const Figure& figure) {
   if (figure != Figure{}) json[key] = to_json_value(figure);
 }
 
+void set_optional(Json& json, const char* key, const TimeTable& table) {
+  if (table == TimeTable{}) return;
+  Json points = Json::array();
+  for (const TimeTable::Point& point : table.points) points.push_back({point.bytes, point.seconds});
+  json[key] = {{"points", std::move(points)}, {"basis", to_string(table.basis)}, {"source", table.source}};
+}
+
 Json to_json_value(const Level& level) {
   Json json = {{"name", level.name}, {"routing", to_string(level.routing)}, {"extents", level.extents}};
   if (!level.topology.empty()) json["topology"] = level.topology;
@@ -29,6 +36,8 @@ Json to_json_value(const Level& level) {
   json["overhead"] = to_json_value(level.overhead);
   set_optional(json, "gap", level.gap);
   json["bandwidth"] = to_json_value(level.bandwidth);
+  set_optional(json, "one_way", level.one_way);
+  set_optional(json, "both_ways", level.both_ways);
   json["links"] = level.links;
   set_optional(json, "injection", level.injection);
   json["interfaces"] = level.interfaces;
@@ -38,11 +47,29 @@ Json to_json_value(const Level& level) {
   return json;
 }
 
-Figure figure_from(const Node& node) {
-  node.expect_keys({"value", "basis", "source"});
+Basis basis_of(const Node& node) {
   const Node basis = node.at("basis");
   const std::string name = basis.text();
-  return {node.at("value").number(), basis.read([&] { return basis_from_string(name); }), node.at("source").text()};
+  return basis.read([&] { return basis_from_string(name); });
+}
+
+Figure figure_from(const Node& node) {
+  node.expect_keys({"value", "basis", "source"});
+  return {node.at("value").number(), basis_of(node), node.at("source").text()};
+}
+
+TimeTable optional_table(const Node& parent, const char* key) {
+  if (!parent.has(key)) return {};
+  const Node node = parent.at(key);
+  node.expect_keys({"points", "basis", "source"});
+  TimeTable table{{}, basis_of(node), node.at("source").text()};
+  node.at("points").for_each([&](const Node& pair) {
+    std::vector<double> numbers;
+    pair.for_each([&](const Node& one) { numbers.push_back(one.number()); });
+    if (numbers.size() != 2) pair.complain("a pair of bytes and seconds");
+    table.points.push_back({numbers[0], numbers[1]});
+  });
+  return table;
 }
 
 Figure optional_figure(const Node& node, const char* key) {
@@ -51,8 +78,8 @@ Figure optional_figure(const Node& node, const char* key) {
 
 Level level_from(const Node& node) {
   node.expect_keys({"name", "routing", "extents", "latency", "overhead", "bandwidth"},
-                   {"topology", "hop_latency", "gap", "links", "injection", "interfaces", "taper", "local_bandwidth",
-                    "group_bandwidth"});
+                   {"topology", "hop_latency", "gap", "one_way", "both_ways", "links", "injection", "interfaces",
+                    "taper", "local_bandwidth", "group_bandwidth"});
   Level level;
   level.name = node.at("name").text();
   const Node routing = node.at("routing");
@@ -65,6 +92,8 @@ Level level_from(const Node& node) {
   level.overhead = figure_from(node.at("overhead"));
   level.gap = optional_figure(node, "gap");
   level.bandwidth = figure_from(node.at("bandwidth"));
+  level.one_way = optional_table(node, "one_way");
+  level.both_ways = optional_table(node, "both_ways");
   if (node.has("links")) level.links = node.at("links").integer(detail::any_integer, detail::largest_integer);
   level.injection = optional_figure(node, "injection");
   if (node.has("interfaces"))
@@ -88,6 +117,10 @@ std::string Machine::to_json(int indent) const {
   for (const Level& level : levels) json["levels"].push_back(to_json_value(level));
   json["memory_bandwidth"] = to_json_value(memory_bandwidth);
   json["memory"] = to_json_value(memory);
+  set_optional(json, "copies", copies);
+  set_optional(json, "packed_piece", packed_piece);
+  set_optional(json, "copied_piece", copied_piece);
+  set_optional(json, "used_line", used_line);
   set_optional(json, "multiply_adds_double", multiply_adds_double);
   set_optional(json, "multiply_adds_single", multiply_adds_single);
   return detail::json_text(json, indent);
@@ -97,8 +130,9 @@ Machine Machine::from_json(std::string_view text) {
   const std::string name = "the machine";
   const Json json = detail::parse_json(text, name);
   const Node root(json, name);
-  root.expect_keys({"onehop_machine", "name", "levels", "memory_bandwidth", "memory"},
-                   {"title", "multiply_adds_double", "multiply_adds_single"});
+  root.expect_keys(
+      {"onehop_machine", "name", "levels", "memory_bandwidth", "memory"},
+      {"title", "copies", "packed_piece", "copied_piece", "used_line", "multiply_adds_double", "multiply_adds_single"});
   const Node version = root.at("onehop_machine");
   if (version.integer(detail::any_integer, detail::largest_integer) != format_version) {
     version.complain("the format version " + std::to_string(format_version) + ", which this onehop reads");
@@ -109,6 +143,10 @@ Machine Machine::from_json(std::string_view text) {
   root.at("levels").for_each([&](const Node& node) { machine.levels.push_back(level_from(node)); });
   machine.memory_bandwidth = figure_from(root.at("memory_bandwidth"));
   machine.memory = figure_from(root.at("memory"));
+  machine.copies = optional_table(root, "copies");
+  machine.packed_piece = optional_figure(root, "packed_piece");
+  machine.copied_piece = optional_figure(root, "copied_piece");
+  machine.used_line = optional_figure(root, "used_line");
   machine.multiply_adds_double = optional_figure(root, "multiply_adds_double");
   machine.multiply_adds_single = optional_figure(root, "multiply_adds_single");
   machine.check();

@@ -41,8 +41,25 @@ double Engine::compute_seconds(int round) const {
 // Seconds to copy bytes in a processor's memory, which reads and writes them.
 double Engine::copy_seconds(double bytes) const { return 2 * bytes / network_.machine().memory_bandwidth.value; }
 
-// The greatest rate of a flow: that of one link, of packing, and of its slots.
+// Seconds of the copies inside a rank in a round.
+double Engine::local_seconds(int round, std::uint32_t rank) const {
+  const RoundFlows& flows = rounds_[static_cast<std::size_t>(round)];
+  const Machine& machine = network_.machine();
+  const double bytes = flows.local_bytes[rank];
+  if (bytes <= 0) return 0;
+  const double pieces = flows.local_pieces[rank] * machine.copied_piece.value;
+  if (machine.copies.empty()) return copy_seconds(bytes) + pieces;
+  // Each half moves in the place of the other.
+  if (traffic_.rounds[static_cast<std::size_t>(round)].local_in_place) return 2 * machine.copies.seconds(bytes / 2);
+  return machine.copies.seconds(bytes) + pieces;
+}
+
+// The greatest rate of a flow: that of one link, of a message that flows alone, of packing, and of its slots.
 double Engine::rate_limit(const Flow& flow, double limit) const {
+  const Level& level = network_.machine().levels[static_cast<std::size_t>(flow.level)];
+  if (!level.one_way.empty() && flow.bytes > 0) {
+    limit = std::min(limit, flow.bytes / network_.flow_seconds(flow.level, flow.bytes));
+  }
   if (options_.chunk_bytes > 0) limit = std::min(limit, network_.machine().memory_bandwidth.value / 2);
   const auto slot = static_cast<double>(options_.slot_bytes);
   if (slot <= 0 || flow.bytes <= slot) return limit;
@@ -93,7 +110,11 @@ void Engine::begin_round(std::uint32_t rank, double time) {
   RankSpan& span = timelines_[rank][round];
   span.begin = time;
   span.posted = state.busy_until;
-  state.busy_until += copy_seconds(rounds_[round].local_bytes[rank]) + compute_seconds(state.round);
+  state.busy_until += local_seconds(state.round, rank) + compute_seconds(state.round);
+  state.least_end = state.busy_until;
+  for (const std::uint32_t flow : rounds_[round].out[rank]) {
+    state.least_end += rounds_[round].flows[flow].count * rounds_[round].flows[flow].work;
+  }
   span.computed = state.busy_until;
   state.in_round = true;
   std::vector<EarlyArrival> waiting;
@@ -124,8 +145,9 @@ void Engine::post_sends(std::uint32_t rank, double begin) {
     double overheads = 0;
     for (; i < out.size() && rounds_[round].flows[out[i]].batch == batch; ++i) {
       const Flow& flow = rounds_[round].flows[out[i]];
-      next += flow.count * std::max(flow.overhead, flow.gap);
-      overheads += flow.count * flow.overhead;
+      const double busy = busy_seconds(flow, flow.pieces.sent);
+      next += flow.count * std::max(busy, flow.gap);
+      overheads += flow.count * busy;
       count += flow.count;
       batch_flows_.push_back(static_cast<std::uint32_t>(first_flow_[round] + out[i]));
     }
@@ -176,7 +198,9 @@ void Engine::deliver(std::uint32_t flow, double time) {
 void Engine::receive(std::uint32_t flow, double time) {
   const Flow& one = flows_[flow].flow;
   ClassState& receiver = states_[one.to];
-  receiver.busy_until = std::max(receiver.busy_until, time) + one.count * one.overhead;
+  const double busy = one.count * busy_seconds(one, one.pieces.received);
+  receiver.busy_until = std::max(receiver.busy_until, time) + busy;
+  receiver.least_end += busy + one.count * one.work;
   --receiver.to_receive;
 }
 
@@ -184,7 +208,7 @@ void Engine::end_round_if_done(std::uint32_t rank) {
   ClassState& state = states_[rank];
   if (!state.in_round || state.to_send > 0 || state.to_receive > 0) return;
   state.in_round = false;
-  const double end = std::max(state.busy_until, state.sent_until);
+  const double end = std::max({state.busy_until, state.sent_until, state.least_end});
   const auto round = static_cast<std::size_t>(state.round);
   timelines_[rank][round].end = end;
   round_end_[round] = std::max(round_end_[round], end);

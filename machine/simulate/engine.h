@@ -43,6 +43,7 @@ class Engine {
     int round = -1;
     double busy_until = 0;  // the processor posts, computes, copies or receives until then
     double sent_until = 0;  // the last flow has left the sender
+    double least_end = 0;   // the begin of the round and everything that the processor does in it
     std::uint32_t to_send = 0;
     std::uint32_t to_receive = 0;  // flows
     bool in_round = false;
@@ -74,6 +75,11 @@ class Engine {
   void check_all_done() const;
   [[nodiscard]] double compute_seconds(int round) const;
   [[nodiscard]] double copy_seconds(double bytes) const;
+  [[nodiscard]] double local_seconds(int round, std::uint32_t rank) const;
+  // The processor is busy with each message of a flow: for the overhead, and to gather or scatter its pieces.
+  [[nodiscard]] double busy_seconds(const Flow& flow, double pieces) const {
+    return flow.overhead + pieces * network_.machine().packed_piece.value;
+  }
   [[nodiscard]] double chunk() const { return static_cast<double>(options_.chunk_bytes); }
   [[nodiscard]] double rate_limit(const Flow& flow, double limit) const;
   void fill_links(Simulation& result) const;

@@ -178,6 +178,16 @@ void Network::add_dragonfly(const Level& level, const Ends& ends, Route& route) 
   local(to_group * routers + entry, to_router % routers);
 }
 
+double Network::flow_seconds(int level, double bytes) const {
+  const Level& one = machine_.levels[static_cast<std::size_t>(level)];
+  return std::max(0.0, one.one_way.seconds(bytes) - one.latency.value - 2 * one.overhead.value);
+}
+
+double Network::work_seconds(int level, double bytes) const {
+  const Level& one = machine_.levels[static_cast<std::size_t>(level)];
+  return one.both_ways.empty() ? 0 : std::max(0.0, one.both_ways.seconds(bytes) / 2 - one.overhead.value);
+}
+
 double Network::bandwidth(const Link& link) const {
   const Level& level = machine_.levels[static_cast<std::size_t>(link.level)];
   const double one = level.bandwidth.value;

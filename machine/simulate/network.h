@@ -57,6 +57,11 @@ class Network {
   void find(std::int64_t from, std::int64_t to, std::int64_t order, int rail, Route& route) const;
 
   [[nodiscard]] double bandwidth(const Link& link) const;  // bytes per second
+  // Seconds that a message which flows alone spends flowing, by the measured times of its level, which has some.
+  [[nodiscard]] double flow_seconds(int level, double bytes) const;
+  // Seconds, beside the overhead, for which the processor at each end works on a message: half of an exchange of two
+  // such messages. 0 if the level has no such times.
+  [[nodiscard]] double work_seconds(int level, double bytes) const;
   [[nodiscard]] std::string name(const Link& link) const;
 
  private:

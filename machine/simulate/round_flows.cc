@@ -179,9 +179,10 @@ class Classes::Builder {
   [[nodiscard]] const std::vector<Use>& uses() const { return uses_; }
 
   void add(std::uint32_t from, std::uint32_t to, double bytes, int batch, double count, const Route& route,
-           const std::vector<Use>& uses) {
+           const std::vector<Use>& uses, const Pieces& pieces = {}) {
     const auto number = static_cast<std::uint32_t>(out_.flows.size());
-    out_.flows.push_back({from, to, bytes, count, batch, route.latency, route.overhead, route.gap, route.level});
+    out_.flows.push_back({from, to, bytes, count, batch, route.latency, route.overhead, route.gap, route.level, pieces,
+                          classes_.network_.work_seconds(route.level, bytes)});
     out_.table.first.push_back(out_.table.uses.size());
     for (const Use& use : uses) out_.table.uses.push_back({use.link, use.weight * count});
     out_.table.last.push_back(out_.table.uses.size());
@@ -218,16 +219,18 @@ class Classes::Kinds {
     double bytes = 0;
     Route route;
     std::vector<Use> uses;
+    Pieces pieces;
     double count = 0;
   };
 
-  void add(std::uint32_t to, double bytes, const Route& route, const std::vector<Use>& uses) {
-    Key key{to, bytes, route.latency, route.level, {}};
+  void add(std::uint32_t to, double bytes, const Route& route, const std::vector<Use>& uses,
+           const Pieces& pieces = {}) {
+    Key key{to, bytes, route.latency, route.level, pieces, {}};
     for (const Use& use : uses) key.uses.emplace_back(use.link, use.weight);
     std::ranges::sort(key.uses);
     const auto [found, is_new] = index_.try_emplace(std::move(key), kinds_.size());
     if (is_new) {
-      kinds_.push_back({to, bytes, route, uses, 0});
+      kinds_.push_back({to, bytes, route, uses, pieces, 0});
       kinds_.back().route.links.clear();
     }
     kinds_[found->second].count += 1;
@@ -240,6 +243,7 @@ class Classes::Kinds {
     double bytes;
     double latency;
     int level;
+    Pieces pieces;
     std::vector<std::pair<std::uint32_t, double>> uses;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
@@ -268,18 +272,19 @@ void Classes::add_mixed(std::uint32_t from, const Kinds& kinds, std::int64_t mes
   for (std::int64_t batch = 0; batch < batches; ++batch) {
     for (const Kinds::Kind& kind : kinds.kinds()) {
       builder.add(from, kind.to, kind.bytes, static_cast<int>(batch), kind.count / static_cast<double>(batches),
-                  kind.route, kind.uses);
+                  kind.route, kind.uses, kind.pieces);
     }
   }
 }
 
 void Classes::add_everyone(const TrafficRound& round, Builder& builder) const {
+  const auto bytes = static_cast<double>(round.bytes);
   for (std::size_t i = 0; i < size(); ++i) {
     Kinds kinds;
     for (std::int64_t order = 0; order + 1 < ranks_; ++order) {
       const std::int64_t to = (representatives_[i] + order + 1) % ranks_;
       builder.find(representatives_[i], to, order, -1);
-      kinds.add(class_of(to), static_cast<double>(round.bytes), builder.route(), builder.uses());
+      kinds.add(class_of(to), bytes, builder.route(), builder.uses());
     }
     add_mixed(static_cast<std::uint32_t>(i), kinds, ranks_ - 1, max_mixed_flows, builder);
   }
@@ -297,25 +302,27 @@ void Classes::add_bits(const TrafficRound& round, Builder& builder) const {
     add_mixed_bits(round, builder);
     return;
   }
+  const auto bytes = static_cast<double>(round.bytes);
   const std::int64_t batches = batches_of(messages);
   for (std::size_t i = 0; i < size(); ++i) {
     for (std::int64_t order = 0; order < messages; ++order) {
       const std::int64_t to = representatives_[i] ^ deposit(order + 1, round.bits);
       builder.find(representatives_[i], to, order, -1);
-      builder.add(static_cast<std::uint32_t>(i), class_of(to), static_cast<double>(round.bytes),
-                  static_cast<int>(order * batches / messages), 1, builder.route(), builder.uses());
+      builder.add(static_cast<std::uint32_t>(i), class_of(to), bytes, static_cast<int>(order * batches / messages), 1,
+                  builder.route(), builder.uses());
     }
   }
 }
 
 void Classes::add_mixed_bits(const TrafficRound& round, Builder& builder) const {
+  const auto bytes = static_cast<double>(round.bytes);
   const std::int64_t messages = (std::int64_t{1} << round.bits.size()) - 1;
   std::vector<Kinds> kinds(size());
   for (std::size_t i = 0; i < size(); ++i) {
     for (std::int64_t order = 0; order < messages; ++order) {
       const std::int64_t to = representatives_[i] ^ deposit(order + 1, round.bits);
       builder.find(representatives_[i], to, order, -1);
-      kinds[i].add(class_of(to), static_cast<double>(round.bytes), builder.route(), builder.uses());
+      kinds[i].add(class_of(to), bytes, builder.route(), builder.uses());
     }
   }
   for (std::size_t i = 0; i < size(); ++i) {
@@ -327,20 +334,24 @@ void Classes::add_mixed_bits(const TrafficRound& round, Builder& builder) const 
 void Classes::add_list(const TrafficRound& round, Builder& builder) const {
   std::vector<std::int64_t> messages(static_cast<std::size_t>(ranks_), 0);
   for (const Message& message : round.messages) ++messages[static_cast<std::size_t>(message.from)];
+  const bool packing = network_.machine().packed_piece.value > 0;
   std::vector<std::int64_t> sent(messages.size(), 0);
   std::vector<Kinds> mixed(round.mixed ? messages.size() : 0);
   for (const Message& message : round.messages) {
     const auto from = static_cast<std::size_t>(message.from);
     const auto to = static_cast<std::uint32_t>(message.to);
     const std::int64_t order = sent[from]++;
+    const auto bytes = static_cast<double>(message.bytes);
+    Pieces pieces;  // where they cost nothing, messages that differ in them are alike
+    if (packing) pieces = {static_cast<double>(message.pieces_sent), static_cast<double>(message.pieces_received)};
     builder.find(message.from, message.to, order, message.rail);
     if (round.mixed && messages[from] > max_batches) {
-      mixed[from].add(to, static_cast<double>(message.bytes), builder.route(), builder.uses());
+      mixed[from].add(to, bytes, builder.route(), builder.uses(), pieces);
       continue;
     }
-    builder.add(static_cast<std::uint32_t>(from), to, static_cast<double>(message.bytes),
+    builder.add(static_cast<std::uint32_t>(from), to, bytes,
                 static_cast<int>(order * batches_of(messages[from]) / messages[from]), 1, builder.route(),
-                builder.uses());
+                builder.uses(), pieces);
   }
   for (std::size_t from = 0; from < mixed.size(); ++from) {
     add_mixed(static_cast<std::uint32_t>(from), mixed[from], messages[from], max_mixed_flows, builder);
@@ -350,11 +361,15 @@ void Classes::add_list(const TrafficRound& round, Builder& builder) const {
 RoundFlows Classes::flows_of(const TrafficRound& round, LinkTable& links) const {
   RoundFlows result;
   Builder builder(*this, links, result);
-  result.local_bytes.assign(size(), 0);
-  for (std::size_t i = 0; i < size() && !round.local_bytes.empty(); ++i) {
-    const std::size_t entry = round.local_bytes.size() == 1 ? 0 : static_cast<std::size_t>(representatives_[i]);
-    result.local_bytes[i] = static_cast<double>(round.local_bytes[entry]);
-  }
+  const auto per_class = [&](const std::vector<std::int64_t>& values) {
+    std::vector<double> found(size(), 0);
+    for (std::size_t i = 0; i < size() && !values.empty(); ++i) {
+      found[i] = static_cast<double>(values[values.size() == 1 ? 0 : static_cast<std::size_t>(representatives_[i])]);
+    }
+    return found;
+  };
+  result.local_bytes = per_class(round.local_bytes);
+  result.local_pieces = per_class(round.local_pieces);
   switch (round.kind) {
     case TrafficRound::Kind::everyone:
       add_everyone(round, builder);

@@ -12,6 +12,13 @@
 
 namespace onehop::detail {
 
+// Contiguous pieces of a message that its ends gather and scatter.
+struct Pieces {
+  double sent = 0;
+  double received = 0;
+  friend auto operator<=>(const Pieces&, const Pieces&) = default;
+};
+
 // Messages that behave alike: each rank of class `from` sends `count` of them to ranks of class `to`.
 struct Flow {
   std::uint32_t from = 0;
@@ -23,6 +30,8 @@ struct Flow {
   double overhead = 0;
   double gap = 0;
   int level = 0;
+  Pieces pieces;    // of each message
+  double work = 0;  // seconds, beside the overhead, for which each end's processor works on a message
 };
 
 // The links that were used so far, over all rounds, with dense numbers.
@@ -70,6 +79,7 @@ struct RoundFlows {
   std::vector<std::vector<std::uint32_t>> out;  // flows of each class of senders, in order
   std::vector<std::uint32_t> incoming;          // number of flows to each class
   std::vector<double> local_bytes;              // per class
+  std::vector<double> local_pieces;             // per class
   double messages = 0;
   double bytes = 0;
 };

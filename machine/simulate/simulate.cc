@@ -75,9 +75,10 @@ void check_messages(const Traffic& traffic) {
                "rank " + std::to_string(message.from) + " to rank " + std::to_string(message.to) + ", " +
                    base::counted(message.bytes, "byte"));
     }
-    const std::size_t local = round.local_bytes.size();
-    if (local > 1 && local != static_cast<std::size_t>(traffic.ranks)) {
-      complain("local_bytes", "one number per rank, one for all, or none", std::to_string(local));
+    for (const auto& [numbers, what] :
+         {std::pair(&round.local_bytes, "local_bytes"), std::pair(&round.local_pieces, "local_pieces")}) {
+      if (numbers->size() <= 1 || numbers->size() == static_cast<std::size_t>(traffic.ranks)) continue;
+      complain(what, "one number per rank, one for all, or none", std::to_string(numbers->size()));
     }
   }
 }

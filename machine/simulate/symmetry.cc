@@ -79,7 +79,9 @@ Symmetry symmetry_of(const Traffic& traffic, const Machine& machine, bool own_pl
     symmetry.mirrored.emplace_back(level.extents.size(), level.routing == Routing::torus && !everyone);
   }
   for (const TrafficRound& round : traffic.rounds) {
-    if (round.kind == TrafficRound::Kind::list || round.local_bytes.size() > 1) return {};
+    if (round.kind == TrafficRound::Kind::list || round.local_bytes.size() > 1 || round.local_pieces.size() > 1) {
+      return {};
+    }
     if (round.kind == TrafficRound::Kind::everyone && traffic.ranks <= max_ordered + 1) return {};
     if (round.kind != TrafficRound::Kind::bits) continue;
     if (own_places) return {};

@@ -34,8 +34,10 @@ class RoundReader {
       check(transfer, number, t);
       if (transfer.from.slice.elements() == 0) continue;
       const std::int64_t bytes = schedule_.bytes(transfer);
+      const std::int64_t out = round.permutation ? 0 : transfer.from.slice.pieces();
+      const std::int64_t in = round.permutation ? 0 : transfer.to.slice.pieces();
       if (transfer.from.rank == transfer.to.rank) {
-        add_local(transfer.from.rank, bytes);
+        add_local(transfer.from.rank, bytes, std::max(out, in));
         continue;
       }
       const std::int64_t key = std::int64_t{transfer.from.rank} * schedule_.ranks + transfer.to.rank;
@@ -44,14 +46,23 @@ class RoundReader {
         if (std::ssize(result_.messages) >= max_listed_messages) too_many(-1);
         result_.messages.push_back({transfer.from.rank, transfer.to.rank, 0});
       }
-      std::int64_t& sum = result_.messages[found->second].bytes;
-      sum = detail::checked_add(sum, bytes, "the bytes of a message");
+      Message& message = result_.messages[found->second];
+      message.bytes = detail::checked_add(message.bytes, bytes, "the bytes of a message");
+      message.pieces_sent = detail::checked_add(message.pieces_sent, out, "the pieces of a message");
+      message.pieces_received = detail::checked_add(message.pieces_received, in, "the pieces of a message");
     }
     result_.schedule_rounds.push_back(number);
   }
 
   [[nodiscard]] TrafficRound finish() {
     const int ranks = schedule_.ranks;
+    for (Message& message : result_.messages) {
+      if (message.pieces_sent == 1) message.pieces_sent = 0;
+      if (message.pieces_received == 1) message.pieces_received = 0;
+    }
+    if (std::ranges::all_of(result_.local_pieces, [](std::int64_t pieces) { return pieces <= 1; })) {
+      result_.local_pieces.clear();
+    }
     std::ranges::stable_sort(result_.messages, {}, [&](const Message& message) {
       const int distance = by_bits_ ? message.from ^ message.to : (message.to - message.from + ranks) % ranks;
       return std::pair(message.from, distance);
@@ -63,10 +74,14 @@ class RoundReader {
   }
 
  private:
-  void add_local(int rank, std::int64_t bytes) {
-    result_.local_bytes.resize(static_cast<std::size_t>(schedule_.ranks), 0);
-    std::int64_t& sum = result_.local_bytes[static_cast<std::size_t>(rank)];
-    sum = detail::checked_add(sum, bytes, "the bytes of local copies");
+  void add_local(int rank, std::int64_t bytes, std::int64_t pieces) {
+    const auto add = [&](std::vector<std::int64_t>& sums, std::int64_t more, const char* what) {
+      sums.resize(static_cast<std::size_t>(schedule_.ranks), 0);
+      std::int64_t& sum = sums[static_cast<std::size_t>(rank)];
+      sum = detail::checked_add(sum, more, what);
+    };
+    add(result_.local_bytes, bytes, "the bytes of local copies");
+    add(result_.local_pieces, pieces, "the pieces of local copies");
   }
 
   void check(const Transfer& transfer, int round, std::size_t number) const {
@@ -265,6 +280,28 @@ Traffic permutation_traffic(const PermuteBitsSpec& spec) {
   }
   round.mixed = 1 << free > many_partners;
   traffic.rounds.push_back(std::move(round));
+  return traffic;
+}
+
+Traffic shared_permutation_traffic(const PermuteBitsSpec& spec) {
+  check(spec);
+  constexpr std::int64_t line_bytes = 64;
+  const RankBits bits(spec);
+  const int ranks = 1 << bits.rank_bits;
+  const std::int64_t state =
+      detail::checked_multiply(std::int64_t{1} << bits.local_bits, spec.element_bytes, "the bytes of a state");
+  // If a bit that numbers elements of a line moves, every line has elements that move.
+  bool in_lines = false;
+  for (int bit = 0; bit < bits.local_bits && spec.element_bytes << bit < line_bytes; ++bit) {
+    in_lines = in_lines || spec.permutation[static_cast<std::size_t>(bit)] != bit;
+  }
+  Traffic traffic{"permute_bits", ranks, std::vector<TrafficRound>(1), state};
+  TrafficRound& round = traffic.rounds[0];
+  round.schedule_rounds = {0};
+  round.local_in_place = true;
+  for (int rank = 0; rank < ranks; ++rank) {
+    round.local_bytes.push_back(in_lines ? state : state - bits.staying(rank) * spec.element_bytes);
+  }
   return traffic;
 }
 

@@ -1,5 +1,6 @@
 // Rails for the messages of traffic.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -57,6 +58,15 @@ void take_pieces(std::vector<Message>& pieces, const Message& message, std::size
                    std::to_string(sum));
   }
   const auto end = pieces.begin() + static_cast<std::ptrdiff_t>(used);
+  const auto share = [&](std::int64_t all, std::int64_t bytes) {
+    return message.bytes == 0
+               ? all
+               : std::llround(static_cast<double>(all) * (static_cast<double>(bytes) / static_cast<double>(sum)));
+  };
+  for (auto piece = pieces.begin(); piece != end; ++piece) {
+    piece->pieces_sent = share(message.pieces_sent, piece->bytes);
+    piece->pieces_received = share(message.pieces_received, piece->bytes);
+  }
   messages.insert(messages.end(), pieces.begin(), end);
   pieces.erase(pieces.begin(), end);
 }

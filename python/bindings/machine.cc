@@ -3,11 +3,13 @@
 #include <nanobind/operators.h>
 #include <nanobind/stl/string_view.h>
 
+#include "onehop/error.h"
 #include "python/bindings/bindings.h"
 
 using onehop::Figure;
 using onehop::Level;
 using onehop::Machine;
+using onehop::TimeTable;
 
 namespace {
 
@@ -21,6 +23,29 @@ void bind_level(nb::module_& module) {
       .def("__repr__", [](const Figure& f) {
         return nb::str("Figure({}, {!r}, {!r})").format(f.value, onehop::to_string(f.basis), f.source);
       });
+  nb::class_<TimeTable>(module, "TimeTable", "Measured times of something by its bytes, with their origin.")
+      .def_prop_ro(
+          "points",
+          [](const TimeTable& t) {
+            nb::list list;
+            for (const auto& [bytes, seconds] : t.points) list.append(nb::make_tuple(bytes, seconds));
+            return nb::tuple(list);
+          },
+          nb::sig("def points(self) -> tuple[tuple[float, float], ...]"), "Bytes and seconds; empty if absent.")
+      .def_prop_ro(
+          "basis", [](const TimeTable& t) { return onehop::to_string(t.basis); }, "published, measured or guessed.")
+      .def_ro("source", &TimeTable::source, "Paper, data sheet, or the command that measured the numbers.")
+      .def(
+          "seconds",
+          [](const TimeTable& t, double bytes) {
+            if (t.empty()) throw onehop::BadInput("a table of times: expected points, found none");
+            return t.seconds(bytes);
+          },
+          "bytes"_a,
+          "Return the time of so many bytes: between two points its logarithm is linear in that of the bytes.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__",
+           [](const TimeTable& t) { return nb::str("<TimeTable with {} points>").format(t.points.size()); });
   nb::class_<Level>(module, "Level", "One level of a machine: what a message between two of its members costs.")
       .def_ro("name", &Level::name, "What one unit of the level is called.")
       .def_prop_ro(
@@ -35,6 +60,9 @@ void bind_level(nb::module_& module) {
       .def_ro("overhead", &Level::overhead, "Seconds that a processor is busy with each message it sends or receives.")
       .def_ro("gap", &Level::gap, "Least seconds between two messages of one processor.")
       .def_ro("bandwidth", &Level::bandwidth, "Bytes per second of one link in one direction.")
+      .def_ro("one_way", &Level::one_way, "Times of a message that flows alone.")
+      .def_ro("both_ways", &Level::both_ways,
+              "Times of two messages that flow between the same members in opposite directions.")
       .def_ro("links", &Level::links, "Links of one member; on a torus, per direction of each dimension.")
       .def_ro("injection", &Level::injection, "Bytes per second that one member sends at most over all its links.")
       .def_ro("interfaces", &Level::interfaces, "Network interfaces of one member.")
@@ -64,6 +92,13 @@ void bind_machine(nb::module_& module) {
           nb::sig("def levels(self) -> tuple[Level, ...]"), "Levels, innermost first.")
       .def_ro("memory_bandwidth", &Machine::memory_bandwidth, "Bytes per second of one processor's memory.")
       .def_ro("memory", &Machine::memory, "Bytes of memory per processor.")
+      .def_ro("copies", &Machine::copies, "Times in which a processor copies in its memory.")
+      .def_ro("packed_piece", &Machine::packed_piece,
+              "Seconds for each contiguous piece of a message that a processor gathers or scatters.")
+      .def_ro("copied_piece", &Machine::copied_piece,
+              "Seconds for each contiguous piece that a processor copies inside its memory.")
+      .def_ro("used_line", &Machine::used_line,
+              "Seconds to write a word of a cache line before and read it after an exchange; 0 if not known.")
       .def_ro("multiply_adds_double", &Machine::multiply_adds_double,
               "Real multiply-adds per second of one processor in double precision; 0 if they are not known.")
       .def_ro("multiply_adds_single", &Machine::multiply_adds_single,

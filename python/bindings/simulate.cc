@@ -56,6 +56,20 @@ void bind_traffic(nb::module_& module) {
           nb::sig("def messages(self, round: int) -> tuple[tuple[int, int, int], ...]"), "round"_a,
           "Return sender, receiver and bytes of every message of a round.")
       .def(
+          "pieces",
+          [](const Traffic& t, std::size_t round) {
+            const Traffic listed = t.listed();
+            if (round >= listed.rounds.size()) throw nb::index_error();
+            nb::list list;
+            for (const Message& m : listed.rounds[round].messages) {
+              list.append(nb::make_tuple(m.pieces_sent, m.pieces_received));
+            }
+            return nb::tuple(list);
+          },
+          nb::sig("def pieces(self, round: int) -> tuple[tuple[int, int], ...]"), "round"_a,
+          "Return the contiguous pieces that the sender gathers and the receiver scatters, for every message of a "
+          "round; 0: one piece.")
+      .def(
           "on_rails",
           [](const Traffic& t, std::size_t round, const std::vector<int>& rails) {
             Traffic result = t.listed();
@@ -119,11 +133,16 @@ void bind_traffic(nb::module_& module) {
   module.def(
       "permutation_traffic",
       [](int bits, int local_bits, std::vector<int> permutation, std::int64_t element_bytes, const std::string& codec,
-         const std::string& type) {
-        return onehop::permutation_traffic({bits, local_bits, std::move(permutation), element_bytes,
-                                            onehop::codec_from_string(codec), onehop::element_type_from_string(type)});
+         const std::string& type, bool shared) {
+        const onehop::PermuteBitsSpec spec{bits,
+                                           local_bits,
+                                           std::move(permutation),
+                                           element_bytes,
+                                           onehop::codec_from_string(codec),
+                                           onehop::element_type_from_string(type)};
+        return shared ? onehop::shared_permutation_traffic(spec) : onehop::permutation_traffic(spec);
       },
-      "bits"_a, "local_bits"_a, "permutation"_a, "element_bytes"_a, "codec"_a, "type"_a,
+      "bits"_a, "local_bits"_a, "permutation"_a, "element_bytes"_a, "codec"_a, "type"_a, "shared"_a = false,
       "Return the messages of a permutation of index bits without building its schedule.");
 }
 

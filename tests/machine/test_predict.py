@@ -2,67 +2,220 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from onehop.bench.machine_file import fit_messages, machine_text
+import onehop
+from onehop.bench.machine_file import machine_text
+from onehop.bench.machine_times import (
+    COPIES,
+    EXCHANGES,
+    MESSAGES,
+    TIMED_ALONE,
+    MachineTimes,
+    lines_out,
+    times_from,
+)
 from onehop.bench.predict import read_bench
 from onehop.cli import main
-from onehop.error import BadInput, Error
-from onehop.machine import load_machine, message_traffic, parse_machine, simulate
+from onehop.error import BadInput
+from onehop.machine import (
+    Machine,
+    load_machine,
+    message_traffic,
+    parse_machine,
+    permutation_traffic,
+    simulate,
+)
 
-SIZES = (256, 1024, 4096, 16384, 65536, 1 << 20, 4 << 20)
+# µs: a message, an exchange and a copy grow like lines, so that every time is known.
+PIECE, COPIED_PIECE, LINE = 2e-3, 1e-3, 4e-3
+ROWS = 2048
 
 
-def test_the_fit_finds_the_line_and_the_file_predicts_it() -> None:
-    messages = [(size, 0.4 + size / 8e3) for size in SIZES]  # 0.4 µs and 8 GB/s
-    constant, bandwidth = fit_messages(messages)
-    assert constant == pytest.approx(0.4e-6)
-    assert bandwidth == pytest.approx(8e9)
-    machine = parse_machine(machine_text(messages, 2), "this")
+def one_way(size: int) -> float:
+    return 0.1 + size / 1e4
+
+
+def both_ways(size: int) -> float:
+    return 0.15 + size / 6e3
+
+
+def copies(size: int) -> float:
+    return 0.01 + size / 2e4
+
+
+def samples(alone: float, lines: float) -> dict[str, list[float]]:
+    """Times with an outlier: with the clock that also runs while lines are used, and without."""
+    with_use = alone + lines * LINE
+    return {"ours": [with_use, with_use, 50 * with_use], "variant": [alone, alone, 9 * alone]}
+
+
+def measured() -> dict[str, dict[str, list[float]]]:
+    found = {f"one_way {size}": samples(one_way(size), 0) for size in MESSAGES}
+    found |= {f"both_ways {size}": samples(both_ways(size), max(1.0, size / 64)) for size in EXCHANGES}
+    found |= {f"copies {size}": samples(copies(size), 0) for size in COPIES}
+    pieces, size = 2 * ROWS, 2 * ROWS * 8
+    exact = MachineTimes(*(tuple((s, f(s)) for s in sizes) for f, sizes in TABLES), 0, 0, 0)  # type: ignore[arg-type]
+    found["packed"] = samples(interpolated(exact.both_ways, size) + 2 * pieces * PIECE, pieces)
+    found["copied"] = samples(interpolated(exact.copies, size) + pieces * COPIED_PIECE, 0)
+    return found
+
+
+TABLES = ((one_way, MESSAGES), (both_ways, EXCHANGES), (copies, COPIES))
+
+
+def interpolated(table: Any, size: int) -> float:
+    (low, a), (high, b) = next(pair for pair in itertools.pairwise(table) if pair[0][0] <= size <= pair[1][0])
+    return float(a * (b / a) ** (np.log(size / low) / np.log(high / low)))
+
+
+@pytest.fixture(scope="module")
+def machine() -> Machine:
+    return parse_machine(machine_text(times_from(measured()), 2), "this")
+
+
+def test_times_are_found_in_the_samples() -> None:
+    times = times_from(measured())
+    for table, (function, sizes) in zip((times.one_way, times.both_ways, times.copies), TABLES, strict=True):
+        assert [size for size, _ in table] == list(sizes)
+        assert [us for _, us in table] == pytest.approx([function(size) for size in sizes])
+    assert times.used_line_us == pytest.approx(LINE)
+    assert times.packed_piece_us == pytest.approx(PIECE)
+    assert times.copied_piece_us == pytest.approx(COPIED_PIECE)
+
+
+def test_times_that_descend_are_raised_to_the_time_before() -> None:
+    found = measured()
+    found["one_way 1024"] = samples(0.001, 0)
+    times = dict(times_from(found).one_way)
+    assert times[1024] == times[256]
+
+
+def test_the_file_predicts_what_it_was_made_from(machine: Machine) -> None:
     assert machine.processors == 2
     assert 1e8 < machine.multiply_adds_double.value < 1.5 * machine.multiply_adds_single.value
     assert all(figure.basis == "measured" for figure in (machine.memory, machine.levels[0].bandwidth))
-    for size, us in messages:
-        assert simulate(message_traffic(2, [[(0, 1, size)]]), machine).seconds == pytest.approx(
-            us * 1e-6, rel=1e-3
-        )
-    with pytest.raises(Error, match="do not"):
-        fit_messages([(size, 1e6 / size) for size in SIZES])
+    for size in MESSAGES:
+        alone = message_traffic(2, [[(0, 1, size)]])
+        assert simulate(alone, machine).seconds == pytest.approx(one_way(size) * 1e-6, rel=1e-3, abs=1e-9)
+        both = message_traffic(2, [[(0, 1, size), (1, 0, size)]])
+        assert simulate(both, machine).seconds == pytest.approx(both_ways(size) * 1e-6, rel=1e-3, abs=1e-9)
 
 
-def rows(bench: str, **more: int) -> dict:
+def test_lines_that_go_to_others_are_counted() -> None:
+    two_rows = onehop.halo(extents=(8, 100), grid=(2, 1), width=(1, 0), periodic=True)
+    assert lines_out(two_rows, 0) == 26  # two rows of 800 bytes
+    columns = onehop.halo(extents=(8, 100), grid=(1, 2), width=(0, 1), periodic=True)
+    assert lines_out(columns, 0) == 16  # one line for each number of two columns
+
+
+HALO = {"extents": [64, 64], "grid": [1, 2], "periodic": [True, True]}
+PERMUTATION = {"qubits": 22, "pairs": [[0, 21]], "transport": "auto"}
+MORE: dict[str, dict[str, Any]] = {
+    "pingpong": {},
+    "halo": HALO,
+    "permutation": PERMUTATION,
+    "allreduce": {"count": 1 << 18},
+}
+
+
+def rows(bench: str, **more: Any) -> dict[str, Any]:
     row = {"case": "1 MiB", "bytes": 1 << 20, "ranks": 2, "ours_us": 100.0, **more}
     return {"bench": bench, "rows": [row]}
 
 
 def test_the_command_compares(tmp_path: Path) -> None:
-    level = load_machine("two-core").levels[0]
+    this = tmp_path / "this.toml"
+    this.write_text(machine_text(times_from(measured()), 2))
     files = []
-    for bench in ("pingpong", "halo", "permutation", "allreduce"):
+    for bench, more in MORE.items():
         file = tmp_path / f"{bench}.json"
-        file.write_text(json.dumps(rows(bench, **({"count": 1 << 18} if bench == "allreduce" else {}))))
+        file.write_text(json.dumps(rows(bench, **more)))
         files.append(str(file))
     out = tmp_path / "out.json"
-    assert main(["bench", "predict", *files, "--machine", "two-core", "--json", str(out)]) == 0
+    assert main(["bench", "predict", *files, "--machine", str(this), "--json", str(out)]) == 0
     found = {row["bench"]: row for row in json.loads(out.read_text())["rows"]}
+    table = [(size, both_ways(size)) for size in EXCHANGES]
+    copied = [(size, copies(size)) for size in COPIES]
+    predicted = {
+        "pingpong": one_way(1 << 20),
+        # Two columns of 64 numbers go each way, two rows of 32 stay, and 128 lines are used.
+        "halo": interpolated(table, 1024)
+        + 2 * 128 * PIECE
+        + interpolated(copied, 512)
+        + 2 * COPIED_PIECE
+        + 128 * LINE,
+        # All lines of 32 MiB are read and written.
+        "permutation": 2 * copies(16 << 20),
+        # Two shots: half goes each way twice, half is copied.
+        "allreduce": 2 * interpolated(table, 1 << 19) + interpolated(copied, 1 << 19),
+    }
+    for bench, us in predicted.items():
+        assert found[bench]["predicted_us"] == pytest.approx(us, rel=0.005), bench
+        factor = max(100 / found[bench]["predicted_us"], found[bench]["predicted_us"] / 100)
+        assert found[bench]["factor"] == pytest.approx(factor)
+
+
+def test_short_all_reduces_use_their_lines_while_the_clock_runs(tmp_path: Path) -> None:
+    this, file, out = (tmp_path / name for name in ("this.toml", "a.json", "out.json"))
+    times = []
+    for line in (0.0, LINE):
+        with_lines = MachineTimes(**{**vars(times_from(measured())), "used_line_us": line})
+        this.write_text(machine_text(with_lines, 2))
+        both = [
+            {**rows("allreduce", count=size // 4)["rows"][0], "bytes": size} for size in (4096, TIMED_ALONE)
+        ]
+        file.write_text(json.dumps({"bench": "allreduce", "rows": both}))
+        assert main(["bench", "predict", str(file), "--machine", str(this), "--json", str(out)]) == 0
+        times.append([row["predicted_us"] for row in json.loads(out.read_text())["rows"]])
+    assert times[1][0] - times[0][0] == pytest.approx(64 * LINE, rel=0.2)
+    assert times[1][1] == pytest.approx(times[0][1])
+
+
+def test_machines_without_tables_are_compared_as_well(tmp_path: Path) -> None:
+    level = load_machine("two-core").levels[0]
+    file, out = tmp_path / "p.json", tmp_path / "out.json"
+    file.write_text(json.dumps(rows("pingpong")))
+    assert main(["bench", "predict", str(file), "--machine", "two-core", "--json", str(out)]) == 0
     flow = (1 << 20) / level.bandwidth.value * 1e6
-    for bench in ("pingpong", "halo", "permutation"):
-        assert found[bench]["predicted_us"] == pytest.approx(flow, rel=0.01)
-        assert found[bench]["factor"] == pytest.approx(100 / found[bench]["predicted_us"], rel=1e-6)
-    assert found["allreduce"]["predicted_us"] == pytest.approx(flow, rel=0.8)
+    assert json.loads(out.read_text())["rows"][0]["predicted_us"] == pytest.approx(flow, rel=0.01)
+
+
+def test_permutations_of_shared_arrays_send_nothing() -> None:
+    traffic = permutation_traffic(6, local=5, permutation=[0, 1, 2, 3, 5, 4], shared=True)
+    assert traffic.messages(0) == ()
+    assert permutation_traffic(6, local=5, permutation=[0, 1, 2, 3, 5, 4]).messages(0) != ()
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"bench": "su3", "rows": []}', '{"bench": "halo", "rows": [{"case": "x"}]}']
+    "text",
+    [
+        "",
+        "[]",
+        '{"bench": "su3", "rows": []}',
+        '{"bench": "halo", "rows": [{"case": "x"}]}',
+        json.dumps(rows("halo")),
+        json.dumps(rows("permutation")),
+    ],
 )
 def test_other_files_are_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     file.write_text(text)
     with pytest.raises(BadInput, match=r"x\.json: expected"):
         read_bench(str(file))
+    assert main(["bench", "predict", str(file), "--machine", "two-core"]) == 2
+
+
+@pytest.mark.parametrize("more", [{"extents": "x"}, {"extents": [0, 4]}, {"grid": [2, 2]}])
+def test_rows_that_describe_no_halo_are_refused(more: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps(rows("halo", **{**HALO, **more})))
     assert main(["bench", "predict", str(file), "--machine", "two-core"]) == 2
 
 

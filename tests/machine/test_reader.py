@@ -10,7 +10,14 @@ import pytest
 
 from onehop.cli import main
 from onehop.error import BadInput
-from onehop.machine import Machine, figures_of, load_machine, machine_names, parse_machine
+from onehop.machine import (
+    Machine,
+    figures_of,
+    load_machine,
+    machine_names,
+    parse_machine,
+    time_tables_of,
+)
 
 GOOD = """\
 title = "two levels"
@@ -207,6 +214,62 @@ def test_the_figures_of_the_issue() -> None:
     assert load_machine("genesis").levels[0].bandwidth.value == 900e9
     assert load_machine("mi300x").levels[0].bandwidth.value == 64e9
     assert [level.bandwidth.value for level in load_machine("h100").levels] == [400e9, 50e9]
+
+
+TABLES = GOOD.replace(
+    "[[level]]",
+    'copies = { points = [[64, 1e-8], [4096, 2e-7]], basis = "measured", source = "paper", note = "warm" }\n'
+    'packed_piece = { value = 1e-9, basis = "measured", source = "paper" }\n\n[[level]]',
+    1,
+) + (
+    'one_way = { points = [[8, 2.5e-7], [65536, 1e-5]], basis = "measured", source = "paper" }\n'
+    'both_ways = { points = [[8, 3e-7], [65536, 2e-5]], basis = "measured", source = "paper" }\n'
+)
+
+
+def test_times_by_size_are_tables_of_points(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = parse_machine(TABLES, "mine")
+    assert machine.copies.points == ((64, 1e-8), (4096, 2e-7))
+    assert (machine.copies.basis, machine.copies.source) == ("measured", "A paper; warm")
+    assert machine.levels[0].both_ways.seconds(8) == 3e-7
+    assert machine.levels[1].one_way.points == ()
+    assert machine.packed_piece.value == 1e-9
+    assert Machine.from_json(machine.to_json()) == machine
+    assert [name for _, name, _ in time_tables_of(machine)] == ["one_way", "both_ways", "copies"]
+    file = tmp_path / "mine.toml"
+    file.write_text(TABLES)
+    assert main(["machines", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert letters("both ways of host, measured: A paper") in letters(shown)
+    assert "65,536" in shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "[[64, 1e-8], [4096, 2e-7]]",
+            "[[64, 1e-8, 3]]",
+            "memory.copies: expected a list of pairs of bytes and seconds",
+        ),
+        ("[[64, 1e-8], [4096, 2e-7]]", "7", "memory.copies: expected a list of pairs of bytes and seconds"),
+        ("[[64, 1e-8], [4096, 2e-7]]", '[[64, "x"]]', "memory.copies: expected a number in each point"),
+        ("[[64, 1e-8], [4096, 2e-7]]", "[[64, 1e-8]]", "memory.copies: expected 2 to 64 points, found 1"),
+        ("[4096, 2e-7]]", "[4096, 2e-9]]", "memory.copies: expected finite bytes above 0 that ascend"),
+        ("one_way = {", "one_wey = {", "level[1]: expected only the keys"),
+        ("[[8, 3e-7]", "[[-8, 3e-7]", "level[1].both_ways: expected finite bytes"),
+        (
+            "packed_piece = { value = 1e-9",
+            "packed_piece = { value = -1",
+            "memory.packed_piece: expected a finite number",
+        ),
+    ],
+)
+def test_wrong_tables_are_refused(old: str, new: str, message: str) -> None:
+    assert old in TABLES
+    found = complaint(TABLES.replace(old, new))
+    assert found.startswith("mine.toml, line ")
+    assert message in found.replace("one_wey: ", ": ").replace("].: ", "]: ")
 
 
 def test_own_files_and_wrong_names(tmp_path: Path) -> None:

@@ -23,6 +23,23 @@ struct Figure {
   friend bool operator==(const Figure&, const Figure&) = default;
 };
 
+// Measured times of something by its bytes, with their origin. Between two points the logarithm of the time is linear
+// in the logarithm of the bytes, so that steps between caches keep their places; below the first point the time is that
+// of the first, and beyond the last it grows like the bytes. An absent table has no points.
+struct TimeTable {
+  struct Point {
+    double bytes = 0;
+    double seconds = 0;
+    friend bool operator==(const Point&, const Point&) = default;
+  };
+  std::vector<Point> points;  // the bytes ascend, the seconds do not descend
+  Basis basis = Basis::guessed;
+  std::string source;
+  [[nodiscard]] bool empty() const { return points.empty(); }
+  [[nodiscard]] double seconds(double bytes) const;  // of a table that is not empty
+  friend bool operator==(const TimeTable&, const TimeTable&) = default;
+};
+
 // How the members of a level are joined.
 //
 // - all_to_all: a switch without limits of its own (NVSwitch, a full crossbar, shared memory). Only the links between
@@ -51,6 +68,12 @@ struct Level {
   Figure overhead;     // seconds that a processor is busy with each message that it sends or receives (LogGP's o)
   Figure gap;          // least time in seconds between two messages of one processor (LogGP's g); 0 if absent
   Figure bandwidth;    // bytes per second of one link in one direction (1/G)
+  // Measured times of a message between neighbours, from the sender's call to the receiver's return: of one that flows
+  // alone, and of two that flow between the same members in opposite directions. What the first takes beyond overhead,
+  // latency and overhead replaces bytes / bandwidth; half of the second is the work of a processor on each message.
+  // Absent: messages flow at `bandwidth`. `both_ways` needs `one_way`.
+  TimeTable one_way;
+  TimeTable both_ways;
   // Links of one member to its switch or router; on a torus, links in each direction of each dimension; on a mesh,
   // links to each other member. A processor of the member uses one of them for a message.
   std::int64_t links = 1;
@@ -72,6 +95,12 @@ struct Machine {
   std::vector<Level> levels;  // innermost first
   Figure memory_bandwidth;    // bytes per second that one processor reads and writes in its memory
   Figure memory;              // bytes per processor
+  // Seconds in which a processor copies contiguous bytes in its memory while all others do the same. Absent: copies
+  // read and write at memory_bandwidth.
+  TimeTable copies;
+  Figure packed_piece;  // seconds for each contiguous piece of a message that a processor gathers or scatters; 0: none
+  Figure copied_piece;  // seconds for each contiguous piece that it copies inside its memory; 0 if absent
+  Figure used_line;     // seconds to write a word of a cache line before and read it after an exchange; 0: not known
   // Real multiply-adds per second of one processor; 0 if they are not known.
   Figure multiply_adds_double;
   Figure multiply_adds_single;

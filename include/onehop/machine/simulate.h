@@ -26,6 +26,9 @@ struct Message {
   int to = 0;
   std::int64_t bytes = 0;
   int rail = -1;  // the interface or link that it leaves through; -1: rank after rank and message after message in turn
+  // Contiguous pieces that the sender gathers and that the receiver scatters; 0: one piece.
+  std::int64_t pieces_sent = 0;
+  std::int64_t pieces_received = 0;
   friend bool operator==(const Message&, const Message&) = default;
 };
 
@@ -39,8 +42,12 @@ struct TrafficRound {
   Kind kind = Kind::list;
   std::vector<Message> messages;  // those of one sender in the order in which it sends them
   std::int64_t bytes = 0;
-  std::vector<int> bits;                  // ascending
-  std::vector<std::int64_t> local_bytes;  // copied inside each rank: one number per rank, one for all, or none
+  std::vector<int> bits;                        // ascending
+  std::vector<std::int64_t> local_bytes;        // copied inside each rank: one number per rank, one for all, or none
+  std::vector<std::int64_t> local_pieces = {};  // contiguous pieces that the copies inside each rank have, likewise
+  // The local bytes are read and written where they are, half of them in the place of the other half, as in the
+  // exchange of arrays that ranks share.
+  bool local_in_place = false;
   std::vector<int> schedule_rounds = {};  // the rounds of the schedule that it stands for
   // For `list` and `bits`: every rank mixes its messages if it has more than 16, so that each part of the time in which
   // it starts them holds an equal part of every kind. `everyone` is always mixed.
@@ -64,13 +71,17 @@ inline constexpr std::int64_t max_listed_messages = std::int64_t{1} << 22;
 
 // Everything that a rank sends to another in one round is one message, as in a plan. Every rank begins with the next
 // higher rank; in a permutation of bits, with the lowest bit. A round whose messages read no array that the round
-// before has written is joined with it, because plans do not wait between such rounds.
+// before has written is joined with it, because plans do not wait between such rounds. Pieces are those of the slices;
+// permutations of bits, which plans do not pack piece by piece, have none.
 [[nodiscard]] Traffic traffic_of(const Schedule& schedule);
 
 // The traffic of patterns, without building their schedules: ranks may be many. The segments of an all-reduce are taken
 // to be equal; in the schedule they differ by up to 64 elements.
 [[nodiscard]] Traffic allreduce_traffic(const AllReduceSpec& spec);
 [[nodiscard]] Traffic permutation_traffic(const PermuteBitsSpec& spec);
+// The same permutation in arrays that all ranks share: nobody sends, and every rank reads and writes its share of the
+// cache lines (64 bytes) in which elements move.
+[[nodiscard]] Traffic shared_permutation_traffic(const PermuteBitsSpec& spec);
 
 // The messages of every round that leave their host, as rails.h assigns them. hosts[r] is the host of rank r.
 [[nodiscard]] std::vector<std::vector<RailAssignment>> assign_rails(const Traffic& traffic, std::span<const int> hosts,

@@ -1,57 +1,21 @@
-"""The machine file of this machine, from the times of messages between two of its cores."""
+"""The machine file of this machine, from times between two of its cores."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from time import perf_counter
 
 import numpy as np
 
 from onehop import _core
 from onehop._core import __version__
-from onehop.error import Error
+from onehop.bench.machine_times import MachineTimes, Table
 
-__all__ = ["fit_messages", "machine_text", "memory_bandwidth", "multiply_adds"]
+__all__ = ["machine_text", "memory_bandwidth", "multiply_adds"]
 
 # Far beyond every cache.
 _COPY_BYTES = 128 << 20
-
-
-def fit_messages(messages: Sequence[tuple[int, float]]) -> tuple[float, float]:
-    """Fit seconds = constant + bytes / bandwidth to messages, with the least errors of the logarithms.
-
-    Parameters
-    ----------
-    messages : sequence of (int, float)
-        Bytes of each message, and its microseconds one way.
-
-    Returns
-    -------
-    (float, float)
-        The constant in seconds and the bandwidth in bytes per second.
-
-    Raises
-    ------
-    Error
-        The times do not grow with the bytes.
-    """
-    sizes = np.array([size for size, _ in messages], dtype=float)
-    seconds = np.array([us * 1e-6 for _, us in messages])
-    if seconds[sizes.argmax()] <= seconds[sizes.argmin()]:
-        raise Error(
-            "expected times that grow with the size of a message, found that they do not; measure again on a quiet "
-            "machine"
-        )
-    # Gauss-Newton on the logarithms of both parameters and of the times.
-    parts = np.log([seconds.min() / 2, seconds.max() / sizes.max()])
-    for _ in range(100):
-        terms = np.exp(parts) * np.column_stack([np.ones(len(sizes)), sizes])
-        predicted = terms.sum(axis=1)
-        step, *_ = np.linalg.lstsq(terms / predicted[:, None], np.log(seconds / predicted), rcond=None)
-        parts = parts + np.clip(step, -1, 1)
-    constant, per_byte = np.exp(parts)
-    return float(constant), float(1 / per_byte)
+_MEASURED = 'basis = "measured", source = "tune"'
 
 
 def memory_bandwidth() -> float:
@@ -71,19 +35,25 @@ def multiply_adds(precision: str) -> float:
     return _core.bench_peak_gflops(precision == "single") * 1e9 / 2
 
 
-def machine_text(messages: Sequence[tuple[int, float]], cores: int) -> str:
-    """Return the TOML file of a host with this many cores; the figures of messages are those of two of them.
+def _figure(value: float, note: str) -> str:
+    return f'{{ value = {value:.4g}, {_MEASURED}, note = "{note}" }}'
 
-    Parameters
-    ----------
-    messages : sequence of (int, float)
-        Bytes of each message, and its microseconds one way.
-    cores : int
-        Number of cores.
-    """
-    constant, bandwidth = fit_messages(messages)
+
+def _points(table: Table, note: str) -> str:
+    points = ", ".join(f"[{size}, {us * 1e-6:.4g}]" for size, us in table)
+    return f'{{ points = [{points}], {_MEASURED}, note = "{note}" }}'
+
+
+def _link_bandwidth(one_way: Table) -> float:
+    """The highest rate of a message beyond the time of the shortest one, bytes per second."""
+    (_, least), *longer = one_way
+    return max(size / max(us - least, 0.01 * us) for size, us in longer) * 1e6
+
+
+def machine_text(times: MachineTimes, cores: int) -> str:
+    """Return the TOML file of a host with this many cores; the times are those of two of them."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / cores
-    measured = 'basis = "measured", source = "tune"'
+    least = times.one_way[0][1] * 1e-6
     return f"""\
 title = "This machine: a host with {cores} cores"
 
@@ -91,21 +61,27 @@ title = "This machine: a host with {cores} cores"
 tune = "onehop {__version__}, onehop tune --machine-file"
 
 [memory] # of one core
-bandwidth = {{ value = {memory_bandwidth():.4g}, {measured}, note = "copies of {_COPY_BYTES >> 20} MiB" }}
-size = {{ value = {memory:.4g}, {measured}, note = "the memory of the host over its cores" }}
+bandwidth = {_figure(memory_bandwidth(), f"copies of {_COPY_BYTES >> 20} MiB")}
+size = {_figure(memory, "the memory of the host over its cores")}
+copies = {_points(times.copies, "two cores copy at the same time")}
+packed_piece = {_figure(times.packed_piece_us * 1e-6, "two cores exchange pieces of 8 bytes")}
+copied_piece = {_figure(times.copied_piece_us * 1e-6, "two cores copy pieces of 8 bytes at the same time")}
+used_line = {_figure(times.used_line_us * 1e-6, "exchanges timed with and without the use of their data")}
 
 [arithmetic] # real multiply-adds per second of one core
-double = {{ value = {multiply_adds("double"):.4g}, {measured}, note = "fused multiply-adds on registers" }}
-single = {{ value = {multiply_adds("single"):.4g}, {measured}, note = "fused multiply-adds on registers" }}
+double = {_figure(multiply_adds("double"), "fused multiply-adds on registers")}
+single = {_figure(multiply_adds("single"), "fused multiply-adds on registers")}
 
 [[level]]
 name = "host"
 of = "processor"
 routing = "all_to_all"
 extents = [{cores}]
-topology = {{ {measured} }}
-# A message takes overhead + latency + overhead + bytes / bandwidth. Only the sum of the first three is measured.
-latency = {{ value = {constant / 2:.4g}, {measured}, note = "half of the constant part of a message" }}
-overhead = {{ value = {constant / 4:.4g}, {measured}, note = "a quarter of the constant part of a message" }}
-bandwidth = {{ value = {bandwidth:.4g}, {measured}, note = "messages of {messages[0][0]} to {messages[-1][0]} bytes" }}
+topology = {{ {_MEASURED} }}
+# The shortest message takes overhead + latency + overhead. Only the sum is measured.
+latency = {_figure(least / 2, "half of the time of the shortest message")}
+overhead = {_figure(least / 4, "a quarter of the time of the shortest message")}
+bandwidth = {_figure(_link_bandwidth(times.one_way), "the highest rate in one_way")}
+one_way = {_points(times.one_way, "a ping-pong between two cores; the data is written before and read after")}
+both_ways = {_points(times.both_ways, "two cores exchange arrays")}
 """

@@ -37,6 +37,10 @@ class PermutationRow(Row):
         The time of MPI_Sendrecv through a buffer as large as the rank's part, pair after pair; None without MPI.
     fraction_moved : float
         The fraction of a rank's amplitudes that goes to another rank.
+    pairs : list of list of int
+        The bits of the index that change places.
+    transport : str
+        "auto" in arrays that the ranks share, or "mpi".
     """
 
     qubits: int
@@ -44,6 +48,8 @@ class PermutationRow(Row):
     one_at_a_time_us: float
     mpi_us: float | None
     fraction_moved: float
+    pairs: list[list[int]]
+    transport: str
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,8 @@ def permutation(
                 one_at_a_time_us=next(iter(row.variants.values())),
                 mpi_us=row.best_peer_us,
                 fraction_moved=fraction,
+                pairs=[list(pair) for pair in case.pairs],
+                transport=case.transport,
             )
         )
         for codec in codecs:

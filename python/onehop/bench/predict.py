@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from onehop.bench.machine_times import LINE, TIMED_ALONE, lines_out
 from onehop.error import BadInput
-from onehop.machine import Machine, Traffic, allreduce_traffic, message_traffic, simulate
+from onehop.machine import (
+    Machine,
+    Traffic,
+    allreduce_traffic,
+    message_traffic,
+    permutation_traffic,
+    simulate,
+    traffic_of,
+)
+from onehop.schedule import halo
 
 __all__ = ["BENCHES", "Prediction", "predictions", "read_bench"]
 
@@ -42,20 +53,58 @@ class Prediction:
         return {**asdict(self), "factor": self.factor}
 
 
-def _one_way(row: dict[str, Any]) -> list[Traffic]:
-    return [message_traffic(2, [[(0, 1, row["bytes"])]])]
+@dataclass(frozen=True)
+class Work:
+    """What a row has measured.
+
+    Attributes
+    ----------
+    traffic : list of Traffic
+        What moves: one entry, or one for each algorithm from which onehop takes the fastest.
+    lines : int
+        Cache lines of a rank of which the benchmark writes a word before and reads one after, while its clock runs.
+    """
+
+    traffic: list[Traffic]
+    lines: int = 0
 
 
-def _both_ways(row: dict[str, Any]) -> list[Traffic]:
-    return [message_traffic(2, [[(0, 1, row["bytes"]), (1, 0, row["bytes"])]])]
+def _pingpong(row: dict[str, Any]) -> Work:
+    # The times of messages in a machine file include the use of their lines.
+    return Work([message_traffic(2, [[(0, 1, row["bytes"])]])])
 
 
-def _allreduce(row: dict[str, Any]) -> list[Traffic]:
-    return [allreduce_traffic(row["ranks"], row["count"], algorithm=one) for one in ("one_shot", "two_shot")]
+def _halo(row: dict[str, Any]) -> Work:
+    schedule = halo(extents=row["extents"], grid=row["grid"], width=1, periodic=row["periodic"])
+    return Work([traffic_of(schedule)], lines_out(schedule, 0))
 
 
-# The traffic of a row, or that of each algorithm from which onehop takes the fastest.
-BENCHES = {"pingpong": _one_way, "halo": _both_ways, "permutation": _both_ways, "allreduce": _allreduce}
+def _permutation(row: dict[str, Any]) -> Work:
+    permutation = list(range(row["qubits"]))
+    for a, b in row["pairs"]:
+        permutation[a], permutation[b] = permutation[b], permutation[a]
+    local = row["qubits"] - (row["ranks"].bit_length() - 1)
+    shared = row["transport"] == "auto"
+    return Work([permutation_traffic(row["qubits"], local=local, permutation=permutation, shared=shared)])
+
+
+def _allreduce(row: dict[str, Any]) -> Work:
+    algorithms = ("one_shot", "two_shot")
+    traffic = [allreduce_traffic(row["ranks"], row["count"], algorithm=one) for one in algorithms]
+    return Work(traffic, -(-row["bytes"] // LINE) if row["bytes"] < TIMED_ALONE else 0)
+
+
+# What each benchmark measures, and the keys of a row that say so.
+BENCHES: dict[str, tuple[Callable[[dict[str, Any]], Work], tuple[str, ...]]] = {
+    "pingpong": (_pingpong, ()),
+    "halo": (_halo, ("extents", "grid", "periodic")),
+    "permutation": (_permutation, ("qubits", "pairs", "transport")),
+    "allreduce": (_allreduce, ("count",)),
+}
+
+
+def _is_rounded(row: Any) -> bool:
+    return isinstance(row, dict) and row.get("codec", "raw") != "raw"
 
 
 def read_bench(file: str) -> dict[str, Any]:
@@ -76,8 +125,10 @@ def read_bench(file: str) -> dict[str, Any]:
     rows = found.get("rows") if isinstance(found, dict) else None
     if not isinstance(rows, list) or found.get("bench") not in BENCHES:
         raise BadInput(f"{file}: expected {expected}, found something else")
-    needed = ("case", "bytes", "ranks", "ours_us", *(("count",) if found["bench"] == "allreduce" else ()))
+    needed = ("case", "bytes", "ranks", "ours_us", *BENCHES[found["bench"]][1])
     for row in rows:
+        if _is_rounded(row):
+            continue
         if not isinstance(row, dict) or any(key not in row for key in needed) or row["ranks"] != 2:
             raise BadInput(
                 f"{file}: expected rows of two ranks with {', '.join(needed)}, found {str(row)[:60]}"
@@ -86,11 +137,29 @@ def read_bench(file: str) -> dict[str, Any]:
 
 
 def predictions(bench: dict[str, Any], machine: Machine) -> list[Prediction]:
-    """Predict every case of a benchmark whose messages are not encoded."""
+    """Predict every case of a benchmark whose messages are not encoded.
+
+    Raises
+    ------
+    BadInput
+        A row describes no such case.
+    """
     found = []
     for row in bench["rows"]:
-        if row.get("codec", "raw") != "raw" or row["bytes"] == 0:
+        if _is_rounded(row) or row["bytes"] == 0:
             continue
-        seconds = min(simulate(one, machine).seconds for one in BENCHES[bench["bench"]](row))
-        found.append(Prediction(bench["bench"], row["case"], float(row["ours_us"]), seconds * 1e6))
+        try:
+            work = BENCHES[bench["bench"]][0](row)
+            measured_us = float(row["ours_us"])
+        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            raise BadInput(
+                f"expected a case of onehop bench {bench['bench']}, found {str(row)[:60]}: {error}"
+            ) from error
+        used = work.lines * machine.used_line.value
+        seconds = min(simulate(one, machine, compute=used).seconds for one in work.traffic)
+        if not seconds > 0 or not measured_us > 0:
+            raise BadInput(
+                f"expected a case of onehop bench {bench['bench']} that takes time, found {str(row)[:60]}"
+            )
+        found.append(Prediction(bench["bench"], row["case"], measured_us, seconds * 1e6))
     return found

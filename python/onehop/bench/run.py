@@ -142,6 +142,23 @@ def bytes_out(schedule: Schedule, rank: int) -> int:
 
 
 @dataclass(frozen=True)
+class HaloRow(Row):
+    """One arrangement and size of blocks.
+
+    Attributes
+    ----------
+    extents, grid : list of int
+        Extents of the whole array of float64, and ranks per dimension.
+    periodic : list of bool
+        The dimensions that close.
+    """
+
+    extents: list[int]
+    grid: list[int]
+    periodic: list[bool]
+
+
+@dataclass(frozen=True)
 class HaloCase:
     """One arrangement of the ranks' blocks.
 
@@ -199,7 +216,7 @@ def _halo_rows(
     rounded = {f"{plain}, {codec}" for codec in codecs}
     exact = [one for one in samples if one.name not in rounded]
     row = make_row(name, bytes_out(schedule, group.rank), group.size, exact)
-    rows = [row]
+    rows: list[Row] = [HaloRow(**vars(row), extents=extents, grid=grid, periodic=periodic)]
     for codec, rounding in encoded.items():
         names = (f"{plain}, {codec}", plain)
         error = halo_rounding(group, layout, codec)

@@ -10,13 +10,14 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from onehop import _core
+from onehop.bench.machine_times import MachineTimes, measure_machine, times_from
 from onehop.bench.tune_allreduce import (
     MORE_RANKS,
     block_that_fits,
@@ -84,12 +85,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A tuning as the library reads it, the choices that led to it, and the times of single messages."""
+    """A tuning as the library reads it, and the choices that led to it."""
 
     tuning: dict[str, Any]
     choices: list[Choice]
-    # Bytes of a message and microseconds from one rank to the other, with the chosen stores.
-    messages: list[tuple[int, float]] = field(default_factory=list)
 
 
 def cost(us: Sequence[float]) -> float:
@@ -192,6 +191,8 @@ def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
     result: Any
     if part == "stores":
         result = _measure_stores(group, seconds, demote)
+    elif part == "machine":
+        result = measure_machine(group, seconds)
     elif part.startswith("allreduce"):
         result = measure_allreduce(group, seconds)
     else:
@@ -204,13 +205,21 @@ def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
 # The launcher's part
 
 
-def _on_ranks(ranks: int, part: str, seconds: float, demote: bool, folder: Path) -> Any:
+def _on_ranks(
+    ranks: int,
+    part: str,
+    seconds: float,
+    demote: bool,
+    folder: Path,
+    tuning: dict[str, Any] | None = None,
+) -> Any:
+    """Measure a part on new ranks, with the built-in or another tuning."""
     out = folder / part
     command = python_module("onehop.bench.tune", part, str(seconds), str(int(demote)), str(out))
     # An existing tuning file must not influence the measurement.
-    built_in = folder / "built_in.json"
-    built_in.write_text(_core.built_in_tuning())
-    environment = {**os.environ, "ONEHOP_TUNING": str(built_in)}
+    file = folder / "tuning.json"
+    file.write_text(_core.built_in_tuning() if tuning is None else json.dumps(tuning))
+    environment = {**os.environ, "ONEHOP_TUNING": str(file)}
     code = launch(ranks, command, output=Output.RANK0, report=True, environment=environment)
     if code != 0:
         raise Error(
@@ -267,11 +276,7 @@ def choose(
         ]
         before, after = (float(np.mean([row[i] for row in measured["costs"]])) for i in (default, chosen))
         choices.append(Choice(name, texts[0], before, texts[1], after))
-    messages = [
-        (one["size"], one["costs"][0][pick(one["costs"], one["choices"].index(one["default"]))])
-        for one in stores["classes"]
-    ]
-    return Tuned(json.loads(_core.check_tuning(json.dumps(tuning))), choices, messages)
+    return Tuned(json.loads(_core.check_tuning(json.dumps(tuning))), choices)
 
 
 def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float], None]) -> Tuned:
@@ -314,7 +319,22 @@ def with_allreduce(tuned: Tuned, reductions: Sequence[list[dict[str, Any]]]) -> 
         tables.append(chosen)
         ranks = "2 ranks" if table["ranks"] == 2 else "more ranks"
         choices += [Choice(f"all-reduce on {ranks}, {what}", *rest) for what, *rest in told]
-    return Tuned({**tuned.tuning, "allreduce": checked([*tables, network])}, choices, tuned.messages)
+    return Tuned({**tuned.tuning, "allreduce": checked([*tables, network])}, choices)
+
+
+def machine_times(seconds: float, tuning: dict[str, Any] | None) -> MachineTimes:
+    """Measure on two ranks what a machine file says about messages and copies.
+
+    Parameters
+    ----------
+    seconds : float
+        Time for all measurements together.
+    tuning : dict or None
+        The tuning to measure with; None: that of this process.
+    """
+    with tempfile.TemporaryDirectory(prefix="onehop-tune-") as name:
+        used = json.loads(_core.tuning()) if tuning is None else tuning
+        return times_from(_on_ranks(2, "machine", seconds, False, Path(name), used))
 
 
 def save(tuning: dict[str, Any], file: Path) -> None:

@@ -10,10 +10,10 @@ import typer
 from rich.table import Table
 
 from onehop.cli.common import JsonOption, console, write_json
-from onehop.machine import Machine, figures_of, load_machine, machine_names
+from onehop.machine import Machine, figures_of, load_machine, machine_names, time_tables_of
 from onehop.text import bytes_text, counted
 
-_TIMES = ("latency", "hop_latency", "overhead", "gap")
+_TIMES = ("latency", "hop_latency", "overhead", "gap", "packed_piece", "copied_piece", "used_line")
 
 
 def figure_text(name: str, value: float) -> str:
@@ -60,6 +60,12 @@ def _show(machine: Machine, json_target: str | None) -> None:
                 name.replace("_", " "), figure_text(name, figure.value), figure.basis, figure.source
             )
         screen.print(numbers)
+    for group, name, table in time_tables_of(machine):
+        title = f"{name.replace('_', ' ')} of {group}, {table.basis}: {table.source}"
+        times = Table("bytes", "µs", title=title, title_justify="left")
+        for size, seconds in table.points:
+            times.add_row(f"{size:,.0f}", f"{seconds * 1e6:.4g}")
+        screen.print(times)
     write_json(json_target, json.loads(machine.to_json()))
 
 

@@ -6,8 +6,19 @@ A machine is a TOML file (docs/reference/machine.md): `machine_names` lists thos
 
 from __future__ import annotations
 
-from onehop._core import Figure, Level, LinkLoad, Machine, RailAssignment, SimulatedRound, Simulation, Traffic
-from onehop.machine.reader import figures_of, load_machine, machine_names, machine_path, parse_machine
+from onehop._core import (
+    Figure,
+    Level,
+    LinkLoad,
+    Machine,
+    RailAssignment,
+    SimulatedRound,
+    Simulation,
+    TimeTable,
+    Traffic,
+)
+from onehop.machine.figures import figures_of, time_tables_of
+from onehop.machine.reader import load_machine, machine_names, machine_path, parse_machine
 from onehop.machine.simulate import (
     allreduce_traffic,
     goal,
@@ -28,6 +39,7 @@ __all__ = [
     "RailAssignment",
     "SimulatedRound",
     "Simulation",
+    "TimeTable",
     "Traffic",
     "allreduce_traffic",
     "figures_of",
@@ -42,5 +54,6 @@ __all__ = [
     "parse_machine",
     "permutation_traffic",
     "simulate",
+    "time_tables_of",
     "traffic_of",
 ]

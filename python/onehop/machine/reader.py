@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,12 @@ _FILES = Path(__file__).with_name("files")
 _LONGEST = 1 << 20
 _PROCESSOR = "processor"
 _ROOT = {"title": True, "sources": True, "memory": True, "arithmetic": False, "level": True}
-_MEMORY = {"bandwidth": True, "size": True}
+_PROCESSOR_FIGURES = ("packed_piece", "copied_piece", "used_line")
+_MEMORY = {"bandwidth": True, "size": True, "copies": False, **dict.fromkeys(_PROCESSOR_FIGURES, False)}
 _ARITHMETIC = {"double": False, "single": False}
 _FIGURE = {"value": True, "basis": True, "source": True, "note": False}
+_TABLE = {"points": True, "basis": True, "source": True, "note": False}
+_TABLES = ("one_way", "both_ways")
 _TOPOLOGY = {"basis": True, "source": True, "note": False}
 _FIGURES = (
     "latency",
@@ -49,6 +51,7 @@ _LEVEL = {
     "interfaces": False,
     "taper": False,
     **{name: name in _REQUIRED_FIGURES for name in _FIGURES},
+    **dict.fromkeys(_TABLES, False),
 }
 _BASES = ("published", "measured", "guessed")
 
@@ -224,13 +227,26 @@ class _Reader:
 
     def figure(self, table: str, key: str, value: Any) -> dict[str, Any]:
         self.keys(table, key, value, _FIGURE)
-        number = value["value"]
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
-            raise self.lines.fail(table, key, "a number as value", _shown(number))
-        if not _is_finite(number):
-            raise self.lines.fail(table, key, "a finite number as value", _shown(number))
+        number = self.number(table, key, value["value"], "as value")
         basis, source = self.origin(table, key, value)
-        return {"value": float(number), "basis": basis, "source": source}
+        return {"value": number, "basis": basis, "source": source}
+
+    def number(self, table: str, key: str, number: Any, where: str) -> float:
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise self.lines.fail(table, key, f"a number {where}", _shown(number))
+        if not _is_finite(number):
+            raise self.lines.fail(table, key, f"a finite number {where}", _shown(number))
+        return float(number)
+
+    def time_table(self, table: str, key: str, value: Any) -> dict[str, Any]:
+        self.keys(table, key, value, _TABLE)
+        pairs = value["points"]
+        if not isinstance(pairs, list) or not all(isinstance(one, list) and len(one) == 2 for one in pairs):
+            expected = "a list of pairs of bytes and seconds, such as [[64, 1e-7], [1024, 2e-7]], as points"
+            raise self.lines.fail(table, key, expected, _shown(pairs))
+        points = [[self.number(table, key, number, "in each point") for number in pair] for pair in pairs]
+        basis, source = self.origin(table, key, value)
+        return {"points": points, "basis": basis, "source": source}
 
     def integers(self, table: str, key: str, value: Any) -> list[int]:
         if not isinstance(value, list) or not all(type(one) is int for one in value):
@@ -260,6 +276,9 @@ class _Reader:
         for key in _FIGURES:
             if key in value:
                 level[key] = self.figure(table, key, value[key])
+        for key in _TABLES:
+            if key in value:
+                level[key] = self.time_table(table, key, value[key])
         return level
 
     def chain(self, tables: list[dict[str, Any]]) -> list[int]:
@@ -316,6 +335,11 @@ class _Reader:
             "memory_bandwidth": self.figure("memory", "bandwidth", memory["bandwidth"]),
             "memory": self.figure("memory", "size", memory["size"]),
         }
+        if "copies" in memory:
+            description["copies"] = self.time_table("memory", "copies", memory["copies"])
+        for key in _PROCESSOR_FIGURES:
+            if key in memory:
+                description[key] = self.figure("memory", key, memory[key])
         arithmetic = self.keys("arithmetic", "", self.root.get("arithmetic", {}), _ARITHMETIC)
         for precision, value in arithmetic.items():
             description[f"multiply_adds_{precision}"] = self.figure("arithmetic", precision, value)
@@ -332,6 +356,8 @@ class _Reader:
             table, key = f"level[{order[int(match[1])]}]", match[2]
         elif place in ("memory", "memory_bandwidth"):
             table, key = "memory", "size" if place == "memory" else "bandwidth"
+        elif place == "copies" or place in _PROCESSOR_FIGURES:
+            table, key = "memory", place
         elif place.startswith("multiply_adds_"):
             table, key = "arithmetic", place.removeprefix("multiply_adds_")
         line = self.lines.found.get((table, key)) or self.lines.found.get((table, "")) or 1
@@ -365,16 +391,3 @@ def parse_machine(text: str, name: str, file: str = "the machine") -> Machine:
     except RecursionError as error:
         raise BadInput(f"{file}, line 1: expected TOML, found brackets nested too deeply") from error
     return _Reader(_Lines(file).read(text), root).machine(name)
-
-
-def figures_of(machine: Machine) -> Iterator[tuple[str, str, Any]]:
-    """Yield level, name and `Figure` of every number of a machine that is given."""
-    for level in machine.levels:
-        for key in _FIGURES:
-            if (figure := getattr(level, key)).source:
-                yield level.name, key, figure
-    yield _PROCESSOR, "memory_bandwidth", machine.memory_bandwidth
-    yield _PROCESSOR, "memory", machine.memory
-    for key in ("multiply_adds_double", "multiply_adds_single"):
-        if (figure := getattr(machine, key)).source:
-            yield _PROCESSOR, key, figure

@@ -63,7 +63,13 @@ def allreduce_traffic(
 
 
 def permutation_traffic(
-    bits: int, *, local: int, permutation: Sequence[int], dtype: Any = "complex128", codec: str = "raw"
+    bits: int,
+    *,
+    local: int,
+    permutation: Sequence[int],
+    dtype: Any = "complex128",
+    codec: str = "raw",
+    shared: bool = False,
 ) -> Traffic:
     """Return the messages of a permutation of index bits without building its schedule.
 
@@ -77,6 +83,9 @@ def permutation_traffic(
         Type of an element.
     codec : str
         Format of the bytes on the wire.
+    shared : bool
+        Whether the array lies in memory that all ranks share. Then nobody sends: every rank reads and writes its share
+        of the cache lines in which elements move. A codec is not used.
 
     Raises
     ------
@@ -85,7 +94,8 @@ def permutation_traffic(
     """
     targets = [int(one) for one in permutation]
     size = np.dtype(dtype).itemsize
-    return _core.permutation_traffic(int(bits), int(local), targets, size, codec, element_type(dtype))
+    kind = element_type(dtype)
+    return _core.permutation_traffic(int(bits), int(local), targets, size, codec, kind, bool(shared))
 
 
 def _numbers(value: float | Sequence[float] | None) -> list[float]:

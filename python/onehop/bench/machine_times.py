@@ -1,0 +1,182 @@
+"""Times of messages, exchanges and copies between two cores of this machine, for its machine file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onehop import _core
+from onehop.group import Group
+from onehop.schedule import ArraySpec, Place, Round, Schedule, Slice, Transfer, halo, halo_block
+
+__all__ = ["MachineTimes", "lines_out", "measure_machine", "times_from"]
+
+MESSAGES = (8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
+EXCHANGES = (*MESSAGES, 16 << 20)
+COPIES = (64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
+# From here on the clock runs only while data is exchanged.
+TIMED_ALONE = 16 << 10
+# A column of so many rows is gathered, and another one scattered.
+ROWS, COLUMNS = 2048, 40
+PASSES = 3
+LINE = 64
+
+Table = list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class MachineTimes:
+    """What a machine file says about messages and copies.
+
+    Attributes
+    ----------
+    one_way, both_ways, copies : list of (int, float)
+        Bytes, and microseconds: of a message from one rank to the other, of one in each direction from array to array,
+        and of a copy on each rank at the same time. The microseconds do not descend.
+    packed_piece_us, copied_piece_us : float
+        Microseconds for each piece of 8 bytes that a message gathers or scatters, and that a rank copies.
+    used_line_us : float
+        Microseconds to write a word of a line before an exchange and to read one after it.
+    """
+
+    one_way: Table
+    both_ways: Table
+    copies: Table
+    packed_piece_us: float
+    copied_piece_us: float
+    used_line_us: float
+
+
+def lines_out(schedule: Schedule, rank: int) -> int:
+    """Count the cache lines that a rank sends to others: at least one for each piece."""
+    lines = 0
+    for one in schedule.rounds:
+        for transfer in one.transfers:
+            if transfer.from_.rank != rank or transfer.to.rank == rank:
+                continue
+            slice_, size = transfer.from_.slice, schedule.arrays[transfer.from_.array].element_bytes
+            lines += slice_.pieces * -(-slice_.elements * size // (slice_.pieces * LINE))
+    return lines
+
+
+# The ranks' part
+
+
+def _moves(size: int, across: bool) -> Schedule:
+    numbers = size // 8
+    everything = Slice.range(0, numbers)
+    moves = [
+        Transfer(Place(rank, 0, everything), Place(1 - rank if across else rank, 1, everything))
+        for rank in (0, 1)
+    ]
+    return Schedule("moves", 2, [ArraySpec("out", numbers, 8), ArraySpec("in", numbers, 8)], [Round(moves)])
+
+
+def _columns(across: bool) -> dict[str, Any]:
+    """A halo of two columns, with the other rank or with the rank itself."""
+    extents = (ROWS, 2 * COLUMNS) if across else (2 * ROWS, COLUMNS)
+    return {
+        "extents": extents,
+        "grid": (1, 2) if across else (2, 1),
+        "width": (0, 1),
+        "periodic": (False, True),
+    }
+
+
+def _by_role(measured: Sequence[tuple[str, str, list[float]]]) -> dict[str, list[float]]:
+    return {role: us for _, role, us in measured}
+
+
+def _exchange(
+    group: Group, schedule: Schedule, arrays: list[np.ndarray], effort: Any
+) -> dict[str, list[float]]:
+    memory = [_core.Memory(array, True, "array") for array in arrays]
+    return _by_role(
+        _core.bench_halo_exchange(group, schedule, memory, effort, False, False, 0.0, [], alone=True)
+    )
+
+
+def _columns_of(group: Group, across: bool, effort: Any) -> dict[str, list[float]]:
+    layout = _columns(across)
+    array = np.zeros(halo_block(**layout, rank=group.rank).shape)
+    return _exchange(group, halo(**layout), [array], effort)
+
+
+def measure_machine(group: Group, seconds: float) -> dict[str, dict[str, list[float]]]:
+    """Measure as one of two ranks.
+
+    Everything is measured several times over the whole duration, so that all see every state of the machine.
+
+    Returns
+    -------
+    dict
+        By name (`one_way 64`, `both_ways 64`, `copies 64`, `packed`, `copied`) the samples in µs: `ours` of everything,
+        `variant` with a clock that runs only while data moves.
+    """
+    tries: dict[str, Any] = {}
+    for size in MESSAGES:
+        tries[f"one_way {size}"] = lambda e, size=size: _by_role(
+            _core.bench_ping_pong(group, size, e, False, False)
+        )
+    for name, sizes, across in (("both_ways", EXCHANGES, True), ("copies", COPIES, False)):
+        for size in sizes:
+            tries[f"{name} {size}"] = lambda e, size=size, across=across: _exchange(
+                group, _moves(size, across), [np.zeros(size // 8), np.zeros(size // 8)], e
+            )
+    tries["packed"] = lambda e: _columns_of(group, True, e)
+    tries["copied"] = lambda e: _columns_of(group, False, e)
+    effort = _core.BenchEffort(seconds=seconds / (len(tries) * PASSES), block_us=150.0, min_rounds=3)
+    found: dict[str, dict[str, list[float]]] = {}
+    for _ in range(PASSES):
+        for name, run in tries.items():
+            for role, us in run(effort).items():
+                found.setdefault(name, {}).setdefault(role, []).extend(us)
+    return found
+
+
+# The launcher's part
+
+
+def _table(sizes: Sequence[int], microseconds: Sequence[float]) -> Table:
+    return [(size, float(us)) for size, us in zip(sizes, np.maximum.accumulate(microseconds), strict=True)]
+
+
+def _at(table: Table, size: float) -> float:
+    sizes, us = zip(*table, strict=True)
+    return float(np.exp(np.interp(np.log(size), np.log(sizes), np.log(us))))
+
+
+def times_from(measured: dict[str, dict[str, list[float]]]) -> MachineTimes:
+    """Make tables from the samples of `measure_machine`: medians, and differences of medians."""
+
+    def us(name: str, role: str = "ours") -> float:
+        return float(np.median(measured[name][role]))
+
+    used = [
+        (us(f"both_ways {size}") - us(f"both_ways {size}", "variant")) / (size / LINE)
+        for size in EXCHANGES
+        if TIMED_ALONE <= size <= 16 * TIMED_ALONE
+    ]
+    used_line = max(0.0, float(np.median(used)))
+
+    def both_ways(size: int) -> float:
+        if size >= TIMED_ALONE:
+            return us(f"both_ways {size}", "variant")
+        # The clock would take longer than the exchange.
+        return max(us(f"one_way {MESSAGES[0]}"), us(f"both_ways {size}") - used_line * -(-size // LINE))
+
+    exchanges = _table(EXCHANGES, [both_ways(size) for size in EXCHANGES])
+    copies = _table(COPIES, [us(f"copies {size}") for size in COPIES])
+    pieces, size = 2 * ROWS, 2 * ROWS * 8
+    return MachineTimes(
+        _table(MESSAGES, [us(f"one_way {size}") for size in MESSAGES]),
+        exchanges,
+        copies,
+        # Each rank gathers the pieces of one message and scatters those of another.
+        max(0.0, (us("packed", "variant") - _at(exchanges, size)) / (2 * pieces)),
+        max(0.0, (us("copied") - _at(copies, size)) / pieces),
+        used_line,
+    )
