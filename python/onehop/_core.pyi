@@ -2048,6 +2048,7 @@ def bench_halo_exchange(
     mock: bool,
     compute_us: float,
     others: list,
+    alone: bool = False,
 ) -> list:
     """Measure one round of a halo exchange, from array to array."""
 
@@ -3174,6 +3175,29 @@ class Figure:
     def __eq__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
 
+class TimeTable:
+    """Measured times of something by its bytes, with their origin."""
+
+    @property
+    def points(self) -> tuple[tuple[float, float], ...]:
+        """Bytes and seconds; empty if absent."""
+
+    @property
+    def basis(self) -> str:
+        """published, measured or guessed."""
+
+    @property
+    def source(self) -> str:
+        """Paper, data sheet, or the command that measured the numbers."""
+
+    def seconds(self, bytes: float) -> float:
+        """
+        Return the time of so many bytes: between two points its logarithm is linear in that of the bytes.
+        """
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
 class Level:
     """One level of a machine: what a message between two of its members costs."""
 
@@ -3212,6 +3236,14 @@ class Level:
     @property
     def bandwidth(self) -> Figure:
         """Bytes per second of one link in one direction."""
+
+    @property
+    def one_way(self) -> TimeTable:
+        """Times of a message that flows alone."""
+
+    @property
+    def both_ways(self) -> TimeTable:
+        """Times of two messages that flow between the same members in opposite directions."""
 
     @property
     def links(self) -> int:
@@ -3265,6 +3297,22 @@ class Machine:
     @property
     def memory(self) -> Figure:
         """Bytes of memory per processor."""
+
+    @property
+    def copies(self) -> TimeTable:
+        """Times in which a processor copies in its memory."""
+
+    @property
+    def packed_piece(self) -> Figure:
+        """Seconds for each contiguous piece of a message that a processor gathers or scatters."""
+
+    @property
+    def copied_piece(self) -> Figure:
+        """Seconds for each contiguous piece that a processor copies inside its memory."""
+
+    @property
+    def used_line(self) -> Figure:
+        """Seconds to write a word of a cache line before and read it after an exchange; 0 if not known."""
 
     @property
     def multiply_adds_double(self) -> Figure:
@@ -3387,6 +3435,12 @@ class Traffic:
     def messages(self, round: int) -> tuple[tuple[int, int, int], ...]:
         """Return sender, receiver and bytes of every message of a round."""
 
+    def pieces(self, round: int) -> tuple[tuple[int, int], ...]:
+        """
+        Return the contiguous pieces that the sender gathers and the receiver scatters, for every message of a
+        round; 0: one piece.
+        """
+
     @overload
     def on_rails(self, round: int, rails: Sequence[int]) -> Traffic:
         """
@@ -3427,7 +3481,13 @@ def allreduce_traffic(ranks: int, elements: int, type: str, algorithm: str) -> T
     """Return the messages of an all-reduce without building its schedule."""
 
 def permutation_traffic(
-    bits: int, local_bits: int, permutation: Sequence[int], element_bytes: int, codec: str, type: str
+    bits: int,
+    local_bits: int,
+    permutation: Sequence[int],
+    element_bytes: int,
+    codec: str,
+    type: str,
+    shared: bool = False,
 ) -> Traffic:
     """Return the messages of a permutation of index bits without building its schedule."""
 
