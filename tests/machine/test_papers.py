@@ -72,9 +72,117 @@ def test_quickreduce_compressed(studies: dict[str, Study]) -> None:
             assert all(0.55 < one < 0.8 for one in factors(found, ranks, codec, "65536 KiB"))
 
 
+def on_the_page() -> list[str]:
+    """Return the lines of docs/performance/scaling.md."""
+    return (Path(__file__).parents[2] / "docs/performance/scaling.md").read_text().splitlines()
+
+
+def cells(label: str) -> list[str]:
+    """Return the cells of the page's table row with this label, without it."""
+    rows = [line.strip("| ").split(" | ") for line in on_the_page() if line.startswith(f"| {label} | ")]
+    assert len(rows) == 1, label
+    return rows[0][1:]
+
+
+def shown(values: list[float], form: str) -> str:
+    """Return numbers as the page lists them."""
+    return " / ".join("1" if form == ".2f" and value == 1 else f"{value:{form}}" for value in values)
+
+
+@pytest.mark.parametrize(
+    ("label", "case", "form"),
+    [
+        ("halo with MPI", "halo, mpi, short", ".1f"),
+        ("qspi over MPI, short message", "pingpong, qspi over MPI, short", ".2f"),
+        ("qspi over MPI, 128 KiB", "pingpong, qspi over MPI, 128 KiB", ".2f"),
+        ("qspi over MPI, short halo", "halo, qspi over MPI, short", ".1f"),
+        ("neither", "HISQ solver, neither", ".1f"),
+        ("qspi", "HISQ solver, qspi", ".1f"),
+        ("mapping", "HISQ solver, mapping", ".1f"),
+        ("qspi and mapping", "HISQ solver, qspi, mapping", ".1f"),
+    ],
+)
+def test_the_page_shows_mira(studies: dict[str, Study], label: str, case: str, form: str) -> None:
+    row = studies["mira"].row(case)
+    _, model, factor = cells(label)
+    assert model.removesuffix(" µs") == f"{row.model:{form}}"
+    assert factor == ("fitted" if row.fitted else shown([row.factor], ".2f"))
+
+
+def test_the_page_shows_qws(studies: dict[str, Study]) -> None:
+    for case in ("pattern 1", "round robin"):
+        row = studies["qws"].row(f"interfaces, {case}")
+        assert cells(f"interfaces, {case}")[1:] == [f"{row.model:.1f} GB/s", f"{row.factor:.2f}"]
+    row = studies["qws"].row("hopping term, 4,096 nodes over 256")
+    assert cells("hopping term on 4,096 nodes over 256")[1] == f"{row.model:.2f}"
+
+
+OVER_NVLINK = ("8", "16", "32", "64")
+
+
+@pytest.mark.parametrize(
+    ("label", "case", "gpus"),
+    [
+        ("QPE weak, InfiniBand over NVLink", "InfiniBand over NVLink, QPE weak", OVER_NVLINK[1:]),
+        ("QPE strong, InfiniBand over NVLink", "InfiniBand over NVLink, QPE strong", OVER_NVLINK),
+        ("TFIM strong, InfiniBand over NVLink", "InfiniBand over NVLink, TFIM strong", OVER_NVLINK),
+        ("QPE weak, Perlmutter over Genesis", "Perlmutter over Genesis, QPE weak", ("8",)),
+    ],
+)
+def test_the_page_lists_circuits(
+    studies: dict[str, Study], label: str, case: str, gpus: tuple[str, ...]
+) -> None:
+    rows = [studies["circuits"].row(f"{case}, {count} GPUs") for count in gpus]
+    _, model, factor = cells(f"{label}, {' / '.join(gpus)} GPUs")
+    assert model == shown([row.model for row in rows], ".1f")
+    together = shown([row.factor for row in rows], ".2f")
+    assert factor == ("1" if set(together.split(" / ")) <= {"1", "1.00"} else together)
+
+
+@pytest.mark.parametrize(
+    ("label", "case", "gpus"),
+    [
+        (
+            "QPE weak, Perlmutter over Genesis, 16 to 64 GPUs",
+            "Perlmutter over Genesis, QPE weak",
+            (16, 32, 64),
+        ),
+        (
+            "QPE strong, Perlmutter over Genesis, 8 to 64 GPUs",
+            "Perlmutter over Genesis, QPE strong",
+            (8, 16, 32, 64),
+        ),
+        (
+            "TFIM strong, Perlmutter over Genesis, 8 to 64 GPUs",
+            "Perlmutter over Genesis, TFIM strong",
+            (8, 16, 32, 64),
+        ),
+    ],
+)
+def test_the_page_shows_ranges_of_circuits(
+    studies: dict[str, Study], label: str, case: str, gpus: tuple[int, ...]
+) -> None:
+    rows = [studies["circuits"].row(f"{case}, {count} GPUs") for count in gpus]
+    _, model, factor = cells(label)
+    models, offs = [row.model for row in rows], [row.factor for row in rows]
+    assert model == f"{min(models):.1f} to {max(models):.1f}"
+    ends = [shown([one], ".2f") for one in (min(offs), max(offs))]
+    assert factor == (ends[0] if ends[0] == ends[1] else " to ".join(ends))
+
+
+def test_the_page_shows_the_rest_of_circuits(studies: dict[str, Study]) -> None:
+    found = studies["circuits"]
+    parts = [100 * found.row(f"efficiency, QPE weak, {count} GPUs").model for count in (8, 16, 32, 64)]
+    assert cells("QPE weak, NVLink: efficiency, 8 to 64 GPUs")[1] == f"{min(parts):.0f} to {max(parts):.0f} %"
+    for circuit in ("QPE", "TFIM"):
+        row = found.row(f"PCIe over NVLink, {circuit} strong, most")
+        expected = [f"{row.model:.1f}", f"{row.factor:.2f}"]
+        assert cells(f"{circuit} strong, PCIe over NVLink, at most")[1:] == expected
+
+
 def test_the_page_shows_the_factors(studies: dict[str, Study]) -> None:
-    """The table of QuickReduce on docs/performance/scaling.md is that of the command."""
-    page = (Path(__file__).parents[2] / "docs/performance/scaling.md").read_text().splitlines()
+    """The table of QuickReduce."""
+    page = on_the_page()
 
     def shown(ranks: int, codec: str, kib: int) -> str:
         row = studies["quickreduce"].row(f"{ranks} ranks, {codec}, {kib} KiB")
