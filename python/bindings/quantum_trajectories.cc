@@ -9,11 +9,9 @@
 #include "python/bindings/bindings.h"
 
 using onehop::Group;
-using onehop::quantum::ChannelUse;
 using onehop::quantum::Circuit;
 using onehop::quantum::Complex;
 using onehop::quantum::History;
-using onehop::quantum::NoiseChannel;
 using onehop::quantum::NoisyCircuit;
 using onehop::quantum::PauliSum;
 using onehop::quantum::Precision;
