@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onehop import _core, quantum
+from onehop.bench.bindings import hardware_efficient
 from onehop.bench.gradients import strongly_entangling
 from onehop.bench.reference_simulators import GRADIENT_SIMULATORS, GradientSimulator, find_simulators
 from onehop.cli import main
@@ -426,3 +427,35 @@ def test_circuits_with_measurements_run_on_one_plan(ranks: int) -> None:
 
     results = run_threads(ranks, look)
     assert results == [results[0]] * ranks
+
+
+def test_the_benchmark_of_bindings(capsys: Any) -> None:
+    assert main(["bench", "bindings", "--quick", "--qubits", "4,5", "--peers", "none", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["qubits"], row["parameters"], row["bindings"]) for row in rows] == [(4, 40, 20), (5, 50, 20)]
+    assert min(row["run_s"] for row in rows) > 0
+    assert main(["bench", "bindings", "--bindings", "0", "--peers", "none"]) == 2
+    assert "--bindings of 1 or more, found 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", GRADIENT_SIMULATORS)
+def test_other_simulators_agree_on_many_bindings(name: str) -> None:
+    """Two circuits one after the other, so that nothing of the first one is left."""
+    found, missing = find_simulators([name], 1, GradientSimulator, GRADIENT_SIMULATORS)
+    if missing:
+        pytest.skip(missing[0])
+    try:
+        for qubits in (3, 4):
+            gates = hardware_efficient(qubits, 2)
+            circuit, count = Circuit(qubits), 0
+            for kind, which, turns in gates:
+                circuit.gate(kind, which, [Parameter(f"p{count}")] if turns else [])
+                count += turns
+            values = np.random.default_rng(qubits).normal(size=(5, count))
+            first = iter(values[0].tolist())
+            bound = [(kind, which, next(first) if turns else None) for kind, which, turns in gates]
+            found[0].prepare(bound, [(1.0, [(0, "Z")])], qubits, "double")
+            ours = quantum.compile(circuit).run_many(values, ["Z0"])[:, 0]
+            np.testing.assert_allclose(found[0].evaluate(values, 0)[1], ours, rtol=0, atol=1e-10)
+    finally:
+        found[0].close()

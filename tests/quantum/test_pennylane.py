@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+import onehop
 
 qml = pytest.importorskip("pennylane", reason="there is no PennyLane; pip install pennylane")
 
@@ -77,3 +84,91 @@ def test_refuses_other_methods() -> None:
 
     with pytest.raises(qml.exceptions.DeviceError, match="expected 'deferred'"):
         circuit()
+
+
+@pytest.mark.parametrize("interface", ["autograd", "jax", "torch"])
+def test_interfaces(interface: str) -> None:
+    """The derivatives of a cost that mixes two expectation values, through each interface."""
+    values = [0.4, 0.7]
+
+    def circuit(x: Any, y: Any) -> Any:
+        qml.RX(x, 0)
+        qml.CRY(y, [0, 1])
+        qml.IsingXX(x * y, [0, 1])
+        return qml.expval(qml.Z(0)), qml.expval(qml.X(1) @ qml.Y(0))
+
+    node = qml.QNode(circuit, OnehopQubit(wires=2), diff_method="adjoint", interface=interface)
+
+    def cost(x: Any, y: Any) -> Any:
+        first, second = node(x, y)
+        return first**2 + 3 * second
+
+    expected = qml.QNode(circuit, qml.device("default.qubit", wires=2), interface="autograd")
+    x, y = (np.array(one, requires_grad=True) for one in values)
+    slope = qml.grad(lambda x, y: expected(x, y)[0] ** 2 + 3 * expected(x, y)[1])(x, y)
+    if interface == "autograd":
+        found = qml.grad(cost)(x, y)
+    elif interface == "jax":
+        jax = pytest.importorskip("jax", reason="there is no JAX; pip install jax")
+        jax.config.update("jax_enable_x64", True)
+        found = jax.grad(cost, argnums=(0, 1))(*(jax.numpy.array(one) for one in values))
+    else:
+        torch = pytest.importorskip("torch", reason="there is no PyTorch; make setup-torch")
+        inputs = [torch.tensor(one, dtype=torch.float64, requires_grad=True) for one in values]
+        cost(*inputs).backward()
+        found = [one.grad.item() for one in inputs]
+    assert np.allclose(np.array([float(one) for one in found]), slope, rtol=0, atol=1e-10)
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Make the device known to programs that find PennyLane's plug-ins, also where onehop is not installed."""
+    about = folder / "onehop_for_tests-0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: onehop-for-tests\nVersion: 0\n")
+    (about / "entry_points.txt").write_text(
+        "[pennylane.plugins]\nonehop.qubit = onehop.pennylane:OnehopQubit\n"
+    )
+    paths = [str(Path(onehop.__file__).parents[1]), str(folder), os.environ.get("PYTHONPATH", "")]
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PATH": programs}
+
+
+@pytest.mark.parametrize("shots", ["None", "10000"])
+def test_the_device_tests_of_pennylane(shots: str, tmp_path: Path) -> None:
+    for package in ("flaky", "pytest_mock"):
+        pytest.importorskip(package, reason=f"pl-device-test needs {package}")
+    if int(pytest.__version__.split(".")[0]) > 8:
+        pytest.skip("pl-device-test passes an option of flaky that pytest 9 does not know")
+    words = [
+        "pl-device-test",
+        "--device",
+        "onehop.qubit",
+        "--shots",
+        shots,
+        "--tb=short",
+        "-p",
+        "no:cacheprovider",
+    ]
+    done = subprocess.run(
+        words, env=_environment(tmp_path), cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert " passed" in done.stdout
+
+
+def test_the_example(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    script = Path(__file__).parents[2] / "examples" / "pennylane_optimization.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "both.svg")],
+        env=_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    above = float(done.stdout.splitlines()[0].split()[-1])
+    cut, most = re.search(r"QAOA: ([\d.]+) of (\d+)", done.stdout).groups()
+    assert -1e-9 < above < 1e-4
+    assert 0.9 * int(most) < float(cut) <= int(most) == 10
+    assert (tmp_path / "both.svg").stat().st_size > 5000

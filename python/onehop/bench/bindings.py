@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from rich.table import Table
@@ -13,56 +13,37 @@ from rich.table import Table
 from onehop.bench.circuits_table import duration
 from onehop.bench.reference_simulators import GradientSimulator
 from onehop.bench.result import Bench
+from onehop.bench.simulator_bench import PAUSE, TOLERANCES, SimulatorSettings, measure_all
 from onehop.bench.table import empty_table, number
-from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.quantum import Circuit, Parameter
 from onehop.quantum import compile as compile_circuit
 
 __all__ = ["BindingRow", "BindingSettings", "binding_bench", "hardware_efficient", "make_binding_table"]
 
+CASE = "hardware-efficient"
 LAYERS = 5
-TOLERANCES = {"double": 1e-9, "single": 1e-3}
-PAUSE = 0.02  # seconds after which the threads of the previous simulator sleep
 
 
 @dataclass(frozen=True)
-class BindingSettings:
-    """What to measure.
+class BindingSettings(SimulatorSettings):
+    """What to measure: also the number of values of all parameters.
 
-    Attributes
-    ----------
-    qubits : sequence of int
-        Numbers of qubits.
-    bindings : int
-        Number of values of all parameters.
-    precision : str
-        "double" or "single".
-    seconds : float
-        Time for all rows together; every simulator runs at least once in each.
-    threads : int
-        Threads of every simulator; 0 uses as many as this process may use.
+    Raises
+    ------
+    BadInput
+        There is no binding.
     """
 
+    cases: Sequence[str] = (CASE,)
     qubits: Sequence[int] = (10,)
-    bindings: int = 1000
-    precision: str = "double"
     seconds: float = 20
-    threads: int = 0
+    bindings: int = 1000
 
-    def check(self) -> None:
-        """Check the settings before the work starts.
+    known_cases: ClassVar[Sequence[str]] = (CASE,)
+    largest: ClassVar[int] = 24
 
-        Raises
-        ------
-        BadInput
-            The precision is unknown, qubits are not in 2 to 24, or there is no binding.
-        """
-        if self.precision not in TOLERANCES:
-            raise BadInput(f"expected --precision as double or single, found {self.precision!r}")
-        for qubits in self.qubits:
-            if not 2 <= qubits <= 24:
-                raise BadInput(f"expected --qubits from 2 to 24, found {qubits}")
+    def __post_init__(self) -> None:
         if self.bindings < 1:
             raise BadInput(f"expected --bindings of 1 or more, found {self.bindings}")
 
@@ -112,72 +93,89 @@ def hardware_efficient(qubits: int, layers: int = LAYERS) -> list[tuple[str, lis
     return gates
 
 
-def _row(
-    qubits: int,
-    settings: BindingSettings,
-    threads: int,
-    peers: Sequence[GradientSimulator],
-    notes: list[str],
-    say: Callable[[str], None],
-) -> BindingRow:
-    gates = hardware_efficient(qubits)
-    count = sum(turns for *_, turns in gates)
-    values = np.random.default_rng(1).uniform(0, 2 * np.pi, (settings.bindings, count))
-    circuit = Circuit(qubits)
-    names = iter(f"angle{place}" for place in range(count))
-    for name, which, turns in gates:
-        circuit.gate(name, which, [Parameter(next(names))] if turns else [])
-    compiled = compile_circuit(circuit, precision=settings.precision, threads=threads)
-    first = iter(values[0].tolist())
-    bound = [(name, which, next(first) if turns else None) for name, which, turns in gates]
-    running = []
-    for peer in peers:
-        if settings.precision in peer.precisions:
+@dataclass
+class _Contest:
+    """One row while it is measured."""
+
+    qubits: int
+    precision: str
+    threads: int
+    peers: Sequence[GradientSimulator]
+    seconds: float
+    bindings: int
+    say: Callable[[str], None]
+    notes: list[str] = field(default_factory=list)
+
+    def row(self) -> BindingRow:
+        gates = hardware_efficient(self.qubits)
+        count = sum(turns for *_, turns in gates)
+        self.values = np.random.default_rng(1).uniform(0, 2 * np.pi, (self.bindings, count))
+        circuit = Circuit(self.qubits)
+        names = iter(f"angle{place}" for place in range(count))
+        for name, which, turns in gates:
+            circuit.gate(name, which, [Parameter(next(names))] if turns else [])
+        self.compiled = compile_circuit(circuit, precision=self.precision, threads=self.threads)
+        first = iter(self.values[0].tolist())
+        bound = [(name, which, next(first) if turns else None) for name, which, turns in gates]
+        ours, times, wrong = self._rounds(self._prepared(bound))
+        right = {name: seconds for name, seconds in times.items() if name not in wrong}
+        best = min(right, key=lambda name: right[name], default=None)
+        return BindingRow(
+            qubits=self.qubits,
+            parameters=count,
+            bindings=self.bindings,
+            precision=self.precision,
+            run_s=min(ours),
+            peers=times,
+            best_peer=best,
+            best_peer_s=None if best is None else right[best],
+            speedup=None if best is None else right[best] / min(ours),
+            wrong=wrong,
+        )
+
+    def _prepared(self, bound: Sequence[Any]) -> list[GradientSimulator]:
+        running = []
+        for peer in self.peers:
+            if self.precision not in peer.precisions:
+                continue
             try:
-                peer.prepare(bound, [(1.0, [(0, "Z")])], qubits, settings.precision)
+                peer.prepare(bound, [(1.0, [(0, "Z")])], self.qubits, self.precision)
                 running.append(peer)
             except Error as error:
-                notes.append(f"{qubits} qubits: {error}")
-    ours: list[float] = []
-    times: dict[str, float] = {}
-    wrong: dict[str, float] = {}
-    deadline = time.perf_counter() + settings.seconds / len(settings.qubits)
-    for turn in range(25):
-        for peer in [*running, None]:
-            time.sleep(PAUSE)
-            begin = time.perf_counter()
-            found = compiled.run_many(values, ["Z0"])[:, 0]
-            ours.append(time.perf_counter() - begin)
-            if peer is None:
-                continue
-            say(f"{qubits} qubits, {settings.precision}: {peer.name}")
-            time.sleep(PAUSE)
-            try:
-                taken, theirs = peer.evaluate(values, 0)
-            except Error as error:
-                notes.append(f"{qubits} qubits: {error}")
-                running = [one for one in running if one is not peer]
-                continue
-            times[peer.name] = min(times.get(peer.name, taken[0]), *taken)
-            off = float(np.abs(theirs - found).max())
-            if not off <= TOLERANCES[settings.precision]:
-                wrong[peer.name] = off
-        if turn and time.perf_counter() > deadline:
-            break
-    right = {name: seconds for name, seconds in times.items() if name not in wrong}
-    best = min(right, key=lambda name: right[name], default=None)
-    return BindingRow(
-        qubits=qubits,
-        parameters=count,
-        bindings=settings.bindings,
-        precision=settings.precision,
-        run_s=min(ours),
-        peers=times,
-        best_peer=best,
-        best_peer_s=None if best is None else right[best],
-        speedup=None if best is None else right[best] / min(ours),
-        wrong=wrong,
-    )
+                self.notes.append(f"{self.qubits} qubits, {self.precision}: {error}")
+        return running
+
+    def _rounds(
+        self, running: list[GradientSimulator]
+    ) -> tuple[list[float], dict[str, float], dict[str, float]]:
+        """Measure onehop and the peers in turn until the time is over."""
+        ours: list[float] = []
+        times: dict[str, float] = {}
+        wrong: dict[str, float] = {}
+        deadline = time.perf_counter() + self.seconds
+        for _ in range(25):
+            for peer in [*running, None]:
+                time.sleep(PAUSE)
+                begin = time.perf_counter()
+                found = self.compiled.run_many(self.values, ["Z0"])[:, 0]
+                ours.append(time.perf_counter() - begin)
+                if peer is None:
+                    continue
+                time.sleep(PAUSE)
+                self.say(f"{self.qubits} qubits, {self.precision}: {peer.name}")
+                try:
+                    taken, theirs = peer.evaluate(self.values, 0)
+                except Error as error:
+                    self.notes.append(f"{self.qubits} qubits, {self.precision}: {error}")
+                    running = [one for one in running if one is not peer]
+                    continue
+                times[peer.name] = min(times.get(peer.name, taken[0]), *taken)
+                off = float(np.abs(theirs - found).max())
+                if not off <= TOLERANCES[self.precision]:
+                    wrong[peer.name] = off
+            if time.perf_counter() > deadline:
+                break
+        return ours, times, wrong
 
 
 def binding_bench(
@@ -198,19 +196,12 @@ def binding_bench(
     say : callable
         Called with what is being measured.
     """
-    settings.check()
-    about = host(None)
-    threads = settings.threads or about["cores"]
-    result = Bench("bindings", about)
-    result.notes.append(
-        f"{threads} threads; {LAYERS} layers; compared with "
-        + (", ".join(f"{p.name} {p.version}".strip() for p in peers) or "no other simulator")
-    )
-    for qubits in settings.qubits:
-        row = _row(qubits, settings, threads, peers, result.notes, say)
-        result.rows.append(row)  # type: ignore[arg-type]
-        advance(1)
-    return result
+
+    def contest(_case: str, qubits: int, precision: str, threads: int, seconds: float) -> _Contest:
+        return _Contest(qubits, precision, threads, peers, seconds, settings.bindings, say)
+
+    about = f"{LAYERS} layers of a hardware-efficient ansatz; "
+    return measure_all("bindings", settings, peers, contest, about, advance)
 
 
 def make_binding_table(result: Bench) -> Table:
