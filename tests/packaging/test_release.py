@@ -70,6 +70,23 @@ def test_conda_recipe() -> None:
     assert yaml.safe_load(text)["about"]["license"] == PROJECT["project"]["license"]["text"]
 
 
+@pytest.mark.parametrize("platform", ["linux-64", "linux-aarch64"])
+def test_rattler_build_renders_the_conda_recipe(platform: str) -> None:
+    """Its own tool reads the recipe, with the variants that lie beside it, for the oldest and a newer Python."""
+    tool = pytest.importorskip("rattler_build", reason="`pip install py-rattler-build` renders the recipe")
+    recipe = tool.Stage0Recipe.from_yaml((ROOT / "packaging/conda/recipe.yaml").read_text())
+    variants = tool.VariantConfig.from_file(ROOT / "packaging/conda/variants.yaml")
+    where = tool.PlatformConfig(target_platform=platform, build_platform=platform)
+    made = [one.recipe.to_dict() for one in recipe.render(variants, tool.RenderConfig(platform=where))]
+    assert [one["package"]["version"] for one in made] == [VERSION] * 2
+    for one in made:
+        stated = one["requirements"]
+        assert f"gxx_{platform}" in stated["build"]
+        always = {f"{name} >={least}" for name, least in requirements().items()} - {"tomli >=2"}
+        assert always <= {*stated["run"]}
+    assert sum("tomli >=2" in one["requirements"]["run"] for one in made) == 1  # for Python 3.10
+
+
 def test_the_bare_system_expects_what_is_said_without_torch() -> None:
     program = """if True:
         import sys
