@@ -82,6 +82,20 @@ build_wheel() (
   fi
 )
 
+# From a copy of the files that git knows: the backend looks at every file below the folder, also in build and .venv.
+build_sdist() {
+  local source=.
+  if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
+    source=$place/source
+    rm -rf "$source" && mkdir -p "$source"
+    git ls-files -z | tar -c --null --files-from - | tar -x -C "$source"
+  fi
+  "$place/venv/bin/python" -m build --sdist --no-isolation --outdir "$place/dist" "$source" >"$place/sdist.log" || {
+    cat "$place/sdist.log" >&2
+    return 1
+  }
+}
+
 # The C++ tests for another architecture, with GoogleTest from its sources, which Debian's libgtest-dev installs.
 build_tests() {
   local architecture=$1 tools=$place/zig-$1 gtest=/usr/src/googletest
@@ -106,7 +120,7 @@ for what in "${@:-x86_64 sdist}"; do
       x86_64 | aarch64) build_wheel "$one" ;;
       sdist)
         rm -f "$place/dist"/onehop-*.tar.gz
-        "$place/venv/bin/python" -m build --sdist --no-isolation --outdir "$place/dist" . >"$place/sdist.log" || { cat "$place/sdist.log" >&2; exit 1; }
+        build_sdist
         ;;
       aarch64-tests) build_tests aarch64 && continue ;;
       *) echo "onehop: expected x86_64, aarch64, sdist or aarch64-tests, found $one" >&2; exit 1 ;;

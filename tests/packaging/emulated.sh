@@ -3,7 +3,7 @@
 # another architecture, after installed.sh, with the tests in /onehop.
 set -eu
 cd /onehop
-/venv/bin/pip install --quiet --no-index --find-links /wheels pytest pytest-timeout hypothesis
+/venv/bin/pip install --quiet --no-compile --no-index --find-links /wheels pytest pytest-timeout hypothesis
 PATH=/venv/bin:$PATH
 export ONEHOP_TIMEOUT=120
 

@@ -3,7 +3,7 @@
 set -eu
 cd /tmp
 python3 -m venv /venv
-/venv/bin/pip install --quiet --no-index --find-links /wheels "onehop[quantum]"
+/venv/bin/pip install --quiet --no-compile --no-index --find-links /wheels "onehop[quantum]"
 PATH=/venv/bin:$PATH
 
 onehop --version

@@ -1,7 +1,9 @@
 #include "tests/soak/native/processes.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,13 @@ namespace onehop::soak {
 namespace {
 
 constexpr int most_ranks = 8;
+
+void stay_on(int core) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  if (core < 0 || sched_setaffinity(0, sizeof cores, &cores) != 0) _exit(1);
+}
 
 [[noreturn]] void be_rank(const std::string& control, int rank, int ranks, Report& report, const RankMain& rank_main) {
   try {
@@ -58,17 +67,22 @@ struct Processes::Control {
   detail::ControlMemory memory;
 };
 
-Processes::Processes(int ranks, const RankMain& rank_main)
+Processes::Processes(int ranks, bool one_core, const RankMain& rank_main)
     : control_(new Control{detail::ControlMemory::create(ranks)}), statuses_(static_cast<std::size_t>(ranks)) {
   void* shared = mmap(nullptr, sizeof(Report) * most_ranks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) throw std::runtime_error("no memory for the reports of ranks");
   reports_ = static_cast<Report*>(shared);
   for (int rank = 0; rank < most_ranks; ++rank) new (&reports_[rank]) Report;
   const std::string path = control_->memory.path();
+  const int core = sched_getcpu();
   for (int rank = 0; rank < ranks; ++rank) {
     const pid_t pid = fork();
     if (pid < 0) throw std::runtime_error("cannot fork");
-    if (pid == 0) be_rank(path, rank, ranks, reports_[rank], rank_main);
+    if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // if this program is killed, its ranks are not left behind
+      if (one_core) stay_on(core);
+      be_rank(path, rank, ranks, reports_[rank], rank_main);
+    }
     pids_.push_back(pid);
   }
 }

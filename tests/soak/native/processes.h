@@ -36,8 +36,9 @@ using RankMain = std::function<void(const Group&, Report&)>;
 // The ranks of one trial. Ranks that still run are killed when this object goes.
 class Processes {
  public:
-  // Forks `ranks` ranks, each with a group made as `onehop launch` makes it.
-  Processes(int ranks, const RankMain& rank_main);
+  // Forks `ranks` ranks, each with a group made as `onehop launch` makes it. With `one_core` they all run on the same
+  // core, where a rank that waits must give way.
+  Processes(int ranks, bool one_core, const RankMain& rank_main);
   ~Processes();
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;

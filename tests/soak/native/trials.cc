@@ -132,6 +132,7 @@ struct Draw {
   bool early;    // killed at any moment from the fork on, or once all ranks are at work
   double delay;  // seconds
   double stopped;
+  bool one_core;
   std::int64_t step;  // of a rank that leaves or throws
 
   [[nodiscard]] bool is_victim(int rank) const { return rank == victim || rank == other; }
@@ -151,6 +152,7 @@ Draw draw(std::uint64_t seed) {
   one.delay = 1e-6 * static_cast<double>(source.below(source.one_of<std::int64_t>({100, 3000, 15'000})));
   one.stopped = 1e-6 * static_cast<double>(source.below(30'000));
   one.step = source.below(source.one_of<std::int64_t>({1, 20, 1000}));
+  one.one_core = source.below(4) == 0;
   return one;
 }
 
@@ -190,10 +192,11 @@ double strike(const Processes& ranks, const Draw& what) {
 std::int64_t exchanges(std::uint64_t seed, int schedules, bool plant) {
   Source source(seed);
   const int size = source.one_of({2, 2, 2, 2, 2, 2, 3, 4});
+  const bool one_core = source.below(2) == 0;
   const std::int64_t descriptors = open_descriptors();
   std::int64_t done = 0;
   {
-    Processes ranks(size, [&](const Group& group, Report& report) {
+    Processes ranks(size, one_core, [&](const Group& group, Report& report) {
       for (int number = 0; number < schedules; ++number) {
         const std::uint64_t mine = mix(seed, static_cast<std::uint64_t>(number));
         Source draws(mine);
@@ -229,7 +232,7 @@ Fault fault(std::uint64_t seed, bool plant) {
   const std::int64_t descriptors = open_descriptors();
   Fault result{what.kind, 0, std::numeric_limits<std::int64_t>::max()};
   {
-    Processes ranks(what.ranks,
+    Processes ranks(what.ranks, what.one_core,
                     [&](const Group& group, Report& report) { be_one_rank(group, report, what, mix(seed, 2)); });
     double when = what.own() ? 0 : strike(ranks, what);
     ranks.wait(hang_seconds);
