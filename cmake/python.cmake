@@ -39,8 +39,9 @@ endif()
 target_link_libraries(_core PRIVATE onehop onehop_bench onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_machine)
 # The launcher creates the control memory of the ranks, and `onehop doctor` looks for MPI. Both use private headers.
 target_include_directories(_core PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-# The extension exports its entry point alone: the symbols of the libraries in it would take 0.9 MB.
-target_link_options(_core PRIVATE LINKER:--exclude-libs,ALL)
+# The extension exports its entry point alone: the symbols of the libraries in it would take 0.9 MB. (zig knows no --exclude-libs.)
+target_link_options(_core PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cmake/extension.map")
+set_target_properties(_core PROPERTIES LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cmake/extension.map")
 onehop_compile_options(_core)
 onehop_precompile(_core <nanobind/nanobind.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>)
 if(ONEHOP_INPLACE)

@@ -1,5 +1,7 @@
 #include "src/base/cpu.h"
 
+#include <cstring>
+
 #include "onehop/error.h"
 #include "src/base/env.h"
 
@@ -13,21 +15,53 @@ namespace {
 std::atomic<bool> given_by_program{false};
 
 #if defined(__x86_64__)
-// __builtin_cpu_supports also checks that the operating system saves the registers. Clang has no name for F16C, so its
-// bit is read with cpuid; F16C uses AVX registers only.
+// By cpuid and not by __builtin_cpu_supports, which finds nothing in programs that zig links: its run-time library does
+// not fill in the compiler's table.
+struct Registers {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+};
+
+Registers cpuid(unsigned leaf) {
+  Registers found;
+  if (__get_cpuid_count(leaf, 0, &found.a, &found.b, &found.c, &found.d) == 0) return {};
+  return found;
+}
+
+constexpr bool has_bits(unsigned word, unsigned bits) { return (word & bits) == bits; }
+
+// Whether the operating system saves these registers: 6 for SSE and AVX, 0xe6 for those of AVX-512 too.
+bool saves_registers(unsigned wanted) {
+  constexpr unsigned osxsave = 1U << 27;
+  if (!has_bits(cpuid(1).c, osxsave)) return false;
+  unsigned low = 0;
+  unsigned high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return has_bits(low, wanted);
+}
+
 bool has_avx2() {
-  __builtin_cpu_init();
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c;
+  constexpr unsigned fma = 1U << 12;
+  constexpr unsigned avx = 1U << 28;
+  constexpr unsigned f16c = 1U << 29;
+  constexpr unsigned avx2 = 1U << 5;
+  return saves_registers(6) && has_bits(cpuid(1).c, fma | avx | f16c) && has_bits(cpuid(7).b, avx2);
 }
 
 bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  constexpr unsigned f = 1U << 16;
+  constexpr unsigned dq = 1U << 17;
+  constexpr unsigned bw = 1U << 30;
+  constexpr unsigned vl = 1U << 31;
+  return has_avx2() && saves_registers(0xe6) && has_bits(cpuid(7).b, f | dq | bw | vl);
+}
+
+bool is_made_by(std::string_view vendor) {
+  const Registers found = cpuid(0);
+  char name[12];
+  std::memcpy(name, &found.b, 4);
+  std::memcpy(name + 4, &found.d, 4);
+  std::memcpy(name + 8, &found.c, 4);
+  return vendor == std::string_view(name, sizeof name);
 }
 #endif
 
@@ -100,8 +134,7 @@ void use_level(std::string_view name) {
 
 bool is_amd() noexcept {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  return __builtin_cpu_is("amd");
+  return is_made_by("AuthenticAMD");
 #else
   return false;
 #endif
@@ -109,8 +142,7 @@ bool is_amd() noexcept {
 
 bool is_intel() noexcept {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  return __builtin_cpu_is("intel");
+  return is_made_by("GenuineIntel");
 #else
   return false;
 #endif

@@ -122,6 +122,19 @@ TEST(Cpu, QuantumKernelsObeyTheLevel) {
   });
 }
 
+#if defined(__x86_64__)
+TEST(Cpu, TheProcessorIsWhatTheCompilerFinds) {
+  __builtin_cpu_init();
+  const auto& found = cpu::levels();
+  const auto has = [&](Level level) { return std::find(found.begin(), found.end(), level) != found.end(); };
+  EXPECT_EQ(has(Level::avx2), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+  EXPECT_EQ(has(Level::avx512), __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
+  EXPECT_EQ(cpu::is_amd(), __builtin_cpu_is("amd") != 0);
+  EXPECT_EQ(cpu::is_intel(), __builtin_cpu_is("intel") != 0);
+}
+#endif
+
 struct Nothing {
   static void run(const int&) {}
 };
