@@ -9,8 +9,9 @@ set(ONEHOP_PRECOMPILED_STANDARD <algorithm> <array> <atomic> <bit> <chrono> <cma
     <limits> <map> <memory> <mutex> <numeric> <optional> <span> <sstream> <string> <string_view> <tuple> <unordered_map> <utility>
     <vector>)
 
-# onehop_precompile(TARGET [HEADER...]): precompiles the headers of the standard library and the given ones for a target. Sources
-# with their own compile options (other instruction sets) are left out, because the compiler would reject the precompiled file.
+# onehop_precompile(TARGET [FROM OTHER] [HEADER...]): precompiles the headers of the standard library and the given ones for a target,
+# or takes those of a target with the same options. Sources with their own compile options (other instruction sets) are left out,
+# because the compiler would reject the precompiled file.
 function(onehop_precompile target)
   if(NOT ONEHOP_PRECOMPILED OR (ONEHOP_CCACHE AND ONEHOP_CCACHE_PROGRAM))
     return()
@@ -23,7 +24,9 @@ function(onehop_precompile target)
       set_source_files_properties("${source}" DIRECTORY "${_folder}" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     endif()
   endforeach()
-  if(ARGN OR target STREQUAL "onehop")
+  if(ARGV1 STREQUAL "FROM")
+    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+  elseif(ARGN OR target STREQUAL "onehop")
     target_precompile_headers(${target} PRIVATE ${ONEHOP_PRECOMPILED_STANDARD} ${ARGN})
   else()
     target_precompile_headers(${target} REUSE_FROM onehop)

@@ -64,7 +64,7 @@ target_include_directories(onehop_mpi_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(onehop_mpi_tests PRIVATE onehop onehop_bench onehop_collectives GTest::gtest)
 onehop_compile_options(onehop_mpi_tests)
 target_compile_options(onehop_mpi_tests PRIVATE ${_quick_to_compile})
-onehop_precompile(onehop_mpi_tests <gtest/gtest.h>)
+onehop_precompile(onehop_mpi_tests FROM onehop_tests)
 if(ONEHOP_SANITIZE MATCHES "thread")
   set(_kinds "")  # the thread sanitizer reports false races in an MPI library that is not instrumented
   set_target_properties(onehop_mpi_tests onehop_bench PROPERTIES EXCLUDE_FROM_ALL ON)

@@ -6,7 +6,12 @@
 // Used by quantum/kernels/kernels_simd.h and lattice/support/processor.h.
 #include "src/base/simd.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define ONEHOP_INLINE \
+  inline  // checks make the functions long, and inlining all of them takes twice the time to compile
+#else
 #define ONEHOP_INLINE inline __attribute__((always_inline))
+#endif
 
 // The constraint of an asm operand that is a vector, read and written, in a register if the architecture is known.
 #if defined(__x86_64__) && ONEHOP_SIMD_BYTES == 64

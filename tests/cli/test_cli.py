@@ -17,7 +17,7 @@ import typer
 
 import onehop
 from onehop.cli import COMMANDS as MODULES
-from onehop.cli import main, make_app
+from onehop.cli import GROUPS, main, make_app
 from onehop.cli.common import console, own_rank, progress, write_json
 from ranks import Ranks
 
@@ -57,9 +57,20 @@ def test_a_command_is_built_without_those_of_other_modules(names: tuple[str, ...
     everything = typer.main.get_command(make_app()).commands  # type: ignore[attr-defined]
     for name in names:
         alone = typer.main.get_command(make_app(name)).commands  # type: ignore[attr-defined]
-        assert alone.keys() == set(names)
+        assert name in alone
+        assert alone.keys() <= set(names)
         assert [path for path, _ in commands(alone[name])] == [path for path, _ in commands(everything[name])]
     assert everything.keys() == {name for each in MODULES.values() for name in each}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_is_built_with_the_named_part_alone(group: str) -> None:
+    everything = typer.main.get_command(make_app(group)).commands[group].commands  # type: ignore[attr-defined]
+    assert len(everything) > 4
+    for name, whole in everything.items():
+        alone = typer.main.get_command(make_app(group, name)).commands[group]  # type: ignore[attr-defined]
+        assert list(alone.commands) == [name]
+        assert [one.opts for one in alone.commands[name].params] == [one.opts for one in whole.params]
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)

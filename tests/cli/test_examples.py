@@ -11,9 +11,9 @@ import pytest
 from ranks import Ranks
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
-EXAMPLES = sorted(
-    path for path in FOLDER.glob("*.py") if path.name != "ddp_digits.py"
-)  # test_torch.py has that one
+# The tests of torch and PennyLane run the examples that need these packages.
+OTHERS = {"ddp_digits", "pennylane_optimization"}
+EXAMPLES = sorted(path for path in FOLDER.glob("*.py") if path.stem not in OTHERS)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -46,7 +46,9 @@ def test_rank0_alone(ranks: Ranks) -> None:
 
 
 def test_raw(ranks: Ranks) -> None:
-    done = ranks.launch(2, "import os; print('rank', os.environ['ONEHOP_RANK'])", "--output", "raw")
+    # One write per rank: print() writes words and the end of the line one by one, and those of two ranks may mix.
+    program = "import os, sys; sys.stdout.write('rank ' + os.environ['ONEHOP_RANK'] + chr(10))"
+    done = ranks.launch(2, program, "--output", "raw")
     assert lines_of(done.stdout) == ["rank 0", "rank 1"]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
@@ -56,9 +58,13 @@ def test_a_stopped_run_resumes(tmp_path: Path) -> None:
         write_gauge(str(tmp_path / "a.nersc"), gauge, note="something")
 
 
-def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
+Command = Callable[..., CompletedProcess[str]]
+
+
+def test_generate_smear_measure(ranks: Ranks, command: Command, tmp_path: Path) -> None:
     def run(*arguments: object) -> dict[str, object]:
-        done = ranks.onehop("lattice", *arguments, "--json", "-")
+        start = ranks.onehop if "-n" in arguments else command
+        done = start("lattice", *arguments, "--json", "-")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -107,7 +113,7 @@ def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
     expected = smearing.hisq_links(read_gauge(str(whole))[0])
     np.testing.assert_array_equal(read_gauge(str(fat), tolerance=np.inf)[0].links, expected.fat)
     np.testing.assert_array_equal(read_gauge(str(naik), tolerance=np.inf)[0].links, expected.long_links)
-    refused = ranks.onehop("lattice", "solve", "--fat", fat, "--long", naik, "--mass", 0.3)
+    refused = command("lattice", "solve", "--fat", fat, "--long", naik, "--mass", 0.3)
     assert refused.returncode == 2
     assert "expected links with the phases" in refused.stderr
     masses = ("--mass", 0.3)
@@ -187,8 +193,8 @@ def test_a_trajectory_that_runs_away_is_an_error() -> None:
         ),
     ],
 )
-def test_refused(arguments: list[str], message: str, ranks: Ranks) -> None:
-    done = ranks.onehop("lattice", *arguments)
+def test_refused(arguments: list[str], message: str, command: Command) -> None:
+    done = command("lattice", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
 
@@ -202,13 +208,15 @@ def test_info_of_many_ranks_counts_one(ranks: Ranks) -> None:
     assert found["messages_sent"] == 8
 
 
-def test_a_coarse_flow_step_is_refused_on_ranks_and_nothing_is_written(ranks: Ranks, tmp_path: Path) -> None:
+def test_a_coarse_flow_step_is_refused_on_ranks_and_nothing_is_written(
+    ranks: Ranks, command: Command, tmp_path: Path
+) -> None:
     field, report = str(tmp_path / "cfg.lime"), tmp_path / "out.json"
     gauge = Gauge(Group.alone(), (4, 4, 4, 8))
     thermalize(gauge, 6.0, 5)
     write_gauge(field, gauge)
-    flow = ("lattice", "measure", field, "--flow", 0.5, "-n", 2, "--json", report)
-    refused = ranks.onehop(*flow, "--flow-step", 0.3, "--plot", tmp_path / "flow.png")
+    flow = ("lattice", "measure", field, "--flow", 0.5, "--json", report)
+    refused = ranks.onehop(*flow, "-n", 2, "--flow-step", 0.3, "--plot", tmp_path / "flow.png")
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr
     found = re.search(
@@ -218,7 +226,7 @@ def test_a_coarse_flow_step_is_refused_on_ranks_and_nothing_is_written(ranks: Ra
     assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["cfg.lime"]
     ends = []
     for how in (("--flow-step", found[1]), ("--flow-tolerance", 1e-6), ("--flow-step", 0.02)):
-        done = ranks.onehop(*flow, *how)
+        done = command(*flow, *how)
         assert done.returncode == 0, done.stderr
         found_here = json.loads(report.read_text())
         ends.append(found_here["flow"][-1]["t2_energy"])
@@ -227,7 +235,7 @@ def test_a_coarse_flow_step_is_refused_on_ranks_and_nothing_is_written(ranks: Ra
     assert ends[1] == pytest.approx(ends[2], rel=1e-5)
 
 
-def test_solves_with_the_phases_of_milc(ranks: Ranks, tmp_path: Path) -> None:
+def test_solves_with_the_phases_of_milc(ranks: Ranks, command: Command, tmp_path: Path) -> None:
     """With MILC's phases the solution is the standard one transformed by S = (-1)^(t (x + y + z))."""
     extents, group = (4, 4, 4, 8), Group.alone()
     gauge, geometry = Gauge(group, extents), Geometry(extents, ranks=1)
@@ -240,26 +248,27 @@ def test_solves_with_the_phases_of_milc(ranks: Ranks, tmp_path: Path) -> None:
     signs = phase_change(extents)[..., None]
     write_vectors(names["theirs"], source, geometry, group, precision=64)
     write_vectors(names["ours"], signs * source, geometry, group, precision=64)
-    common = ("--mass", 0.3, "--output-bits", 64, "--overwrite", "-n", 2)
+    common = ("--mass", 0.3, "--output-bits", 64, "--overwrite")
 
     def solved(*words: object) -> np.ndarray:
-        done = ranks.onehop("lattice", "solve", *words, "-o", names["x"], *common)
+        start = ranks.onehop if "-n" in words else command
+        done = start("lattice", "solve", *words, "-o", names["x"], *common)
         assert done.returncode == 0, done.stderr
         return read_vectors(names["x"], geometry, group)
 
     for action in ("staggered", "hisq"):
         cfg = (names["cfg"], "--action", action)
         ours = solved(*cfg, "--source-file", names["ours"])
-        theirs = solved(*cfg, "--source-file", names["theirs"], "--phases", "milc")
+        theirs = solved(*cfg, "--source-file", names["theirs"], "--phases", "milc", "-n", 2)
         np.testing.assert_allclose(theirs, signs * ours, atol=1e-8)
         wrong = solved(*cfg, "--source-file", names["theirs"])
         assert np.linalg.norm(wrong - theirs) > 0.5 * np.linalg.norm(theirs)
     files = ("--fat", names["fat"], "--long", names["long"])
-    made = ranks.onehop("lattice", "smear", names["cfg"], "--kind", "hisq", *files, "--phases", "milc")
+    made = command("lattice", "smear", names["cfg"], "--kind", "hisq", *files, "--phases", "milc")
     assert made.returncode == 0, made.stderr
     assert read_note(names["fat"]) == "links with milc phases, antiperiodic in time"
     np.testing.assert_allclose(solved(*files, "--source-file", names["theirs"]), theirs, atol=1e-8)
-    done = ranks.onehop("lattice", "solve", names["cfg"], "--mass", 0.3, "--phases", "chroma")
+    done = command("lattice", "solve", names["cfg"], "--mass", 0.3, "--phases", "chroma")
     assert done.returncode == 2
     assert "standard or milc, found 'chroma'" in done.stderr
     # The correlators are equal; the condensate differs only by the noise.
@@ -277,7 +286,7 @@ def test_solves_with_the_phases_of_milc(ranks: Ranks, tmp_path: Path) -> None:
             "--json",
             "-",
         )
-        done = ranks.onehop("lattice", "measure", names["cfg"], *words)
+        done = command("lattice", "measure", names["cfg"], *words)
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout)["quarks"])
     np.testing.assert_allclose(found[0]["pion"], found[1]["pion"], rtol=1e-6)

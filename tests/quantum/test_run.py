@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import onehop.cli.quantum.run as run_command
 from onehop import _core
 from onehop.cli import main
-from onehop.cli.quantum import run as run_command
 from ranks import Ranks
 
 pytest.importorskip("qiskit")

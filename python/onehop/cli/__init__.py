@@ -39,6 +39,9 @@ COMMANDS = {
     "tune": ("tune",),
 }
 
+# The modules that import only the subcommands that the command line names.
+GROUPS = ("bench", "lattice", "quantum")
+
 # The commands and their short descriptions, in the order of `onehop --help`, which imports none of them.
 SUMMARIES = {
     "doctor": "Examine this machine and its software, test the transports, and say how to mend problems.",
@@ -90,11 +93,15 @@ def _new_app() -> typer.Typer:
     return app
 
 
-def make_app(name: str | None = None) -> typer.Typer:
-    """Build the command line: the module of the command `name`, or all modules if none has that command."""
+def make_app(*words: str) -> typer.Typer:
+    """Build the command line for its first two words: the module of the command, or all modules if none has it."""
     app = _new_app()
-    for module in [one for one, names in COMMANDS.items() if name in names] or COMMANDS:
-        importlib.import_module(f"onehop.cli.{module}").register(app)
+    for name in [one for one, names in COMMANDS.items() if words and words[0] in names] or COMMANDS:
+        module = importlib.import_module(f"onehop.cli.{name}")
+        if name in GROUPS:
+            module.register(app, words)
+        else:
+            module.register(app)
     return app
 
 
@@ -120,9 +127,9 @@ def _make_summary() -> Any:
     return typer.main.get_command(app)
 
 
-def make_command(name: str | None = None) -> Any:
+def make_command(*words: str) -> Any:
     """Build the command line (see `make_app`) as a click command, with help texts that fill the terminal."""
-    command = typer.main.get_command(make_app(name))
+    command = typer.main.get_command(make_app(*words))
     _let_help_flow(command)
     return command
 
@@ -164,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Importing and building all commands takes longer than most commands run.
     first = arguments[0] if arguments else "--help"
     is_known = any(first in names for names in COMMANDS.values())
-    command = make_command(first) if is_known else _make_summary()
+    command = make_command(*arguments[:2]) if is_known else _make_summary()
     try:
         completed = _json_to_stdout(arguments)
         check_outputs(completed)

@@ -6,7 +6,21 @@
 
 from __future__ import annotations
 
-from onehop.predict.circuit import CircuitPrediction, StagePrediction, predict_circuit
-from onehop.predict.lattice import SolverPrediction, predict_solver
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onehop.predict.circuit import CircuitPrediction, StagePrediction, predict_circuit
+    from onehop.predict.lattice import SolverPrediction, predict_solver
 
 __all__ = ["CircuitPrediction", "SolverPrediction", "StagePrediction", "predict_circuit", "predict_solver"]
+
+_LATTICE = ("SolverPrediction", "predict_solver")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is used: commands of lattices need not import circuits, nor the other way round."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    part = "lattice" if name in _LATTICE else "circuit"
+    return getattr(importlib.import_module(f"{__name__}.{part}"), name)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Sequence
+
 import typer
 
-from onehop.cli.lattice.common import NumbersCommand, SmearCommand
-from onehop.cli.lattice.convert import convert
-from onehop.cli.lattice.info import info
-from onehop.cli.lattice.measure import measure
-from onehop.cli.lattice.smear import smear
-from onehop.cli.lattice.solve import solve
-from onehop.cli.lattice.thermalize import thermalize
+# The subcommands, in the order of the help. A module is imported only when its command is needed.
+COMMANDS = ("info", "measure", "convert", "thermalize", "smear", "solve")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
+def register(app: typer.Typer, words: Sequence[str] = ()) -> None:
+    """Add the commands: those among the words of the command line, or all if there is none among them."""
+    common = importlib.import_module("onehop.cli.lattice.common")
     lattice = typer.Typer(
         no_args_is_help=True,
         help="Lattice QCD: halo layout, SU(3) gauge fields and quark propagators on a grid of ranks.",
     )
-    for command in (info, measure, convert, thermalize, smear, solve):
-        lattice.command(cls=SmearCommand if command is smear else NumbersCommand)(command)
+    for name in [one for one in COMMANDS if one in words] or COMMANDS:
+        command = getattr(importlib.import_module(f"onehop.cli.lattice.{name}"), name)
+        lattice.command(cls=common.SmearCommand if name == "smear" else common.NumbersCommand)(command)
     app.add_typer(lattice, name="lattice")

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import typer
 
 from onehop.cli.common import say_renamed
-from onehop.cli.quantum import circuit, hamlib, plan, qedc, run
+
+# The subcommands, in the order of the help. A module is imported only when its command is needed.
+COMMANDS = ("run", "plan", "circuit", "hamlib", "qedc")
+# The commands that also have a short name, and its help.
+SHORT = {
+    "run": "Simulate a circuit on several ranks (short for `onehop quantum run`).",
+    "plan": "Show the memory, exchanges and time that a circuit would take (short for `onehop quantum plan`).",
+}
 
 
 def _say_on_call(command: Callable[..., Any], old: str, new: str) -> Callable[..., Any]:
@@ -25,28 +34,34 @@ def _say_on_call(command: Callable[..., Any], old: str, new: str) -> Callable[..
     return renamed
 
 
-def _add_old_names(app: typer.Typer) -> None:
-    """Add the names of version 0.1 as hidden commands. Version 0.3 removes them."""
-    for name, group in (("circuit", circuit.circuits), ("hamlib", hamlib.files)):
+def _say_old_name(name: str) -> Callable[[], None]:
+    """Make the callback of a group of version 0.1, which prints the new name."""
 
-        def say(name: str = name) -> None:
-            say_renamed(f"onehop {name}", f"onehop quantum {name}")
+    def say() -> None:
+        say_renamed(f"onehop {name}", f"onehop quantum {name}")
 
-        say.__signature__ = inspect.Signature()  # type: ignore[attr-defined]
-        app.add_typer(group, name=name, hidden=True, callback=say)
-    app.command(hidden=True)(_say_on_call(qedc.qedc, "onehop qedc", "onehop quantum qedc"))
+    return say
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands; `run` and `plan` also have short names."""
+def _add_old_name(app: typer.Typer, name: str, module: ModuleType) -> None:
+    """Add the name of version 0.1 as a hidden command. Version 0.3 removes it."""
+    if name == "qedc":
+        app.command(hidden=True)(_say_on_call(module.qedc, "onehop qedc", "onehop quantum qedc"))
+    else:
+        group = module.circuits if name == "circuit" else module.files
+        app.add_typer(group, name=name, hidden=True, callback=_say_old_name(name))
+
+
+def register(app: typer.Typer, words: Sequence[str] = ()) -> None:
+    """Add the commands: those among the words of the command line, or all if there is none among them."""
     quantum = typer.Typer(
         no_args_is_help=True, help="Simulate quantum circuits on a state vector that is split over ranks."
     )
-    for module in (run, plan, circuit, hamlib, qedc):
-        module.register(quantum)
     app.add_typer(quantum, name="quantum")
-    app.command(help="Simulate a circuit on several ranks (short for `onehop quantum run`).")(run.run)
-    app.command(
-        help="Show the memory, exchanges and time that a circuit would take (short for `onehop quantum plan`)."
-    )(plan.plan)
-    _add_old_names(app)
+    for name in [one for one in COMMANDS if one in words] or COMMANDS:
+        module = importlib.import_module(f"onehop.cli.quantum.{name}")
+        module.register(quantum)
+        if name in SHORT:
+            app.command(help=SHORT[name])(getattr(module, name))
+        else:
+            _add_old_name(app, name, module)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
-from xml.sax.saxutils import unescape
 
 from onehop.error import BadInput
 from onehop.group import Group

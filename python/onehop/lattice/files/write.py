@@ -6,9 +6,9 @@ import os
 import struct
 import time
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ def _ildg(links: Links, precision: int, plaquettes: Plaquettes, trace: float, no
         f"<typesize>{18 * precision // 8}</typesize><datacount>4</datacount></scidacRecord>",
         "scidac-record-xml": "<usqcdInfo><version>1.0</version>"
         f"<plaq>{3 * plaquettes.all:.12g}</plaq><linktr>{trace:.12g}</linktr>"
-        f"<info>{escape(note)}</info></usqcdInfo>",
+        f"<info>{escape(note, quote=False)}</info></usqcdInfo>",
         "ildg-format": '<ildgFormat xmlns="http://www.lqcd.org/ildg" '
         'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
         'xsi:schemaLocation="http://www.lqcd.org/ildg filefmt.xsd"><version>1.0</version>'
