@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import operator
 import secrets
 import uuid
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from qiskit import QuantumCircuit
 from qiskit.providers import BackendV2, Options
 from qiskit.result import Result
-from qiskit.result.models import ExperimentResult, ExperimentResultData
 from qiskit.transpiler import Target
 
 from onehop._core import __version__
 from onehop.error import BadInput
+from onehop.qiskit.active import active_qubits
+from onehop.qiskit.bindings import bound_circuits
 from onehop.qiskit.job import OnehopJob
+from onehop.qiskit.noise import AerNoise
+from onehop.qiskit.results import experiment_result
 from onehop.qiskit.target import largest_state, make_target
-from onehop.quantum.io.from_qiskit import from_qiskit
+from onehop.quantum.io.from_qiskit import program_from_qiskit
 from onehop.quantum.run.executor import Executor, find_executor
 from onehop.quantum.run.task import Outcome, Task
+from onehop.quantum.steps import STATE_KINDS, Apply, Program, Save, SetState
 
 __all__ = ["OnehopBackend"]
 
-_OPTIONS = ("shots", "seed_simulator", "memory", "precision")
+_OPTIONS = ("shots", "seed_simulator", "memory", "precision", "method", "noise_model")
+_METHODS = ("automatic", "statevector", "density_matrix")
+_LARGEST_DENSITY = 12  # qubits up to which "automatic" simulates noise on a density matrix
 
 
 class OnehopBackend(BackendV2):
@@ -43,11 +51,17 @@ class OnehopBackend(BackendV2):
         "double" or "single".
     seed : int, optional
         Seed of the shots for runs without `seed_simulator`. Default: a random seed for each run.
+    method : str
+        "statevector", "density_matrix", or "automatic": a density matrix for circuits of at most 12 qubits with noise
+        and for those that set one, otherwise a state vector, with noise as trajectories, one for each shot.
+    noise_model : qiskit_aer.noise.NoiseModel, optional
+        Noise of all runs. Default: none.
 
     Raises
     ------
     BadInput
-        The number of ranks is no power of two or not that of the launch, or there is no such precision.
+        The number of ranks is no power of two or not that of the launch, there is no such precision or method, or the
+        noise model is none of qiskit-aer.
 
     Examples
     --------
@@ -59,7 +73,13 @@ class OnehopBackend(BackendV2):
     """
 
     def __init__(
-        self, ranks: int | None = None, *, precision: str = "double", seed: int | None = None
+        self,
+        ranks: int | None = None,
+        *,
+        precision: str = "double",
+        seed: int | None = None,
+        method: str = "automatic",
+        noise_model: Any = None,
     ) -> None:
         if ranks is not None and (ranks < 1 or ranks & (ranks - 1)):
             raise BadInput(f"expected a number of ranks that is a power of two, found {ranks}")
@@ -68,13 +88,23 @@ class OnehopBackend(BackendV2):
             description="State-vector simulator whose amplitudes cross between ranks at most once",
             backend_version=__version__,
         )
-        _check_precision(precision)
-        self.set_options(precision=precision, seed_simulator=seed)
+        _check_choice("precision", precision, ("single", "double"))
+        _check_choice("method", method, _METHODS)
+        if noise_model is not None:
+            AerNoise(noise_model)
+        self.set_options(precision=precision, seed_simulator=seed, method=method, noise_model=noise_model)
         self.executor: Executor = find_executor(ranks)
 
     @classmethod
     def _default_options(cls) -> Options:
-        return Options(shots=1024, seed_simulator=None, memory=False, precision="double")
+        return Options(
+            shots=1024,
+            seed_simulator=None,
+            memory=False,
+            precision="double",
+            method="automatic",
+            noise_model=None,
+        )
 
     @cached_property
     def target(self) -> Target:
@@ -88,16 +118,24 @@ class OnehopBackend(BackendV2):
         """None: a run may have any number of circuits."""
         return
 
-    def run(self, run_input: QuantumCircuit | Sequence[QuantumCircuit], **options: Any) -> OnehopJob:
+    def run(
+        self,
+        run_input: QuantumCircuit | Sequence[QuantumCircuit],
+        parameter_binds: Sequence[Mapping[Any, Any]] | None = None,
+        **options: Any,
+    ) -> OnehopJob:
         """Simulate circuits. Collective inside a launch.
 
         Parameters
         ----------
         run_input : QuantumCircuit or sequence of QuantumCircuit
-            Circuits with classical bits and without unbound parameters. They need no transpilation.
+            Circuits with classical bits or with instructions that save data. They need no transpilation.
+        parameter_binds : sequence of mappings, optional
+            For each circuit its parameters with a list of values each; the result has an experiment for each of the
+            values. Default: the circuits have no parameters.
         **options
             `shots`; `seed_simulator` (circuit k of a list takes this plus k); `memory` (whether to keep the outcome of
-            each shot); `precision`. Other options cause a warning.
+            each shot); `precision`; `method` and `noise_model` as for the constructor. Other options cause a warning.
 
         Returns
         -------
@@ -107,30 +145,34 @@ class OnehopBackend(BackendV2):
         Raises
         ------
         BadInput
-            A circuit cannot be simulated or has no classical bits, or an option is invalid.
+            A circuit cannot be simulated or has neither classical bits nor saved data, `parameter_binds` does not
+            fit, or an option is invalid.
         """
         circuits = [run_input] if isinstance(run_input, QuantumCircuit) else list(run_input)
-        chosen = self._chosen(options)
         for circuit in circuits:
             if not isinstance(circuit, QuantumCircuit):
                 raise BadInput(f"expected a Qiskit QuantumCircuit, found {type(circuit).__name__}")
-            if circuit.num_clbits == 0:
+        chosen = self._chosen(options)
+        circuits = bound_circuits(circuits, parameter_binds)
+        keep = chosen.pop("memory")
+        tasks = self._tasks(circuits, **chosen)
+        for circuit, task in zip(circuits, tasks, strict=True):
+            if circuit.num_clbits == 0 and not (task.program and task.program.of(Save)):
                 raise BadInput(
                     f"circuit {circuit.name} has no classical bits, so it has no counts; add measurements "
                     "(`measure_all`), or use `EstimatorV2` for expectation values"
                 )
-        outcomes, seeds = self.run_circuits(circuits, **chosen)
-        experiments = [
-            _experiment(circuit, outcome, seed, chosen["shots"], keep=chosen["memory"])
-            for circuit, outcome, seed in zip(circuits, outcomes, seeds, strict=True)
-        ]
+        outcomes = self.executor.run(tasks)
         job_id = self.executor.agree(str(uuid.uuid4()))
         result = Result(
             backend_name=self.name,
             backend_version=self.backend_version,
             job_id=job_id,
             success=True,
-            results=experiments,
+            results=[
+                experiment_result(circuit, outcome, task, keep_memory=keep)
+                for circuit, outcome, task in zip(circuits, outcomes, tasks, strict=True)
+            ],
             status="COMPLETED",
             time_taken=sum(outcome.seconds for outcome in outcomes),
         )
@@ -142,11 +184,9 @@ class OnehopBackend(BackendV2):
         *,
         shots: int = 0,
         seed_simulator: int | None = None,
-        precision: str | None = None,
         observables: Sequence[Sequence[Any]] | None = None,
-        **_rest: Any,
-    ) -> tuple[list[Outcome], list[int]]:
-        """Run circuits on the executor. Collective inside a launch.
+    ) -> list[Outcome]:
+        """Run circuits with the options of the backend. Collective inside a launch.
 
         Parameters
         ----------
@@ -156,32 +196,51 @@ class OnehopBackend(BackendV2):
             Number of shots of each circuit.
         seed_simulator : int, optional
             Seed of the first circuit; circuit k takes this plus k. Default: a random seed.
-        precision : str, optional
-            "double" or "single". Default: that of the backend.
         observables : sequence of sequences, optional
             Observables of each circuit.
 
         Returns
         -------
-        list of Outcome, list of int
-            Outcome and seed of each circuit.
+        list of Outcome
+            Outcome of each circuit.
         """
-        seed = self.executor.agree(secrets.randbits(32)) if seed_simulator is None else int(seed_simulator)
-        sums = observables or [()] * len(circuits)
-        converted = [from_qiskit(circuit) for circuit in circuits]
-        for one in converted:
-            one.require_bound()
-        tasks = [
-            Task(
-                one,
-                shots,
-                seed + k,
-                tuple(sums[k]),
-                precision or self.options.precision,
-            )
-            for k, one in enumerate(converted)
+        options = {name: getattr(self.options, name) for name in ("precision", "method", "noise_model")}
+        tasks = self._tasks(
+            circuits, shots=shots, seed_simulator=seed_simulator, observables=observables, **options
+        )
+        outcomes = self.executor.run(tasks)
+        return [
+            replace(outcome, expectations=[float(one.groups[""][0]) for one in outcome.saved.values()])
+            if task.program is not None and not task.observables
+            else outcome
+            for task, outcome in zip(tasks, outcomes, strict=True)
         ]
-        return self.executor.run(tasks), [task.seed for task in tasks]
+
+    def _tasks(
+        self,
+        circuits: Sequence[QuantumCircuit],
+        *,
+        shots: int,
+        seed_simulator: int | None,
+        precision: str,
+        method: str,
+        noise_model: Any,
+        observables: Sequence[Sequence[Any]] | None = None,
+    ) -> list[Task]:
+        seed = self.executor.agree(secrets.randbits(32)) if seed_simulator is None else int(seed_simulator)
+        noise = None if noise_model is None else AerNoise(noise_model)
+        tasks = []
+        for k, circuit in enumerate(circuits):
+            prepared = circuit if noise is None else noise.prepared(circuit)
+            program = program_from_qiskit(prepared, noise, None if observables else active_qubits(prepared))
+            program.circuit.require_bound()
+            sums = tuple(observables[k]) if observables else ()
+            how = _method_for(program, method)
+            task = Task(program.circuit, shots, seed + k, sums, precision)
+            if not program.is_plain or how == "density_matrix":
+                task = replace(task, program=_with_saved(program, sums), method=how, observables=())
+            tasks.append(task)
+        return tasks
 
     def _chosen(self, options: dict[str, Any]) -> dict[str, Any]:
         for name in options:
@@ -189,41 +248,44 @@ class OnehopBackend(BackendV2):
                 warnings.warn(f"onehop_simulator has no option {name} and ignores it", stacklevel=3)
         given = {name: value for name, value in options.items() if name in _OPTIONS and value is not None}
         chosen = {**{name: getattr(self.options, name) for name in _OPTIONS}, **given}
-        if not isinstance(chosen["shots"], int) or chosen["shots"] < 1:
-            raise BadInput(f"expected at least 1 shot, found {chosen['shots']!r}")
-        _check_precision(chosen["precision"])
+        chosen["shots"] = _shots(chosen["shots"])
+        _check_choice("precision", chosen["precision"], ("single", "double"))
+        _check_choice("method", chosen["method"], _METHODS)
         return chosen
 
 
-def _check_precision(precision: str) -> None:
-    if precision not in ("single", "double"):
-        raise BadInput(f"expected precision single or double, found {precision!r}")
+def _shots(value: Any) -> int:
+    try:
+        shots = operator.index(value)
+    except TypeError:
+        shots = int(value) if isinstance(value, float) and value.is_integer() else 0
+    if shots < 1:
+        raise BadInput(f"expected at least 1 shot, found {value!r}")
+    return shots
 
 
-def _experiment(
-    circuit: QuantumCircuit, outcome: Outcome, seed: int, shots: int, *, keep: bool
-) -> ExperimentResult:
-    names = [hex(value) for value in outcome.values]
-    memory = [names[place] for place in outcome.of_shot] if keep else None
-    return ExperimentResult(
-        shots=shots,
-        success=True,
-        data=ExperimentResultData(
-            counts={name: int(number) for name, number in zip(names, outcome.counts, strict=True)},
-            memory=memory,
-        ),
-        status="DONE",
-        seed=seed,
-        header={
-            "name": circuit.name,
-            "n_qubits": circuit.num_qubits,
-            "memory_slots": circuit.num_clbits,
-            "creg_sizes": [[register.name, register.size] for register in circuit.cregs],
-            "qreg_sizes": [[register.name, register.size] for register in circuit.qregs],
-            "global_phase": float(circuit.global_phase),
-            "metadata": circuit.metadata or {},
-        },
-        time_taken=max(outcome.seconds, 1e-9),
-        ranks=outcome.ranks,
-        bytes_moved=outcome.bytes_moved,
-    )
+def _check_choice(what: str, found: Any, allowed: Sequence[str]) -> None:
+    if found not in allowed:
+        raise BadInput(f"expected {what} {' or '.join(allowed)}, found {found!r}")
+
+
+def _method_for(program: Program, asked: str) -> str:
+    """Choose the method of a program."""
+    if asked != "automatic":
+        return asked
+    if any(step.values.ndim == 2 for step in program.of(SetState)):
+        return "density_matrix"
+    needs_vector = any(STATE_KINDS[step.kind] == "statevector" for step in program.of(Save))
+    if program.of(Apply) and not needs_vector and program.circuit.qubits <= _LARGEST_DENSITY:
+        return "density_matrix"
+    return "statevector"
+
+
+def _with_saved(program: Program, sums: Sequence[Any]) -> Program:
+    """Return the program with observables to save at its end."""
+    end = len(program.circuit)
+    saves = [
+        (end, Save("expval", f"observable {k}", "average", False, [], observable=one))
+        for k, one in enumerate(sums)
+    ]
+    return Program(program.circuit, [*program.steps, *saves], program.readout)

@@ -75,7 +75,7 @@ class SamplerV2(BaseSamplerV2):
     def _one(self, pub: SamplerPub, offset: int) -> SamplerPubResult:
         bound = np.asarray(pub.parameter_values.bind_all(pub.circuit), dtype=object)
         seed = None if self.seed is None else self.seed + offset
-        outcomes, _ = self.backend.run_circuits(list(bound.ravel()), shots=pub.shots, seed_simulator=seed)
+        outcomes = self.backend.run_circuits(list(bound.ravel()), shots=pub.shots, seed_simulator=seed)
         data = {}
         for register in pub.circuit.cregs:
             places = [pub.circuit.find_bit(bit).index for bit in register]
@@ -161,7 +161,7 @@ class EstimatorV2(BaseEstimatorV2):
             of_circuit.setdefault(id(circuits[index]), (circuits[index], []))[1].append(index)
         runs = list(of_circuit.values())
         sums = [[_pauli_sum(observables[index]) for index in indices] for _, indices in runs]
-        outcomes, _ = self.backend.run_circuits(
+        outcomes = self.backend.run_circuits(
             [circuit for circuit, _ in runs],
             observables=sums,
             seed_simulator=int(random.integers(1 << 32)),

@@ -6,6 +6,8 @@ import os
 
 from qiskit.circuit import (
     Barrier,
+    BreakLoopOp,
+    ContinueLoopOp,
     Delay,
     ForLoopOp,
     IfElseOp,
@@ -14,10 +16,20 @@ from qiskit.circuit import (
     Parameter,
     Reset,
     SwitchCaseOp,
+    WhileLoopOp,
 )
-from qiskit.circuit.library import DiagonalGate, PauliEvolutionGate, PauliGate, PermutationGate, UnitaryGate
+from qiskit.circuit.library import (
+    DiagonalGate,
+    Initialize,
+    PauliEvolutionGate,
+    PauliGate,
+    PermutationGate,
+    UnitaryGate,
+)
 from qiskit.circuit.library import standard_gates as gates
 from qiskit.transpiler import Target
+
+from onehop.quantum.io.qiskit_steps import SAVES, SETS
 
 __all__ = ["largest_state", "make_target"]
 
@@ -71,6 +83,13 @@ _ANY_WIDTH = {
     "if_else": IfElseOp,
     "for_loop": ForLoopOp,
     "switch_case": SwitchCaseOp,
+    "while_loop": WhileLoopOp,
+    "break_loop": BreakLoopOp,
+    "continue_loop": ContinueLoopOp,
+    "initialize": Initialize,
+    "kraus": Instruction,
+    "quantum_channel": Instruction,
+    **dict.fromkeys((*SAVES, *SETS), Instruction),
 }
 
 

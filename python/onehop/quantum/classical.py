@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from qiskit.circuit import Clbit
     from qiskit.circuit.classical import expr
 
-__all__ = ["FALSE", "TRUE", "BitLogic"]
+__all__ = ["FALSE", "TRUE", "BitLogic", "evaluate", "store_expression"]
 
 # Constants, in place of the number of a classical bit.
 FALSE, TRUE = -1, -2
@@ -33,6 +33,33 @@ class BitLogic:
 
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
+        self.variables: dict[Any, list[int]] = {}
+        """The bits of Qiskit's variables, by `expr.Var`."""
+        self._zero: int | None = None
+
+    def declare(self, variable: Any, width: int) -> list[int]:
+        """Give a variable new hidden bits, unless it has some; return them."""
+        if variable not in self.variables:
+            first = self.circuit.clbits + self.circuit.hidden_clbits
+            self.circuit.hidden_clbits += width
+            self.variables[variable] = list(range(first, first + width))
+        return self.variables[variable]
+
+    def store(self, targets: Bits, values: Bits, condition: Condition) -> None:
+        """Store values in classical bits if a condition holds now."""
+        holds = self.assign(condition) if condition else TRUE
+        if self._zero is None:
+            self._zero = self.declare(None, 1)[0]
+        wanted = []
+        for target, value in zip(targets, values, strict=True):
+            changed = self.all_of([(holds, 1), (value, 1)])
+            kept = self.all_of([(holds, 0), (target, 1)])
+            new = self.either(changed, kept)
+            # A bit that is itself a target may change before it is read.
+            wanted.append(self.assign(Condition([new], 1)) if new in targets else new)
+        for target, value in zip(targets, wanted, strict=True):
+            source = Condition([self._zero], int(value == FALSE)) if value < 0 else Condition([value], 1)
+            self.circuit.add(Operation("assign", "assign", [], clbits=[target], condition=source))
 
     def assign(self, condition: Condition) -> int:
         """Store the current truth of a condition in a new hidden bit; return the bit."""
@@ -141,13 +168,13 @@ def evaluate(logic: BitLogic, clbits: Mapping[Clbit, int], node: expr.Expr) -> l
         return 1 if isinstance(one.type, types.Bool) else one.type.width
 
     if isinstance(node, expr.Var):
+        if node in logic.variables:
+            return logic.variables[node]
         if isinstance(node.var, Clbit):
             return [clbits[node.var]]
         if isinstance(node.var, ClassicalRegister):
             return [clbits[bit] for bit in node.var]
-        raise BadInput(
-            f"the variable {node.name!r} of {node.type} cannot be simulated; use classical bits instead"
-        )
+        raise BadInput(f"the variable {node.name!r} of {node.type} has no value; store one before its use")
     if isinstance(node, expr.Value) and isinstance(node.type, (types.Bool, types.Uint)):
         return _number(int(node.value), width(node))
     if isinstance(node, expr.Cast):
@@ -168,6 +195,27 @@ def evaluate(logic: BitLogic, clbits: Mapping[Clbit, int], node: expr.Expr) -> l
         if found is not None:
             return found
     raise BadInput(f"the condition {type(node).__name__} {getattr(node, 'op', '')} cannot be simulated")
+
+
+def store_expression(
+    logic: BitLogic, clbits: Mapping[Clbit, int], operation: Any, condition: Condition
+) -> None:
+    """Convert Qiskit's `store` instruction.
+
+    Raises
+    ------
+    BadInput
+        The variable is neither of bits nor an unsigned integer, or its value cannot be computed.
+    """
+    from qiskit.circuit.classical import expr, types
+
+    target, kind = operation.lvalue, operation.lvalue.type
+    if not isinstance(kind, (types.Bool, types.Uint)):
+        raise BadInput(f"store: expected bits or unsigned integers, found a variable of {kind}")
+    values = evaluate(logic, clbits, operation.rvalue)
+    if isinstance(target, expr.Var) and target.standalone:
+        logic.declare(target, 1 if isinstance(kind, types.Bool) else kind.width)
+    logic.store(evaluate(logic, clbits, target), values, condition)
 
 
 def _binary(logic: BitLogic, node: Any, value_of: Callable[[expr.Expr], list[int]]) -> list[int] | None:

@@ -92,16 +92,16 @@ class _Counting:
         self.circuits = 0
         self.seconds = 0.0
         self.bytes_moved = 0
-        run_circuits = backend.run_circuits
+        run = backend.executor.run
 
-        def counted(*arguments: Any, **options: Any) -> Any:
-            outcomes, seeds = run_circuits(*arguments, **options)
+        def counted(tasks: Any) -> Any:
+            outcomes = run(tasks)
             self.circuits += len(outcomes)
             self.seconds += sum(one.seconds for one in outcomes)
             self.bytes_moved += sum(one.bytes_moved for one in outcomes)
-            return outcomes, seeds
+            return outcomes
 
-        backend.run_circuits = counted
+        backend.executor.run = counted
 
     def report(self) -> dict[str, Any]:
         """Return the sums for JSON."""

@@ -1,51 +1,51 @@
-"""`from_qiskit`: conversion of a Qiskit `QuantumCircuit`, including control flow."""
+"""`from_qiskit` and `program_from_qiskit`: conversion of a Qiskit `QuantumCircuit`, including control flow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from onehop.error import BadInput
-from onehop.quantum.circuit import Circuit, Condition, Operation, Register
-from onehop.quantum.classical import FALSE, TRUE, BitLogic, evaluate
+from onehop.quantum.circuit import Circuit, Condition, Operation
+from onehop.quantum.classical import FALSE, TRUE, BitLogic, evaluate, store_expression
 from onehop.quantum.io.qasm_limits import Budget, limited
-from onehop.quantum.io.qiskit_gates import PARAMETERS, angle_of, gate_operations, number_of, with_angle
+from onehop.quantum.io.qiskit_blocks import (
+    Block,
+    Inside,
+    InstructionNoise,
+    instructions_of,
+    plain_condition,
+    registers_of,
+    repetitions,
+    written_bits,
+)
+from onehop.quantum.io.qiskit_gates import (
+    PARAMETERS,
+    angle_of,
+    gate_operations,
+    is_standard,
+    number_of,
+    with_angle,
+)
+from onehop.quantum.io.qiskit_steps import step_of
+from onehop.quantum.steps import Apply, Jump, Mark, Misread, Program, Step
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
-    from qiskit.circuit import CircuitInstruction, Clbit
+    from qiskit.circuit import CircuitInstruction
 
-__all__ = ["from_qiskit"]
+__all__ = ["from_qiskit", "program_from_qiskit"]
 
 _IGNORED = frozenset({"delay"})
-_IMPOSSIBLE = {
-    "while_loop": "a while loop has no known end; write the repetitions as a for loop",
-    "break_loop": "a loop cannot be left early; put the rest of its body under a condition",
-    "continue_loop": "the body of a loop cannot be left early; put the rest of it under a condition",
-    "store": "classical variables other than bits are not supported; use classical bits",
+_LEFT_EARLY = ("break_loop", "continue_loop")
+_BACKEND = "or run it on `onehop.qiskit.OnehopBackend`"
+_NOT_PLAIN = {
+    "while_loop": f"a while loop has no known end; write the repetitions as a for loop, {_BACKEND}",
+    "break_loop": f"a loop cannot be left early; put the rest of its body under a condition, {_BACKEND}",
+    "continue_loop": f"the body of a loop cannot be left early; put the rest of it under a condition, {_BACKEND}",
 }
-
-
-@dataclass(frozen=True)
-class _Context:
-    """The bits of a block of instructions in the whole circuit, and the condition under which the block is executed.
-
-    Either `condition` is that condition, or `guards` lists hidden bits with the values that they must have.
-    """
-
-    qubits: Sequence[int]
-    clbits: dict[Clbit, int]
-    guards: tuple[tuple[int, int], ...] = ()
-    condition: Condition | None = None
-
-    def to_condition(self) -> Condition:
-        """Return the condition of the operations of the block."""
-        if self.condition is not None:
-            return self.condition
-        return Condition(
-            [bit for bit, _ in self.guards], sum(value << k for k, (_, value) in enumerate(self.guards))
-        )
 
 
 def from_qiskit(circuit: QuantumCircuit) -> Circuit:
@@ -74,41 +74,96 @@ def from_qiskit(circuit: QuantumCircuit) -> Circuit:
         parameters, an infinite or NaN angle, an instruction with neither a matrix nor a definition, or more
         operations than `ONEHOP_QASM_OPERATIONS` allows.
     """
+    program = _converted(circuit, None, plain=True)
+    for _, step in program.steps:
+        raise BadInput(
+            f"{getattr(step, 'name', type(step).__name__)} is no operation of a circuit: run this circuit on "
+            "`onehop.qiskit.OnehopBackend`"
+        )
+    return program.circuit
+
+
+def program_from_qiskit(
+    circuit: QuantumCircuit, noise: InstructionNoise | None = None, active: Sequence[int] | None = None
+) -> Program:
+    """Convert a Qiskit circuit with loops of any kind, and with the instructions of qiskit-aer.
+
+    Parameters
+    ----------
+    circuit : QuantumCircuit
+        As for `from_qiskit`. It may also have `while_loop`, `break_loop`, `continue_loop`, `kraus`, and the
+        instructions of qiskit-aer that save data and set the state.
+    noise : InstructionNoise, optional
+        Noise of its instructions. Channels of measurements come before them, all others after.
+    active : sequence of int, optional
+        The qubits that the program has, ascending; no instruction may act on another one. Default: all.
+
+    Returns
+    -------
+    Program
+        Program with the same order of qubits and classical bits.
+
+    Raises
+    ------
+    BadInput
+        As for `from_qiskit`.
+    """
+    return _converted(circuit, noise, active, plain=False)
+
+
+def _converted(
+    circuit: QuantumCircuit,
+    noise: InstructionNoise | None,
+    active: Sequence[int] | None = None,
+    *,
+    plain: bool,
+) -> Program:
     if circuit.num_qubits < 1:
         raise BadInput(f"circuit {circuit.name}: expected at least 1 qubit, found none")
     with limited() as budget:
-        return _converted(circuit, budget)
+        kept = list(range(circuit.num_qubits) if active is None else active)
+        empty = Circuit(len(kept), circuit.num_clbits, circuit.name or "")
+        return _finished(circuit, _Converter(empty, budget, noise, plain, kept))
 
 
-def _converted(circuit: QuantumCircuit, budget: Budget) -> Circuit:
-    converter = _Converter(Circuit(circuit.num_qubits, circuit.num_clbits, circuit.name or ""), budget)
+def _finished(circuit: QuantumCircuit, converter: _Converter) -> Program:
     clbits = {bit: index for index, bit in enumerate(circuit.clbits)}
     names = [one.name for one in circuit.parameters]
     token = PARAMETERS.set(names)
     try:
-        converter.block(circuit, _Context(range(circuit.num_qubits), clbits))
+        places = {qubit: place for place, qubit in enumerate(converter.active)}
+        converter.block(circuit, Block([places.get(k, 0) for k in range(circuit.num_qubits)], clbits))
         converter.flush()
     finally:
         PARAMETERS.reset(token)
     converter.circuit.parameters = names
-    converter.circuit.registers = list(_registers(circuit, clbits))
-    return converter.circuit
-
-
-def _registers(circuit: QuantumCircuit, clbits: dict[Clbit, int]) -> Iterator[Register]:
-    """Yield the classical registers whose bits are consecutive."""
-    for register in circuit.cregs:
-        first = clbits[register[0]] if len(register) else 0
-        if [clbits[bit] for bit in register] == list(range(first, first + len(register))):
-            yield Register(register.name, first, len(register))
+    converter.circuit.registers = list(registers_of(circuit, clbits))
+    noise = converter.noise
+    names_of = enumerate(converter.active)
+    readout = [] if noise is None else [(place, *noise.readout(qubit)) for place, qubit in names_of]
+    kept = [one for one in readout if one[1] > 0 or one[2] > 0]
+    return Program(converter.circuit, converter.steps, kept)
 
 
 class _Converter:
     """Appends the operations of a Qiskit circuit to a `Circuit`."""
 
-    def __init__(self, circuit: Circuit, budget: Budget) -> None:
+    def __init__(
+        self,
+        circuit: Circuit,
+        budget: Budget,
+        noise: InstructionNoise | None,
+        plain: bool,
+        active: Sequence[int],
+    ) -> None:
+        self.active = active
+        self.fresh = set(range(len(active)))
+        self.plain = plain
         self.circuit = circuit
         self.budget = budget
+        self.noise = noise
+        self.steps: list[tuple[int, Step]] = []
+        self.labels = count()
         self.logic = BitLogic(circuit)
         self._measured: tuple[list[int], list[int], Condition] | None = None
 
@@ -119,13 +174,27 @@ class _Converter:
             self._measured = None
             self.circuit.add(Operation("measure", "measure", qubits, clbits=clbits, condition=condition))
 
-    def add(self, operation: Operation, context: _Context) -> None:
+    def add(self, operation: Operation, context: Block) -> None:
         """Append an operation under the condition of its block."""
         self.flush()
         operation.condition = context.to_condition()
+        if operation.kind != "barrier":
+            self.fresh.difference_update(operation.targets, operation.controls)
         self.circuit.add(operation)
 
-    def measure(self, qubit: int, clbit: int, context: _Context) -> None:
+    def step(self, step: Step) -> None:
+        """Append a step."""
+        self.flush()
+        self.fresh.clear()
+        self.steps.append((len(self.circuit), step))
+
+    def noise_of(self, name: str, qubits: Sequence[int], context: Block) -> None:
+        """Append the noise of an instruction."""
+        if self.noise is not None:
+            for kraus in self.noise.channels(name, [self.active[qubit] for qubit in qubits]):
+                self.step(Apply(kraus, list(qubits), f"noise of {name}", context.to_condition()))
+
+    def measure(self, qubit: int, clbit: int, context: Block) -> None:
         """Collect a measurement. Consecutive measurements under the same condition become one operation."""
         condition = context.to_condition()
         if self._measured is not None:
@@ -134,10 +203,11 @@ class _Converter:
                 self.flush()
         if self._measured is None:
             self._measured = ([], [], condition)
+        self.fresh.discard(qubit)
         self._measured[0].append(qubit)
         self._measured[1].append(clbit)
 
-    def block(self, circuit: QuantumCircuit, context: _Context) -> None:
+    def block(self, circuit: QuantumCircuit, context: Block) -> None:
         """Convert all instructions of a circuit or of a body."""
         self.budget.spend(len(circuit.data) + 1)
         phase = angle_of(circuit.global_phase)
@@ -148,67 +218,126 @@ class _Converter:
         for instruction in circuit.data:
             self._instruction(instruction, [places[qubit] for qubit in instruction.qubits], context)
 
-    def _instruction(self, instruction: CircuitInstruction, qubits: list[int], context: _Context) -> None:
+    def _instruction(self, instruction: CircuitInstruction, qubits: list[int], context: Block) -> None:
         operation = instruction.operation
         name = operation.name
-        if name in _IMPOSSIBLE:
-            raise BadInput(f"{name} cannot be simulated: {_IMPOSSIBLE[name]}")
-        if name == "measure":
-            self.measure(qubits[0], context.clbits[instruction.clbits[0]], context)
-        elif name in ("reset", "barrier"):
-            self.add(Operation(name, name, qubits), context)
-        elif name in ("if_else", "for_loop", "switch_case", "box"):
+        if self.plain and name in _NOT_PLAIN:
+            raise BadInput(f"{name} cannot be simulated: {_NOT_PLAIN[name]}")
+        if name in _LEFT_EARLY:
+            if context.loop is None:
+                raise BadInput(f"{name}: expected a loop around it, found none")
+            self.step(Jump(context.loop[name == "break_loop"], context.to_condition()))
+        elif name == "store":
+            self.flush()
+            store_expression(self.logic, context.clbits, operation, context.to_condition())
+        elif name == "measure":
+            self._measurement(qubits, [context.clbits[bit] for bit in instruction.clbits], context)
+        elif name == "barrier":
+            self.add(Operation(name, name, list(dict.fromkeys(qubits))), context)
+        elif name == "reset":
+            for qubit in qubits:
+                if qubit not in self.fresh:  # a fresh qubit is |0>
+                    self.add(Operation(name, name, [qubit]), context)
+                self.noise_of(name, [qubit], context)
+        elif name in ("if_else", "for_loop", "while_loop", "switch_case", "box"):
             self.flush()
             getattr(self, f"_{name}")(operation, self._inside(instruction, qubits, context))
-        elif name not in _IGNORED:
-            self._gate(instruction, qubits, context)
+        elif (step := step_of(operation, qubits, self.circuit.qubits, context.to_condition())) is not None:
+            self.step(step)
+        else:
+            if name not in _IGNORED:
+                self._gate(instruction, qubits, context)
+            self.noise_of(getattr(operation, "label", None) or name, qubits, context)
 
-    def _gate(self, instruction: CircuitInstruction, qubits: list[int], context: _Context) -> None:
+    def _measurement(self, qubits: list[int], clbits: list[int], context: Block) -> None:
+        for qubit in qubits:
+            self.noise_of("measure", [qubit], context)
+        for qubit, clbit in zip(qubits, clbits, strict=True):
+            self.measure(qubit, clbit, context)
+        table = None if self.noise is None else self.noise.joint_readout([self.active[one] for one in qubits])
+        if table is not None:
+            self.step(Misread(table, clbits, context.to_condition()))
+
+    def _gate(self, instruction: CircuitInstruction, qubits: list[int], context: Block) -> None:
         from qiskit.circuit import Gate
 
         operation = instruction.operation
         is_plain = not isinstance(operation, Gate) and operation.name != "annotated"
         definition = getattr(operation, "definition", None)
-        if is_plain and definition is not None:
+        if definition is not None and (is_plain or self._has_noise_inside(operation)):
             inner = {bit: context.clbits[instruction.clbits[k]] for k, bit in enumerate(definition.clbits)}
             self.block(definition, replace(context, qubits=qubits, clbits=inner))
             return
         for one in gate_operations(operation, qubits):
             self.add(one, context)
 
+    def _has_noise_inside(self, operation: Any) -> bool:
+        """Whether the definition of a gate must be converted instruction by instruction, each with its noise."""
+        if self.noise is None or is_standard(operation) or operation.name == "unitary":
+            return False
+        return not {operation.name, getattr(operation, "label", None)} & self.noise.names
+
     @staticmethod
-    def _inside(instruction: CircuitInstruction, qubits: list[int], context: _Context) -> _Inside:
-        return _Inside(qubits, [context.clbits[bit] for bit in instruction.clbits], context)
+    def _inside(instruction: CircuitInstruction, qubits: list[int], context: Block) -> Inside:
+        return Inside(qubits, [context.clbits[bit] for bit in instruction.clbits], context)
 
     def _body(
-        self, body: QuantumCircuit, inside: _Inside, guards: tuple[tuple[int, int], ...], direct: Any = None
+        self,
+        body: QuantumCircuit,
+        inside: Inside,
+        guards: tuple[tuple[int, int], ...],
+        direct: Any = None,
+        loop: tuple[int, int] | None = None,
     ) -> None:
         clbits = {bit: inside.clbits[k] for k, bit in enumerate(body.clbits)}
-        self.block(body, _Context(inside.qubits, clbits, guards, direct))
+        self.block(body, Block(inside.qubits, clbits, guards, direct, loop or inside.outer.loop))
         self.flush()
 
-    def _guards(self, context: _Context) -> tuple[tuple[int, int], ...]:
+    def _guards(self, context: Block) -> tuple[tuple[int, int], ...]:
         """Return the condition of a block as hidden bits with their values."""
         if context.condition is None:
             return context.guards
         return ((self.logic.assign(context.condition), 1),)
 
-    def _box(self, operation: Any, inside: _Inside) -> None:
+    def _box(self, operation: Any, inside: Inside) -> None:
         context = inside.outer
         self._body(operation.blocks[0], inside, context.guards, context.condition)
 
-    def _for_loop(self, operation: Any, inside: _Inside) -> None:
+    def _for_loop(self, operation: Any, inside: Inside) -> None:
         values, parameter, body = operation.params
-        self.budget.require(_repeated(operation))
+        self.budget.require(repetitions(operation))
         guards = self._guards(inside.outer)
+        leaves = any(one.operation.name in _LEFT_EARLY for one in instructions_of(body))
+        end = next(self.labels)
         for value in values:
             bound = body if parameter is None else body.assign_parameters({parameter: value}, strict=False)
-            self._body(bound, inside, guards)
+            after = next(self.labels)
+            self._body(bound, inside, guards, loop=(after, end))
+            if leaves:
+                self.step(Mark(after))
+        if leaves:
+            self.step(Mark(end))
 
-    def _if_else(self, operation: Any, inside: _Inside) -> None:
+    def _while_loop(self, operation: Any, inside: Inside) -> None:
+        guards = self._guards(inside.outer)
+        start, end = next(self.labels), next(self.labels)
+        self.step(Mark(start))
+        bit = self._stored(operation.condition, inside.outer)
+        if bit != FALSE:
+            wanted = [*guards, *([] if bit == TRUE else [(bit, 1)])]
+            if wanted:
+                value = sum(one << k for k, (_, one) in enumerate(wanted))
+                self.step(Jump(end, Condition([place for place, _ in wanted], value, True)))
+            self._body(operation.blocks[0], inside, (), loop=(start, end))
+            self.step(Jump(start))
+        self.step(Mark(end))
+
+    def _if_else(self, operation: Any, inside: Inside) -> None:
         context, bodies = inside.outer, operation.blocks
-        direct = None if context.guards or context.condition else _plain(operation.condition, context)
-        written = {bit for body in bodies for bit in _written(body, inside.clbits)}
+        direct = (
+            None if context.guards or context.condition else plain_condition(operation.condition, context)
+        )
+        written = {bit for body in bodies for bit in written_bits(body, inside.clbits)}
         if direct is not None and not written & set(direct.clbits):
             self._body(bodies[0], inside, (), direct)
             if len(bodies) > 1:
@@ -219,7 +348,7 @@ class _Converter:
         for body, value in zip(bodies, (1, 0), strict=False):
             self._guarded(body, inside, guards, bit, value)
 
-    def _switch_case(self, operation: Any, inside: _Inside) -> None:
+    def _switch_case(self, operation: Any, inside: Inside) -> None:
         from qiskit.circuit import CASE_DEFAULT
 
         context = inside.outer
@@ -238,7 +367,7 @@ class _Converter:
             self._guarded(body, inside, guards, hit, 1)
 
     def _guarded(
-        self, body: QuantumCircuit, inside: _Inside, guards: tuple[tuple[int, int], ...], bit: int, value: int
+        self, body: QuantumCircuit, inside: Inside, guards: tuple[tuple[int, int], ...], bit: int, value: int
     ) -> None:
         """Convert a body that is executed if a bit has a value; drop it if it can never be executed."""
         if bit in (FALSE, TRUE):
@@ -253,7 +382,7 @@ class _Converter:
             return bit
         return self.logic.assign(Condition([bit], 1))
 
-    def _stored(self, condition: Any, context: _Context) -> int:
+    def _stored(self, condition: Any, context: Block) -> int:
         """Store the current truth of a condition in a bit that no body can change."""
         if isinstance(condition, tuple):
             answer = self.logic.equals(self._bits(condition[0], context), int(condition[1]))
@@ -261,7 +390,7 @@ class _Converter:
             answer = self.logic.any_of(evaluate(self.logic, context.clbits, condition))
         return self._copied(answer, range(self.circuit.clbits))
 
-    def _bits(self, target: Any, context: _Context) -> list[int]:
+    def _bits(self, target: Any, context: Block) -> list[int]:
         from qiskit.circuit import ClassicalRegister, Clbit
 
         if isinstance(target, Clbit):
@@ -269,43 +398,3 @@ class _Converter:
         if isinstance(target, ClassicalRegister):
             return [context.clbits[bit] for bit in target]
         return evaluate(self.logic, context.clbits, target)
-
-
-@dataclass(frozen=True)
-class _Inside:
-    """The bits that a control flow instruction passes to its bodies, and the context of the instruction."""
-
-    qubits: list[int]
-    clbits: list[int]
-    outer: _Context
-
-
-def _plain(condition: Any, context: _Context) -> Condition | None:
-    """Convert a comparison of bits with a number; return None for any other condition."""
-    from qiskit.circuit import Clbit
-
-    if not isinstance(condition, tuple):
-        return None
-    target, value = condition
-    bits = [target] if isinstance(target, Clbit) else list(target)
-    if int(value) >> len(bits):
-        return None
-    return Condition([context.clbits[bit] for bit in bits], int(value))
-
-
-def _repeated(loop: Any) -> int:
-    """Count the instructions that a loop executes, including nested loops."""
-    values, _, body = loop.params
-    inside = sum(_repeated(one.operation) if one.operation.name == "for_loop" else 1 for one in body.data)
-    times = (
-        max(0, -((values.start - values.stop) // values.step)) if isinstance(values, range) else len(values)
-    )
-    return times * (inside + 1)
-
-
-def _written(body: QuantumCircuit, clbits: Sequence[int]) -> Iterator[int]:
-    """Yield the classical bits that a body may change."""
-    places = {bit: clbits[k] for k, bit in enumerate(body.clbits)}
-    for instruction in body.data:
-        for bit in instruction.clbits:
-            yield places[bit]

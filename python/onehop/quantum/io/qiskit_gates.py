@@ -19,7 +19,7 @@ from onehop.quantum.parameters import Expression, terms_of
 if TYPE_CHECKING:
     from qiskit.circuit import ControlledGate, QuantumCircuit
 
-__all__ = ["PARAMETERS", "angle_of", "gate_operations", "number_of", "with_angle"]
+__all__ = ["PARAMETERS", "angle_of", "gate_operations", "is_standard", "number_of", "with_angle"]
 
 _OTHER_NAMES = {"global_phase": "gphase"}
 _LARGEST_MATRIX = 10  # maximum number of qubits of a gate that has a matrix but no definition
@@ -53,6 +53,8 @@ def gate_operations(operation: Any, qubits: Sequence[int]) -> list[Operation]:
     definition = getattr(operation, "definition", None)
     if definition is not None:
         return _defined(definition, qubits)
+    if operation.name == "multiplexer":
+        return _multiplexer(operation, list(qubits))
     return [_as_matrix(operation, qubits)]
 
 
@@ -104,9 +106,14 @@ def number_of(angle: float | Expression) -> float:
     return 0.7390851332151607 if isinstance(angle, Expression) else angle
 
 
-def _named(operation: Any, qubits: Sequence[int]) -> Operation | None:
+def is_standard(operation: Any) -> bool:
+    """Check that a gate is one of Qiskit's standard gates."""
     base = getattr(operation, "base_class", type(operation))
-    if not base.__module__.startswith("qiskit.circuit.library.standard_gates"):
+    return base.__module__.startswith("qiskit.circuit.library.standard_gates")
+
+
+def _named(operation: Any, qubits: Sequence[int]) -> Operation | None:
+    if not is_standard(operation):
         return None
     name = re.sub(r"_o\d+$", "", operation.name)
     name = _OTHER_NAMES.get(name, name)
@@ -210,6 +217,18 @@ def _matrix(name: str, qubits: Sequence[int], values: Any) -> Operation:
 
 def _unitary(operation: Any, qubits: list[int]) -> list[Operation]:
     return [_matrix(operation.label or operation.name, qubits, operation.params[0])]
+
+
+def _multiplexer(operation: Any, qubits: list[int]) -> list[Operation]:
+    """Convert a matrix for each value of the last qubits."""
+    found = []
+    for value, matrix in enumerate(operation.params):
+        numbers = np.ascontiguousarray(matrix, np.complex128)
+        targets = qubits[: len(numbers).bit_length() - 1]
+        one = _matrix(operation.name, targets, numbers)
+        one.controls, one.control_values = qubits[len(targets) :], value
+        found.append(one)
+    return found
 
 
 def _diagonal(operation: Any, qubits: list[int]) -> list[Operation]:

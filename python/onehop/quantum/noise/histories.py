@@ -11,19 +11,38 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.group import Group
-from onehop.quantum.circuit import Circuit
+from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel, NoiseModel
+from onehop.quantum.noise.noisy_run import ChannelStep, Item
 from onehop.quantum.noise.trajectories import READ_EVENT, counts_of, split_last
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
 from onehop.quantum.state import core_sum, real_where_real
+from onehop.quantum.steps import Apply, Step
 
 __all__ = ["Histories", "has_gates_only"]
 
 
-def has_gates_only(circuit: Circuit) -> bool:
-    """Whether a circuit has only gates without conditions, and measurements at its end."""
-    return all(operation.is_gate and not operation.condition for operation in split_last(circuit)[0])
+def has_gates_only(circuit: Circuit, items: Sequence[Item | Step] | None = None) -> bool:
+    """Whether a circuit has only gates and channels without conditions, and measurements at its end.
+
+    Parameters
+    ----------
+    circuit : Circuit
+        The circuit.
+    items : sequence of Item, optional
+        Its operations and steps. Default: its operations.
+    """
+    kept, _ = split_last(
+        circuit.operations if items is None else items,
+        circuit.qubits,
+        circuit.clbits + circuit.hidden_clbits,
+    )
+    return all(
+        not item.condition
+        and (item.is_gate if isinstance(item, Operation) else isinstance(item, (ChannelStep, Apply)))
+        for item in kept
+    )
 
 
 @dataclass
@@ -57,15 +76,24 @@ class Histories:
         sums: Sequence[PauliSum],
         threads: int,
         memory: int,
+        items: Sequence[Item] | None = None,
     ) -> Histories:
         """Run the trajectories of a circuit for which `has_gates_only` holds. Collective."""
-        operations, last = split_last(circuit)
+        operations, last = split_last(
+            circuit.operations if items is None else items, circuit.qubits, circuit.clbits
+        )
         gates = Circuit(circuit.qubits, circuit.clbits)
         channels: dict[int, tuple[int, Channel]] = {}
         uses = []
         for operation in operations:
-            gates.add(operation)
-            for one, qubits in noise.after(operation):
+            if isinstance(operation, ChannelStep):
+                following = [(operation.channel, operation.qubits)]
+                if not len(gates):  # a channel follows a gate
+                    gates.add(Operation("global_phase", "gphase", []))
+            else:
+                gates.add(operation)
+                following = noise.after(operation)
+            for one, qubits in following:
                 number = channels.setdefault(id(one), (len(channels), one))[0]
                 uses.append((len(gates) - 1, number, list(qubits)))
         measured = [(bit, qubit) for bit, qubit in last if bit < circuit.clbits]

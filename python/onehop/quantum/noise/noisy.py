@@ -26,7 +26,7 @@ from onehop.quantum.simulator import CircuitPlan, MemoryPlan, plan_matrices, pla
 from onehop.quantum.state import State
 from onehop.text import counted
 
-__all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories"]
+__all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories", "usable_group"]
 
 
 @dataclass
@@ -75,16 +75,17 @@ def _items(circuit: Circuit, noise: NoiseModel) -> list[Operation | tuple[Channe
     return items
 
 
-def _usable(circuit: Circuit, noise: NoiseModel, group: Group, *, mixed: bool) -> Group:
-    """Return the group over which to split the state.
+def usable_group(
+    items: Sequence[Operation | tuple[Channel, list[int]]], qubits: int, group: Group, *, mixed: bool
+) -> Group:
+    """Return the group over which to split the state of some qubits that gates and channels act on.
 
-    If the circuit is too small for all ranks, the group is cut into equal parts that repeat the same simulation.
+    If the state is too small for all ranks, the group is cut into equal parts that repeat the same simulation.
     """
-    items = _items(circuit, noise)
     if mixed:
-        largest = on_rows_and_columns(items, circuit.qubits)
+        largest = on_rows_and_columns(items, qubits)
     else:
-        largest = Circuit(circuit.qubits)
+        largest = Circuit(qubits)
         for item in items:
             if isinstance(item, Operation):
                 largest.add(moved(item, 0, conjugate=False))
@@ -140,7 +141,7 @@ def _simulate(
     noise = noise or NoiseModel()
     # The hosts of the whole group, so that all parts of it place the gates alike.
     per_host = _core.ranks_per_host(group)
-    group = _usable(circuit, noise, group, mixed=mixed)
+    group = usable_group(_items(circuit, noise), circuit.qubits, group, mixed=mixed)
     backend = make(group)
     backend.state._core.ranks_per_host = per_host
     simulation = Trajectories(backend, circuit, noise, trajectories, shots, seed, sums)

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop.error import BadInput
+from onehop.error import BadInput, Error
 from onehop.quantum.circuit import Circuit, Condition, Operation
 from onehop.quantum.noise.channel import Channel, NoiseModel
+from onehop.quantum.noise.saved import saved_value
 from onehop.quantum.noise.superoperators import moved
 from onehop.quantum.random_numbers import uniform
 from onehop.quantum.state import State
+from onehop.quantum.steps import Jump, Mark, Misread, Save, SetState
 from onehop.text import counted
 
-__all__ = ["Mixed", "Pure", "Run", "choose", "run_once"]
+__all__ = ["ChannelStep", "Item", "Mixed", "Pure", "Run", "choose", "run_once"]
+
+_MOST_TURNS = 100_000  # turns of all loops in one run
+_RESET = Channel((np.array([[1, 0], [0, 0]]), np.array([[0, 1], [0, 0]])), "reset")
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelStep:
+    """A channel on some qubits under a condition."""
+
+    channel: Channel
+    qubits: list[int]
+    condition: Condition = field(default_factory=lambda: Condition([], 0))
+
+
+Item = Operation | ChannelStep | Save | SetState | Misread | Mark | Jump
 
 
 class MixedState(Protocol):
@@ -72,6 +90,18 @@ class Mixed:
         """Project onto a value of a qubit, which has this probability, and normalise."""
         self.target.collapse(qubit, value, probability)
 
+    def reset(self, qubit: int, draw: Callable[[Any], int]) -> None:
+        """Queue a reset, which is a channel; nothing is sampled."""
+        self.channel(_RESET, [qubit], draw)
+
+    def set_state(self, values: NDArray[np.complex128]) -> None:
+        """Set the state to amplitudes or to a density matrix."""
+        self.clear()
+        if values.ndim == 1:
+            self.target.set_vector(values)
+        else:
+            self.target.set_matrix(values)
+
 
 class Pure:
     """Backend of a noisy run that samples one Kraus operator of each channel for a state vector.
@@ -125,6 +155,24 @@ class Pure:
         """Queue the projection onto a value of a qubit, which has this probability, and the normalisation."""
         self._add(np.diag([1.0 - value, float(value)]) / np.sqrt(probability), "collapse", [qubit])
 
+    def reset(self, qubit: int, draw: Callable[[Any], int]) -> None:
+        """Measure a qubit and flip it if the outcome is 1."""
+        one = self.probability_of_one(qubit)
+        outcome = draw([1 - one, one])
+        self.collapse(qubit, outcome, one if outcome else 1 - one)
+        if outcome:
+            self.gate(Operation("matrix", "x", [qubit], values=np.array([0, 1, 1, 0], complex)))
+
+    def set_state(self, values: NDArray[np.complex128]) -> None:
+        """Set the state to amplitudes."""
+        if values.ndim != 1:
+            raise BadInput(
+                f"set_density_matrix: expected a state vector, found a matrix of shape {values.shape}; simulate a "
+                "density matrix"
+            )
+        self.clear()
+        self.target.set_amplitudes(values)
+
 
 def _holds(condition: Condition, clbits: list[int]) -> bool:
     if not condition:
@@ -156,18 +204,59 @@ class Run:
         self.noise = noise
         self.draw = draw
         self.clbits = [0] * clbits
+        self.saved: list[tuple[Save, tuple[int, ...], NDArray[Any]]] = []
 
-    def do(self, operations: Sequence[Operation]) -> None:
-        """Execute operations and the noise that follows each of them."""
-        for operation in operations:
-            holds = _holds(operation.condition, self.clbits)
-            if operation.kind == "assign":
-                self.clbits[operation.clbits[0]] = int(holds)
-            elif holds and operation.is_gate:
-                self._gate(operation)
-            elif holds and operation.kind in ("measure", "reset"):
-                self._measure(operation)
+    def do(self, items: Sequence[Item]) -> None:
+        """Execute operations and the noise that follows each of them, and the steps of a program.
+
+        Raises
+        ------
+        Error
+            The loops make more than 100,000 turns.
+        """
+        marks = {item.label: place for place, item in enumerate(items) if isinstance(item, Mark)}
+        place = turns = 0
+        while place < len(items):
+            item = items[place]
+            place += 1
+            holds = _holds(item.condition, self.clbits)
+            if isinstance(item, Jump):
+                turns += holds
+                if turns > _MOST_TURNS:
+                    raise Error(
+                        f"the loops of a run made more than {_MOST_TURNS:,} turns; does one never end?"
+                    )
+                place = marks[item.label] if holds else place
+            elif isinstance(item, Operation):
+                self._operation(item, holds)
+            elif holds:
+                self._step(item)
         self.backend.flush()
+
+    def _operation(self, operation: Operation, holds: bool) -> None:
+        if operation.kind == "assign":
+            self.clbits[operation.clbits[0]] = int(holds)
+        elif holds and operation.is_gate:
+            self._gate(operation)
+        elif holds and operation.kind == "measure":
+            self._measure(operation)
+        elif holds and operation.kind == "reset":
+            for qubit in operation.targets:
+                self.backend.reset(qubit, self.draw)
+
+    def _step(self, item: Item) -> None:
+        if isinstance(item, ChannelStep):
+            self.backend.channel(item.channel, item.qubits, self.draw)
+        elif isinstance(item, SetState):
+            self.backend.set_state(item.values)
+        elif isinstance(item, Misread):
+            row = item.table[sum(self.clbits[bit] << k for k, bit in enumerate(item.clbits))]
+            read = self.draw(row)
+            for k, bit in enumerate(item.clbits):
+                self.clbits[bit] = read >> k & 1
+        elif isinstance(item, Save):
+            self.backend.flush()
+            self.saved.append((item, tuple(self.clbits), saved_value(item, self.backend.target)))
 
     def _gate(self, operation: Operation) -> None:
         # The condition holds, so leave it out: the backends take gates without conditions.
@@ -180,12 +269,9 @@ class Run:
             one = self.backend.probability_of_one(qubit)
             outcome = self.draw([1 - one, one])
             self.backend.collapse(qubit, outcome, one if outcome else 1 - one)
-            if operation.kind == "measure":
-                wrong = self.noise.misread(qubit)[outcome]
-                flipped = self.draw([1 - wrong, wrong]) if wrong > 0 else 0
-                self.clbits[operation.clbits[i]] = outcome ^ flipped
-            elif outcome:
-                self.backend.gate(Operation("matrix", "x", [qubit], values=np.array([0, 1, 1, 0], complex)))
+            wrong = self.noise.misread(qubit)[outcome]
+            flipped = self.draw([1 - wrong, wrong]) if wrong > 0 else 0
+            self.clbits[operation.clbits[i]] = outcome ^ flipped
 
 
 def choose(weights: Any, numbers: Any) -> Any:

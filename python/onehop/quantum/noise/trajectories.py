@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from onehop.quantum.circuit import Circuit, Operation, Register
 from onehop.quantum.noise.channel import NoiseModel
-from onehop.quantum.noise.noisy_run import Mixed, Pure, Run, choose
+from onehop.quantum.noise.noisy_run import ChannelStep, Item, Mixed, Pure, Run, choose
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
+from onehop.quantum.steps import Apply, Step
 
 __all__ = ["READ_EVENT", "Trajectories", "counts_of", "split_last"]
 
@@ -29,13 +30,21 @@ class _Branch:
     shots: NDArray[np.int64]
 
 
-def split_last(circuit: Circuit) -> tuple[list[Operation], list[tuple[int, int]]]:
-    """Split off the final measurements; return the other operations and the (classical bit, qubit) pairs."""
-    kept: list[Operation] = []
+def split_last(
+    items: Sequence[Item | Step], qubits: int, clbits: int
+) -> tuple[list[Item | Step], list[tuple[int, int]]]:
+    """Split off the final measurements; return the other items and the (classical bit, qubit) pairs."""
+    kept: list[Item | Step] = []
     last: list[tuple[int, int]] = []
     used: set[int] = set()
     bits: set[int] = set()
-    for operation in reversed(circuit.operations):
+    for operation in reversed(items):
+        if not isinstance(operation, Operation):
+            is_channel = isinstance(operation, (ChannelStep, Apply))
+            used.update(operation.qubits if is_channel else range(qubits))
+            bits.update(operation.condition.clbits if is_channel else range(clbits))
+            kept.append(operation)
+            continue
         if operation.kind == "barrier":
             continue
         if operation.kind == "measure" and not operation.condition:
@@ -48,8 +57,8 @@ def split_last(circuit: Circuit) -> tuple[list[Operation], list[tuple[int, int]]
                     last.append((bit, qubit))
                 bits.add(bit)
             if inside:
-                qubits, clbits = zip(*inside, strict=True)
-                kept.append(Operation("measure", "measure", list(qubits), clbits=list(clbits)))
+                measured, places = zip(*inside, strict=True)
+                kept.append(Operation("measure", "measure", list(measured), clbits=list(places)))
             continue
         used.update(operation.targets, operation.controls)
         bits.update(operation.clbits, operation.condition.clbits)
@@ -74,11 +83,15 @@ class Trajectories:
         Seed of all random choices.
     sums : sequence of PauliSum
         Observables to evaluate at the end of each run.
+    items : sequence of Item, optional
+        Operations and steps to execute. Default: the operations of the circuit.
 
     Attributes
     ----------
     open : list
         Runs that are still to be made.
+    saved : list
+        Shots of each run, and what the run has saved.
     """
 
     def __init__(
@@ -90,14 +103,20 @@ class Trajectories:
         shots: int,
         seed: int,
         sums: Sequence[PauliSum],
+        items: Sequence[Item] | None = None,
     ) -> None:
         self.backend, self.circuit, self.noise = backend, circuit, noise
         self.seed, self.sums, self.shots = seed, sums, shots
-        self.operations, self.last = split_last(circuit)
+        self.operations, self.last = split_last(
+            circuit.operations if items is None else items,
+            circuit.qubits,
+            circuit.clbits + circuit.hidden_clbits,
+        )
         self.trajectories = trajectories
         self.bits = np.zeros((shots, circuit.clbits), np.uint8)
         self.open = [_Branch((), np.arange(trajectories))]
         self.values: list[tuple[int, list[complex]]] = []
+        self.saved: list[tuple[NDArray[np.int64], list[Any]]] = []
 
     def branch(self, branch: _Branch) -> None:
         """Make one run. At each choice it follows the majority; the other trajectories go to `open`."""
@@ -125,6 +144,8 @@ class Trajectories:
         run.do(self.operations)
         if self.sums:
             self.values.append((len(branch.shots), self.backend.target.expectations(self.sums)))
+        if run.saved:
+            self.saved.append((branch.shots, run.saved))
         self._note(branch, run.clbits)
 
     def _note(self, branch: _Branch, clbits: list[int]) -> None:

@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum import Circuit
+from onehop.quantum.noise.program_run import run_program
+from onehop.quantum.noise.saved import Saved
 from onehop.quantum.observables import PauliSum, PauliTerm
+from onehop.quantum.run.program_message import decode_program, decode_saved, encode_program, encode_saved
 from onehop.quantum.run.serialization import pack, unpack
+from onehop.quantum.steps import Program
 from onehop.serialization import decode, encode
 
 __all__ = ["Outcome", "Task", "decode_outcome", "decode_task", "encode_outcome", "encode_task", "run_task"]
@@ -35,6 +39,10 @@ class Task:
         Observables to evaluate.
     precision : str
         "double" or "single".
+    program : Program, optional
+        Program with this circuit. It takes no observables but saves.
+    method : str
+        "statevector" or "density_matrix", for programs.
     """
 
     circuit: Circuit
@@ -42,6 +50,8 @@ class Task:
     seed: int = 0
     observables: tuple[PauliSum, ...] = ()
     precision: str = "double"
+    program: Program | None = None
+    method: str = "statevector"
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,8 @@ class Outcome:
         Number of ranks over which the state was split.
     bytes_moved : int
         Bytes moved between ranks, summed over all ranks.
+    saved : dict from str to Saved
+        What a program has saved, by label.
     """
 
     values: list[int]
@@ -73,12 +85,15 @@ class Outcome:
     seconds: float = 0.0
     ranks: int = 1
     bytes_moved: int = 0
+    saved: dict[str, Saved] = field(default_factory=dict)
 
 
 def run_task(task: Task, group: Group) -> Outcome:
     """Run a task. Collective; every rank gets the same outcome."""
     from onehop.quantum import simulate
 
+    if task.program is not None:
+        return _run_program(task, task.program, group)
     result = simulate(
         task.circuit,
         group,
@@ -98,6 +113,28 @@ def run_task(task: Task, group: Group) -> Outcome:
     )
 
 
+def _run_program(task: Task, program: Program, group: Group) -> Outcome:
+    result = run_program(
+        program,
+        group,
+        method=task.method,
+        shots=max(task.shots, 1),
+        seed=task.seed,
+        precision=task.precision,
+    )
+    rows, of_shot, counts = np.unique(result.bits, axis=0, return_inverse=True, return_counts=True)
+    packed = np.packbits(rows, axis=1, bitorder="little")
+    return Outcome(
+        values=[int.from_bytes(row.tobytes(), "little") for row in packed],
+        counts=counts.tolist(),
+        of_shot=of_shot.reshape(-1).astype(np.uint32),
+        seconds=result.seconds,
+        ranks=result.ranks,
+        bytes_moved=result.bytes_moved,
+        saved=result.saved,
+    )
+
+
 # -- as messages -------------------------------------------------------------------------------------------------------
 
 
@@ -109,20 +146,32 @@ def encode_task(task: Task) -> bytes:
             "shots": operator.index(task.shots),
             "seed": operator.index(task.seed),
             "precision": task.precision,
+            "method": task.method,
+            "observables": len(task.observables),
         },
-        [pack(task.circuit), *map(_encode_sum, task.observables)],
+        [
+            pack(task.circuit),
+            *map(_encode_sum, task.observables),
+            *([] if task.program is None else [encode_program(task.program, _encode_sum)]),
+        ],
     )
 
 
 def decode_task(data: bytes) -> Task:
     """Decode a task. Raises BadInput if the bytes are no task."""
     message = decode(data, "task")
+    circuit, sums = unpack(message.bytes_of(0)), message.get("observables", int, least=0)
+    program = None
+    if len(message.parts) > 1 + sums:
+        program = decode_program(message.bytes_of(1 + sums), circuit, _decode_sum)
     return Task(
-        unpack(message.bytes_of(0)),
+        circuit,
         message.get("shots", int, least=0),
         message.get("seed", int),
-        tuple(_decode_sum(message.bytes_of(place)) for place in range(1, len(message.parts))),
+        tuple(_decode_sum(message.bytes_of(place)) for place in range(1, 1 + sums)),
         message.get("precision", str),
+        program,
+        message.get("method", str),
     )
 
 
@@ -171,7 +220,7 @@ def encode_outcome(outcome: Outcome) -> bytes:
         "ranks": outcome.ranks,
         "bytes_moved": outcome.bytes_moved,
     }
-    return encode("outcome", fields, [outcome.of_shot])
+    return encode("outcome", fields, [outcome.of_shot, encode_saved(outcome.saved)])
 
 
 def decode_outcome(data: bytes) -> Outcome:
@@ -191,6 +240,7 @@ def decode_outcome(data: bytes) -> Outcome:
         message.get("seconds", float),
         message.get("ranks", int, least=1),
         message.get("bytes_moved", int, least=0),
+        decode_saved(message.bytes_of(1)),
     )
 
 

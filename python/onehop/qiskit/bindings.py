@@ -1,0 +1,75 @@
+"""`parameter_binds` of `OnehopBackend.run`: circuits with each of several lists of parameter values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from qiskit import QuantumCircuit
+
+from onehop.error import BadInput
+
+__all__ = ["bound_circuits"]
+
+
+def bound_circuits(
+    circuits: Sequence[QuantumCircuit], binds: Sequence[Mapping[Any, Any]] | None
+) -> list[QuantumCircuit]:
+    """Return each circuit with its parameters' first values, with the second ones, and so on.
+
+    Parameters
+    ----------
+    circuits : sequence of QuantumCircuit
+        Circuits.
+    binds : sequence of mappings, optional
+        For each circuit its parameters (or their names) with a list of values each, all of one length. Default: the
+        circuits have no parameters.
+
+    Raises
+    ------
+    BadInput
+        There is not one mapping for each circuit, a parameter is missing or unknown, lists have different lengths, or
+        a value is not a finite number.
+    """
+    if binds is None:
+        for circuit in circuits:
+            if circuit.parameters:
+                names = ", ".join(one.name for one in circuit.parameters)
+                raise BadInput(
+                    f"circuit {circuit.name} has unbound parameters: {names}; give `parameter_binds`"
+                )
+        return list(circuits)
+    if isinstance(binds, Mapping) or len(binds) != len(circuits):
+        found = "one mapping" if isinstance(binds, Mapping) else f"{len(binds)} mappings"
+        raise BadInput(f"parameter_binds: expected a list of {len(circuits)} mappings, found {found}")
+    return [one for circuit, bind in zip(circuits, binds, strict=True) for one in _bound(circuit, bind)]
+
+
+def _bound(circuit: QuantumCircuit, bind: Mapping[Any, Any]) -> list[QuantumCircuit]:
+    values = {getattr(key, "name", key): value for key, value in bind.items()}
+    names = [one.name for one in circuit.parameters]
+    missing, unknown = sorted(set(names) - set(values)), sorted(set(values) - set(names), key=str)
+    if missing or unknown:
+        raise BadInput(
+            f"parameter_binds of {circuit.name}: expected values for {', '.join(names) or 'no parameters'}; "
+            + f"without value: {', '.join(missing) or 'none'}; unknown: {', '.join(map(str, unknown)) or 'none'}"
+        )
+    if not names:
+        return [circuit]
+    columns = {}
+    for name in names:
+        try:
+            columns[name] = np.atleast_1d(np.asarray(values[name], float))
+        except (TypeError, ValueError):
+            raise BadInput(f"parameter_binds: {name}: expected numbers, found {values[name]!r}") from None
+        if not np.isfinite(columns[name]).all():
+            raise BadInput(f"parameter_binds: {name}: expected finite numbers, found {values[name]!r}")
+    lengths = {name: column.shape for name, column in columns.items()}
+    if len(set(lengths.values())) != 1 or len(next(iter(lengths.values()))) != 1:
+        found = ", ".join(f"{name}: {shape}" for name, shape in lengths.items())
+        raise BadInput(
+            f"parameter_binds of {circuit.name}: expected lists of one length, found the shapes {found}"
+        )
+    rows = zip(*columns.values(), strict=True)
+    return [circuit.assign_parameters(dict(zip(columns, map(float, row), strict=True))) for row in rows]

@@ -1,0 +1,119 @@
+"""Blocks of Qiskit circuits: where their bits are in the whole circuit, what they may change, and their noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from onehop.quantum.circuit import Condition, Register
+
+if TYPE_CHECKING:
+    from qiskit import QuantumCircuit
+    from qiskit.circuit import CircuitInstruction, Clbit
+
+__all__ = [
+    "Block",
+    "Inside",
+    "InstructionNoise",
+    "instructions_of",
+    "plain_condition",
+    "registers_of",
+    "repetitions",
+    "written_bits",
+]
+
+
+class InstructionNoise(Protocol):
+    """The noise of Qiskit's instructions, which becomes steps of a program."""
+
+    names: frozenset[str]
+    """Names and labels of the instructions that have noise."""
+
+    def channels(self, name: str, qubits: Sequence[int]) -> Sequence[tuple[Any, ...]]:
+        """Return the channels on the qubits of an instruction, as Kraus operators."""
+
+    def readout(self, qubit: int) -> tuple[float, float]:
+        """Return the probabilities to read 1 for 0, and 0 for 1."""
+
+    def joint_readout(self, qubits: Sequence[int]) -> Any:
+        """Return the table of a readout error of several qubits together, or None."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The bits of a block of instructions in the whole circuit, and the condition under which the block is executed.
+
+    Either `condition` is that condition, or `guards` lists hidden bits with the values that they must have.
+    """
+
+    qubits: Sequence[int]
+    clbits: dict[Clbit, int]
+    guards: tuple[tuple[int, int], ...] = ()
+    condition: Condition | None = None
+    loop: tuple[int, int] | None = None
+    """Labels of the marks where the innermost loop goes on, and where it ends."""
+
+    def to_condition(self) -> Condition:
+        """Return the condition of the operations of the block."""
+        if self.condition is not None:
+            return self.condition
+        return Condition(
+            [bit for bit, _ in self.guards], sum(value << k for k, (_, value) in enumerate(self.guards))
+        )
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The bits that a control flow instruction passes to its bodies, and the context of the instruction."""
+
+    qubits: list[int]
+    clbits: list[int]
+    outer: Block
+
+
+def plain_condition(condition: Any, context: Block) -> Condition | None:
+    """Convert a comparison of bits with a number; return None for any other condition."""
+    from qiskit.circuit import Clbit
+
+    if not isinstance(condition, tuple):
+        return None
+    target, value = condition
+    bits = [target] if isinstance(target, Clbit) else list(target)
+    if int(value) >> len(bits):
+        return None
+    return Condition([context.clbits[bit] for bit in bits], int(value))
+
+
+def repetitions(loop: Any) -> int:
+    """Count the instructions that a loop executes, including nested loops."""
+    values, _, body = loop.params
+    inside = sum(repetitions(one.operation) if one.operation.name == "for_loop" else 1 for one in body.data)
+    times = (
+        max(0, -((values.start - values.stop) // values.step)) if isinstance(values, range) else len(values)
+    )
+    return times * (inside + 1)
+
+
+def instructions_of(body: QuantumCircuit) -> Iterator[CircuitInstruction]:
+    """Yield the instructions of a body and of the blocks inside it."""
+    for instruction in body.data:
+        yield instruction
+        for block in getattr(instruction.operation, "blocks", ()):
+            yield from instructions_of(block)
+
+
+def written_bits(body: QuantumCircuit, clbits: Sequence[int]) -> Iterator[int]:
+    """Yield the classical bits that a body may change."""
+    places = {bit: clbits[k] for k, bit in enumerate(body.clbits)}
+    for instruction in body.data:
+        for bit in instruction.clbits:
+            yield places[bit]
+
+
+def registers_of(circuit: QuantumCircuit, clbits: dict[Clbit, int]) -> Iterator[Register]:
+    """Yield the classical registers whose bits are consecutive."""
+    for register in circuit.cregs:
+        first = clbits[register[0]] if len(register) else 0
+        if [clbits[bit] for bit in register] == list(range(first, first + len(register))):
+            yield Register(register.name, first, len(register))
