@@ -150,13 +150,14 @@ def _schedule(data: bytes, folder: Path) -> None:
 
 def _message(data: bytes, folder: Path) -> None:
     from onehop import serialization
+    from onehop.quantum.run.program_message import decode_saved
     from onehop.quantum.run.serialization import unpack
     from onehop.quantum.run.task import decode_outcome, decode_task
 
     def error(one: bytes) -> object:
         return serialization.decode_error(serialization.decode(one, "error"))
 
-    for read in (decode_task, decode_outcome, unpack, error):
+    for read in (decode_task, decode_outcome, decode_saved, unpack, error):
         try:
             read(data)
         except BadInput:

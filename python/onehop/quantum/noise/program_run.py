@@ -20,7 +20,7 @@ from onehop.quantum.noise.noisy_run import ChannelStep, Item, Mixed, Pure
 from onehop.quantum.noise.saved import Saved, merge_saved
 from onehop.quantum.noise.trajectories import Trajectories
 from onehop.quantum.state import State
-from onehop.quantum.steps import Apply, Program, SetState
+from onehop.quantum.steps import Apply, Misread, Program, SetState
 
 __all__ = ["METHODS", "ProgramResult", "run_program"]
 
@@ -137,6 +137,8 @@ def _prepared(program: Program) -> list[Item]:
             if channel.qubits != len(item.qubits):
                 raise BadInput(f"{item.name}: expected {channel.qubits} qubits, found {item.qubits}")
             items.append(ChannelStep(channel, item.qubits, item.condition))
+        elif isinstance(item, Misread) and item.table.shape != (1 << len(item.clbits),) * 2:
+            raise BadInput(f"expected a readout error of {len(item.clbits)} bits, found {item.table.shape}")
         elif isinstance(item, SetState):
             items.append(SetState(_in_order(item, program.circuit.qubits), item.qubits, item.condition))
         else:
@@ -147,7 +149,7 @@ def _prepared(program: Program) -> list[Item]:
 def _in_order(step: SetState, qubits: int) -> NDArray[np.complex128]:
     """Return the values of a state with qubit 0 as the least significant bit."""
     size = 1 << qubits
-    if step.values.shape not in ((size,), (size, size)):
+    if step.values.shape not in ((size,), (size, size)) or sorted(step.qubits) != list(range(qubits)):
         raise BadInput(f"expected a state of {qubits} qubits, found an array of shape {step.values.shape}")
     index = np.arange(size)
     source = np.zeros_like(index)

@@ -93,7 +93,7 @@ def _step(message: Message, circuit: Circuit, decode_sum: Callable[[bytes], Paul
     kind, place = message.get("kind", str), message.get("place", int, least=0)
     try:
         condition = Condition(*message.get("condition", list))
-    except TypeError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise BadInput("program: expected a condition, found something else") from error
     _require_below(condition.clbits, circuit.clbits + circuit.hidden_clbits)
     if kind in ("mark", "jump"):
@@ -160,5 +160,5 @@ def decode_saved(data: bytes) -> dict[str, Saved]:
             )
             for label, kind, mode, conditional, groups in message.get("rows", list)
         }
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, StopIteration) as error:
         raise BadInput(f"saved: expected labels with their values, found others: {error}") from None

@@ -240,7 +240,7 @@ def decode_outcome(data: bytes) -> Outcome:
         message.get("seconds", float),
         message.get("ranks", int, least=1),
         message.get("bytes_moved", int, least=0),
-        decode_saved(message.bytes_of(1)),
+        decode_saved(message.bytes_of(1)) if len(message.parts) > 1 else {},
     )
 
 
