@@ -23,7 +23,7 @@ class Annealing {
         random_(options.seed),
         excess_(sizes.size(), 0),
         outside_(leaving(host_at)),
-        limit_(std::ranges::max(leaving(reference))) {
+        limit_(std::ranges::max(leaving(reference)) * options.busiest_percent / 100) {
     for (const std::int64_t weight : outside_) beyond_ += std::max<std::int64_t>(0, weight - limit_);
   }
 

@@ -23,8 +23,13 @@ class MapChoice {
   // Adds the candidate "local search" if it beats the best one so far, in bytes between hosts, without more bytes of
   // the busiest host.
   void add_local_search(std::vector<HostAt> starts, const MapOptions& options);
+  // Replaces it by what a longer search finds, until it is within 5 % of the lower bound. There is none without a
+  // bound, or if `options` fix the number of steps.
+  void search_further(const MapOptions& options);
+  [[nodiscard]] std::optional<std::int64_t> lower_bound() const { return map_.lower_bound; }
   void set_lower_bound(std::optional<std::int64_t> bytes) { map_.lower_bound = bytes; }
 
+  [[nodiscard]] const MapCost& best() const { return map_.candidates[best_].cost; }
   // Whether no map can be better than the best one so far.
   [[nodiscard]] bool is_optimal() const;
 
@@ -39,6 +44,9 @@ class MapChoice {
   RankMap map_;
   std::size_t best_ = 0;  // of map_.candidates
   HostAt best_host_at_;
+  HostAt published_;  // the best map before the local search
+
+  void replace_local_search(HostAt found);
 };
 
 }  // namespace onehop::detail

@@ -5,6 +5,7 @@
 
 #include "machine/mapping/bound.h"
 #include "machine/mapping/choose.h"
+#include "machine/mapping/search.h"
 #include "machine/mapping/slice_bound.h"
 #include "machine/mapping/starts.h"
 #include "onehop/error.h"
@@ -57,12 +58,14 @@ void add_published(const detail::GridShape& shape, detail::MapChoice& choice) {
   choice.add("strips", detail::strips(shape, sizes));
 }
 
-// The surface bound takes no time. If the map exceeds it by more than 5 %, a tighter one is computed.
-void tighten_bound(const detail::GridShape& shape, detail::Sizes sizes, RankMap& map) {
-  const std::int64_t bytes = map.cost().bytes_between_hosts;
-  if (map.lower_bound && bytes - *map.lower_bound <= *map.lower_bound / 20) return;
-  const std::optional<std::int64_t> tighter = detail::slice_bound(shape, sizes, bytes);
-  if (tighter) map.lower_bound = std::max(map.lower_bound.value_or(0), *tighter);
+// The surface bound takes no time. If the map exceeds it by more than 5 %, a tighter one is computed, and then a better
+// map is looked for.
+void close_gap(const detail::GridShape& shape, const MapOptions& options, detail::MapChoice& choice) {
+  const std::optional<std::int64_t> surface = choice.lower_bound();
+  if (detail::near_bound(choice.best(), surface)) return;
+  const auto tighter = detail::slice_bound(shape, choice.sizes(), choice.best().bytes_between_hosts);
+  if (tighter) choice.set_lower_bound(std::max(surface.value_or(0), *tighter));
+  if (!detail::near_bound(choice.best(), choice.lower_bound())) choice.search_further(options);
 }
 
 }  // namespace
@@ -91,8 +94,8 @@ RankMap Grid::map(const HostLayout& hosts, const MapOptions& options) const {
     if (shape.positions() <= largest_sweep) starts.push_back(detail::bisection(shape, choice.sizes()));
   }
   choice.add_local_search(std::move(starts), options);
+  close_gap(shape, options, choice);
   RankMap map = choice.take();
-  tighten_bound(shape, choice.sizes(), map);
   map.seconds = base::steady_seconds() - start;
   return map;
 }

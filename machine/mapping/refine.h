@@ -12,6 +12,8 @@ struct RefineOptions {
   std::uint64_t seed = 1;
   std::int64_t steps = 0;  // exchanges to propose
   bool anneal = true;      // accept some exchanges that cost more, fewer and fewer of them
+  // Of the bytes of the reference's busiest host, which the busiest host may have. `anneal` only.
+  std::int64_t busiest_percent = 100;
 };
 
 // Every host keeps its number of positions. The result depends on the arguments only: there is no clock in it, and no

@@ -1,107 +1,138 @@
-// Every position v gets a price u(v). If g(n) is the least sum of leaving bytes and prices that n positions can have,
-// all maps have at least sum of g(n) over the hosts - sum of u(v) over the grid between their hosts (a Lagrangian
-// bound: every position is on exactly one host). A price of one message at open ends gives the surface bound of
-// bound.cc; prices of 0 give the least boundary of sets within the box (Bollobas and Leader, "Edge-isoperimetric
-// inequalities in the grid", Combinatorica 11 (1991)), thin dimensions included. Here u(v) is a sum of one price per
-// dimension and coordinate, and is improved by a search.
+// A Lagrangian bound. Every number a of positions that a host has in a slice of the grid gets a price, which differs
+// from slice to slice. If g(n) is the least sum of leaving bytes and prices that a host of n positions can have, and m
+// the most that hosts can pay which divide a slice among them, then all maps have at least
+//   sum of g(n) over the hosts - sum of m over the slices
+// between their hosts, for any prices: the hosts of a map pay for their slices what these slices receive. Prices of one
+// message for each position at open ends give the surface bound of bound.cc; prices of 0 give the least boundary of
+// sets within the box (Bollobas and Leader, "Edge-isoperimetric inequalities in the grid", Combinatorica 11 (1991)),
+// thin dimensions included. Prices that are not proportional to a know what bounds of single hosts cannot: which widths
+// add up to the width of the grid.
 //
-// A bound of g comes from slices: let a set have a_i positions in slice i of dimension d. Slices i and i + 1 differ in
+// A bound of g comes from slices: let a set have a_i positions in slice i of a dimension. Slices i and i + 1 differ in
 // |a_i - a_(i+1)| positions or more, each of which sends a message between them. So
-//   g(n) >= min over a_1 + ... + a_k = n of sum of (h(a_i) + price_i * a_i) + bytes * sum of |a_i - a_(i+1)|,
-// where h is the same bound in one dimension less. A periodic dimension has no prices. Moving all positions to the
-// start of their lines along it (a compression) costs nothing then, so that the a_i do not increase, and the second sum
-// is 2 * (a_1 - a_k).
+//   g(n) >= min over a_1 + ... + a_k = n of sum of (h(a_i) + price_i(a_i)) + bytes * sum of |a_i - a_(i+1)|,
+// where h is the same bound in one dimension less. The slices of a periodic dimension have the same prices, so that
+// their order does not matter, and the second sum is at least 2 * (largest a_i - smallest a_i).
+//
+// The bound is concave in the prices. Adam (Kingma and Ba, 2015) follows its supergradient: how often a price is paid
+// by the hosts, less how often it is received by the slices.
 #include "machine/mapping/slice_bound.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <vector>
 
 #include "machine/mapping/as_index.h"
-#include "machine/mapping/random.h"
+#include "machine/mapping/slice_partition.h"
+#include "machine/mapping/slice_tables.h"
 
 namespace onehop::detail {
 
 namespace {
 
-// All numbers are integers, in eighths of the greatest common divisor of the messages' bytes; a float holds them
-// exactly, and compilers use vectors of it.
-constexpr std::int64_t eighths = 8;
+// Prices are integers in 1/32 (1/8 for large messages) of the greatest common divisor of the messages' bytes; a float
+// holds all sums of them exactly, and compilers use vectors of it.
+constexpr std::int64_t finest = 32;
+constexpr std::int64_t coarsest = 8;
 constexpr std::int64_t exact = std::int64_t{1} << 24;
-constexpr float impossible = 1e30F;
-constexpr std::int64_t max_work = 40'000'000;  // entries of tables, in all
-constexpr std::int64_t max_tries = 10'000;
+constexpr std::int64_t highest = 4;                // price of a position, in messages
+constexpr std::int64_t largest_work = 10'000'000;  // of one evaluation
+constexpr std::int64_t max_work = 300'000'000;     // of all evaluations
+constexpr std::int64_t max_steps = 2'000;
+constexpr std::size_t longest_orders = 2;  // orders of dimensions that are followed to the end
 
-struct Axis {
+struct Dimension {
   std::int64_t extent = 1;
-  std::int64_t bytes = 0;  // in units of their greatest common divisor
+  std::int64_t bytes = 0;
   bool periodic = false;
-  std::vector<std::int64_t> price;  // of each coordinate, in eighths; empty if periodic
 };
 
-using Table = std::vector<float>;  // entry n: for n positions
-
-// Row a, column s: the best choice of some slices, of which the last one has a positions, and all together s.
-class Slices {
+// The prices of one order of dimensions.
+class Ascent {
  public:
-  Slices(std::int64_t rows, std::int64_t columns)
-      : rows_(rows), columns_(columns), entries_(as_index((rows + 1) * (columns + 1)), impossible) {}
-
-  [[nodiscard]] float* row(std::int64_t a) { return entries_.data() + a * (columns_ + 1); }
-
-  // Lets the last slice have fewer positions, or more too, at a cost of `step` each.
-  void relax(float step, bool both) {
-    for (std::int64_t a = rows_; a-- > 0;) lower(row(a), row(a + 1), step);
-    for (std::int64_t a = 1; both && a <= rows_; ++a) lower(row(a), row(a - 1), step);
+  explicit Ascent(SliceProblem problem)
+      : problem_(std::move(problem)),
+        tables_(problem_),
+        partition_(problem_),
+        price_(problem_.prices, 0),
+        rounded_(problem_.prices, 0),
+        usage_(problem_.prices, 0),
+        mean_(problem_.prices, 0),
+        square_(problem_.prices, 0),
+        limit_(problem_.prices, 0) {
+    for (const SliceLevel& level : problem_.levels) {
+      const auto message = static_cast<double>(problem_.parts * level.bytes);
+      for (std::int64_t kind = 0; kind < level.kinds(); ++kind) {
+        for (std::size_t c = 0; c < problem_.classes.size(); ++c) {
+          const std::size_t first = problem_.price_at(level, kind, c);
+          for (std::int64_t a = 0; a <= level.rows; ++a) {
+            const double positions = static_cast<double>(a);
+            limit_[first + as_index(a)] = static_cast<double>(highest) * message * positions;
+            if (kind == 0 && !level.periodic) price_[first + as_index(a)] = message * positions;
+          }
+        }
+      }
+    }
   }
 
-  // Appends a slice with a positions to every row; cost[a] + price * a is added.
-  void append(const Table& cost, float price) {
-    for (std::int64_t a = 0; a <= rows_; ++a) {
-      float* here = row(a);
-      const float add = cost[as_index(a)] + price * static_cast<float>(a);
-      for (std::int64_t s = columns_; s >= a; --s) here[s] = here[s - a] + add;
-      std::fill(here, here + a, impossible);
+  // The bound for the present prices, in units / parts, and its supergradient if it is wanted.
+  double evaluate(bool gradient) {
+    for (std::size_t p = 0; p < price_.size(); ++p) rounded_[p] = static_cast<float>(std::nearbyint(price_[p]));
+    std::ranges::fill(usage_, 0);
+    double sum = -partition_.most(rounded_, usage_);
+    for (std::size_t c = 0; c < problem_.classes.size(); ++c) {
+      sum += tables_.least(c, rounded_);
+      if (gradient) tables_.add_usage(c, rounded_, usage_);
     }
+    best_ = std::max(best_, sum);
+    return sum;
+  }
+
+  // Takes `steps` steps, each shorter than the one before, until the bound is `target`. Returns the best bound so far.
+  double run(std::int64_t steps, double target) {
+    std::ranges::fill(mean_, 0);
+    std::ranges::fill(square_, 0);
+    const double shorter = std::pow(last_step / first_step, 1 / static_cast<double>(steps));
+    double step = first_step;
+    double mean_share = 1;
+    double square_share = 1;
+    for (std::int64_t i = 0; i < steps && best_ < target; ++i) {
+      (void)evaluate(true);
+      step *= shorter;
+      mean_share *= keep_mean;
+      square_share *= keep_square;
+      for (std::size_t p = 0; p < price_.size(); ++p) {
+        mean_[p] = keep_mean * mean_[p] + (1 - keep_mean) * usage_[p];
+        square_[p] = keep_square * square_[p] + (1 - keep_square) * usage_[p] * usage_[p];
+        if (square_[p] == 0) continue;
+        const double change = mean_[p] / (1 - mean_share) / std::sqrt(square_[p] / (1 - square_share));
+        price_[p] = std::clamp(price_[p] + step * change, -limit_[p], limit_[p]);
+      }
+    }
+    return best_;
   }
 
  private:
-  void lower(float* to, const float* from, float step) const {
-    for (std::int64_t s = 0; s <= columns_; ++s) {
-      const float other = from[s] + step;
-      to[s] = other < to[s] ? other : to[s];
-    }
-  }
+  // In units / parts, and the parts of the averages that a step keeps. Of several settings on random grids, these gave
+  // the highest bounds.
+  static constexpr double first_step = 15;
+  static constexpr double last_step = 0.06;
+  static constexpr double keep_mean = 0.8;
+  static constexpr double keep_square = 0.95;
 
-  std::int64_t rows_;
-  std::int64_t columns_;
-  std::vector<float> entries_;
+  SliceProblem problem_;
+  SliceTables tables_;
+  SlicePartition partition_;
+  std::vector<double> price_;
+  std::vector<float> rounded_;
+  std::vector<double> usage_;
+  std::vector<double> mean_;
+  std::vector<double> square_;
+  std::vector<double> limit_;
+  double best_ = 0;
 };
-
-Table extend(const Axis& axis, const Table& inner, std::int64_t columns) {
-  const std::int64_t rows = std::ssize(inner) - 1;
-  const auto step = static_cast<float>(eighths * axis.bytes);
-  Slices slices(rows, columns);
-  for (std::int64_t a = 0; a <= rows; ++a) {
-    const auto positions = static_cast<float>(a);
-    const float first = axis.periodic ? 2 * step : static_cast<float>(axis.price[0]);
-    slices.row(a)[a] = inner[as_index(a)] + first * positions;
-  }
-  for (std::int64_t i = 1; i < axis.extent; ++i) {
-    slices.relax(axis.periodic ? 0 : step, !axis.periodic);
-    slices.append(inner, axis.periodic ? 0 : static_cast<float>(axis.price[as_index(i)]));
-  }
-  Table table(as_index(columns + 1), impossible);
-  for (std::int64_t a = 0; a <= rows; ++a) {
-    const float last = axis.periodic ? 2 * step * static_cast<float>(a) : 0;
-    for (std::int64_t s = 0; s <= columns; ++s) {
-      table[as_index(s)] = std::min(table[as_index(s)], slices.row(a)[s] - last);
-    }
-  }
-  return table;
-}
 
 class SliceBound {
  public:
@@ -110,132 +141,122 @@ class SliceBound {
       if (shape.extents()[d] > 1 && shape.bytes()[d] > 0) unit_ = std::gcd(unit_, shape.bytes()[d]);
     }
     for (std::size_t d = 0; d < shape.dims(); ++d) {
-      const std::int64_t extent = shape.extents()[d];
-      if (extent == 1) continue;
-      Axis axis{extent, shape.bytes()[d] / std::max<std::int64_t>(unit_, 1), shape.periodic(d), {}};
-      if (!axis.periodic) {
-        axis.price.assign(as_index(extent), 0);
-        axis.price.front() = axis.price.back() = eighths * axis.bytes;
-      }
-      axes_.push_back(std::move(axis));
+      if (shape.extents()[d] == 1) continue;
+      dimensions_.push_back(
+          {shape.extents()[d], shape.bytes()[d] / std::max<std::int64_t>(unit_, 1), shape.periodic(d)});
     }
     for (const std::int64_t size : sizes) {
-      if (size > 0) ++hosts_[size];
+      if (size == 0) continue;
+      ++sizes_[size];
+      ++hosts_;
     }
-    largest_ = hosts_.rbegin()->first;
+    largest_ = sizes_.rbegin()->first;
   }
 
   [[nodiscard]] std::optional<std::int64_t> search(std::int64_t target) {
     if (unit_ == 0) return 0;
-    if (!fits()) return std::nullopt;
-    std::int64_t best = 0;
-    choose_order(best);
-    Random random(1);
-    std::int64_t tries = std::min(max_tries, max_work / work());
-    const std::int64_t all = tries;
-    while (tries-- > 0 && rounded(best) < target) {
-      const std::vector<Axis> before = axes_;
-      if (!change(random, tries * 4 / all)) break;
-      const std::int64_t value = evaluate();
-      if (value >= best) {
-        best = value;
-      } else {
-        axes_ = before;
-      }
+    parts_ = finest;
+    while (parts_ >= coarsest && !exact_in_float()) parts_ /= 2;
+    const bool fits = parts_ >= coarsest && largest_ <= 2048 && positions_ <= max_ranks;
+    if (!fits) return std::nullopt;
+    const std::vector<Try> orders = ordered(target);
+    if (orders.empty()) return std::nullopt;
+    double best = orders.front().bound;
+    for (std::size_t i = 0; i < std::min(longest_orders, orders.size()) && rounded(best) < target; ++i) {
+      SliceProblem longer = problem(orders[i].order);
+      const std::int64_t steps = std::min(max_steps, max_work / 3 / work(longer));
+      best = std::max(best, Ascent(std::move(longer)).run(steps, wanted(target)));
     }
     return rounded(best);
   }
 
  private:
-  // Entries of the tables of one evaluation.
-  [[nodiscard]] std::int64_t work() const {
-    std::int64_t sum = 1;
-    std::int64_t area = 1;
-    for (const Axis& axis : axes_) {
-      sum += axis.extent * (std::min(area, largest_) + 1) * (std::min(area * axis.extent, largest_) + 1);
-      area *= axis.extent;
-    }
-    return sum;
-  }
+  using Order = std::vector<std::size_t>;
+  struct Try {
+    double bound = 0;  // in units / parts
+    Order order;
+  };
 
-  [[nodiscard]] bool fits() const {
+  [[nodiscard]] bool exact_in_float() const {
     std::int64_t heaviest = 0;
-    for (const Axis& axis : axes_) heaviest = std::max(heaviest, axis.bytes);
-    const std::int64_t dims = std::ssize(axes_);
-    if (heaviest > exact || heaviest * largest_ > exact / (8 * eighths * dims)) return false;
-    return largest_ <= 2048 && positions_ <= max_ranks && work() <= max_work / 4;
+    for (const Dimension& each : dimensions_) heaviest = std::max(heaviest, each.bytes);
+    return heaviest <= exact && heaviest * largest_ <= exact / ((highest + 2) * parts_ * std::ssize(dimensions_));
   }
 
-  [[nodiscard]] std::int64_t evaluate() const {
-    Table table{0, 0};
-    std::int64_t area = 1;
-    for (const Axis& axis : axes_) {
-      area *= axis.extent;
-      table = extend(axis, table, std::min(area, largest_));
+  [[nodiscard]] SliceProblem problem(const Order& order) const {
+    SliceProblem made;
+    made.hosts = hosts_;
+    made.parts = parts_;
+    // A few hosts are told apart by their sizes; many have the same prices.
+    for (const auto& size : sizes_) {
+      if (made.classes.empty() || hosts_ <= few_hosts) made.classes.emplace_back();
+      made.classes.back().sizes.emplace_back(size);
     }
-    std::int64_t sum = 0;
-    for (const auto& [size, count] : hosts_) sum += static_cast<std::int64_t>(table[as_index(size)]) * count;
-    for (const Axis& axis : axes_) {
-      for (const std::int64_t price : axis.price) sum -= price * (positions_ / axis.extent);
+    std::int64_t area = 1;
+    for (const std::size_t d : order) {
+      const Dimension& from = dimensions_[d];
+      SliceLevel level{from.extent, from.bytes, from.periodic, area};
+      level.rows = std::min(area, largest_);
+      area *= from.extent;
+      level.columns = std::min(area, largest_);
+      level.sets = positions_ / area;
+      level.first = made.prices;
+      made.prices += as_index(level.kinds() * (level.rows + 1)) * made.classes.size();
+      made.levels.push_back(level);
+    }
+    return made;
+  }
+
+  // Steps of one evaluation: entries of tables, and divisions of slices among hosts.
+  [[nodiscard]] static std::int64_t work(const SliceProblem& problem) {
+    const bool few = problem.hosts <= few_hosts;
+    std::int64_t sum = 1;
+    for (const SliceLevel& level : problem.levels) {
+      sum += std::ssize(problem.classes) * level.extent * (level.rows + 1) * (level.columns + 1);
+      sum += (few ? problem.hosts : 1) * level.kinds() * level.area * (level.rows + 1);
     }
     return sum;
   }
 
   // Every pair of neighbours on different hosts counts twice.
-  [[nodiscard]] std::int64_t rounded(std::int64_t value) const {
-    const std::int64_t pair = 2 * eighths;
-    return std::max<std::int64_t>(0, (value + pair - 1) / pair) * 2 * unit_;
+  [[nodiscard]] std::int64_t rounded(double value) const {
+    const auto pair = static_cast<double>(2 * parts_);
+    return std::max<std::int64_t>(0, static_cast<std::int64_t>(std::ceil(value / pair))) * 2 * unit_;
+  }
+  [[nodiscard]] double wanted(std::int64_t target) const {  // the least value that is rounded to the target
+    return (static_cast<double>(target) / static_cast<double>(2 * unit_) - 1) * static_cast<double>(2 * parts_) + 0.5;
   }
 
-  // The order in which dimensions are sliced that gives the best bound.
-  void choose_order(std::int64_t& best) {
-    std::vector<std::size_t> order(axes_.size());
+  // The orders in which dimensions are sliced, with the best bounds after a few steps first.
+  [[nodiscard]] std::vector<Try> ordered(std::int64_t target) const {
+    std::vector<Try> found;
+    Order order(dimensions_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const std::vector<Axis> all = axes_;
-    std::vector<Axis> chosen = all;
-    bool first = true;
-    std::int64_t left = max_work / 4;
+    std::int64_t all = 1;
+    for (std::size_t d = 2; d <= order.size(); ++d) all *= static_cast<std::int64_t>(d);
+    std::int64_t left = max_work / 3;
     do {
-      for (std::size_t k = 0; k < order.size(); ++k) axes_[k] = all[order[k]];
-      left -= work();
-      if (!first && left < 0) continue;
-      const std::int64_t value = evaluate();
-      if (first || value > best) {
-        best = value;
-        chosen = axes_;
-      }
-      first = false;
+      SliceProblem next = problem(order);
+      const std::int64_t each = work(next);
+      if (each > largest_work || (!found.empty() && left < 0)) continue;
+      const std::int64_t steps = std::min(max_steps / 20, max_work / 3 / each / all);
+      left -= (steps + 1) * each;
+      Ascent ascent(std::move(next));
+      (void)ascent.evaluate(false);
+      found.push_back({ascent.run(steps, wanted(target)), order});
+      if (rounded(found.back().bound) >= target) break;
     } while (std::ranges::next_permutation(order).found);
-    axes_ = std::move(chosen);
+    std::ranges::stable_sort(found, std::ranges::greater{}, &Try::bound);
+    return found;
   }
 
-  // Changes the prices of some coordinates of one dimension, those at equal distances from the ends alike; the
-  // `stage` runs from 3 to 0, and changes get smaller.
-  bool change(Random& random, std::int64_t stage) {
-    std::vector<std::size_t> open;
-    for (std::size_t k = 0; k < axes_.size(); ++k) {
-      if (!axes_[k].periodic && axes_[k].bytes > 0) open.push_back(k);
-    }
-    if (open.empty()) return false;
-    Axis& axis = axes_[open[random.below(open.size())]];
-    const std::int64_t step = axis.bytes << stage;
-    const std::int64_t limit = 2 * eighths * axis.bytes;
-    const std::size_t last = axis.price.size() - 1;
-    const bool one = random.below(2) == 0;
-    const std::size_t only = random.below(last / 2 + 1);
-    for (std::size_t i = 0; i <= last / 2; ++i) {
-      std::int64_t change = (static_cast<std::int64_t>(random.below(3)) - 1) * step;
-      if (one) change = i == only ? (random.below(2) == 0 ? step : -step) : 0;
-      axis.price[i] = axis.price[last - i] = std::clamp(axis.price[i] + change, -limit, limit);
-    }
-    return true;
-  }
-
-  std::vector<Axis> axes_;
-  std::map<std::int64_t, std::int64_t> hosts_;  // number of hosts of each size
+  std::vector<Dimension> dimensions_;
+  std::map<std::int64_t, std::int64_t> sizes_;  // number of hosts of each size
+  std::int64_t hosts_ = 0;
   std::int64_t positions_ = 0;
   std::int64_t largest_ = 0;
   std::int64_t unit_ = 0;
+  std::int64_t parts_ = 1;
 };
 
 }  // namespace

@@ -175,25 +175,47 @@ def _compare(study: Study, fit: Fit) -> None:
         )
 
 
+def _add(study: Study, case: str, value: float, unit: str, bound: str = "") -> None:
+    study.predictions.append(Prediction(case, value, unit, bound))
+
+
+def _predict_effects(study: Study, fit: Fit) -> None:
+    """Add two effects that the paper points out, and what a cost of starting kernels would change."""
+    for name in ("genesis-ib", "perlmutter"):
+        for circuit in ("qpe", "hamlib"):
+            four, eight = (seconds_of(fit, name, circuit, gpus, weak=False) for gpus in (4, 8))
+            case = f"{_TITLES[name]}, {_CASES[f'{circuit}_strong']}, 8 over 4 GPUs: time"
+            _add(study, case, eight / four, "x")
+    meeting = ratio_of(fit, "perlmutter", "a100-pcie", "qpe", 8, weak=True)
+    _add(study, "Perlmutter over A100, PCIe, QPE weak, 8 GPUs: time", meeting, "x")
+    fast, slow = (
+        seconds_of(fit, name, "qpe", _LARGEST, weak=False) * 1e3 for name in ("genesis", "genesis-ib")
+    )
+    most = published()["circuits"]["nvlink_over_infiniband"]["qpe_strong"][1]
+    _add(study, f"{_TITLES['genesis']}, QPE strong, {_LARGEST} GPUs: time", fast, "ms")
+    case = f"QPE strong, {_LARGEST} GPUs: fixed time on both networks for the paper's {most}"
+    _add(study, case, (slow - most * fast) / (most - 1), "ms")
+
+
 def _predict_own_plans(study: Study) -> None:
     """Add the exchanges as onehop plans them, and the efficiency that they would leave, without fitted numbers."""
     base = published()["circuits"]["qubits"]
-    for gpus in (8, 64):
-        qubits = base + gpus.bit_length() - 1
-        for name in ("genesis", "genesis-ib"):
-            found = predict_circuit(_circuit("qpe", qubits), name, gpus, "single", search_seconds=0)
-            alone = _alone(name, "qpe", qubits, gpus)
-            case = f"{_TITLES[name]}, QPE weak, {gpus} GPUs, onehop's plan"
-            share = 100 * alone / (alone + found.exchange_seconds)
-            study.predictions.append(
-                Prediction(f"{case}: exchanges", found.exchange_seconds * 1e3, "ms", found.bound)
-            )
-            study.predictions.append(Prediction(f"{case}: efficiency", share, "%", found.bound))
+    for circuit, weak in (("qpe", True), ("hamlib", False)):
+        title = _CASES[f"{circuit}_{'weak' if weak else 'strong'}"]
+        for gpus in (8, 64):
+            qubits = base + (gpus.bit_length() - 1 if weak else 0)
+            for name in ("genesis", "genesis-ib"):
+                found = predict_circuit(_circuit(circuit, qubits), name, gpus, "single", search_seconds=0)
+                alone = _alone(name, circuit, qubits, gpus)
+                case = f"{_TITLES[name]}, {title}, {gpus} GPUs, onehop's plan"
+                share = 100 * alone / (alone + found.exchange_seconds)
+                _add(study, f"{case}: exchanges", found.exchange_seconds * 1e3, "ms", found.bound)
+                _add(study, f"{case}: efficiency", share, "%", found.bound)
     for gpus in (2, 8, 64):
         for circuit in ("qpe", "hamlib"):
             count = onehop_exchanges(circuit, base, gpus)
             case = f"{_CASES[f'{circuit}_strong']}, {gpus} GPUs: exchanges of onehop's placement"
-            study.predictions.append(Prediction(case, count, "", ""))
+            _add(study, case, count, "")
 
 
 def _draw_times(study: Study, fit: Fit) -> None:
@@ -265,6 +287,7 @@ def circuits() -> Study:
         Parameter("share of the peak of links between GPUs of a host", fit.efficiency, "", on)
     )
     _compare(study, fit)
+    _predict_effects(study, fit)
     _predict_own_plans(study)
     _draw_times(study, fit)
     _draw_ratios(study, fit)

@@ -12,7 +12,7 @@ from onehop.predict import predict_circuit
 from onehop.predict.common import bounding_level
 from onehop.quantum.generators import qpe
 
-__all__ = ["LARGEST", "allreduce_seconds", "exchange_passes", "iteration_of", "limits"]
+__all__ = ["LARGEST", "allreduce_seconds", "exchange_passes", "iteration_of", "limit_predictions", "limits"]
 
 LARGEST = 65536
 # Qubits whose amplitudes, in single precision, fill a quarter to half of the memory of a processor.
@@ -138,7 +138,8 @@ def _predict_dragonfly(study: Study) -> None:
         study.predictions.append(Prediction(case, passes, "", bounding_level(found)))
 
 
-def _predict(study: Study, largest: int, lattice: dict[str, Iteration]) -> None:
+def limit_predictions(study: Study, largest: int, lattice: dict[str, Iteration]) -> None:
+    """Add the numbers of the table: `lattice` has an iteration on every machine."""
     for name, qubits in _QUBITS.items():
         machine = load_machine(name)
         found = _exchange(machine, qubits, largest)
@@ -165,10 +166,10 @@ def _predict(study: Study, largest: int, lattice: dict[str, Iteration]) -> None:
 
 def limits(largest: int = LARGEST) -> Study:
     """Predict up to `largest` ranks, a power of 16, on five machines. No paper has these numbers."""
-    study = Study("limits", "beyond the papers", columns=3)
+    study = Study("limits", "beyond the papers", columns=2)
     counts = [1 << power for power in range(1, largest.bit_length())]
     exchanges: list[Curve] = []
-    doubling: list[Curve] = []
+    shares: dict[bool, list[Curve]] = {False: [], True: []}
     sums: list[Curve] = []
     lattice: dict[str, Iteration] = {}
     for style, (name, label) in enumerate(_TITLES.items()):
@@ -178,15 +179,18 @@ def limits(largest: int = LARGEST) -> Study:
         found = {grid: iteration_of(name, grid) for grid in _grids(name, largest)}
         lattice[name] = list(found.values())[-1]
         ranks = [math.prod(grid) for grid in found]
-        doubling.append(Curve(label, ranks, [100 * one.share() for one in found.values()], style=style))
+        for direct, curves in shares.items():
+            percent = [100 * one.share(direct=direct) for one in found.values()]
+            curves.append(Curve(label, ranks, percent, style=style))
         ms = [allreduce_seconds(name, ranks) * 1e3 for ranks in counts]
         sums.append(Curve(label, counts, ms, style=style))
     passes = "passes in the time of an exchange"
     share = "computing, % of an iteration"
     study.panels = [
         Panel("state vector", "ranks", passes, "count", exchanges),
-        Panel("lattice", "ranks", share, "count", doubling, log_y=False),
+        Panel("lattice, sums by doubling", "ranks", share, "count", shares[False], log_y=False),
+        Panel("lattice, onehop's direct sums", "ranks", share, "count", shares[True], log_y=False),
         Panel("all-reduce of 256 MiB", "ranks", "time in ms", "count", sums),
     ]
-    _predict(study, largest, lattice)
+    limit_predictions(study, largest, lattice)
     return study

@@ -50,6 +50,9 @@ def _weak_scaling(study: Study) -> None:
     ):
         case = f"two sums of an iteration on 4,096 nodes, {title}"
         study.predictions.append(Prediction(case, 2 * seconds(machine, traffic.ranks) * 1e6, "µs", ""))
+    near_us, far_us = (curves[name][-1] for name in ("neighbours one hop apart", "row-major ranks"))
+    case = "an iteration on 4,096 nodes, row-major ranks over neighbours one hop apart"
+    study.predictions.append(Prediction(case, far_us / near_us, "x", ""))
     lines = [
         Curve(f"{name}, model", counts, us, style=style) for style, (name, us) in enumerate(curves.items())
     ]
