@@ -39,8 +39,14 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_run_on_two_ranks(ranks: Ranks, example: str) -> None:
-    if "import pennylane" in example:
-        pytest.importorskip("pennylane", reason="there is no PennyLane; pip install pennylane")
+    for word, package in (
+        ("import pennylane", "pennylane"),
+        ("import cirq", "cirq-core"),
+        ("from pytket", "pytket"),
+    ):
+        if word in example:
+            name = word.split()[1]
+            pytest.importorskip(name, reason=f"there is no {name} in this environment; pip install {package}")
     if "import torch\n" in example:
         pytest.importorskip(
             "torch", reason="there is no torch in this environment; `make setup-torch` brings one"

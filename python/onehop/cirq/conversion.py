@@ -1,0 +1,236 @@
+"""Conversion of Cirq's circuits to programs, and of its observables to Pauli sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import cirq
+import numpy as np
+
+from onehop.error import BadInput
+from onehop.quantum import Circuit, PauliSum, PauliTerm
+from onehop.quantum.circuit import Condition
+from onehop.quantum.steps import Apply, Misread, Program
+
+__all__ = ["Converted", "convert", "pauli_sum"]
+
+_LARGEST_MATRIX = 10  # qubits of a gate that becomes its matrix
+_PRODUCTS = ((cirq.XXPowGate, "XX"), (cirq.YYPowGate, "YY"), (cirq.ZZPowGate, "ZZ"))
+
+
+@dataclass
+class Converted:
+    """A circuit as a program.
+
+    Attributes
+    ----------
+    program : Program
+        The program. Cirq's first qubit is the last one of the program, so that indices of amplitudes are the same.
+    keys : dict of str to list of (list of int, int)
+        For each measurement of a key its classical bits, and which of them are inverted, as bits of a number.
+    """
+
+    program: Program
+    keys: dict[str, list[tuple[list[int], int]]] = field(default_factory=dict)
+
+
+def convert(circuit: cirq.AbstractCircuit, qubits: Sequence[cirq.Qid], *, measured: bool = True) -> Converted:
+    """Convert a circuit without parameters.
+
+    Parameters
+    ----------
+    circuit : cirq.AbstractCircuit
+        Circuit on qubits of two levels.
+    qubits : sequence of cirq.Qid
+        Order of the qubits.
+    measured : bool
+        If False, leave out measurements, which must be at the end, and refuse channels.
+
+    Raises
+    ------
+    BadInput
+        The circuit has parameters, qudits, or an operation with neither a matrix, nor Kraus operators, nor a
+        decomposition.
+    """
+    names = sorted(cirq.parameter_names(circuit))
+    if names:
+        raise BadInput(f"expected a circuit without parameters, found {', '.join(names)}")
+    if any(qubit.dimension != 2 for qubit in qubits) or not qubits:
+        raise BadInput("expected one or more qubits of two levels each")
+    if not measured and not circuit.are_all_measurements_terminal():
+        raise BadInput("expected measurements at the end of the circuit only")
+    flat = cirq.unroll_circuit_op(circuit, deep=True, tags_to_check=None)
+    clbits = sum(len(one.qubits) for one in flat.all_operations() if cirq.is_measurement(one))
+    return _Converter(qubits, clbits, measured).all(flat)
+
+
+class _Converter:
+    def __init__(self, qubits: Sequence[cirq.Qid], clbits: int, measured: bool) -> None:
+        self.places = {qubit: len(qubits) - 1 - k for k, qubit in enumerate(qubits)}
+        self.circuit = Circuit(len(qubits), clbits)
+        self.result = Converted(Program(self.circuit))
+        self.measured = measured
+        self.used = 0
+
+    def all(self, circuit: cirq.AbstractCircuit) -> Converted:
+        for operation in circuit.all_operations():
+            self.operation(operation.untagged)
+        return self.result
+
+    def operation(self, operation: Any) -> None:
+        if isinstance(operation, cirq.ClassicallyControlledOperation):
+            self._conditional(operation)
+        elif isinstance(operation.gate, cirq.MeasurementGate):
+            if self.measured:
+                self._measurement(operation)
+        elif isinstance(operation.gate, cirq.ResetChannel):
+            self._require_pure(operation)
+            self.circuit.reset([self.places[one] for one in operation.qubits])
+        else:
+            self.gate(operation, [], [])
+
+    def _require_pure(self, operation: Any) -> None:
+        if not self.measured:
+            raise BadInput(
+                f"{operation}: expected gates for exact amplitudes and expectation values, found a channel"
+            )
+
+    def _conditional(self, operation: Any) -> None:
+        conditions = list(operation.classical_controls)
+        if not all(isinstance(one, cirq.KeyCondition) for one in conditions):
+            raise BadInput(
+                f"{operation}: expected measurement keys as classical controls, found other conditions"
+            )
+        self._inside(conditions, operation.without_classical_controls())
+
+    def _inside(self, conditions: Sequence[Any], operation: Any) -> None:
+        if not conditions:
+            self.operation(operation)
+            return
+        condition = conditions[0]
+        bits, inverted = self.result.keys[str(condition.key)][condition.index]
+        with self.circuit.when(bits, inverted, negated=True):
+            self._inside(conditions[1:], operation)
+
+    def _measurement(self, operation: Any) -> None:
+        gate = operation.gate
+        bits = list(range(self.used, self.used + len(operation.qubits)))
+        self.used += len(bits)
+        self.circuit.measure([self.places[one] for one in operation.qubits], bits)
+        for which, table in gate.confusion_map.items():
+            read = [bits[k] for k in reversed(which)]  # Cirq's first bit is the most significant
+            step = Misread(np.asarray(table, float), read, self._condition())
+            self.result.program.steps.append((len(self.circuit), step))
+        inverted = sum(int(flip) << k for k, flip in enumerate(gate.full_invert_mask()))
+        self.result.keys.setdefault(cirq.measurement_key_name(operation), []).append((bits, inverted))
+
+    def _condition(self) -> Condition:
+        found = self.circuit._conditions
+        return found[-1] if found else Condition([], 0)
+
+    def gate(self, operation: Any, controls: list[int], values: list[int]) -> None:
+        """Append a gate or a channel under controls."""
+        gate, where = operation.gate, [self.places[one] for one in operation.qubits]
+        if isinstance(operation, cirq.ControlledOperation):
+            more = _control_values(operation)
+            if more is not None:
+                added = [self.places[one] for one in operation.controls]
+                self.gate(operation.sub_operation.untagged, [*controls, *added], [*values, *more])
+                return
+        exponent = getattr(gate, "exponent", None)
+        flips = isinstance(gate, (cirq.CXPowGate, cirq.CCXPowGate)) and exponent == 1
+        if flips:
+            ones = [1] * (len(where) - 1)
+            self._matrix(cirq.unitary(cirq.X), where[-1:], [*controls, *where[:-1]], [*values, *ones])
+        elif isinstance(gate, cirq.SwapPowGate) and exponent == 1 and not controls:
+            self.circuit.swap(*where)
+        elif (letters := _product(gate)) is not None:
+            self.circuit.pauli_rotation(
+                letters, np.pi * exponent, where, controls=controls, control_values=values or None
+            )
+            phase = np.exp(1j * np.pi * exponent * (0.5 + gate.global_shift))
+            self._matrix(phase * np.eye(2), where[:1], controls, values)
+        else:
+            self._general(operation, where, controls, values)
+
+    def _general(self, operation: Any, where: list[int], controls: list[int], values: list[int]) -> None:
+        small = len(where) <= _LARGEST_MATRIX
+        matrix = cirq.unitary(operation, None) if small else None
+        if matrix is not None:
+            self._matrix(matrix, where, controls, values)
+            return
+        kraus = cirq.kraus(operation, None) if small and not controls else None
+        if kraus is not None:
+            self._require_pure(operation)
+            step = Apply(tuple(map(np.asarray, kraus)), where[::-1], str(operation.gate), self._condition())
+            self.result.program.steps.append((len(self.circuit), step))
+            return
+        parts = cirq.decompose_once(operation, None)
+        if parts is None:
+            raise BadInput(
+                f"{operation}: expected an operation with a matrix, Kraus operators or a decomposition, found none"
+            )
+        for one in parts:
+            self.gate(one.untagged, controls, values)
+
+    def _matrix(self, matrix: Any, where: list[int], controls: list[int], values: list[int]) -> None:
+        """Append a matrix, of which Cirq's first qubit is the most significant bit."""
+        if not where:  # a global phase
+            matrix, where = matrix[0, 0] * np.eye(2), [0 if not controls else controls[-1]]
+            controls, values, matrix = _phase(matrix, controls, values)
+        options: dict[str, Any] = {"controls": controls, "control_values": values or None}
+        if np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0:
+            self.circuit.diagonal(np.diag(matrix), where[::-1], **options)
+        else:
+            self.circuit.unitary(matrix, where[::-1], **options)
+
+
+def _phase(matrix: Any, controls: list[int], values: list[int]) -> tuple[list[int], list[int], Any]:
+    """Return the controls and the diagonal for a phase on the last of the controls."""
+    if not controls:
+        return controls, values, matrix
+    kept = np.diag([1, matrix[1, 1]]) if values[-1] else np.diag([matrix[0, 0], 1])
+    return controls[:-1], values[:-1], kept
+
+
+def _product(gate: Any) -> str | None:
+    return next((letters for kind, letters in _PRODUCTS if isinstance(gate, kind)), None)
+
+
+def _control_values(operation: Any) -> list[int] | None:
+    """Return one value for each control; None if there are others."""
+    found = []
+    values = operation.control_values
+    if not isinstance(values, cirq.ProductOfSums):
+        return None
+    for one in values:
+        if len(one) != 1 or one[0] not in (0, 1):
+            return None
+        found.append(int(one[0]))
+    return found
+
+
+def pauli_sum(observable: Any, qubits: Sequence[cirq.Qid]) -> PauliSum:
+    """Convert an observable.
+
+    Raises
+    ------
+    BadInput
+        It is no sum of Pauli strings on these qubits, or not Hermitian.
+    """
+    places = {qubit: len(qubits) - 1 - k for k, qubit in enumerate(qubits)}
+    try:
+        total = cirq.PauliSum.wrap(observable)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"expected a sum of Pauli strings, found {observable!r}") from error
+    terms = []
+    for string in total:
+        if not set(string.qubits) <= set(places):
+            raise BadInput(f"{string}: expected qubits of the circuit, found others")
+        if abs(complex(string.coefficient).imag) > 1e-12:
+            raise BadInput(f"{string}: expected a Hermitian observable with real weights, found another")
+        paulis = sorted((places[qubit], str(pauli)) for qubit, pauli in string.items())
+        terms.append(PauliTerm(complex(string.coefficient).real, tuple(paulis)))
+    return PauliSum(tuple(terms))

@@ -1,0 +1,147 @@
+"""Conversion of pytket's circuits and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from pytket.circuit import Circuit as TketCircuit
+from pytket.circuit import OpType
+
+from onehop.error import BadInput
+from onehop.quantum import Circuit, PauliSum, PauliTerm
+
+__all__ = ["LARGEST_MATRIX", "converted", "pauli_sum"]
+
+LARGEST_MATRIX = 10  # qubits of a gate that becomes its matrix
+# pytket's gates that OpenQASM names, controls first. Their angles are in half turns.
+_NAMED = {
+    OpType.X: "x", OpType.Y: "y", OpType.Z: "z", OpType.H: "h", OpType.S: "s", OpType.Sdg: "sdg", OpType.T: "t",
+    OpType.Tdg: "tdg", OpType.SX: "sx", OpType.Rx: "rx", OpType.Ry: "ry", OpType.Rz: "rz", OpType.U1: "p",
+    OpType.CX: "cx", OpType.CY: "cy", OpType.CZ: "cz", OpType.CH: "ch", OpType.CRx: "crx", OpType.CRy: "cry",
+    OpType.CRz: "crz", OpType.CU1: "cp", OpType.SWAP: "swap", OpType.CSWAP: "cswap", OpType.CCX: "ccx",
+    OpType.XXPhase: "rxx", OpType.YYPhase: "ryy", OpType.ZZPhase: "rzz",
+}  # fmt: skip
+_CONTROLLED = {
+    OpType.CnX: "x",
+    OpType.CnY: "y",
+    OpType.CnZ: "z",
+    OpType.CnRx: "rx",
+    OpType.CnRy: "ry",
+    OpType.CnRz: "rz",
+}
+_BOXES = (OpType.CircBox, OpType.PauliExpBox, OpType.PauliExpPairBox, OpType.QControlBox)
+
+
+def converted(circuit: TketCircuit) -> Circuit:
+    """Convert a circuit. Its qubit k becomes qubit n - 1 - k, so that indices of amplitudes are the same.
+
+    Raises
+    ------
+    BadInput
+        The circuit has no qubits, has symbols, or an instruction that is neither a gate with a matrix, nor a box, nor
+        a measurement, a reset, a barrier or one of these under a condition on bits.
+    """
+    if circuit.n_qubits < 1:
+        raise BadInput("expected a circuit with at least 1 qubit, found none")
+    if circuit.is_symbolic():
+        names = ", ".join(sorted(map(str, circuit.free_symbols())))
+        raise BadInput(f"expected a circuit without symbols, found {names}; substitute numbers first")
+    result = Circuit(circuit.n_qubits, circuit.n_bits, circuit.name or "")
+    places: dict[Any, int] = {qubit: circuit.n_qubits - 1 - k for k, qubit in enumerate(circuit.qubits)}
+    places.update({bit: k for k, bit in enumerate(circuit.bits)})
+    _append_all(result, circuit, places)
+    return result
+
+
+def _append_all(result: Circuit, circuit: TketCircuit, places: dict[Any, int]) -> None:
+    if circuit.phase:
+        result.global_phase(np.pi * float(circuit.phase))
+    for command in circuit.get_commands():
+        _append(result, command.op, [places[unit] for unit in command.args])
+    # Swaps that pytket removed by naming the outputs differently.
+    moves = {places[one]: places[other] for one, other in circuit.implicit_qubit_permutation().items()}
+    if any(one != other for one, other in moves.items()):
+        result.permutation([moves.get(k, k) for k in range(result.qubits)])
+
+
+def _append(result: Circuit, operation: Any, where: list[int]) -> None:
+    kind = operation.type
+    if kind == OpType.Conditional:
+        width = operation.width
+        with result.when(where[:width], operation.value):
+            _append(result, operation.op, where[width:])
+    elif kind == OpType.Measure:
+        result.measure(where[0], where[1])
+    elif kind == OpType.Reset:
+        result.reset(where)
+    elif kind in (OpType.Barrier, OpType.noop):
+        return
+    elif kind in _NAMED:
+        result.gate(_NAMED[kind], where, [np.pi * float(one) for one in operation.params])
+    elif kind in _CONTROLLED:
+        _controlled(result, operation, where)
+    elif kind == OpType.Phase:
+        result.global_phase(np.pi * float(operation.params[0]))
+    else:
+        _general(result, operation, where)
+
+
+def _controlled(result: Circuit, operation: Any, where: list[int]) -> None:
+    from onehop.quantum import gate
+
+    angles = [np.pi * float(one) for one in operation.params]
+    inside = Circuit(result.qubits)
+    inside.add(gate(_CONTROLLED[operation.type], where[-1:], angles))
+    for one in inside.operations:
+        one.controls = [*where[:-1], *one.controls]
+        one.control_values = (1 << len(one.controls)) - 1
+        if result._conditions:
+            one.condition = result._conditions[-1]
+        result.add(one)
+
+
+def _general(result: Circuit, operation: Any, where: list[int]) -> None:
+    """Append a gate by its matrix, whose most significant bit is the first qubit, or a box by its circuit."""
+    small = 0 < len(where) <= LARGEST_MATRIX
+    try:
+        matrix = operation.get_unitary() if small and operation.type not in _BOXES else None
+    except RuntimeError:
+        matrix = None
+    if matrix is not None:
+        if np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0:
+            result.diagonal(np.diag(matrix), where[::-1], name=operation.type.name)
+        else:
+            result.unitary(matrix, where[::-1], name=operation.type.name)
+        return
+    if not hasattr(operation, "get_circuit"):
+        raise BadInput(f"expected gates, measurements, resets and conditions, found {operation.type.name}")
+    inside = operation.get_circuit()
+    units = [*inside.qubits, *inside.bits]
+    _append_all(result, inside, dict(zip(units, where, strict=True)))
+
+
+def pauli_sum(operator: Any, qubits: Sequence[Any]) -> PauliSum:
+    """Convert a `QubitPauliString` or a `QubitPauliOperator` of real weights.
+
+    Raises
+    ------
+    BadInput
+        A weight is symbolic or not real, or a qubit is none of the circuit.
+    """
+    places = {qubit: len(qubits) - 1 - k for k, qubit in enumerate(qubits)}
+    terms = []
+    for string, weight in operator._dict.items() if hasattr(operator, "_dict") else [(operator, 1.0)]:
+        try:
+            number = complex(weight)
+        except TypeError as error:
+            raise BadInput(f"{string}: expected a number as weight, found {weight}") from error
+        if abs(number.imag) > 1e-12:
+            raise BadInput(f"{string}: expected a Hermitian operator with real weights, found {weight}")
+        letters = [(qubit, letter.name) for qubit, letter in string.map.items() if letter.name != "I"]
+        if not {qubit for qubit, _ in letters} <= set(places):
+            raise BadInput(f"{string}: expected qubits of the circuit, found others")
+        paulis = tuple(sorted((places[qubit], letter) for qubit, letter in letters))
+        terms.append(PauliTerm(number.real, paulis))
+    return PauliSum(tuple(terms))

@@ -1,0 +1,181 @@
+"""The Cirq simulator against Cirq's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onehop import BadInput
+from ranks import Ranks
+
+cirq = pytest.importorskip("cirq", reason="there is no Cirq; pip install cirq-core")
+
+import sympy  # noqa: E402
+
+from onehop.cirq import OnehopSimulator  # noqa: E402
+
+QUBITS = cirq.LineQubit.range(4)
+
+
+def _random(seed: int) -> Any:
+    circuit = cirq.testing.random_circuit(QUBITS, 12, 0.7, random_state=seed)
+    more = [
+        cirq.XX(QUBITS[0], QUBITS[2]) ** 0.3,
+        cirq.ZZ(QUBITS[1], QUBITS[3]) ** 0.4,
+        cirq.ZZPowGate(exponent=0.2, global_shift=0.4).on(QUBITS[3], QUBITS[0]),
+        cirq.X(QUBITS[1]).controlled_by(QUBITS[0], QUBITS[3], control_values=[0, 1]),
+        cirq.YY(QUBITS[1], QUBITS[2]).controlled_by(QUBITS[0]) ** 0.7,
+        cirq.CNOT(QUBITS[2], QUBITS[0]) ** 0.5,
+        cirq.global_phase_operation(1j).controlled_by(QUBITS[1], QUBITS[2]),
+        cirq.global_phase_operation(np.exp(0.3j)),
+        cirq.PhasedXZGate(x_exponent=0.1, z_exponent=0.2, axis_phase_exponent=0.3).on(QUBITS[3]),
+        cirq.PauliStringPhasor(cirq.X(QUBITS[0]) * cirq.Y(QUBITS[2]) * cirq.Z(QUBITS[3]), exponent_neg=0.3),
+        cirq.qft(*QUBITS),
+        cirq.CircuitOperation(cirq.FrozenCircuit(cirq.H(QUBITS[0]), cirq.CCX(*QUBITS[:3])), repetitions=3),
+    ]
+    return circuit + cirq.Circuit(more)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_states_amplitudes_and_expectation_values(seed: int) -> None:
+    circuit = _random(seed)
+    order = [QUBITS[k] for k in (2, 0, 3, 1)]
+    expected = cirq.Simulator(dtype=np.complex128).simulate(circuit, qubit_order=order).final_state_vector
+    ours = OnehopSimulator()
+    np.testing.assert_allclose(
+        ours.simulate(circuit, qubit_order=order).final_state_vector, expected, atol=1e-12
+    )
+    found = ours.compute_amplitudes(circuit, [3, 0, 9], qubit_order=order)
+    np.testing.assert_allclose(found, expected[[3, 0, 9]], atol=1e-12)
+    observables = [cirq.X(QUBITS[0]) * cirq.Y(QUBITS[3]) + 0.5 * cirq.Z(QUBITS[1]), 2 * cirq.Z(QUBITS[2])]
+    start = np.arange(16) / np.linalg.norm(np.arange(16))
+    for initial in (None, 5, start):
+        theirs = cirq.Simulator(dtype=np.complex128).simulate_expectation_values(
+            circuit, observables, qubit_order=order, initial_state=initial
+        )
+        values = ours.simulate_expectation_values(
+            circuit, observables, qubit_order=order, initial_state=initial
+        )
+        np.testing.assert_allclose(values, np.real(theirs), atol=1e-10)
+
+
+def test_sweeps_of_parameters() -> None:
+    a, b = QUBITS[:2]
+    angle = sympy.Symbol("angle")
+    circuit = cirq.Circuit(cirq.X(a) ** angle, cirq.CZ(a, b) ** (2 * angle), cirq.ry(angle).on(b))
+    sweep = cirq.Linspace("angle", 0, 1, 3)
+    theirs = cirq.Simulator(dtype=np.complex128).simulate_sweep(circuit, sweep)
+    for one, other in zip(OnehopSimulator().simulate_sweep(circuit, sweep), theirs, strict=True):
+        assert one.params == other.params
+        np.testing.assert_allclose(one.final_state_vector, other.final_state_vector, atol=1e-12)
+    with pytest.raises(BadInput, match="without parameters, found angle"):
+        OnehopSimulator().simulate(circuit)
+
+
+def test_samples_with_masks_conditions_and_repeated_keys() -> None:
+    a, b, c = QUBITS[:3]
+    circuit = cirq.Circuit(
+        cirq.H(a),
+        cirq.measure(a, key="coin", invert_mask=(True,)),
+        cirq.X(b).with_classical_controls("coin"),
+        cirq.measure(a, b, key="pair"),
+        cirq.reset(b),
+        cirq.X(c),
+        cirq.measure(c, b, key="pair"),
+    )
+    result = OnehopSimulator(seed=1).run(circuit, repetitions=500)
+    coin, pair = result.records["coin"][:, 0, 0], result.records["pair"]
+    assert pair.shape == (500, 2, 2)
+    assert abs(coin.sum() - 250) < 5 * np.sqrt(125)
+    assert (pair[:, 0, 0] == 1 - coin).all()
+    assert (pair[:, 0, 1] == coin).all()
+    assert (pair[:, 1] == [1, 0]).all()
+    again = OnehopSimulator(seed=1).run(circuit, repetitions=500)
+    assert (again.records["pair"] == pair).all()
+
+
+def test_channels_and_misread_bits() -> None:
+    a, b = QUBITS[:2]
+    table = np.array([[0.9, 0.1], [0.3, 0.7]])
+    circuit = cirq.Circuit(
+        cirq.X.on_each(a, b),
+        cirq.amplitude_damp(0.3).on(a),
+        cirq.depolarize(0.2, n_qubits=2).on(a, b),
+        cirq.measure(a, b, key="m", confusion_map={(1,): table}),
+    )
+    shots = 20000
+    theirs = cirq.DensityMatrixSimulator(seed=1).run(circuit, repetitions=shots).histogram(key="m")
+    ours = OnehopSimulator(seed=2).run(circuit, repetitions=shots).histogram(key="m")
+    for value in range(4):
+        assert abs(theirs[value] - ours[value]) < 5 * np.sqrt(theirs[value] + ours[value] + 1)
+
+
+def test_final_states_are_measured() -> None:
+    a, b = QUBITS[:2]
+    circuit = cirq.Circuit(cirq.H(a), cirq.CNOT(a, b), cirq.measure(a, key="m"))
+    result = OnehopSimulator(seed=3).simulate(circuit)
+    index = 3 * int(result.measurements["m"][0])
+    assert abs(result.final_state_vector[index]) == pytest.approx(1)
+
+
+def test_on_two_ranks(ranks: Ranks) -> None:
+    program = """
+import cirq
+from onehop import Group
+from onehop.cirq import OnehopSimulator
+qubits = cirq.LineQubit.range(6)
+circuit = cirq.Circuit(cirq.ry(0.3 + k).on(q) for k, q in enumerate(qubits))
+circuit += [cirq.CZ(qubits[k], qubits[k - 1]) ** 0.4 for k in range(6)]
+circuit += [cirq.H(q) for q in qubits]
+group = Group.world()
+ours = OnehopSimulator(group, seed=2)
+values = ours.simulate_expectation_values(circuit, cirq.X(qubits[0]) * cirq.Z(qubits[5]))
+vector = ours.simulate(circuit).final_state_vector
+counts = ours.run(circuit + cirq.measure(*qubits, key="m"), repetitions=20).histogram(key="m")
+mine = repr(([round(v, 10) for v in values], abs(vector[7]).round(10), sorted(counts.items()))).encode()
+assert set(group.allgather(mine)) == {mine}
+if group.rank == 0:
+    print(mine.decode())
+"""
+    found = set()
+    for number in (1, 2):
+        done = ranks.onehop("launch", "-n", number, "--output", "raw", ranks.script(program))
+        assert done.returncode == 0, done.stderr
+        found |= set(done.stdout.splitlines())
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (lambda s: s.simulate(cirq.Circuit(cirq.IdentityGate(qid_shape=(3,)).on(cirq.LineQid(0, 3)))), "two levels"),
+        (lambda s: s.compute_amplitudes(cirq.Circuit(cirq.depolarize(0.1).on(QUBITS[0])), [0]), "found a channel"),
+        (lambda s: s.compute_amplitudes(cirq.Circuit(cirq.X(QUBITS[0])), [2]), "indices from 0 to 1"),
+        (lambda s: s.simulate(cirq.Circuit(cirq.X(QUBITS[0])), initial_state=[1, 1]), "norm 1"),
+        (lambda s: s.simulate(cirq.Circuit(cirq.X(QUBITS[0])), initial_state=[1, 0, 0]), "2 amplitudes"),
+        (
+            lambda s: s.simulate_expectation_values(cirq.Circuit(cirq.X(QUBITS[0])), 1j * cirq.Z(QUBITS[0])),
+            "Hermitian",
+        ),
+        (lambda s: s.simulate_expectation_values(cirq.Circuit(cirq.X(QUBITS[0])), cirq.Z(QUBITS[1])), "of the circuit"),
+        (
+            lambda s: s.simulate_expectation_values(cirq.Circuit(cirq.measure(QUBITS[0])), cirq.Z(QUBITS[0])),
+            "without measurements",
+        ),
+        (
+            lambda s: s.run(
+                cirq.Circuit(
+                    cirq.measure(QUBITS[0], key="m"),
+                    cirq.X(QUBITS[0]).with_classical_controls(sympy.Symbol("m") + 1),
+                    cirq.measure(QUBITS[0], key="n"),
+                )
+            ),
+            "measurement keys as classical controls",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(run: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        run(OnehopSimulator())
