@@ -8,5 +8,5 @@ target_include_directories(onehop_bench PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(onehop_bench PUBLIC onehop onehop_lattice onehop_poisson onehop_collectives)
 onehop_compile_options(onehop_bench)
 # This source has loops over SIMD vectors (lattice/support/best_loop.h).
-set_source_files_properties(bench/read_all.cc PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
+set_source_files_properties(bench/read_all.cc PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi;${ONEHOP_FLATTENED_OPTIONS}")
 onehop_precompile(onehop_bench)

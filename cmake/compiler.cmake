@@ -45,6 +45,19 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 
+# clang would move multiply-adds past the next product, to where their sum is used, and spill their operands. These options of
+# kernels with explicit vectors prevent it.
+set(ONEHOP_VECTOR_OPTIONS "")
+# Those of sources whose loops have an entry function for each instruction set, with the attributes `flatten` and `target`
+# (lattice/support/best_loop.h, lattice/geometry/site_loop.h). All that these functions call must be inlined, because what is not is
+# compiled for the baseline. In g++ `flatten` does this. In clang it inlines the first level of calls only, so every call of these
+# sources that can be inlined is.
+set(ONEHOP_FLATTENED_OPTIONS "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND NOT ONEHOP_SANITIZE)
+  set(ONEHOP_VECTOR_OPTIONS -mllvm -disable-machine-sink)
+  set(ONEHOP_FLATTENED_OPTIONS -mllvm -inline-threshold=1000000 ${ONEHOP_VECTOR_OPTIONS})
+endif()
+
 function(onehop_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${ONEHOP_WERROR}>:-Werror>)
 endfunction()

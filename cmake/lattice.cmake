@@ -11,17 +11,18 @@ onehop_compile_options(onehop_lattice)
 # -fno-tree-vectorize is needed; the loops use explicit vectors (lattice/geometry/site_loop.h). The ABI warning about vector
 # arguments (-Wpsabi) is off, because only inlined functions have such arguments.
 set_source_files_properties(lattice/gauge/clover_leaves.cc lattice/gauge/flow.cc lattice/gauge/gauge.cc lattice/gauge/hmc.cc lattice/gauge/fat_links.cc lattice/gauge/smearing.cc
-  PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-tree-vectorize;-Wno-psabi")
+  PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-tree-vectorize;-Wno-psabi;${ONEHOP_FLATTENED_OPTIONS}")
 # A loop's speed depends on where it begins in a line of the instruction cache, by up to 12 %: functions begin at a line, so that
 # what is linked before them has no influence (measured: one application of the Wilson operator, 12 numbers a link).
 set(_kernel -O3 -falign-functions=64 -Wno-psabi)
 # These sources have loops over SIMD vectors (lattice/support/best_loop.h).
 set_source_files_properties(lattice/solver/vector_loops.cc lattice/staggered/dslash_kernel_double.cc lattice/staggered/dslash_kernel_single.cc lattice/staggered/dslash_kernel_half.cc
-                            PROPERTIES COMPILE_OPTIONS "${_kernel}")
-# The same loops over arrays, compiled once for each kind of processor (lattice/support/processor.h).
+                            PROPERTIES COMPILE_OPTIONS "${_kernel};${ONEHOP_FLATTENED_OPTIONS}")
+# The same loops over arrays, compiled once for each kind of processor (lattice/support/processor.h). Products and sums are in
+# different functions there, so that clang contracts them only if it is told to; g++ does by itself.
 set_source_files_properties(lattice/su3/su3_kernels_portable.cc lattice/su3/su3_kernels_avx2.cc lattice/su3/su3_kernels_avx512.cc
   lattice/wilson/wilson_kernel_portable.cc lattice/wilson/wilson_kernel_avx2.cc lattice/wilson/wilson_kernel_avx512.cc
-  PROPERTIES COMPILE_OPTIONS "${_kernel};-fno-math-errno")
+  PROPERTIES COMPILE_OPTIONS "${_kernel};-fno-math-errno;-ffp-contract=fast;${ONEHOP_VECTOR_OPTIONS}")
 # Under the sanitizers g++ would need minutes for each of these sources. Most of that time is for checking every lane for undefined
 # behaviour, which is therefore off. The loops for AVX2 and AVX-512 are not instrumented at all: they have the same source as the
 # portable ones, which are. -O1 overrides -O3 and takes a sixth of the time for loops that the address checks have made long.

@@ -30,12 +30,15 @@ inline DslashVector<Real, Count> load_vector(const Real* from) {
 template <class Real, int Count>
 inline void rotate(DslashVector<Real, Count>& v, const std::int32_t* source) {
   if constexpr (Count > 1) {
-    const auto mask =
-        simd::convert<simd::Mask<simd::Vector<Real, Count>>>(simd::load<simd::Vector<std::int32_t, Count>>(source));
-    for (int c = 0; c < 3; ++c) {
-      v.re[c] = simd::shuffle(v.re[c], mask);
-      v.im[c] = simd::shuffle(v.im[c], mask);
-    }
+    const auto mask = simd::convert<simd::Mask<simd::Vector<Real, Count>>>(
+        simd::load_source<simd::Vector<std::int32_t, Count>>(source));
+    // Not a loop: clang would take the lanes' numbers from `mask` before it, and then move lane by lane.
+    v.re[0] = simd::shuffle(v.re[0], mask);
+    v.im[0] = simd::shuffle(v.im[0], mask);
+    v.re[1] = simd::shuffle(v.re[1], mask);
+    v.im[1] = simd::shuffle(v.im[1], mask);
+    v.re[2] = simd::shuffle(v.re[2], mask);
+    v.im[2] = simd::shuffle(v.im[2], mask);
   }
 }
 

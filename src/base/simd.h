@@ -45,6 +45,19 @@ template <class V>
   __builtin_memcpy(&v, from, sizeof v);
   return v;
 }
+// The same for numbers of lanes that shuffle() reads. clang would load each of them by itself otherwise, and then no
+// longer see that shuffle() is one instruction.
+template <class V>
+[[gnu::always_inline]] inline V load_source(const void* from) {
+#if defined(__clang__)
+  struct [[gnu::packed]] Unaligned {
+    V v;
+  };
+  return static_cast<const volatile Unaligned*>(from)->v;
+#else
+  return load<V>(from);
+#endif
+}
 template <class V>
 [[gnu::always_inline]] inline void store(void* to, const V& v) {
   __builtin_memcpy(to, &v, sizeof v);
