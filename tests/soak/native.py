@@ -1,6 +1,6 @@
 """Trials in C++ whose ranks are forked from one process: `onehop_soak`, which costs a few milliseconds a trial.
 
-They make the large numbers: `many_exchanges` runs random schedules up to 10^5 times each, `many_kills` has a fault in
+They make the large numbers: `many_exchanges` runs random schedules up to 3 * 10^5 times each, `many_kills` has a fault in
 each trial. The trials of the same subjects in trials.py also include Python, the launcher and MPI.
 """
 
@@ -37,7 +37,7 @@ def _run(ranks: Ranks, kind: str, seed: int, count: int) -> Counter[str]:
 
 
 def many_exchanges(ranks: Ranks, seed: int) -> Counter[str]:
-    """Random schedules, each up to 10^5 times; every byte of every run is compared with a model."""
+    """Random schedules, each up to 3 * 10^5 times; every byte of every run is compared with a model."""
     return _run(ranks, "exchanges", seed, SCHEDULES)
 
 

@@ -34,7 +34,9 @@ needs_program = pytest.mark.skipif(
         pytest.param("many_kills", 3, "kills", marks=needs_program),
     ],
 )
-def test_one_trial(kind: str, seed: int, counted: str) -> None:
+def test_one_trial(kind: str, seed: int, counted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak.native, "SCHEDULES", 2)
+    monkeypatch.setattr(soak.native, "FAULTS", 20)
     counts, wrong = soak.trial(kind, seed)
     assert wrong == ""
     assert counts[counted] > 0
@@ -60,13 +62,21 @@ def test_a_wrong_byte_is_an_anomaly(ranks: Ranks) -> None:
 
 
 @needs_program
-@pytest.mark.parametrize(("kind", "said"), [("exchanges", "wrong bytes"), ("kills", "a wrong rank is named")])
-def test_planted_faults_of_the_native_trials_are_anomalies(kind: str, said: str) -> None:
-    line = [str(soak.native.PROGRAM), kind, "1", "3", "plant"]
+@pytest.mark.parametrize(
+    ("kind", "seed", "said"),
+    [
+        ("exchanges", 1, "in the 8 bytes from"),  # the first schedule only moves elements
+        ("exchanges", 3, ", byte "),  # the first one also adds
+        ("kills", 1, "a wrong rank is named"),
+    ],
+)
+def test_planted_faults_of_the_native_trials_are_anomalies(kind: str, seed: int, said: str) -> None:
+    line = [str(soak.native.PROGRAM), kind, str(seed), "3", "plant"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 1
     assert said in done.stderr
-    assert f"repeat with: onehop_soak {kind} 1 " in done.stderr
+    assert kind == "kills" or "wrong bytes" in done.stderr
+    assert f"repeat with: onehop_soak {kind} {seed} " in done.stderr
 
 
 def test_a_late_report_is_an_anomaly_that_its_name_repeats(tmp_path: Path) -> None:

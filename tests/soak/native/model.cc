@@ -5,8 +5,8 @@
 #include <map>
 #include <span>
 #include <stdexcept>
-#include <thread>
 
+#include "tests/soak/native/traced.h"
 #include "tests/support/naive_execute.h"
 
 namespace onehop::soak {
@@ -196,14 +196,9 @@ Bound::Bound(const Group& group, const Schedule& schedule, Model& model, Source 
     : rank_(group.rank()),
       model_(model),
       pauses_(mix(static_cast<std::uint64_t>(source.below(1 << 30)), group.rank())) {
-  PlanOptions options;
-  options.transport = TransportKind::shared_memory;
-  options.slots = static_cast<int>(source.below(4));
-  options.slot_bytes = source.one_of<std::int64_t>({0, 0, 4096, 1 << 14});
-  options.chunk_bytes = source.one_of<std::int64_t>({0, 0, 64, 1024});
+  const PlanOptions options = draw_options(source, options_);
   const bool shared = source.below(2) == 0;
-  options_ = std::to_string(options.slots) + " slots of " + std::to_string(options.slot_bytes) + " bytes, chunks of " +
-             std::to_string(options.chunk_bytes) + (shared ? ", shared arrays" : "");
+  if (shared) options_ += ", shared arrays";
   std::vector<std::span<std::byte>> spans;
   for (std::size_t k = 0; k < schedule.arrays.size(); ++k) {
     Array& array = arrays_.emplace_back();
@@ -228,19 +223,8 @@ void Bound::run(std::uint64_t number) {
     const std::byte* from = model_.array(rank_, static_cast<int>(k)).data();
     for (const auto& [at, bytes] : arrays_[k].renewed) std::memcpy(&arrays_[k].bytes[at], from + at, bytes);
   }
-  // Seldom one rank is late, so that the others yield, or fall asleep.
-  if (const std::int64_t pause = pauses_.below(1 << 14); pause < 8) {
-    std::this_thread::sleep_for(std::chrono::microseconds(pause * pause * 40));
-  }
-  const auto how = number % 3;
-  if (how == 0) {
-    plan_->run();
-  } else {
-    plan_->start();
-    for (std::uint64_t tests = 0; how == 2 && tests < number % 5 && !plan_->test(); ++tests) {
-    }
-    plan_->finish();
-  }
+  pause_seldom(pauses_);
+  run_plan(*plan_, number);
   model_.run();
   for (std::size_t k = 0; k < arrays_.size(); ++k) {
     const auto expected = model_.array(rank_, static_cast<int>(k));

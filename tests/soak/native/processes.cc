@@ -114,7 +114,9 @@ bool Processes::all_at_work(double seconds) const {
 }
 
 void Processes::wait(double seconds) {
-  double moved = steady_seconds();
+  // At most a tenth of a second passes per look, so that nothing is a hang because this program was stopped too.
+  double passed = 0;
+  double looked = steady_seconds();
   std::int64_t before = -1;
   for (;;) {
     bool running = false;
@@ -125,16 +127,18 @@ void Processes::wait(double seconds) {
         continue;
       }
       pids_[rank] = 0;
-      moved = steady_seconds();
+      passed = 0;
       // As the launcher does: a rank that ended may not have joined.
       control_->memory.tell_ended(static_cast<int>(rank));
     }
     if (!running) return;
     std::int64_t sum = 0;
     for (int rank = 0; rank < size(); ++rank) sum += reports_[rank].exchanges;
-    if (sum != before) moved = steady_seconds();
+    const double now = steady_seconds();
+    passed = sum != before ? 0 : passed + std::min(now - looked, 0.1);
+    looked = now;
     before = sum;
-    if (steady_seconds() - moved > seconds) throw std::logic_error("a hang: " + describe());
+    if (passed > seconds) throw std::logic_error("a hang: " + describe());
     nap(0.0005);
   }
 }

@@ -18,6 +18,7 @@
 #include "onehop/plan.h"
 #include "tests/soak/native/model.h"
 #include "tests/soak/native/processes.h"
+#include "tests/soak/native/traced.h"
 
 namespace onehop::soak {
 namespace {
@@ -171,6 +172,43 @@ void be_one_rank(const Group& group, Report& report, const Draw& what, std::uint
   }
 }
 
+// Runs `one` for each number below `runs`, and counts; calls `spoil` in the midst.
+template <class Run, class Spoil>
+void repeat(Report& report, std::int64_t runs, Run&& one, Spoil&& spoil) {
+  for (std::int64_t run = 0; run < runs; ++run) {
+    if (run == runs / 2) spoil();
+    one(static_cast<std::uint64_t>(run));
+    if (run % 256 == 255) report.exchanges.fetch_add(256, std::memory_order_relaxed);
+  }
+  report.exchanges.fetch_add(runs % 256, std::memory_order_relaxed);
+}
+
+// Runs a random schedule many times. Four of five only move elements, whose runs cost least; `crowded` ranks, which
+// share a core, make fewer runs.
+void repeat_schedule(const Group& group, Report& report, std::uint64_t seed, bool crowded, bool plant) {
+  Source draws(seed);
+  const bool moves = draws.below(5) > 0;
+  Schedule schedule = random_schedule(draws, group.size());
+  while (moves && !only_moves(schedule)) schedule = random_schedule(draws, group.size());
+  try {
+    if (moves) {
+      Traced traced(group, schedule, seed, draws);
+      const std::int64_t runs = 200'000'000 / (600 + traced.bytes()) / (crowded ? 20 : 1);
+      repeat(report, runs, [&](std::uint64_t run) { traced.run(run); }, [&] { plant ? traced.spoil() : void(); });
+    } else {
+      Model model(schedule, seed);
+      const std::int64_t runs = 2'000'000 / (60 + model.elements()) / (crowded ? 5 : 1);
+      Bound bound(group, schedule, model, draws);
+      repeat(
+          report, runs, [&](std::uint64_t run) { bound.run(run); },
+          [&] { plant ? model.spoil(group.rank()) : void(); });
+    }
+  } catch (const std::logic_error& error) {
+    throw std::logic_error(error.what() + ("; seed of the schedule " + std::to_string(seed)) + ": " +
+                           schedule.to_json());
+  }
+}
+
 // Does the fault; returns when.
 double strike(const Processes& ranks, const Draw& what) {
   if (!what.early) expect(ranks.all_at_work(hang_seconds), "not all ranks came to work: " + ranks.describe());
@@ -191,29 +229,14 @@ double strike(const Processes& ranks, const Draw& what) {
 
 std::int64_t exchanges(std::uint64_t seed, int schedules, bool plant) {
   Source source(seed);
-  const int size = source.one_of({2, 2, 2, 2, 2, 2, 3, 4});
-  const bool one_core = source.below(2) == 0;
+  const int size = source.one_of({2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 4});
+  const bool one_core = source.below(6) == 0;
   const std::int64_t descriptors = open_descriptors();
   std::int64_t done = 0;
   {
     Processes ranks(size, one_core, [&](const Group& group, Report& report) {
       for (int number = 0; number < schedules; ++number) {
-        const std::uint64_t mine = mix(seed, static_cast<std::uint64_t>(number));
-        Source draws(mine);
-        const Schedule schedule = random_schedule(draws, group.size());
-        Model model(schedule, mine);
-        const std::int64_t runs = std::min<std::int64_t>(100'000, 10'000'000 / (60 + model.elements()));
-        try {
-          Bound bound(group, schedule, model, draws);
-          for (std::int64_t run = 0; run < runs; ++run) {
-            if (plant && run == runs / 2) model.spoil(group.rank());
-            bound.run(static_cast<std::uint64_t>(run));
-            if (run % 256 == 255) report.exchanges.fetch_add(256, std::memory_order_relaxed);
-          }
-          report.exchanges.fetch_add(runs % 256, std::memory_order_relaxed);
-        } catch (const std::logic_error& error) {
-          throw std::logic_error(error.what() + ("; schedule " + std::to_string(number)) + ": " + schedule.to_json());
-        }
+        repeat_schedule(group, report, mix(seed, static_cast<std::uint64_t>(number)), one_core || size > 2, plant);
       }
     });
     ranks.wait(hang_seconds);
