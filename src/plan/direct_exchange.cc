@@ -246,7 +246,9 @@ bool DirectExchange::anything_to_do(std::span<const Signals> signals) const {
 }
 
 int DirectExchange::waits_for(std::span<const Signals> signals) const {
-  const auto found = std::ranges::find(partners_, false, &Partner::done);
+  // A share moves once all of its ranks are ready, so ranks that are ready wait for those that are not.
+  auto found = std::ranges::find(partners_, false, &Partner::ready);
+  if (found == partners_.end()) found = std::ranges::find(partners_, false, &Partner::done);
   return found == partners_.end() ? -1 : signals[found->signals].receiver.peer();
 }
 

@@ -102,7 +102,8 @@ class DirectExchange {
   [[nodiscard]] bool complete() const noexcept { return open_ == 0; }
   // Whether move() would do anything.
   [[nodiscard]] bool anything_to_do(std::span<const Signals> signals) const;
-  // A rank that is waited for; -1 if none is.
+  // A rank that is waited for; -1 if none is. If all of these ranks but one have begun, it is that one: the others wait
+  // for it too, and no rank would notice its end if each named another.
   [[nodiscard]] int waits_for(std::span<const Signals> signals) const;
 
  private:

@@ -188,6 +188,27 @@ TEST(Faults, WhoIsLostIsPassedOn) {
 
 // -- a rank finishes early -----------------------------------------------------------------------------------------
 
+// The cycles of four ranks connect all of them, so none moves anything before rank 2 begins. Each of the others must
+// wait for rank 2 then, and not for one another.
+TEST(Faults, RankThatNeverBeginsAnExchangeInPlaceIsLostToAllOfItsRanks) {
+  const auto ended = fork_ranks(4, [](const Group& group) {
+    PermuteBitsSpec spec;
+    spec.bits = 9;
+    spec.local_bits = 7;
+    spec.permutation = {5, 2, 0, 3, 8, 1, 6, 4, 7};
+    spec.element_bytes = 8;
+    SharedArray array = group.allocate(8 << 7);
+    const std::span<std::byte> bytes = array.bytes().first(8 << 7);
+    Plan plan(group, permute_bits(spec), std::span(&bytes, 1));
+    if (group.rank() != 2) plan.run();
+  });
+  for (const std::size_t rank : {0U, 1U, 3U}) {
+    EXPECT_EQ(ended[rank].exit_code, 3) << rank;
+    EXPECT_EQ(ended[rank].message.rfind("rank 2 (process ", 0), 0U) << ended[rank].message;
+  }
+  EXPECT_TRUE(ended[2].ok) << ended[2].message;
+}
+
 TEST(Faults, RankThatFinishedEarlyIsLostToThoseWhoWaitForIt) {
   const auto ended = fork_ranks(2, [](const Group& group) {
     Channels channels = ring_of_channels(group, 8);
