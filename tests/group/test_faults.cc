@@ -5,10 +5,12 @@
 
 #include <functional>
 #include <random>
+#include <span>
 #include <string>
 
 #include "onehop/channel.h"
 #include "onehop/error.h"
+#include "onehop/patterns.h"
 #include "onehop/plan.h"
 #include "tests/support/faults.h"
 #include "tests/support/ranks.h"
