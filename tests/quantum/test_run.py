@@ -34,6 +34,39 @@ COMPARED = [
 COMPARED += ["multiplier_n15", "qf21_n15", "qft_n18", "sat_n11"]
 
 
+@pytest.mark.parametrize(
+    ("options", "pure"),
+    [([], True), (["--noise", "dephasing=0"], True), (["--noise", "phase_flip=0.5:h"], False)],
+)
+def test_variances(options: list[str], pure: bool, ranks: Ranks) -> None:
+    own = DATA / "own_gates.qasm"
+    observable = SparsePauliOp.from_sparse_list([("ZZ", [0, 1], 1), ("X", [2], 0.5)], 5)
+    words = ("run", own, "--observable", "Z0 Z1 + 0.5*X2", "--variance", "--shots", 0, *options)
+    found = [json.loads(ranks.onehop(*words, "-n", number, "--json").stdout) for number in (1, 2)]
+    state = Statevector(load_qiskit(own))
+    mean = state.expectation_value(observable).real
+    variance = state.expectation_value(observable @ observable).real - mean**2
+    for one in found:
+        key = "Z0 Z1 + 0.5*X2"
+        assert (one["variances"][key] == pytest.approx(variance, abs=1e-10)) == pure or not pure
+        assert one["variances"][key] == pytest.approx(found[0]["variances"][key], abs=1e-10)
+    assert "variance" in ranks.onehop(*words).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--variance"], "at least one --observable"),
+        (["--variance", "--observable", "(0+1j)*Z0"], "expected Hermitian"),
+    ],
+)
+def test_variances_that_are_refused(words: list[str], message: str, ranks: Ranks) -> None:
+    done = ranks.onehop("run", DATA / "own_gates.qasm", *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_run_on_two_ranks(ranks: Ranks) -> None:
     own = str(DATA / "own_gates.qasm")
     words = ("run", own, "--shots", 2000, "--seed", 7, "--observable", "Z0 Z1 + 0.5*X2", "--json")

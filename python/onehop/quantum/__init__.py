@@ -2,6 +2,7 @@
 
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register, gate, gate_names
 from onehop.quantum.compiled import CompiledCircuit, GradientResult, compile  # noqa: A004
+from onehop.quantum.evolution import imaginary_time, lindblad
 from onehop.quantum.gradients import gradients, parameter_shift
 from onehop.quantum.io.from_qiskit import from_qiskit
 from onehop.quantum.io.qasm import load_qasm, parse_qasm
@@ -37,6 +38,8 @@ __all__ = [
     "gate",
     "gate_names",
     "gradients",
+    "imaginary_time",
+    "lindblad",
     "load_qasm",
     "parameter_shift",
     "parse_qasm",

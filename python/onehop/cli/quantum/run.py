@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 
@@ -81,7 +82,7 @@ def _start_ranks(options: RunOptions) -> None:
     values = options.values_for(circuit)
     needed = memory_of_run(circuit, ranks, options.noise, options.trajectories, options.precision)
     check_fits(needed, circuit.name)
-    options.check_gradient_fits(
+    options.check_extras_fit(
         circuit.bind(values) if circuit.parameters else circuit, needed.ranks, needed.ranks
     )
     arguments = sys.argv[1:]
@@ -111,7 +112,7 @@ def _place(options: RunOptions, circuit: Circuit, group: Group, screen: Console)
     noise, trajectories = options.noise, options.trajectories
     circuit_plan = plan_run(circuit, group.size, noise, trajectories, options.precision, **hosts)
     check_fits(circuit_plan, circuit.name)
-    options.check_gradient_fits(circuit, group.size, len(group.local_ranks))
+    options.check_extras_fit(circuit, group.size, len(group.local_ranks))
     predicted = predict(circuit_plan, group)
     screen.print(one_line(circuit_plan, predicted, trajectories), markup=False, soft_wrap=True)
     return predicted
@@ -127,6 +128,9 @@ def _simulate(
         "precision": options.precision,
         "observables": observables,
     }
+    squared = options.variance and not options.has_variances_of_state(circuit)
+    if squared:
+        asked["observables"] = [*observables, *(one.squared() for one in observables)]
     result: Result | NoisyResult
     if options.noise is not None:
         memory, begin = MemoryUse(), time.perf_counter()
@@ -147,7 +151,18 @@ def _simulate(
                 profile=options.profile,
                 **asked,
             )
+    variances = []
+    if squared:
+        means, squares = np.split(np.real(result.expectations), 2)
+        variances = np.maximum(squares - means**2, 0).tolist()
+        result.expectations = result.expectations[: len(observables)]
+        if isinstance(result, NoisyResult):
+            result.errors = result.errors[: len(observables)]
+    elif options.variance:
+        variances = result.state.variances(observables)
     report = make_report(circuit, result, options.observables, options.precision)
+    if options.variance:
+        report["variances"] = dict(zip(options.observables, variances, strict=True))
     report.update(seconds=time.perf_counter() - begin, **memory.report(group))
     return result, report
 
@@ -231,6 +246,10 @@ def run(
             "--gradient", help="Also compute the derivatives of every observable by every parameter."
         ),
     ] = False,
+    variance: Annotated[
+        bool,
+        typer.Option("--variance", help="Also compute the variance <O^2> - <O>^2 of every observable O."),
+    ] = False,
     precision: PrecisionOption = "double",
     save: Annotated[
         str | None,
@@ -285,6 +304,7 @@ def run(
         observables=observable or [],
         bind=bind or [],
         gradient=gradient,
+        variance=variance,
         precision=precision,
         save=save,
         plot=plot,

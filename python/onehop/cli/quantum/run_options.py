@@ -11,6 +11,7 @@ from onehop.cli.quantum.plan import check_fits
 from onehop.error import BadInput
 from onehop.launch.supervisor import SIGKILL_AFTER
 from onehop.quantum import Circuit, NoiseModel
+from onehop.quantum.gradients import is_pure
 from onehop.quantum.io.state_file import check_state_file
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import values_of
@@ -41,6 +42,7 @@ class RunOptions:
     observables: list[str]
     bind: list[str]
     gradient: bool
+    variance: bool
     precision: str
     save: str | None
     plot: str | None
@@ -61,6 +63,8 @@ class RunOptions:
             A file cannot be written, or options exclude each other.
         """
         check_plot(self.plot)
+        if self.variance and not self.observables:
+            raise BadInput("--variance: expected at least one --observable, found none")
         if self.save is not None:
             check_state_file(self.save)
         if self.noise is None:
@@ -96,11 +100,30 @@ class RunOptions:
         return _values(self.bind, circuit)
 
     def observables_for(self, circuit: Circuit) -> list[PauliSum]:
-        """Parse the observables. Raise BadInput if one is wrong or acts on a qubit that the circuit lacks."""
-        return _observables(self.observables, circuit.qubits)
+        """Parse the observables.
 
-    def check_gradient_fits(self, circuit: Circuit, ranks: int, ranks_per_node: int) -> None:
-        """Check that the gradient, if any, of a circuit whose parameters have values fits into memory."""
+        Raises
+        ------
+        BadInput
+            One is wrong, acts on a qubit that the circuit lacks, or has a variance to compute but is not Hermitian.
+        """
+        found = _observables(self.observables, circuit.qubits)
+        for text, one in zip(self.observables, found, strict=True):
+            if self.variance and not one.is_hermitian:
+                raise BadInput(
+                    f"--variance: expected Hermitian observables with real weights, found {text!r}"
+                )
+        return found
+
+    def has_variances_of_state(self, circuit: Circuit) -> bool:
+        """Whether to compute variances, and from the final state, which takes a second one."""
+        return self.variance and self.noise is None and is_pure(circuit)
+
+    def check_extras_fit(self, circuit: Circuit, ranks: int, ranks_per_node: int) -> None:
+        """Check that variances and the gradient, if asked for, fit into memory; all parameters have values."""
+        if self.has_variances_of_state(circuit):
+            needed = memory_of_gradient(circuit, ranks, None, 1, self.precision, ranks_per_node)
+            check_fits(needed, circuit.name, "the variances of circuit")
         if self.gradient:
             count = len(self.observables)
             needed = memory_of_gradient(circuit, ranks, self.noise, count, self.precision, ranks_per_node)

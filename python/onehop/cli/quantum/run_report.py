@@ -94,7 +94,9 @@ def show(screen: Console, report: dict[str, Any], rows: int) -> None:
             table.add_row(f"{len(counts) - rows} others", str(rest), f"{100 * rest / shots:.3g} %")
         screen.print(table)
     for observable, value in report["expectations"].items():
-        screen.print(f"<{observable}> = {_shown(value)}", markup=False)
+        variance = report.get("variances", {}).get(observable)
+        suffix = "" if variance is None else f", variance {_shown(variance)}"
+        screen.print(f"<{observable}> = {_shown(value)}{suffix}", markup=False)
     between = report["bytes_by_level"]["between hosts"]
     screen.print(
         f"{report['seconds']:.3f} s on {counted(report['ranks'], 'rank')}; "

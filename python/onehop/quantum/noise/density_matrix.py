@@ -268,6 +268,20 @@ class DensityMatrix(SplitState):
             result += self.state.amplitudes(wanted.reshape(-1)).reshape(result.shape)
         return result
 
+    def entropy(self, qubits: Sequence[int] | None = None, *, base: float = 2) -> float:
+        """Return the von Neumann entropy of some qubits.
+
+        Parameters
+        ----------
+        qubits : sequence of int, optional
+            Qubits. Default: all.
+        base : float
+            Base of the logarithm; 2 gives bits.
+        """
+        eigenvalues = np.linalg.eigvalsh(self.density_matrix(self._all_or(qubits)))
+        eigenvalues = eigenvalues[eigenvalues > 0]
+        return float(-np.sum(eigenvalues * np.log(eigenvalues)) / np.log(base))
+
     def partial_trace(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
         """Trace out some qubits; return the density matrix of the others in ascending order. Collective.
 

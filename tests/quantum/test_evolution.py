@@ -1,0 +1,166 @@
+"""Imaginary time and Lindblad's equation, against the exponentials of whole matrices, on several ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onehop import BadInput
+from onehop.quantum import Circuit, DensityMatrix, PauliSum, State
+from onehop.quantum.evolution import imaginary_time, lindblad
+from ranks import Ranks
+
+PAULI = {"X": np.array([[0, 1], [1, 0]]), "Y": np.array([[0, -1j], [1j, 0]]), "Z": np.diag([1, -1])}
+MODEL = "0.7*Z0 Z1 + 0.4*X2 - 0.3*Y0 X1 Z3 + 0.9*X0 + 0.2 + 0.5*Z2 Z3 - 0.6*Y3"
+
+
+def _matrix(text: str, qubits: int) -> Any:
+    total = np.zeros((1 << qubits, 1 << qubits), complex)
+    for term in PauliSum.parse(text).terms:
+        letters = dict(term.paulis)
+        string = np.eye(1)
+        for qubit in range(qubits):
+            string = np.kron(PAULI[letters[qubit]] if qubit in letters else np.eye(2), string)
+        total += term.coefficient * string
+    return total
+
+
+def _start(qubits: int) -> Circuit:
+    circuit = Circuit(qubits)
+    for qubit in range(qubits):
+        circuit.ry(0.3 + qubit, qubit)
+        circuit.cx(qubit, (qubit + 1) % qubits)
+    return circuit
+
+
+def _damped(hamiltonian: Any, vector: Any, time: float) -> Any:
+    values, vectors = np.linalg.eigh(hamiltonian)
+    found = vectors @ (np.exp(-time * values) * (vectors.conj().T @ vector))
+    return found / np.linalg.norm(found)
+
+
+def test_imaginary_time_is_of_second_order_and_finds_the_ground_state() -> None:
+    hamiltonian = _matrix(MODEL, 4)
+    state = State(4)
+    state.run(_start(4))
+    start = state.vector()
+    errors = []
+    for steps in (10, 20):
+        state.set_amplitudes(start)
+        energies = imaginary_time(state, MODEL, 0.8, steps)
+        expected = _damped(hamiltonian, start, 0.8)
+        errors.append(np.abs(state.vector() - expected).max())
+        assert energies[-1] == pytest.approx(
+            np.vdot(state.vector(), hamiltonian @ state.vector()).real, abs=1e-12
+        )
+    assert errors[1] < 1e-3
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
+    energies = imaginary_time(state, MODEL, 40, 800)
+    assert np.diff(energies).max() < 1e-12
+    assert energies[-1] == pytest.approx(np.linalg.eigvalsh(hamiltonian)[0], abs=1e-3)
+    imaginary_time(state, "500*Z0", 10, 1)  # exp(10,000) would overflow
+    assert state.norm() == pytest.approx(1)
+
+
+def _liouvillian(hamiltonian: Any, jumps: list[Any]) -> Any:
+    one = np.eye(len(hamiltonian))
+    total = -1j * (np.kron(one, hamiltonian) - np.kron(hamiltonian.T, one))
+    for jump in jumps:
+        square = jump.conj().T @ jump
+        total += np.kron(jump.conj(), jump) - (np.kron(one, square) + np.kron(square.T, one)) / 2
+    return total
+
+
+def test_lindblad_is_of_second_order_and_preserves_the_trace() -> None:
+    text, rng = "0.7*Z0 Z1 + 0.4*X2 - 0.3*Y0 X1 + 0.9*X0 + 0.5*Z2", np.random.default_rng(3)
+    lower = np.array([[0, 1], [0, 0]])
+    pair = 0.3 * (rng.normal(size=(4, 4)) + 1j * rng.normal(size=(4, 4)))
+    jumps = [(0.5 * lower, [0]), (0.4 * PAULI["Z"], [2]), (pair, [2, 1])]
+    whole = [
+        np.kron(np.eye(4), jumps[0][0]),
+        np.kron(jumps[1][0], np.eye(4)),
+        # the first of the qubits 2, 1 is the least significant bit
+        np.kron(pair.reshape(2, 2, 2, 2).transpose(1, 0, 3, 2).reshape(4, 4), np.eye(2)),
+    ]
+    values, vectors = np.linalg.eig(_liouvillian(_matrix(text, 3), whole))
+    inverse = np.linalg.inv(vectors)
+    matrix = DensityMatrix(3)
+    matrix.run(_start(3))
+    start = matrix.matrix()
+    expected = (vectors @ (np.exp(0.6 * values) * (inverse @ start.T.reshape(-1)))).reshape(8, 8).T
+    errors = []
+    for steps in (8, 16):
+        lindblad(matrix.set_matrix(start), text, jumps, 0.6, steps)
+        assert matrix.trace() == pytest.approx(1, abs=1e-12)
+        errors.append(np.abs(matrix.matrix() - expected).max())
+    assert errors[1] < 1e-3
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
+
+
+def test_decay_has_its_rate() -> None:
+    matrix = DensityMatrix(1).set_basis_state(1)
+    lindblad(matrix, "0*Z0", [(np.array([[0, np.sqrt(0.3)], [0, 0]]), [0])], 2.0, 3)
+    assert matrix.probabilities()[1] == pytest.approx(np.exp(-0.6), abs=1e-14)
+
+
+PROGRAM = """
+import numpy as np
+from onehop import Group
+from onehop.quantum import Circuit, DensityMatrix, State
+from onehop.quantum.evolution import imaginary_time, lindblad
+group = Group.world()
+state = State(5, group)
+state.run(Circuit(5).ry(0.4, 0).cx(0, 4).ry(1.1, 3).h(2))
+energies = imaginary_time(state, "Z0 Z4 + 0.5*X3 X4 - 0.2*Y1 + 0.1*Z2", 0.5, 4)
+matrix = DensityMatrix(3, group)
+matrix.run(Circuit(3).h(0).cx(0, 2))
+lindblad(matrix, "X0 X2 + 0.3*Z1", [(np.array([[0, 0.7], [0, 0]]), [2])], 0.5, 4)
+vector, rho = state.vector(), matrix.matrix()
+parts = [state.entropy([1, 4]), matrix.entropy([0, 2]), *matrix.probabilities([2, 0]), *state.probabilities([4, 1])]
+parts += [abs(state.density_matrix([3, 0])[1, 2]), matrix.fidelity(matrix), state.fidelity(state)]
+mine = np.round([*energies, *np.abs(vector[::7]), *np.abs(rho[1]), *parts], 7)
+assert all(one == mine.tobytes() for one in group.allgather(mine.tobytes()))
+if group.rank == 0:
+    print((mine + 0.0).tolist())
+"""
+
+
+def test_any_number_of_ranks_gives_the_same(ranks: Ranks) -> None:
+    found = set()
+    for number in (1, 2, 4):
+        done = ranks.onehop("launch", "-n", number, "--output", "raw", ranks.script(PROGRAM))
+        assert done.returncode == 0, done.stderr
+        found |= set(done.stdout.splitlines())
+    assert len(found) == 1
+
+
+def test_entropy_of_density_matrices() -> None:
+    matrix = DensityMatrix(3)
+    matrix.run(Circuit(3).ry(0.8, 0).cx(0, 1))
+    pure = State(3)
+    pure.run(Circuit(3).ry(0.8, 0).cx(0, 1))
+    assert matrix.entropy() == pytest.approx(0, abs=1e-12)
+    assert matrix.entropy([0]) == pytest.approx(pure.entropy([0]))
+    assert matrix.entropy([1, 2], base=np.e) == pytest.approx(pure.entropy([0], base=np.e))
+    matrix.set_matrix(np.eye(8) / 8)
+    assert matrix.entropy() == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (lambda s, _: imaginary_time(s, "(0+1j)*Z0", 1, 1), "Hermitian"),
+        (lambda s, _: imaginary_time(s, "Z7", 1, 1), "qubit"),
+        (lambda s, _: imaginary_time(s, "Z0", np.nan, 1), "finite time"),
+        (lambda s, _: imaginary_time(s, "Z0", 1, 0), "at least 1 step"),
+        (lambda _, m: lindblad(m, "Z0", [(np.eye(3), [0])], 1, 1), r"shape \(3, 3\) on 1"),
+        (lambda _, m: lindblad(m, "Z0", [(np.eye(4), [0, 0])], 1, 1), "distinct qubits"),
+        (lambda _, m: lindblad(m, "Z0", [(np.full((2, 2), np.inf), [0])], 1, 1), "finite jump"),
+        (lambda _, m: lindblad(m, "Z0", [], -1, 1), "0 or more"),
+    ],
+)
+def test_bad_input_is_refused(run: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        run(State(2), DensityMatrix(2))
