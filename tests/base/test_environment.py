@@ -14,6 +14,7 @@ import pytest
 
 from onehop import BadInput, _core
 from onehop.cli import main, make_command
+from onehop.launch.environment import check_paths
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (
@@ -23,6 +24,7 @@ FOLDERS = (
     "examples",
     "include",
     "lattice",
+    "machine",
     "poisson",
     "python",
     "quantum",
@@ -131,6 +133,19 @@ def test_numbers(name: str, value: str, number: float | None, monkeypatch: pytes
     assert _core.environment_number(name) == number
 
 
+@pytest.mark.parametrize("name", ["ONEHOP_MPI", "ONEHOP_PEERS"])
+def test_a_path_to_nothing_is_refused(name: str, tmp_path: Path) -> None:
+    for wrong in ("mpich", str(tmp_path), str(tmp_path / "none")):
+        with pytest.raises(
+            BadInput, match=rf"^{name}: expected .*, found '{wrong}', which is not an? .*file; "
+        ):
+            check_paths({name: wrong})
+    check_paths({name: sys.executable})
+    check_paths({name: ""})
+    check_paths({"ONEHOP_MPI": "none"})
+    check_paths({"ONEHOP_MPI": "libmpi.so.40"})
+
+
 def test_a_text_is_no_number() -> None:
     for name in ("ONEHOP_MPI", "ONEHOP_SIMD", "NO_SUCH_VARIABLE"):
         with pytest.raises(
@@ -157,6 +172,11 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
             "ONEHOP_QASM_SECONDS",
             "never",
             "ONEHOP_QASM_SECONDS: expected a number of seconds above 0, at most 1e9, found 'never'",
+        ),
+        (
+            "ONEHOP_MPI",
+            "/none/libmpi.so",
+            "ONEHOP_MPI: expected the path of an MPI library (libmpi.so), or none",
         ),
         (
             "OMPI_COMM_WORLD_RANK",

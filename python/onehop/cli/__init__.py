@@ -20,7 +20,7 @@ from onehop.cli.outputs import check_outputs
 from onehop.cli.usage import usage_message
 from onehop.error import BadInput, Error
 from onehop.exit_code import exit_code
-from onehop.launch.environment import current_launch
+from onehop.launch.environment import check_paths, current_launch
 
 # The modules, and the commands that each of them adds.
 COMMANDS = {
@@ -78,6 +78,7 @@ def _root(
     """Move data between the ranks of a distributed simulation in one hop."""
     # A wrong value ends every command here, before it starts ranks.
     check_environment()
+    check_paths()
     current_launch()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from onehop.error import BadInput
 
@@ -75,3 +76,28 @@ def variables() -> list[str]:
     """The names of all variables that tell a process its rank."""
     own = ["ONEHOP_CONTROL", "ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_LAUNCHER_PID", RESTARTED]
     return sorted({*own, *(name for _, *names in _MARKS for name in names)})
+
+
+def check_paths(environment: Mapping[str, str] | None = None) -> None:
+    """Check the variables that name a program or a library, which ranks would otherwise find missing one by one.
+
+    A name of a library without a folder, such as libmpi.so.40, is for the system's loader to find.
+
+    Raises
+    ------
+    BadInput
+        `ONEHOP_MPI` or `ONEHOP_PEERS` is neither empty nor an existing file.
+    """
+    environment = os.environ if environment is None else environment
+    library, python = environment.get("ONEHOP_MPI", ""), environment.get("ONEHOP_PEERS", "")
+    is_name = "/" not in library and ".so" in library
+    if library not in ("", "none") and not is_name and not Path(library).is_file():
+        raise BadInput(
+            f"ONEHOP_MPI: expected the path of an MPI library (libmpi.so), or none, found '{library}', which is not a "
+            "file; unset it, and `onehop doctor` lists the libraries of this machine"
+        )
+    if python and not (Path(python).is_file() and os.access(python, os.X_OK)):
+        raise BadInput(
+            f"ONEHOP_PEERS: expected the path of a Python interpreter, found '{python}', which is not an executable "
+            "file; unset it, or run `make reference-simulators`"
+        )
