@@ -86,6 +86,19 @@ def test_refuses_other_methods() -> None:
         circuit()
 
 
+def test_the_adjoint_method_takes_no_shots() -> None:
+    def circuit(x: Any) -> Any:
+        qml.RX(x, 0)
+        return qml.expval(qml.Z(0))
+
+    x, device = np.array(0.3, requires_grad=True), OnehopQubit(wires=1, seed=1)
+    node = qml.set_shots(qml.QNode(circuit, device, diff_method="adjoint"), 100)
+    with pytest.raises(qml.exceptions.QuantumFunctionError, match="does not support adjoint"):
+        qml.grad(node)(x)
+    node = qml.set_shots(qml.QNode(circuit, device, diff_method="best"), 10000)
+    assert abs(qml.grad(node)(x) + np.sin(0.3)) < 5 / 100
+
+
 @pytest.mark.parametrize("interface", ["autograd", "jax", "torch"])
 def test_interfaces(interface: str) -> None:
     """The derivatives of a cost that mixes two expectation values, through each interface."""
