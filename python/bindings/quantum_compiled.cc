@@ -1,11 +1,7 @@
 #include "onehop/quantum/compiled.h"
 
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/complex.h>
-
-#include "onehop/error.h"
 #include "onehop/quantum/simulator.h"
-#include "python/bindings/bindings.h"
+#include "python/bindings/quantum_arrays.h"
 
 using onehop::Group;
 using onehop::quantum::Circuit;
@@ -14,32 +10,17 @@ using onehop::quantum::CompileOptions;
 using onehop::quantum::Complex;
 using onehop::quantum::Gradients;
 using onehop::quantum::PauliSum;
-using onehop::quantum::Precision;
 using onehop::quantum::SimulationOptions;
 
 namespace {
 
 using Bindings = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-template <typename T>
-nb::ndarray<nb::numpy, T, nb::ndim<2>> as_rows(std::vector<T> values, std::size_t rows) {
-  auto* held = new std::vector<T>(std::move(values));
-  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return {held->data(), {rows, rows == 0 ? 0 : held->size() / rows}, owner};
-}
-
-Precision precision_from(const std::string& name) {
-  if (name == "single") return Precision::single_precision;
-  if (name == "double") return Precision::double_precision;
-  throw onehop::BadInput("expected the precision 'single' or 'double', found '" + name + "'");
-}
-
 void make(Compiled* self, const Circuit& circuit, const Group& group, const std::string& precision, int threads,
           std::int64_t staging, double search_seconds) {
   CompileOptions options;
   options.precision = precision_from(precision);
-  options.state.threads = threads;
-  if (staging > 0) options.state.staging = staging;
+  options.state = state_options(threads, staging);
   options.search_seconds = search_seconds;
   const nb::gil_scoped_release released;
   new (self) Compiled(circuit, group, options);

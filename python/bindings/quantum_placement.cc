@@ -1,13 +1,10 @@
 #include "onehop/quantum/placement.h"
 
 #include <nanobind/stl/array.h>
-#include <nanobind/stl/complex.h>
 #include <nanobind/stl/shared_ptr.h>
 
-#include "onehop/error.h"
 #include "onehop/quantum/simulator.h"
-#include "onehop/quantum/state.h"
-#include "python/bindings/bindings.h"
+#include "python/bindings/quantum_arrays.h"
 #include "python/bindings/quantum_profile.h"
 #include "quantum/simulator/plan_cache.h"
 
@@ -15,16 +12,9 @@ using onehop::quantum::Circuit;
 using onehop::quantum::MemoryNeed;
 using onehop::quantum::Placement;
 using onehop::quantum::PlacementOptions;
-using onehop::quantum::Precision;
 using onehop::quantum::Stage;
 
 namespace {
-
-Precision precision_from(const std::string& name) {
-  if (name == "single") return Precision::single_precision;
-  if (name == "double") return Precision::double_precision;
-  throw onehop::BadInput("expected the precision 'single' or 'double', found '" + name + "'");
-}
 
 PlacementOptions options_of(int bytes_per_amplitude, double search_seconds, std::vector<int> bits, int ranks_per_host) {
   PlacementOptions options;

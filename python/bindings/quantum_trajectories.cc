@@ -1,12 +1,9 @@
 #include "onehop/quantum/trajectories.h"
 
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/complex.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include "onehop/error.h"
-#include "python/bindings/bindings.h"
+#include "python/bindings/quantum_arrays.h"
 
 using onehop::Group;
 using onehop::quantum::Circuit;
@@ -14,7 +11,6 @@ using onehop::quantum::Complex;
 using onehop::quantum::History;
 using onehop::quantum::NoisyCircuit;
 using onehop::quantum::PauliSum;
-using onehop::quantum::Precision;
 using onehop::quantum::TrajectoryOptions;
 using onehop::quantum::TrajectoryResult;
 
@@ -23,26 +19,16 @@ namespace {
 using Channels = std::vector<std::pair<std::vector<std::vector<Complex>>, std::vector<double>>>;
 using Uses = std::vector<std::tuple<int, int, std::vector<int>>>;
 
-template <typename T>
-nb::ndarray<nb::numpy, T, nb::ndim<2>> as_rows(std::vector<T> values, std::size_t rows) {
-  auto* held = new std::vector<T>(std::move(values));
-  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return {held->data(), {rows, rows == 0 ? 0 : held->size() / rows}, owner};
-}
-
 std::unique_ptr<TrajectoryResult> run(const Circuit& circuit, const Channels& channels, const Uses& uses,
                                       const std::vector<std::pair<int, int>>& measured, const Group& group,
                                       std::int64_t trajectories, std::int64_t shots, std::uint64_t seed,
                                       const std::string& precision, const std::vector<PauliSum>& observables,
                                       int threads, std::int64_t memory) {
-  if (precision != "single" && precision != "double") {
-    throw onehop::BadInput("expected the precision 'single' or 'double', found '" + precision + "'");
-  }
   NoisyCircuit noisy{circuit, {}, {}, measured};
   for (const auto& [operators, probabilities] : channels) noisy.channels.push_back({operators, probabilities});
   for (const auto& [gate, channel, qubits] : uses) noisy.uses.push_back({gate, channel, qubits});
   TrajectoryOptions options;
-  options.precision = precision == "single" ? Precision::single_precision : Precision::double_precision;
+  options.precision = precision_from(precision);
   options.trajectories = trajectories;
   options.shots = shots;
   options.seed = seed;

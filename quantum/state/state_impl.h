@@ -11,6 +11,13 @@
 
 namespace onehop::quantum {
 
+// The bytes of staging per partner, such that the memory of the state stays within 1.02 times its amplitudes.
+[[nodiscard]] std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int64_t max_bytes);
+
+// Throws Error on all ranks unless the state fits into the memory of every machine. Returns the ranks per host, which
+// need the same communication. Collective.
+[[nodiscard]] int check_memory(const Group& group, int qubits, Precision precision, const StateOptions& options);
+
 struct State::Impl {
   Impl(const Group& group, int qubits, Precision precision, const StateOptions& options);
 

@@ -6,23 +6,20 @@
 
 #include "src/channel/waiting.h"
 #include "src/group/driven.h"
-#include "src/plan/plan_codec.h"
+#include "src/plan/plan_packing.h"
 #include "src/plan/plan_program.h"
 
 namespace onehop {
 
 using detail::Program;
 using detail::ProgramChunk;
-using detail::ProgramCopy;
 using detail::ProgramFragment;
 using detail::ProgramMessage;
 using detail::ProgramRound;
-using detail::ProgramStep;
 
 namespace {
 
 constexpr std::uint32_t polls_per_liveness_check = 512;
-constexpr std::int64_t long_piece = 512;
 
 [[noreturn]] void throw_broken() {
   throw BadInput("this plan has failed and cannot be used again; make a new group and a new plan");
@@ -54,11 +51,6 @@ struct Plan::Impl {
   bool send_chunk(ProgramMessage& message);
   void receive_chunk(ProgramMessage& message);
   [[nodiscard]] bool has_arrived(const ProgramRound& now, const ProgramMessage& message) const;
-  void pack_chunk(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot);
-  void unpack_chunk(const ProgramChunk& chunk, const std::byte* slot);
-  void copy_inside(const ProgramRound& now);
-  void pack_steps(std::uint32_t first, std::uint32_t last, std::byte* wire) const;
-  void unpack_steps(std::uint32_t first, std::uint32_t last, const std::byte* wire) const;
   [[nodiscard]] bool may_unpack(const ProgramRound& now, const ProgramMessage& message) const;
   [[nodiscard]] bool anything_to_do();
   [[nodiscard]] detail::WaitingFor waiting_for() const;
@@ -72,90 +64,12 @@ struct Plan::Impl {
   bool next_round();
 };
 
-void Plan::Impl::pack_steps(std::uint32_t first, std::uint32_t last, std::byte* wire) const {
-  for (std::uint32_t i = first; i < last; ++i) {
-    const ProgramStep& step = program.steps[i];
-    detail::pack(step.copy, wire);
-    wire += step.copy.bytes;
-  }
-}
-
-void Plan::Impl::unpack_steps(std::uint32_t first, std::uint32_t last, const std::byte* wire) const {
-  for (std::uint32_t i = first; i < last; ++i) {
-    const ProgramStep& step = program.steps[i];
-    if (step.combine == Combine::replace) {
-      detail::unpack(step.copy, wire);
-    } else {
-      detail::unpack(step.copy, wire, step.combine, step.type);
-    }
-    wire += step.copy.bytes;
-  }
-}
-
-// Packs a chunk into a slot. Non-temporal stores are fast only in whole lines, so short and scattered pieces are packed
-// in cache first; long ones are stored directly from the array.
-void Plan::Impl::pack_chunk(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot) {
-  std::byte* to = slot + chunk.begin;
-  const detail::StoreFunction store = program.stores[sender];
-  if (chunk.encoded()) {
-    std::byte* const wire = store == nullptr ? to : program.scratch.data();
-    detail::encode_pieces(program, chunk, wire);
-    if (store == nullptr) return;
-    store(to, wire, static_cast<std::size_t>(chunk.end - chunk.begin));
-    return detail::finish_stores(program.senders[sender].stores());
-  }
-  if (store == nullptr) {
-    pack_steps(chunk.first, chunk.last, to);
-    return;
-  }
-  std::byte* const scratch = program.scratch.data();
-  std::byte* packed = scratch;
-  const auto store_packed = [&] {
-    store(to, scratch, static_cast<std::size_t>(packed - scratch));
-    to += packed - scratch;
-    packed = scratch;
-  };
-  for (std::uint32_t i = chunk.first; i < chunk.last; ++i) {
-    const detail::CopyStep& step = program.steps[i].copy;
-    if (step.shape != nullptr || step.bytes < long_piece) {
-      detail::pack(step, packed);
-      packed += step.bytes;
-      continue;
-    }
-    if (packed != scratch) store_packed();
-    store(to, step.base, static_cast<std::size_t>(step.bytes));
-    to += step.bytes;
-  }
-  if (packed != scratch) store_packed();
-  detail::finish_stores(program.senders[sender].stores());
-}
-
-void Plan::Impl::unpack_chunk(const ProgramChunk& chunk, const std::byte* slot) {
-  if (chunk.encoded()) return detail::decode_pieces(program, chunk, slot + chunk.begin);
-  unpack_steps(chunk.first, chunk.last, slot + chunk.begin);
-}
-
-void Plan::Impl::copy_inside(const ProgramRound& now) {
-  std::byte* scratch = program.scratch.data();
-  for (const ProgramCopy& copy : now.copies) {
-    if (copy.direct) {
-      for (std::uint32_t i = copy.from_first; i < copy.from_last; ++i) {
-        detail::copy_between(program.steps[copy.to_first + (i - copy.from_first)].copy, program.steps[i].copy);
-      }
-    } else {
-      pack_steps(copy.from_first, copy.from_last, scratch);
-      unpack_steps(copy.to_first, copy.to_last, scratch);
-    }
-    counters.bytes_local += copy.bytes;
-  }
-}
-
 bool Plan::Impl::send_chunk(ProgramMessage& message) {
   Sender& sender = program.senders[message.end];
   if (message.fragment == message.last || (message.chunk == 0 && !sender.ready())) return false;
   const ProgramFragment& fragment = program.fragments[message.fragment];
   const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
-  pack_chunk(message.end, chunk, sender.payload());
+  detail::pack_chunk(program, message.end, chunk, sender.payload());
   ++message.chunk;
   const bool complete = fragment.first + message.chunk == fragment.last;
   sender.publish(complete ? detail::whole : message.chunk, chunk.end);
@@ -202,7 +116,7 @@ bool Plan::Impl::has_arrived(const ProgramRound& now, const ProgramMessage& mess
 void Plan::Impl::receive_chunk(ProgramMessage& message) {
   Receiver& receiver = program.receivers[message.end];
   const ProgramFragment& fragment = program.fragments[message.fragment];
-  unpack_chunk(program.chunks[fragment.first + message.chunk], receiver.payload());
+  detail::unpack_chunk(program, program.chunks[fragment.first + message.chunk], receiver.payload());
   if (fragment.first + ++message.chunk < fragment.last) return;
   receiver.release();
   counters.bytes_received += fragment.bytes;
@@ -243,7 +157,7 @@ void Plan::Impl::begin_round() {
   } else {
     for (ProgramMessage& message : now.out) send(message);
   }
-  copy_inside(now);
+  counters.bytes_local += detail::copy_inside(program, now);
   if (!now.direct.empty()) now.direct.move(program.signals);
 }
 

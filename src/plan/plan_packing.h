@@ -1,0 +1,96 @@
+// Packs and unpacks the chunks of a program. These functions are inline because they run between `start` and `finish`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/plan/plan_codec.h"
+#include "src/plan/plan_program.h"
+
+namespace onehop::detail {
+
+// Pieces of at least this many bytes are stored directly from the array.
+inline constexpr std::int64_t long_piece = 512;
+
+inline void pack_steps(const Program& program, std::uint32_t first, std::uint32_t last, std::byte* wire) {
+  for (std::uint32_t i = first; i < last; ++i) {
+    const ProgramStep& step = program.steps[i];
+    pack(step.copy, wire);
+    wire += step.copy.bytes;
+  }
+}
+
+inline void unpack_steps(const Program& program, std::uint32_t first, std::uint32_t last, const std::byte* wire) {
+  for (std::uint32_t i = first; i < last; ++i) {
+    const ProgramStep& step = program.steps[i];
+    if (step.combine == Combine::replace) {
+      unpack(step.copy, wire);
+    } else {
+      unpack(step.copy, wire, step.combine, step.type);
+    }
+    wire += step.copy.bytes;
+  }
+}
+
+// Packs a chunk into a slot. Non-temporal stores are fast only in whole lines, so short and scattered pieces are packed
+// in cache first; long ones are stored directly from the array.
+inline void pack_chunk(Program& program, std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot) {
+  std::byte* to = slot + chunk.begin;
+  const StoreFunction store = program.stores[sender];
+  if (chunk.encoded()) {
+    std::byte* const wire = store == nullptr ? to : program.scratch.data();
+    encode_pieces(program, chunk, wire);
+    if (store == nullptr) return;
+    store(to, wire, static_cast<std::size_t>(chunk.end - chunk.begin));
+    return finish_stores(program.senders[sender].stores());
+  }
+  if (store == nullptr) {
+    pack_steps(program, chunk.first, chunk.last, to);
+    return;
+  }
+  std::byte* const scratch = program.scratch.data();
+  std::byte* packed = scratch;
+  const auto store_packed = [&] {
+    store(to, scratch, static_cast<std::size_t>(packed - scratch));
+    to += packed - scratch;
+    packed = scratch;
+  };
+  for (std::uint32_t i = chunk.first; i < chunk.last; ++i) {
+    const CopyStep& step = program.steps[i].copy;
+    if (step.shape != nullptr || step.bytes < long_piece) {
+      pack(step, packed);
+      packed += step.bytes;
+      continue;
+    }
+    if (packed != scratch) store_packed();
+    store(to, step.base, static_cast<std::size_t>(step.bytes));
+    to += step.bytes;
+  }
+  if (packed != scratch) store_packed();
+  finish_stores(program.senders[sender].stores());
+}
+
+inline void unpack_chunk(Program& program, const ProgramChunk& chunk, const std::byte* slot) {
+  if (chunk.encoded()) return decode_pieces(program, chunk, slot + chunk.begin);
+  unpack_steps(program, chunk.first, chunk.last, slot + chunk.begin);
+}
+
+// Does the copies inside the rank of a round. Returns their bytes.
+inline std::int64_t copy_inside(Program& program, const ProgramRound& now) {
+  std::byte* scratch = program.scratch.data();
+  std::int64_t bytes = 0;
+  for (const ProgramCopy& copy : now.copies) {
+    if (copy.direct) {
+      for (std::uint32_t i = copy.from_first; i < copy.from_last; ++i) {
+        copy_between(program.steps[copy.to_first + (i - copy.from_first)].copy, program.steps[i].copy);
+      }
+    } else {
+      pack_steps(program, copy.from_first, copy.from_last, scratch);
+      unpack_steps(program, copy.to_first, copy.to_last, scratch);
+    }
+    bytes += copy.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace onehop::detail
