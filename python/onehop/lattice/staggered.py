@@ -13,12 +13,12 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import Geometry
+from onehop.lattice.operators import Progress, complex_memory, fields_memory, report_of
 from onehop.lattice.phases import check_phases
 
 __all__ = ["PRECISIONS", "Staggered", "StaggeredSolve"]
 
 PRECISIONS = ("half", "single", "double")
-Progress = Callable[[int, float], Any]
 
 
 class StaggeredSolve(NamedTuple):
@@ -53,10 +53,6 @@ class StaggeredSolve(NamedTuple):
     bytes: float
     reliable_updates: int
     residuals: tuple[float, ...]
-
-
-def _memory(array: NDArray[Any], what: str) -> Any:
-    return _core.Memory(np.ascontiguousarray(array, np.complex128), False, what)
 
 
 class Staggered:
@@ -152,12 +148,12 @@ class Staggered:
         for name, links in (("fat", fat), ("long", long)):
             if links is not None and np.shape(links) != shape:
                 raise BadInput(f"expected {name} links of shape {shape}, found {np.shape(links)}")
-        given = None if long is None else _memory(long, "the long links")
+        given = None if long is None else complex_memory(long, "the long links")
         core = _core.LatticeStaggered.of_links(
             group,
             list(extents),
             list(geometry.grid),
-            _memory(fat, "the fat links"),
+            complex_memory(fat, "the fat links"),
             given,
             lanes,
             threads,
@@ -192,15 +188,8 @@ class Staggered:
         """Whether the operator has long links."""
         return self._core.has_long_links
 
-    def _given(self, fields: NDArray[Any]) -> tuple[Any, bool]:
-        """Return fields as memory, and whether there are several."""
-        shape = np.shape(fields)
-        if shape != self._shape and (shape[1:] != self._shape or shape[0] < 1):
-            raise BadInput(f"expected a field of shape {self._shape}, or several of them, found {shape}")
-        return _memory(fields, "the field"), len(shape) > len(self._shape)
-
     def _work(self, fields: NDArray[Any], what: Callable[[Any], Any]) -> NDArray[np.complex128]:
-        memory, several = self._given(fields)
+        memory, several = fields_memory(fields, self._shape)
         found = what(memory)
         return found if several else found[0]
 
@@ -276,7 +265,7 @@ class Staggered:
             A mass is not above 0 (the operator may be singular then), a shape or precision is wrong, or numbers are not
             finite.
         """
-        memory, several = self._given(source)
+        memory, several = fields_memory(source, self._shape)
         masses = [float(mass)] if np.ndim(mass) == 0 else [float(one) for one in mass]  # type: ignore[union-attr]
         if len(masses) != 1 and several:
             raise BadInput(f"expected one right-hand side for several masses, found {np.shape(source)[0]}")
@@ -294,13 +283,7 @@ class Staggered:
         alone = not several and np.ndim(mass) == 0
         return StaggeredSolve(
             solution=solutions[0] if alone else solutions,
-            iterations=report.iterations,
             true_residual=report.true_residual,
-            converged=report.converged,
-            seconds=report.seconds,
-            communication_seconds=report.communication_seconds,
-            flops=report.flops,
-            bytes=report.bytes,
-            reliable_updates=report.reliable_updates,
             residuals=tuple(report.residuals),
+            **report_of(report),
         )

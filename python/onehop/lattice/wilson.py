@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.lattice.gauge import Gauge
+from onehop.lattice.operators import Progress, complex_memory, fields_memory, report_of
 
 __all__ = ["Wilson", "WilsonSolve", "clover_blocks", "clover_leaves", "wilson_kappa"]
 
@@ -83,8 +83,7 @@ def clover_blocks(strength: NDArray[Any], weight: float, *, inverse: bool = Fals
     Error
         A block is singular (only with `inverse`).
     """
-    memory = _core.Memory(np.ascontiguousarray(strength, np.complex128), False, "the field strength")
-    found = _core.lattice_clover_blocks(memory, weight, inverse)
+    found = _core.lattice_clover_blocks(complex_memory(strength, "the field strength"), weight, inverse)
     return np.asarray(found).reshape(*strength.shape[:-3], 2, 6, 6)
 
 
@@ -150,12 +149,7 @@ class Wilson(_core.LatticeWilson):
         self._shape = (*gauge.geometry.block_shape, 4, 3)
 
     def _memory(self, fields: NDArray[Any]) -> Any:
-        shape = np.shape(fields)
-        if shape[-len(self._shape) :] != self._shape or len(shape) > len(self._shape) + 1:
-            raise BadInput(
-                f"expected a field of shape {self._shape}, or several with one axis in front, found {shape}"
-            )
-        return _core.Memory(np.ascontiguousarray(fields, np.complex128), False, "the field")
+        return fields_memory(fields, self._shape)[0]
 
     def dslash(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
         """Return D v, or with `dagger` the adjoint of D applied to v."""
@@ -181,7 +175,7 @@ class Wilson(_core.LatticeWilson):
         reproducible: bool = False,
         half_halo: bool = False,
         schwarz: int = 0,
-        progress: Callable[[int, float], None] | None = None,
+        progress: Progress | None = None,
     ) -> WilsonSolve:
         """Solve M x = b with even-odd preconditioning.
 
@@ -230,12 +224,6 @@ class Wilson(_core.LatticeWilson):
         )
         return WilsonSolve(
             solution=np.asarray(solution).reshape(np.shape(source)),
-            iterations=report.iterations,
-            reliable_updates=report.reliable_updates,
             residuals=list(report.residuals),
-            converged=report.converged,
-            seconds=report.seconds,
-            communication_seconds=report.communication_seconds,
-            flops=report.flops,
-            bytes=report.bytes,
+            **report_of(report),
         )

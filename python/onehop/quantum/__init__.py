@@ -1,6 +1,7 @@
 """Quantum circuits on a state vector that is split over ranks."""
 
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register, gate, gate_names
+from onehop.quantum.circuit_plan import CircuitPlan, plan
 from onehop.quantum.compiled import CompiledCircuit, GradientResult, compile  # noqa: A004
 from onehop.quantum.evolution import imaginary_time, lindblad
 from onehop.quantum.gradients import gradients, parameter_shift
@@ -11,7 +12,7 @@ from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.noise.noisy import NoisyResult, plan_density, simulate_density, simulate_trajectories
 from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.parameters import Expression, Parameter
-from onehop.quantum.simulator import CircuitPlan, Result, plan, simulate
+from onehop.quantum.simulator import Result, simulate
 from onehop.quantum.state import State
 
 __all__ = [

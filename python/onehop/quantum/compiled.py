@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import Bindings, values_of
+from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.simulator import Result, result_of
 from onehop.quantum.state import State, core_sum, hermitian_sums, real_where_real
 
@@ -137,8 +137,7 @@ class CompiledCircuit:
         """
         sums = observables_of(observables, self._circuit.qubits)
         values = values_of(self.parameters, bindings)
-        if seed is None:
-            seed = int.from_bytes(self._group.allgather(secrets.token_bytes(6))[0], "little")
+        seed = common_seed(seed, self._group)
         core = self._core.simulate(
             values, shots=shots, seed=seed, observables=[core_sum(one) for one in sums]
         )

@@ -10,8 +10,8 @@ import numpy as np
 from onehop.cores import usable_cores
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
+from onehop.quantum.circuit_plan import CircuitPlan
 from onehop.quantum.noise.superoperators import moved
-from onehop.quantum.simulator import CircuitPlan
 from onehop.quantum.state import State
 
 __all__ = ["predict"]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import numpy as np
 
-__all__ = ["uniform"]
+from onehop.group import Group
+
+__all__ = ["common_seed", "uniform"]
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
+
+
+def common_seed(seed: int | None, group: Group) -> int:
+    """Return the seed, or if it is None a random one of 48 bits, the same on every rank. Collective if it is None."""
+    if seed is None:
+        return int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
+    return seed
 
 
 def uniform(seed: int, shots: Any, event: int) -> Any:

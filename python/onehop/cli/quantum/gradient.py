@@ -9,10 +9,10 @@ from typing import Any
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel, gradients
+from onehop.quantum.circuit_plan import MemoryPlan, plan_memory
 from onehop.quantum.gradients import is_pure, require_exact
 from onehop.quantum.noise.noisy import plan_density_memory
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.simulator import MemoryPlan, plan_memory
 
 # The ket, the bra and, for more than one observable, the final state.
 GRADIENT_STATES = 3

@@ -19,10 +19,10 @@ from onehop.predict import CircuitPrediction, predict_circuit
 from onehop.predict.common import check_ranks, ranks_per_host, ranks_per_unit
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel, plan_density
 from onehop.quantum import plan as plan_circuit
+from onehop.quantum.circuit_plan import MemoryPlan, plan_memory
 from onehop.quantum.noise.noisy import plan_density_memory
 from onehop.quantum.predict import predict
 from onehop.quantum.run.serialization import read_circuit
-from onehop.quantum.simulator import MemoryPlan, plan_memory
 from onehop.text import bytes_text, counted
 
 PrecisionOption = Annotated[

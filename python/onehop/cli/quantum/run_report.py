@@ -12,8 +12,8 @@ from onehop._core import __version__
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.quantum import Circuit, DensityMatrix, NoisyResult, Result
+from onehop.quantum.circuit_plan import levels_of
 from onehop.quantum.io.state_file import save_state
-from onehop.quantum.simulator import levels_of
 from onehop.text import bytes_text, counted
 
 MAX_BARS = 24

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
+from onehop.quantum.circuit_plan import CircuitPlan, MemoryPlan, plan_matrices, plan_memory
 from onehop.quantum.noise.channel import Channel, NoiseModel
 from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.noise.histories import Histories, has_gates_only
@@ -22,7 +22,7 @@ from onehop.quantum.noise.noisy_run import Mixed, Pure
 from onehop.quantum.noise.superoperators import moved, on_rows_and_columns
 from onehop.quantum.noise.trajectories import Trajectories
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.simulator import CircuitPlan, MemoryPlan, plan_matrices, plan_memory
+from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.state import State
 from onehop.text import counted
 
@@ -120,9 +120,7 @@ def _checked(
     sums = [PauliSum.of(one) for one in observables]
     for one in sums:
         one.require(circuit.qubits)
-    if seed is None:
-        seed = int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
-    return sums, seed
+    return sums, common_seed(seed, group)
 
 
 def _simulate(

@@ -1,0 +1,229 @@
+"""`plan` computes the memory and the exchanges that a circuit would take, without running it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from onehop import _core
+from onehop._core import Placement
+from onehop.error import BadInput
+from onehop.quantum.circuit import Circuit
+
+__all__ = ["CircuitPlan", "plan"]
+
+LARGEST_RANKS = 2**30  # the largest power of two that an `int` of C++ holds
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryPlan:
+    """The ranks and the memory that a circuit would take; the attributes are those of `CircuitPlan`."""
+
+    qubits: int
+    ranks: int
+    precision: str
+    fits: bool
+    memory_per_rank: int
+    memory_in_all: int
+    memory_available: int
+    ranks_per_node: int
+    kind: str = "state vector"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitPlan(MemoryPlan):
+    """The memory and the exchanges that a circuit would take.
+
+    As long as the plan lives, a simulation of the same circuit in this process uses its placement and makes no other.
+
+    Attributes
+    ----------
+    qubits : int
+        Number of qubits of the circuit.
+    ranks : int
+        Number of ranks over which the state is split; fewer than asked for if the circuit is too small.
+    precision : str
+        "double" or "single".
+    operations : int
+        Number of operations without swaps and without gates on fresh qubits, which cost nothing.
+    fits : bool
+        Whether the memory of this machine suffices for `ranks_per_node` of the ranks.
+    memory_per_rank, memory_in_all : int
+        Bytes of amplitudes and staging, per rank and for all ranks.
+    memory_available : int
+        Bytes that are available to the ranks of this machine together.
+    exchanges : int
+        Number of exchanges between ranks.
+    bytes_per_rank : int
+        Bytes that each rank sends in all exchanges.
+    bytes_per_exchange : list of int
+        Bytes that each rank sends in each exchange.
+    baseline_bytes_per_rank : int
+        Bytes that each rank would send if every gate on a bit of the rank number made its own exchange.
+    one_swap_at_a_time_bytes_per_rank : int
+        Bytes that each rank would send if every such qubit were swapped with a local one and back after the gate.
+    passes : float
+        Number of passes over a rank's amplitudes.
+    ranks_per_host : int
+        Number of ranks on each host for which the placement was made; 0: hosts have different numbers of ranks.
+    bytes_by_level : dict of str to int
+        Bytes that all ranks together send "inside hosts" and "between hosts"; empty if hosts have different numbers of
+        ranks.
+    placement : Placement
+        Stages of the execution: exchanges, and the operations between them.
+    circuit : Circuit
+        Circuit that acts on the stored vector: the given one, or one on the rows and columns of a density matrix.
+    ranks_per_node : int
+        Number of ranks that share this machine.
+    kind : str
+        "state vector" or "density matrix".
+    """
+
+    operations: int
+    exchanges: int
+    bytes_per_rank: int
+    bytes_per_exchange: list[int]
+    baseline_bytes_per_rank: int
+    one_swap_at_a_time_bytes_per_rank: int
+    passes: float
+    ranks_per_host: int
+    bytes_by_level: dict[str, int]
+    placement: Placement = field(repr=False, compare=False)
+    circuit: Circuit = field(repr=False, compare=False)
+
+
+def plan(
+    circuit: Circuit,
+    ranks: int = 1,
+    precision: str = "double",
+    *,
+    ranks_per_node: int | None = None,
+    ranks_per_host: int | None = None,
+    search_seconds: float = 1,
+) -> CircuitPlan:
+    """Compute the memory and the exchanges that a circuit would take, without running it.
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Circuit to plan.
+    ranks : int
+        Number of ranks, a power of two. The ranks need not exist.
+    precision : str
+        "double" or "single".
+    ranks_per_node : int, optional
+        Number of ranks that share this machine's memory. Default: all.
+    ranks_per_host : int, optional
+        Number of ranks on each host, a power of two. The placement prefers exchanges that stay inside a host, as a
+        simulation on such hosts does. 0: hosts have different numbers of ranks. Default: `ranks_per_node`.
+    search_seconds : float
+        Approximate time in seconds to search for a placement that moves fewer bytes; 0 uses the heuristic alone.
+
+    Raises
+    ------
+    BadInput
+        The circuit is invalid, or the number of ranks or of ranks on each host is no power of two.
+    """
+    circuit.validate()
+    memory = plan_memory(circuit, ranks, precision, ranks_per_node)
+    per_host = _ranks_per_host(ranks, memory, ranks_per_node, ranks_per_host)
+    placement = _core.place_simulation(
+        circuit, memory.ranks, _amplitude_bytes(precision), search_seconds, per_host
+    )
+    return _with_placement(memory, circuit, placement, per_host)
+
+
+def plan_matrices(
+    circuit: Circuit,
+    ranks: int,
+    precision: str,
+    ranks_per_node: int | None,
+    search_seconds: float,
+    ranks_per_host: int | None = None,
+) -> CircuitPlan:
+    """Plan to apply gates, whose matrices need not be unitary, to a state with qubit i at bit i.
+
+    Arguments are as for `plan`.
+    """
+    memory = plan_memory(circuit, ranks, precision, ranks_per_node)
+    per_host = _ranks_per_host(ranks, memory, ranks_per_node, ranks_per_host)
+    placement = _core.place_applied(
+        circuit,
+        memory.ranks,
+        _amplitude_bytes(precision),
+        search_seconds,
+        list(range(circuit.qubits)),
+        per_host,
+    )
+    return _with_placement(memory, circuit, placement, per_host)
+
+
+def _ranks_per_host(ranks: int, memory: MemoryPlan, ranks_per_node: int | None, asked: int | None) -> int:
+    """Return the ranks on each host among those that the circuit uses; 0: hosts have different numbers of them."""
+    if asked is None:
+        asked = ranks if ranks_per_node is None else min(ranks_per_node, ranks)
+        asked = asked if asked & (asked - 1) == 0 else 0
+    if asked < 0 or asked & (asked - 1):
+        raise BadInput(f"expected a number of ranks per host that is a power of two, or 0, found {asked}")
+    return min(asked, memory.ranks)
+
+
+def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None) -> MemoryPlan:
+    """Compute the ranks and the memory that a circuit would take, without placing it; arguments as for `plan`."""
+    if ranks > LARGEST_RANKS:
+        raise BadInput(f"expected at most {LARGEST_RANKS} ranks (2^30), found {ranks}")
+    if ranks < 1 or ranks & (ranks - 1):
+        fewer = 1 << max(ranks, 1).bit_length() - 1
+        raise BadInput(
+            f"expected a number of ranks that is a power of two, found {ranks}; take {fewer} or {2 * fewer}"
+        )
+    usable = _core.usable_ranks(circuit, ranks)
+    local_ranks = usable if ranks_per_node is None else min(ranks_per_node, usable)
+    need = _core.memory_need(circuit.qubits, usable, precision, local_ranks)
+    return MemoryPlan(
+        qubits=circuit.qubits,
+        ranks=usable,
+        precision=precision,
+        fits=need.fits,
+        memory_per_rank=need.per_rank,
+        memory_in_all=need.in_all,
+        memory_available=need.available,
+        ranks_per_node=local_ranks,
+    )
+
+
+def _amplitude_bytes(precision: str) -> int:
+    return 8 if precision == "single" else 16
+
+
+def levels_of(inside: int, between: int) -> dict[str, int]:
+    """Name the bytes that stay inside hosts and those that leave one."""
+    return {"inside hosts": inside, "between hosts": between}
+
+
+def _with_placement(
+    memory: MemoryPlan, circuit: Circuit, placement: Placement, ranks_per_host: int
+) -> CircuitPlan:
+    share = _amplitude_bytes(memory.precision) << placement.local_bits
+    baselines = placement.baselines
+    levels = [one * placement.ranks for one in placement.bytes_by_level([max(ranks_per_host, 1)])]
+    return CircuitPlan(
+        **vars(memory),
+        operations=_operations(circuit, placement),
+        exchanges=placement.exchanges,
+        bytes_per_rank=placement.bytes_per_rank,
+        bytes_per_exchange=[round(s.fraction_moved * share) for s in placement.stages if s.swaps],
+        baseline_bytes_per_rank=round(baselines["gate_by_gate"] * share),
+        one_swap_at_a_time_bytes_per_rank=round(baselines["one_swap_at_a_time"] * share),
+        passes=placement.passes(),
+        ranks_per_host=ranks_per_host,
+        bytes_by_level=levels_of(*levels) if ranks_per_host else {},
+        placement=placement,
+        circuit=circuit,
+    )
+
+
+def _operations(circuit: Circuit, placement: Placement) -> int:
+    """Count the operations of a run with its final measurements, which the placement leaves out."""
+    placed = {index for stage in placement.stages for index in stage.operations}
+    measurements = (index for index, one in enumerate(circuit.operations) if one.kind == "measure")
+    return len(placed.union(measurements))
