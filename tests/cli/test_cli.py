@@ -1,4 +1,4 @@
-"""The command line: version, exit codes, JSON, `-n`, and the schedule commands."""
+"""The command line: version, help, exit codes, JSON, `-n`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,6 @@ from onehop.cli.common import console, own_rank, progress, write_json
 from ranks import Ranks
 
 
-@pytest.fixture
-def halo(tmp_path: Path) -> str:
-    path = str(tmp_path / "halo.json")
-    assert main(["schedule", "halo", "--extents", "128x64x64", "--grid", "2x1x1", "-o", path]) == 0
-    return path
-
-
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"onehop {onehop.__version__}\n"
@@ -45,6 +38,8 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 
 
 COMMANDS = dict(commands(typer.main.get_command(make_app())))
+
+
 WITHOUT_JSON = {("bench", "all"), ("bench", "figures")}  # they write several files into a folder
 
 
@@ -100,101 +95,6 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err
-
-
-# -- schedules -------------------------------------------------------------------------------------------------------
-
-
-def test_halo_is_the_one_of_the_library(halo: str) -> None:
-    assert onehop.Schedule.load(halo) == onehop.halo(extents=(128, 64, 64), grid=(2, 1, 1))
-
-
-def test_halo_goes_where_json_goes(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["schedule", "halo", "--extents", "128x64x64", "--grid", "2x1x1", "--json"]
-    assert main([*words, str(tmp_path / "again.json")]) == 0
-    assert (tmp_path / "again.json").read_text() == Path(halo).read_text()
-    capsys.readouterr()
-    assert main([*words, "-"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(Path(halo).read_text())
-
-
-def test_halo_with_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    words = "--extents 8x9 --grid 2x2 --width 1:2x3 --periodic yesxno --corners --dtype float32 --fields 2"
-    assert main(["schedule", "halo", *words.split()]) == 0
-    made = onehop.Schedule.from_json(capsys.readouterr().out)
-    assert made == onehop.halo(
-        extents=(8, 9),
-        grid=(2, 2),
-        width=[(1, 2), 3],
-        periodic=[True, False],
-        corners=True,
-        dtype="float32",
-        fields=2,
-    )
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--extents eight --grid 2",
-        "--extents 0x4 --grid 2x1",
-        "--extents 8 --grid 2x2",
-        "--extents 8 --grid 2 --width thin",
-        "--extents 8 --grid 2 --width 1:2:3",
-        "--extents 8 --grid 2 --periodic perhaps",
-        "--extents 8 --grid 2 --dtype nothing",
-        "--extents 8 --grid 2 -o no/such/folder/halo.json",
-    ],
-)
-def test_bad_halo_is_one_line_and_exit_code_2(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schedule", "halo", *words.split()]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("error: ")
-    assert captured.err.count("\n") == 1
-
-
-def test_count(halo: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schedule", "count", halo]) == 0
-    assert "1 round, 2 messages, 131072 bytes between ranks, 262144 inside" in capsys.readouterr().out
-    assert main(["schedule", "count", halo, "--json", "-"]) == 0
-    captured = capsys.readouterr()
-    assert json.loads(captured.out)["bytes"] == 2 * 2 * 64 * 64 * 8
-    assert "131072 bytes" in captured.err
-
-
-def test_show(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schedule", "show", halo, "--rows", "3", "--json", str(tmp_path / "again.json")]) == 0
-    out = capsys.readouterr().out
-    assert "field0" in out
-    assert "and 9 more" in out
-    assert onehop.Schedule.load(tmp_path / "again.json") == onehop.Schedule.load(halo)
-
-
-def test_verify(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schedule", "verify", halo]) == 0
-    assert "ok" in capsys.readouterr().out
-    data = json.loads(Path(halo).read_text())
-    del data["rounds"][0]["transfers"][5]
-    (tmp_path / "broken.json").write_text(json.dumps(data))
-    assert main(["schedule", "verify", str(tmp_path / "broken.json"), "--json", "-"]) == 1
-    captured = capsys.readouterr()
-    result = json.loads(captured.out)
-    assert result["ok"] is False
-    assert result["violations"][0]["rule"] == "coverage"
-    assert captured.err.count("coverage: ") == 1
-
-
-def test_schedule_from_stdin(halo: str, ranks: Ranks) -> None:
-    done = ranks.onehop("schedule", "verify", "-", input=Path(halo).read_text())
-    assert done.returncode == 0
-
-
-def test_file_that_is_no_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "x.json").write_text('{"ranks": "many"}')
-    for name in ("x.json", "nothing.json"):
-        assert main(["schedule", "count", str(tmp_path / name)]) == 2
-        assert name in capsys.readouterr().err
 
 
 # -- what the commands share -----------------------------------------------------------------------------------------
@@ -266,54 +166,6 @@ def test_bad_input_on_all_ranks_is_said_once(ranks: Ranks, launcher: str) -> Non
         done = ranks.onehop("launch", "-n", 2, sys.executable, *command)
     assert done.returncode == 2
     assert done.stderr.count("error: -n 5 was asked for, but this runs inside a launch of 2 ranks") == 1
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("circuit ghz --qubits 0", "`onehop circuit` is now `onehop quantum circuit`"),
-        ("hamlib list none.hdf5", "`onehop hamlib` is now `onehop quantum hamlib`"),
-        ("qedc none.py", "`onehop qedc` is now `onehop quantum qedc`"),
-        ("plan none.qasm --here 1", "`--here` is now `--ranks-per-node`"),
-        ("launch -n 1 --grace 1 no-such-program", "`--grace` is now `--kill-after`"),
-    ],
-)
-def test_old_names_say_the_new_ones_once(old: str, new: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(old.split()) == 2
-    assert capsys.readouterr().err.count(new) == 1
-
-
-@pytest.mark.parametrize(
-    ("command", "new", "old"),
-    [
-        ("plan none.qasm --here 1 --ranks-per-node 2", "--ranks-per-node", "--here"),
-        ("quantum plan none.qasm --ranks-per-node=1 --here=1", "--ranks-per-node", "--here"),
-        ("launch --kill-after 1 -n 1 --grace 2 no-such-program", "--kill-after", "--grace"),
-        ("bench wilson --ways half --variants half", "--variants", "--ways"),
-    ],
-)
-def test_an_option_by_both_its_names_is_an_error(
-    command: str, new: str, old: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(command.split()) == 2
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == (
-        "",
-        f"error: expected {new} or its former name {old}, found both; leave {old} out\n",
-    )
-
-
-def test_a_former_name_has_the_bounds_of_the_present_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["launch", "-n", "1", "--grace", "-1", "no-such-program"]) == 2
-    assert "--grace" in capsys.readouterr().err
-    assert main(["plan", "none.qasm", "--here", "0"]) == 2
-    assert "--here" in capsys.readouterr().err
-
-
-def test_a_program_may_have_an_option_of_a_former_name(capfd: pytest.CaptureFixture[str]) -> None:
-    words = [sys.executable, "-c", "import sys; print(sys.argv[1:])", "--grace", "--kill-after"]
-    assert main(["launch", "-n", "1", "--kill-after", "1", "--output", "raw", *words]) == 0
-    assert capfd.readouterr().out == "['--grace', '--kill-after']\n"
 
 
 @pytest.mark.parametrize("width", [80, 160])

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ranks import Ranks
-
-WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
+from torch_program import WITHOUT_TORCH
 
 EVERYTHING = """
     import sys
@@ -282,14 +281,14 @@ COMPRESSED = """
 
 @pytest.mark.parametrize(("backend", "codec"), [("gloo", "q8"), ("onehop", "q4")])
 def test_compressed_gradients_train_as_well(ranks: Ranks, backend: str, codec: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     done = ranks.torchrun(ranks.script(COMPRESSED), backend, codec, "feedback")
     assert done.returncode == 0, done.stderr
 
 
 def test_feedback_follows_a_parameter_into_another_bucket() -> None:
     """DistributedDataParallel deals parameters anew after the first step."""
-    torch = pytest.importorskip("torch", reason=WITHOUT)
+    torch = pytest.importorskip("torch", reason=WITHOUT_TORCH)
     import torch.distributed as dist
 
     from onehop.torch import CompressionState
@@ -320,14 +319,14 @@ def test_feedback_follows_a_parameter_into_another_bucket() -> None:
 
 
 def test_every_operation_of_torch(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     done = ranks.onehop("launch", "-n", 3, ranks.script(EVERYTHING), ranks.folder / "store", timeout=100)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all there") == 3
 
 
 def test_another_tensor_is_a_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     done = ranks.onehop("launch", "-n", 3, ranks.script(ERRORS), ranks.folder / "store", timeout=100)
     assert done.stdout.count("all mismatched") == 3, done.stdout + done.stderr
     assert "rank 0 lost 2" in done.stdout, done.stdout + done.stderr
@@ -335,7 +334,7 @@ def test_another_tensor_is_a_mismatch_everywhere_and_a_dead_rank_is_named(ranks:
 
 
 def test_training_under_torchrun_is_that_of_gloo(ranks: Ranks) -> None:
-    torch = pytest.importorskip("torch", reason=WITHOUT)
+    torch = pytest.importorskip("torch", reason=WITHOUT_TORCH)
     results = {}
     for backend in ("onehop", "gloo"):
         out = ranks.folder / f"{backend}.pt"
@@ -348,7 +347,7 @@ def test_training_under_torchrun_is_that_of_gloo(ranks: Ranks) -> None:
 
 
 def test_the_example_trains(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     pytest.importorskip(
         "sklearn", reason="there is no scikit-learn in this environment; `make setup-torch` brings it"
     )

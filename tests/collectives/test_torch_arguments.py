@@ -5,30 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ranks import Ranks
-
-WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
-
-START = """
-    import sys, threading
-    from datetime import timedelta
-    from types import SimpleNamespace
-    import torch
-    import torch.distributed as dist
-    import onehop.torch
-
-    world = onehop.Group.world()
-    rank, size = world.rank, world.size
-    torch.set_num_threads(1)
-    dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
-    group = dist.group.WORLD
-
-    def raised(kind, call):
-        try:
-            call()
-        except kind as error:
-            return str(error)
-        raise SystemExit(f"expected {kind.__name__}")
-"""
+from torch_program import START, WITHOUT_TORCH
 
 REFUSED = """
     # Other lengths and types than the other argument has.
@@ -137,7 +114,7 @@ LAZY = """
 
 @pytest.mark.parametrize("part", [REFUSED, LAZY], ids=["refused", "lazy"])
 def test_arguments(ranks: Ranks, part: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     script = ranks.script(START + part + '\n    print("all there", flush=True)\n')
     done = ranks.onehop("launch", "-n", 2, script, ranks.folder / "store", timeout=60)
     assert done.returncode == 0, done.stderr

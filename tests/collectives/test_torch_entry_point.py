@@ -13,8 +13,7 @@ import pytest
 
 import onehop_torch
 from ranks import PYTHON_FOLDER, Ranks
-
-WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
+from torch_program import WITHOUT_TORCH
 
 INSTALLED = """
     import torch  # and nothing of onehop
@@ -52,14 +51,14 @@ def run(ranks: Ranks, *path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_installed_onehop_is_known_to_torch(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     done = run(ranks, site(ranks.folder / "site"), PYTHON_FOLDER)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "reduced\n"
 
 
 def test_a_broken_onehop_is_noticed_when_it_is_used_and_not_before(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     folder = site(ranks.folder / "site")
     shutil.copytree(PYTHON_FOLDER / "onehop_torch", folder / "onehop_torch")
     # As without the compiled part; this folder comes before any other onehop.

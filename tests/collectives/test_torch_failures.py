@@ -10,8 +10,7 @@ import threading
 import pytest
 
 from ranks import Ranks
-
-WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
+from torch_program import WITHOUT_TORCH
 
 # Every rank trains one model with each variant, all of which work at first. Then something happens to the last rank in
 # the middle of the backward pass of the chosen variant. The survivors go through the other variants, too.
@@ -208,7 +207,7 @@ def run(ranks: Ranks, size: int, what: str, first: str) -> list[tuple[int, list[
 
 @pytest.mark.parametrize(("size", "first"), [(3, "buckets"), (2, "compressed"), (3, "fsdp")])
 def test_every_survivor_of_a_killed_rank_says_who_is_lost(ranks: Ranks, size: int, first: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     *survivors, victim = run(ranks, size, "killed", first)
     assert victim[0] == -signal.SIGKILL
     for rank, (code, lines, errors) in enumerate(survivors):
@@ -226,7 +225,7 @@ def test_every_survivor_of_a_killed_rank_says_who_is_lost(ranks: Ranks, size: in
 
 
 def test_a_time_limit_is_an_error_on_every_rank_that_waited(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     *survivors, victim = run(ranks, 3, "late", "buckets")
     for code, lines, errors in survivors:
         assert code == 1, (code, lines, errors)
@@ -245,7 +244,7 @@ def test_a_time_limit_is_an_error_on_every_rank_that_waited(ranks: Ranks) -> Non
 def test_a_mismatch_in_the_middle_of_backward_is_an_error_on_every_rank(
     ranks: Ranks, size: int, first: str
 ) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     for code, lines, errors in run(ranks, size, "mismatched", first):
         assert code == 1, (code, lines, errors)
         ((_, name, kind, _, _, words),) = lines
@@ -276,7 +275,7 @@ LEFT_ALONE = """
 
 def test_a_rank_that_ends_while_its_thread_waits_ends_by_itself(ranks: Ranks) -> None:
     """The thread polls for signals, which is impossible after the interpreter has ended."""
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     script = ranks.script(LEFT_ALONE)
     first, second = (
         subprocess.Popen(
@@ -362,7 +361,7 @@ COALESCED = """
 
 
 def test_a_coalesced_operation_carries_the_failures_of_all_its_parts(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     done = ranks.onehop("launch", "-n", 2, ranks.script(COALESCED), ranks.folder / "store", timeout=100)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all carried") == 2
@@ -370,7 +369,7 @@ def test_a_coalesced_operation_carries_the_failures_of_all_its_parts(ranks: Rank
 
 @pytest.mark.parametrize("wait", [True, False])
 def test_one_thread_at_a_time_is_in_the_collectives(wait: bool) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     from onehop.torch.work_queue import WorkQueue
 
     thread = WorkQueue("test")

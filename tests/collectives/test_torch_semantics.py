@@ -9,30 +9,7 @@ import sys
 import pytest
 
 from ranks import Ranks
-
-WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
-
-START = """
-    import os, signal, sys, threading, time
-    from datetime import timedelta
-    from pathlib import Path
-    import torch
-    import torch.distributed as dist
-    import onehop.torch
-
-    world = onehop.Group.world()
-    rank, size = world.rank, world.size
-    torch.set_num_threads(1)
-    dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
-    group = dist.group.WORLD
-
-    def raised(kind, call):
-        try:
-            call()
-        except kind as error:
-            return str(error)
-        raise SystemExit(f"expected {kind.__name__}")
-"""
+from torch_program import START, WITHOUT_TORCH
 
 TENSORS = """
     from torch._subclasses import FakeTensorMode
@@ -279,7 +256,7 @@ END = """
 
 @pytest.mark.parametrize("part", [TENSORS, GROUPS], ids=["tensors", "groups"])
 def test_unusual_tensors_and_groups(ranks: Ranks, part: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     ranks.environment["TMPDIR"] = str(ranks.folder)  # torch leaves the folder of its compiler there
     done = ranks.onehop(
         "launch", "-n", 3, ranks.script(START + part + END), ranks.folder / "store", timeout=100
@@ -369,7 +346,7 @@ def run(ranks: Ranks, what: str) -> list[tuple[int, str, str]]:
 
 @pytest.mark.parametrize("what", ["killed", "aborts", "own"])
 def test_a_dead_or_aborted_rank_ends_every_wait_and_the_others_start_anew(ranks: Ranks, what: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     *survivors, last = run(ranks, what)
     assert last[0] == (-signal.SIGKILL if what == "killed" else 0), last
     for rank, (code, output, errors) in enumerate(survivors):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ranks import PYTHON_FOLDER, Ranks
-
-WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
+from torch_program import WITHOUT_TORCH
 
 PROGRAM = """
     import os, sys
@@ -81,7 +80,7 @@ PROGRAM = """
 
 @pytest.mark.parametrize("backend", ["onehop", "gloo"])
 def test_compressed_gradients_of_fully_shard(ranks: Ranks, backend: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     ranks.environment["TMPDIR"] = str(ranks.folder)
     support = str(PYTHON_FOLDER.parent / "tests/support")
     done = ranks.torchrun(ranks.script(PROGRAM), backend, support)

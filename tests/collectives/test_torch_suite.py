@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ranks import Ranks
+from torch_program import WITHOUT_TORCH
 
-WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
 DRIVER = Path(__file__).resolve().parents[1] / "support/torch_driver.py"
 SELECTION = [
     "test_DistributedDataParallelCPU_grad_is_view",
@@ -28,7 +28,7 @@ SELECTION = [
 
 
 def test_a_selection_of_the_tests_of_torch(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     pytest.importorskip(
         "expecttest", reason="there is no expecttest in this environment; `make setup-torch` brings it"
     )

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from ranks import PYTHON_FOLDER, Ranks
+from torch_program import WITHOUT_TORCH
 
-WITHOUT = "there is no torch in this environment; `make setup-torch` brings one"
 WITHOUT_TRITON = "there is no triton in this environment; `make setup-torch` brings it"
 
 KERNELS = """
@@ -178,7 +178,7 @@ SUPPORT = str(PYTHON_FOLDER.parent / "tests/support")
 )
 def test_the_kernels(ranks: Ranks, source: str, interpret: bool) -> None:
     """The interpreter writes the bytes of the C++ codecs, and the code for GPUs has no fused operations."""
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     pytest.importorskip("triton", reason=WITHOUT_TRITON)
     done = run(ranks, source, SUPPORT, interpret=interpret)
     assert done.returncode == 0, done.stderr
@@ -187,7 +187,7 @@ def test_the_kernels(ranks: Ranks, source: str, interpret: bool) -> None:
 
 @pytest.mark.parametrize(("size", "backend"), [(2, "gloo"), (3, "onehop")])
 def test_a_compressed_all_reduce_over_any_group(ranks: Ranks, size: int, backend: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     pytest.importorskip("triton", reason=WITHOUT_TRITON)
     environment = {**ranks.environment, "TMPDIR": str(ranks.folder), "OMP_NUM_THREADS": "1"}
     environment["TRITON_INTERPRET"] = "1"
@@ -213,7 +213,7 @@ def test_a_compressed_all_reduce_over_any_group(ranks: Ranks, size: int, backend
 
 
 def test_the_check_for_cards_passes_in_the_interpreter(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     pytest.importorskip("triton", reason=WITHOUT_TRITON)
     ranks.environment["TRITON_INTERPRET"] = "1"
     module = ["-m", "onehop.torch.check_compression"]

@@ -108,20 +108,31 @@ def test_generate_smear_measure(ranks: Ranks, command: Command, tmp_path: Path) 
     assert found["condensate"] > 0
     assert found["true_residual"] <= 1e-8
 
-    fat, naik = tmp_path / "fat.lime", tmp_path / "long.lime"
-    run("smear", whole, "--kind", "hisq", "--fat", fat, "--long", naik, "-n", 2)
+    fat, long_links = tmp_path / "fat.lime", tmp_path / "long.lime"
+    run("smear", whole, "--kind", "hisq", "--fat", fat, "--long", long_links, "-n", 2)
     expected = smearing.hisq_links(read_gauge(str(whole))[0])
     np.testing.assert_array_equal(read_gauge(str(fat), tolerance=np.inf)[0].links, expected.fat)
-    np.testing.assert_array_equal(read_gauge(str(naik), tolerance=np.inf)[0].links, expected.long_links)
-    refused = command("lattice", "solve", "--fat", fat, "--long", naik, "--mass", 0.3)
+    np.testing.assert_array_equal(read_gauge(str(long_links), tolerance=np.inf)[0].links, expected.long_links)
+    refused = command("lattice", "solve", "--fat", fat, "--long", long_links, "--mass", 0.3)
     assert refused.returncode == 2
     assert "expected links with the phases" in refused.stderr
     masses = ("--mass", 0.3)
     seen = set()
     for boundary in ((), ("--periodic",)):
-        made = ["smear", whole, "--kind", "hisq", "--fat", fat, "--long", naik, "--phases", "--overwrite"]
+        made = [
+            "smear",
+            whole,
+            "--kind",
+            "hisq",
+            "--fat",
+            fat,
+            "--long",
+            long_links,
+            "--phases",
+            "--overwrite",
+        ]
         run(*made, *boundary)
-        by_links = run("solve", "--fat", fat, "--long", naik, *masses)
+        by_links = run("solve", "--fat", fat, "--long", long_links, *masses)
         by_action = run("solve", whole, "--action", "hisq", *masses, *boundary)
         assert by_links["true_residual"] == pytest.approx(by_action["true_residual"], rel=1e-3)
         seen.add(by_links["true_residual"])

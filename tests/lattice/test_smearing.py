@@ -39,9 +39,9 @@ def test_fat_links_are_sums_over_paths(name: str) -> None:
     gauge = random_field()
     weights = smearing.path_weights(name, u0=0.9)
     found = smearing.fat_links(gauge, name, u0=0.9)
-    fat, naik = reference.fat_and_long(gauge.links, weights)
+    fat, long_links = reference.fat_and_long(gauge.links, weights)
     np.testing.assert_allclose(found.fat, fat, atol=1e-14)
-    np.testing.assert_allclose(found.long_links, naik, atol=1e-14)
+    np.testing.assert_allclose(found.long_links, long_links, atol=1e-14)
 
 
 @pytest.mark.parametrize("extents", [(5, 4), (9, 2, 3), (17, 2, 2, 2)])
@@ -49,9 +49,9 @@ def test_any_number_of_directions_and_any_row(extents: tuple[int, ...]) -> None:
     gauge = random_field(extents)
     weights = smearing.PathWeights(0.3, 0.2, -0.4, 0.7, 0.11, 0.5)
     found = smearing.fat_links(gauge, weights)
-    fat, naik = reference.fat_and_long(gauge.links, weights)
+    fat, long_links = reference.fat_and_long(gauge.links, weights)
     np.testing.assert_allclose(found.fat, fat, atol=1e-13)
-    np.testing.assert_allclose(found.long_links, naik, atol=1e-14)
+    np.testing.assert_allclose(found.long_links, long_links, atol=1e-14)
 
 
 def test_hisq_as_by_numpy() -> None:
@@ -61,11 +61,11 @@ def test_hisq_as_by_numpy() -> None:
     first, _ = reference.fat_and_long(gauge.links, (1 / 8, 1 / 16, 1 / 64, 1 / 384, 0, 0))
     unitary = reference.nearest_unitary(first)
     second = (1 + epsilon / 8, 1 / 16, 1 / 64, 1 / 384, -1 / 8, -(1 + epsilon) / 24)
-    fat, naik = reference.fat_and_long(unitary, second)
+    fat, long_links = reference.fat_and_long(unitary, second)
     assert np.linalg.cond(first).max() > 20  # the matrices are far from unitary
     np.testing.assert_allclose(found.unitary, unitary, atol=1e-12)
     np.testing.assert_allclose(found.fat, fat, atol=1e-12)
-    np.testing.assert_allclose(found.long_links, naik, atol=1e-12)
+    np.testing.assert_allclose(found.long_links, long_links, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["fat5", "asqtad", "hisq"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from onehop.cli.quantum.gradient import memory_of_gradient, with_gradient
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum import Circuit, DensityMatrix, NoiseModel, Parameter, PauliSum, PauliTerm
+from onehop.quantum.circuit_plan import plan_memory
 from onehop.quantum.predict import predict
-from onehop.quantum.simulator import plan_memory
 from threads import run_threads
 
 A = Parameter("a")
@@ -175,7 +175,7 @@ def test_the_command_checks_gradients_first(
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("something runs")
 
-    run = sys.modules["onehop.cli.quantum.run"]
+    run = importlib.import_module("onehop.cli.quantum.run")
     for name in ("simulate", "simulate_trajectories", "predict", *(["ensure_ranks"] if ranks else [])):
         monkeypatch.setattr(run, name, never)
     words = ["--bind", "theta=0.3", "--observable", "Z0", "--gradient"]
@@ -194,7 +194,7 @@ def test_memory_of_gradients() -> None:
 
 
 def test_the_prediction_of_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["onehop.quantum.predict"]
+    module = importlib.import_module("onehop.quantum.predict")
     monkeypatch.setattr(module, "_time", lambda *_: 100.0)
     monkeypatch.setattr(module, "_seconds_per_byte_swapped", lambda: 0.0)
     plan = quantum.plan(Circuit(4).h(0).cx(0, 1))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,22 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradient_checks import exact, random_sum
 from onehop import _core, quantum
-from onehop.bench.bindings import hardware_efficient
-from onehop.bench.gradients import strongly_entangling
-from onehop.bench.reference_simulators import GRADIENT_SIMULATORS, GradientSimulator, find_simulators
-from onehop.cli import main
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.quantum import Circuit, NoiseModel, Parameter, PauliSum, PauliTerm, gradients, parameter_shift
+from onehop.quantum import Circuit, NoiseModel, Parameter, PauliSum, gradients, parameter_shift
 from threads import run_threads
 
 RANKS = [1, 2, 4, 8]
+
+
 # Every gate with angles.
 ANGLES = {
     "rx": 1, "ry": 1, "rz": 1, "p": 1, "u1": 1, "u2": 2, "u3": 3, "u": 3, "r": 2, "u0": 1,
     "crx": 2, "cry": 2, "crz": 2, "cp": 2, "cu": 2, "cu3": 2, "rxx": 2, "ryy": 2, "rzz": 2, "rzx": 2,
 }  # fmt: skip
+
+
 NUMBERS = {name: parameters for name, _, parameters in quantum.gate_names()}
 
 
@@ -58,21 +56,6 @@ def random_circuit(draw: np.random.Generator, qubits: int, gates: int) -> Circui
             width = {row[0]: row[1] for row in quantum.gate_names()}[name]
             circuit.gate(name, where[:width], [angle() for _ in range(NUMBERS[name])])
     return circuit
-
-
-def random_sum(draw: np.random.Generator, qubits: int, terms: int) -> PauliSum:
-    """Return a Hermitian sum of random strings."""
-    found = []
-    for _ in range(terms):
-        letters = draw.choice(list("IXYZ"), qubits).tolist()
-        string = tuple((qubit, letter) for qubit, letter in enumerate(letters) if letter != "I")
-        found.append(PauliTerm(float(draw.normal()), string))
-    return PauliSum(tuple(found))
-
-
-def exact(circuit: Circuit, sums: Any) -> list[float]:
-    """Expectation values of a circuit without parameters."""
-    return [float(np.real(one)) for one in quantum.simulate(circuit, observables=sums).expectations]
 
 
 @settings(max_examples=25, deadline=None)
@@ -219,7 +202,11 @@ def test_expressions() -> None:
 
 
 A = Parameter("a")
+
+
 ONE = Circuit(2, 1).rx(A, 0)
+
+
 INSIDE = Circuit(2, 1).rx(A, 0).measure(0, 0).cx(0, 1)
 
 
@@ -287,119 +274,6 @@ def test_qiskit_parameters() -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-QASM = """OPENQASM 3.0;
-include "stdgates.inc";
-input float theta;
-input float phi;
-qubit[3] q;
-h q[0];
-rx(2*theta) q[0];
-cx q[0], q[1];
-ry(phi + 0.5) q[1];
-crz(theta) q[1], q[2];
-rx(phi) q[2];
-"""
-
-
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_the_command(ranks: int, tmp_path: Any) -> None:
-    pytest.importorskip("qiskit_qasm3_import")
-    file = tmp_path / "circuit.qasm"
-    file.write_text(QASM)
-    words = [str(file), "--observable", "X1 + 0.5*Z2", "--bind", "theta=0.3", "--bind", "phi=1.2"]
-    target = tmp_path / "out.json"
-    extra = ["-n", str(ranks)] if ranks > 1 else []
-    code = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "onehop",
-            "run",
-            *words,
-            "--gradient",
-            "--shots",
-            "0",
-            "--json",
-            str(target),
-            *extra,
-        ],
-        check=False,
-    ).returncode
-    assert code == 0
-    report = json.loads(target.read_text())
-    circuit = quantum.parse_qasm(QASM)
-    expected = parameter_shift(circuit, {"theta": 0.3, "phi": 1.2}, ["X1 + 0.5*Z2"], exact)
-    found = report["gradients"]["X1 + 0.5*Z2"]
-    for name, value in expected.by_name().items():
-        assert found[name] == pytest.approx(value[0], abs=1e-12)
-    assert report["gradient_method"] == "adjoint"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--gradient", "--observable", "Z0"], "parameter 'phi' has no value"),
-        (["--bind", "theta=1", "--bind", "phi=x"], "expected NAME=NUMBER"),
-        (["--bind", "theta=1", "--bind", "phi=1", "--bind", "psi=1"], "there is no parameter 'psi'"),
-        (["--gradient", "--bind", "theta=1", "--bind", "phi=1"], "at least one --observable"),
-        (["--gradient", "--bind", "theta=1", "--bind", "phi=1", "--observable", "(0+1j)*Z0"], "Hermitian"),
-    ],
-)
-def test_wrong_options(words: list[str], message: str, tmp_path: Any, capsys: Any) -> None:
-    pytest.importorskip("qiskit_qasm3_import")
-    file = tmp_path / "circuit.qasm"
-    file.write_text(QASM)
-    assert main(["run", str(file), *words]) == 2
-    found = " ".join(capsys.readouterr().err.split())
-    assert message in found
-    assert "Traceback" not in found
-
-
-def test_the_plan(tmp_path: Any, capsys: Any) -> None:
-    pytest.importorskip("qiskit_qasm3_import")
-    file = tmp_path / "circuit.qasm"
-    file.write_text(QASM)
-    reports = []
-    for more in ([], ["--gradient"]):
-        assert main(["plan", str(file), *more, "--json"]) == 0
-        reports.append(json.loads(capsys.readouterr().out))
-    assert reports[1]["memory_per_rank"] == 3 * reports[0]["memory_per_rank"] == 3 * 16 * 8
-    assert reports[1]["states"] == 3
-
-
-def test_the_benchmark(capsys: Any) -> None:
-    assert main(["bench", "gradients", "--quick", "--qubits", "10", "--peers", "none", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [row["terms"] for row in rows] == [1, 1000]
-    for row in rows:
-        assert (row["qubits"], row["parameters"], row["peers"]) == (10, 300, {})
-        assert min(row["forward_s"], row["gradient_s"], row["backward_multiply_adds"]) > 0
-
-
-@pytest.mark.parametrize("name", GRADIENT_SIMULATORS)
-def test_other_simulators_agree(name: str) -> None:
-    found, missing = find_simulators([name], 1, GradientSimulator, GRADIENT_SIMULATORS)
-    if missing:
-        pytest.skip(missing[0])
-    draw = np.random.default_rng(9)
-    gates = strongly_entangling(5, 2)
-    angles = iter(draw.normal(size=30).tolist())
-    bound = [(kind, which, next(angles) if turns else None) for kind, which, turns in gates]
-    circuit = Circuit(5)
-    for place, (kind, which, turns) in enumerate(gates):
-        circuit.gate(kind, which, [Parameter(f"p{place}")] if turns else [])
-    values = [angle for *_, angle in bound if angle is not None]
-    observable = random_sum(draw, 5, 6)
-    terms = [(one.coefficient.real, list(one.paulis)) for one in observable]
-    try:
-        found[0].prepare(bound, terms, 5, "double")
-        theirs = found[0].differentiate(0)[1]
-    finally:
-        found[0].close()
-    ours = gradients(circuit, values, [observable]).derivatives[0]
-    np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_circuits_with_measurements_run_on_one_plan(ranks: int) -> None:
     """The shots are those of the bound circuit, and other values place nothing."""
@@ -427,35 +301,3 @@ def test_circuits_with_measurements_run_on_one_plan(ranks: int) -> None:
 
     results = run_threads(ranks, look)
     assert results == [results[0]] * ranks
-
-
-def test_the_benchmark_of_bindings(capsys: Any) -> None:
-    assert main(["bench", "bindings", "--quick", "--qubits", "4,5", "--peers", "none", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [(row["qubits"], row["parameters"], row["bindings"]) for row in rows] == [(4, 40, 20), (5, 50, 20)]
-    assert min(row["run_s"] for row in rows) > 0
-    assert main(["bench", "bindings", "--bindings", "0", "--peers", "none"]) == 2
-    assert "--bindings of 1 or more, found 0" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", GRADIENT_SIMULATORS)
-def test_other_simulators_agree_on_many_bindings(name: str) -> None:
-    """Two circuits one after the other, so that nothing of the first one is left."""
-    found, missing = find_simulators([name], 1, GradientSimulator, GRADIENT_SIMULATORS)
-    if missing:
-        pytest.skip(missing[0])
-    try:
-        for qubits in (3, 4):
-            gates = hardware_efficient(qubits, 2)
-            circuit, count = Circuit(qubits), 0
-            for kind, which, turns in gates:
-                circuit.gate(kind, which, [Parameter(f"p{count}")] if turns else [])
-                count += turns
-            values = np.random.default_rng(qubits).normal(size=(5, count))
-            first = iter(values[0].tolist())
-            bound = [(kind, which, next(first) if turns else None) for kind, which, turns in gates]
-            found[0].prepare(bound, [(1.0, [(0, "Z")])], qubits, "double")
-            ours = quantum.compile(circuit).run_many(values, ["Z0"])[:, 0]
-            np.testing.assert_allclose(found[0].evaluate(values, 0)[1], ours, rtol=0, atol=1e-10)
-    finally:
-        found[0].close()

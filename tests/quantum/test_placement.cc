@@ -1,130 +1,30 @@
-// Placement: the invariants of any placement, comparison with exhaustive search on small circuits, and with baselines.
+// Placement: the invariants of any placement, and comparison with baselines.
 #include "onehop/quantum/placement.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <bit>
 #include <cmath>
 #include <map>
-#include <numbers>
 #include <numeric>
-#include <queue>
-#include <random>
 #include <set>
 #include <string>
 
 #include "onehop/count.h"
 #include "onehop/error.h"
 #include "onehop/patterns.h"
+#include "tests/support/placed_circuits.h"
 
 namespace onehop::quantum {
 namespace {
 
-using Matrix = std::vector<Complex>;
-
-Circuit circuit_of(int qubits, std::vector<Operation> operations) {
-  Circuit circuit;
-  circuit.qubits = qubits;
-  circuit.operations = std::move(operations);
-  return circuit;
-}
-
-Circuit qft(int n) {
-  Circuit c = circuit_of(n, {});
-  for (int i = n - 1; i >= 0; --i) {
-    c.operations.push_back(gate("h", {i}));
-    for (int j = i - 1; j >= 0; --j) c.operations.push_back(gate("cp", {j, i}, {std::numbers::pi / (1 << (i - j))}));
-  }
-  for (int i = 0; i < n / 2; ++i) c.operations.push_back(gate("swap", {i, n - 1 - i}));
-  return c;
-}
-
-Circuit qpe(int n) {
-  const int counting = n - 1;
-  Circuit c = circuit_of(n, {gate("x", {counting})});
-  for (int i = 0; i < counting; ++i) c.operations.push_back(gate("h", {i}));
-  for (int i = 0; i < counting; ++i) c.operations.push_back(gate("cp", {i, counting}, {0.1 * (1 << i)}));
-  for (int i = 0; i < counting / 2; ++i) c.operations.push_back(gate("swap", {i, counting - 1 - i}));
-  for (int i = 0; i < counting; ++i) {
-    for (int j = 0; j < i; ++j) c.operations.push_back(gate("cp", {j, i}, {-std::numbers::pi / (1 << (i - j))}));
-    c.operations.push_back(gate("h", {i}));
-  }
-  return c;
-}
-
-// Time evolution of the transverse-field Ising model on a grid of this width, with RZZ as such or as CX, RZ, CX.
-Circuit tfim(int n, int width, int steps, bool by_cx) {
-  Circuit c = circuit_of(n, {});
-  const auto bond = [&](int i, int j) {
-    if (!by_cx) return c.operations.push_back(gate("rzz", {i, j}, {0.1}));
-    c.operations.push_back(gate("cx", {i, j}));
-    c.operations.push_back(gate("rz", {j}, {0.1}));
-    c.operations.push_back(gate("cx", {i, j}));
-  };
-  for (int s = 0; s < steps; ++s) {
-    for (int i = 0; i < n; ++i) {
-      if (i % width + 1 < width && i + 1 < n) bond(i, i + 1);
-      if (i + width < n) bond(i, i + width);
-    }
-    for (int i = 0; i < n; ++i) c.operations.push_back(gate("rx", {i}, {0.2}));
-  }
-  return c;
-}
-
-Circuit random_circuit(int n, int gates, unsigned seed) {
-  std::mt19937 random(seed);
-  Circuit c = circuit_of(n, {});
-  const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
-  for (int g = 0; g < gates; ++g) {
-    const int a = below(n);
-    const int b = (a + 1 + below(n - 1)) % n;
-    switch (below(7)) {
-      case 0:
-        c.operations.push_back(gate("u", {a}, {0.3, 0.2, 0.1}));
-        break;
-      case 1:
-        c.operations.push_back(gate("rx", {a}, {0.3}));
-        break;
-      case 2:
-        c.operations.push_back(gate("cz", {a, b}));
-        break;
-      case 3:
-        c.operations.push_back(gate("swap", {a, b}));
-        break;
-      case 4:
-        c.operations.push_back(gate("iswap", {a, b}));
-        break;
-      case 5:
-        c.operations.push_back(gate("rxx", {a, b}, {0.4}));
-        break;
-      default:
-        c.operations.push_back(gate("cx", {a, b}));
-        break;
-    }
-  }
-  return c;
-}
+using testing::circuit_of;
+using testing::must_be_local;
+using testing::qft;
+using testing::qpe;
+using testing::random_circuit;
+using testing::tfim;
 
 // -- invariants of any placement --
-
-// The targets on which the gate is not diagonal, from the elements of its matrix.
-std::set<int> must_be_local(const Operation& operation) {
-  std::set<int> wires;
-  if (operation.kind == OperationKind::diagonal || operation.kind == OperationKind::global_phase) return wires;
-  const Matrix m = matrix_of(operation);
-  const std::size_t size = std::size_t{1} << operation.targets.size();
-  const bool flips = size == 2 && operation.controls.empty() && std::abs(m[0]) < 1e-15 && std::abs(m[3]) < 1e-15;
-  for (std::size_t r = 0; r < size && !flips; ++r) {
-    for (std::size_t c = 0; c < size; ++c) {
-      if (std::abs(m[r * size + c]) < 1e-15) continue;
-      for (std::size_t t = 0; t < operation.targets.size(); ++t) {
-        if (((r ^ c) >> t & 1U) != 0) wires.insert(operation.targets[t]);
-      }
-    }
-  }
-  return wires;
-}
 
 TEST(Placement, StagesDoEveryOperationOnceWhereItsTargetsAreLocal) {
   for (unsigned seed = 0; seed < 30; ++seed) {
@@ -195,168 +95,6 @@ TEST(Placement, WhatCannotBeIsRefused) {
   EXPECT_EQ(local_bits_needed(c), 2);
   EXPECT_EQ(usable_ranks(c, 64), 2);
   EXPECT_EQ(place(c, 2).exchanges(), 0);
-}
-
-// -- exhaustive search --
-
-// The operation on all qubits, as a dense matrix.
-Matrix on_all(const Operation& operation, int n) {
-  const Matrix m = matrix_of(operation);
-  const std::size_t size = std::size_t{1} << operation.targets.size();
-  const std::size_t all = std::size_t{1} << n;
-  Matrix whole(all * all);
-  for (std::size_t column = 0; column < all; ++column) {
-    bool fits = true;
-    for (std::size_t i = 0; i < operation.controls.size(); ++i) {
-      fits = fits && (column >> operation.controls[i] & 1U) == (operation.control_values >> i & 1U);
-    }
-    if (!fits) {
-      whole[column * all + column] = 1;
-      continue;
-    }
-    std::size_t c = 0;
-    std::size_t rest = column;
-    for (std::size_t t = 0; t < operation.targets.size(); ++t) {
-      c |= (column >> operation.targets[t] & 1U) << t;
-      rest &= ~(std::size_t{1} << operation.targets[t]);
-    }
-    for (std::size_t r = 0; r < size; ++r) {
-      std::size_t row = rest;
-      for (std::size_t t = 0; t < operation.targets.size(); ++t) row |= (r >> t & 1U) << operation.targets[t];
-      whole[row * all + column] = m[r * size + c];
-    }
-  }
-  return whole;
-}
-
-std::vector<Complex> times(const Matrix& m, const std::vector<Complex>& v) {
-  std::vector<Complex> result(v.size());
-  for (std::size_t r = 0; r < v.size(); ++r) {
-    for (std::size_t c = 0; c < v.size(); ++c) result[r] += m[r * v.size() + c] * v[c];
-  }
-  return result;
-}
-
-// Compares both products on a vector without symmetries, on which matrices that do not commute differ.
-bool commute(const Matrix& a, const Matrix& b, std::size_t size) {
-  std::mt19937 random(1);
-  std::vector<Complex> v(size);
-  for (Complex& x : v) x = {std::generate_canonical<double, 53>(random), std::generate_canonical<double, 53>(random)};
-  const auto one = times(a, times(b, v));
-  const auto other = times(b, times(a, v));
-  for (std::size_t i = 0; i < size; ++i) {
-    if (std::abs(one[i] - other[i]) > 1e-12) return false;
-  }
-  return true;
-}
-
-// The minimum data movement: a search over all first placements, all exchanges, and all orders of operations that their
-// commutators allow. Commutators are computed from full matrices.
-class Exhaustive {
- public:
-  Exhaustive(const Placement& p, int rank_bits) : n_(p.qubits), rank_bits_(rank_bits) {
-    std::vector<Operation> operations;
-    for (const Stage& stage : p.stages) {
-      for (const int index : stage.operations) indices_.push_back(index);
-    }
-    std::sort(indices_.begin(), indices_.end());
-    std::vector<Matrix> matrices;
-    for (const int index : indices_) {
-      const Operation& operation = p.operations[static_cast<std::size_t>(index)];
-      unsigned local = 0;
-      for (const int wire : must_be_local(operation)) local |= 1U << wire;
-      local_.push_back(local);
-      matrices.push_back(on_all(operation, n_));
-      unsigned before = 0;
-      for (std::size_t i = 0; i + 1 < matrices.size(); ++i) {
-        if (!commute(matrices[i], matrices.back(), std::size_t{1} << n_)) before |= 1U << i;
-      }
-      before_.push_back(before);
-    }
-  }
-
-  [[nodiscard]] double least() const {
-    using Node = std::pair<unsigned, unsigned>;  // done, remote wires
-    std::map<Node, double> best;
-    std::priority_queue<std::pair<double, Node>, std::vector<std::pair<double, Node>>, std::greater<>> open;
-    const unsigned all = (1U << indices_.size()) - 1;
-    std::vector<unsigned> sets;
-    for (unsigned set = 0; set < 1U << n_; ++set) {
-      if (std::popcount(set) == rank_bits_) sets.push_back(set);
-    }
-    const auto reach = [&](double cost, unsigned done, unsigned remote) {
-      const Node node{run(done, remote), remote};
-      const auto found = best.find(node);
-      if (found != best.end() && found->second <= cost) return;
-      best[node] = cost;
-      open.push({cost, node});
-    };
-    for (const unsigned set : sets) reach(0, 0, set);
-    while (!open.empty()) {
-      const auto [cost, node] = open.top();
-      open.pop();
-      if (node.first == all) return cost;
-      if (best.at(node) < cost) continue;
-      for (const unsigned set : sets) {
-        const int swaps = std::popcount(set & ~node.second);
-        if (swaps > 0) reach(cost + 1 - std::pow(2.0, -swaps), node.first, set);
-      }
-    }
-    return 0;
-  }
-
- private:
-  [[nodiscard]] unsigned run(unsigned done, unsigned remote) const {
-    for (bool more = true; more;) {
-      more = false;
-      for (std::size_t i = 0; i < indices_.size(); ++i) {
-        if ((done >> i & 1U) != 0 || (before_[i] & ~done) != 0 || (local_[i] & remote) != 0) continue;
-        done |= 1U << i;
-        more = true;
-      }
-    }
-    return done;
-  }
-
-  int n_;
-  int rank_bits_;
-  std::vector<int> indices_;
-  std::vector<unsigned> local_;
-  std::vector<unsigned> before_;
-};
-
-// docs/design/placement.md quotes the figures that this prints.
-TEST(Placement, IsNearTheBestOfExhaustiveSearch) {
-  double ours = 0;
-  double by_heuristic = 0;
-  double least = 0;
-  int equal = 0;
-  int cases = 0;
-  double worst = 1;
-  for (unsigned seed = 0; seed < 60; ++seed) {
-    for (int rank_bits = 1; rank_bits <= 3; ++rank_bits) {
-      const Circuit circuit = random_circuit(5, 24, 1000 + seed);
-      PlacementOptions heuristic;
-      heuristic.search_seconds = 0;
-      const Placement p = place(circuit, 1 << rank_bits);
-      const double best = Exhaustive(p, rank_bits).least();
-      EXPECT_GE(p.fraction_moved(), best - 1e-12);
-      ours += p.fraction_moved();
-      by_heuristic += place(circuit, 1 << rank_bits, heuristic).fraction_moved();
-      least += best;
-      ++cases;
-      if (p.fraction_moved() <= best + 1e-12) ++equal;
-      if (best > 0) worst = std::max(worst, p.fraction_moved() / best);
-    }
-  }
-  std::printf(
-      "%d circuits: exhaustive search moves %.2f, the placement %.2f, its heuristic alone %.2f; equal in %d, at worst "
-      "%.2f "
-      "times\n",
-      cases, least, ours, by_heuristic, equal, worst);
-  EXPECT_LE(ours, 1.12 * least);
-  EXPECT_GE(equal, cases * 6 / 10);
-  EXPECT_LE(ours, by_heuristic);
 }
 
 // -- baselines --

@@ -5,18 +5,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <random>
 
 #include "onehop/count.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
 #include "onehop/verify.h"
-#include "src/plan/direct_exchange.h"
-#include "src/plan/line_exchange.h"
-#include "src/plan/run_exchange.h"
 #include "src/schedule/bit_permutation.h"
 #include "tests/support/naive_execute.h"
+#include "tests/support/random_permutation.h"
 #include "tests/support/ranks.h"
 
 namespace onehop {
@@ -25,33 +22,9 @@ namespace {
 using testing::Memory;
 using testing::on_ranks;
 using testing::on_threads;
-
-struct Case {
-  PermuteBitsSpec spec;
-  [[nodiscard]] int ranks() const { return 1 << (spec.bits - spec.local_bits); }
-};
-
-Case random_case(std::mt19937& random, int max_bits, int max_rank_bits) {
-  Case made;
-  PermuteBitsSpec& spec = made.spec;
-  spec.bits = 1 + static_cast<int>(random() % static_cast<unsigned>(max_bits));
-  spec.local_bits = std::max(0, spec.bits - static_cast<int>(random() % static_cast<unsigned>(max_rank_bits + 1)));
-  spec.permutation.resize(static_cast<std::size_t>(spec.bits));
-  std::iota(spec.permutation.begin(), spec.permutation.end(), 0);
-  std::shuffle(spec.permutation.begin(), spec.permutation.end(), random);
-  constexpr std::int64_t sizes[] = {1, 4, 8, 16, 24, 40};
-  spec.element_bytes = sizes[random() % 6];
-  return made;
-}
-
-Memory random_memory(const Schedule& schedule, unsigned seed) {
-  std::mt19937 random(seed);
-  Memory memory = testing::allocate(schedule);
-  for (auto& rank : memory) {
-    for (std::byte& b : rank[0]) b = static_cast<std::byte>(random());
-  }
-  return memory;
-}
+using testing::random_memory;
+using testing::random_permutation;
+using testing::RandomPermutation;
 
 // Runs the plan twice on this rank, in memory of the group or in other memory.
 void expect_plan_does(const Group& group, const Schedule& schedule, const PlanOptions& options, bool shared,
@@ -87,7 +60,7 @@ void expect_plan_does(const Group& group, const Schedule& schedule, const PlanOp
 TEST(Permutation, VerifiedAndSplitInPartsWhateverItIs) {
   std::mt19937 random(1);
   for (int i = 0; i < 200; ++i) {
-    const Case one = random_case(random, 10, 4);
+    const RandomPermutation one = random_permutation(random, 10, 4);
     const Schedule schedule = permute_bits(one.spec);
     const auto violations = verify(schedule);
     ASSERT_TRUE(violations.empty()) << violations.front().message;
@@ -105,7 +78,7 @@ TEST(Permutation, VerifiedAndSplitInPartsWhateverItIs) {
 TEST(Permutation, MovesTheElementsOfItsFormula) {
   std::mt19937 random(2);
   for (int i = 0; i < 100; ++i) {
-    Case one = random_case(random, 10, 4);
+    RandomPermutation one = random_permutation(random, 10, 4);
     one.spec.element_bytes = 8;
     for (const Schedule& schedule : {permute_bits(one.spec), permute_bits_one_swap_at_a_time(one.spec)}) {
       Memory memory = testing::allocate(schedule);
@@ -142,7 +115,7 @@ TEST(Permutation, FusedSwapsMoveTheirShareOfBytes) {
 TEST(Permutation, InPlaceBetweenSharedArraysOfThreads) {
   std::mt19937 random(3);
   for (int i = 0; i < 30; ++i) {
-    const Case one = random_case(random, 10, 3);
+    const RandomPermutation one = random_permutation(random, 10, 3);
     const Schedule schedule = permute_bits(one.spec);
     const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
     on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, {}, true, memory); });
@@ -152,7 +125,7 @@ TEST(Permutation, InPlaceBetweenSharedArraysOfThreads) {
 TEST(Permutation, StagedWithFewSmallSlots) {
   std::mt19937 random(4);
   for (int i = 0; i < 30; ++i) {
-    const Case one = random_case(random, 10, 3);
+    const RandomPermutation one = random_permutation(random, 10, 3);
     const Schedule schedule = permute_bits(one.spec);
     const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
     const PlanOptions options{.slots = 1 + i % 3, .slot_bytes = 64 + 40 * (i % 4)};
@@ -186,7 +159,7 @@ TEST(Permutation, StagedWithTheLowestBits) {
 TEST(Permutation, SeveralRoundsFollowEachOther) {
   std::mt19937 random(5);
   for (int i = 0; i < 10; ++i) {
-    Case one = random_case(random, 9, 3);
+    RandomPermutation one = random_permutation(random, 9, 3);
     const Schedule schedule = permute_bits_one_swap_at_a_time(one.spec);
     const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
     on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, {}, i % 2 == 0, memory); });
@@ -196,7 +169,7 @@ TEST(Permutation, SeveralRoundsFollowEachOther) {
 TEST(Permutation, OnRanksThatAreProcesses) {
   std::mt19937 random(6);
   for (const int rank_bits : {1, 2, 3}) {
-    Case one = random_case(random, 12, 0);
+    RandomPermutation one = random_permutation(random, 12, 0);
     one.spec.bits = 12;
     one.spec.local_bits = 12 - rank_bits;
     one.spec.permutation.resize(12);
@@ -260,142 +233,6 @@ TEST(Permutation, APeerThatClosesItsGroupIsLost) {
       EXPECT_NE(std::string(error.what()).find("an exchange in place with rank 1"), std::string::npos) << error.what();
     }
   });
-}
-
-TEST(Permutation, EveryCycleHasARankOnceAndAllItsRanksAgreeOnIt) {
-  std::mt19937 random(8);
-  for (int i = 0; i < 200; ++i) {
-    const Case one = random_case(random, 12, 4);
-    const BitPermutation permutation{0, one.spec.local_bits, one.spec.permutation};
-    const BitPermutation exchange = detail::steps_of(permutation).exchange;
-    const auto same = [](const detail::Cycle& a, const detail::Cycle& b) {
-      return std::ranges::equal(a, b,
-                                [](const auto& x, const auto& y) { return x.rank == y.rank && x.first == y.first; });
-    };
-    for (int rank = 0; rank < one.ranks(); ++rank) {
-      for (const detail::Cycle& cycle : detail::cycles_of(exchange, rank)) {
-        for (const detail::CyclePlace& place : cycle) {
-          EXPECT_EQ(std::ranges::count(cycle, place.rank, &detail::CyclePlace::rank), 1);
-          const auto theirs = detail::cycles_of(exchange, place.rank);
-          EXPECT_EQ(std::ranges::count_if(theirs, [&](const auto& other) { return same(cycle, other); }), 1);
-        }
-      }
-    }
-  }
-}
-
-TEST(Permutation, RunsAreTheElementsWithoutTheFixedBits) {
-  for (const std::uint64_t fixed : {0U, 1U, 4U, 0x15U, 0x80U, 0xffU}) {
-    const detail::Runs runs(8, fixed, 16);
-    const auto length = static_cast<std::uint64_t>(runs.run_bytes() / 16);
-    std::vector<std::uint64_t> found;
-    std::uint64_t at = runs.first_of(0);
-    for (std::uint64_t run = 0; run < runs.count(); ++run, at = runs.after(at)) {
-      ASSERT_EQ(at, runs.first_of(run));
-      for (std::uint64_t i = 0; i < length; ++i) found.push_back(at + i);
-    }
-    std::vector<std::uint64_t> expected;
-    for (std::uint64_t x = 0; x < 256; ++x) {
-      if ((x & fixed) == 0) expected.push_back(x);
-    }
-    EXPECT_EQ(found, expected);
-  }
-}
-
-// All functions that exchange short runs, by whole lines or by parts of lines, give the same result.
-TEST(Permutation, ShortRunsChangePlacesWhereverTheyLie) {
-  std::mt19937 random(9);
-  for (const std::int64_t element_bytes : {4, 8, 16, 32, 24}) {
-    for (int i = 0; i < 60; ++i) {
-      const std::uint64_t fixed = 1 + random() % 63;
-      const auto pattern = [&] { return random() & fixed; };
-      const std::uint64_t first[2] = {pattern(), pattern()};
-      const std::size_t shift = i % 3 == 0 ? 0 : random() % 9;
-      const std::size_t size = 64 * static_cast<std::size_t>(element_bytes);
-      std::vector<std::vector<std::byte>> memory(2, std::vector<std::byte>(size + 128));
-      for (auto& one : memory) {
-        for (std::byte& b : one) b = static_cast<std::byte>(random());
-      }
-      std::vector<std::byte*> places;
-      std::size_t begin[2];
-      for (std::size_t m = 0; m < 2; ++m) {
-        begin[m] = -reinterpret_cast<std::uintptr_t>(memory[m].data()) % 64 + shift +
-                   first[m] * static_cast<std::size_t>(element_bytes);
-        places.push_back(memory[m].data() + begin[m]);
-      }
-      auto expected = memory;
-      for (std::size_t x = 0; x < 64; ++x) {
-        if ((x & fixed) != 0) continue;
-        const std::size_t offset = x * static_cast<std::size_t>(element_bytes);
-        for (std::size_t m = 0; m < 2; ++m) {
-          std::memcpy(&expected[m][begin[m] + offset], &memory[1 - m][begin[1 - m] + offset],
-                      static_cast<std::size_t>(element_bytes));
-        }
-      }
-      const detail::Runs runs(6, fixed, element_bytes);
-      detail::rotate(runs, places, 0, runs.count() / 2);
-      detail::rotate(runs, places, runs.count() / 2, runs.count());
-      ASSERT_EQ(memory, expected) << element_bytes << " bytes, fixed " << fixed << ", shift " << shift;
-    }
-  }
-}
-
-// All cycles of several ranks line by line, compared with one cycle after the other.
-TEST(Permutation, CyclesThatShareLinesAreDoneTogether) {
-  std::mt19937 random(10);
-  int whole_lines = 0;
-  for (int i = 0; i < 200; ++i) {
-    Case one = random_case(random, 9, 3);
-    one.spec.element_bytes = std::int64_t{8} << random() % 3;
-    const BitPermutation permutation{0, one.spec.local_bits, one.spec.permutation};
-    const BitPermutation exchange = detail::steps_of(permutation).exchange;
-    const detail::CycleGroup group = detail::connected_cycles(exchange, 0, one.spec.element_bytes);
-    if (group.cycles.empty()) continue;
-    const std::size_t size = static_cast<std::size_t>(one.spec.element_bytes) << one.spec.local_bits;
-    struct alignas(64) Block {
-      std::byte bytes[64];
-    };
-    std::vector<std::vector<Block>> memory(static_cast<std::size_t>(one.ranks()), std::vector<Block>(size / 64 + 2));
-    for (auto& array : memory) {
-      for (Block& block : array) {
-        for (std::byte& b : block.bytes) b = static_cast<std::byte>(random());
-      }
-    }
-    const std::size_t shift = i % 4 == 0 ? 8 : 0;
-    const auto places_in = [&](std::vector<std::vector<Block>>& arrays) {
-      std::vector<std::vector<std::byte*>> cycles;
-      for (const detail::Cycle& cycle : group.cycles) {
-        cycles.emplace_back();
-        for (const auto& [rank, first] : cycle) {
-          cycles.back().push_back(arrays[static_cast<std::size_t>(rank)][0].bytes + shift +
-                                  first * static_cast<std::uint64_t>(one.spec.element_bytes));
-        }
-      }
-      return cycles;
-    };
-    std::uint64_t moving = 0;
-    for (int bit = 0; bit < one.spec.local_bits; ++bit) {
-      if (exchange.to[static_cast<std::size_t>(bit)] != bit) moving |= std::uint64_t{1} << bit;
-    }
-    const detail::Runs runs(one.spec.local_bits, moving, one.spec.element_bytes);
-    auto expected = memory;
-    for (const auto& places : places_in(expected)) detail::rotate(runs, places, 0, runs.count());
-    for (const bool portable : {false, true}) {
-      auto found = memory;
-      const detail::LineExchange lines(runs, places_in(found));
-      if (lines.empty()) continue;
-      ++whole_lines;
-      const std::uint64_t middle = runs.count() / 2 / runs.in_line() * runs.in_line();
-      const auto run = portable ? &detail::LineExchange::run_portable : &detail::LineExchange::run;
-      (lines.*run)(runs, 0, middle);
-      (lines.*run)(runs, middle, runs.count());
-      for (std::size_t r = 0; r < memory.size(); ++r) {
-        ASSERT_EQ(std::memcmp(found[r].data(), expected[r].data(), memory[r].size() * sizeof(Block)), 0)
-            << "case " << i << ", rank " << r;
-      }
-    }
-  }
-  EXPECT_GT(whole_lines, 20);
 }
 
 }  // namespace

@@ -58,8 +58,8 @@ def fat_link(links: np.ndarray, mu: int, weights: tuple[float, ...]) -> np.ndarr
 def fat_and_long(links: np.ndarray, weights: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
     dims = links.ndim - 3
     fat = [fat_link(links, mu, weights) for mu in range(dims)]
-    naik = [weights[5] * along(links, [mu + 1] * 3) for mu in range(dims)]
-    return np.stack(fat, axis=dims), np.stack(naik, axis=dims)
+    long_links = [weights[5] * along(links, [mu + 1] * 3) for mu in range(dims)]
+    return np.stack(fat, axis=dims), np.stack(long_links, axis=dims)
 
 
 def nearest_unitary(m: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <vector>
 
 #include "onehop/schedule.h"
@@ -23,6 +24,18 @@ inline Memory allocate(const Schedule& schedule, std::byte fill = std::byte{0}) 
     for (const ArraySpec& array : schedule.arrays) {
       const auto bytes = static_cast<std::size_t>(array.elements_on(rank) * array.element_bytes);
       memory[static_cast<std::size_t>(rank)].emplace_back(bytes, fill);
+    }
+  }
+  return memory;
+}
+
+// The same, filled with random bytes.
+inline Memory random_memory(const Schedule& schedule, unsigned seed) {
+  std::mt19937 random(seed);
+  Memory memory = allocate(schedule);
+  for (auto& rank : memory) {
+    for (auto& array : rank) {
+      for (std::byte& b : array) b = static_cast<std::byte>(random());
     }
   }
   return memory;

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import onehop
 
 
@@ -42,3 +44,15 @@ def run_threads(size: int, function: Callable[[onehop.Group], Any], seconds: flo
             errors, key=lambda error: isinstance(error, (onehop.PeerLost, threading.BrokenBarrierError))
         )
     return results
+
+
+def same_on(ranks: int, function: Callable[[onehop.Group], Any]) -> Any:
+    """Run `function` on several ranks and return its result, which must be equal bit for bit on every rank."""
+    results = run_threads(ranks, function)
+    first = results[0]
+    for other in results[1:]:
+        if isinstance(first, np.ndarray):
+            assert first.tobytes() == other.tobytes()
+        else:
+            assert first == other
+    return first

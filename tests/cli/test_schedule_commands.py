@@ -1,0 +1,104 @@
+"""The schedule commands: halo, count, show and verify."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import onehop
+from onehop.cli import main
+from ranks import Ranks
+
+
+def test_halo_is_the_one_of_the_library(halo: str) -> None:
+    assert onehop.Schedule.load(halo) == onehop.halo(extents=(128, 64, 64), grid=(2, 1, 1))
+
+
+def test_halo_goes_where_json_goes(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["schedule", "halo", "--extents", "128x64x64", "--grid", "2x1x1", "--json"]
+    assert main([*words, str(tmp_path / "again.json")]) == 0
+    assert (tmp_path / "again.json").read_text() == Path(halo).read_text()
+    capsys.readouterr()
+    assert main([*words, "-"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(Path(halo).read_text())
+
+
+def test_halo_with_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--extents 8x9 --grid 2x2 --width 1:2x3 --periodic yesxno --corners --dtype float32 --fields 2"
+    assert main(["schedule", "halo", *words.split()]) == 0
+    made = onehop.Schedule.from_json(capsys.readouterr().out)
+    assert made == onehop.halo(
+        extents=(8, 9),
+        grid=(2, 2),
+        width=[(1, 2), 3],
+        periodic=[True, False],
+        corners=True,
+        dtype="float32",
+        fields=2,
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--extents eight --grid 2",
+        "--extents 0x4 --grid 2x1",
+        "--extents 8 --grid 2x2",
+        "--extents 8 --grid 2 --width thin",
+        "--extents 8 --grid 2 --width 1:2:3",
+        "--extents 8 --grid 2 --periodic perhaps",
+        "--extents 8 --grid 2 --dtype nothing",
+        "--extents 8 --grid 2 -o no/such/folder/halo.json",
+    ],
+)
+def test_bad_halo_is_one_line_and_exit_code_2(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", "halo", *words.split()]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_count(halo: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", "count", halo]) == 0
+    assert "1 round, 2 messages, 131072 bytes between ranks, 262144 inside" in capsys.readouterr().out
+    assert main(["schedule", "count", halo, "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["bytes"] == 2 * 2 * 64 * 64 * 8
+    assert "131072 bytes" in captured.err
+
+
+def test_show(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", "show", halo, "--rows", "3", "--json", str(tmp_path / "again.json")]) == 0
+    out = capsys.readouterr().out
+    assert "field0" in out
+    assert "and 9 more" in out
+    assert onehop.Schedule.load(tmp_path / "again.json") == onehop.Schedule.load(halo)
+
+
+def test_verify(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", "verify", halo]) == 0
+    assert "ok" in capsys.readouterr().out
+    data = json.loads(Path(halo).read_text())
+    del data["rounds"][0]["transfers"][5]
+    (tmp_path / "broken.json").write_text(json.dumps(data))
+    assert main(["schedule", "verify", str(tmp_path / "broken.json"), "--json", "-"]) == 1
+    captured = capsys.readouterr()
+    result = json.loads(captured.out)
+    assert result["ok"] is False
+    assert result["violations"][0]["rule"] == "coverage"
+    assert captured.err.count("coverage: ") == 1
+
+
+def test_schedule_from_stdin(halo: str, ranks: Ranks) -> None:
+    done = ranks.onehop("schedule", "verify", "-", input=Path(halo).read_text())
+    assert done.returncode == 0
+
+
+def test_file_that_is_no_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.json").write_text('{"ranks": "many"}')
+    for name in ("x.json", "nothing.json"):
+        assert main(["schedule", "count", str(tmp_path / name)]) == 2
+        assert name in capsys.readouterr().err
