@@ -77,6 +77,62 @@ def test_shots_and_measurements_inside() -> None:
     assert abs(counts["00"] - 1000) < 5 * np.sqrt(500)
 
 
+def _inside(shots: int | None, method: str, name: str) -> Any:
+    device = (
+        OnehopQubit(wires=6, seed=3) if name == "onehop" else qml.device("default.qubit", wires=6, seed=4)
+    )
+
+    @qml.set_shots(shots)
+    @qml.qnode(device, mcm_method=method)
+    def circuit() -> Any:
+        qml.StatePrep(np.array([0.6, 0, 0, 0.8]), wires=[0, 1])
+        qml.RX(0.7, 2)
+        first = qml.measure(0)
+        qml.cond(first, qml.RY)(0.9, wires=1)
+        qml.CNOT([1, 2])
+        second = qml.measure(2, reset=True)
+        third = qml.measure(1, postselect=1)
+        qml.cond(first + second == 1, qml.Hadamard)(0)
+        qml.CRX(0.4, [0, 2])
+        kept = (
+            qml.expval(qml.Z(0) @ qml.X(2)),
+            qml.var(qml.Z(0)),
+            qml.probs(wires=[2, 0]),
+            qml.expval(first + 2 * second),
+            qml.var(second),
+            qml.probs(op=[first, second]),
+        )
+        return (
+            kept if shots is None else (*kept, qml.counts(wires=[0, 2]), qml.counts(third), qml.sample(first))
+        )
+
+    return circuit()
+
+
+def test_measurements_inside_as_a_tree() -> None:
+    expected = _inside(None, "deferred", "default")
+    found = _inside(None, "tree-traversal", "onehop")
+    for one, other in zip(found, expected, strict=True):
+        assert np.allclose(one, other, rtol=0, atol=1e-12)
+    sampled = _inside(20000, "tree-traversal", "onehop")
+    for one, other in zip(sampled[:6], expected, strict=True):
+        assert np.allclose(one, other, rtol=0, atol=0.06)
+    number = sum(sampled[6].values())
+    assert sampled[7] == {1: number}
+    assert len(sampled[8]) == number < 20000
+    assert abs(sampled[6].get("00", 0) / number - expected[2][0]) < 0.03
+
+
+def test_the_tree_refuses_what_it_cannot() -> None:
+    @qml.qnode(OnehopQubit(wires=1), mcm_method="tree-traversal", diff_method=None)
+    def circuit() -> Any:
+        qml.measure(0)
+        return qml.purity(wires=0)
+
+    with pytest.raises(qml.exceptions.DeviceError, match="cannot compute PurityMP"):
+        circuit()
+
+
 def test_refuses_other_methods() -> None:
     @qml.qnode(OnehopQubit(wires=1), mcm_method="one-shot")
     def circuit() -> Any:

@@ -23,12 +23,14 @@ from pennylane.devices.qubit.simulate import measure_final_state
 from pennylane.exceptions import DeviceError
 from pennylane.measurements import ExpectationMP
 from pennylane.operation import StatePrepBase
+from pennylane.ops import Conditional, MidMeasure
 from pennylane.tape import QuantumScript
 from pennylane.transforms import broadcast_expand, defer_measurements
 from pennylane.transforms.core import CompilePipeline
 
 from onehop import quantum
 from onehop.pennylane.operations import DIFFERENTIABLE, append, is_known, pauli_sum
+from onehop.pennylane.tree import measured_tree
 from onehop.quantum import Circuit, Parameter, State
 
 __all__ = ["OnehopQubit"]
@@ -36,6 +38,11 @@ __all__ = ["OnehopQubit"]
 
 def _supported(operator: Any) -> bool:
     return isinstance(operator, StatePrepBase) or is_known(operator)
+
+
+def _supported_in_tree(operator: Any) -> bool:
+    inner = operator.base if isinstance(operator, Conditional) else operator
+    return isinstance(operator, MidMeasure) or _supported(inner)
 
 
 def _differentiable(operator: Any) -> bool:
@@ -53,7 +60,8 @@ class OnehopQubit(Device):
     """State vectors of onehop as a PennyLane device, `qml.device("onehop.qubit", wires=4)`.
 
     Expectation values of Pauli strings and their derivatives by the adjoint method are computed on the state where it
-    is. All other measurements, and shots, take the whole state vector. Measurements inside a circuit are deferred.
+    is. All other measurements, and shots, take the whole state vector. Measurements inside a circuit are deferred, or,
+    with `mcm_method="tree-traversal"`, followed on every branch that occurs.
 
     Parameters
     ----------
@@ -110,12 +118,17 @@ class OnehopQubit(Device):
         if config.device_options:
             raise DeviceError(f"onehop.qubit has no device options, found {sorted(config.device_options)}")
         method = config.mcm_config.mcm_method
-        if method not in (None, "deferred"):
-            raise DeviceError(f"mcm_method {method!r} is not supported on onehop.qubit: expected 'deferred'")
-        own = config.gradient_method == "adjoint" or (
-            config.gradient_method == "best" and self.supports_derivatives(config, circuit)
-        )
-        values: dict[str, Any] = {"mcm_config": replace(config.mcm_config, mcm_method="deferred")}
+        if method not in (None, "deferred", "tree-traversal"):
+            raise DeviceError(
+                f"mcm_method {method!r} is not supported on onehop.qubit: expected 'deferred' or 'tree-traversal'"
+            )
+        tree = method == "tree-traversal"
+        if tree and config.gradient_method == "adjoint":
+            raise DeviceError("the adjoint method needs mcm_method 'deferred', found 'tree-traversal'")
+        own = not tree and self._is_own_method(config, circuit)
+        values: dict[str, Any] = {
+            "mcm_config": replace(config.mcm_config, mcm_method="tree-traversal" if tree else "deferred")
+        }
         if own:
             values["gradient_method"] = "adjoint"
         for option in ("use_device_gradient", "use_device_jacobian_product", "grad_on_execution"):
@@ -123,13 +136,21 @@ class OnehopQubit(Device):
                 values[option] = own
         return replace(config, **values)
 
+    def _is_own_method(self, config: ExecutionConfig, circuit: QuantumScript | None) -> bool:
+        return config.gradient_method == "adjoint" or (
+            config.gradient_method == "best" and self.supports_derivatives(config, circuit)
+        )
+
     def preprocess_transforms(self, execution_config: ExecutionConfig | None = None) -> CompilePipeline:
         """Return the transforms that bring circuits into the form that the device takes."""
         config = execution_config or ExecutionConfig()
         program = CompilePipeline()
         program.add_transform(validate_device_wires, self.wires, name=self.name)
-        program.add_transform(defer_measurements, allow_postselect=True)
-        program.add_transform(decompose, stopping_condition=_supported, name=self.name)
+        tree = config.mcm_config.mcm_method == "tree-traversal"
+        if not tree:
+            program.add_transform(defer_measurements, allow_postselect=True)
+        stop = _supported_in_tree if tree else _supported
+        program.add_transform(decompose, stopping_condition=stop, name=self.name)
         program.add_transform(
             validate_measurements,
             analytic_measurements=accepted_analytic_measurement,
@@ -160,6 +181,8 @@ class OnehopQubit(Device):
 
     def _execute(self, script: QuantumScript) -> Any:
         script = script.map_to_standard_wires()
+        if any(isinstance(one, MidMeasure) for one in script.operations):
+            return self._tree(script)
         state = self._state(script)
         pauli = self.supports_derivatives(None, script)
         if pauli:
@@ -169,21 +192,32 @@ class OnehopQubit(Device):
         shape = (2,) * len(script.wires)
         return measure_final_state(script, state.vector().reshape(shape), False, rng=self._rng)
 
-    def _state(self, script: QuantumScript) -> State:
+    def _tree(self, script: QuantumScript) -> Any:
+        state, operations = self._prepared(script)
+        places = _places(script)
+        return measured_tree(
+            script.copy(operations=operations),
+            state,
+            lambda circuit, operation: _append_number(circuit, operation, places),
+            places,
+            self._rng,
+        )
+
+    def _prepared(self, script: QuantumScript) -> tuple[State, list[Any]]:
+        """Return the initial state, and the operations after it."""
         qubits = max(len(script.wires), 1)
         state = State(qubits, **self._options)
         operations = list(script.operations)
         if operations and isinstance(operations[0], StatePrepBase):
             first = operations.pop(0).state_vector(wire_order=list(range(qubits)))
             state.set_amplitudes(np.asarray(first, complex).reshape(-1))
-        circuit = Circuit(qubits)
+        return state, operations
+
+    def _state(self, script: QuantumScript) -> State:
+        state, operations = self._prepared(script)
+        circuit = Circuit(state.qubits)
         for operation in operations:
-            if isinstance(operation, StatePrepBase):
-                raise DeviceError(f"{operation.name} is only possible at the beginning of a circuit")
-            angles = (
-                [float(np.real(one)) for one in operation.data] if operation.name in DIFFERENTIABLE else []
-            )
-            append(circuit, operation, _places(script), angles)
+            _append_number(circuit, operation, _places(script))
         state.run(circuit)
         return state
 
@@ -242,6 +276,14 @@ class OnehopQubit(Device):
             return _single(found.values), tuple(np.array(one) for one in found.derivatives)
         found = self._gradients(script)
         return _single(found.values), tuple(weights.T @ column for column in found.derivatives.T)
+
+
+def _append_number(circuit: Circuit, operation: Any, places: Any) -> None:
+    """Append an operator whose parameters are numbers."""
+    if isinstance(operation, StatePrepBase):
+        raise DeviceError(f"{operation.name} is only possible at the beginning of a circuit")
+    angles = [float(np.real(one)) for one in operation.data] if operation.name in DIFFERENTIABLE else []
+    append(circuit, operation, places, angles)
 
 
 def _places(script: QuantumScript) -> Any:
