@@ -162,6 +162,24 @@ def test_the_command_compares(tmp_path: Path) -> None:
         assert found[bench]["factor"] == pytest.approx(factor)
 
 
+def test_the_file_can_be_shipped_unedited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every number has its source, which names version, date and processor; nothing says "this machine"."""
+    monkeypatch.setattr("onehop.bench.machine_file.cpu_name", lambda: 'A "fast\\\\ processor')
+    text = machine_text(times_from(measured()), 2)
+    machine = parse_machine(text, "two-core")
+    assert machine.title == "A host with 2 cores, measured between two of them"
+    assert "this machine" not in text.lower()
+    source = machine.levels[0].latency.source
+    assert source.startswith(f"onehop {onehop.__version__}, onehop tune --machine-file, 20")
+    assert source.endswith("A fast processor; half of the time of the shortest message")
+    figures = [line for line in text.splitlines() if "value =" in line or "points =" in line]
+    assert len(figures) == 13
+    assert all('basis = "measured", source = "tune", note = ' in line for line in figures)
+    shipped = load_machine("two-core")
+    assert [level.name for level in machine.levels] == [level.name for level in shipped.levels]
+    assert machine.processors == shipped.processors
+
+
 def test_short_all_reduces_use_their_lines_while_the_clock_runs(tmp_path: Path) -> None:
     this, file, out = (tmp_path / name for name in ("this.toml", "a.json", "out.json"))
     times = []
@@ -179,12 +197,16 @@ def test_short_all_reduces_use_their_lines_while_the_clock_runs(tmp_path: Path) 
 
 
 def test_machines_without_tables_are_compared_as_well(tmp_path: Path) -> None:
-    level = load_machine("two-core").levels[0]
-    file, out = tmp_path / "p.json", tmp_path / "out.json"
+    this, file, out = (tmp_path / name for name in ("this.toml", "p.json", "out.json"))
+    lines = machine_text(times_from(measured()), 2).splitlines(keepends=True)
+    this.write_text("".join(line for line in lines if "points =" not in line))
+    level = load_machine(str(this)).levels[0]
+    assert not level.one_way.points
     file.write_text(json.dumps(rows("pingpong")))
-    assert main(["bench", "predict", str(file), "--machine", "two-core", "--json", str(out)]) == 0
-    flow = (1 << 20) / level.bandwidth.value * 1e6
-    assert json.loads(out.read_text())["rows"][0]["predicted_us"] == pytest.approx(flow, rel=0.01)
+    assert main(["bench", "predict", str(file), "--machine", str(this), "--json", str(out)]) == 0
+    least = level.latency.value + 2 * level.overhead.value
+    predicted = json.loads(out.read_text())["rows"][0]["predicted_us"]
+    assert predicted == pytest.approx(((1 << 20) / level.bandwidth.value + least) * 1e6, rel=0.01)
 
 
 def test_permutations_of_shared_arrays_send_nothing() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,12 @@ from onehop.cli import main
 from onehop.error import BadInput
 from onehop.launch.mpi import find_mpi_launcher
 
-# Prints the rank that MPI's launcher gave this process, its host and the cores that it may run on.
+# Writes the host and the cores of a rank of MPI's launcher to a file; launchers may mix what ranks print.
 WHERE = """
-import os
+import os, pathlib, sys
 rank = os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK"))
-print("rank", rank, "host", os.uname().nodename, "cores", *sorted(os.sched_getaffinity(0)), flush=True)
+where = [os.uname().nodename, *map(str, sorted(os.sched_getaffinity(0)))]
+pathlib.Path(sys.argv[1], rank).write_text(" ".join(where))
 """
 
 
@@ -29,25 +32,31 @@ def mpiexec(kind: str) -> str:
         pytest.skip(str(error))
 
 
-def where(arguments: list[str]) -> dict[int, tuple[str, list[int]]]:
-    """Start ranks and return the host and the cores of each."""
+def started(arguments: list[str], program: str) -> dict[int, list[str]]:
+    """Start ranks that write words to a file each, and return these by rank."""
     allowed = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "PRTE_ALLOW_RUN_AS_ROOT": "1",
         "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
-    done = subprocess.run(
-        [*arguments, sys.executable, "-c", WHERE],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ | allowed,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = re.findall(r"rank (\d+) host (\S+) cores ((?:\d+ ?)+)", done.stdout)
-    return {int(rank): (host, [int(core) for core in cores.split()]) for rank, host, cores in found}
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [*arguments, sys.executable, "-c", program, folder],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=os.environ | allowed,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return {int(file.name): file.read_text().split() for file in Path(folder).iterdir()}
+
+
+def where(arguments: list[str]) -> dict[int, tuple[str, list[int]]]:
+    """Start ranks and return the host and the cores of each."""
+    found = started(arguments, WHERE)
+    return {rank: (host, [int(core) for core in cores]) for rank, (host, *cores) in found.items()}
 
 
 def export(tmp_path: Path, form: str, ranks: int) -> Path:
@@ -89,3 +98,43 @@ def test_mpich_reads_the_machine_file(tmp_path: Path) -> None:
     assert file.read_text() == f"{host}:3\n"
     found = where([program, "-f", str(file), "-launcher", "fork", "-n", "3"])
     assert {rank: name for rank, (name, _) in found.items()} == {0: host, 1: host, 2: host}
+
+
+# Writes the host that Hydra's proxy stands for, and how many ranks share it.
+SHARED = """
+import os, pathlib, sys
+words = os.environ["PMI_HOSTNAME"], os.environ["MPI_LOCALNRANKS"]
+pathlib.Path(sys.argv[1], os.environ["PMI_RANK"]).write_text(" ".join(words))
+"""
+
+
+def hydra(arguments: list[str]) -> dict[int, tuple[str, int]]:
+    """Return the host of each rank and the number of ranks there; all start on this host."""
+    found = started([*arguments, "-launcher", "fork"], SHARED)
+    return {rank: (host, int(ranks)) for rank, (host, ranks) in found.items()}
+
+
+def test_mpich_places_ranks_on_two_hosts(tmp_path: Path) -> None:
+    """The best map of a 2 x 4 grid on hosts of 4 has the ranks of each host in two runs."""
+    program = mpiexec("mpich")
+    file, hosts, map_file = (tmp_path / name for name in ("map", "hosts", "map.json"))
+    arguments = ["--grid", "2x4", "--hosts", "2", "--per-host", "4", "--host-names", "alpha,beta"]
+    texts = []
+    for form in ("mpich", "mpich-rankmap"):
+        more = ["--rankfile", str(file), "--format", form, "-o", str(map_file)]
+        assert main(["map", *arguments, *more]) == 0
+        texts.append(file.read_text())
+    places = json.loads(map_file.read_text())["places"]
+    expected = ["alpha" if rank < 4 else "beta" for rank in places]
+    assert expected.count("alpha") == 4
+    assert texts[0] != "alpha:4\nbeta:4\n"  # not the order without a map
+    assert texts[1] == ",".join(str(int(host == "beta")) for host in expected) + "\n"
+    file.write_text(texts[0])
+    found = hydra([program, "-f", str(file), "-n", "8"])
+    assert [found[rank][0] for rank in range(8)] == expected
+    # Hydra takes the runs of a host for different nodes, so that ranks do not share memory across runs.
+    assert {ranks for _, ranks in found.values()} == {2}
+    hosts.write_text("alpha:4\nbeta:4\n")
+    found = hydra([program, "-f", str(hosts), "-rankmap", texts[1].strip(), "-n", "8"])
+    assert [found[rank][0] for rank in range(8)] == expected
+    assert {ranks for _, ranks in found.values()} == {4}

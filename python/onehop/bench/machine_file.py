@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from time import perf_counter
 
@@ -10,6 +11,8 @@ import numpy as np
 from onehop import _core
 from onehop._core import __version__
 from onehop.bench.machine_times import MachineTimes, Table
+from onehop.doctor.machine import cpu_name
+from onehop.text import counted
 
 __all__ = ["machine_text", "memory_bandwidth", "multiply_adds"]
 
@@ -39,6 +42,11 @@ def _figure(value: float, note: str) -> str:
     return f'{{ value = {value:.4g}, {_MEASURED}, note = "{note}" }}'
 
 
+def _plain(text: str) -> str:
+    """Return a text without letters that mean something in a TOML string."""
+    return "".join(letter for letter in text if letter.isprintable() and letter not in '"\\\\')
+
+
 def _points(table: Table, note: str) -> str:
     points = ", ".join(f"[{size}, {us * 1e-6:.4g}]" for size, us in table)
     return f'{{ points = [{points}], {_MEASURED}, note = "{note}" }}'
@@ -55,10 +63,11 @@ def machine_text(times: MachineTimes, cores: int) -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / cores
     least = times.one_way[0][1] * 1e-6
     return f"""\
-title = "This machine: a host with {cores} cores"
+title = "A host with {counted(cores, "core")}, measured between two of them"
 
 [sources]
-tune = "onehop {__version__}, onehop tune --machine-file"
+tune = "onehop {__version__}, onehop tune --machine-file, {datetime.date.today().isoformat()}, \
+{_plain(cpu_name())}"
 
 [memory] # of one core
 bandwidth = {_figure(memory_bandwidth(), f"copies of {_COPY_BYTES >> 20} MiB")}

@@ -45,7 +45,15 @@ def _draw_ranks(axes: Any, simulation: Simulation) -> None:
     )
     axes.set_xlabel(f"time in {unit}")
     if any(bars.values()):
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=3, frameon=False, fontsize=8)
+        # Just above the frame, whatever its height.
+        axes.legend(
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            borderaxespad=0.2,
+            ncols=3,
+            frameon=False,
+            fontsize=8,
+        )
 
 
 def _draw_links(axes: Any, simulation: Simulation) -> None:
@@ -67,6 +75,7 @@ def _draw_links(axes: Any, simulation: Simulation) -> None:
     # By symmetry one link stands for all that carry the same.
     what = "kinds of links" if any(link.alike > 1 for link in links) else "links"
     axes.set_xlabel(f"{what}, busiest first{'' if len(links) < _MAX_LINKS else f' (the first {_MAX_LINKS})'}")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylabel("busy, % of the time")
     axes.set_ylim(0, 105)
     if links:

@@ -46,6 +46,12 @@ def _mpich(found: RankMap, names: Sequence[str]) -> str:
     return "".join(f"{names[host]}:{len(list(run))}\n" for host, run in groupby(found.host_at))
 
 
+def _rankmap(found: RankMap, names: Sequence[str]) -> str:
+    used = dict.fromkeys(sorted(set(found.host_at)))
+    number = {host: place for place, host in enumerate(used)}
+    return ",".join(str(number[host]) for host in found.host_at) + "\n"
+
+
 def _reorder(found: RankMap, names: Sequence[str]) -> str:
     return "".join(",".join(map(str, positions)) + "\n" for positions in _positions_of_hosts(found).values())
 
@@ -54,7 +60,13 @@ def _list(found: RankMap, names: Sequence[str]) -> str:
     return "".join(f"{position}\n" for position in found.position_of)
 
 
-_WRITERS = {"openmpi": _openmpi, "mpich": _mpich, "reorder": _reorder, "list": _list}
+_WRITERS = {
+    "openmpi": _openmpi,
+    "mpich": _mpich,
+    "mpich-rankmap": _rankmap,
+    "reorder": _reorder,
+    "list": _list,
+}
 FORMATS = tuple(_WRITERS)
 
 
@@ -67,10 +79,11 @@ def map_text(found: RankMap, form: str, names: Sequence[str] = ()) -> str:
         The map.
     form : str
         "openmpi": a rankfile of Open MPI (`mpiexec --map-by rankfile:file=FILE`). "mpich": a machine file of MPICH's
-        Hydra (`mpiexec -f`) with the hosts in the order of ranks. "reorder": the file MPICH_RANK_ORDER that Cray's MPI
-        reads with MPICH_RANK_REORDER_METHOD=3. In these three, rank p of MPI is at position p of the grid. "list": one
-        line per rank with its position, -1 if the grid does not need it, for programs that pass it as the key to
-        MPI_Comm_split before MPI_Cart_create.
+        Hydra (`mpiexec -f`) with the hosts in the order of ranks. "mpich-rankmap": the number of the host of every
+        rank, for `mpiexec -rankmap`, beside a machine file that names every host once. "reorder": the file
+        MPICH_RANK_ORDER that Cray's MPI reads with MPICH_RANK_REORDER_METHOD=3. In these four, rank p of MPI is at
+        position p of the grid. "list": one line per rank with its position, -1 if the grid does not need it, for
+        programs that pass it as the key to MPI_Comm_split before MPI_Cart_create.
     names : sequence of str
         Names of the hosts. Required for "mpich"; the default for "openmpi" is its relative notation +n0, +n1, ...
 
