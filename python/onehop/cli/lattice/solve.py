@@ -221,9 +221,27 @@ def _write_solution(
     output: str, bits: int, overwrite: bool, operator: Staggered, result: Any, mass: object
 ) -> None:
     note = f"solution of M x = b, mass {mass}, residual {result.true_residual:.3e}"
-    solutions = result.solution.reshape(-1, *operator.geometry.block_shape, 3)
-    kept: dict[str, Any] = {"precision": bits, "overwrite": overwrite}
-    write_vectors(output, solutions, operator.geometry, operator.group, note=note, **kept)
+    group, geometry = operator.group, operator.geometry
+    solutions = result.solution.reshape(-1, *geometry.block_shape, 3)
+    write_vectors(output, solutions, geometry, group, note=note, precision=bits, overwrite=overwrite)
+
+
+def _solve_staggered(given: Mapping[str, Any], masses: list[float], options: dict[str, Any]) -> None:
+    """Solve for staggered quarks with the options of the command, write the solution and report. Collective."""
+    operator = _operator(given)
+    vectors = _source(operator, given["source"], given["source_file"], given["colour"])
+    mass = masses[0] if len(masses) == 1 else masses
+    with _following(options["tolerance"]) as show:
+        source = vectors[0] if len(vectors) == 1 else vectors
+        result = operator.solve(source, mass, **options, progress=show)
+    chosen = {"action": given["action"], "mass": mass}
+    report = solve_report(operator.group, operator.geometry, operator, chosen, options["tolerance"], result)
+    if given["output"] is not None:
+        _write_solution(
+            given["output"], given["output_bits"], given["overwrite"], operator, result, report["mass"]
+        )
+    larger = "allow more iterations, or take a larger mass or tolerance"
+    finish_solve(report, given["json_target"], larger if result.iterations else "take another mass")
 
 
 def solve(
@@ -356,14 +374,9 @@ def solve(
     }
     if action in WILSON_ACTIONS:
         field = _wilson_file(action, file, source_file, output)
-        wilson: dict[str, Any] = {
-            "spin": spin,
-            "colour": colour,
-            "method": method,
-            "schwarz": schwarz,
-            "recon": recon,
-        }
-        choice = wilson_choice(action, kappa, masses, csw, periodic=periodic, **wilson)
+        names = ("periodic", "spin", "colour", "method", "schwarz", "recon")
+        wilson = {name: context.params[name] for name in names}
+        choice = wilson_choice(action, kappa, masses, csw, **wilson)
         ensure_ranks(ranks)
         with _following(tolerance) as show:
             solve_wilson(
@@ -379,22 +392,4 @@ def solve(
     _check_staggered(action, masses, fat, source_file)
     _check_output(output, output_bits, overwrite)
     ensure_ranks(ranks)
-    operator = _operator(context.params)
-    vectors = _source(operator, source, source_file, colour)
-    with _following(tolerance) as show:
-        result = operator.solve(
-            vectors[0] if len(vectors) == 1 else vectors,
-            masses[0] if len(masses) == 1 else masses,
-            **options,
-            progress=show,
-        )
-    chosen = {"action": action, "mass": masses[0] if len(masses) == 1 else masses}
-    report = solve_report(operator.group, operator.geometry, operator, chosen, tolerance, result)
-    if output is not None:
-        _write_solution(output, output_bits, overwrite, operator, result, report["mass"])
-    more = (
-        "allow more iterations, or take a larger mass or tolerance"
-        if result.iterations
-        else "take another mass"
-    )
-    finish_solve(report, json_target, more)
+    _solve_staggered(context.params, masses, options)
