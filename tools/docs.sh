@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if ! .venv/bin/python -c 'import sphinx' 2>/dev/null; then
-  echo "docs.sh: expected Sphinx in .venv, found none; run: make docs" >&2
+  echo "docs.sh: expected Sphinx in .venv, found none; run: rm -f .venv/stamps/docs && make docs" >&2
   exit 1
 fi
 command -v doxygen >/dev/null || tools/system_packages.sh doxygen
