@@ -50,11 +50,7 @@ LineExchange::LineExchange(const Runs& runs, const std::vector<std::vector<std::
 }
 
 // The sources of a common target line belong to one block, whose targets are all lines that receive words from them.
-void LineExchange::find_blocks() {
-  struct Members {
-    std::vector<std::size_t> sources;
-    std::vector<std::size_t> targets;
-  };
+std::vector<LineExchange::Members> LineExchange::members_of_blocks() const {
   std::vector<Members> found;
   for (std::size_t l = 0; l < lines_.size(); ++l) {
     Members mine{{}, {l}};
@@ -70,31 +66,37 @@ void LineExchange::find_blocks() {
       std::ranges::copy_if(other.sources, std::back_inserter(mine.sources), std::not_fn(ours));
       return true;
     });
-    if (mine.sources.empty() || mine.sources.size() > 4 || mine.targets.size() > 4) return;
+    if (mine.sources.empty() || mine.sources.size() > 4 || mine.targets.size() > 4) return {};
     found.push_back(std::move(mine));
   }
-  const auto make = [&](const Members& members) {
-    Block block;
-    for (std::size_t i = 0; i < 4; ++i) {
-      const std::size_t source = members.sources[std::min(i, members.sources.size() - 1)];
-      const std::size_t target = members.targets[std::min(i, members.targets.size() - 1)];
-      block.from[i] = lines_[source].first;
-      block.read[i] = lines_[source].changes;
-      block.to[i] = lines_[target].first;
-      if (i >= members.targets.size()) continue;  // nothing is written there
-      block.changes[i] = lines_[target].changes;
-      for (std::size_t p = target == 0 ? 0 : lines_[target - 1].parts; p < lines_[target].parts; ++p) {
-        const auto number = std::ranges::find(members.sources, parts_[p].line) - members.sources.begin();
-        for (std::size_t word = 0; word < 8; ++word) {
-          if ((parts_[p].words >> word & 1) == 0) continue;
-          auto& from = number < 2 ? block.early : block.late;
-          from[i][word] = parts_[p].from[word] + (number % 2 != 0 ? 8 : 0);
-          if (number >= 2) block.is_late[i] = static_cast<std::uint8_t>(block.is_late[i] | 1U << word);
-        }
+  return found;
+}
+
+LineExchange::Block LineExchange::block_of(const Members& members) const {
+  Block block;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::size_t source = members.sources[std::min(i, members.sources.size() - 1)];
+    const std::size_t target = members.targets[std::min(i, members.targets.size() - 1)];
+    block.from[i] = lines_[source].first;
+    block.read[i] = lines_[source].changes;
+    block.to[i] = lines_[target].first;
+    if (i >= members.targets.size()) continue;  // nothing is written there
+    block.changes[i] = lines_[target].changes;
+    for (std::size_t p = target == 0 ? 0 : lines_[target - 1].parts; p < lines_[target].parts; ++p) {
+      const auto number = std::ranges::find(members.sources, parts_[p].line) - members.sources.begin();
+      for (std::size_t word = 0; word < 8; ++word) {
+        if ((parts_[p].words >> word & 1) == 0) continue;
+        auto& from = number < 2 ? block.early : block.late;
+        from[i][word] = parts_[p].from[word] + (number % 2 != 0 ? 8 : 0);
+        if (number >= 2) block.is_late[i] = static_cast<std::uint8_t>(block.is_late[i] | 1U << word);
       }
     }
-    return block;
-  };
+  }
+  return block;
+}
+
+void LineExchange::find_blocks() {
+  const std::vector<Members> found = members_of_blocks();
   const auto reads = [](const Members& a, const Members& b) {  // whether a reads a line that b writes
     return std::ranges::any_of(a.sources,
                                [&](std::size_t l) { return std::ranges::find(b.targets, l) != b.targets.end(); });
@@ -107,11 +109,11 @@ void LineExchange::find_blocks() {
       if (j != i && (reads(found[i], found[j]) || reads(found[j], found[i]))) others.push_back(j);
     }
     if (others.empty()) {
-      alone.push_back(make(found[i]));
+      alone.push_back(block_of(found[i]));
     } else if (others.size() == 1) {
       if (others.front() < i) continue;  // added together with the other
-      pairs.push_back(make(found[i]));
-      pairs.push_back(make(found[others.front()]));
+      pairs.push_back(block_of(found[i]));
+      pairs.push_back(block_of(found[others.front()]));
     } else {
       return;
     }

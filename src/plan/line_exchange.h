@@ -57,6 +57,14 @@ class LineExchange {
 
   [[nodiscard]] std::uint32_t line_at(std::byte* place);
   void add_word(std::byte* from, std::byte* to, std::vector<std::vector<Part>>& parts);
+  // The lines that a block reads and those that it writes, as numbers of `lines_`.
+  struct Members {
+    std::vector<std::size_t> sources;
+    std::vector<std::size_t> targets;
+  };
+  // Empty if the lines cannot be divided into blocks of at most four sources and four targets.
+  [[nodiscard]] std::vector<Members> members_of_blocks() const;
+  [[nodiscard]] Block block_of(const Members& members) const;
   void find_blocks();
   void run_blocks_avx512(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept;
   void run_avx512(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept;
