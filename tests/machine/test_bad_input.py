@@ -49,7 +49,10 @@ HUGE = "99999999999999999999"
             ("map", "--grid", "600x600", "--hosts", "600", "--per-host", "600", "--plot", "map.svg"),
             "at most 512 positions in the dimensions of a plot, found 600 x 600",
         ),
-        ((*MAP, "--format", "nonsense"), "--format openmpi, mpich, reorder or list, found 'nonsense'"),
+        (
+            (*MAP, "--format", "nonsense"),
+            "--format openmpi, mpich, mpich-rankmap, reorder or list, found 'nonsense'",
+        ),
         ((*MAP, "--format", "mpich"), "expected --format with --rankfile only"),
         ((*MAP, "--host-names", "a,b,c,d"), "expected --host-names with --rankfile only"),
         (
