@@ -1,7 +1,7 @@
 #!/bin/sh
 # Uses an installed wheel in a bare system: run by tools/wheel_test.sh inside it, with wheels in /wheels and samples in /samples.
 set -eu
-cd /tmp
+cd "$(mktemp -d)"  # fresh: the system of an earlier test is used again
 python3 -m venv /venv
 /venv/bin/pip install --quiet --no-compile --no-index --find-links /wheels "onehop[quantum]"
 PATH=/venv/bin:$PATH
