@@ -140,7 +140,7 @@ input float theta;
 bit[1] c;
 """
 INSIDE = HEAD + "qubit[3] q;\nrx(theta) q[0];\nc[0] = measure q[0];\nh q[0];\n"
-RESET = HEAD + "qubit[24] q;\nrx(theta) q[0];\nreset q[1];\n"
+RESET = HEAD + "qubit[24] q;\nrx(theta) q[0];\nreset q[0];\n"
 LARGE = HEAD + "qubit[24] q;\nrx(theta) q[0];\ncx q[0], q[1];\n"
 
 
