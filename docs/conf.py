@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from pathlib import Path
+from typing import Any
 
 import onehop
 
@@ -62,3 +63,18 @@ html_static_path = ["_static"]
 html_css_files = ["onehop.css"]
 html_show_sphinx = False
 html_copy_source = False
+
+
+def _keep_colons(
+    _app: Any, what: str, _name: str, _object: object, _options: object, lines: list[str]
+) -> None:
+    """Undo that napoleon reads the words before a colon in the first line of a property as its type."""
+    types = [line for line in lines if line.startswith(":type: ")]
+    if what in ("attribute", "data", "property") and types:
+        lines.remove(types[0])
+        lines[0] = f"{types[0].removeprefix(':type: ')}: {lines[0]}"
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", _keep_colons, priority=900)  # napoleon has 500

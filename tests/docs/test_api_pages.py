@@ -92,6 +92,19 @@ def test_cpp_entries_say_something(site: Path) -> None:
         assert name in plain(shared[0])
 
 
+def test_every_public_header_is_on_a_page() -> None:
+    written = "".join(page.read_text() for page in (ROOT / "docs/reference/cpp").glob("*.md"))
+    headers = {path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.h")}
+    # forks.h declares a detail of channels.
+    assert {name for name in headers if f"## `{name}`" not in written} == {"onehop/forks.h"}
+
+
+def test_colons_of_properties_are_no_types(site: Path) -> None:
+    found = entry(pages(site, "python")["machine"], "onehop.machine.Level.taper")
+    assert "full bisection" in found
+    assert "Type:" not in found
+
+
 def test_no_parameter_is_in_the_index(site: Path) -> None:
     assert "(C++ function parameter)" not in (site / "genindex.html").read_text()
     assert "function parameter" not in (site / "searchindex.js").read_text().partition("objnames")[2][:2000]
