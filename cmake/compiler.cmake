@@ -40,11 +40,12 @@ if(ONEHOP_SANITIZE)
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
 endif()
 
-# g++ 12 gives wrong warnings for sums of a C string and a std::string (GCC bug 105651). Which of the two depends on what it inlines,
-# and so on precompiled headers.
+# g++ 12 gives wrong warnings for sums of a C string and a std::string (GCC bug 105651). Which of the three depends on what it
+# inlines, and so on precompiled headers.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
-                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>)
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds>)
 endif()
 
 # clang would move multiply-adds past the next product, to where their sum is used, and spill their operands. These options of
