@@ -259,6 +259,8 @@ class Visit {
           return SharedMemory::adopt(memory.release(), control_memory_bytes(ranks_),
                                      "the control memory that rank 0 (process " + std::to_string(host_) + ") sent");
         }
+      } else if (errno == ECONNREFUSED) {
+        host_ = 0;  // who held the meeting point has closed it
       }
       check_limit();
       nap();
