@@ -70,7 +70,9 @@ void complete(Operation& operation) {
   }
 }
 
-Operation reduction_of(const Reduction& reduction, Header::Kind kind, const std::string& what, std::int64_t times) {
+// `times`: how many times `elements` numbers each rank contributes.
+Operation reduction_of(const Reduction& reduction, Header::Kind kind, const std::string& what, int ranks,
+                       std::int64_t times) {
   Operation operation;
   operation.reduce =
       reduction.type == ElementType::bytes ? nullptr : detail::reduce_function(reduction.type, reduction.op);
@@ -81,6 +83,11 @@ Operation reduction_of(const Reduction& reduction, Header::Kind kind, const std:
   if (!takes(reduction.codec, reduction.type)) {
     throw BadInput(what + ": the codec " + std::string(to_string(reduction.codec)) + " does not take " +
                    std::string(to_string(reduction.type)) + "; use raw");
+  }
+  if (ranks > most_ranks(reduction.codec)) {
+    throw BadInput(what + ": the codec " + std::string(to_string(reduction.codec)) + " is for groups of " +
+                   base::counted(most_ranks(reduction.codec), "rank") + ", found " + base::counted(ranks, "rank") +
+                   "; use q4");
   }
   const bool is_double = reduction.type == ElementType::float64;
   operation.reduce_wide = detail::reduce_function(is_double ? reduction.type : ElementType::float32, reduction.op);
@@ -220,7 +227,7 @@ const ReduceTable& Collectives::table() const noexcept { return exchange_->table
 Collective Collectives::allreduce(const Reduction& reduction) const {
   const int ranks = exchange_->size;
   const int rank = exchange_->rank;
-  Operation operation = reduction_of(reduction, Header::Kind::allreduce, "allreduce", 1);
+  Operation operation = reduction_of(reduction, Header::Kind::allreduce, "allreduce", ranks, 1);
   const std::int64_t elements = reduction.elements;
   const std::int64_t bytes = elements * operation.element_bytes;
   const ReduceRule& rule = exchange_->table.rule(bytes, operation.encoded);
@@ -253,7 +260,7 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
 Collective Collectives::reduce_scatter(const Reduction& reduction) const {
   const int ranks = exchange_->size;
   const int rank = exchange_->rank;
-  Operation operation = reduction_of(reduction, Header::Kind::reduce_scatter, "reduce_scatter", ranks);
+  Operation operation = reduction_of(reduction, Header::Kind::reduce_scatter, "reduce_scatter", ranks, ranks);
   operation.source_elements = reduction.elements * ranks;
   operation.result_elements = reduction.elements;
   operation.in_place = true;

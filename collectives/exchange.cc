@@ -23,7 +23,7 @@ constexpr int second_phase_tag = first_phase_tag + 1;
 // For shorter lengths, non-temporal stores were best in every state of the machine.
 constexpr int shortest_width = 17;
 constexpr int widths = 14;
-constexpr std::size_t all_choices = (static_cast<std::size_t>(Codec::q4) + 1) * 2 * widths;
+constexpr std::size_t all_choices = codec_count * 2 * widths;
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 

@@ -18,8 +18,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t max_bytes = std::int64_t{1} << 40U;
-constexpr std::array<Codec, 7> codecs = {Codec::raw, Codec::fp16, Codec::bf16, Codec::fp8,
-                                         Codec::q8,  Codec::q6,   Codec::q4};
+constexpr std::array<Codec, codec_count> codecs = {Codec::raw, Codec::fp16, Codec::bf16, Codec::fp8,
+                                                   Codec::q8,  Codec::q6,   Codec::q4,   Codec::q3};
 constexpr std::array<std::string_view, 2> places = {"network", "shared_memory"};
 
 Json length(std::int64_t value) { return value == no_end ? Json(nullptr) : Json(value); }
@@ -77,7 +77,13 @@ ReduceTable table_from(const Json& json) {
   table.encoded = rules_from(json.at("encoded"));
   for (const Codec codec : codecs) {
     if (codec == Codec::raw) continue;
-    const std::int64_t above = length(json.at("compress_above").at(std::string(to_string(codec))));
+    const Json& all = json.at("compress_above");
+    const std::string name(to_string(codec));
+    if (codec == Codec::q3 && !all.contains(name)) {  // a table of an older version
+      table.compress_above[static_cast<std::size_t>(codec)] = no_end;
+      continue;
+    }
+    const std::int64_t above = length(all.at(name));
     if (above < 0) throw BadInput("expected compress_above of 0 or more, found " + std::to_string(above));
     table.compress_above[static_cast<std::size_t>(codec)] = above;
   }
@@ -167,24 +173,25 @@ ReduceTables built_in_reduce_tables() {
   };
   const auto two_ranks = [&](const Rules& shorter) { return followed(shorter, 1024 * kib, 128 * kib); };
   const auto more_ranks = [&](const Rules& shorter) { return followed(shorter, 2048 * kib, 64 * kib); };
-  // Sizes from which a codec is faster than raw: fp16, bf16, fp8, q8, q6, q4.
-  const auto above = [](std::array<std::int64_t, 6> sizes) {
-    std::array<std::int64_t, 7> by_codec{};
+  // Sizes from which a codec is faster than raw: fp16, bf16, fp8, q8, q6, q4, q3.
+  const auto above = [](std::array<std::int64_t, codec_count - 1> sizes) {
+    std::array<std::int64_t, codec_count> by_codec{};
     std::copy(sizes.begin(), sizes.end(), by_codec.begin() + 1);
     return by_codec;
   };
   const ReduceTable two{
       true, 2, two_ranks({{4 * kib, one_shot, 4 * kib}, {8 * kib, two_shot, 8 * kib}, {16 * kib, one_shot, 16 * kib}}),
-      two_ranks({{2 * kib, one_shot, 2 * kib}}), above({16 * kib, 32 * kib, 4096 * kib, 32 * kib, 32 * kib, 32 * kib})};
+      two_ranks({{2 * kib, one_shot, 2 * kib}}),
+      above({16 * kib, 32 * kib, 4096 * kib, 32 * kib, 32 * kib, 32 * kib, 32 * kib})};
   const ReduceTable more{true, 0, more_ranks({{16 * kib, one_shot, 16 * kib}}),
                          more_ranks({{8 * kib, one_shot, 8 * kib}}),
-                         above({64 * kib, 64 * kib, 4096 * kib, 64 * kib, 64 * kib, 64 * kib})};
+                         above({64 * kib, 64 * kib, 4096 * kib, 64 * kib, 64 * kib, 64 * kib, no_end})};
   // MPI sends short messages eagerly, without a handshake, so other messages on their way do not delay them.
   const auto short_chunks = [](std::int64_t chunk) {
     return Rules{{16 * kib, one_shot, 16 * kib}, {no_end, two_shot, chunk}};
   };
   const ReduceTable network{false, 0, short_chunks(32 * kib), short_chunks(64 * kib),
-                            above({2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib})};
+                            above({2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib})};
   return {two, more, network};
 }
 

@@ -15,7 +15,10 @@
 
 namespace onehop {
 
-enum class Codec : std::uint8_t { raw, fp16, bf16, fp8, q8, q6, q4 };
+enum class Codec : std::uint8_t { raw, fp16, bf16, fp8, q8, q6, q4, q3 };
+
+// Number of codecs.
+inline constexpr std::size_t codec_count = 8;
 
 [[nodiscard]] std::string_view to_string(Codec codec);
 
@@ -24,6 +27,10 @@ enum class Codec : std::uint8_t { raw, fp16, bf16, fp8, q8, q6, q4 };
 
 // Whether a codec can encode a type: `raw` takes all types, the others take the four floating-point types.
 [[nodiscard]] bool takes(Codec codec, ElementType type) noexcept;
+
+// The largest group whose reductions take a codec: 2 ranks for q3, whose rounding is too coarse for longer sums; others
+// have no limit (the largest int).
+[[nodiscard]] int most_ranks(Codec codec) noexcept;
 
 // Numbers that share a scale: 32, or 1 for codecs without a scale.
 [[nodiscard]] std::int64_t block_elements(Codec codec) noexcept;

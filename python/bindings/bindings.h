@@ -16,6 +16,7 @@ using namespace nb::literals;
 void bind_error(nb::module_& module);
 void bind_environment(nb::module_& module);
 void bind_codec(nb::module_& module);
+void bind_lossless(nb::module_& module);
 void bind_slice(nb::module_& module);
 void bind_schedule(nb::module_& module);
 void bind_count(nb::module_& module);

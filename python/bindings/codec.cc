@@ -16,6 +16,9 @@ void bind_codec(nb::module_& module) {
       },
       "codec"_a, "type"_a, "elements"_a, "Return the bytes on the wire of an array of `elements` numbers.");
   module.def(
+      "most_ranks", [](const std::string& codec) { return onehop::most_ranks(codec_from_string(codec)); }, "codec"_a,
+      "Return the largest group whose reductions take a codec.");
+  module.def(
       "encode",
       [](const std::string& codec, const std::string& type, nb::handle source, nb::handle wire) {
         const Memory from(source, false, "source");

@@ -11,6 +11,7 @@ NB_MODULE(_core, module) {
   bind_error(module);
   bind_environment(module);
   bind_codec(module);
+  bind_lossless(module);
   bind_slice(module);
   bind_schedule(module);
   bind_count(module);

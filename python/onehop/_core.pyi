@@ -38,6 +38,9 @@ def check_environment() -> None:
 def encoded_bytes(codec: str, type: str, elements: int) -> int:
     """Return the bytes on the wire of an array of `elements` numbers."""
 
+def most_ranks(codec: str) -> int:
+    """Return the largest group whose reductions take a codec."""
+
 def encode(codec: str, type: str, source: object, wire: object) -> None:
     """
     Encode the numbers of the array `source` into the array `wire`, which must have `encoded_bytes` bytes.
@@ -45,6 +48,18 @@ def encode(codec: str, type: str, source: object, wire: object) -> None:
 
 def decode(codec: str, type: str, wire: object, target: object, add: bool) -> None:
     """Decode `wire` into the array `target`, or with `add` add the numbers to it."""
+
+def lossless_most_bytes(type: str, elements: int) -> int:
+    """Return the most bytes that `elements` numbers take."""
+
+def lossless_encode(type: str, source: object, wire: object) -> int:
+    """
+    Encode the array `source` into the array `wire`, which must have `lossless_most_bytes` bytes. Returns the
+    number of bytes used.
+    """
+
+def lossless_decode(type: str, wire: object, target: object) -> None:
+    """Decode exactly the bytes `wire` into the array `target`."""
 
 class Slice:
     """

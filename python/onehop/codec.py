@@ -12,7 +12,7 @@ from onehop.error import BadInput
 __all__ = ["CODECS", "decode", "element_type", "encode", "encoded_bytes"]
 
 #: The names of all codecs.
-CODECS = ("raw", "fp16", "bf16", "fp8", "q8", "q6", "q4")
+CODECS = ("raw", "fp16", "bf16", "fp8", "q8", "q6", "q4", "q3")
 
 _NUMBER_TYPES = {
     "f2": "float16",

@@ -28,6 +28,7 @@ __all__ = [
     "allreduce",
     "barrier",
     "broadcast",
+    "codec_to_use",
     "reduce_scatter",
     "should_allreduce",
 ]
@@ -189,7 +190,7 @@ def allreduce(
             f"found {tuple(result.shape)} and {element_type(result)}"
         )
     source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
-    used = _codec_to_use(group, codec, source.bytes, compress_above)
+    used = codec_to_use(group, codec, source.bytes, compress_above)
     operation = plans(group).get(
         "allreduce", element_count(array.shape), kind, op, used, algorithm, 0, tuple(array.shape)
     )
@@ -197,8 +198,20 @@ def allreduce(
     return result
 
 
-def _codec_to_use(group: Group, codec: str, size: int, compress_above: int | str) -> str:
-    """Return `codec`, or "raw" for an array of fewer than `compress_above` bytes."""
+def codec_to_use(group: Group, codec: str, size: int, compress_above: int | str) -> str:
+    """Return `codec`, or "raw" for an array of fewer than `compress_above` bytes.
+
+    Parameters
+    ----------
+    group : Group
+        The ranks.
+    codec : str
+        The wanted codec.
+    size : int
+        Bytes of the array.
+    compress_above : int or "auto"
+        As for `allreduce`.
+    """
     above: int | None
     if compress_above == "auto":
         above = plans(group).collectives.compress_above(codec)
@@ -240,7 +253,7 @@ def _allreduce_several(
         held.append(memory)
         parts.append((memory[0].address, memory[1].address, element_count(array.shape)))
         total += memory[0].bytes
-    used = _codec_to_use(group, codec, total, compress_above)
+    used = codec_to_use(group, codec, total, compress_above)
     kind = kinds.pop() if kinds else "float32"
     elements = sum(part[2] for part in parts)
     shapes = _shapes(arrays)

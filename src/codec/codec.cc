@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "src/base/checked.h"
 #include "src/base/cpu.h"
@@ -17,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "the formats on the wi
 
 constexpr detail::NamedValue<Codec> codecs[] = {{Codec::raw, "raw"}, {Codec::fp16, "fp16"}, {Codec::bf16, "bf16"},
                                                 {Codec::fp8, "fp8"}, {Codec::q8, "q8"},     {Codec::q6, "q6"},
-                                                {Codec::q4, "q4"}};
+                                                {Codec::q4, "q4"},   {Codec::q3, "q3"}};
 
 bool is_floating(ElementType type) noexcept {
   return type == ElementType::float32 || type == ElementType::float64 || type == ElementType::float16 ||
@@ -43,6 +44,8 @@ BlockSize block_size(Codec codec, ElementType type) noexcept {
       return {32, 26};
     case Codec::q4:
       return {32, 18};
+    case Codec::q3:
+      return {32, 14};
   }
   return {1, 1};
 }
@@ -72,6 +75,8 @@ std::string_view to_string(Codec codec) { return detail::name_of(codec, codecs);
 Codec codec_from_string(std::string_view name) { return detail::value_of(name, codecs, "a codec"); }
 
 bool takes(Codec codec, ElementType type) noexcept { return codec == Codec::raw || is_floating(type); }
+
+int most_ranks(Codec codec) noexcept { return codec == Codec::q3 ? 2 : std::numeric_limits<int>::max(); }
 
 std::int64_t block_elements(Codec codec) noexcept { return block_size(codec, ElementType::float32).elements; }
 

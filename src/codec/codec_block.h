@@ -35,6 +35,21 @@ using Codes = std::array<std::uint8_t, block>;
   return static_cast<int>(bits_of(value + shift)) - static_cast<int>(bits_of(shift));
 }
 
+// Bits `at` and `at` + 1 of each code: those of codes i, i + 8, i + 16, i + 24 in byte i, of 8 bytes.
+template <unsigned at>
+void pack_pairs(const Codes& codes, std::byte* wire) noexcept {
+  const auto pair = [&](std::size_t i) { return codes[i] >> at & 3; };
+  for (std::size_t i = 0; i < 8; ++i) {
+    wire[i] = static_cast<std::byte>(pair(i) | pair(i + 8) << 2 | pair(i + 16) << 4 | pair(i + 24) << 6);
+  }
+}
+template <unsigned at>
+void unpack_pairs(const std::byte* wire, Codes& codes) noexcept {
+  for (std::size_t i = 0; i < block; ++i) {
+    codes[i] |= static_cast<std::uint8_t>((static_cast<unsigned>(wire[i % 8]) >> (i / 8 * 2) & 3) << at);
+  }
+}
+
 // Codes are integers from -levels to levels; in a special block one less, and the ends mean the infinities.
 template <int levels, int bits>
 struct Symmetric {
@@ -61,15 +76,19 @@ struct Symmetric {
       std::memcpy(wire, codes.data(), block);
       return;
     }
+    if constexpr (bits == 3) {
+      pack_pairs<0>(codes, wire);
+      for (std::size_t i = 0; i < 4; ++i) {
+        unsigned signs = 0;
+        for (std::size_t j = 0; j < 8; ++j) signs |= (codes[8 * i + j] >> 2 & 1U) << j;
+        wire[8 + i] = static_cast<std::byte>(signs);
+      }
+      return;
+    }
     for (std::size_t i = 0; i < 16; ++i) {
       wire[i] = static_cast<std::byte>((codes[i] & 15) | codes[i + 16] << 4);
     }
-    if constexpr (bits == 6) {
-      const auto upper = [&](std::size_t i) { return codes[i] >> 4 & 3; };
-      for (std::size_t i = 0; i < 8; ++i) {
-        wire[16 + i] = static_cast<std::byte>(upper(i) | upper(i + 8) << 2 | upper(i + 16) << 4 | upper(i + 24) << 6);
-      }
-    }
+    if constexpr (bits == 6) pack_pairs<4>(codes, wire + 16);
   }
 
   static void unpack(const std::byte* wire, Codes& codes) noexcept {
@@ -77,15 +96,19 @@ struct Symmetric {
       std::memcpy(codes.data(), wire, block);
       return;
     }
-    for (std::size_t i = 0; i < 16; ++i) {
-      const auto pair = static_cast<std::uint8_t>(wire[i]);
-      codes[i] = pair & 15;
-      codes[i + 16] = pair >> 4;
-    }
-    if constexpr (bits == 6) {
+    codes.fill(0);
+    if constexpr (bits == 3) {
+      unpack_pairs<0>(wire, codes);
       for (std::size_t i = 0; i < 32; ++i) {
-        codes[i] |= static_cast<std::uint8_t>((static_cast<unsigned>(wire[16 + i % 8]) >> (i / 8 * 2) & 3) << 4);
+        codes[i] |= static_cast<std::uint8_t>((static_cast<unsigned>(wire[8 + i / 8]) >> (i % 8) & 1) << 2);
       }
+    } else {
+      for (std::size_t i = 0; i < 16; ++i) {
+        const auto pair = static_cast<std::uint8_t>(wire[i]);
+        codes[i] = pair & 15;
+        codes[i + 16] = pair >> 4;
+      }
+      if constexpr (bits == 6) unpack_pairs<4>(wire + 16, codes);
     }
     constexpr unsigned sign = 1U << (bits - 1);
     for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>((code ^ sign) - sign);
@@ -128,5 +151,6 @@ struct E4m3 {
 using Q8 = Symmetric<127, 8>;
 using Q6 = Symmetric<31, 6>;
 using Q4 = Symmetric<7, 4>;
+using Q3 = Symmetric<3, 3>;
 
 }  // namespace onehop::detail

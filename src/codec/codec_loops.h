@@ -39,7 +39,7 @@ struct CodecLoops {
 // One entry per codec, by its number; that of `raw` is empty.
 struct CodecSet {
   const char* name = "";
-  CodecLoops of[7];
+  CodecLoops of[codec_count];
 };
 
 [[nodiscard]] const CodecSet& portable_codecs();

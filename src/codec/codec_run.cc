@@ -52,6 +52,8 @@ std::int64_t wire_bytes_of_group(Codec codec) noexcept {
       return 26;
     case Codec::q4:
       return 18;
+    case Codec::q3:
+      return 14;
   }
   return 128;
 }

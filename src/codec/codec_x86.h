@@ -327,7 +327,8 @@ constexpr CodecSet set_of(const char* name) {
            loops_of<Wide, E4m3Steps<Wide>>,
            loops_of<Wide, SymmetricSteps<Wide, Bytes8>>,
            loops_of<Wide, SymmetricSteps<Wide, Bits6>>,
-           loops_of<Wide, SymmetricSteps<Wide, Bits4>>}};
+           loops_of<Wide, SymmetricSteps<Wide, Bits4>>,
+           loops_of<Wide, SymmetricSteps<Wide, Bits3>>}};
 }
 
 }  // namespace

@@ -103,26 +103,55 @@ struct Bits4 {
   }
 };
 
-// The lower four bits as Bits4, then the upper two: those of codes i, i + 8, i + 16, i + 24 in byte i.
+// Two bits of each code: those of codes i, i + 8, i + 16, i + 24 in byte i. Here the lowest two bits of each byte.
+inline __m256i pair_places() { return _mm256_setr_epi64x(0, 2, 4, 6); }
+inline void pack_pairs(__m256i codes, std::byte* wire) {
+  const __m256i placed = _mm256_sllv_epi64(_mm256_and_si256(codes, _mm256_set1_epi8(3)), pair_places());
+  const __m128i half = _mm_or_si128(_mm256_castsi256_si128(placed), _mm256_extracti128_si256(placed, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(wire), _mm_or_si128(half, _mm_unpackhi_epi64(half, half)));
+}
+inline __m256i unpack_pairs(const std::byte* wire) {
+  const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(wire));
+  const __m256i spread = _mm256_srlv_epi64(_mm256_broadcastq_epi64(packed), pair_places());
+  return _mm256_and_si256(spread, _mm256_set1_epi8(3));
+}
+
+// The lower four bits as Bits4, then the upper two as pairs.
 struct Bits6 {
   static constexpr std::int64_t bytes = 26;
   static constexpr int levels = 31;
   static constexpr Codec codec = Codec::q6;
-  static __m256i places() { return _mm256_setr_epi64x(0, 2, 4, 6); }
   static void pack(__m256i codes, std::byte* wire) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(wire), pack_nibbles(codes));
-    const __m256i upper = _mm256_and_si256(_mm256_srli_epi16(codes, 4), _mm256_set1_epi8(3));
-    const __m256i placed = _mm256_sllv_epi64(upper, places());
-    const __m128i half = _mm_or_si128(_mm256_castsi256_si128(placed), _mm256_extracti128_si256(placed, 1));
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(wire + 16), _mm_or_si128(half, _mm_unpackhi_epi64(half, half)));
+    pack_pairs(_mm256_srli_epi16(codes, 4), wire + 16);
   }
   static __m256i unpack(const std::byte* wire) {
-    const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(wire + 16));
-    const __m256i spread = _mm256_srlv_epi64(_mm256_broadcastq_epi64(packed), places());
-    const __m256i upper = _mm256_slli_epi16(_mm256_and_si256(spread, _mm256_set1_epi8(3)), 4);
+    const __m256i upper = _mm256_slli_epi16(unpack_pairs(wire + 16), 4);
     const __m256i codes = _mm256_or_si256(upper, unpack_nibbles(wire));
     const __m256i sign = _mm256_set1_epi8(32);
     return _mm256_sub_epi8(_mm256_xor_si256(codes, sign), sign);
+  }
+};
+
+// The lower two bits as pairs, then the signs: that of code i is bit i of 32.
+struct Bits3 {
+  static constexpr std::int64_t bytes = 14;
+  static constexpr int levels = 3;
+  static constexpr Codec codec = Codec::q3;
+  static void pack(__m256i codes, std::byte* wire) {
+    pack_pairs(codes, wire);
+    const int signs = _mm256_movemask_epi8(codes);
+    std::memcpy(wire + 8, &signs, sizeof signs);
+  }
+  static __m256i unpack(const std::byte* wire) {
+    std::int32_t signs;
+    std::memcpy(&signs, wire + 8, sizeof signs);
+    // Byte i / 8 of the signs in byte i, then its bit i % 8.
+    const __m256i bytes_of_signs = _mm256_shuffle_epi8(
+        _mm256_set1_epi32(signs), _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303));
+    const __m256i bit = _mm256_set1_epi64x(static_cast<long long>(0x8040201008040201));
+    const __m256i negative = _mm256_cmpeq_epi8(_mm256_and_si256(bytes_of_signs, bit), bit);
+    return _mm256_sub_epi8(unpack_pairs(wire), _mm256_and_si256(negative, _mm256_set1_epi8(4)));
   }
 };
 

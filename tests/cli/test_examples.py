@@ -12,7 +12,7 @@ from ranks import Ranks
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 # The tests of torch and PennyLane run the examples that need these packages.
-OTHERS = {"ddp_digits", "pennylane_optimization"}
+OTHERS = {"ddp_digits", "ddp_text", "pennylane_optimization"}
 EXAMPLES = sorted(path for path in FOLDER.glob("*.py") if path.stem not in OTHERS)
 
 

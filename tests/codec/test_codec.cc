@@ -20,8 +20,8 @@ namespace {
 
 using testing::two_to;
 
-constexpr Codec lossy[] = {Codec::fp16, Codec::bf16, Codec::fp8, Codec::q8, Codec::q6, Codec::q4};
-constexpr Codec with_scale[] = {Codec::fp8, Codec::q8, Codec::q6, Codec::q4};
+constexpr Codec lossy[] = {Codec::fp16, Codec::bf16, Codec::fp8, Codec::q8, Codec::q6, Codec::q4, Codec::q3};
+constexpr Codec with_scale[] = {Codec::fp8, Codec::q8, Codec::q6, Codec::q4, Codec::q3};
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float largest = std::numeric_limits<float>::max();
@@ -89,7 +89,7 @@ TEST(Codec, AnUnknownNameListsTheKnownOnes) {
     (void)codec_from_string("zip");
     FAIL() << "expected BadInput";
   } catch (const BadInput& error) {
-    EXPECT_STREQ(error.what(), "expected a codec (one of: raw, fp16, bf16, fp8, q8, q6, q4), found 'zip'");
+    EXPECT_STREQ(error.what(), "expected a codec (one of: raw, fp16, bf16, fp8, q8, q6, q4, q3), found 'zip'");
   }
 }
 
@@ -102,10 +102,10 @@ TEST(Codec, SizesOnTheWire) {
     for (const Codec codec : with_scale) bytes.push_back(encoded_bytes(codec, ElementType::float32, elements));
     return bytes;
   };
-  EXPECT_EQ(sizes(0), (std::vector<std::int64_t>{0, 0, 0, 0}));
-  EXPECT_EQ(sizes(1), (std::vector<std::int64_t>{34, 34, 26, 18}));
-  EXPECT_EQ(sizes(32), (std::vector<std::int64_t>{34, 34, 26, 18}));
-  EXPECT_EQ(sizes(33), (std::vector<std::int64_t>{68, 68, 52, 36}));
+  EXPECT_EQ(sizes(0), (std::vector<std::int64_t>{0, 0, 0, 0, 0}));
+  EXPECT_EQ(sizes(1), (std::vector<std::int64_t>{34, 34, 26, 18, 14}));
+  EXPECT_EQ(sizes(32), (std::vector<std::int64_t>{34, 34, 26, 18, 14}));
+  EXPECT_EQ(sizes(33), (std::vector<std::int64_t>{68, 68, 52, 36, 28}));
   EXPECT_THROW((void)encoded_bytes(Codec::raw, ElementType::float64, two_to(61)), BadInput);
   EXPECT_THROW((void)encoded_bytes(Codec::q8, ElementType::float32, -1), BadInput);
 }
@@ -146,6 +146,20 @@ TEST(Codec, ABlockOfSixBits) {
   put(18, 0x01 | 0x02 << 2 | 0x01 << 4 | 0x03 << 6);
   EXPECT_EQ(encoded(Codec::q6, x), expected);
   EXPECT_EQ(decoded(Codec::q6, expected, 32), x);
+}
+
+TEST(Codec, ABlockOfThreeBits) {
+  std::vector<float> x(32, 0.0F);
+  x[0] = 3.0F, x[1] = -3.0F, x[2] = 0.5F, x[8] = -1.0F, x[9] = 1.5F, x[17] = 2.0F, x[25] = 1.0F, x[31] = -2.0F;
+  std::vector<std::byte> expected(14, std::byte{0});
+  const auto put = [&](std::size_t at, int value) { expected[at] = static_cast<std::byte>(value); };
+  put(0, 0x80), put(1, 0x3f);                                // 1.0 as bfloat16
+  put(2, 3 | 3 << 2), put(3, 1 | 2 << 2 | 2 << 4 | 1 << 6);  // the lower two bits of -3, -1 and -2 are 1, 3 and 2
+  put(9, 2 << 6);
+  put(10, 1 << 1), put(11, 1 << 0), put(13, 1 << 7);
+  EXPECT_EQ(encoded(Codec::q3, x), expected);
+  x[2] = 0.0F, x[9] = 2.0F;
+  EXPECT_EQ(decoded(Codec::q3, expected, 32), x);
 }
 
 // With scale 1, every number of E4M3 is reproduced exactly.

@@ -14,7 +14,7 @@ import onehop
 from onehop import codec as codecs
 from threads import run_threads
 
-LOSSY = ("fp16", "bf16", "fp8", "q8", "q6", "q4")
+LOSSY = ("fp16", "bf16", "fp8", "q8", "q6", "q4", "q3")
 SPECIAL = (
     0.0,
     -0.0,

@@ -19,7 +19,7 @@ namespace {
 using Floats = std::vector<float>;
 using Bytes = std::vector<std::byte>;
 
-constexpr Codec lossy[] = {Codec::fp16, Codec::bf16, Codec::fp8, Codec::q8, Codec::q6, Codec::q4};
+constexpr Codec lossy[] = {Codec::fp16, Codec::bf16, Codec::fp8, Codec::q8, Codec::q6, Codec::q4, Codec::q3};
 
 // Ordinary blocks, and some with numbers that are not finite or huge.
 Floats numbers(std::size_t n, unsigned seed) {

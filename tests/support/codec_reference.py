@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 BLOCK = 32
-LEVELS = {"q8": 127, "q6": 31, "q4": 7}
+LEVELS = {"q8": 127, "q6": 31, "q4": 7, "q3": 3}
 LARGEST = np.finfo(np.float32).max
 Array = np.ndarray
 
@@ -68,12 +68,18 @@ def _encode_symmetric(codec: str, x: Array) -> Array:
 def _pack(codec: str, codes: Array) -> Array:
     if codec == "q8":
         return codes
+    if codec == "q3":
+        signs = np.packbits(codes >> 2 & 1, axis=1, bitorder="little")
+        return np.hstack([_pairs(codes & 3), signs])
     nibbles = codes[:, :16] & 15 | codes[:, 16:] << 4
     if codec == "q4":
         return nibbles
-    upper = codes >> 4 & 3
-    quarters = [upper[:, 8 * i : 8 * i + 8] << 2 * i for i in range(4)]
-    return np.hstack([nibbles, quarters[0] | quarters[1] | quarters[2] | quarters[3]])
+    return np.hstack([nibbles, _pairs(codes >> 4 & 3)])
+
+
+def _pairs(bits: Array) -> Array:
+    quarters = [bits[:, 8 * i : 8 * i + 8] << 2 * i for i in range(4)]
+    return quarters[0] | quarters[1] | quarters[2] | quarters[3]
 
 
 def _unpack(codec: str, packed: Array) -> Array:
@@ -81,6 +87,10 @@ def _unpack(codec: str, packed: Array) -> Array:
         return packed.view(np.int8)
     codes = np.hstack([packed[:, :16] & 15, packed[:, :16] >> 4])
     bits = 4
+    if codec == "q3":
+        bits = 3
+        codes = np.hstack([packed[:, :8] >> 2 * i & 3 for i in range(4)])
+        codes |= np.unpackbits(packed[:, 8:], axis=1, bitorder="little") << 2
     if codec == "q6":
         bits = 6
         codes |= np.hstack([packed[:, 16:] >> 2 * i & 3 for i in range(4)]) << 4
@@ -176,5 +186,7 @@ def error_bound(codec: str, x: Array) -> Array:
     s = np.repeat(special, BLOCK)[: len(x)]
     if codec == "fp8":
         return np.maximum(np.maximum(magnitude / 16, m / np.where(s, 221184, 237568)), 2.0**-125)
-    ordinary, extraordinary = {"q8": (252, 250), "q6": (61.5, 59.5), "q4": (13.8, 11.9)}[codec]
+    ordinary, extraordinary = {"q8": (252, 250), "q6": (61.5, 59.5), "q4": (13.8, 11.9), "q3": (5.95, 3.96)}[
+        codec
+    ]
     return np.maximum(m / np.where(s, extraordinary, ordinary), 2.0**-126 * (1 + 2.0**-15))

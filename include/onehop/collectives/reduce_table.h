@@ -30,8 +30,9 @@ struct ReduceTable {
   // In ascending order. The last rule has no upper limit.
   std::vector<ReduceRule> raw;
   std::vector<ReduceRule> encoded;
-  // Indexed by codec: the size in bytes from which reducing a float32 array with this codec is faster than raw.
-  std::array<std::int64_t, 7> compress_above{};
+  // Indexed by codec: the size in bytes from which reducing a float32 array with this codec is faster than raw;
+  // `never` where the codec does not take so many ranks.
+  std::array<std::int64_t, codec_count> compress_above{};
 
   [[nodiscard]] const ReduceRule& rule(std::int64_t bytes, bool is_encoded) const;
 

@@ -25,6 +25,11 @@ Cost = Callable[[Sequence[float]], float]
 Pick = Callable[[Sequence[Sequence[float]], int | None], int]
 
 
+def lossy_for(ranks: int) -> list[str]:
+    """The codecs that reductions over so many ranks take."""
+    return [codec for codec in LOSSY if ranks <= _core.most_ranks(codec)]
+
+
 def variants_for(size: int, encoded: bool) -> list[Variant]:
     """The algorithms and chunks to try for arrays of `size` bytes."""
     chunks = [size] if size <= CHUNKS[0] else [chunk for chunk in CHUNKS if 2 * chunk <= size]
@@ -45,7 +50,7 @@ def measure_allreduce(group: Group, seconds: float) -> list[dict[str, Any]]:
     for up_to in SIZES:
         size = LARGE if up_to is None else up_to
         names = [("raw", variant) for variant in variants_for(size, False)]
-        names += [(codec, variant) for codec in LOSSY for variant in variants_for(size, True)]
+        names += [(codec, variant) for codec in lossy_for(group.size) for variant in variants_for(size, True)]
         variants = [(f"{codec} {variant}", "variant", codec, *variant) for codec, variant in names]
         variants[0] = (variants[0][0], "ours", *variants[0][2:])
         block_us = block_that_fits(300.0 if group.size <= 2 else 3000.0, seconds / len(SIZES), len(variants))
@@ -105,7 +110,7 @@ def choose_table(
         size = LARGE if one["up_to"] is None else one["up_to"]
         costs = {codec: [cost(us) for us in variants] for codec, variants in one["us"].items()}
         now = {}
-        for kind, codecs in (("raw", ("raw",)), ("encoded", LOSSY)):
+        for kind, codecs in (("raw", ["raw"]), ("encoded", [codec for codec in LOSSY if codec in costs])):
             variants = variants_for(size, kind == "encoded")
             default = _default(table[kind], size, variants)
             number = pick([costs[codec] for codec in codecs], default)
@@ -129,10 +134,10 @@ def _text(up_to: int | None) -> str:
 
 
 def _pays_from(codec: str, best: list[tuple[int, dict[str, float]]]) -> int | None:
-    """The smallest size from which on the codec takes less time than raw; None if there is none."""
+    """The smallest size from which on the codec takes less time than raw; None if there is none, or no measurement."""
     above = None
     for size, costs in reversed(best):
-        if costs[codec] > costs["raw"]:
+        if codec not in costs or costs[codec] > costs["raw"]:
             break
         above = size
     return above

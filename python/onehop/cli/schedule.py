@@ -134,7 +134,7 @@ def make_halo(
         int, typer.Option(min=1, max=1024, help="Number of arrays that are exchanged together.")
     ] = 1,
     codec: Annotated[
-        str, typer.Option(help="Encoding of the messages: raw, fp16, bf16, fp8, q8, q6 or q4.")
+        str, typer.Option(help="Encoding of the messages: raw, fp16, bf16, fp8, q8, q6, q4 or q3.")
     ] = "raw",
     out: Annotated[
         str,

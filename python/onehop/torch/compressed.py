@@ -9,11 +9,13 @@ import torch.distributed as dist
 
 from onehop.codec import CODECS
 from onehop.error import BadInput, Mismatch
-from onehop.torch.device_codecs import BLOCK, check_codec, decode_sum, encode
+from onehop.torch import lossless
+from onehop.torch.device_codecs import BLOCK, check_codec, check_ranks, decode_sum, encode
 
 __all__ = ["compressed_allreduce"]
 
 _OPS = ("sum", "mean")
+_CODECS = (*CODECS, lossless.LOSSLESS)
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
@@ -40,7 +42,8 @@ def compressed_allreduce(
     group : ProcessGroup, optional
         The ranks; None: the default group. Other ranks return at once.
     codec : str
-        Format on the wire: fp16, bf16, fp8, q8, q6 or q4 (docs/reference/codecs.md).
+        Format on the wire: fp16, bf16, fp8, q8, q6, q4, or q3 on two ranks (docs/reference/codecs.md). "lossless" sends
+        float32 and bfloat16 on the processor without rounding (docs/reference/lossless.md).
     op : str
         "sum" or "mean".
     kernels : str
@@ -57,7 +60,8 @@ def compressed_allreduce(
     Raises
     ------
     BadInput
-        The codec, the operation or the type of the tensor does not exist here; nothing was sent. Or triton is missing.
+        The codec, the operation or the type of the tensor does not exist here, or the codec is for fewer ranks; nothing
+        was sent. Or triton is missing.
     Mismatch
         On every rank: the arguments of two ranks differ.
 
@@ -71,12 +75,20 @@ def compressed_allreduce(
     """
     if group is dist.GroupMember.NON_GROUP_MEMBER:
         return tensor
-    check_codec(codec, kernels, tensor)
     if op not in _OPS:
         raise BadInput(f"expected op as one of {', '.join(_OPS)}, found {op!r}")
+    exact = codec == lossless.LOSSLESS
     size = dist.get_world_size(group)
+    if exact:
+        lossless.check_tensor(tensor)
+    else:
+        check_codec(codec, kernels, tensor)
+        check_ranks(codec, size)
     if check:
         _compare(tensor, group, size, codec, op)
+    if exact:
+        lossless.allreduce(tensor, group, op)
+        return tensor
     if tensor.numel() == 0:
         return tensor
     chunk = -(-tensor.numel() // (size * BLOCK)) * BLOCK
@@ -97,12 +109,12 @@ def compressed_allreduce(
 
 def _compare(tensor: torch.Tensor, group: Any, size: int, codec: str, op: str) -> None:
     """Raise Mismatch on every rank if the arguments of two ranks differ."""
-    row = [tensor.numel(), _TYPES.index(tensor.dtype), CODECS.index(codec), _OPS.index(op)]
+    row = [tensor.numel(), _TYPES.index(tensor.dtype), _CODECS.index(codec), _OPS.index(op)]
     mine = torch.tensor(row, device=tensor.device)
     rows = [torch.empty_like(mine) for _ in range(size)]
     dist.all_gather(rows, mine, group=group)
     calls = [
-        f"{n} {str(_TYPES[kind]).removeprefix('torch.')} with {CODECS[code]} and {_OPS[which]}"
+        f"{n} {str(_TYPES[kind]).removeprefix('torch.')} with {_CODECS[code]} and {_OPS[which]}"
         for n, kind, code, which in torch.stack(rows).tolist()
     ]
     for rank, call in enumerate(calls):

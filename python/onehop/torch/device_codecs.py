@@ -10,7 +10,7 @@ from onehop import _core
 from onehop.codec import CODECS
 from onehop.error import BadInput
 
-__all__ = ["BLOCK", "KERNELS", "check_codec", "decode_sum", "encode"]
+__all__ = ["BLOCK", "KERNELS", "check_codec", "check_ranks", "decode_sum", "encode"]
 
 BLOCK = 32  # numbers that share a scale
 #: What encodes: "cpp" on the processor, "triton" on a GPU (or in Triton's interpreter), "auto" what fits the tensor.
@@ -21,7 +21,9 @@ def check_codec(codec: str, kernels: str, tensor: torch.Tensor) -> None:
     """Raise BadInput if there are no such codec or kernels, or if they do not take the tensor."""
     known = [one for one in CODECS if one != "raw"]
     if codec not in known:
-        raise BadInput(f"expected a codec that compresses (one of: {', '.join(known)}), found {codec!r}")
+        raise BadInput(
+            f"expected a codec that compresses (one of: {', '.join(known)}, lossless), found {codec!r}"
+        )
     if kernels not in KERNELS:
         raise BadInput(f"expected kernels as one of {', '.join(KERNELS)}, found {kernels!r}")
     if kernels == "cpp" and tensor.device.type != "cpu":
@@ -31,6 +33,13 @@ def check_codec(codec: str, kernels: str, tensor: torch.Tensor) -> None:
             "expected a dense tensor of float16, bfloat16, float32 or float64 to compress, found one of "
             f"{tensor.dtype} with the layout {tensor.layout}"
         )
+
+
+def check_ranks(codec: str, ranks: int) -> None:
+    """Raise BadInput if a codec is for reductions over fewer ranks."""
+    most = _core.most_ranks(codec)
+    if ranks > most:
+        raise BadInput(f"the codec {codec} is for groups of {most} ranks, found {ranks}; use q4")
 
 
 def _triton_codecs(tensor: torch.Tensor) -> ModuleType:

@@ -10,9 +10,11 @@ import torch.distributed as dist
 from onehop import _core
 from onehop.array_memory import element_type
 from onehop.codec import CODECS
-from onehop.collectives import allreduce, plans
+from onehop.collectives import allreduce, codec_to_use, plans
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.torch import lossless
+from onehop.torch.device_codecs import check_ranks
 from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue
 
 __all__ = ["CompressionState", "compression_hook", "group_from_process_group"]
@@ -46,6 +48,14 @@ def group_from_process_group(process_group: Any = None) -> Group:
     return Group.from_allgather(dist.get_rank(process_group), size, allgather)
 
 
+def _own_group(process_group: Any) -> Any:
+    """Make another process group of the same ranks, for tensors in CPU memory, that only one thread uses."""
+    ranks = dist.get_process_group_ranks(process_group or dist.group.WORLD)
+    has_cpu = "cpu:" in str(dist.get_backend_config(process_group))
+    backend = dist.get_backend(process_group) if has_cpu else "gloo"
+    return dist.new_group(ranks, backend=backend, use_local_synchronization=True)
+
+
 class CompressionState:
     """The state of `compression_hook`: group, codec, and the rounding errors for error feedback.
 
@@ -56,27 +66,47 @@ class CompressionState:
     process_group : ProcessGroup, optional
         The ranks whose gradients are averaged; None: all.
     codec : str
-        Format of gradients on the wire: one of `onehop.codec.CODECS`.
+        Format of gradients on the wire: one of `onehop.codec.CODECS`, or "lossless", for float32 and bfloat16
+        (docs/reference/lossless.md), which travels over a process group of its own instead of onehop's channels.
     feedback : bool
         Whether to add the rounding error of each step's gradient to the gradient of the next step.
+    compress_above : int or "auto"
+        Buckets with fewer bytes are sent raw. "auto": where that takes less time, by the measurements of `onehop tune`
+        (docs/howto/tuning.md). It has no effect on "lossless".
 
     Attributes
     ----------
     bytes_raw, bytes_sent : int
-        Size of this rank's contributions to all buckets so far, in memory and on the wire.
+        Size of this rank's contributions to all buckets so far, in memory and on the wire; with lossless, of the parts
+        that other ranks add.
     error : Exception or None
         The exception of the last bucket that failed; `backward` raises a RuntimeError with the same text.
 
     Raises
     ------
     BadInput
-        There is no such codec.
+        There is no such codec, or it is for fewer ranks.
     """
 
-    def __init__(self, process_group: Any = None, codec: str = "q8", feedback: bool = True) -> None:
-        if codec not in CODECS:
-            raise BadInput(f"expected a codec (one of: {', '.join(CODECS)}), found {codec!r}")
-        self.codec, self.feedback = codec, feedback and codec != "raw"
+    def __init__(
+        self,
+        process_group: Any = None,
+        codec: str = "q8",
+        feedback: bool = True,
+        compress_above: int | str = 0,
+    ) -> None:
+        exact = codec == lossless.LOSSLESS
+        if not exact and codec not in CODECS:
+            raise BadInput(f"expected a codec (one of: {', '.join(CODECS)}, lossless), found {codec!r}")
+        if not exact:
+            check_ranks(codec, dist.get_world_size(process_group))
+        if compress_above != "auto" and not isinstance(compress_above, int):
+            raise BadInput(
+                f'expected compress_above as a number of bytes or "auto", found {compress_above!r}'
+            )
+        self.codec, self.feedback = codec, feedback and codec != "raw" and not exact
+        self.compress_above = compress_above
+        self._exact = _own_group(process_group) if exact else None
         self.group = group_from_process_group(process_group)
         # Open the paths now. Later the thread would use the process group at the same time as the program.
         plans(self.group)
@@ -91,21 +121,31 @@ class CompressionState:
 
     def _average(self, parameters: Sequence[torch.Tensor], gradient: torch.Tensor) -> torch.Tensor:
         local = gradient.detach().to("cpu").contiguous()
-        kind = element_type(local)
-        if self.feedback and local.numel() > 0:
-            local = local + self._load_residuals(parameters, local)
-            wire = torch.empty(_core.encoded_bytes(self.codec, kind, local.numel()), dtype=torch.uint8)
-            rounded = torch.empty_like(local)
-            _core.encode(self.codec, kind, local, wire)
-            _core.decode(self.codec, kind, wire, rounded, False)
-            # An infinite or undefined difference comes from an overflow, which feedback cannot correct.
-            self._store_residuals(parameters, torch.nan_to_num(local - rounded, 0.0, 0.0, 0.0))
-        allreduce(self.group, local, "mean", self.codec, out=local)
-        self.bytes_raw += local.numel() * local.element_size()
-        self.bytes_sent += _core.encoded_bytes(self.codec, kind, local.numel())
+        if self._exact is not None:
+            raw, sent = lossless.allreduce(local, self._exact, "mean")
+            self.bytes_raw += raw
+            self.bytes_sent += sent
+        else:
+            self._average_rounded(parameters, local)
         if local.data_ptr() != gradient.data_ptr():
             gradient.copy_(local)
         return gradient
+
+    def _average_rounded(self, parameters: Sequence[torch.Tensor], gradient: torch.Tensor) -> None:
+        kind, local = element_type(gradient), gradient
+        size = local.numel() * local.element_size()
+        codec = codec_to_use(self.group, self.codec, size, self.compress_above)
+        if self.feedback and codec != "raw" and local.numel() > 0:
+            local = local + self._load_residuals(parameters, local)
+            wire = torch.empty(_core.encoded_bytes(codec, kind, local.numel()), dtype=torch.uint8)
+            rounded = torch.empty_like(local)
+            _core.encode(codec, kind, local, wire)
+            _core.decode(codec, kind, wire, rounded, False)
+            # An infinite or undefined difference comes from an overflow, which feedback cannot correct.
+            self._store_residuals(parameters, torch.nan_to_num(local - rounded, 0.0, 0.0, 0.0))
+        allreduce(self.group, local, "mean", codec, out=gradient)
+        self.bytes_raw += size
+        self.bytes_sent += _core.encoded_bytes(codec, kind, local.numel())
 
     def _store_residuals(self, parameters: Sequence[torch.Tensor], residual: torch.Tensor) -> None:
         # Stored per parameter, because DistributedDataParallel changes the buckets after the first step.
@@ -125,6 +165,9 @@ class CompressionState:
     def close(self) -> None:
         """End the thread that averages gradients."""
         self._thread.close()
+        if self._exact is not None and dist.is_initialized():
+            dist.destroy_process_group(self._exact)
+        self._exact = None
 
 
 def compression_hook(state: CompressionState, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:

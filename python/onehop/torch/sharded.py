@@ -9,8 +9,9 @@ import torch
 import torch.distributed as dist
 
 from onehop.error import BadInput
+from onehop.torch import lossless
 from onehop.torch.arguments import reduction
-from onehop.torch.device_codecs import BLOCK, check_codec, decode_sum, encode
+from onehop.torch.device_codecs import BLOCK, check_codec, check_ranks, decode_sum, encode
 
 __all__ = ["CompressedReduceScatter"]
 
@@ -25,7 +26,7 @@ class CompressedReduceScatter:
     Parameters
     ----------
     codec : str
-        Format on the wire: fp16, bf16, fp8, q8, q6 or q4.
+        Format on the wire: fp16, bf16, fp8, q8, q6, q4, q3 (on two ranks), or lossless.
     feedback : bool
         Whether to add the rounding error of each step's gradient to the gradient of the next step. It takes the memory
         of one float32 gradient of the module.
@@ -35,7 +36,7 @@ class CompressedReduceScatter:
     Attributes
     ----------
     bytes_raw, bytes_sent : int
-        Size of this rank's contributions so far, in memory and on the wire.
+        Size of this rank's contributions so far, in memory and on the wire; with lossless, of those for other ranks.
 
     Raises
     ------
@@ -44,7 +45,8 @@ class CompressedReduceScatter:
     """
 
     def __init__(self, codec: str = "q8", feedback: bool = True, kernels: str = "auto") -> None:
-        check_codec(codec, kernels, torch.empty(0))
+        if codec != lossless.LOSSLESS:
+            check_codec(codec, kernels, torch.empty(0))
         self.codec, self.feedback, self.kernels = codec, feedback, kernels
         self.bytes_raw = self.bytes_sent = 0
         self._residual: torch.Tensor | None = None
@@ -62,13 +64,25 @@ class CompressedReduceScatter:
         async_op: bool = False,
     ) -> None:
         """Reduce and scatter, for `fully_shard`. The operation is done when the call returns."""
-        check_codec(self.codec, self.kernels, input_tensor)
+        exact = self.codec == lossless.LOSSLESS
+        if not exact:
+            check_codec(self.codec, self.kernels, input_tensor)
         operation = reduction(op)
         if operation.name not in ("sum", "mean"):
             raise BadInput(
                 f"expected the reduction SUM, AVG or PREMUL_SUM of gradients, found {operation.name}"
             )
         size = dist.get_world_size(group)
+        divisor = size if operation.name == "mean" else 1
+        if exact:
+            rows = input_tensor.detach().view(size, -1)
+            if operation.factor is not None:
+                rows = rows * operation.factor
+            raw, sent = lossless.reduce_scatter(output_tensor, rows, group, divisor)
+            self.bytes_raw += raw
+            self.bytes_sent += sent
+            return
+        check_ranks(self.codec, size)
         part = output_tensor.numel()
         chunk = -(-part // BLOCK) * BLOCK  # so that blocks begin where the parts begin
         rows = torch.zeros(size, chunk, dtype=torch.float32, device=input_tensor.device)
@@ -79,7 +93,6 @@ class CompressedReduceScatter:
         received = torch.empty_like(wire)
         dist.all_to_all_single(received, wire, group=group)
         total = torch.empty(chunk, dtype=torch.float32, device=rows.device)
-        divisor = size if operation.name == "mean" else 1
         decode_sum(self.codec, received.view(size, -1), total, divisor, self.kernels)
         output_tensor.detach().copy_(total[:part].view(output_tensor.shape))
         self.bytes_raw += input_tensor.numel() * input_tensor.element_size()

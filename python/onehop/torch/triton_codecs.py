@@ -20,8 +20,13 @@ from onehop.error import BadInput
 __all__ = ["decode_sum", "encode"]
 
 _BLOCKS = 32  # blocks per program
-_LEVELS = {"q8": (8, 127), "q6": (6, 31), "q4": (4, 7)}  # bits of a code, and the largest code L
-_BYTES = {"fp8": 34, "q8": 34, "q6": 26, "q4": 18}  # of a block
+_LEVELS = {
+    "q8": (8, 127),
+    "q6": (6, 31),
+    "q4": (4, 7),
+    "q3": (3, 3),
+}  # bits of a code, and the largest code L
+_BYTES = {"fp8": 34, "q8": 34, "q6": 26, "q4": 18, "q3": 14}  # of a block
 
 
 @triton.jit
@@ -78,6 +83,19 @@ def _store_bytes(wire, start, inside, offset: tl.constexpr, values):
 
 
 @triton.jit
+def _store_signs(wire, start, inside, offset: tl.constexpr, codes):
+    signs = tl.sum(((codes >> 2) & 1) << tl.arange(0, 8)[None, :], axis=1)
+    tl.store(wire + start + 2 + offset, (signs & 255).to(tl.uint8), mask=inside)
+
+
+@triton.jit
+def _load_signs(wire, start, inside, offset: tl.constexpr):
+    """The upper bits of the codes of a tile."""
+    byte = _load_byte(wire, start + 2 + offset, inside)
+    return ((byte[:, None] >> tl.arange(0, 8)[None, :]) & 1) << 2
+
+
+@triton.jit
 def _symmetric_code(x, reciprocal, TOP: tl.constexpr):
     code = _to_nearest(_finite(x) * reciprocal[:, None]).to(tl.int32)
     magnitude = _bits(x) & 0x7FFFFFFF
@@ -115,6 +133,12 @@ def _encode_symmetric(
         _store_bytes(wire, start, inside, 8, b)
         _store_bytes(wire, start, inside, 16, c)
         _store_bytes(wire, start, inside, 24, d)
+    elif BITS == 3:
+        _store_bytes(wire, start, inside, 0, (a & 3) | ((b & 3) << 2) | ((c & 3) << 4) | ((d & 3) << 6))
+        _store_signs(wire, start, inside, 8, a)
+        _store_signs(wire, start, inside, 9, b)
+        _store_signs(wire, start, inside, 10, c)
+        _store_signs(wire, start, inside, 11, d)
     else:
         _store_bytes(wire, start, inside, 0, (a & 15) | (c << 4))
         _store_bytes(wire, start, inside, 8, (b & 15) | (d << 4))
@@ -220,10 +244,17 @@ def _read_blocks(wire, block, inside, BITS: tl.constexpr, TOP: tl.constexpr, BYT
     start = block * BYTES
     word = _load_byte(wire, start, inside) | (_load_byte(wire, start + 1, inside) << 8)
     scale, special = _number((word & 0x7FFF) << 16), word >> 15
-    a, b = _load_bytes(wire, start, inside, 0), _load_bytes(wire, start, inside, 8)
+    a = _load_bytes(wire, start, inside, 0)
     if BITS == 8:
+        b = _load_bytes(wire, start, inside, 8)
         c, d = _load_bytes(wire, start, inside, 16), _load_bytes(wire, start, inside, 24)
+    elif BITS == 3:
+        b = ((a >> 2) & 3) | _load_signs(wire, start, inside, 9)
+        c = ((a >> 4) & 3) | _load_signs(wire, start, inside, 10)
+        d = ((a >> 6) & 3) | _load_signs(wire, start, inside, 11)
+        a = (a & 3) | _load_signs(wire, start, inside, 8)
     else:
+        b = _load_bytes(wire, start, inside, 8)
         c, d = a >> 4, b >> 4
     if BITS == 6:
         upper = _load_bytes(wire, start, inside, 16)
@@ -294,7 +325,9 @@ def _decode_halves(
 
 def _check(codec: str, tensor: torch.Tensor, kind: torch.dtype, what: str) -> None:
     if codec not in ("fp16", "bf16", *_BYTES):
-        raise BadInput(f"expected a codec that has a kernel (fp16, bf16, fp8, q8, q6, q4), found {codec!r}")
+        raise BadInput(
+            f"expected a codec that has a kernel (fp16, bf16, fp8, q8, q6, q4, q3), found {codec!r}"
+        )
     if tensor.dtype != kind or not tensor.is_contiguous():
         raise BadInput(
             f"expected contiguous {what} of {kind}, found {tensor.dtype} with strides {tensor.stride()}"
@@ -307,7 +340,7 @@ def encode(codec: str, numbers: torch.Tensor, wire: torch.Tensor) -> None:
     Parameters
     ----------
     codec : str
-        One of fp16, bf16, fp8, q8, q6, q4.
+        One of fp16, bf16, fp8, q8, q6, q4, q3.
     numbers : Tensor
         The numbers: contiguous float32.
     wire : Tensor
@@ -344,7 +377,7 @@ def decode_sum(codec: str, wires: torch.Tensor, target: torch.Tensor, divisor: i
     Parameters
     ----------
     codec : str
-        One of fp16, bf16, fp8, q8, q6, q4.
+        One of fp16, bf16, fp8, q8, q6, q4, q3.
     wires : Tensor
         The bytes: contiguous uint8, one row per rank.
     target : Tensor

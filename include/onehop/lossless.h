@@ -1,0 +1,29 @@
+// Lossless compression of float32 and bfloat16 numbers, for gradients on slow links. Neighbouring gradients have alike
+// exponents, which take about 3 bits each here instead of 8; signs and mantissas are sent as they are. Every bit
+// pattern comes back, NaNs included. docs/reference/lossless.md specifies the format.
+//
+// The length depends on the numbers, so this is no `Codec` of a transfer: plans need lengths that are known beforehand.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "onehop/element_type.h"
+
+namespace onehop {
+
+// The most bytes that `elements` numbers take: the numbers themselves, and 3 bytes for each 256. Throws BadInput unless
+// the type is float32 or bfloat16, and for results of 2^63 and more.
+[[nodiscard]] std::int64_t lossless_most_bytes(ElementType type, std::int64_t elements);
+
+// Encodes whole numbers into `wire`, which must have lossless_most_bytes(...), and returns the number of bytes written.
+// No alignment is needed. Throws BadInput for a wrong length or type.
+[[nodiscard]] std::int64_t lossless_encode(ElementType type, std::span<const std::byte> source,
+                                           std::span<std::byte> wire);
+
+// Decodes as many numbers as `target` holds, from exactly the bytes that they take. Throws BadInput if the bytes are
+// not those of an encoder; `target` is then undefined.
+void lossless_decode(ElementType type, std::span<const std::byte> wire, std::span<std::byte> target);
+
+}  // namespace onehop
