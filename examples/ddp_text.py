@@ -1,6 +1,6 @@
 """Training a small transformer with compressed gradients, on text that ships with Python.
 
-    torchrun --nproc-per-node 2 examples/ddp_text.py --seeds 20 --plot text.png --json text.json
+    torchrun --nproc-per-node 2 examples/ddp_text.py --seeds 20 --steps 120 --plot text.svg --json text.json
 
 The model predicts the next byte of the reference of the Python language in the module `pydoc_data.topics`. Every
 variant is trained from the same random starts with the same batches, so that only the format of the gradients differs.
@@ -188,6 +188,7 @@ def plot(results: list[Run], rows: list[dict[str, Any]], path: str) -> None:
     right.axvline(0, color="0.6", linewidth=1)
     right.set_yticks(range(len(rows) - 1), [row["variant"] for row in rows[1:]])
     right.invert_yaxis()
+    right.locator_params(axis="x", nbins=6)
     right.set(xlabel="test loss minus that of raw", title="same starts; 95 % confidence intervals")
     figure.savefig(path, dpi=110)
 
@@ -255,7 +256,7 @@ def main() -> None:
     parser.add_argument(
         "--lossless", action="store_true", help="Measure lossless compression of the gradients."
     )
-    parser.add_argument("--plot", help="Plot the losses to this PNG file.")
+    parser.add_argument("--plot", help="Plot the losses to this PNG or SVG file.")
     parser.add_argument("--json", help="Write all results to this file, after every start.")
     options = parser.parse_args()
     if "RANK" not in os.environ:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ranks import Ranks
@@ -102,6 +105,30 @@ PROGRAM = """
     print("all there", flush=True)
     os._exit(0)  # gloo's own threads now and then end with an abort
 """
+
+
+def test_the_example_on_text_trains(ranks: Ranks) -> None:
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
+    picture, figures = ranks.folder / "text.svg", ranks.folder / "text.json"
+    example = str(Path(__file__).resolve().parents[2] / "examples/ddp_text.py")
+    done = ranks.torchrun(
+        example, "--seeds", "1", "--steps", "10", "--plot", str(picture), "--json", str(figures)
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {row["variant"]: row for row in json.loads(figures.read_text())["variants"]}
+    assert [
+        round(128 * rows[name]["bytes"]) for name in ("raw", "q8", "q6", "q4 + feedback", "q3 + feedback")
+    ] == [*(128, 34, 26, 18, 14)]
+    assert all(
+        row["test_loss"] < 4.5 for row in rows.values()
+    )  # nats per byte; log(128) = 4.85 before training
+    assert "<svg" in picture.read_text()
+    done = ranks.torchrun(example, "--lossless", "--steps", "10", "--json", str(figures))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(figures.read_text())
+    assert len(rows) == 6
+    for row in rows:
+        assert 0.65 < row["bytes"] < (0.9 if row["type"] == "float32" else 0.8), row
 
 
 @pytest.mark.parametrize("size", [2, 3])

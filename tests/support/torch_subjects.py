@@ -176,22 +176,24 @@ def dtensors() -> Parts:
         (c.square().sum() + c.mean() + c.max()).backward()
         return c.full_tensor(), a.grad.full_tensor(), b.grad.full_tensor()
 
-    def parallel() -> Any:
-        torch.manual_seed(3)
-        model = torch.nn.Sequential(
-            torch.nn.LayerNorm(8), torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8)
-        )
-        plan = {
-            "0": SequenceParallel(sequence_dim=0),
-            "1": ColwiseParallel(input_layouts=Shard(0)),
-            "3": RowwiseParallel(output_layouts=Replicate()),
-        }
-        parallelize_module(model, line, plan)
-        y = model(numbers(size * 2, 8, seed=4))
-        y.square().sum().backward()
-        return y, [one.grad.full_tensor() for one in model.parameters()]
+    return parts | {"arithmetic": arithmetic, "parallel": lambda: tensor_parallel(line)}
 
-    return parts | {"arithmetic": arithmetic, "parallel": parallel}
+
+def tensor_parallel(line: Any) -> Any:
+    """A model whose layers are split by columns, rows and sequences: its output and gradients."""
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(
+        torch.nn.LayerNorm(8), torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8)
+    )
+    plan = {
+        "0": SequenceParallel(sequence_dim=0),
+        "1": ColwiseParallel(input_layouts=Shard(0)),
+        "3": RowwiseParallel(output_layouts=Replicate()),
+    }
+    parallelize_module(model, line, plan)
+    y = model(numbers(size * 2, 8, seed=4))
+    y.square().sum().backward()
+    return y, [one.grad.full_tensor() for one in model.parameters()]
 
 
 def layers() -> torch.nn.Sequential:

@@ -106,15 +106,9 @@ def _symmetric_code(x, reciprocal, TOP: tl.constexpr):
 
 @triton.jit
 def _encode_symmetric(
-    source,
-    wire,
-    numbers,
-    blocks,
-    BITS: tl.constexpr,
-    TOP: tl.constexpr,
-    BYTES: tl.constexpr,
-    BLOCKS: tl.constexpr,
-):
+    source, wire, numbers, blocks,
+    BITS: tl.constexpr, TOP: tl.constexpr, BYTES: tl.constexpr, BLOCKS: tl.constexpr,
+):  # fmt: skip
     block = tl.program_id(0).to(tl.int64) * BLOCKS + tl.arange(0, BLOCKS)
     inside = block < blocks
     a, b = _load_tile(source, block, 0, numbers), _load_tile(source, block, 1, numbers)
@@ -303,16 +297,9 @@ def _read_halves(wire, at, inside, FP16: tl.constexpr):
 
 @triton.jit
 def _decode_halves(
-    wires,
-    target,
-    numbers,
-    ranks,
-    stride,
-    divisor,
-    FP16: tl.constexpr,
-    NUMBERS: tl.constexpr,
-    DIVIDE: tl.constexpr,
-):
+    wires, target, numbers, ranks, stride, divisor,
+    FP16: tl.constexpr, NUMBERS: tl.constexpr, DIVIDE: tl.constexpr,
+):  # fmt: skip
     at = tl.program_id(0).to(tl.int64) * NUMBERS + tl.arange(0, NUMBERS)
     inside = at < numbers
     x = _read_halves(wires, at, inside, FP16)
