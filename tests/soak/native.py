@@ -17,7 +17,7 @@ from trials import expect, set_environment
 from ranks import Ranks
 
 PROGRAM = Path(__file__).resolve().parents[2] / "build/release/onehop_soak"
-SCHEDULES, FAULTS = 20, 40
+BATCHES, FAULTS = 6, 40
 
 
 def _run(ranks: Ranks, kind: str, seed: int, count: int) -> Counter[str]:
@@ -38,7 +38,7 @@ def _run(ranks: Ranks, kind: str, seed: int, count: int) -> Counter[str]:
 
 def many_exchanges(ranks: Ranks, seed: int) -> Counter[str]:
     """Random schedules, each up to 3 * 10^5 times; every byte of every run is compared with a model."""
-    return _run(ranks, "exchanges", seed, SCHEDULES)
+    return _run(ranks, "exchanges", seed, BATCHES)
 
 
 def many_kills(ranks: Ranks, seed: int) -> Counter[str]:

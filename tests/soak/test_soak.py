@@ -35,7 +35,7 @@ needs_program = pytest.mark.skipif(
     ],
 )
 def test_one_trial(kind: str, seed: int, counted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(soak.native, "SCHEDULES", 2)
+    monkeypatch.setattr(soak.native, "BATCHES", 1)
     monkeypatch.setattr(soak.native, "FAULTS", 20)
     counts, wrong = soak.trial(kind, seed)
     assert wrong == ""

@@ -1,9 +1,10 @@
-// onehop_soak exchanges SEED SCHEDULES [plant]
+// onehop_soak exchanges SEED BATCHES [plant]
 // onehop_soak kills SEED COUNT [plant]
 // onehop_soak kills SEED FIRST END
-// Runs random schedules, or trials with a fault each, from number 0 (or FIRST) to END - 1, and prints their counts. The
-// exit code is 1 after an anomaly, which is described on stderr with the command that repeats it. A trial is a function
-// of seed and number, and of the moment when the system runs which process. `plant` makes an anomaly, for tests.
+// Runs batches of random schedules, or trials with a fault each, from number 0 (or FIRST) to END - 1, and prints their
+// counts. The exit code is 1 after an anomaly, which is described on stderr with the command that repeats it. A trial
+// is a function of seed and number, and of the moment when the system runs which process. `plant` makes an anomaly, for
+// tests.
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -54,15 +55,14 @@ int kills(std::uint64_t seed, std::uint64_t first, std::uint64_t last, bool plan
   return 0;
 }
 
-int exchanges(std::uint64_t seed, std::uint64_t schedules, bool plant) {
+int exchanges(std::uint64_t seed, std::uint64_t batches, bool plant) {
   try {
-    const auto done = onehop::soak::exchanges(seed, static_cast<int>(schedules), plant);
-    std::printf("exchanges %jd schedules %ju\n", static_cast<std::intmax_t>(done),
-                static_cast<std::uintmax_t>(schedules));
+    const auto done = onehop::soak::exchanges(seed, static_cast<int>(batches), plant);
+    std::printf("exchanges %jd schedules %d\n", static_cast<std::intmax_t>(done.exchanges), done.schedules);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\nrepeat with: onehop_soak exchanges %ju %ju\n", error.what(),
-                 static_cast<std::uintmax_t>(seed), static_cast<std::uintmax_t>(schedules));
+                 static_cast<std::uintmax_t>(seed), static_cast<std::uintmax_t>(batches));
     return 1;
   }
 }
@@ -80,8 +80,7 @@ int main(int count, char** words) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;
   }
-  std::fprintf(
-      stderr,
-      "expected: onehop_soak exchanges SEED SCHEDULES [plant], or onehop_soak kills SEED [FIRST] END [plant]\n");
+  std::fprintf(stderr,
+               "expected: onehop_soak exchanges SEED BATCHES [plant], or onehop_soak kills SEED [FIRST] END [plant]\n");
   return 2;
 }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -57,6 +58,14 @@ double steady_seconds() {
 }
 
 void nap(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+std::int64_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
 
 void Report::say(Outcome what, const char* words) noexcept {
   std::snprintf(text.data(), text.size(), "%s", words);

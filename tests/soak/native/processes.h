@@ -20,6 +20,7 @@ enum class Outcome : std::uint8_t { none, done, lost, wrong };
 struct Report {
   std::atomic<bool> at_work = false;
   std::atomic<std::int64_t> exchanges = 0;
+  std::atomic<int> schedules = 0;  // that these exchanges repeated
   std::atomic<Outcome> outcome = Outcome::none;
   int lost_rank = -1;  // what PeerLost named
   double when = 0;     // steady clock: of PeerLost, or of the rank's own fault
@@ -62,7 +63,14 @@ class Processes {
   std::vector<int> statuses_;
 };
 
+// Without progress of any rank for so long, a trial hangs.
+inline constexpr double hang_seconds = 60;
+
 [[nodiscard]] double steady_seconds();
 void nap(double seconds);
+// Throws std::logic_error, which describes an anomaly.
+void expect(bool holds, const std::string& what);
+// Of this process.
+[[nodiscard]] std::int64_t open_descriptors();
 
 }  // namespace onehop::soak

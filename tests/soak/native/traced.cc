@@ -85,7 +85,7 @@ void run_plan(Plan& plan, std::uint64_t number) {
 }
 
 Traced::Traced(const Group& group, const Schedule& schedule, std::uint64_t seed, Source source)
-    : rank_(group.rank()), pauses_(mix(seed, static_cast<std::uint64_t>(group.rank()))) {
+    : rank_(group.rank()), schedule_(schedule.to_json()) {
   const PlanOptions options = draw_options(source, options_);
   const bool shared = source.below(2) == 0;
   if (shared) options_ += ", shared arrays";
@@ -125,15 +125,16 @@ Traced::Traced(const Group& group, const Schedule& schedule, std::uint64_t seed,
   plan_ = std::make_unique<Plan>(group, schedule, spans, options);
 }
 
-void Traced::run(std::uint64_t number) {
+void Traced::renew(std::uint64_t number) {
   for (Array& array : arrays_) {
     const std::uint64_t word = word_of(number, array.element_bytes);
     const std::uint64_t* const before = array.before.data();
     std::uint64_t* const to = array.words;
     for (std::size_t i = 0; i < array.before.size(); ++i) to[i] = before[i] ^ word;
   }
-  pause_seldom(pauses_);
-  run_plan(*plan_, number);
+}
+
+void Traced::check(std::uint64_t number) const {
   for (const Array& array : arrays_) {
     const std::uint64_t word = word_of(number, array.element_bytes);
     const std::uint64_t* const after = array.after.data();
@@ -149,7 +150,7 @@ void Traced::report(std::uint64_t number, const Array& array, std::uint64_t word
   while (array.words[i] == (array.after[i] ^ word)) ++i;
   throw std::logic_error("wrong bytes: run " + std::to_string(number) + ", rank " + std::to_string(rank_) + ", array " +
                          std::to_string(&array - arrays_.data()) + ", in the 8 bytes from " + std::to_string(8 * i) +
-                         " on; " + options_);
+                         " on; " + options_ + ": " + schedule_);
 }
 
 }  // namespace onehop::soak

@@ -20,14 +20,27 @@ namespace onehop::soak {
 // Whether no transfer of the schedule combines or encodes elements.
 [[nodiscard]] bool only_moves(const Schedule& schedule);
 
+// For Bound and Traced: draws options of a plan in shared memory, and describes them.
+[[nodiscard]] PlanOptions draw_options(Source& source, std::string& words);
+// Seldom sleeps for a moment, so that the other ranks yield, or fall asleep.
+void pause_seldom(Source& source);
+// Runs the plan in one of the ways of starting and finishing it.
+void run_plan(Plan& plan, std::uint64_t number);
+
 // One rank's arrays, bound to a plan of a schedule that only moves elements.
 class Traced {
  public:
   // Collective. The options of the plan and the kind of memory are drawn from `source`, the same on all ranks.
   Traced(const Group& group, const Schedule& schedule, std::uint64_t seed, Source source);
-  // Writes new bytes into the arrays, runs, and compares every byte, also those behind the arrays. Throws
-  // std::logic_error that names a wrong byte.
-  void run(std::uint64_t number);
+  // Writes new bytes into the arrays, those of this run.
+  void renew(std::uint64_t number);
+  // The plan's, or all of a run in one of its ways.
+  void start() { plan_->start(); }
+  [[nodiscard]] bool test() { return plan_->test(); }
+  void finish() { plan_->finish(); }
+  void run(std::uint64_t number) { run_plan(*plan_, number); }
+  // Compares every byte, also those behind the arrays. Throws std::logic_error that names a wrong byte.
+  void check(std::uint64_t number) const;
   // For tests: makes the next run expect another last byte.
   void spoil() { arrays_.back().after.back() ^= 1; }
   // Of the arrays of all ranks.
@@ -45,17 +58,10 @@ class Traced {
 
   int rank_;
   std::int64_t bytes_ = 0;
-  Source pauses_;
+  std::string schedule_;  // as JSON
   std::vector<Array> arrays_;
   std::string options_;
   std::unique_ptr<Plan> plan_;
 };
-
-// For Bound and Traced: draws options of a plan in shared memory, and describes them.
-[[nodiscard]] PlanOptions draw_options(Source& source, std::string& words);
-// Seldom sleeps for a moment, so that the other ranks yield, or fall asleep.
-void pause_seldom(Source& source);
-// Runs the plan in one of the ways of starting and finishing it.
-void run_plan(Plan& plan, std::uint64_t number);
 
 }  // namespace onehop::soak

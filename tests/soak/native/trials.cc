@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -18,24 +17,13 @@
 #include "onehop/plan.h"
 #include "tests/soak/native/model.h"
 #include "tests/soak/native/processes.h"
-#include "tests/soak/native/traced.h"
 
 namespace onehop::soak {
 namespace {
 
 constexpr double promised_seconds = 5;  // usually 0.05, at most 2; more on a machine that does other work
-constexpr double hang_seconds = 60;
 
-void expect(bool holds, const std::string& what) {
-  if (!holds) throw std::logic_error(what);
-}
-
-std::int64_t open_descriptors() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
-}
-
-// -- work of the ranks of a fault: a step is repeated until a peer is lost
-// ---------------------------------------------
+// Work of the ranks of a fault: a step is repeated until a peer is lost.
 
 using Step = std::function<void()>;
 
@@ -172,43 +160,6 @@ void be_one_rank(const Group& group, Report& report, const Draw& what, std::uint
   }
 }
 
-// Runs `one` for each number below `runs`, and counts; calls `spoil` in the midst.
-template <class Run, class Spoil>
-void repeat(Report& report, std::int64_t runs, Run&& one, Spoil&& spoil) {
-  for (std::int64_t run = 0; run < runs; ++run) {
-    if (run == runs / 2) spoil();
-    one(static_cast<std::uint64_t>(run));
-    if (run % 256 == 255) report.exchanges.fetch_add(256, std::memory_order_relaxed);
-  }
-  report.exchanges.fetch_add(runs % 256, std::memory_order_relaxed);
-}
-
-// Runs a random schedule many times. Four of five only move elements, whose runs cost least; `crowded` ranks, which
-// share a core, make fewer runs.
-void repeat_schedule(const Group& group, Report& report, std::uint64_t seed, bool crowded, bool plant) {
-  Source draws(seed);
-  const bool moves = draws.below(5) > 0;
-  Schedule schedule = random_schedule(draws, group.size());
-  while (moves && !only_moves(schedule)) schedule = random_schedule(draws, group.size());
-  try {
-    if (moves) {
-      Traced traced(group, schedule, seed, draws);
-      const std::int64_t runs = 200'000'000 / (600 + traced.bytes()) / (crowded ? 20 : 1);
-      repeat(report, runs, [&](std::uint64_t run) { traced.run(run); }, [&] { plant ? traced.spoil() : void(); });
-    } else {
-      Model model(schedule, seed);
-      const std::int64_t runs = 2'000'000 / (60 + model.elements()) / (crowded ? 5 : 1);
-      Bound bound(group, schedule, model, draws);
-      repeat(
-          report, runs, [&](std::uint64_t run) { bound.run(run); },
-          [&] { plant ? model.spoil(group.rank()) : void(); });
-    }
-  } catch (const std::logic_error& error) {
-    throw std::logic_error(error.what() + ("; seed of the schedule " + std::to_string(seed)) + ": " +
-                           schedule.to_json());
-  }
-}
-
 // Does the fault; returns when.
 double strike(const Processes& ranks, const Draw& what) {
   if (!what.early) expect(ranks.all_at_work(hang_seconds), "not all ranks came to work: " + ranks.describe());
@@ -226,29 +177,6 @@ double strike(const Processes& ranks, const Draw& what) {
 }
 
 }  // namespace
-
-std::int64_t exchanges(std::uint64_t seed, int schedules, bool plant) {
-  Source source(seed);
-  const int size = source.one_of({2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 4});
-  const bool one_core = source.below(6) == 0;
-  const std::int64_t descriptors = open_descriptors();
-  std::int64_t done = 0;
-  {
-    Processes ranks(size, one_core, [&](const Group& group, Report& report) {
-      for (int number = 0; number < schedules; ++number) {
-        repeat_schedule(group, report, mix(seed, static_cast<std::uint64_t>(number)), one_core || size > 2, plant);
-      }
-    });
-    ranks.wait(hang_seconds);
-    done = ranks.report(0).exchanges;
-    for (int rank = 0; rank < size; ++rank) {
-      expect(ranks.report(rank).outcome == Outcome::done && ranks.status(rank) == 0, "exchanges: " + ranks.describe());
-      expect(ranks.report(rank).exchanges == done, "ranks made different numbers of exchanges: " + ranks.describe());
-    }
-  }
-  expect(open_descriptors() == descriptors, "a descriptor was left open");
-  return done;
-}
 
 Fault fault(std::uint64_t seed, bool plant) {
   const Draw what = draw(seed);

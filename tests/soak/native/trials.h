@@ -6,8 +6,13 @@
 
 namespace onehop::soak {
 
-// Exchanges that `schedules` random schedules have made, on a random number of ranks; every byte was compared.
-[[nodiscard]] std::int64_t exchanges(std::uint64_t seed, int schedules, bool plant = false);
+struct Exchanges {
+  std::int64_t exchanges;  // runs of a plan by all ranks, after each of which every byte was compared
+  int schedules;           // that they repeated
+};
+
+// Random schedules on a random number of ranks. A batch is one schedule, or up to 32 whose plans run at once.
+[[nodiscard]] Exchanges exchanges(std::uint64_t seed, int batches, bool plant = false);
 
 struct Fault {
   enum class Kind : std::uint8_t { kill, stop, exit, exception, two_kills } kind;

@@ -1,0 +1,145 @@
+// Trials that run random schedules many times and compare every byte.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "onehop/schedule.h"
+#include "tests/soak/native/model.h"
+#include "tests/soak/native/processes.h"
+#include "tests/soak/native/traced.h"
+#include "tests/soak/native/trials.h"
+
+namespace onehop::soak {
+namespace {
+
+// Calls `step` for each number below `steps`, and counts `each` exchanges per step; calls `spoil` in the midst.
+template <class Step, class Spoil>
+void repeat(Report& report, std::int64_t steps, std::int64_t each, Step&& step, Spoil&& spoil) {
+  constexpr std::int64_t often = 64;
+  for (std::int64_t number = 0; number < steps; ++number) {
+    if (number == steps / 2) spoil();
+    step(static_cast<std::uint64_t>(number));
+    if (number % often == often - 1) report.exchanges.fetch_add(often * each, std::memory_order_relaxed);
+  }
+  report.exchanges.fetch_add(steps % often * each, std::memory_order_relaxed);
+}
+
+// Plans of different schedules, all of them in flight at once. So ranks that share a core change places once for all of
+// them, and a message of one plan meets those of others.
+class Window {
+ public:
+  // Collective.
+  Window(const Group& group, std::uint64_t seed, int width)
+      : ways_(mix(seed, static_cast<std::uint64_t>(1 + group.rank()))), order_(static_cast<std::size_t>(width)) {
+    for (int k = 0; k < width; ++k) {
+      const std::uint64_t own = mix(seed, static_cast<std::uint64_t>(1000 + k));
+      Source draws(own);
+      Schedule schedule = random_schedule(draws, group.size());
+      while (!only_moves(schedule)) schedule = random_schedule(draws, group.size());
+      parts_.push_back(std::make_unique<Traced>(group, schedule, own, draws));
+      bytes_ += parts_.back()->bytes();
+    }
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+  }
+
+  // An exchange by each plan. The ranks draw different ways.
+  void step(std::uint64_t number) {
+    for (const auto& part : parts_) part->renew(number);
+    pause_seldom(ways_);
+    const std::int64_t way = ways_.below(8);
+    if (way == 0 || parts_.size() == 1) {
+      for (const auto& part : parts_) part->run(number);
+    } else if (way < 4) {
+      for (const auto& part : parts_) part->start();
+      for (const auto& part : parts_) part->finish();
+    } else {
+      // In an order of this rank, which is another one each time.
+      std::swap(order_[static_cast<std::size_t>(ways_.below(size()))],
+                order_[static_cast<std::size_t>(ways_.below(size()))]);
+      for (const std::size_t k : order_) parts_[k]->start();
+      poll();
+    }
+    for (const auto& part : parts_) part->check(number);
+  }
+
+  void spoil() { parts_.back()->spoil(); }
+  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(parts_.size()); }
+  // Of the arrays of all ranks and schedules.
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
+ private:
+  // Tests the plans in turn until all are complete. A few tests in vain, and finish() in the order of all ranks waits.
+  void poll() {
+    for (int tries = 0; tries < 50; ++tries) {
+      bool complete = true;
+      for (const std::size_t k : order_) complete &= parts_[k]->test();
+      if (complete) break;
+    }
+    for (const auto& part : parts_) part->finish();
+  }
+
+  Source ways_;
+  std::int64_t bytes_ = 0;
+  std::vector<std::unique_ptr<Traced>> parts_;
+  std::vector<std::size_t> order_;
+};
+
+// Four of five batches only move elements, whose runs cost least; `crowded` ranks, which share a core, make fewer runs.
+// Returns the number of schedules.
+int run_batch(const Group& group, Report& report, std::uint64_t seed, bool crowded, bool plant) {
+  Source draws(seed);
+  if (draws.below(5) > 0) {
+    const int width = draws.one_of({1, 4, 8, 16, 32});
+    Window window(group, seed, width);
+    const std::int64_t steps = 800'000'000 / (600 * width + window.bytes()) / (!crowded ? 1 : width < 8 ? 20 : 4);
+    repeat(
+        report, steps, width, [&](std::uint64_t number) { window.step(number); },
+        [&] { plant ? window.spoil() : void(); });
+    return width;
+  }
+  const Schedule schedule = random_schedule(draws, group.size());
+  try {
+    Model model(schedule, seed);
+    const std::int64_t runs = 2'000'000 / (60 + model.elements()) / (crowded ? 5 : 1);
+    Bound bound(group, schedule, model, draws);
+    repeat(
+        report, runs, 1, [&](std::uint64_t run) { bound.run(run); },
+        [&] { plant ? model.spoil(group.rank()) : void(); });
+  } catch (const std::logic_error& error) {
+    throw std::logic_error(error.what() + (": " + schedule.to_json()));
+  }
+  return 1;
+}
+
+}  // namespace
+
+Exchanges exchanges(std::uint64_t seed, int batches, bool plant) {
+  Source source(seed);
+  const int size = source.one_of({2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 4});
+  const bool one_core = source.below(6) == 0;
+  const std::int64_t descriptors = open_descriptors();
+  Exchanges done;
+  {
+    Processes ranks(size, one_core, [&](const Group& group, Report& report) {
+      for (int number = 0; number < batches; ++number) {
+        report.schedules +=
+            run_batch(group, report, mix(seed, static_cast<std::uint64_t>(number)), one_core || size > 2, plant);
+      }
+    });
+    ranks.wait(hang_seconds);
+    done = {ranks.report(0).exchanges, ranks.report(0).schedules};
+    for (int rank = 0; rank < size; ++rank) {
+      expect(ranks.report(rank).outcome == Outcome::done && ranks.status(rank) == 0, "exchanges: " + ranks.describe());
+      expect(ranks.report(rank).exchanges == done.exchanges,
+             "ranks made different numbers of exchanges: " + ranks.describe());
+    }
+  }
+  expect(open_descriptors() == descriptors, "a descriptor was left open");
+  return done;
+}
+
+}  // namespace onehop::soak
