@@ -52,7 +52,7 @@ class Window {
     pause_seldom(ways_);
     const std::int64_t way = ways_.below(8);
     if (way == 0 || parts_.size() == 1) {
-      for (const auto& part : parts_) part->run(number);
+      for (const auto& part : parts_) part->run(static_cast<std::uint64_t>(ways_.below(15)));
     } else if (way < 4) {
       for (const auto& part : parts_) part->start();
       for (const auto& part : parts_) part->finish();

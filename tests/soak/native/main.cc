@@ -5,6 +5,7 @@
 // counts. The exit code is 1 after an anomaly, which is described on stderr with the command that repeats it. A trial
 // is a function of seed and number, and of the moment when the system runs which process. `plant` makes an anomaly, for
 // tests.
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>

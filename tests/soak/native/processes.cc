@@ -32,6 +32,22 @@ void stay_on(int core) {
   if (core < 0 || sched_setaffinity(0, sizeof cores, &cores) != 0) _exit(1);
 }
 
+// Seconds since it was made. At most a tenth of a second passes per look, so that nothing is a hang because this
+// program was stopped too.
+class Passed {
+ public:
+  double look() {
+    const double now = steady_seconds();
+    seconds_ += std::min(now - looked_, 0.1);
+    looked_ = now;
+    return seconds_;
+  }
+
+ private:
+  double seconds_ = 0;
+  double looked_ = steady_seconds();
+};
+
 [[noreturn]] void be_rank(const std::string& control, int rank, int ranks, Report& report, const RankMain& rank_main) {
   try {
     const Group group(
@@ -79,16 +95,24 @@ struct Processes::Control {
 Processes::Processes(int ranks, bool one_core, const RankMain& rank_main)
     : control_(new Control{detail::ControlMemory::create(ranks)}), statuses_(static_cast<std::size_t>(ranks)) {
   void* shared = mmap(nullptr, sizeof(Report) * most_ranks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) throw std::runtime_error("no memory for the reports of ranks");
+  if (shared == MAP_FAILED) {
+    delete control_;
+    throw std::runtime_error("no memory for the reports of ranks");
+  }
   reports_ = static_cast<Report*>(shared);
   for (int rank = 0; rank < most_ranks; ++rank) new (&reports_[rank]) Report;
   const std::string path = control_->memory.path();
   const int core = sched_getcpu();
+  const pid_t parent = getpid();
   for (int rank = 0; rank < ranks; ++rank) {
     const pid_t pid = fork();
-    if (pid < 0) throw std::runtime_error("cannot fork");
+    if (pid < 0) {
+      end();
+      throw std::runtime_error("cannot fork");
+    }
     if (pid == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);  // if this program is killed, its ranks are not left behind
+      // If this program is killed, its ranks are not left behind.
+      if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
       if (one_core) stay_on(core);
       be_rank(path, rank, ranks, reports_[rank], rank_main);
     }
@@ -96,7 +120,9 @@ Processes::Processes(int ranks, bool one_core, const RankMain& rank_main)
   }
 }
 
-Processes::~Processes() {
+Processes::~Processes() { end(); }
+
+void Processes::end() {
   for (const pid_t pid : pids_) {
     if (pid == 0) continue;
     kill(pid, SIGKILL);
@@ -111,21 +137,19 @@ void Processes::signal(int rank, int number) const {
 }
 
 bool Processes::all_at_work(double seconds) const {
-  const double end = steady_seconds() + seconds;
+  Passed passed;
   const auto there = [&] {
     return std::all_of(reports_, reports_ + size(), [](const Report& r) { return r.at_work.load(); });
   };
   while (!there()) {
-    if (steady_seconds() > end) return false;
+    if (passed.look() > seconds) return false;
     nap(0.0002);
   }
   return true;
 }
 
 void Processes::wait(double seconds) {
-  // At most a tenth of a second passes per look, so that nothing is a hang because this program was stopped too.
-  double passed = 0;
-  double looked = steady_seconds();
+  Passed passed;
   std::int64_t before = -1;
   for (;;) {
     bool running = false;
@@ -136,18 +160,16 @@ void Processes::wait(double seconds) {
         continue;
       }
       pids_[rank] = 0;
-      passed = 0;
+      passed = {};
       // As the launcher does: a rank that ended may not have joined.
       control_->memory.tell_ended(static_cast<int>(rank));
     }
     if (!running) return;
     std::int64_t sum = 0;
     for (int rank = 0; rank < size(); ++rank) sum += reports_[rank].exchanges;
-    const double now = steady_seconds();
-    passed = sum != before ? 0 : passed + std::min(now - looked, 0.1);
-    looked = now;
+    if (sum != before) passed = {};
     before = sum;
-    if (passed > seconds) throw std::logic_error("a hang: " + describe());
+    if (passed.look() > seconds) throw std::logic_error("a hang: " + describe());
     nap(0.0005);
   }
 }

@@ -56,6 +56,9 @@ class Processes {
   [[nodiscard]] std::string describe() const;
 
  private:
+  // Kills the ranks that still run, and gives the memory back.
+  void end();
+
   struct Control;
   Control* control_;
   Report* reports_;

@@ -75,11 +75,11 @@ void pause_seldom(Source& source) {
   }
 }
 
-void run_plan(Plan& plan, std::uint64_t number) {
-  const auto how = number % 3;
+void run_plan(Plan& plan, std::uint64_t way) {
+  const auto how = way % 3;
   if (how == 0) return plan.run();
   plan.start();
-  for (std::uint64_t tests = 0; how == 2 && tests < number % 5 && !plan.test(); ++tests) {
+  for (std::uint64_t tests = 0; how == 2 && tests < way % 5 && !plan.test(); ++tests) {
   }
   plan.finish();
 }

@@ -24,8 +24,8 @@ namespace onehop::soak {
 [[nodiscard]] PlanOptions draw_options(Source& source, std::string& words);
 // Seldom sleeps for a moment, so that the other ranks yield, or fall asleep.
 void pause_seldom(Source& source);
-// Runs the plan in one of the ways of starting and finishing it.
-void run_plan(Plan& plan, std::uint64_t number);
+// Runs the plan in one of the ways of starting and finishing it; numbers below 15 are all of them.
+void run_plan(Plan& plan, std::uint64_t way);
 
 // One rank's arrays, bound to a plan of a schedule that only moves elements.
 class Traced {
@@ -38,11 +38,11 @@ class Traced {
   void start() { plan_->start(); }
   [[nodiscard]] bool test() { return plan_->test(); }
   void finish() { plan_->finish(); }
-  void run(std::uint64_t number) { run_plan(*plan_, number); }
+  void run(std::uint64_t way) { run_plan(*plan_, way); }
   // Compares every byte, also those behind the arrays. Throws std::logic_error that names a wrong byte.
   void check(std::uint64_t number) const;
-  // For tests: makes the next run expect another last byte.
-  void spoil() { arrays_.back().after.back() ^= 1; }
+  // For tests: makes the next run expect another first byte.
+  void spoil() { arrays_.back().after.front() ^= 1; }
   // Of the arrays of all ranks.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 

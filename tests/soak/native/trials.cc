@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -48,7 +49,7 @@ Step plan_steps(const Group& group, std::uint64_t seed) {
 Step channel_steps(const Group& group, std::uint64_t seed) {
   using Direction = ChannelSpec::Direction;
   Source source(seed);
-  const std::int64_t bytes = source.one_of<std::int64_t>({8, 1000, 1 << 17});
+  const std::int64_t bytes = source.one_of<std::int64_t>({8, 1000, 1 << 17});  // multiples of 8
   const std::int64_t slot = source.one_of<std::int64_t>({0, 4096});
   const int right = (group.rank() + 1) % group.size();
   const int left = (group.rank() + group.size() - 1) % group.size();
@@ -56,19 +57,23 @@ Step channel_steps(const Group& group, std::uint64_t seed) {
       {.direction = Direction::send, .peer = right, .bytes = bytes, .slot_bytes = slot},
       {.direction = Direction::receive, .peer = left, .bytes = bytes}};
   const auto ends = std::make_shared<Channels>(open_channels(group, specs));
-  const auto message = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
+  const auto message = std::make_shared<std::vector<std::uint64_t>>(static_cast<std::size_t>(bytes / 8));
   return [ends, message, rank = group.rank(), step = std::uint64_t{0}, seed]() mutable {
     // Rank 0 begins; the others pass the message on. It ends where it began, and must have the same bytes.
+    const auto space = std::as_writable_bytes(std::span(*message));
     if (rank == 0) {
-      const auto value = static_cast<std::byte>(mix(seed, step));
-      std::fill(message->begin(), message->end(), value);
-      ends->senders[0].put(*message);
-      ends->receivers[0].get(*message);
-      expect(std::count(message->begin(), message->end(), value) == static_cast<std::ptrdiff_t>(message->size()),
-             "wrong bytes came around the ring in step " + std::to_string(step));
+      const std::uint64_t first = mix(seed, step);
+      std::iota(message->begin(), message->end(), first);
+      ends->senders[0].put(space);
+      std::fill(message->begin(), message->end(), 0);
+      ends->receivers[0].get(space);
+      for (std::size_t i = 0; i < message->size(); ++i) {
+        if ((*message)[i] != first + i)
+          throw std::logic_error("wrong bytes came around the ring in step " + std::to_string(step));
+      }
     } else {
-      ends->receivers[0].get(*message);
-      ends->senders[0].put(*message);
+      ends->receivers[0].get(space);
+      ends->senders[0].put(space);
     }
     ++step;
   };
@@ -83,13 +88,16 @@ Step reduce_steps(const Group& group, std::uint64_t seed) {
   const auto all = std::make_shared<collectives::Collectives>(group);
   const auto reduce = std::make_shared<collectives::Collective>(all->allreduce(what));
   const auto values = std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(what.elements));
-  return [all, reduce, values, group, step = std::int64_t{0}]() mutable {
-    std::fill(values->begin(), values->end(), step + group.rank());
+  return [all, reduce, values, group, count = what.elements, step = std::int64_t{0}]() mutable {
+    // Every element of every rank is another number.
+    std::iota(values->begin(), values->end(), step + group.rank() * count);
     const auto bytes = std::as_writable_bytes(std::span(*values));
     reduce->run(bytes, bytes);
-    const std::int64_t sum = group.size() * step + group.size() * (group.size() - 1) / 2;
-    expect(std::count(values->begin(), values->end(), sum) == static_cast<std::ptrdiff_t>(values->size()),
-           "a wrong sum in step " + std::to_string(step));
+    const std::int64_t sum = group.size() * step + count * (group.size() * (group.size() - 1) / 2);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if ((*values)[static_cast<std::size_t>(i)] != sum + group.size() * i)
+        throw std::logic_error("a wrong sum in step " + std::to_string(step));
+    }
     ++step;
   };
 }
@@ -203,6 +211,7 @@ Fault fault(std::uint64_t seed, bool plant) {
       }
       expect(report.outcome == Outcome::lost, "a rank was not told: " + about);
       expect(what.is_victim(report.lost_rank) != plant, "a wrong rank is named: " + about);
+      expect(report.when >= when, "a rank was told of a loss before it: " + about);
       result.told = std::max(result.told, report.when - when);
     }
     expect(result.told < promised_seconds, "told after " + std::to_string(result.told) + " s: " + about);
