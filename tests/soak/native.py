@@ -17,7 +17,7 @@ from trials import expect, set_environment
 from ranks import Ranks
 
 PROGRAM = Path(__file__).resolve().parents[2] / "build/release/onehop_soak"
-BATCHES, FAULTS = 6, 40
+BATCHES, FAULTS = 4, 40
 
 
 def _run(ranks: Ranks, kind: str, seed: int, count: int) -> Counter[str]:

@@ -1,10 +1,13 @@
 // Trials that run random schedules many times and compare every byte.
+#include <sched.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "onehop/schedule.h"
@@ -32,9 +35,11 @@ void repeat(Report& report, std::int64_t steps, std::int64_t each, Step&& step, 
 // them, and a message of one plan meets those of others.
 class Window {
  public:
-  // Collective.
-  Window(const Group& group, std::uint64_t seed, int width)
-      : ways_(mix(seed, static_cast<std::uint64_t>(1 + group.rank()))), order_(static_cast<std::size_t>(width)) {
+  // Collective. `crowded` ranks share a core: they wait for all plans at once, and give way.
+  Window(const Group& group, std::uint64_t seed, int width, bool crowded)
+      : crowded_(crowded),
+        ways_(mix(seed, static_cast<std::uint64_t>(1 + group.rank()))),
+        order_(static_cast<std::size_t>(width)) {
     for (int k = 0; k < width; ++k) {
       const std::uint64_t own = mix(seed, static_cast<std::uint64_t>(1000 + k));
       Source draws(own);
@@ -50,10 +55,10 @@ class Window {
   void step(std::uint64_t number) {
     for (const auto& part : parts_) part->renew(number);
     pause_seldom(ways_);
-    const std::int64_t way = ways_.below(8);
+    const std::int64_t way = ways_.below(16);
     if (way == 0 || parts_.size() == 1) {
       for (const auto& part : parts_) part->run(static_cast<std::uint64_t>(ways_.below(15)));
-    } else if (way < 4) {
+    } else if (way < (crowded_ ? 2 : 8)) {
       for (const auto& part : parts_) part->start();
       for (const auto& part : parts_) part->finish();
     } else {
@@ -72,30 +77,32 @@ class Window {
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
  private:
-  // Tests the plans in turn until all are complete. A few tests in vain, and finish() in the order of all ranks waits.
+  // Tests the plans in turn until all are complete. After some tests in vain, finish() waits, in the order of all
+  // ranks.
   void poll() {
-    for (int tries = 0; tries < 50; ++tries) {
-      bool complete = true;
-      for (const std::size_t k : order_) complete &= parts_[k]->test();
-      if (complete) break;
+    std::vector<std::size_t> open = order_;
+    for (std::int64_t passes = ways_.below(20); passes >= 0 && !open.empty(); --passes) {
+      std::erase_if(open, [&](std::size_t k) { return parts_[k]->test(); });
+      if (crowded_ && !open.empty()) std::this_thread::yield();
     }
     for (const auto& part : parts_) part->finish();
   }
 
+  bool crowded_;
   Source ways_;
   std::int64_t bytes_ = 0;
   std::vector<std::unique_ptr<Traced>> parts_;
   std::vector<std::size_t> order_;
 };
 
-// Four of five batches only move elements, whose runs cost least; `crowded` ranks, which share a core, make fewer runs.
-// Returns the number of schedules.
+// Four of five batches only move elements, whose runs cost least. `crowded` ranks make fewer runs, except for many
+// plans at once. Returns the number of schedules.
 int run_batch(const Group& group, Report& report, std::uint64_t seed, bool crowded, bool plant) {
   Source draws(seed);
   if (draws.below(5) > 0) {
-    const int width = draws.one_of({1, 4, 8, 16, 32});
-    Window window(group, seed, width);
-    const std::int64_t steps = 800'000'000 / (600 * width + window.bytes()) / (!crowded ? 1 : width < 8 ? 20 : 4);
+    const int width = draws.one_of({1, 4, 8, 16, 32, 64});
+    Window window(group, seed, width, crowded);
+    const std::int64_t steps = 800'000'000 / (600 * width + window.bytes()) / (width > 8 ? 1 : crowded ? 16 : 4);
     repeat(
         report, steps, width, [&](std::uint64_t number) { window.step(number); },
         [&] { plant ? window.spoil() : void(); });
@@ -115,19 +122,26 @@ int run_batch(const Group& group, Report& report, std::uint64_t seed, bool crowd
   return 1;
 }
 
+// That this process may use.
+int cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("cannot read the affinity");
+  return CPU_COUNT(&set);
+}
+
 }  // namespace
 
 Exchanges exchanges(std::uint64_t seed, int batches, bool plant) {
   Source source(seed);
   const int size = source.one_of({2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 4});
   const bool one_core = source.below(6) == 0;
+  const bool crowded = one_core || cores() < size;
   const std::int64_t descriptors = open_descriptors();
   Exchanges done;
   {
     Processes ranks(size, one_core, [&](const Group& group, Report& report) {
       for (int number = 0; number < batches; ++number) {
-        report.schedules +=
-            run_batch(group, report, mix(seed, static_cast<std::uint64_t>(number)), one_core || size > 2, plant);
+        report.schedules += run_batch(group, report, mix(seed, static_cast<std::uint64_t>(number)), crowded, plant);
       }
     });
     ranks.wait(hang_seconds);

@@ -11,7 +11,7 @@ struct Exchanges {
   int schedules;           // that they repeated
 };
 
-// Random schedules on a random number of ranks. A batch is one schedule, or up to 32 whose plans run at once.
+// Random schedules on a random number of ranks. A batch is one schedule, or up to 64 whose plans run at once.
 [[nodiscard]] Exchanges exchanges(std::uint64_t seed, int batches, bool plant = false);
 
 struct Fault {
