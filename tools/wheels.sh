@@ -63,7 +63,7 @@ build_wheel() (
   rm -f "$place/dist"/onehop-*"$architecture".whl
   local settings=(-C "build-dir=$place/build-$architecture" -C "wheel.platlib=true" -C "wheel.py-api=cp312" -C "install.strip=true"
     -C "cmake.define.CMAKE_AR=$tools/ar" -C "cmake.define.CMAKE_RANLIB=$tools/ranlib" -C "cmake.define.ONEHOP_STABLE_ABI=ON"
-    -C "cmake.define.ONEHOP_PRECOMPILED=OFF")
+    -C "cmake.define.ONEHOP_PRECOMPILED=OFF" -C "cmake.define.ONEHOP_LIBC_MEMORY=ON")
   if [ "$architecture" != "$(uname -m)" ]; then
     settings+=(-C "cmake.define.CMAKE_SYSTEM_NAME=Linux" -C "cmake.define.CMAKE_SYSTEM_PROCESSOR=$architecture")
     export _PYTHON_HOST_PLATFORM=linux-$architecture
