@@ -100,9 +100,9 @@ class Window {
 int run_batch(const Group& group, Report& report, std::uint64_t seed, bool crowded, bool plant) {
   Source draws(seed);
   if (draws.below(5) > 0) {
-    const int width = draws.one_of({1, 4, 8, 16, 32, 64});
+    const int width = crowded ? draws.one_of({1, 8, 32, 64, 64, 64}) : draws.one_of({1, 4, 8, 16, 32, 64});
     Window window(group, seed, width, crowded);
-    const std::int64_t steps = 800'000'000 / (600 * width + window.bytes()) / (width > 8 ? 1 : crowded ? 16 : 4);
+    const std::int64_t steps = 800'000'000 / (600 * width + window.bytes()) / (width > 8 ? 1 : crowded ? 32 : 4);
     repeat(
         report, steps, width, [&](std::uint64_t number) { window.step(number); },
         [&] { plant ? window.spoil() : void(); });
