@@ -191,6 +191,14 @@ GROUPS = """
         thread.join()
     assert sums == dict.fromkeys(range(4), 30 * 3.0 + 3 * 29 * 15), sums
 
+    # Operations go on while Python computes: nobody waits for them.
+    works, counted = [dist.all_reduce(torch.ones(300_000), async_op=True) for _ in range(4)], 0
+    limit, done = time.monotonic() + 60, [0]
+    while done[-1] < 4 and time.monotonic() < limit:
+        counted = sum(number * number for number in range(2000))
+        done.append(sum(work.is_completed() for work in works))
+    assert done[-1] == 4 and done == sorted(done) and counted, done[-1]
+
     # A callback that waits for another operation of the same group, before operations that were already queued.
     order = []
     def then(future):
