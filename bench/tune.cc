@@ -102,6 +102,7 @@ std::vector<Samples> try_stores(const Group& group, std::int64_t bytes, bool bot
   for (const StoreChoice& choice : choices) {
     Tuning changed = tuning();
     changed.rules = {{bytes, choice.chunk_bytes, choice.stores}};
+    changed.adaptive_stores = false;
     if (choice.slot_bytes != 0) changed.slot_bytes = choice.slot_bytes;
     set_tuning(changed);
     // With both directions at once, both ranks write before they read, so the slot must hold the whole message.

@@ -14,8 +14,8 @@
 
 #include "collectives/header.h"
 #include "collectives/reduce.h"
-#include "collectives/store_choice.h"
 #include "onehop/collectives/collectives.h"
+#include "src/channel/store_decision.h"
 
 namespace onehop::collectives::detail {
 
@@ -24,6 +24,15 @@ struct Range {
   std::int64_t first = 0;
   std::int64_t last = 0;
   [[nodiscard]] std::int64_t elements() const noexcept { return last - first; }
+};
+
+// A rank's state for operations of one kind and length. Rank 0 decides for all ranks and says in the header of an
+// operation how to store the next one of its kind. All ranks then store alike, so the time of an operation measures one
+// kind.
+struct StoreChoice {
+  StoreKind now = StoreKind::nontemporal;
+  StoreKind next = StoreKind::nontemporal;
+  onehop::detail::StoreDecision decision{StoreKind::nontemporal, StoreKind::plain};  // used on rank 0 only
 };
 
 // A prepared operation. Ranges have an entry for every rank.

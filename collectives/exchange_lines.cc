@@ -88,7 +88,7 @@ void Exchange::take_hint(std::byte hint) {
 // Adopts the store kind of the next operation of this kind; rank 0 also records the time of this one.
 void Exchange::choose_stores(double us) {
   StoreChoice& choice = choices[index(running->choice)];
-  if (rank == 0) choice.decision.took(us);
+  if (rank == 0) choice.decision.took(choice.now, us);
   choice.now = choice.next;
 }
 

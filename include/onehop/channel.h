@@ -64,6 +64,7 @@ enum class TransportKind : std::uint8_t {
 namespace detail {
 
 class Endpoint;  // the slow path of a channel end: waiting, and a transport's work when its bell is set
+class AdaptiveStores;
 
 // The flag of the u-th use of a slot is (u << chunk_bits) | c after c chunks were written, and (u << chunk_bits) |
 // whole at the end.
@@ -75,7 +76,8 @@ inline constexpr std::uint64_t whole = (std::uint64_t{1} << chunk_bits) - 1;
 }
 
 // Layout of a channel's slots, the same on both ends. A slot holds its flag, then the payload. The payload follows the
-// flag directly if both fit in one cache line, else it starts at the next line.
+// flag directly if both fit in one cache line, else it starts at the next line; the mark of adaptive channels is then
+// behind the flag.
 struct SlotRing {
   std::byte* first = nullptr;
   std::uint64_t stride = 0;
@@ -87,6 +89,10 @@ struct SlotRing {
 
   [[nodiscard]] std::atomic<std::uint64_t>& flag_at(std::byte* slot) const noexcept {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot);
+  }
+  // Whether the sender wants to know how long this use of the slot is read (src/channel/adaptive_stores.h).
+  [[nodiscard]] std::atomic<std::uint64_t>& mark_at(std::byte* slot) const noexcept {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot + sizeof(std::uint64_t));
   }
   [[nodiscard]] std::byte* after(std::byte* slot) const noexcept {
     slot += stride;
@@ -189,7 +195,16 @@ class Sender {
   // that c chunks (detail::whole: all chunks), n bytes in total, are written. advance() moves to the next fragment.
   [[nodiscard]] std::byte* payload() const noexcept { return at_ + ring_.payload; }
   [[nodiscard]] const detail::SlotRing& ring() const noexcept { return ring_; }
+  // The kind of stores of the current use. An adaptive sender chooses anew for each use: call begin_use() when the slot
+  // is ready and before anything is written into it, which returns whether the use is timed. If it is, tell stored()
+  // how long storing took, in parts if need be.
   [[nodiscard]] StoreKind stores() const noexcept { return stores_; }
+  [[nodiscard]] bool adaptive() const noexcept { return adaptive_ != nullptr; }
+  bool begin_use();
+  [[nodiscard]] bool times_use() const noexcept;
+  void stored(double seconds) noexcept;
+  // The kind that has proved best so far.
+  [[nodiscard]] StoreKind best_stores() const noexcept;
   void publish(std::uint64_t chunks, std::int64_t bytes) {
     ring_.flag_at(at_).store(detail::flag_value(use_ + 1, chunks), std::memory_order_release);
     // The compiler must not read the bell before it stores the flag. The barrier of the sleeper orders the processor
@@ -222,6 +237,7 @@ class Sender {
   std::uint64_t released_seen_ = 0;
   const std::atomic<std::uint64_t>* released_ = nullptr;
   const std::atomic<std::uint32_t>* bell_ = nullptr;
+  std::shared_ptr<detail::AdaptiveStores> adaptive_;
   detail::SlotRing ring_;
   StoreKind stores_ = StoreKind::plain;
   bool single_chunk_ = true;
@@ -287,11 +303,30 @@ class Receiver {
     return arrived() >= detail::flag_value(use_ + 1, chunks);
   }
   void wait_arrived(std::uint64_t flag);
+  // Whether the sender wants to know how long this use of the slot is read. Then tell was_read() so, in parts if need
+  // be, before release().
+  [[nodiscard]] bool times_use() const noexcept {
+    return reading_time_ != nullptr && ring_.mark_at(at_).load(std::memory_order_relaxed) != 0;
+  }
+  void was_read(double seconds) noexcept;
   void progress();
   [[nodiscard]] bool needs_progress() const;
 
  private:
   friend struct ChannelAccess;
+  // Calls visit(part, offset), and times it if the sender wants to know.
+  template <class Visit>
+  void visit_part(Visit& visit, std::int64_t at, std::int64_t length, std::int64_t offset) {
+    const std::span<const std::byte> part(payload() + at, static_cast<std::size_t>(length));
+    if (!times_use()) [[likely]] {
+      visit(part, offset);
+      return;
+    }
+    const double begin = now();
+    visit(part, offset);
+    was_read(now() - begin);
+  }
+  [[nodiscard]] static double now() noexcept;
   void ring_bell();
   void invalidate();
   [[noreturn]] void throw_not_in_place() const;
@@ -301,6 +336,9 @@ class Receiver {
   std::uint64_t use_ = 0;  // uses released so far
   std::uint64_t release_mask_ = 0;
   std::atomic<std::uint64_t>* released_ = nullptr;
+  std::atomic<std::uint64_t>* reading_time_ = nullptr;  // null unless the sender is adaptive
+  std::uint64_t timed_use_ = 0;
+  double seconds_ = 0;  // for which it was read so far
   const std::atomic<std::uint32_t>* bell_ = nullptr;
   detail::SlotRing ring_;
   int peer_ = -1;
@@ -348,11 +386,11 @@ void Receiver::read(Visit&& visit) {
       std::int64_t at = 0;
       while (length - at > step) {
         if (!has(++chunks)) wait_arrived(detail::flag_value(use_ + 1, chunks));
-        visit(std::span<const std::byte>(payload() + at, static_cast<std::size_t>(step)), begin + at);
+        visit_part(visit, at, step, begin + at);
         at += step;
       }
       if (!ready()) wait_arrived(detail::flag_value(use_ + 1, detail::whole));
-      visit(std::span<const std::byte>(payload() + at, static_cast<std::size_t>(length - at)), begin + at);
+      visit_part(visit, at, length - at, begin + at);
       release();
       begin += length;
     } while (begin < total);

@@ -32,6 +32,19 @@ struct PlanCounters {
   std::int64_t bytes_local = 0;
 };
 
+// One end of a channel of a plan.
+struct PlanChannel {
+  int peer = 0;
+  bool sends = false;
+  std::int64_t bytes = 0;  // of the longest message
+  int slots = 0;
+  std::int64_t slot_bytes = 0;
+  std::int64_t chunk_bytes = 0;
+  // For a sender: the best kind of stores so far, and whether the sender tries others while it runs (tuning.h).
+  StoreKind stores = StoreKind::plain;
+  bool adaptive = false;
+};
+
 class Plan {
  public:
   // Collective over the group. `schedule` is the whole schedule, or this rank's part of it. `arrays[i]` is the memory
@@ -63,6 +76,8 @@ class Plan {
   [[nodiscard]] const PlanCounters& counters() const noexcept;
   // Bytes of staging memory that this rank holds for the incoming messages of the plan.
   [[nodiscard]] std::int64_t staging_bytes() const noexcept;
+  // This rank's ends of channels, senders first.
+  [[nodiscard]] std::vector<PlanChannel> channels() const;
 
  private:
   struct Impl;

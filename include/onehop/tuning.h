@@ -32,6 +32,9 @@ struct Tuning {
   // Messages up to this size get `small_slots` slots instead of two, so that the sender rarely has to read `released`.
   std::int64_t small_bytes = 1024;
   int small_slots = 4;
+  // Whether senders in shared memory change between plain and non-temporal stores while they run, for messages of more
+  // than 4096 bytes. `SizeRule::stores` is then where they begin.
+  bool adaptive_stores = true;
   std::string origin = "built in";  // or the file it was read from
 
   [[nodiscard]] const SizeRule& rule(std::int64_t bytes) const;

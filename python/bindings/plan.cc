@@ -1,4 +1,5 @@
 #include "onehop/plan.h"
+#include "onehop/tuning.h"
 
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
@@ -24,6 +25,25 @@ std::vector<std::pair<bool, bool>> array_use(const onehop::Schedule& schedule, i
     }
   }
   return use;
+}
+
+nb::list channels_of(const Plan& plan) {
+  nb::list found;
+  for (const onehop::PlanChannel& channel : plan.channels()) {
+    nb::dict entry;
+    entry["direction"] = channel.sends ? "send" : "receive";
+    entry["peer"] = channel.peer;
+    entry["bytes"] = channel.bytes;
+    entry["slots"] = channel.slots;
+    entry["slot_bytes"] = channel.slot_bytes;
+    entry["chunk_bytes"] = channel.chunk_bytes;
+    if (channel.sends) {
+      entry["stores"] = std::string(onehop::to_string(channel.stores));
+      entry["adaptive"] = channel.adaptive;
+    }
+    found.append(entry);
+  }
+  return found;
 }
 
 }  // namespace
@@ -93,7 +113,8 @@ void bind_plan(nb::module_& module) {
            "Move what can be moved without waiting. Returns whether `finish` would return at once.")
       .def_prop_ro(
           "counters", [](const Plan& p) { return p.counters(); }, "Messages and bytes moved so far.")
-      .def_prop_ro("staging_bytes", &Plan::staging_bytes, "Bytes of staging for incoming messages on this rank.");
+      .def_prop_ro("staging_bytes", &Plan::staging_bytes, "Bytes of staging for incoming messages on this rank.")
+      .def("_channels", &channels_of, "This rank's ends of channels, as dictionaries for `explain`.");
   module.def("array_use", &array_use, "schedule"_a, "rank"_a,
              "Return for each array whether a schedule reads it on a rank, and whether it writes it.");
 }

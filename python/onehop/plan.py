@@ -81,6 +81,20 @@ class Plan(_core.Plan):
         super().__init__(group, schedule, memory, transport, slots, slot_bytes, chunk_bytes)
         self._memory = memory  # keeps the arrays' memory alive as long as the plan
 
+    def explain(self) -> dict[str, Any]:
+        """Say how the plan moves messages on this rank.
+
+        Returns
+        -------
+        dict
+            Plain data for JSON. `staging_bytes`, and `channels`: a list with an entry for each rank to which this one
+            sends, then for each from which it receives. An entry has `direction` ("send" or "receive"), `peer`,
+            `bytes` (of the longest message), `slots`, `slot_bytes` and `chunk_bytes`. A sender also has `stores`, the
+            kind of stores that is the fastest so far, and `adaptive`: whether the sender tries the other kind while
+            the plan runs.
+        """
+        return {"staging_bytes": self.staging_bytes, "channels": self._channels()}
+
 
 def _memory_of(schedule: Schedule, rank: int, arrays: list[Any]) -> list[_core.Memory]:
     """Return the memory of the arrays, after checking it against the schedule's use of each array on this rank."""

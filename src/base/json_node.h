@@ -73,6 +73,11 @@ class Node {
 
   [[nodiscard]] bool is_array() const { return json_.is_array(); }
 
+  [[nodiscard]] bool boolean() const {
+    if (!json_.is_boolean()) complain("true or false");
+    return json_.get<bool>();
+  }
+
   [[nodiscard]] std::string text() const {
     if (!json_.is_string()) complain("a string");
     return json_.get<std::string>();

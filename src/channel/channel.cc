@@ -9,7 +9,9 @@
 #include <tuple>
 
 #include "onehop/staging.h"
+#include "src/base/clock.h"
 #include "src/base/text.h"
+#include "src/channel/adaptive_stores.h"
 #include "src/channel/channel_specs.h"
 #include "src/channel/memory_check.h"
 #include "src/channel/store.h"
@@ -113,6 +115,16 @@ void Sender::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
 void Sender::progress() { endpoint_->progress(); }
 bool Sender::needs_progress() const { return endpoint_->needs_progress(); }
 
+bool Sender::begin_use() {
+  stores_ = adaptive_->begin(use_ + 1);
+  ring_.mark_at(at_).store(adaptive_->times() ? 1 : 0, std::memory_order_relaxed);
+  return adaptive_->times();
+}
+
+bool Sender::times_use() const noexcept { return adaptive_->times(); }
+void Sender::stored(double seconds) noexcept { adaptive_->stored(seconds); }
+StoreKind Sender::best_stores() const noexcept { return adaptive_ ? adaptive_->chosen() : stores_; }
+
 void Sender::invalidate() {
   endpoint_->poisoned = detail::message_of(std::current_exception());
   ring_.first = at_ = nowhere.data();
@@ -128,15 +140,36 @@ void Sender::put_in_chunks(std::span<const std::byte> message) {
   if (static_cast<std::int64_t>(message.size()) != ring_.message_bytes) {
     throw_size(*endpoint_, ring_.message_bytes, message.size());
   }
-  const detail::StoreFunction store = detail::store_function(stores_);
   // Like write(), with the chosen kind of stores.
+  if (!adaptive()) {
+    const detail::StoreFunction store = detail::store_function(stores_);
+    write([&](std::span<std::byte> part, std::int64_t at) {
+      if (!part.empty()) store(part.data(), message.data() + at, part.size());
+    });
+    return;
+  }
+  detail::StoreFunction store = nullptr;
   write([&](std::span<std::byte> part, std::int64_t at) {
-    if (!part.empty()) store(part.data(), message.data() + at, part.size());
+    if (part.data() == payload()) {
+      begin_use();
+      store = detail::store_function(stores_);
+    }
+    const double begin = times_use() ? base::steady_seconds() : 0;
+    store(part.data(), message.data() + at, part.size());
+    if (times_use()) stored(base::steady_seconds() - begin);
   });
 }
 
 void Receiver::wait_arrived(std::uint64_t flag) {
   wait_until(*endpoint_, peer_, false, [this, flag] { return arrived() >= flag; });
+}
+
+double Receiver::now() noexcept { return base::steady_seconds(); }
+
+void Receiver::was_read(double seconds) noexcept {
+  seconds_ = timed_use_ == use_ + 1 ? seconds_ + seconds : seconds;
+  timed_use_ = use_ + 1;
+  reading_time_->store(detail::reading_time(timed_use_, seconds_), std::memory_order_relaxed);
 }
 
 void Receiver::ring_bell() { endpoint_->released(use_); }
@@ -179,6 +212,10 @@ struct ChannelAccess {
     made.forks_ = detail::forks.load(std::memory_order_relaxed);
     made.single_chunk_ =
         shape.bytes <= shape.slot_bytes && shape.bytes <= shape.chunk_bytes && shape.stores == StoreKind::plain;
+    if (parts.reading_time != nullptr) {
+      made.adaptive_ = std::make_shared<detail::AdaptiveStores>(shape.stores, shape.slots, *parts.reading_time);
+      made.single_chunk_ = false;
+    }
     made.endpoint_ = std::move(parts.endpoint);
     return made;
   }
@@ -192,6 +229,7 @@ struct ChannelAccess {
     made.released_ = parts.released;
     made.bell_ = parts.bell;
     made.release_mask_ = parts.release_mask;
+    made.reading_time_ = parts.reading_time;
     made.peer_ = parts.endpoint->shape().from;
     made.forks_ = detail::forks.load(std::memory_order_relaxed);
     made.endpoint_ = std::move(parts.endpoint);

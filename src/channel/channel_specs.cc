@@ -10,6 +10,7 @@
 #include "onehop/tuning.h"
 #include "src/base/slot_policy.h"
 #include "src/base/text.h"
+#include "src/channel/adaptive_stores.h"
 
 namespace onehop::detail {
 namespace {
@@ -90,6 +91,9 @@ Wanted wanted(const ChannelSpec& spec, int owner) {
   end.slots = sizes.slots;
   end.slot_bytes = sizes.slot_bytes;
   end.chunk_bytes = sizes.chunk_bytes;
+  const bool adaptive =
+      tuned.adaptive_stores && spec.peer != owner && stores_adapt(rule.stores, std::min(spec.bytes, sizes.slot_bytes));
+  end.adaptive = adaptive ? 1 : 0;
   return end;
 }
 
@@ -205,7 +209,7 @@ std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks
     check_pair(sender, receiver);
     if (sender.owner != rank && receiver.owner != rank) continue;
     own.push_back({sender.owner, receiver.owner, sender.tag, sender.bytes, sender.slot_bytes, sender.chunk_bytes,
-                   sender.slots, static_cast<StoreKind>(sender.stores), id});
+                   sender.slots, static_cast<StoreKind>(sender.stores), sender.adaptive != 0, id});
   }
   return own;
 }

@@ -24,6 +24,8 @@ struct Wanted {
   std::uint64_t signature = 0;
   std::int32_t slots = 0;
   std::int32_t stores = 0;
+  std::int32_t adaptive = 0;  // whether the sender may change the kind of stores
+  std::int32_t unused = 0;    // ranks exchange all bytes
 };
 
 // Fills in the values that `spec` leaves to onehop.

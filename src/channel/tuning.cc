@@ -88,6 +88,7 @@ std::string Tuning::to_json() const {
   json["slot_bytes"] = slot_bytes;
   json["small_bytes"] = small_bytes;
   json["small_slots"] = small_slots;
+  json["adaptive_stores"] = adaptive_stores;
   json["rules"] = nlohmann::ordered_json::array();
   for (const SizeRule& rule : rules) {
     nlohmann::ordered_json entry;
@@ -120,6 +121,7 @@ Tuning Tuning::from_json(const std::string& text) {
   tuning.slot_bytes = number(root, "slot_bytes", 4096, max_bytes);
   tuning.small_bytes = number(root, "small_bytes", 0, max_bytes);
   tuning.small_slots = count("small_slots", 1, max_slots);
+  if (root.has("adaptive_stores")) tuning.adaptive_stores = root.required("adaptive_stores").boolean();
   root.required("rules").for_each([&](const detail::Node& node) {
     const detail::Node up_to = node.required("up_to");
     SizeRule rule;

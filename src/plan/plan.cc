@@ -69,7 +69,11 @@ bool Plan::Impl::send_chunk(ProgramMessage& message) {
   if (message.fragment == message.last || (message.chunk == 0 && !sender.ready())) return false;
   const ProgramFragment& fragment = program.fragments[message.fragment];
   const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
-  detail::pack_chunk(program, message.end, chunk, sender.payload());
+  if (sender.adaptive()) {
+    detail::pack_adaptively(program, message.end, chunk);
+  } else {
+    detail::pack_chunk(program, message.end, chunk, sender.payload());
+  }
   ++message.chunk;
   const bool complete = fragment.first + message.chunk == fragment.last;
   sender.publish(complete ? detail::whole : message.chunk, chunk.end);
@@ -116,7 +120,14 @@ bool Plan::Impl::has_arrived(const ProgramRound& now, const ProgramMessage& mess
 void Plan::Impl::receive_chunk(ProgramMessage& message) {
   Receiver& receiver = program.receivers[message.end];
   const ProgramFragment& fragment = program.fragments[message.fragment];
-  detail::unpack_chunk(program, program.chunks[fragment.first + message.chunk], receiver.payload());
+  const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
+  if (receiver.times_use()) [[unlikely]] {
+    const double begin = base::steady_seconds();
+    detail::unpack_chunk(program, chunk, receiver.payload());
+    receiver.was_read(base::steady_seconds() - begin);
+  } else {
+    detail::unpack_chunk(program, chunk, receiver.payload());
+  }
   if (fragment.first + ++message.chunk < fragment.last) return;
   receiver.release();
   counters.bytes_received += fragment.bytes;
@@ -317,5 +328,25 @@ bool Plan::test() {
 
 const PlanCounters& Plan::counters() const noexcept { return impl_->counters; }
 std::int64_t Plan::staging_bytes() const noexcept { return impl_->program.staging_bytes; }
+
+std::vector<PlanChannel> Plan::channels() const {
+  std::vector<PlanChannel> found;
+  const auto add = [&](const auto& end, bool sends) {
+    const detail::SlotRing& ring = end.ring();
+    found.push_back({.peer = end.peer(),
+                     .sends = sends,
+                     .bytes = end.bytes(),
+                     .slots = static_cast<int>(ring.slots),
+                     .slot_bytes = ring.slot_bytes,
+                     .chunk_bytes = ring.chunk_bytes});
+  };
+  for (const Sender& sender : impl_->program.senders) {
+    add(sender, true);
+    found.back().stores = sender.best_stores();
+    found.back().adaptive = sender.adaptive();
+  }
+  for (const Receiver& receiver : impl_->program.receivers) add(receiver, false);
+  return found;
+}
 
 }  // namespace onehop

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/clock.h"
 #include "src/plan/plan_codec.h"
 #include "src/plan/plan_program.h"
 
@@ -68,6 +69,19 @@ inline void pack_chunk(Program& program, std::uint32_t sender, const ProgramChun
   }
   if (packed != scratch) store_packed();
   finish_stores(program.senders[sender].stores());
+}
+
+// The same for a sender that changes its kind of stores. A fragment begins with its first chunk.
+inline void pack_adaptively(Program& program, std::uint32_t end, const ProgramChunk& chunk) {
+  Sender& sender = program.senders[end];
+  if (chunk.begin == 0) {
+    sender.begin_use();
+    program.stores[end] = stores_for_pieces(sender.stores());
+  }
+  if (!sender.times_use()) return pack_chunk(program, end, chunk, sender.payload());
+  const double begin = base::steady_seconds();
+  pack_chunk(program, end, chunk, sender.payload());
+  sender.stored(base::steady_seconds() - begin);
 }
 
 inline void unpack_chunk(Program& program, const ProgramChunk& chunk, const std::byte* slot) {

@@ -238,7 +238,7 @@ class Builder {
     program_.senders.resize(senders);
     program_.receivers.resize(receivers);
     for (const Sender& sender : program_.senders) {
-      program_.stores.push_back(sender.stores() == StoreKind::plain ? nullptr : piece_function(sender.stores()));
+      program_.stores.push_back(stores_for_pieces(sender.stores()));
       program_.polls |= sender.needs_progress();
     }
     for (const Receiver& receiver : program_.receivers) {

@@ -123,6 +123,11 @@ struct Program {
   bool polls = false;  // some end needs progress() between polls
 };
 
+// The function that stores a piece, or null where packing writes into the slot itself.
+[[nodiscard]] inline StoreFunction stores_for_pieces(StoreKind kind) {
+  return kind == StoreKind::plain ? nullptr : piece_function(kind);
+}
+
 // Opens the channels and builds the program. Collective. Throws like the constructor of Plan.
 [[nodiscard]] Program make_program(const Group& group, const Schedule& schedule,
                                    std::span<const std::span<std::byte>> arrays, const PlanOptions& options);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import gc
+import json
 import mmap
 import time
 import weakref
@@ -258,3 +259,38 @@ def _seconds_per_run(plan: Plan) -> float:
         plan.start()
         plan.finish()
     return (time.perf_counter() - begin) / 500
+
+
+def test_explain_says_how_messages_move() -> None:
+    def rank(group: Group) -> None:
+        numbers = 2000
+        everything = Slice.range(0, numbers)
+        transfers = [Transfer(Place(r, 0, everything), Place(1 - r, 1, everything)) for r in range(2)]
+        schedule = Schedule(
+            "swap", 2, [ArraySpec("out", numbers, 8), ArraySpec("in", numbers, 8)], [Round(transfers)]
+        )
+        out, into = np.zeros(numbers), np.zeros(numbers)
+        plan = Plan(schedule, group, [out, into], slots=3, slot_bytes=8000, chunk_bytes=5000)
+        for run in range(300):
+            out[:] = group.rank + 1 + np.arange(numbers) * run
+            plan.run()
+            np.testing.assert_array_equal(into, 2 - group.rank + np.arange(numbers) * run)
+        found = json.loads(json.dumps(plan.explain()))
+        assert found["staging_bytes"] == plan.staging_bytes
+        send, receive = found["channels"]
+        shape = {
+            "peer": 1 - group.rank,
+            "bytes": 16000,
+            "slots": 3,
+            "slot_bytes": 8000,
+            "chunk_bytes": 5000,
+        }
+        assert receive == {"direction": "receive", **shape}
+        stores = send.pop("stores")
+        assert stores in {"plain", "nontemporal", "prefetch"}
+        assert send.pop("adaptive") in {True, False}
+        assert send == {"direction": "send", **shape}
+        if group.rank == 0:
+            assert alone(np.zeros(6)).explain()["channels"] == []
+
+    run_threads(2, rank)

@@ -14,7 +14,8 @@ from onehop.schedule import ArraySpec, Place, Round, Schedule, Slice, Transfer, 
 
 __all__ = ["MachineTimes", "lines_out", "measure_machine", "times_from"]
 
-MESSAGES = (8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
+# Doubling from 4 KiB to 1 MiB: in between, stores and chunks change.
+MESSAGES = (8, 64, 256, 1 << 10, *(4 << 10 + i for i in range(9)), 4 << 20)
 EXCHANGES = (*MESSAGES, 16 << 20)
 COPIES = (64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 # From here on the clock runs only while data is exchanged.

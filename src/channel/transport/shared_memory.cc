@@ -1,5 +1,6 @@
 // Channels between ranks that map each other's memory. A rank's memory holds the rings of the channels on which it
-// receives and, for each channel on which it sends, the line in which the receiver stores `released`.
+// receives and, for each channel on which it sends, the line in which the receiver stores `released` and, of adaptive
+// channels, behind it how long it read a slot (adaptive_stores.h).
 #include <cstring>
 #include <map>
 #include <new>
@@ -195,6 +196,7 @@ class SharedMemoryTransport final : public Transport {
     made.ring = make_ring(shape, own.part_of(shape.to, shape.id, true, ring_bytes(shape)));
     made.released =
         reinterpret_cast<std::atomic<std::uint64_t>*>(own.part_of(shape.from, shape.id, false, released_bytes));
+    if (shape.adaptive) made.reading_time = made.released + 1;
     made.bell = &group->pages[static_cast<std::size_t>(shape.to)].page->sleeping;
     made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.to, own.memory(), peer);
     return made;
@@ -206,6 +208,7 @@ class SharedMemoryTransport final : public Transport {
     made.ring = make_ring(shape, own.part_of(shape.to, shape.id, true, ring_bytes(shape)));
     made.released =
         reinterpret_cast<std::atomic<std::uint64_t>*>(own.part_of(shape.from, shape.id, false, released_bytes));
+    if (shape.adaptive) made.reading_time = made.released + 1;
     made.bell = &group->pages[static_cast<std::size_t>(shape.from)].page->sleeping;
     // A rank that sends to itself cannot wait for a batched release.
     made.release_mask = shape.from == shape.to ? 0 : release_mask(shape.slots);

@@ -27,6 +27,7 @@ struct ChannelShape {
   std::int64_t chunk_bytes = 0;
   int slots = 2;
   StoreKind stores = StoreKind::plain;
+  bool adaptive = false;  // the sender may change the kind of stores, where the transport carries the receiver's times
   std::uint32_t id = 0;  // unique among the channels between these two ranks over the life of the group
 };
 
@@ -73,6 +74,7 @@ struct SenderParts {
   const std::atomic<std::uint64_t>* released = nullptr;
   const std::atomic<std::uint32_t>* bell = nullptr;
   std::shared_ptr<Endpoint> endpoint;
+  const std::atomic<std::uint64_t>* reading_time = nullptr;  // of adaptive channels; null: the stores stay
 };
 struct ReceiverParts {
   SlotRing ring;
@@ -80,6 +82,7 @@ struct ReceiverParts {
   const std::atomic<std::uint32_t>* bell = nullptr;
   std::uint64_t release_mask = 0;  // `released` is stored when (use & mask) == 0
   std::shared_ptr<Endpoint> endpoint;
+  std::atomic<std::uint64_t>* reading_time = nullptr;
 };
 
 struct Opened {

@@ -1,12 +1,12 @@
 // The choice between two kinds of stores, with artificial times.
-#include "collectives/store_choice.h"
+#include "src/channel/store_decision.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <functional>
 
-namespace onehop::collectives::detail {
+namespace onehop::detail {
 namespace {
 
 constexpr StoreKind usual = StoreKind::nontemporal;
@@ -19,13 +19,13 @@ std::array<int, 2> run(StoreDecision& decision, int operations, const std::funct
   for (int i = 0; i < operations; ++i) {
     const StoreKind next = decision.next();
     ++went[now == usual ? 0 : 1];
-    decision.took(time(now, i));
+    decision.took(now, time(now, i));
     now = next;
   }
   return went;
 }
 
-TEST(StoreChoice, KeepsTheUsualWayWhereTheOtherIsWorse) {
+TEST(StoreDecision, KeepsTheUsualWayWhereTheOtherIsWorse) {
   StoreDecision decision(usual, other);
   StoreKind now = usual;
   run(decision, 2000, [](StoreKind kind, int) { return kind == usual ? 100 : 500; }, now);
@@ -35,7 +35,7 @@ TEST(StoreChoice, KeepsTheUsualWayWhereTheOtherIsWorse) {
   EXPECT_GE(went[1], 20);  // it keeps trying the other kind
 }
 
-TEST(StoreChoice, ChangesWhereTheOtherIsBetter) {
+TEST(StoreDecision, ChangesWhereTheOtherIsBetter) {
   StoreDecision decision(usual, other);
   StoreKind now = usual;
   const auto went = run(decision, 1000, [](StoreKind kind, int) { return kind == usual ? 100 : 60; }, now);
@@ -43,14 +43,14 @@ TEST(StoreChoice, ChangesWhereTheOtherIsBetter) {
   EXPECT_GE(went[1], 900);
 }
 
-TEST(StoreChoice, AFewPerCentAreNotWorthIt) {
+TEST(StoreDecision, AFewPerCentAreNotWorthIt) {
   StoreDecision decision(usual, other);
   StoreKind now = usual;
   run(decision, 3000, [](StoreKind kind, int) { return kind == usual ? 100 : 96; }, now);
   EXPECT_EQ(decision.chosen(), usual);
 }
 
-TEST(StoreChoice, OneSlowOperationDecidesNothing) {
+TEST(StoreDecision, OneSlowOperationDecidesNothing) {
   StoreDecision decision(usual, other);
   StoreKind now = usual;
   const auto time = [](StoreKind kind, int i) { return (kind == usual ? 100.0 : 60.0) * (i % 7 == 3 ? 20 : 1); };
@@ -59,7 +59,7 @@ TEST(StoreChoice, OneSlowOperationDecidesNothing) {
 }
 
 // A change of the machine's state is soon noticed in both directions.
-TEST(StoreChoice, FollowsTheMachine) {
+TEST(StoreDecision, FollowsTheMachine) {
   StoreDecision decision(usual, other);
   StoreKind now = usual;
   const auto near = [](StoreKind kind, int) { return kind == usual ? 100 : 60; };
@@ -74,4 +74,4 @@ TEST(StoreChoice, FollowsTheMachine) {
 }
 
 }  // namespace
-}  // namespace onehop::collectives::detail
+}  // namespace onehop::detail

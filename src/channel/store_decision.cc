@@ -1,12 +1,11 @@
-#include "collectives/store_choice.h"
+#include "src/channel/store_decision.h"
 
 #include <algorithm>
 
-namespace onehop::collectives::detail {
+namespace onehop::detail {
 
 namespace {
 
-constexpr int trial = 3;  // operations of a trial; the first is ignored, because the caches reflect the other kind
 constexpr int longest_pause = 512;
 constexpr double worthwhile = 0.9;
 constexpr double abandon = 2;
@@ -15,20 +14,20 @@ constexpr double suspicious = 1.25;
 }  // namespace
 
 StoreKind StoreDecision::next() noexcept {
-  running_ = upcoming_;
-  if (still_to_try_ == 0 && --until_trial_ <= 0) {
-    still_to_try_ = trial;
+  if (still_to_try_ > 0) {
+    --still_to_try_;
+  } else if (--until_trial_ <= 0) {
+    still_to_try_ = trial_.longest;
+    judged_ = false;
     tried_ = 0;
     best_tried_ = never;
     until_trial_ = pause_;
   }
-  upcoming_ = still_to_try_ > 0 ? 1 - chosen_ : chosen_;
-  still_to_try_ = std::max(still_to_try_ - 1, 0);
-  return kinds_[upcoming_];
+  return kinds_[still_to_try_ > 0 ? 1 - chosen_ : chosen_];
 }
 
-void StoreDecision::took(double time) noexcept {
-  if (running_ == chosen_) {
+void StoreDecision::took(StoreKind kind, double time) noexcept {
+  if (kind == chosen()) {
     last_[count_++ % last_.size()] = time;
     // The state of the machine may have changed: try the other kind at once.
     if (count_ >= last_.size() && recent() > suspicious * given_up_) {
@@ -37,17 +36,14 @@ void StoreDecision::took(double time) noexcept {
     }
     return;
   }
-  ++tried_;
-  if (tried_ > trial) return;  // began before the trial was judged
-  if (tried_ > 1) best_tried_ = std::min(best_tried_, time);
-  if (time > abandon * recent()) {
-    still_to_try_ = 0;
-    tried_ = trial;
-  }
-  if (tried_ == trial) judge();
+  if (judged_) return;  // began before the trial was judged
+  if (++tried_ > trial_.ignored) best_tried_ = std::min(best_tried_, time);
+  if (time > abandon * recent() || tried_ == trial_.ignored + trial_.counted) judge();
 }
 
 void StoreDecision::judge() noexcept {
+  judged_ = true;
+  still_to_try_ = 0;
   const double other = recent();
   if (best_tried_ < worthwhile * other) {
     chosen_ = 1 - chosen_;
@@ -63,4 +59,4 @@ void StoreDecision::judge() noexcept {
 
 double StoreDecision::recent() const noexcept { return *std::min_element(last_.begin(), last_.end()); }
 
-}  // namespace onehop::collectives::detail
+}  // namespace onehop::detail

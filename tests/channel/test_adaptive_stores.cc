@@ -1,0 +1,197 @@
+// The choice of stores by a sender: with artificial times, and with ranks that compare every byte.
+#include "src/channel/adaptive_stores.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "onehop/channel.h"
+#include "onehop/plan.h"
+#include "onehop/schedule.h"
+#include "tests/support/ranks.h"
+
+namespace onehop {
+namespace {
+
+using detail::AdaptiveStores;
+
+constexpr StoreKind usual = StoreKind::nontemporal;
+constexpr StoreKind other = StoreKind::plain;
+
+// A sender whose receiver answers when `slots` more uses have begun.
+class Ends {
+ public:
+  explicit Ends(int slots) : slots_(static_cast<std::uint64_t>(slots)), stores_(usual, slots, answer_) {}
+
+  // Returns how many of the uses had each kind. Storing and reading each take `seconds(kind)`.
+  std::array<int, 2> run(int uses, const std::function<double(StoreKind)>& seconds) {
+    std::array<int, 2> count{};
+    for (int i = 0; i < uses; ++i) {
+      if (asked_ != 0 && use_ + 1 >= asked_ + slots_) {
+        answer_ = detail::reading_time(asked_, seconds(asked_kind_));
+        asked_ = 0;
+      }
+      const StoreKind kind = stores_.begin(++use_);
+      ++count[kind == usual ? 0 : 1];
+      if (!stores_.times()) continue;
+      ++timed;
+      EXPECT_EQ(asked_, 0U) << "two answers at a time";
+      asked_ = use_;
+      asked_kind_ = kind;
+      // In two parts, as a slot of two chunks.
+      stores_.stored(seconds(kind) / 2);
+      stores_.stored(seconds(kind) / 2);
+    }
+    return count;
+  }
+
+  [[nodiscard]] StoreKind chosen() const { return stores_.chosen(); }
+  void begin() { static_cast<void>(stores_.begin(++use_)); }
+
+  int timed = 0;
+
+ private:
+  std::uint64_t slots_;
+  std::atomic<std::uint64_t> answer_{0};
+  AdaptiveStores stores_;
+  std::uint64_t use_ = 0;
+  std::uint64_t asked_ = 0;
+  StoreKind asked_kind_ = usual;
+};
+
+double near(StoreKind kind) { return kind == usual ? 4e-6 : 1e-6; }
+double far(StoreKind kind) { return kind == usual ? 4e-6 : 12e-6; }
+
+class StoresOfSlots : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(AdaptiveStores, StoresOfSlots, ::testing::Values(1, 2, 3, 8));
+
+TEST_P(StoresOfSlots, FollowTheMachine) {
+  Ends ends(GetParam());
+  ends.run(100 + 40 * GetParam(), near);
+  EXPECT_EQ(ends.chosen(), other);
+  const auto soon = ends.run(1000, near);
+  EXPECT_GE(soon[1], 900);
+  ends.run(600, far);
+  EXPECT_EQ(ends.chosen(), usual);
+  ends.run(1500, near);
+  EXPECT_EQ(ends.chosen(), other);
+}
+
+TEST_P(StoresOfSlots, TryTheWorseKindSeldom) {
+  Ends ends(GetParam());
+  ends.run(3000, far);
+  EXPECT_EQ(ends.chosen(), usual);
+  ends.timed = 0;
+  const auto count = ends.run(20000, far);
+  EXPECT_GE(count[1], 20000 / 600);
+  EXPECT_LE(count[1], 20000 / 512 * (3 * GetParam() + 4));
+  EXPECT_LE(ends.timed, 20000 / 6);
+}
+
+TEST(AdaptiveStores, WithoutAnswersTheKindStays) {
+  Ends ends(2);
+  for (int i = 0; i < 2000; ++i) ends.begin();
+  EXPECT_EQ(ends.chosen(), usual);
+  const auto count = ends.run(2000, near);
+  EXPECT_EQ(count[1], 0);
+}
+
+TEST(AdaptiveStores, AnAnswerNamesItsUse) {
+  EXPECT_EQ(detail::reading_time(7, 3e-6), (std::uint64_t{7} << 32U) + 3000);
+  EXPECT_EQ(detail::reading_time(1, 1e9) >> 32U, 1U);  // a receiver that was stopped
+}
+
+TEST(AdaptiveStores, ShortMessagesAndOtherKindsStay) {
+#if defined(__x86_64__)
+  EXPECT_TRUE(detail::stores_adapt(StoreKind::plain, 4097));
+  EXPECT_TRUE(detail::stores_adapt(StoreKind::nontemporal, 1 << 20));
+#endif
+  EXPECT_FALSE(detail::stores_adapt(StoreKind::plain, 4096));
+  EXPECT_FALSE(detail::stores_adapt(StoreKind::prefetch, 1 << 20));
+}
+
+std::byte expected(std::int64_t message, std::int64_t byte) {
+  return static_cast<std::byte>((message * 131 + byte * 7 + byte / 251) & 255);
+}
+
+std::int64_t wrong_bytes(std::span<const std::byte> part, std::int64_t message, std::int64_t at) {
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    wrong += part[i] != expected(message, at + static_cast<std::int64_t>(i)) ? 1 : 0;
+  }
+  return wrong;
+}
+
+void write_message(std::span<std::byte> memory, std::int64_t message) {
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = expected(message, static_cast<std::int64_t>(i));
+}
+
+// Several fragments and chunks in each message, and several trials.
+constexpr std::int64_t bytes = 70001;
+constexpr std::int64_t messages = 400;
+
+TEST(AdaptiveStores, EveryByteOfAMessageArrives) {
+  testing::on_ranks(2, [](const Group& group) {
+    for (const bool copies : {false, true}) {
+      ChannelSpec spec;
+      spec.peer = 1 - group.rank();
+      spec.bytes = bytes;
+      spec.slot_bytes = 20000;
+      spec.chunk_bytes = 6000;
+      spec.direction = group.rank() == 0 ? ChannelSpec::Direction::send : ChannelSpec::Direction::receive;
+      Channels ends = open_channels(group, {&spec, 1});
+      std::vector<std::byte> memory(bytes);
+      for (std::int64_t message = 0; message < messages; ++message) {
+        if (group.rank() == 0) {
+          write_message(memory, message);
+          ends.senders[0].put(memory);
+          continue;
+        }
+        std::int64_t wrong = 0;
+        if (copies) {
+          ends.receivers[0].get(memory);
+          wrong = wrong_bytes(memory, message, 0);
+        } else {
+          ends.receivers[0].read(
+              [&](std::span<const std::byte> part, std::int64_t at) { wrong += wrong_bytes(part, message, at); });
+        }
+        ASSERT_EQ(wrong, 0) << "message " << message;
+      }
+    }
+  });
+}
+
+TEST(AdaptiveStores, EveryByteOfAPlanArrives) {
+  testing::on_ranks(3, [](const Group& group) {
+    const int ranks = group.size();
+    std::vector<std::byte> out(bytes);
+    std::vector<std::byte> in(bytes);
+    const ArraySpec array{"bytes", 1, ElementType::bytes, {bytes}};
+    Schedule schedule;
+    schedule.name = "ring";
+    schedule.ranks = ranks;
+    schedule.arrays = {array, array};
+    schedule.rounds.resize(1);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Slice all = Slice::range(0, bytes);
+      schedule.rounds[0].transfers.push_back({{rank, 0, all}, {(rank + 1) % ranks, 1, all}});
+    }
+    const std::array<std::span<std::byte>, 2> arrays{out, in};
+    Plan plan(group, schedule, arrays, {.slot_bytes = 20000, .chunk_bytes = 6000});
+    for (std::int64_t message = 0; message < messages; ++message) {
+      write_message(out, message * ranks + group.rank());
+      plan.run();
+      const int before = (group.rank() + ranks - 1) % ranks;
+      ASSERT_EQ(wrong_bytes(in, message * ranks + before, 0), 0) << "run " << message;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace onehop
