@@ -69,7 +69,7 @@ bool Plan::Impl::send_chunk(ProgramMessage& message) {
   if (message.fragment == message.last || (message.chunk == 0 && !sender.ready())) return false;
   const ProgramFragment& fragment = program.fragments[message.fragment];
   const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
-  if (sender.adaptive()) {
+  if (sender.adaptive()) [[unlikely]] {
     detail::pack_adaptively(program, message.end, chunk);
   } else {
     detail::pack_chunk(program, message.end, chunk, sender.payload());
@@ -122,9 +122,7 @@ void Plan::Impl::receive_chunk(ProgramMessage& message) {
   const ProgramFragment& fragment = program.fragments[message.fragment];
   const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
   if (receiver.times_use()) [[unlikely]] {
-    const double begin = base::steady_seconds();
-    detail::unpack_chunk(program, chunk, receiver.payload());
-    receiver.was_read(base::steady_seconds() - begin);
+    detail::unpack_timed(program, chunk, receiver);
   } else {
     detail::unpack_chunk(program, chunk, receiver.payload());
   }

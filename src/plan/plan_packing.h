@@ -71,8 +71,9 @@ inline void pack_chunk(Program& program, std::uint32_t sender, const ProgramChun
   finish_stores(program.senders[sender].stores());
 }
 
-// The same for a sender that changes its kind of stores. A fragment begins with its first chunk.
-inline void pack_adaptively(Program& program, std::uint32_t end, const ProgramChunk& chunk) {
+// The same for a sender that changes its kind of stores. A fragment begins with its first chunk. Kept out of the loop
+// over short messages.
+[[gnu::noinline]] inline void pack_adaptively(Program& program, std::uint32_t end, const ProgramChunk& chunk) {
   Sender& sender = program.senders[end];
   if (chunk.begin == 0) {
     sender.begin_use();
@@ -87,6 +88,13 @@ inline void pack_adaptively(Program& program, std::uint32_t end, const ProgramCh
 inline void unpack_chunk(Program& program, const ProgramChunk& chunk, const std::byte* slot) {
   if (chunk.encoded()) return decode_pieces(program, chunk, slot + chunk.begin);
   unpack_steps(program, chunk.first, chunk.last, slot + chunk.begin);
+}
+
+// The same for a use of a slot that the sender wants to be timed.
+[[gnu::noinline]] inline void unpack_timed(Program& program, const ProgramChunk& chunk, Receiver& receiver) {
+  const double begin = base::steady_seconds();
+  unpack_chunk(program, chunk, receiver.payload());
+  receiver.was_read(base::steady_seconds() - begin);
 }
 
 // Does the copies inside the rank of a round. Returns their bytes.
