@@ -10,6 +10,7 @@
 #include "bench/speed_of_light.h"
 #include "bench/touch.h"
 #include "onehop/plan.h"
+#include "src/base/clock.h"
 #include "src/base/text.h"
 #include "src/channel/store.h"
 
@@ -75,6 +76,17 @@ class InPlaceEnd {
 
  private:
   void pack(std::span<std::byte> part, std::int64_t offset) {
+    if (!sender_.adaptive()) return store(part, offset);
+    if (part.data() == sender_.payload()) {
+      sender_.begin_use();
+      store_ = detail::piece_function(sender_.stores());
+    }
+    const double begin = sender_.times_use() ? base::steady_seconds() : 0;
+    store(part, offset);
+    if (sender_.times_use()) sender_.stored(base::steady_seconds() - begin);
+  }
+
+  void store(std::span<std::byte> part, std::int64_t offset) {
     const std::int64_t stride = sources_.stride();
     const std::int64_t end = offset + static_cast<std::int64_t>(part.size());
     for (std::int64_t at = offset; at < end;) {

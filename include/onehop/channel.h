@@ -264,6 +264,8 @@ class Receiver {
     if (!ready()) wait_arrived(detail::flag_value(use_ + 1, detail::whole));
     if (!in_place()) [[unlikely]]
       throw_not_in_place();
+    if (times_use()) [[unlikely]]
+      reading_since_ = now();
     return {at_ + ring_.payload, static_cast<std::size_t>(ring_.message_bytes)};
   }
 
@@ -271,6 +273,8 @@ class Receiver {
   void release() {
     if (forks_ != detail::forks.load(std::memory_order_relaxed)) [[unlikely]]
       throw_forked();
+    if (reading_since_ != 0) [[unlikely]]
+      end_reading();
     ++use_;
     at_ = ring_.after(at_);
     // Each store to `released` moves a cache line. A ring of many slots releases half of its slots at once.
@@ -327,6 +331,7 @@ class Receiver {
     was_read(now() - begin);
   }
   [[nodiscard]] static double now() noexcept;
+  void end_reading() noexcept;
   void ring_bell();
   void invalidate();
   [[noreturn]] void throw_not_in_place() const;
@@ -338,7 +343,8 @@ class Receiver {
   std::atomic<std::uint64_t>* released_ = nullptr;
   std::atomic<std::uint64_t>* reading_time_ = nullptr;  // null unless the sender is adaptive
   std::uint64_t timed_use_ = 0;
-  double seconds_ = 0;  // for which it was read so far
+  double seconds_ = 0;        // for which it was read so far
+  double reading_since_ = 0;  // when wait() returned a slot that is timed; 0: never
   const std::atomic<std::uint32_t>* bell_ = nullptr;
   detail::SlotRing ring_;
   int peer_ = -1;

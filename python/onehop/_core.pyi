@@ -877,6 +877,9 @@ class Plan:
     def staging_bytes(self) -> int:
         """Bytes of staging for incoming messages on this rank."""
 
+    def _channels(self) -> list:
+        """This rank's ends of channels, as dictionaries for `explain`."""
+
 def array_use(schedule: Schedule, rank: int) -> list[tuple[bool, bool]]:
     """Return for each array whether a schedule reads it on a rank, and whether it writes it."""
 

@@ -172,6 +172,11 @@ void Receiver::was_read(double seconds) noexcept {
   reading_time_->store(detail::reading_time(timed_use_, seconds_), std::memory_order_relaxed);
 }
 
+void Receiver::end_reading() noexcept {
+  was_read(now() - reading_since_);
+  reading_since_ = 0;
+}
+
 void Receiver::ring_bell() { endpoint_->released(use_); }
 void Receiver::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
 void Receiver::throw_forked() const {

@@ -167,6 +167,33 @@ TEST(AdaptiveStores, EveryByteOfAMessageArrives) {
   });
 }
 
+// wait() and release() around code that reads the slot in place.
+TEST(AdaptiveStores, SlotsThatAreReadInPlaceAreTimed) {
+  testing::on_ranks(2, [](const Group& group) {
+    ChannelSpec spec;
+    spec.peer = 1 - group.rank();
+    spec.bytes = 9000;
+    spec.direction = group.rank() == 0 ? ChannelSpec::Direction::send : ChannelSpec::Direction::receive;
+    Channels ends = open_channels(group, {&spec, 1});
+    std::vector<std::byte> memory(static_cast<std::size_t>(spec.bytes));
+    int timed = 0;
+    for (std::int64_t message = 0; message < 2 * messages; ++message) {
+      if (group.rank() == 0) {
+        write_message(memory, message);
+        ends.senders[0].put(memory);
+        timed += ends.senders[0].adaptive() && ends.senders[0].times_use() ? 1 : 0;
+      } else {
+        ASSERT_EQ(wrong_bytes(ends.receivers[0].wait(), message, 0), 0) << "message " << message;
+        ends.receivers[0].release();
+      }
+    }
+    // Without answers, one use would have been timed.
+    if (group.rank() == 0 && ends.senders[0].adaptive()) {
+      EXPECT_GT(timed, 10);
+    }
+  });
+}
+
 TEST(AdaptiveStores, EveryByteOfAPlanArrives) {
   testing::on_ranks(3, [](const Group& group) {
     const int ranks = group.size();
