@@ -15,7 +15,7 @@
 #include "collectives/header.h"
 #include "collectives/reduce.h"
 #include "onehop/collectives/collectives.h"
-#include "src/channel/store_decision.h"
+#include "onehop/store_decision.h"
 
 namespace onehop::collectives::detail {
 
@@ -32,7 +32,7 @@ struct Range {
 struct StoreChoice {
   StoreKind now = StoreKind::nontemporal;
   StoreKind next = StoreKind::nontemporal;
-  onehop::detail::StoreDecision decision{StoreKind::nontemporal, StoreKind::plain};  // used on rank 0 only
+  StoreDecision decision{StoreKind::nontemporal, StoreKind::plain};  // used on rank 0 only
 };
 
 // A prepared operation. Ranges have an entry for every rank.

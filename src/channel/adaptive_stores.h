@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "onehop/channel.h"
-#include "src/channel/store_decision.h"
+#include "onehop/store_decision.h"
 
 namespace onehop::detail {
 

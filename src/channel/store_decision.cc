@@ -1,8 +1,8 @@
-#include "src/channel/store_decision.h"
+#include "onehop/store_decision.h"
 
 #include <algorithm>
 
-namespace onehop::detail {
+namespace onehop {
 
 namespace {
 
@@ -59,4 +59,4 @@ void StoreDecision::judge() noexcept {
 
 double StoreDecision::recent() const noexcept { return *std::min_element(last_.begin(), last_.end()); }
 
-}  // namespace onehop::detail
+}  // namespace onehop

@@ -1,12 +1,12 @@
 // The choice between two kinds of stores, with artificial times.
-#include "src/channel/store_decision.h"
+#include "onehop/store_decision.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <functional>
 
-namespace onehop::detail {
+namespace onehop {
 namespace {
 
 constexpr StoreKind usual = StoreKind::nontemporal;
@@ -74,4 +74,4 @@ TEST(StoreDecision, FollowsTheMachine) {
 }
 
 }  // namespace
-}  // namespace onehop::detail
+}  // namespace onehop

@@ -28,7 +28,7 @@ struct ChannelShape {
   int slots = 2;
   StoreKind stores = StoreKind::plain;
   bool adaptive = false;  // the sender may change the kind of stores, where the transport carries the receiver's times
-  std::uint32_t id = 0;  // unique among the channels between these two ranks over the life of the group
+  std::uint32_t id = 0;   // unique among the channels between these two ranks over the life of the group
 };
 
 // The slow path of one end. One object per end, so that a transport can keep its requests in it.

@@ -8,7 +8,7 @@
 
 #include "onehop/channel.h"
 
-namespace onehop::detail {
+namespace onehop {
 
 // What a trial of the other kind consists of.
 struct StoreTrial {
@@ -55,4 +55,4 @@ class StoreDecision {
   double best_tried_ = never;
 };
 
-}  // namespace onehop::detail
+}  // namespace onehop
