@@ -78,7 +78,7 @@ class InPlaceEnd {
   void pack(std::span<std::byte> part, std::int64_t offset) {
     if (!sender_.adaptive()) return store(part, offset);
     if (part.data() == sender_.payload()) {
-      sender_.begin_use();
+      sender_.begin_use(std::min(sender_.bytes() - offset, sender_.ring().slot_bytes));
       store_ = detail::piece_function(sender_.stores());
     }
     const double begin = sender_.times_use() ? base::steady_seconds() : 0;

@@ -195,12 +195,12 @@ class Sender {
   // that c chunks (detail::whole: all chunks), n bytes in total, are written. advance() moves to the next fragment.
   [[nodiscard]] std::byte* payload() const noexcept { return at_ + ring_.payload; }
   [[nodiscard]] const detail::SlotRing& ring() const noexcept { return ring_; }
-  // The kind of stores of the current use. An adaptive sender chooses anew for each use: call begin_use() when the slot
-  // is ready and before anything is written into it, which returns whether the use is timed. If it is, tell stored()
-  // how long storing took, in parts if need be.
+  // The kind of stores of the current use. An adaptive sender chooses anew for each use: call begin_use() with
+  // the bytes of the fragment when the slot is ready and before anything is written into it. If times_use(), tell
+  // stored() how long storing took, in parts if need be. All three do nothing for other senders.
   [[nodiscard]] StoreKind stores() const noexcept { return stores_; }
   [[nodiscard]] bool adaptive() const noexcept { return adaptive_ != nullptr; }
-  bool begin_use();
+  void begin_use(std::int64_t bytes);
   [[nodiscard]] bool times_use() const noexcept;
   void stored(double seconds) noexcept;
   // The kind that has proved best so far.
@@ -385,6 +385,8 @@ void Receiver::read(Visit&& visit) {
   const std::int64_t total = ring_.message_bytes;
   const std::int64_t step = ring_.chunk_bytes;
   std::int64_t begin = 0;
+  timed_use_ = 0;  // the times of an attempt that failed do not count
+  reading_since_ = 0;
   try {
     do {
       const std::int64_t length = total - begin < ring_.slot_bytes ? total - begin : ring_.slot_bytes;

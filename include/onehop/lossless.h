@@ -13,8 +13,8 @@
 
 namespace onehop {
 
-// The most bytes that `elements` numbers take: the numbers themselves, and 3 bytes for each 256. Throws BadInput unless
-// the type is float32 or bfloat16, and for results of 2^63 and more.
+// Bytes that suffice for `elements` numbers: whole chunks of 256 numbers, with 3 bytes more for each. Throws BadInput
+// unless the type is float32 or bfloat16, and for results of 2^63 and more.
 [[nodiscard]] std::int64_t lossless_most_bytes(ElementType type, std::int64_t elements);
 
 // Encodes whole numbers into `wire`, which must have lossless_most_bytes(...), and returns the number of bytes written.
@@ -22,8 +22,8 @@ namespace onehop {
 [[nodiscard]] std::int64_t lossless_encode(ElementType type, std::span<const std::byte> source,
                                            std::span<std::byte> wire);
 
-// Decodes as many numbers as `target` holds, from exactly the bytes that they take. Throws BadInput if the bytes are
-// not those of an encoder; `target` is then undefined.
+// Decodes as many numbers as `target` holds, from exactly the bytes that they take. Throws BadInput if the bytes
+// cannot be decoded or are too many or too few; `target` is then undefined.
 void lossless_decode(ElementType type, std::span<const std::byte> wire, std::span<std::byte> target);
 
 }  // namespace onehop

@@ -32,8 +32,8 @@ struct Tuning {
   // Messages up to this size get `small_slots` slots instead of two, so that the sender rarely has to read `released`.
   std::int64_t small_bytes = 1024;
   int small_slots = 4;
-  // Whether senders in shared memory change between plain and non-temporal stores while they run, for messages of more
-  // than 4096 bytes. `SizeRule::stores` is then where they begin.
+  // Whether senders in shared memory change between plain and non-temporal stores while they run, in slots of more than
+  // 4096 bytes. `SizeRule::stores`, if it is one of these two, is then where they begin.
   bool adaptive_stores = true;
   std::string origin = "built in";  // or the file it was read from
 

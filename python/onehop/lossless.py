@@ -13,7 +13,7 @@ __all__ = ["decode", "encode", "most_bytes"]
 
 
 def most_bytes(dtype: Any, elements: int) -> int:
-    """Return the most bytes that numbers can take: 3 for each 256 numbers more than in memory.
+    """Return how many bytes suffice for numbers: whole chunks of 256 numbers, with 3 bytes more for each.
 
     Parameters
     ----------

@@ -4,9 +4,10 @@ namespace onehop::detail {
 
 namespace {
 
-constexpr std::uint64_t timed_uses = 8;         // one of so many is timed
-constexpr int before_trial = 6;                 // and each of the last ones before a trial
-constexpr std::uint64_t unanswered_uses = 256;  // after which no answer is expected
+constexpr std::uint64_t timed_uses = 8;  // one of so many is timed
+constexpr int before_trial = 6;          // and each of the last ones before a trial
+constexpr int most_lost = 8;             // answers, before the sender asks no more
+constexpr int silent_uses = 4096;        // for so many uses
 
 constexpr StoreKind other_than(StoreKind kind) noexcept {
   return kind == StoreKind::plain ? StoreKind::nontemporal : StoreKind::plain;
@@ -16,7 +17,7 @@ constexpr StoreKind other_than(StoreKind kind) noexcept {
 
 bool stores_adapt([[maybe_unused]] StoreKind usual, [[maybe_unused]] std::int64_t bytes) noexcept {
 #if defined(__x86_64__)
-  return bytes > longest_fixed_message && (usual == StoreKind::plain || usual == StoreKind::nontemporal);
+  return bytes > longest_fixed_slot && (usual == StoreKind::plain || usual == StoreKind::nontemporal);
 #else
   return false;  // store.cc has one kind only
 #endif
@@ -24,39 +25,50 @@ bool stores_adapt([[maybe_unused]] StoreKind usual, [[maybe_unused]] std::int64_
 
 // The first uses of a trial are not timed: each slot was last written with the other kind. An answer may come as many
 // uses later as there are slots.
-AdaptiveStores::AdaptiveStores(StoreKind usual, int slots, const std::atomic<std::uint64_t>& answer)
+AdaptiveStores::AdaptiveStores(StoreKind usual, int slots, std::int64_t bytes, const std::atomic<std::uint64_t>& answer,
+                               const std::atomic<std::uint64_t>& released)
     : answer_(answer),
+      released_(released),
       decision_(usual, other_than(usual), {.ignored = 0, .counted = 2, .longest = 4 * slots + 4}),
       slots_(slots),
+      bytes_(bytes),
       kind_(usual),
       awaited_kind_(usual) {}
 
-StoreKind AdaptiveStores::begin(std::uint64_t use) noexcept {
-  if (!answers_) return kind_;
+StoreKind AdaptiveStores::begin(std::uint64_t use, std::int64_t bytes) noexcept {
+  times_ = false;
+  if (bytes < bytes_) return kind_;
+  ++counted_;
   collect();
-  kind_ = decision_.next();
-  times_ = awaited_ == 0 && (decision_.begun() > 0 ? decision_.begun() > slots_
-                                                   : use % timed_uses == 0 || decision_.tries_within(before_trial));
+  if (silent_ > 0) {
+    --silent_;
+    return kind_ = decision_.chosen();
+  }
+  if (answered_) kind_ = decision_.next();
+  if (awaited_ != 0) return kind_;
+  times_ = !answered_ || (decision_.begun() > 0 ? decision_.begun() > slots_
+                                                : counted_ % timed_uses == 0 || decision_.tries_within(before_trial));
   if (times_) {
     awaited_ = use;
     awaited_kind_ = kind_;
-    uses_since_ = 0;
     seconds_ = 0;
   }
   return kind_;
 }
 
 void AdaptiveStores::collect() noexcept {
-  times_ = false;
-  if (awaited_ == 0) return;
+  // The answer is complete when the use is released: the receiver adds to it part by part.
+  if (awaited_ == 0 || released_.load(std::memory_order_acquire) < awaited_) return;
   const std::uint64_t answer = answer_.load(std::memory_order_relaxed);
   if (answer >> 32U == (awaited_ & 0xffffffffU)) {
     decision_.took(awaited_kind_, seconds_ + static_cast<double>(answer & 0xffffffffU) * 1e-9);
-    awaited_ = 0;
-  } else if (++uses_since_ > unanswered_uses) {
-    answers_ = false;
-    kind_ = decision_.chosen();
+    answered_ = true;
+    lost_ = 0;
+  } else if (++lost_ == most_lost) {
+    lost_ = 0;
+    silent_ = silent_uses;
   }
+  awaited_ = 0;
 }
 
 }  // namespace onehop::detail

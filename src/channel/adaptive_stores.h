@@ -13,10 +13,12 @@
 
 namespace onehop::detail {
 
-// Messages of at most this many bytes keep the kind of stores that the tuning names.
-inline constexpr std::int64_t longest_fixed_message = 4096;
+// Slots of at most this many bytes keep the kind of stores that the tuning names, and so do rings of more slots, in
+// which a trial would take too many uses.
+inline constexpr std::int64_t longest_fixed_slot = 4096;
+inline constexpr int most_adaptive_slots = 8;
 
-// Whether the sender of a message may change between this kind and another one.
+// Whether a sender may change between this kind, for slots of so many bytes, and another one.
 [[nodiscard]] bool stores_adapt(StoreKind usual, std::int64_t bytes) noexcept;
 
 // A receiver's answer: the low half of the number of a use, and for how many nanoseconds it read the slot.
@@ -29,10 +31,13 @@ inline constexpr std::int64_t longest_fixed_message = 4096;
 // The sender's state.
 class AdaptiveStores {
  public:
-  AdaptiveStores(StoreKind usual, int slots, const std::atomic<std::uint64_t>& answer);
+  // `bytes` is the length of the longest fragment. `answer` and `released` are the words that the receiver writes.
+  AdaptiveStores(StoreKind usual, int slots, std::int64_t bytes, const std::atomic<std::uint64_t>& answer,
+                 const std::atomic<std::uint64_t>& released);
 
-  // A use of a slot begins; they are counted from 1. Returns the kind of its stores.
-  [[nodiscard]] StoreKind begin(std::uint64_t use) noexcept;
+  // A use of a slot by a fragment of so many bytes begins; uses are counted from 1. Returns the kind of its stores.
+  // Only the longest fragments count, because times of different lengths cannot be compared.
+  [[nodiscard]] StoreKind begin(std::uint64_t use, std::int64_t bytes) noexcept;
   // Whether storing and reading are timed in this use.
   [[nodiscard]] bool times() const noexcept { return times_; }
   // Storing a part of the slot took so long.
@@ -44,16 +49,21 @@ class AdaptiveStores {
   void collect() noexcept;
 
   const std::atomic<std::uint64_t>& answer_;
+  const std::atomic<std::uint64_t>& released_;
   StoreDecision decision_;
   int slots_;
+  std::int64_t bytes_;
   StoreKind kind_;
   bool times_ = false;
-  bool answers_ = true;  // whether the receiver reads slots in a way that can be timed
+  std::uint64_t counted_ = 0;  // uses by the longest fragments
+  // A receiver that reads slots in a way that is not timed does not answer. Then no kind is tried for a while.
+  bool answered_ = false;
+  int lost_ = 0;  // answers, one after the other
+  int silent_ = 0;
   double seconds_ = 0;
   // The use whose answer is awaited; 0: none.
   std::uint64_t awaited_ = 0;
   StoreKind awaited_kind_;
-  std::uint64_t uses_since_ = 0;
 };
 
 }  // namespace onehop::detail

@@ -115,14 +115,16 @@ void Sender::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
 void Sender::progress() { endpoint_->progress(); }
 bool Sender::needs_progress() const { return endpoint_->needs_progress(); }
 
-bool Sender::begin_use() {
-  stores_ = adaptive_->begin(use_ + 1);
+void Sender::begin_use(std::int64_t bytes) {
+  if (!adaptive_) return;
+  stores_ = adaptive_->begin(use_ + 1, bytes);
   ring_.mark_at(at_).store(adaptive_->times() ? 1 : 0, std::memory_order_relaxed);
-  return adaptive_->times();
 }
 
-bool Sender::times_use() const noexcept { return adaptive_->times(); }
-void Sender::stored(double seconds) noexcept { adaptive_->stored(seconds); }
+bool Sender::times_use() const noexcept { return adaptive_ && adaptive_->times(); }
+void Sender::stored(double seconds) noexcept {
+  if (adaptive_) adaptive_->stored(seconds);
+}
 StoreKind Sender::best_stores() const noexcept { return adaptive_ ? adaptive_->chosen() : stores_; }
 
 void Sender::invalidate() {
@@ -151,7 +153,7 @@ void Sender::put_in_chunks(std::span<const std::byte> message) {
   detail::StoreFunction store = nullptr;
   write([&](std::span<std::byte> part, std::int64_t at) {
     if (part.data() == payload()) {
-      begin_use();
+      begin_use(std::min(ring_.message_bytes - at, ring_.slot_bytes));
       store = detail::store_function(stores_);
     }
     const double begin = times_use() ? base::steady_seconds() : 0;
@@ -167,6 +169,7 @@ void Receiver::wait_arrived(std::uint64_t flag) {
 double Receiver::now() noexcept { return base::steady_seconds(); }
 
 void Receiver::was_read(double seconds) noexcept {
+  if (forks_ != detail::forks.load(std::memory_order_relaxed)) return;  // a child may not answer; release() throws
   seconds_ = timed_use_ == use_ + 1 ? seconds_ + seconds : seconds;
   timed_use_ = use_ + 1;
   reading_time_->store(detail::reading_time(timed_use_, seconds_), std::memory_order_relaxed);
@@ -218,7 +221,8 @@ struct ChannelAccess {
     made.single_chunk_ =
         shape.bytes <= shape.slot_bytes && shape.bytes <= shape.chunk_bytes && shape.stores == StoreKind::plain;
     if (parts.reading_time != nullptr) {
-      made.adaptive_ = std::make_shared<detail::AdaptiveStores>(shape.stores, shape.slots, *parts.reading_time);
+      made.adaptive_ = std::make_shared<detail::AdaptiveStores>(
+          shape.stores, shape.slots, std::min(shape.bytes, shape.slot_bytes), *parts.reading_time, *parts.released);
       made.single_chunk_ = false;
     }
     made.endpoint_ = std::move(parts.endpoint);

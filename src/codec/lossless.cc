@@ -238,6 +238,7 @@ void decode_chunk(Reader& reader, std::size_t numbers, std::byte* target) {
     throw_damaged("the header " + std::to_string(flags) + " of a chunk");
   }
   Parts parts;
+  if (numbers < chunk) parts = {};  // all of it is joined below
   take_exponents(reader, width, std::to_integer<std::uint8_t>(header[1]), others, numbers, parts.exponents);
   std::memcpy(parts.upper.data(), reader.take(numbers), numbers);
   if constexpr (sizeof(Word) == 4) {

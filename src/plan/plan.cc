@@ -70,7 +70,7 @@ bool Plan::Impl::send_chunk(ProgramMessage& message) {
   const ProgramFragment& fragment = program.fragments[message.fragment];
   const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
   if (sender.adaptive()) [[unlikely]] {
-    detail::pack_adaptively(program, message.end, chunk);
+    detail::pack_adaptively(program, message.end, chunk, fragment.bytes);
   } else {
     detail::pack_chunk(program, message.end, chunk, sender.payload());
   }

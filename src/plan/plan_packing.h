@@ -73,10 +73,11 @@ inline void pack_chunk(Program& program, std::uint32_t sender, const ProgramChun
 
 // The same for a sender that changes its kind of stores. A fragment begins with its first chunk. Kept out of the loop
 // over short messages.
-[[gnu::noinline]] inline void pack_adaptively(Program& program, std::uint32_t end, const ProgramChunk& chunk) {
+[[gnu::noinline]] inline void pack_adaptively(Program& program, std::uint32_t end, const ProgramChunk& chunk,
+                                              std::int64_t fragment_bytes) {
   Sender& sender = program.senders[end];
   if (chunk.begin == 0) {
-    sender.begin_use();
+    sender.begin_use(fragment_bytes);
     program.stores[end] = stores_for_pieces(sender.stores());
   }
   if (!sender.times_use()) return pack_chunk(program, end, chunk, sender.payload());

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include "onehop/channel.h"
 #include "onehop/plan.h"
 #include "onehop/schedule.h"
+#include "onehop/tuning.h"
 #include "tests/support/ranks.h"
 
 namespace onehop {
@@ -24,41 +26,54 @@ using detail::AdaptiveStores;
 constexpr StoreKind usual = StoreKind::nontemporal;
 constexpr StoreKind other = StoreKind::plain;
 
-// A sender whose receiver answers when `slots` more uses have begun.
+// A sender whose receiver answers part of a use at once, and the rest when it releases the slot: when as many more uses
+// have begun as there are slots, or one less.
 class Ends {
  public:
-  explicit Ends(int slots) : slots_(static_cast<std::uint64_t>(slots)), stores_(usual, slots, answer_) {}
+  explicit Ends(int slots, bool late = true)
+      : late_(static_cast<std::uint64_t>(late ? slots : std::max(1, slots - 1))),
+        stores_(usual, slots, full, answer_, released_) {}
 
-  // Returns how many of the uses had each kind. Storing and reading each take `seconds(kind)`.
-  std::array<int, 2> run(int uses, const std::function<double(StoreKind)>& seconds) {
+  // Returns how many of the uses had each kind. Storing and reading `full` bytes each take `seconds(kind)`. Every
+  // `short_every`-th use has a tenth of the bytes.
+  std::array<int, 2> run(int uses, const std::function<double(StoreKind)>& seconds, int short_every = 0) {
     std::array<int, 2> count{};
     for (int i = 0; i < uses; ++i) {
-      if (asked_ != 0 && use_ + 1 >= asked_ + slots_) {
-        answer_ = detail::reading_time(asked_, seconds(asked_kind_));
-        asked_ = 0;
+      ++use_;
+      if (use_ > late_) {
+        if (asked_ != 0 && asked_ + late_ <= use_) {
+          if (answers) answer_ = detail::reading_time(asked_, seconds(asked_kind_));
+          asked_ = 0;
+        }
+        released_ = use_ - late_;
       }
-      const StoreKind kind = stores_.begin(++use_);
+      const bool is_short = short_every > 0 && use_ % static_cast<std::uint64_t>(short_every) == 0;
+      const StoreKind kind = stores_.begin(use_, is_short ? full / 10 : full);
       ++count[kind == usual ? 0 : 1];
       if (!stores_.times()) continue;
       ++timed;
+      EXPECT_FALSE(is_short);
       EXPECT_EQ(asked_, 0U) << "two answers at a time";
       asked_ = use_;
       asked_kind_ = kind;
-      // In two parts, as a slot of two chunks.
+      // In two parts, as a slot of two chunks. Of the reading, a tenth is known at once.
       stores_.stored(seconds(kind) / 2);
       stores_.stored(seconds(kind) / 2);
+      if (answers) answer_ = detail::reading_time(asked_, seconds(kind) / 10);
     }
     return count;
   }
 
   [[nodiscard]] StoreKind chosen() const { return stores_.chosen(); }
-  void begin() { static_cast<void>(stores_.begin(++use_)); }
 
+  bool answers = true;
   int timed = 0;
 
  private:
-  std::uint64_t slots_;
+  static constexpr std::int64_t full = 20000;
+  std::uint64_t late_;
   std::atomic<std::uint64_t> answer_{0};
+  std::atomic<std::uint64_t> released_{0};
   AdaptiveStores stores_;
   std::uint64_t use_ = 0;
   std::uint64_t asked_ = 0;
@@ -72,34 +87,61 @@ class StoresOfSlots : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(AdaptiveStores, StoresOfSlots, ::testing::Values(1, 2, 3, 8));
 
 TEST_P(StoresOfSlots, FollowTheMachine) {
-  Ends ends(GetParam());
-  ends.run(100 + 40 * GetParam(), near);
-  EXPECT_EQ(ends.chosen(), other);
-  const auto soon = ends.run(1000, near);
-  EXPECT_GE(soon[1], 900);
-  ends.run(600, far);
-  EXPECT_EQ(ends.chosen(), usual);
-  ends.run(1500, near);
-  EXPECT_EQ(ends.chosen(), other);
+  for (const bool late : {false, true}) {
+    Ends ends(GetParam(), late);
+    ends.run(100 + 40 * GetParam(), near);
+    EXPECT_EQ(ends.chosen(), other);
+    const auto soon = ends.run(1000, near);
+    EXPECT_GE(soon[1], 900);
+    ends.run(600, far);
+    EXPECT_EQ(ends.chosen(), usual);
+    ends.run(1500, near);
+    EXPECT_EQ(ends.chosen(), other);
+  }
 }
 
 TEST_P(StoresOfSlots, TryTheWorseKindSeldom) {
-  Ends ends(GetParam());
-  ends.run(3000, far);
-  EXPECT_EQ(ends.chosen(), usual);
-  ends.timed = 0;
-  const auto count = ends.run(20000, far);
-  EXPECT_GE(count[1], 20000 / 600);
-  EXPECT_LE(count[1], 20000 / 512 * (3 * GetParam() + 4));
-  EXPECT_LE(ends.timed, 20000 / 6);
+  for (const bool late : {false, true}) {
+    Ends ends(GetParam(), late);
+    ends.run(3000, far);
+    EXPECT_EQ(ends.chosen(), usual);
+    ends.timed = 0;
+    const auto count = ends.run(20000, far);
+    EXPECT_GE(count[1], 20000 / 600);
+    EXPECT_LE(count[1], 20000 / 512 * (3 * GetParam() + 4));
+    EXPECT_LE(ends.timed, 20000 / 6);
+  }
 }
 
-TEST(AdaptiveStores, WithoutAnswersTheKindStays) {
-  Ends ends(2);
-  for (int i = 0; i < 2000; ++i) ends.begin();
+// Messages of several fragments, the last of which is short: it may not be compared with the others.
+TEST_P(StoresOfSlots, CompareFragmentsOfOneLength) {
+  for (const bool late : {false, true}) {
+    for (const int fragments : {2, 4, 8}) {
+      Ends nearby(GetParam(), late);
+      nearby.run(2000, near, fragments);
+      EXPECT_EQ(nearby.chosen(), other) << fragments;
+      Ends distant(GetParam(), late);
+      distant.run(2000, far, fragments);
+      const auto count = distant.run(20000, far, fragments);
+      EXPECT_EQ(distant.chosen(), usual) << fragments;
+      EXPECT_LE(count[1], 20000 / 512 * (6 * GetParam() + 8)) << fragments;
+    }
+  }
+}
+
+TEST_P(StoresOfSlots, StayWithoutAnswers) {
+  Ends ends(GetParam());
+  ends.answers = false;
+  EXPECT_EQ(ends.run(10000, near)[1], 0);
   EXPECT_EQ(ends.chosen(), usual);
-  const auto count = ends.run(2000, near);
-  EXPECT_EQ(count[1], 0);
+  // They come at last.
+  ends.answers = true;
+  ends.run(6000, near);
+  EXPECT_EQ(ends.chosen(), other);
+  // And they no longer come: the best kind that was found stays, but for the end of a trial.
+  ends.answers = false;
+  ends.run(3000, near);
+  EXPECT_GE(ends.run(10000, near)[1], 9800);
 }
 
 TEST(AdaptiveStores, AnAnswerNamesItsUse) {
@@ -132,12 +174,27 @@ void write_message(std::span<std::byte> memory, std::int64_t message) {
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = expected(message, static_cast<std::int64_t>(i));
 }
 
+// Channels and plans begin with `nontemporal` whatever the processor is, and so adapt on x86-64.
+void begin_nontemporal() {
+  Tuning tuned = tuning();
+  tuned.adaptive_stores = true;
+  for (SizeRule& rule : tuned.rules) rule.stores = StoreKind::nontemporal;
+  set_tuning(tuned);
+}
+
+#if defined(__x86_64__)
+constexpr bool expect_adaptive = true;
+#else
+constexpr bool expect_adaptive = false;
+#endif
+
 // Several fragments and chunks in each message, and several trials.
 constexpr std::int64_t bytes = 70001;
 constexpr std::int64_t messages = 400;
 
 TEST(AdaptiveStores, EveryByteOfAMessageArrives) {
   testing::on_ranks(2, [](const Group& group) {
+    begin_nontemporal();
     for (const bool copies : {false, true}) {
       ChannelSpec spec;
       spec.peer = 1 - group.rank();
@@ -147,10 +204,12 @@ TEST(AdaptiveStores, EveryByteOfAMessageArrives) {
       spec.direction = group.rank() == 0 ? ChannelSpec::Direction::send : ChannelSpec::Direction::receive;
       Channels ends = open_channels(group, {&spec, 1});
       std::vector<std::byte> memory(bytes);
+      std::array<int, 4> messages_of{};
       for (std::int64_t message = 0; message < messages; ++message) {
         if (group.rank() == 0) {
           write_message(memory, message);
           ends.senders[0].put(memory);
+          ++messages_of[static_cast<std::size_t>(ends.senders[0].stores())];
           continue;
         }
         std::int64_t wrong = 0;
@@ -163,6 +222,11 @@ TEST(AdaptiveStores, EveryByteOfAMessageArrives) {
         }
         ASSERT_EQ(wrong, 0) << "message " << message;
       }
+      if (group.rank() == 1) continue;
+      EXPECT_EQ(ends.senders[0].adaptive(), expect_adaptive);
+      if (!expect_adaptive) continue;
+      EXPECT_GT(messages_of[static_cast<std::size_t>(StoreKind::nontemporal)], 0);
+      EXPECT_GT(messages_of[static_cast<std::size_t>(StoreKind::plain)], 0);
     }
   });
 }
@@ -170,6 +234,7 @@ TEST(AdaptiveStores, EveryByteOfAMessageArrives) {
 // wait() and release() around code that reads the slot in place.
 TEST(AdaptiveStores, SlotsThatAreReadInPlaceAreTimed) {
   testing::on_ranks(2, [](const Group& group) {
+    begin_nontemporal();
     ChannelSpec spec;
     spec.peer = 1 - group.rank();
     spec.bytes = 9000;
@@ -181,14 +246,14 @@ TEST(AdaptiveStores, SlotsThatAreReadInPlaceAreTimed) {
       if (group.rank() == 0) {
         write_message(memory, message);
         ends.senders[0].put(memory);
-        timed += ends.senders[0].adaptive() && ends.senders[0].times_use() ? 1 : 0;
+        timed += ends.senders[0].times_use() ? 1 : 0;
       } else {
         ASSERT_EQ(wrong_bytes(ends.receivers[0].wait(), message, 0), 0) << "message " << message;
         ends.receivers[0].release();
       }
     }
-    // Without answers, one use would have been timed.
-    if (group.rank() == 0 && ends.senders[0].adaptive()) {
+    // Without answers, eight uses would have been timed.
+    if (group.rank() == 0 && expect_adaptive) {
       EXPECT_GT(timed, 10);
     }
   });
@@ -196,6 +261,7 @@ TEST(AdaptiveStores, SlotsThatAreReadInPlaceAreTimed) {
 
 TEST(AdaptiveStores, EveryByteOfAPlanArrives) {
   testing::on_ranks(3, [](const Group& group) {
+    begin_nontemporal();
     const int ranks = group.size();
     std::vector<std::byte> out(bytes);
     std::vector<std::byte> in(bytes);
@@ -217,6 +283,9 @@ TEST(AdaptiveStores, EveryByteOfAPlanArrives) {
       const int before = (group.rank() + ranks - 1) % ranks;
       ASSERT_EQ(wrong_bytes(in, message * ranks + before, 0), 0) << "run " << message;
     }
+    ASSERT_EQ(plan.channels().size(), 2U);
+    EXPECT_TRUE(plan.channels()[0].sends);
+    EXPECT_EQ(plan.channels()[0].adaptive, expect_adaptive);
   });
 }
 
