@@ -19,10 +19,11 @@ using onehop::detail::whole;
 // Paths between two ranks: the header, more lines for it, first phase, second phase.
 constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
 constexpr int second_phase_tag = first_phase_tag + 1;
-// The store kind is chosen at run time (StoreChoice) for 64 KiB and more to each rank, for each power of two by itself.
-// For shorter lengths, non-temporal stores were best in every state of the machine.
-constexpr int shortest_width = 17;
-constexpr int widths = 14;
+// The store kind is chosen at run time (StoreChoice) for 4 KiB and more to each rank, for each power of two by itself.
+constexpr int shortest_width = 13;
+constexpr int widths = 18;
+constexpr std::uint64_t timed_operations = 8;  // one of so many is timed,
+constexpr int before_trial = 6;                // and each of the last ones before a trial
 constexpr std::size_t all_choices = codec_count * 2 * widths;
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
@@ -146,6 +147,11 @@ int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each)
          std::min(width - shortest_width, widths - 1);
 }
 
+bool Exchange::is_timed(StoreChoice& choice) {
+  return ++choice.operations % timed_operations == 0 || choice.now != choice.decision.chosen() ||
+         choice.decision.tries_within(before_trial);
+}
+
 void Exchange::check_idle() const {
   if (running != nullptr && !broken) {
     throw BadInput("another operation on these Collectives is running; finish it first, or use separate Collectives");
@@ -167,13 +173,14 @@ void Exchange::start(const Operation& operation) {
     if (operation.reduces) send_contributions_ahead(slots_);
   } else {
     back_staging();
-    const double begin = now_us();
     StoreChoice& choice = choices[index(operation.choice)];
     stores_ = choice.now;
     if (rank == 0) choice.next = choice.decision.next();
+    times_ = rank == 0 && is_timed(choice);
+    const double begin = times_ ? now_us() : 0;
     send_headers();
     if (operation.reduces) send_contributions_ahead(slots_);
-    started_us_ = now_us() - begin;
+    started_us_ = times_ ? now_us() - begin : 0;
   }
   broken = false;
 }
@@ -187,7 +194,8 @@ void Exchange::finish() {
   } else {
     check_headers();
     // Excludes the wait for the headers of all ranks.
-    const double begin = operation.choice < 0 ? 0 : now_us();
+    const bool times = operation.choice >= 0 && times_;
+    const double begin = times ? now_us() : 0;
     if (operation.gathers && !operation.gathers_result) copy_own();
     const std::int64_t steps = std::max(operation.reduce_chunks, operation.gather_chunks + (operation.gathers ? 1 : 0));
     for (std::int64_t number = 0; number < steps; ++number) {
@@ -211,7 +219,7 @@ void Exchange::finish() {
         }
       }
     }
-    if (operation.choice >= 0) choose_stores(started_us_ + now_us() - begin);
+    if (operation.choice >= 0) choose_stores(times ? started_us_ + now_us() - begin : 0);
   }
   ++counters.operations;
   running = nullptr;

@@ -32,7 +32,9 @@ struct Range {
 struct StoreChoice {
   StoreKind now = StoreKind::nontemporal;
   StoreKind next = StoreKind::nontemporal;
-  StoreDecision decision{StoreKind::nontemporal, StoreKind::plain};  // used on rank 0 only
+  // Used on rank 0 only.
+  StoreDecision decision{StoreKind::nontemporal, StoreKind::plain};
+  std::uint64_t operations = 0;
 };
 
 // A prepared operation. Ranges have an entry for every rank.
@@ -176,6 +178,7 @@ struct Exchange {
   void hint(std::byte* line) const;
   void take_hint(std::byte hint);
   void choose_stores(double us);
+  [[nodiscard]] static bool is_timed(StoreChoice& choice);
   void send_contribution(Peer& peer);
   // Sends the chunks below `limit` as far as slots are free.
   void send_contributions_ahead(std::int64_t limit);
@@ -201,6 +204,7 @@ struct Exchange {
   std::vector<std::byte> in_lines_;        // contributions received in header lines, by rank
   StoreKind stores_ = StoreKind::plain;    // of the running operation
   double started_us_ = 0;                  // duration of its start()
+  bool times_ = false;                     // whether the running operation is timed; on rank 0 only
   int slots_ = 0;
   bool backed_ = false;      // the memory for long operations is allocated
   std::size_t checked_ = 0;  // peers whose header equals that of the running operation

@@ -85,10 +85,10 @@ void Exchange::take_hint(std::byte hint) {
   choices[index(running->choice)].next = static_cast<StoreKind>(hint & ~hint_given);
 }
 
-// Adopts the store kind of the next operation of this kind; rank 0 also records the time of this one.
+// Adopts the store kind of the next operation of this kind; rank 0 also records the time of this one, if it took it.
 void Exchange::choose_stores(double us) {
   StoreChoice& choice = choices[index(running->choice)];
-  if (rank == 0) choice.decision.took(choice.now, us);
+  if (times_) choice.decision.took(choice.now, us);
   choice.now = choice.next;
 }
 
