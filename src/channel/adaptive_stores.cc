@@ -37,7 +37,8 @@ AdaptiveStores::AdaptiveStores(StoreKind usual, int slots, std::int64_t bytes, c
 
 StoreKind AdaptiveStores::begin(std::uint64_t use, std::int64_t bytes) noexcept {
   times_ = false;
-  if (bytes < bytes_) return kind_;
+  // Plans cut messages between elements, so even the longest fragments may be a little shorter than a slot.
+  if (bytes < bytes_ - bytes_ / 8) return kind_;
   ++counted_;
   collect();
   if (silent_ > 0) {

@@ -129,6 +129,21 @@ TEST_P(StoresOfSlots, CompareFragmentsOfOneLength) {
   }
 }
 
+// Plans cut messages between elements: fragments of 144-byte matrices do not fill a slot of 262144 bytes.
+TEST(AdaptiveStores, FragmentsThatNearlyFillASlotCount) {
+  constexpr std::int64_t slot = 262144;
+  std::atomic<std::uint64_t> answer{0};
+  std::atomic<std::uint64_t> released{0};
+  AdaptiveStores stores(usual, 1, slot, answer, released);
+  for (std::uint64_t use = 1; use <= 200; ++use) {
+    const StoreKind kind = stores.begin(use, slot / 144 * 144);
+    stores.stored(near(kind));
+    answer = detail::reading_time(use, near(kind));
+    released = use;
+  }
+  EXPECT_EQ(stores.chosen(), other);
+}
+
 TEST_P(StoresOfSlots, StayWithoutAnswers) {
   Ends ends(GetParam());
   ends.answers = false;
