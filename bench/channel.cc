@@ -60,7 +60,7 @@ class InPlaceEnd {
         {.direction = ChannelSpec::Direction::send, .peer = peer, .bytes = total, .slot_bytes = total},
         {.direction = ChannelSpec::Direction::receive, .peer = peer, .bytes = total, .slot_bytes = total},
     };
-    Channels channels = open_channels(group, specs, TransportKind::shared_memory);
+    Channels channels = open_channels(group, specs, TransportKind::automatic);
     sender_ = std::move(channels.senders[0]);
     receiver_ = std::move(channels.receivers[0]);
     store_ = detail::piece_function(sender_.stores());
@@ -144,7 +144,7 @@ class PlanEnd {
         schedule.rounds[0].transfers.push_back({{from, 2 * m, all}, {1 - from, 2 * m + 1, all}});
       }
     }
-    return Plan(group, schedule, arrays, {.transport = TransportKind::shared_memory});
+    return Plan(group, schedule, arrays, {.transport = TransportKind::automatic});
   }
 
   Messages sources_;
@@ -258,7 +258,7 @@ std::vector<Samples> exchange(const Group& group, std::int64_t bytes, const Exch
   if (options.qspi) add(std::make_shared<QspiEnd>(group, bytes, messages), Role::ours);
   add(std::make_shared<InPlaceEnd>(group, bytes, messages), options.qspi ? Role::variant : Role::ours);
   add(std::make_shared<PlanEnd>(group, bytes, messages), Role::variant);
-  candidates.push_back(speed_of_light_of(arena, bytes, options));
+  if (arena.one_host()) candidates.push_back(speed_of_light_of(arena, bytes, options));
   std::vector<std::unique_ptr<ExchangePeer>> peers;
   if (options.peers) peers = mpi_exchange_peers(group);
   for (const auto& peer : peers) {

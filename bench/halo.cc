@@ -124,7 +124,7 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
                             }
                           }});
   };
-  Plan plan(group, schedule, arrays, {.transport = TransportKind::shared_memory});
+  Plan plan(group, schedule, arrays);
   add("onehop", Role::ours, [&plan] { plan.run(); });
   if (options.alone) {
     candidates.push_back({"onehop, the exchange alone", Role::variant, candidates.front().block});

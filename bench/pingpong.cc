@@ -45,7 +45,7 @@ class OnehopEnd {
         {.direction = ChannelSpec::Direction::send, .peer = peer, .bytes = bytes},
         {.direction = ChannelSpec::Direction::receive, .peer = peer, .bytes = bytes},
     };
-    Channels channels = open_channels(group, specs, TransportKind::shared_memory);
+    Channels channels = open_channels(group, specs, TransportKind::automatic);
     sender_ = std::move(channels.senders[0]);
     receiver_ = std::move(channels.receivers[0]);
     whole_ = receiver_.in_place() && receiver_.bytes() <= receiver_.ring().chunk_bytes;
@@ -148,6 +148,24 @@ std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int
   return block_of(std::move(end), first, bytes, std::make_shared<Touch>());
 }
 
+// A bare flag and copy.
+Candidate speed_of_light_of(Arena& arena, std::int64_t bytes, const Effort& effort) {
+  const bool first = arena.rank() == 0;
+  const auto speed_of_light = std::make_shared<SpeedOfLightEnd>(arena.group(), bytes);
+  const auto touch = std::make_shared<Touch>();
+  std::vector<Candidate> variants;
+  for (const SpeedOfLightVariant& variant : speed_of_light_variants(bytes, true)) {
+    const auto block = block_of(speed_of_light, first, bytes, touch);
+    variants.push_back({variant.name, Role::speed_of_light,
+                        [speed_of_light, variant, block](int repetitions) {
+                          speed_of_light->use(variant);
+                          block(repetitions);
+                        },
+                        one_way});
+  }
+  return fastest_variant(arena, std::move(variants), effort);
+}
+
 }  // namespace
 
 std::vector<Samples> ping_pong(const Group& group, std::int64_t bytes, const PingPongOptions& options) {
@@ -165,20 +183,7 @@ std::vector<Samples> ping_pong(const Group& group, std::int64_t bytes, const Pin
                           block_of(std::make_shared<OnehopEnd>(group, bytes, true), first, bytes), one_way});
   }
 
-  const auto speed_of_light = std::make_shared<SpeedOfLightEnd>(group, bytes);
-  const auto touch = std::make_shared<Touch>();
-  std::vector<Candidate> variants;
-  for (const SpeedOfLightVariant& variant : speed_of_light_variants(bytes, true)) {
-    const auto block = block_of(speed_of_light, first, bytes, touch);
-    variants.push_back({variant.name, Role::speed_of_light,
-                        [speed_of_light, variant, block](int repetitions) {
-                          speed_of_light->use(variant);
-                          block(repetitions);
-                        },
-                        one_way});
-  }
-  candidates.push_back(fastest_variant(arena, std::move(variants), options.effort));
-
+  if (arena.one_host()) candidates.push_back(speed_of_light_of(arena, bytes, options.effort));
   std::vector<std::unique_ptr<OneWayPeer>> peers;
   if (options.peers) peers = mpi_one_way_peers(group);
   for (const auto& peer : peers) {

@@ -72,17 +72,19 @@ int repetitions_for(Arena& arena, const Candidate& candidate, double block_us) {
 }
 
 // Times from the first rank's beginning to the last one's end: on a shared core, one may begin when another has ended.
-std::vector<double> over_all_ranks(const Group& group, const std::vector<Span>& spans) {
-  const Gathered all = group.allgather(std::as_bytes(std::span<const Span>(spans)));
+std::vector<double> over_all_ranks(const Arena& arena, const std::vector<Span>& spans) {
+  const Gathered all = arena.group().allgather(std::as_bytes(std::span<const Span>(spans)));
   std::vector<double> us;
   for (std::size_t r = 0; r < spans.size(); ++r) {
     Span widest = spans[r];
+    double longest = 0;
     for (const auto& part : all) {
       Span other;
       std::memcpy(&other, part.data() + r * sizeof other, sizeof other);
       widest = {std::min(widest.begin, other.begin), std::max(widest.end, other.end)};
+      longest = std::max(longest, other.end - other.begin);
     }
-    us.push_back(widest.end - widest.begin);
+    us.push_back(arena.one_host() ? widest.end - widest.begin : longest);
   }
   return us;
 }
@@ -95,14 +97,20 @@ struct Arena::Page {
   alignas(128) std::atomic<std::int64_t> word;
 };
 
-Arena::Arena(const Group& group)
-    : group_(group),
-      rank_(group.rank()),
-      size_(group.size()),
-      memory_(common_page(group)),
-      page_(reinterpret_cast<Page*>(memory_.data())) {}
+Arena::Arena(const Group& group) : group_(group), rank_(group.rank()), size_(group.size()) {
+  if (group.local_ranks().size() == static_cast<std::size_t>(size_)) {
+    memory_ = common_page(group);
+    page_ = reinterpret_cast<Page*>(memory_.data());
+  } else if (why_no_mpi_peers(group).empty()) {
+    world_ = MpiWorld::make();
+  }
+}
 
-void Arena::barrier() noexcept {
+void Arena::barrier() {
+  if (!one_host()) {
+    world_ ? world_->barrier() : group_.barrier();
+    return;
+  }
   const std::uint32_t generation = page_->generation.load(std::memory_order_acquire);
   if (page_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
     page_->arrived.store(0, std::memory_order_relaxed);
@@ -116,7 +124,12 @@ void Arena::barrier() noexcept {
   }
 }
 
-std::int64_t Arena::agree(std::int64_t value) noexcept {
+std::int64_t Arena::agree(std::int64_t value) {
+  if (!one_host()) {
+    const Gathered all = group_.allgather(std::as_bytes(std::span<const std::int64_t>(&value, 1)));
+    std::memcpy(&value, all[0].data(), sizeof value);
+    return value;
+  }
   if (rank_ == 0) page_->word.store(value, std::memory_order_relaxed);
   barrier();
   const std::int64_t agreed = page_->word.load(std::memory_order_relaxed);
@@ -162,7 +175,7 @@ std::vector<Samples> run_rounds(Arena& arena, const std::vector<Candidate>& cand
   }
   std::vector<Samples> samples;
   for (std::size_t who = 0; who < count; ++who) {
-    Samples one{candidates[who].name, candidates[who].role, over_all_ranks(arena.group(), spans[who])};
+    Samples one{candidates[who].name, candidates[who].role, over_all_ranks(arena, spans[who])};
     for (double& us : one.us) us *= candidates[who].scale / repetitions[who];
     samples.push_back(std::move(one));
   }

@@ -5,37 +5,45 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/mpi/peers.h"
 #include "onehop/group.h"
 #include "src/group/shared_memory.h"
 
 namespace onehop::bench {
 
-// Synchronizes the ranks through a page of memory of its own, so that it uses nothing that is being measured.
+// Synchronizes the ranks through a page of memory of its own, so that it uses nothing that is being measured; between
+// hosts by barriers of MPI, or of the group without MPI.
 class Arena {
  public:
-  // Collective. All ranks of the group must share memory.
+  // Collective.
   explicit Arena(const Group& group);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] const Group& group() const noexcept { return group_; }
 
-  // All ranks leave it within the time that a cache line takes to travel between them. Spins at first, then yields.
-  void barrier() noexcept;
+  // Whether all ranks share memory, and so the clock.
+  [[nodiscard]] bool one_host() const noexcept { return page_ != nullptr; }
+
+  // On one host all ranks leave it within the time that a cache line takes to travel between them. Spins at first, then
+  // yields. Between hosts they leave it within a few messages' time.
+  void barrier();
 
   // Returns rank 0's value. Collective.
-  [[nodiscard]] std::int64_t agree(std::int64_t value) noexcept;
+  [[nodiscard]] std::int64_t agree(std::int64_t value);
 
  private:
   struct Page;
   Group group_;
   int rank_;
   int size_;
+  std::unique_ptr<MpiWorld> world_;  // between hosts
   detail::SharedMemory memory_;
-  Page* page_;
+  Page* page_ = nullptr;
 };
 
 enum class Role { ours, variant, peer, speed_of_light };
@@ -63,7 +71,8 @@ struct Effort {
   int max_rounds = 4000;
 };
 
-// Collective. The time of a block runs from the first rank's beginning to the last rank's end.
+// Collective. The time of a block runs from the first rank's beginning to the last rank's end. Between hosts, whose
+// clocks differ, it is the longest time of a rank.
 [[nodiscard]] std::vector<Samples> run_rounds(Arena& arena, const std::vector<Candidate>& candidates,
                                               const Effort& effort);
 

@@ -83,9 +83,8 @@ foreach(kind IN LISTS _kinds)
   add_test(NAME mpi.${kind}.4_ranks_on_2_hosts
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh --hosts ${kind} 4 $<TARGET_FILE:onehop_mpi_tests>)
   if(kind STREQUAL "open_mpi")
-    add_test(NAME mpi.${kind}.4_ranks_on_2_namespaces
-             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/hosts_netns.sh 4 $<TARGET_FILE:onehop_mpi_tests>
-                     --gtest_filter=MpiHosts.*)
+    add_test(NAME mpi.${kind}.4_ranks_on_2_emulated_hosts
+             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/hosts/run.py $<TARGET_FILE:onehop_mpi_tests>)
     add_test(NAME mpi.${kind}.one_rank_killed
              COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh --survivors ${kind} 3 $<TARGET_FILE:onehop_mpi_tests>)
   endif()

@@ -186,20 +186,21 @@ class Put final : public MpiExchange<Abi> {
 };
 
 template <class Abi>
-void add_all(const MpiApi<Abi>& api, std::vector<std::unique_ptr<ExchangePeer>>& peers) {
+void add_all(const MpiApi<Abi>& api, bool shared, std::vector<std::unique_ptr<ExchangePeer>>& peers) {
   peers.push_back(std::make_unique<Nonblocking<Abi>>(api));
   peers.push_back(std::make_unique<Persistent<Abi>>(api));
   peers.push_back(std::make_unique<NeighbourCollective<Abi>>(api, false));
   if (MpiCalls<Abi>(api.library).neighbor_alltoallw_init != nullptr) {
     peers.push_back(std::make_unique<NeighbourCollective<Abi>>(api, true));
   }
-  add_for_each_window<Put>(api, peers);
+  add_for_each_window<Put>(api, shared, peers);
 }
 
 }  // namespace
 
 std::vector<std::unique_ptr<ExchangePeer>> mpi_exchange_peers(const Group& group) {
-  return mpi_peers_of_two<ExchangePeer>(group, [](const auto& api, auto& peers) { add_all(api, peers); });
+  return mpi_peers_of_two<ExchangePeer>(
+      group, [&](const auto& api, auto& peers) { add_all(api, group.shares_memory(1 - group.rank()), peers); });
 }
 
 }  // namespace onehop::bench

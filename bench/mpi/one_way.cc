@@ -165,17 +165,18 @@ class Put final : public MpiOneWay<Abi> {
 };
 
 template <class Abi>
-void add_all(const MpiApi<Abi>& api, std::vector<std::unique_ptr<OneWayPeer>>& peers) {
+void add_all(const MpiApi<Abi>& api, bool shared, std::vector<std::unique_ptr<OneWayPeer>>& peers) {
   peers.push_back(std::make_unique<SendRecv<Abi>>(api));
   peers.push_back(std::make_unique<Nonblocking<Abi>>(api));
   peers.push_back(std::make_unique<Persistent<Abi>>(api));
-  add_for_each_window<Put>(api, peers);
+  add_for_each_window<Put>(api, shared, peers);
 }
 
 }  // namespace
 
 std::vector<std::unique_ptr<OneWayPeer>> mpi_one_way_peers(const Group& group) {
-  return mpi_peers_of_two<OneWayPeer>(group, [](const auto& api, auto& peers) { add_all(api, peers); });
+  return mpi_peers_of_two<OneWayPeer>(
+      group, [&](const auto& api, auto& peers) { add_all(api, group.shares_memory(1 - group.rank()), peers); });
 }
 
 }  // namespace onehop::bench

@@ -95,11 +95,12 @@ template <class Abi>
   return api.library.version().find("MPICH Version: 4.0.") == std::string::npos;
 }
 
-// Adds a candidate that puts for each kind of window, if windows work.
+// Adds a candidate that puts for each kind of window, if windows work. `shared`: whether the ranks share memory.
 template <template <class> class Put, class Abi, class Peer>
-void add_for_each_window(const MpiApi<Abi>& api, std::vector<std::unique_ptr<Peer>>& peers) {
+void add_for_each_window(const MpiApi<Abi>& api, bool shared, std::vector<std::unique_ptr<Peer>>& peers) {
   if (!windows_work(api)) return;
   peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::allocated, "Put + flush + flag"));
+  if (!shared) return;
   peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::shared, "Put + flush + flag (shared window)"));
 }
 

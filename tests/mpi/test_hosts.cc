@@ -1,5 +1,5 @@
 // Several hosts with several ranks each (`run.sh --hosts`, which gives ranks of one machine two names, or
-// hosts_netns.sh): ranks wait in shared memory while their messages are under way over MPI.
+// tests/hosts/run.py): ranks wait in shared memory while their messages are under way over MPI.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +16,9 @@ from onehop import _core
 from onehop.bench.result import Bench, Row, Samples, make_row
 from onehop.bench.run import Advance, Settings, _begin
 from onehop.bench.table import _colour, empty_table, number
+from onehop.bench.wire import between_hosts, host_numbers
+from onehop.codec import encoded_bytes
+from onehop.collectives import Collectives
 from onehop.group import Group
 from onehop.text import bytes_text, counted
 
@@ -57,8 +61,12 @@ def _gloo(group: Group, size: int) -> list[tuple[Any, ...]]:
     import torch
     import torch.distributed as dist
 
+    # Between hosts the ranks meet at the first rank's host name.
+    name = socket.gethostname() if len(group.local_ranks) != group.size else "127.0.0.1"
+    meeting = group.allgather(name.encode())[0].decode()
+
     def store() -> Any:
-        return dist.TCPStore("127.0.0.1", port, group.size, group.rank == 0, timedelta(seconds=30), False)
+        return dist.TCPStore(meeting, port, group.size, group.rank == 0, timedelta(seconds=30), False)
 
     port = 0
     made = store() if group.rank == 0 else None
@@ -87,6 +95,22 @@ def _row(size: int, codec: str, ranks: int, measured: Sequence[tuple[Any, ...]])
     )
 
 
+def _between_hosts(
+    row: AllReduceRow, group: Group, collectives: Collectives, size: int, codec: str
+) -> AllReduceRow:
+    hosts = max(host_numbers(group)) + 1
+    operation = collectives.allreduce(size // 4, "float32", "sum", codec, "auto")
+    source, result = (np.zeros(size // 4, np.float32) for _ in range(2))
+    # A host sends what it adds to one share of the array, and then the sum of its own share, to all others.
+    least = 2 * encoded_bytes(codec, "float32", size // 4) * (hosts - 1) // hosts
+    return between_hosts(
+        row,
+        group,
+        lambda: operation.run(_core.Memory(source), _core.Memory(result, True)),
+        [least] * hosts,
+    )
+
+
 def allreduce(
     group: Group,
     settings: Settings,
@@ -95,7 +119,8 @@ def allreduce(
     codecs: Sequence[str] = ("raw",),
 ) -> Bench:
     """Measure sums of float32 over all ranks. From 16 KiB on the clock runs only while the ranks reduce."""
-    result = _begin("allreduce", group, None)
+    collectives = Collectives(group)
+    result = _begin("allreduce", group, None, across=True)
     for size in sizes:
         # With more ranks than processors a block must be longer than the scheduler's time slices.
         effort = settings.effort(len(sizes), 400.0 if group.size <= 2 else 4000.0)
@@ -110,7 +135,8 @@ def allreduce(
                 (one[0], "ours" if one[0] == name else "variant" if one[1] == "ours" else one[1], *one[2:])
                 for one in measured
             ]
-            result.rows.append(_row(size, codec, group.size, chosen))
+            row = _row(size, codec, group.size, chosen)
+            result.rows.append(_between_hosts(row, group, collectives, size, codec))
         advance(1)
     return result
 

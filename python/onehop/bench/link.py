@@ -1,21 +1,15 @@
 """`onehop bench allreduce --link 1Gbit`: two emulated hosts, with a link of that rate between them.
 
-A host is a network namespace with a host name of its own. The link is a pair of virtual network cards whose sending
-sides are limited (`tc`, tbf). Everything is removed after the measurement. Run as a module, this is one rank.
+`onehop.hosts` makes the hosts. Run as a module, this is one rank.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -33,14 +27,13 @@ from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
+from onehop.hosts import EmulatedHosts, emulated_hosts, launch_on_hosts
 from onehop.launch.interpreter import python_module
-from onehop.launch.mpi import find_mpi_launcher, mpi_command
+from onehop.launch.mpi import find_mpi_launcher
 from onehop.text import bytes_text
 
 LINK_SIZES = (64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
 HOSTS = 2
-PREFIX = "onehop-link-"
-_SUBNET = "10.213.77"
 
 
 @dataclass(frozen=True)
@@ -58,105 +51,6 @@ class LinkRow(AllReduceRow):
     wire_bytes: int
     fewer_bytes: float
     faster: float
-
-
-# The hosts
-
-
-def _tool(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()
-        raise Error(f"cannot emulate hosts on this machine: `{' '.join(command)}` failed: {said}")
-
-
-def check_link(rate: str) -> None:
-    """Raise BadInput unless hosts can be emulated here with a link of this rate, such as "1Gbit"."""
-    if not re.fullmatch(r"\d+(\.\d+)?[kmg]bit", rate.lower()):
-        raise BadInput(f"expected --link as a rate such as 1Gbit or 100Mbit, found {rate!r}")
-    missing = [tool for tool in ("ip", "tc", "unshare") if shutil.which(tool) is None]
-    if missing:
-        raise BadInput(
-            f"--link needs {' and '.join(missing)}, not found in PATH: `apt install iproute2 util-linux`"
-        )
-    if os.geteuid() != 0:
-        raise BadInput("--link makes network namespaces, which only root may do: run it with sudo")
-
-
-def _forget(name: str) -> None:
-    with suppress(Error):
-        _tool("ip", "netns", "del", name)
-
-
-def leftovers() -> list[str]:
-    """Names of emulated hosts that a killed measurement has left behind."""
-    try:
-        names = [path.name for path in Path("/run/netns").iterdir()]
-    except OSError:
-        return []
-    mine = [re.fullmatch(re.escape(PREFIX) + r"(\d+)-\d+", name) for name in names]
-    return [one.string for one in mine if one and not Path("/proc", one[1]).exists()]
-
-
-@dataclass(frozen=True)
-class Host:
-    """One emulated host: its network namespace, which is also its name, and its address."""
-
-    name: str
-    address: str
-
-    def enter(self) -> list[str]:
-        """The words to put before a command so that it runs on this host."""
-        rename = ["sh", "-c", 'hostname "$0" && exec "$@"', self.name]
-        return ["ip", "netns", "exec", self.name, "unshare", "--uts", *rename]
-
-
-@contextmanager
-def emulated_hosts(rate: str) -> Generator[list[Host], None, None]:
-    """Two hosts with a link between them. They are removed at the end, also after an error, Ctrl-C or SIGTERM."""
-    check_link(rate)
-    for name in leftovers():
-        _forget(name)
-    hosts = [Host(f"{PREFIX}{os.getpid()}-{i}", f"{_SUBNET}.{i + 1}") for i in range(HOSTS)]
-
-    def end(*_: Any) -> None:
-        raise SystemExit(128 + signal.SIGTERM)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        for one in hosts:
-            _tool("ip", "netns", "add", one.name)
-        first, second = hosts
-        _tool(*f"ip link add e0 netns {first.name} type veth peer name e0 netns {second.name}".split())
-        for one in hosts:
-            inside = ["ip", "-n", one.name]
-            _tool(*inside, "addr", "add", f"{one.address}/24", "dev", "e0")
-            _tool(*inside, "link", "set", "lo", "up")
-            _tool(*inside, "link", "set", "e0", "up")
-            # The bucket fills while the link is idle: with a large one, short messages would exceed the rate.
-            limit = f"tc qdisc add dev e0 root tbf rate {rate} burst 8kb latency 20ms"
-            _tool("ip", "netns", "exec", one.name, *limit.split())
-            _tool(*inside, "link", "set", "e0", "gso_max_size", "4096")
-        yield hosts
-    finally:
-        for one in hosts:
-            _forget(one.name)
-        signal.signal(signal.SIGTERM, before)
-
-
-def _agent(hosts: Sequence[Host], folder: Path) -> Path:
-    """A script that Open MPI calls instead of ssh; it enters the host with the given address."""
-    path = folder / "agent"
-    cases = [f'{one.address}) host="{one.name}" ;;' for one in hosts]
-    lines = [
-        "#!/bin/sh",
-        "address=$1; shift",
-        f'case "$address" in {" ".join(cases)} *) exit 1 ;; esac',
-        'exec ip netns exec "$host" unshare --uts sh -c "hostname $host; $*"',
-    ]
-    path.write_text("\n".join(lines) + "\n")
-    path.chmod(0o700)
-    return path
 
 
 # One rank's part
@@ -237,7 +131,7 @@ def _measure(group: Group, collectives: Collectives, size: int, codecs: Sequence
     }
 
 
-def _rank_main(out: Path, sizes: list[int], codecs: list[str], seconds: float) -> None:
+def _rank_main(sizes: list[int], codecs: list[str], seconds: float) -> None:
     group = Group.world()
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) >= group.size:
@@ -246,7 +140,7 @@ def _rank_main(out: Path, sizes: list[int], codecs: list[str], seconds: float) -
     measured = [_measure(group, collectives, size, codecs, seconds / len(sizes)) for size in sizes]
     version = _core.bench_mpi_version()  # collective
     if group.rank == 0:
-        out.write_text(json.dumps({"mpi": version, "cases": measured}))
+        print(json.dumps({"mpi": version, "cases": measured}), flush=True)
     collectives.barrier()
 
 
@@ -281,29 +175,22 @@ def _rows(case: dict[str, Any]) -> list[LinkRow]:
     return rows
 
 
-def _run_on(hosts: Sequence[Host], mpi: str | None, arguments: Sequence[str], folder: Path) -> None:
+def _run_on(hosts: EmulatedHosts, mpi: str | None, arguments: Sequence[str]) -> Any:
+    """Run the ranks, and return what rank 0 prints."""
     launcher = find_mpi_launcher(mpi)
     if launcher.kind != "openmpi":
         raise BadInput(f"--link starts its ranks with Open MPI's mpiexec, found {launcher.version}")
-    where = ",".join(f"{one.address}:1" for one in hosts)
-    command, environment = mpi_command(
-        launcher, HOSTS, python_module("onehop.bench.link", *arguments), bind=False
-    )
-    options = ["--prtemca", "plm_ssh_agent", str(_agent(hosts, folder)), "--host", where]
-    # Otherwise Open MPI finds shared memory "between hosts".
-    options += ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp"]
-    line = [*hosts[0].enter(), command[0], *options, *command[1:]]
-    process = subprocess.Popen(line, env=environment, stdin=subprocess.DEVNULL)
-    try:
-        code = process.wait()
-    except BaseException:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(10)
-        process.kill()
-        raise
-    if code != 0:
-        raise Error(f"the ranks on the emulated hosts ended with exit code {code}; see their messages above")
+    words = python_module("onehop.bench.link", *arguments)
+    options = ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp"]
+    with tempfile.TemporaryFile("w+") as out, Path(os.devnull).open() as null:
+        descriptors = (null.fileno(), out.fileno(), 2)
+        code = launch_on_hosts(hosts, 1, words, mpi=mpi, options=options, descriptors=descriptors)
+        if code != 0:
+            raise Error(
+                f"the ranks on the emulated hosts ended with exit code {code}; see their messages above"
+            )
+        out.seek(0)
+        return json.load(out)
 
 
 def link(rate: str, sizes: Sequence[int], codecs: Sequence[str], seconds: float, mpi: str | None) -> Bench:
@@ -325,13 +212,12 @@ def link(rate: str, sizes: Sequence[int], codecs: Sequence[str], seconds: float,
     Raises
     ------
     BadInput
-        The user is not root, iproute2 or Open MPI is missing, or the rate is invalid.
+        Open MPI is missing, or the rate is invalid.
+    Unavailable
+        Hosts cannot be emulated here.
     """
-    with emulated_hosts(rate) as hosts, tempfile.TemporaryDirectory(prefix="onehop-link-") as name:
-        out = Path(name) / "out.json"
-        arguments = [str(out), ",".join(map(str, sizes)), ",".join(codecs), str(seconds)]
-        _run_on(hosts, mpi, arguments, Path(name))
-        measured = json.loads(out.read_text())
+    with emulated_hosts(HOSTS, rate) as hosts:
+        measured = _run_on(hosts, mpi, [",".join(map(str, sizes)), ",".join(codecs), str(seconds)])
     about = host(measured["mpi"])
     about["cores"] = machine_cores()
     result = Bench("allreduce, link", about)
@@ -371,9 +257,4 @@ def make_link_table(result: Bench) -> Table:
 
 
 if __name__ == "__main__":
-    _rank_main(
-        Path(sys.argv[1]),
-        [int(one) for one in sys.argv[2].split(",")],
-        sys.argv[3].split(","),
-        float(sys.argv[4]),
-    )
+    _rank_main([int(one) for one in sys.argv[1].split(",")], sys.argv[2].split(","), float(sys.argv[3]))

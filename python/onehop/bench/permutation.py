@@ -9,9 +9,11 @@ from onehop import _core
 from onehop.bench.result import Bench, Row, make_row
 from onehop.bench.rounding import permutation_rounding, rounded_row
 from onehop.bench.run import Advance, Settings, _begin, _samples, bytes_out
+from onehop.bench.wire import between_hosts, host_numbers, schedule_bytes
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.permutation import permute_bits
+from onehop.plan import Plan
 from onehop.text import bytes_text, counted
 
 __all__ = ["QUBITS", "PermutationRow", "permutation", "permutation_cases"]
@@ -101,6 +103,18 @@ def _available(group: Group) -> int:
     return min(int.from_bytes(theirs, "little") for theirs in group.allgather(mine))
 
 
+def _between_hosts(row: Row, group: Group, case: Case) -> Row:
+    hosts = host_numbers(group)
+    if max(hosts) == 0:
+        return row
+    whole = permute_bits(case.qubits, local=case.local, pairs=case.pairs, dtype="complex128")
+    state = group.empty(1 << case.local, "complex128")
+    plan = Plan(whole, group, [state], transport=case.transport)
+    row = between_hosts(row, group, plan.run, schedule_bytes(whole, hosts))
+    group.barrier()  # no rank may free its state while others use it
+    return row
+
+
 def permutation(
     group: Group,
     settings: Settings,
@@ -113,7 +127,7 @@ def permutation(
 
     The speed of light reads and writes once each cache line that holds an amplitude that moves.
     """
-    result = _begin("permutation", group, None)
+    result = _begin("permutation", group, None, across=True)
     cases = list(permutation_cases(group.size, qubits, transports))
     effort = settings.effort(len(cases))
     for case in cases:
@@ -140,6 +154,7 @@ def permutation(
         rounded = {f"onehop, {codec}" for codec in codecs}
         exact = [one for one in measured if one.name not in rounded]
         row = make_row(case.name, sent, group.size, exact)
+        row = _between_hosts(row, group, case)
         result.rows.append(
             PermutationRow(
                 **{one.name: getattr(row, one.name) for one in fields(row)},

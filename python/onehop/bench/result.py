@@ -58,6 +58,13 @@ class Row:
         The same for the speed of light.
     variants : dict
         Medians of other variants of onehop, by name.
+    hosts : int
+        The number of hosts.
+    wire_bytes_per_host : float or None
+        Bytes that a host sends in one operation of onehop, counted by its network interfaces, headers included: those
+        of the host that sends most. None on one host.
+    minimum_bytes_per_host : float or None
+        The least bytes of data that this host must send. None on one host.
     """
 
     case: str
@@ -76,6 +83,9 @@ class Row:
     limit_ratio: float | None
     variants: dict[str, float]
     rounds: int
+    hosts: int = field(default=1, kw_only=True)
+    wire_bytes_per_host: float | None = field(default=None, kw_only=True)
+    minimum_bytes_per_host: float | None = field(default=None, kw_only=True)
 
     @property
     def gigabytes_per_second(self) -> float:
@@ -132,7 +142,14 @@ class Bench:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as an object for JSON."""
-        rows = [{key: _rounded(value) for key, value in asdict(row).items()} for row in self.rows]
+        rows = [
+            {
+                key: _rounded(value)
+                for key, value in asdict(row).items()
+                if row.hosts > 1 or key not in _BETWEEN_HOSTS
+            }
+            for row in self.rows
+        ]
         return {
             "bench": self.bench,
             "version": self.version,
@@ -154,12 +171,16 @@ class Bench:
         return cls(stored["bench"], stored["host"], rows, stored["version"], stored["notes"])
 
 
+# The keys that only rows of several hosts have in JSON.
+_BETWEEN_HOSTS = ("hosts", "wire_bytes_per_host", "minimum_bytes_per_host")
+
+
 def _row_type(row: dict[str, Any]) -> type[Row]:
     """The kind of row that has these keys."""
     kinds = [Row]
     for kind in kinds:
         kinds += kind.__subclasses__()
-    wanted = set(row)
+    wanted = {*row, *_BETWEEN_HOSTS}
     return next((kind for kind in kinds if {one.name for one in fields(kind)} == wanted), Row)
 
 

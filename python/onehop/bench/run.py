@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,12 @@ from onehop import _core
 from onehop.bench.ghex import ghex_halo, ghex_version
 from onehop.bench.result import Bench, Row, Samples, make_row
 from onehop.bench.rounding import halo_rounding, rounded_row
+from onehop.bench.wire import between_hosts, host_numbers, schedule_bytes
 from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
+from onehop.hosts.launch import DESCRIPTION
 from onehop.plan import Plan
 from onehop.schedule import ArraySpec, Place, Round, Schedule, Slice, Transfer, halo, halo_block
 from onehop.text import bytes_text, counted
@@ -56,12 +59,14 @@ def _samples(measured: Iterable[tuple[str, str, list[float]]]) -> list[Samples]:
     return [Samples(name, role, np.array(us)) for name, role, us in measured]
 
 
-def _begin(bench: str, group: Group, ranks: int | None) -> Bench:
+def _begin(bench: str, group: Group, ranks: int | None, across: bool = False) -> Bench:
+    """An empty result, after checks. `across`: whether the benchmark can also measure between hosts."""
     if ranks is not None and group.size != ranks:
         raise BadInput(
             f"onehop bench {bench} measures {counted(ranks, 'rank')}, but this launch has {group.size}: use -n {ranks}"
         )
-    if len(group.local_ranks) != group.size:
+    far = len(group.local_ranks) != group.size
+    if far and not across:
         raise BadInput(f"onehop bench {bench} measures shared memory: start all ranks on one machine")
     why_not = _core.bench_why_no_peers(group)
     version = None
@@ -73,6 +78,11 @@ def _begin(bench: str, group: Group, ranks: int | None) -> Bench:
     about = host(version)
     about["cores"] = machine_cores()
     result = Bench(bench, about)
+    if far:
+        result.notes.append(f"between {counted(max(host_numbers(group)) + 1, 'host')}")
+        if DESCRIPTION in os.environ:
+            about["emulated_hosts"] = os.environ[DESCRIPTION]
+            result.notes.append(f"the hosts are emulated: {os.environ[DESCRIPTION]}")
     if why_not:
         result.notes.append(f"no MPI to compare with: {why_not}")
     return result
@@ -102,14 +112,32 @@ def pingpong(
     get: bool = False,
 ) -> Bench:
     """Measure a ping-pong of one message; the time is half a round trip."""
-    result = _begin("pingpong", group, 2)
+    result = _begin("pingpong", group, 2, across=True)
     effort = settings.effort(len(sizes))
     for size in sizes:
         measured = _core.bench_ping_pong(group, size, effort, get, settings.peers)
         case = bytes_text(size, exact=True) if size else "flag"
-        result.rows.append(make_row(case, size, 2, _samples(measured)))
+        row = make_row(case, size, 2, _samples(measured))
+        result.rows.append(between_hosts(row, group, _round_trip(group, size), [size, size]))
         advance(1)
     return result
+
+
+def _round_trip(group: Group, size: int) -> Callable[[], None]:
+    """A function that sends a message of `size` bytes from rank 0 to rank 1 and one back."""
+    message = np.zeros(size, np.uint8)
+    peer = 1 - group.rank
+    channels = group.channels(send={peer: size}, receive={peer: size})
+    sender, receiver = channels.send[peer], channels.receive[peer]
+
+    def step() -> None:
+        for turn in range(2):
+            if group.rank == turn:
+                sender.put(message)
+            else:
+                receiver.get(message)
+
+    return step
 
 
 def channel(
@@ -216,6 +244,7 @@ def _halo_rows(
     rounded = {f"{plain}, {codec}" for codec in codecs}
     exact = [one for one in samples if one.name not in rounded]
     row = make_row(name, bytes_out(schedule, group.rank), group.size, exact)
+    row = between_hosts(row, group, others[0][2], schedule_bytes(schedule, host_numbers(group)))
     rows: list[Row] = [HaloRow(**vars(row), extents=extents, grid=grid, periodic=periodic)]
     for codec, rounding in encoded.items():
         names = (f"{plain}, {codec}", plain)
@@ -236,7 +265,7 @@ def halo_exchange(
     `blocks` are those of one rank. The divided dimension is periodic. In the first case the others are periodic as
     well, and most copies stay inside a rank. Each of `codecs` is measured from Python, too.
     """
-    result = _begin("halo", group, 2)
+    result = _begin("halo", group, 2 if len(group.local_ranks) == group.size else None, across=True)
     ghex = settings.peers and ghex_version() is not None and not _core.bench_why_no_peers(group)
     if ghex:
         result.notes.append(f"GHEX {ghex_version()}, called from Python; edges and corners included")

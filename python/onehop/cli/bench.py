@@ -15,7 +15,7 @@ COMMANDS = {
     "codec": "bench_exchanges",
     "poisson": "bench_exchanges",
     "allreduce": "bench_exchanges",
-    "permutation": "bench_exchanges",
+    "permutation": "bench_permutation",
     "ring": "bench_exchanges",
     "circuits": "bench_circuits",
     "gradients": "bench_gradients",

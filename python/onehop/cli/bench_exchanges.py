@@ -11,7 +11,6 @@ from onehop.bench import parse_sizes
 from onehop.bench.allreduce import ALLREDUCE_SIZES, allreduce, make_allreduce_table
 from onehop.bench.codec import CODEC_SIZES, CODEC_STEPS, codec
 from onehop.bench.link import HOSTS, LINK_SIZES, link, make_link_table
-from onehop.bench.permutation import QUBITS, permutation, permutation_cases
 from onehop.bench.result import Bench
 from onehop.bench.run import (
     CHANNEL_SIZES,
@@ -29,6 +28,15 @@ from onehop.bench.run import (
     ring,
 )
 from onehop.bench.table import make_table
+from onehop.cli.bench_hosts import (
+    NO_HOSTS,
+    HostsOption,
+    LinksOption,
+    OnHosts,
+    PerHostOption,
+    RateOption,
+    ensure_hosts,
+)
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_show import show
 from onehop.cli.common import (
@@ -37,7 +45,6 @@ from onehop.cli.common import (
     RanksOption,
     check_plot,
     check_seconds,
-    parse_numbers,
     progress,
 )
 from onehop.codec import CODECS
@@ -66,15 +73,23 @@ def _run(
     json_target: str | None,
     plot: str | None,
     exactly: int | None = None,
+    on: OnHosts = NO_HOSTS,
 ) -> None:
     check_seconds(settings.seconds)
+    on.check(ranks, mpi)
+    if on.hosts is not None and exactly is not None and on.hosts * (on.per_host or 1) != exactly:
+        raise BadInput(
+            f"expected {counted(exactly, 'rank')} for this benchmark, found --hosts {on.hosts} "
+            f"--per-host {on.per_host or 1}"
+        )
     # Arguments are checked before the ranks start.
     if exactly is not None and ranks not in (None, exactly):
         raise BadInput(
             f"expected {counted(exactly, 'rank')} for this benchmark, found -n {ranks}; leave -n out"
         )
     check_plot(plot)
-    ensure_ranks_beside_mpi(ranks, mpi, default=default)
+    if not ensure_hosts(on, mpi):
+        ensure_ranks_beside_mpi(ranks, mpi, default=default)
     group = Group.world()
     with progress("measuring", cases) as advance:
         before = flag_us(group)
@@ -117,18 +132,34 @@ def bench_pingpong(
     get: Annotated[bool, typer.Option("--get", help="Also receive with get(), into an array.")] = False,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
+    hosts: HostsOption = None,
+    per_host: PerHostOption = None,
+    rate: RateOption = None,
+    links: LinksOption = None,
     seconds: SecondsOption = 20,
     quick: QuickOption = False,
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
     """Send one message back and forth between two ranks; times are half a round trip."""
+    on = OnHosts(hosts, per_host, rate, links)
     chosen = PINGPONG_SIZES if sizes is None else parse_sizes(sizes)
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return pingpong(group, settings, advance, chosen, get)
 
-    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot, exactly=2)
+    _run(
+        measure,
+        len(chosen),
+        ranks,
+        2,
+        mpi,
+        Settings(seconds, quick),
+        json_target,
+        plot,
+        exactly=2,
+        on=on,
+    )
 
 
 def bench_channel(
@@ -172,12 +203,17 @@ def bench_halo(
     codecs: RoundingOption = None,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
+    hosts: HostsOption = None,
+    per_host: PerHostOption = None,
+    rate: RateOption = None,
+    links: LinksOption = None,
     seconds: SecondsOption = 10,
     quick: QuickOption = False,
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
     """Exchange the ghost layers of a float64 array, including packing and unpacking."""
+    on = OnHosts(hosts, per_host, rate, links)
     chosen = HALO_BLOCKS if blocks is None else _blocks(blocks)
     rounding = _rounding(codecs)
 
@@ -193,7 +229,8 @@ def bench_halo(
         Settings(seconds, quick),
         json_target,
         plot,
-        exactly=2,
+        exactly=None if hosts is not None else 2,
+        on=on,
     )
 
 
@@ -245,6 +282,10 @@ def bench_allreduce(
     ] = None,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
+    hosts: HostsOption = None,
+    per_host: PerHostOption = None,
+    rate: RateOption = None,
+    links: LinksOption = None,
     seconds: SecondsOption = 20,
     quick: QuickOption = False,
     json_target: JsonOption = None,
@@ -254,11 +295,14 @@ def bench_allreduce(
 
     The peers are MPI_Allreduce and, if torch is installed, gloo.
     """
+    on = OnHosts(hosts, per_host, rate, links)
     chosen = ALLREDUCE_SIZES if sizes is None else parse_sizes(sizes)
     if min(chosen) < 4:
         raise BadInput(f"expected --sizes of at least 4 bytes (one float32), found {min(chosen)}")
     _check_codecs(codecs)
     if link_rate is not None:
+        if on.hosts is not None:
+            raise BadInput("--link and --hosts both emulate hosts: give one of them")
         if current_launch() is not None or ranks not in (None, HOSTS):
             raise BadInput(
                 f"--link starts its own {counted(HOSTS, 'rank')}: run it by itself, without a launch or -n"
@@ -272,42 +316,17 @@ def bench_allreduce(
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return allreduce(group, settings, advance, chosen, codecs.split(","))
 
-    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
-
-
-def bench_permutation(
-    qubits: Annotated[
-        str | None,
-        typer.Option(
-            "--qubits", metavar="22,24,...", help="Numbers of qubits of the state, separated by commas."
-        ),
-    ] = None,
-    transports: Annotated[
-        str,
-        typer.Option(
-            "--transports",
-            metavar="auto,mpi",
-            help="Transport: auto (in place in shared memory) or mpi (staged through MPI).",
-        ),
-    ] = "auto",
-    codecs: RoundingOption = None,
-    ranks: RanksOption = None,
-    mpi: MpiOption = None,
-    seconds: SecondsOption = 20,
-    quick: QuickOption = False,
-    json_target: JsonOption = None,
-    plot: PlotOption = None,
-) -> None:
-    """Exchange up to three qubits of the rank number with local qubits."""
-    chosen = ([12] if quick else QUBITS) if qubits is None else parse_numbers(qubits, "--qubits")
-    names = transports.split(",")
-    rounding = _rounding(codecs)
-
-    def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
-        return permutation(group, settings, advance, chosen, names, rounding)
-
-    cases = len(list(permutation_cases(ranks or 2, chosen, names)))
-    _run(measure, cases, ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+    _run(
+        measure,
+        len(chosen),
+        ranks,
+        2,
+        mpi,
+        Settings(seconds, quick),
+        json_target,
+        plot,
+        on=on,
+    )
 
 
 def bench_ring(

@@ -1,0 +1,87 @@
+"""Run a command on an emulated host, as ssh does on a real one: `remote_shell.py FOLDER [-OPTIONS] HOST WORDS...`.
+
+FOLDER holds the sockets of the hosts' servers (`keeper.py`). The words are joined by blanks and given to a shell, as
+ssh does. Launchers of MPI call this script instead of ssh. Like the server, it uses the standard library alone.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+
+
+def connect(
+    path: str, words: Sequence[str], environment: Mapping[str, str], descriptors: Sequence[int]
+) -> socket.socket:
+    """Start a command and return the connection to the server, on which its exit status will arrive.
+
+    Parameters
+    ----------
+    path : str
+        The socket of the host's server.
+    words : sequence of str
+        The command line.
+    environment : mapping of str to str
+        All its variables.
+    descriptors : sequence of int
+        Its standard input, output and error.
+
+    Raises
+    ------
+    OSError
+        The host is gone.
+    """
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(path)
+        command = {"words": list(words), "environment": dict(environment), "folder": os.getcwd()}
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
+        text = json.dumps(command).encode() + b"\n"
+        sent = connection.sendmsg([text], [rights])
+        connection.sendall(text[sent:])
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def exit_status(connection: socket.socket) -> int:
+    """Wait for the end of a command.
+
+    The status is minus the number of the signal that ended it, or 255 if the host is gone.
+    """
+    text = b""
+    while not text.endswith(b"\n"):
+        try:
+            part = connection.recv(64)
+        except ConnectionError:
+            part = b""
+        if not part:
+            return 255
+        text += part
+    return int(text)
+
+
+def _main(folder: str, rest: list[str]) -> int:
+    while rest and rest[0].startswith("-"):
+        del rest[0]
+    if len(rest) < 2:
+        print("remote_shell: expected HOST COMMAND...", file=sys.stderr)
+        return 255
+    host, words = rest[0], " ".join(rest[1:])
+    path = os.path.join(folder, f"{host}.sock")
+    try:
+        with connect(path, ["/bin/sh", "-c", words], os.environ, (0, 1, 2)) as connection:
+            status = exit_status(connection)
+    except OSError as error:
+        print(f"remote_shell: no host {host}: {error}", file=sys.stderr)
+        return 255
+    return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,184 @@
+"""Every kind of operation between hosts, with two ranks on each: results against NumPy or a single rank."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hosts_runner import OnHosts
+from onehop.hosts import EmulatedHosts
+
+
+def test_who_shares_memory(on_hosts: OnHosts) -> None:
+    text = on_hosts.check(
+        """
+        import socket
+        from onehop import Group
+        group = Group.world()
+        print(f"rank {group.rank} on {socket.gethostname()}: {group.local_ranks}", flush=True)
+        """
+    )
+    assert sorted(line for line in text.splitlines() if line.startswith("rank")) == [
+        "rank 0 on onehop0: [0, 1]",
+        "rank 1 on onehop0: [0, 1]",
+        "rank 2 on onehop1: [2, 3]",
+        "rank 3 on onehop1: [2, 3]",
+    ]
+
+
+def test_halo(on_hosts: OnHosts) -> None:
+    on_hosts.check(
+        """
+        import numpy as np
+        from onehop import Group, Plan, halo, halo_block
+        group = Group.world()
+        for extents, width in (((8, 12), 1), ((64, 96, 48), 2)):
+            grid = (2, 2, 1)[: len(extents)]
+            layout = {"extents": list(extents), "grid": list(grid), "width": width, "periodic": [True] * len(extents)}
+            whole = np.arange(np.prod(extents), dtype=float).reshape(extents)
+            block = halo_block(**layout, rank=group.rank)
+            array = np.zeros(block.shape)
+            mine = np.unravel_index(group.rank, grid)
+            begin = [c * e // g for c, e, g in zip(mine, extents, grid)]
+            length = [e // g for e, g in zip(extents, grid)]
+            inside = tuple(slice(width, width + n) for n in length)
+            plan = Plan(halo(**layout), group, [array])
+            for step in range(3):
+                array[:] = 0
+                array[inside] = (whole + step)[tuple(slice(b, b + n) for b, n in zip(begin, length))]
+                plan.run()
+                for axis in range(len(extents)):
+                    for side in (0, 1):
+                        ghost = list(inside)
+                        ghost[axis] = slice(0, width) if side == 0 else slice(width + length[axis], None)
+                        at = begin[axis] - width if side == 0 else begin[axis] + length[axis]
+                        where = [np.arange(b, b + n) for b, n in zip(begin, length)]
+                        where[axis] = np.arange(at, at + width) % extents[axis]
+                        assert np.array_equal(array[tuple(ghost)], (whole + step)[np.ix_(*where)]), (axis, side)
+        """
+    )
+
+
+@pytest.mark.parametrize("bits", [12, 21])
+def test_permutation(on_hosts: OnHosts, bits: int) -> None:
+    on_hosts.check(
+        f"""
+        import numpy as np
+        from onehop import Group, Plan, permute_bits
+        group, bits = Group.world(), {bits}
+        local = bits - 2
+        whole = np.arange(1 << bits) * (1 + 0.5j)
+        for pairs in ([(0, local)], [(local - 1, local + 1)], [(0, local), (local - 1, local + 1)]):
+            state = group.empty(1 << local, "complex128")
+            state[:] = whole[group.rank << local : (group.rank + 1) << local]
+            Plan(permute_bits(bits, local=local, pairs=pairs, dtype="complex128"), group, [state]).run()
+            expected = whole.reshape((2,) * bits)
+            for a, b in pairs:
+                expected = np.swapaxes(expected, bits - 1 - a, bits - 1 - b)
+            expected = expected.reshape(-1)[group.rank << local : (group.rank + 1) << local]
+            assert np.array_equal(state, expected), pairs
+            group.barrier()
+        """
+    )
+
+
+def test_allreduce(on_hosts: OnHosts) -> None:
+    text = on_hosts.check(
+        """
+        import hashlib
+        import numpy as np
+        from onehop import Group
+        from onehop.collectives import allreduce
+        group = Group.world()
+        digest = hashlib.sha256()
+        for length in (1, 7, 1000, 4099, 1 << 16, 300_001):
+            numbers = [np.random.default_rng(rank).standard_normal(length).astype(np.float32) for rank in range(4)]
+            array = numbers[group.rank].copy()
+            array = allreduce(group, array)
+            exact = np.sum(numbers, axis=0, dtype=np.float64)
+            assert np.abs(array - exact).max() < 2e-6 * max(np.abs(exact).max(), 1), length
+            digest.update(array.tobytes())
+        print("digest", digest.hexdigest(), flush=True)
+        """
+    )
+    assert len({line for line in text.splitlines() if line.startswith("digest")}) == 1
+
+
+def test_circuit(on_hosts: OnHosts) -> None:
+    on_hosts.check(
+        """
+        import numpy as np
+        from onehop import Group
+        from onehop.quantum import Circuit, simulate
+        group, qubits = Group.world(), 10
+        circuit, random = Circuit(qubits), np.random.default_rng(5)
+        for layer in range(6):
+            for qubit in range(qubits):
+                circuit.h(qubit)
+                circuit.rz(random.uniform(0, 6), qubit)
+            for qubit in random.permutation(qubits - 1):
+                circuit.cx(int(qubit), int(qubit) + 1)
+        words = ["Z0 Z9", "X8 Y9", "Y3"]
+        split = simulate(circuit, group, shots=500, seed=3, observables=words)
+        alone = simulate(circuit, shots=500, seed=3, observables=words)
+        assert split.ranks == 4 and split.bytes_between_hosts > 0
+        assert np.allclose(split.expectations, alone.expectations, atol=1e-12)
+        assert split.counts == alone.counts
+        """
+    )
+
+
+def test_lattice_solve(on_hosts: OnHosts) -> None:
+    on_hosts.check(
+        """
+        import numpy as np
+        from onehop import Group
+        from onehop.lattice import Staggered
+        from staggered_reference import dslash_by_numpy, random_gauge, some_field
+        group, extents, mass = Group.world(), (4, 4, 4, 8), 0.2
+        gauge = random_gauge(group, extents)
+        whole = gauge.gather()
+        mine = gauge.geometry.block_slices(group.rank)
+        source = some_field(extents, 6)
+        result = Staggered(gauge).solve(np.ascontiguousarray(source[mine]), mass, tolerance=1e-11)
+        solution = np.empty_like(source)
+        for rank, part in enumerate(group.allgather(result.solution.tobytes())):
+            block = np.frombuffer(part, complex).reshape(result.solution.shape)
+            solution[gauge.geometry.block_slices(rank)] = block
+        rest = source - 2 * mass * solution - dslash_by_numpy(whole, solution, True)
+        assert result.converged
+        assert np.linalg.norm(rest) < 1.01e-11 * np.linalg.norm(source)
+        """
+    )
+
+
+def test_bench_command(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """The rows of `onehop bench --hosts`, and the bytes on the wire."""
+    out = tmp_path / "out.json"
+    line = [
+        sys.executable,
+        "-m",
+        "onehop",
+        "bench",
+        "halo",
+        "--hosts",
+        "2",
+        "--per-host",
+        "2",
+        "--links",
+        "2",
+    ]
+    line += ["--blocks", "64x32x32", "--rate", "1gbit", "--quick", "--json", str(out)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    for row in json.loads(out.read_text())["rows"]:
+        assert (row["hosts"], row["ranks"]) == (2, 4)
+        # In a chain of four ranks, two faces of each host cross.
+        faces = 2 * 8 * (64 * 32 if "last" in row["case"] else 32 * 32)
+        assert row["minimum_bytes_per_host"] == faces
+        assert faces < row["wire_bytes_per_host"] < 1.2 * faces
+        assert row["ratio"] is not None

@@ -1,0 +1,207 @@
+"""Emulated hosts share only files, have links of the right rate, and end with the process that makes them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hosts_runner import OnHosts
+from onehop import BadInput
+from onehop.cli import main
+from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts
+
+PACKAGE = Path(__file__).parents[2] / "python"
+
+
+def test_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(Unavailable, match="only root"), emulated_hosts():
+        pass
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "tc" else tool)
+    with pytest.raises(Unavailable, match=r"need tc, .*apt install iproute2"), emulated_hosts():
+        pass
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"count": 1},
+        {"count": 5},
+        {"links": 0},
+        {"links": 4},
+        {"rate": "fast"},
+        {"rate": "1Gbps"},
+        {"rate": "0gbit"},
+    ],
+)
+def test_bad_numbers(how: dict) -> None:
+    with pytest.raises(BadInput, match="expected"), emulated_hosts(**how):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--rate", "1gbit"], "--rate describes emulated hosts"),
+        (["--hosts", "2", "-n", "2"], "expected --per-host beside --hosts 2, found -n 2"),
+        (["--hosts", "2", "--mpi", "none"], "started with an MPI"),
+        (["--hosts", "2", "--per-host", "2"], "expected 2 ranks for this benchmark"),
+    ],
+)
+def test_options_that_do_not_fit(words: list[str], message: str, capsys: pytest.CaptureFixture) -> None:
+    assert main(["bench", "pingpong", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_exit_code_without_root(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert main(["bench", "pingpong", "--hosts", "2"]) == 77
+    assert capsys.readouterr().err.strip().splitlines()[-1].startswith("skipped: emulated hosts")
+
+
+def test_hosts_are_apart(hosts: EmulatedHosts) -> None:
+    names = [hosts.output(i, ["hostname"]).strip() for i in range(2)]
+    assert names == ["onehop0", "onehop1"]
+    for kind in ("net", "uts", "ipc", "pid", "mnt"):
+        spaces = {hosts.output(i, ["readlink", f"/proc/self/ns/{kind}"]) for i in range(2)}
+        assert len(spaces | {str(Path(f"/proc/self/ns/{kind}").readlink()) + "\n"}) == 3, kind
+    hosts.output(0, ["sh", "-c", "echo here > /dev/shm/mark; echo here > $TMPDIR/mark"])
+    for path in ("/dev/shm/mark", "/dev/shm/tmp/mark"):
+        assert hosts.run(0, ["test", "-e", path]) == 0
+        assert hosts.run(1, ["test", "-e", path]) == 1
+        assert not Path(path).exists()
+    processes = hosts.output(1, ["sh", "-c", "ls -d /proc/[0-9]*"])
+    assert len(processes.split()) < 10
+
+
+def test_exit_codes_and_environment(hosts: EmulatedHosts) -> None:
+    assert hosts.run(0, ["sh", "-c", "exit 5"]) == 5
+    assert hosts.run(0, ["sh", "-c", "kill -9 $$"]) == 128 + signal.SIGKILL
+    assert hosts.run(0, ["sh", "-c", '[ "$ONE$HOME" = two ] && exit 6'], {"ONE": "two", "PATH": "/bin"}) == 6
+    assert hosts.output(0, ["pwd"]).strip() == str(Path.cwd())
+
+
+TRANSFER = """
+import socket, sys, time
+receives, address, size = sys.argv[1] == "receive", sys.argv[2], int(sys.argv[3])
+if receives:
+    listener = socket.create_server((address, 5000))
+    connection = listener.accept()[0]
+    got = 0
+    while got < size:
+        got += len(connection.recv(1 << 16))
+        begin = time.monotonic() if got <= 1 << 16 else begin
+    print((got - (1 << 16)) / (time.monotonic() - begin))
+else:
+    for attempt in range(500):
+        try:
+            connection = socket.create_connection((address, 5000))
+            break
+        except ConnectionError:
+            time.sleep(0.01)
+    connection.sendall(bytes(size))
+"""
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_rate_of_each_link(count: int) -> None:
+    """TCP between the last two hosts gets nearly the rate of a link, on every link."""
+    try:
+        made = emulated_hosts(count, "50mbit", 2)
+        hosts = made.__enter__()
+    except Unavailable as error:
+        pytest.skip(str(error))
+    try:
+        for link in range(2):
+            words = [sys.executable, "-c", TRANSFER]
+            address = hosts.hosts[-1].addresses[link]
+            pid = os.fork()
+            if pid == 0:
+                os._exit(hosts.run(count - 2, [*words, "send", address, str(2 << 20)]))
+            rate = 8e-6 * float(hosts.output(count - 1, [*words, "receive", address, str(2 << 20)]))
+            os.waitpid(pid, 0)
+            assert 40 < rate < 51
+    finally:
+        made.__exit__(None, None, None)
+
+
+MAKE = """
+import sys, time
+from onehop.hosts import emulated_hosts
+with emulated_hosts(3, "1gbit") as hosts:
+    print(hosts.folder, *(host.pid for host in hosts.hosts), flush=True)
+    hosts.run(0, ["sleep", "100"])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_behind(hosts: EmulatedHosts, number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAKE],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout is not None
+    folder, *pids = process.stdout.readline().split()
+    time.sleep(0.2)
+    process.send_signal(number)
+    process.wait(10)
+    process.stdout.close()
+    end = time.monotonic() + 10
+    paths = [Path(folder), *(Path("/proc", pid) for pid in pids)]
+    while any(path.exists() for path in paths) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert [path for path in paths if path.exists()] == []
+
+
+def test_a_host_that_dies(tmp_path: Path) -> None:
+    """Open MPI ends the launch; no rank hangs, and none goes on with wrong sums."""
+    try:
+        made = emulated_hosts(2, "1gbit")
+        hosts = made.__enter__()
+    except Unavailable as error:
+        pytest.skip(str(error))
+    try:
+        source = f"""
+        import numpy as np
+        from pathlib import Path
+        from onehop import Group
+        from onehop.collectives import allreduce
+        group = Group.world()
+        for step in range(1_000_000):
+            total = allreduce(group, np.full(1000, group.rank + step, np.float32))
+            assert (total == 6 + 4 * step).all()
+            if step == 100:
+                Path({str(tmp_path)!r}, f"ready{{group.rank}}").touch()
+        print("finished")
+        """
+        kill = f"""
+import os, signal, sys, time
+while len([name for name in os.listdir({str(tmp_path)!r}) if name.startswith("ready")]) < 4:
+    time.sleep(0.02)
+os.kill({hosts.hosts[1].pid}, signal.SIGKILL)
+"""
+        killer = subprocess.Popen([sys.executable, "-c", kill])
+        try:
+            begin = time.monotonic()
+            code, text = OnHosts(hosts, tmp_path).run(source)
+        finally:
+            killer.kill()
+            killer.wait()
+        assert code != 0, text
+        assert time.monotonic() - begin < 40
+        assert hosts.alive() == [True, False]
+        assert "finished" not in text
+        assert "AssertionError" not in text
+    finally:
+        made.__exit__(None, None, None)
