@@ -111,24 +111,25 @@ else:
 """
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_rate_of_each_link(count: int) -> None:
+@pytest.mark.parametrize(("count", "rate"), [(2, 50), (3, 50), (2, 1000)])
+def test_rate_of_each_link(count: int, rate: int) -> None:
     """TCP between the last two hosts gets nearly the rate of a link, on every link."""
     try:
-        made = emulated_hosts(count, "50mbit", 2)
+        made = emulated_hosts(count, f"{rate}mbit", 2)
         hosts = made.__enter__()
     except Unavailable as error:
         pytest.skip(str(error))
     try:
         for link in range(2):
+            size = str(2 << 20 if rate < 1000 else 16 << 20)
             words = [sys.executable, "-c", TRANSFER]
             address = hosts.hosts[-1].addresses[link]
             pid = os.fork()
             if pid == 0:
-                os._exit(hosts.run(count - 2, [*words, "send", address, str(2 << 20)]))
-            rate = 8e-6 * float(hosts.output(count - 1, [*words, "receive", address, str(2 << 20)]))
+                os._exit(hosts.run(count - 2, [*words, "send", address, size]))
+            found = 8e-6 * float(hosts.output(count - 1, [*words, "receive", address, size]))
             os.waitpid(pid, 0)
-            assert 40 < rate < 51
+            assert 0.7 * rate < found < 1.02 * rate
     finally:
         made.__exit__(None, None, None)
 
