@@ -79,6 +79,8 @@ constexpr std::array table{
     Variable{"ONEHOP_TEST_MARK", "text", "none",
              "Marks the processes that a test starts, so that the test can find any that were left behind.",
              "tests/support/ranks.py", "test"},
+    Variable{"ONEHOP_TEST_MPI_TAGS", "whole number above 0", "that of the MPI library",
+             "Lowers the largest tag of messages over MPI.", "src/mpi/mpi_wire.h", "test"},
     Variable{"ONEHOP_THREADS", "number from 1 to 1024",
              "the cores that the rank may use, divided by the number of ranks that share them",
              "Number of threads of each rank in circuit simulations and lattice operators.", "src/base/env.cc", "user"},

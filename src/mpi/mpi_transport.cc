@@ -1,25 +1,25 @@
 // Channels over MPI: two-sided messages, each of which implies its flag. Both ends keep slots in their own memory. The
-// bell is always set, so every flag calls this transport: it sends a complete fragment as one message, stores the flag
-// in the receiver's slot on arrival, and posts a released slot to MPI as the next receive. A slot that has been sent is
-// free, and no release is sent back, because MPI keeps a message that precedes its receive (long ones at the sender).
+// bell is always set, so every flag calls this transport: it sends a complete fragment, stores the flag in the
+// receiver's slot on arrival, and posts a released slot to MPI as the next receive.
+//
+// A fragment travels in one message, or, if slots are longer than `part_bytes`, in parts of that length: MPI libraries
+// send a longer message only after a handshake, which waits behind the data that are under way. The first part begins
+// with the length of the fragment, and the receiver posts the receives of the other parts when it has arrived. Since
+// short messages no longer wait at their sender, the receiver of such a channel says which slots it has released.
+// Without parts, a slot that has been sent is free.
 #include "src/mpi/mpi_transport.h"
 
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <thread>
 #include <utility>
-
-#include "src/base/text.h"
 
 #include "onehop/error.h"
 #include "src/base/clock.h"
 #include "src/group/agreement.h"
-#include "src/group/driven.h"
 #include "src/group/group_state.h"
+#include "src/mpi/mpi_end.h"
 
 namespace onehop::detail {
 namespace {
@@ -28,201 +28,6 @@ namespace {
 constinit std::atomic<std::uint32_t> always_up{1};
 
 constexpr std::int64_t largest_slot = std::int64_t{1} << 30;  // MPI counts in int
-// How many seconds a group that closes waits for messages that have not been received yet.
-constexpr double drain_limit = 2;
-constexpr double cancel_limit = 0.1;
-
-struct Free {
-  void operator()(std::byte* memory) const noexcept { std::free(memory); }
-};
-using RingMemory = std::unique_ptr<std::byte, Free>;
-
-RingMemory allocate_ring(const ChannelShape& shape) {
-  constexpr std::int64_t page = 4096;
-  const std::int64_t bytes = (ring_bytes(shape) + page - 1) / page * page;
-  const std::int64_t available = available_memory();
-  if (bytes <= available) {
-    if (RingMemory memory{static_cast<std::byte*>(std::aligned_alloc(page, static_cast<std::size_t>(bytes)))}) {
-      std::memset(memory.get(), 0, static_cast<std::size_t>(bytes));
-      return memory;
-    }
-  }
-  throw Error("the slots of a channel over MPI need " + base::counted(bytes, "byte") + ", " +
-              std::to_string(available) + " are available; ask for smaller or fewer slots");
-}
-
-// State that all channels of a group share. It outlives them, because messages may be on their way when they close.
-template <class Abi>
-class MpiWire final : public Driven {
- public:
-  using Request = typename Abi::Request;
-
-  MpiWire(const MpiApi<Abi>& library, typename Abi::Comm own) : api(library), comm(own) {
-    // The largest tag is an attribute of the world communicator.
-    int* value = nullptr;
-    int found = 0;
-    api.call("MPI_Comm_get_attr", api.comm_get_attr, api.handles.comm_world, int{Abi::tag_ub},
-             static_cast<void*>(&value), &found);
-    constexpr int least = 32767;
-    // Channels use the tags below the largest, which is reserved for drive().
-    tags_ = static_cast<std::uint32_t>(found != 0 ? *value : least);
-    api.call("MPI_Comm_rank", api.comm_rank, comm, &rank_);
-  }
-
-  ~MpiWire() {
-    leave();
-    const double end = base::steady_seconds() + (lost() ? 0 : drain_limit);
-    for (drain(); !settle(); drain()) {
-      if (base::steady_seconds() > end) break;
-      sched_yield();
-    }
-    // MPI may still read messages that it could not send, so their memory and the communicator are leaked.
-    for (auto& entry : lingering_) static_cast<void>(entry.memory.release());
-    if (lingering_.empty() && !lost()) api.free_quietly(comm);
-  }
-
-  // Tags number the channels between two ranks. When they start again from 0, the earlier channel is long closed.
-  [[nodiscard]] int tag(const ChannelShape& shape) const noexcept { return static_cast<int>(shape.id % tags_); }
-
-  void linger(RingMemory memory, std::vector<Request> requests) {
-    const std::lock_guard guard(mutex_);
-    lingering_.push_back({std::move(memory), std::move(requests)});
-  }
-
-  // Frees the memory of completed requests. Returns true if none is left.
-  bool settle() noexcept {
-    const std::lock_guard guard(mutex_);
-    std::erase_if(lingering_, [this](Lingering& entry) {
-      std::erase_if(entry.requests, [this](Request& request) { return over(request); });
-      return entry.requests.empty();
-    });
-    return lingering_.empty();
-  }
-
-  // Prepares for a channel whose messages have up to `bytes` bytes.
-  void expect(std::int64_t bytes) {
-    longest_ = std::max(longest_, bytes);
-    join();
-  }
-
-  // A probe that finds nothing makes the library progress all operations, on every communicator. A probe that finds a
-  // message need not, so this one asks for a tag that is never sent.
-  void drive() noexcept override {
-    if (!api.library.running() || !(api.any_thread() || std::this_thread::get_id() == opener_)) return;
-    try {
-      int found = 0;
-      api.call("MPI_Iprobe", api.iprobe, rank_, static_cast<int>(tags_), comm, &found, Abi::status_ignore());
-    } catch (const Error&) {
-      return;
-    }
-  }
-
-  // Records that MPI has reported the end of a rank: requests may have failed and cannot be cancelled.
-  void note_lost() noexcept { lost_.store(true, std::memory_order_relaxed); }
-  [[nodiscard]] bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
-
-  // Whether a request is complete, or can never be: for destructors.
-  [[nodiscard]] bool over(Request& request) const noexcept {
-    try {
-      return !api.library.running() || api.done(request);
-    } catch (const PeerLost&) {
-      lost_.store(true, std::memory_order_relaxed);
-      return true;
-    } catch (const Error&) {
-      return true;
-    }
-  }
-
-  const MpiApi<Abi>& api;
-  typename Abi::Comm comm;
-
- private:
-  struct Lingering {
-    RingMemory memory;
-    std::vector<Request> requests;
-  };
-  // Receives messages of closed channels, so that their senders complete, and because MPICH 5 cannot free a
-  // communicator with unread messages.
-  void drain() noexcept {
-    if (!api.library.running()) return;
-    try {
-      for (;;) {
-        int found = 0;
-        typename Abi::Message message{};
-        api.call("MPI_Improbe", api.improbe, int{Abi::any_source}, int{Abi::any_tag}, comm, &found, &message,
-                 Abi::status_ignore());
-        if (found == 0) return;
-        RingMemory scratch{static_cast<std::byte*>(std::malloc(static_cast<std::size_t>(longest_) + 1))};
-        if (scratch == nullptr) return;
-        Request request = api.handles.request_null;
-        api.call("MPI_Imrecv", api.imrecv, static_cast<void*>(scratch.get()), static_cast<int>(longest_),
-                 api.handles.byte, &message, &request);
-        linger(std::move(scratch), {request});
-      }
-    } catch (const Error&) {
-      return;  // the messages stay unread
-    }
-  }
-
-  std::uint32_t tags_ = 0;
-  int rank_ = 0;
-  std::thread::id opener_ = std::this_thread::get_id();
-  std::int64_t longest_ = 0;
-  mutable std::atomic<bool> lost_{false};
-  std::mutex mutex_;
-  std::vector<Lingering> lingering_;
-};
-
-template <class Abi>
-class MpiEnd : public Endpoint {
- public:
-  using Request = typename Abi::Request;
-
-  MpiEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<MpiWire<Abi>> wire)
-      : Endpoint(std::move(group), shape),
-        wire_(std::move(wire)),
-        memory_(allocate_ring(shape)),
-        ring_(make_ring(shape, memory_.get())),
-        requests_(static_cast<std::size_t>(shape.slots), wire_->api.handles.request_null) {}
-
-  [[nodiscard]] bool needs_progress() const final { return true; }
-  [[nodiscard]] const SlotRing& ring() const noexcept { return ring_; }
-
- protected:
-  // Use u, counted from 1, has slot and request (u - 1) mod slots.
-  [[nodiscard]] std::byte* slot(std::uint64_t use) const noexcept {
-    return ring_.first + (use - 1) % ring_.slots * ring_.stride;
-  }
-  [[nodiscard]] Request& request(std::uint64_t use) noexcept {
-    return requests_[static_cast<std::size_t>((use - 1) % ring_.slots)];
-  }
-  // Calls MPI. If MPI reports that a rank has ended, takes it for the rank at the other end and reports that rank to
-  // the peers.
-  template <class Call>
-  void with_peer(int peer, const Call& call) {
-    try {
-      call();
-    } catch (const PeerLost& error) {
-      wire_->note_lost();
-      this->group().own_page().reported_lost.store(static_cast<std::uint32_t>(peer) + 1, std::memory_order_release);
-      throw PeerLost(peer, "rank " + std::to_string(peer) + " has ended: rank " + std::to_string(this->group().rank) +
-                               " uses " + this->name() + ", and " + error.what());
-    }
-  }
-  // Keeps the memory if MPI still works on any of the uses first + 1 to last.
-  void leave_behind(std::uint64_t first, std::uint64_t last) {
-    std::vector<Request> rest;
-    for (std::uint64_t use = first + 1; use <= last; ++use) {
-      if (!wire_->over(request(use))) rest.push_back(request(use));
-    }
-    if (!rest.empty()) wire_->linger(std::move(memory_), std::move(rest));
-  }
-
-  std::shared_ptr<MpiWire<Abi>> wire_;
-  RingMemory memory_;
-  SlotRing ring_;
-  std::vector<Request> requests_;
-};
 
 template <class Abi>
 class MpiReceiveEnd;
@@ -230,36 +35,53 @@ class MpiReceiveEnd;
 template <class Abi>
 class MpiSendEnd final : public MpiEnd<Abi> {
  public:
-  using MpiEnd<Abi>::MpiEnd;
+  using Base = MpiEnd<Abi>;
+  using Tag = typename Base::Tag;
+  MpiSendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<MpiWire<Abi>> wire)
+      : Base(std::move(group), shape, std::move(wire), shape.to) {}
   ~MpiSendEnd() override {
-    if (this->group().process.is_this_process()) this->leave_behind(sent_, given_);
+    if (!this->may_clean_up()) return;
+    this->cancel(this->releases_);
+    this->leave_behind();
+  }
+
+  void begin() {
+    for (auto& release : this->releases_) this->receive(nullptr, 0, Tag::released, release);
   }
 
   void published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) override {
     if (chunks != whole) return;  // a message is sent when it is complete
-    const MpiApi<Abi>& api = this->wire_->api;
-    this->with_peer(this->shape().to, [&] {
-      api.call("MPI_Isend", api.isend, static_cast<const void*>(this->slot(use) + this->ring_.payload),
-               static_cast<int>(bytes), api.handles.byte, this->shape().to, this->wire_->tag(this->shape()),
-               this->wire_->comm, &this->request(use));
-    });
+    std::int64_t at = bytes;
+    if (this->cut_) {
+      at = std::min(bytes, part_bytes);
+      std::memcpy(this->message(use), &bytes, sizeof(Length));
+    }
+    this->send(this->message(use), this->payload(use) - this->message(use) + at, Tag::first, this->request(use));
+    for (std::size_t part = 1; at < bytes; at += part_bytes, ++part) {
+      this->send(this->payload(use) + at, std::min(part_bytes, bytes - at), Tag::rest, this->request(use, part));
+    }
     given_ = use;
     progress();  // short messages complete at once, so the next put() finds its slot free
   }
   void released(std::uint64_t) override {}
 
   void progress() override {
-    const std::uint64_t before = sent_;
-    this->with_peer(this->shape().to, [&] {
-      while (sent_ < given_ && this->wire_->api.done(this->request(sent_ + 1))) ++sent_;
-    });
-    if (sent_ != before) released_word.store(sent_, std::memory_order_release);
+    const std::uint64_t before = free_;
+    while (sent_ < given_ && is_sent(sent_ + 1)) ++sent_;
+    while (this->cut_ && returned_ < given_) {
+      auto& release = this->releases_[this->index(returned_ + 1)];
+      if (!this->done(release)) break;
+      ++returned_;
+      this->receive(nullptr, 0, Tag::released, release);
+    }
+    free_ = this->cut_ ? std::min(sent_, returned_) : sent_;
+    if (free_ != before) released_word.store(free_, std::memory_order_release);
   }
 
   // On a channel of this rank to itself, the other end shows whether the wait can still succeed.
   bool self_deadlock() override {
     const auto receiver = other.lock();
-    return receiver != nullptr && receiver->offered() <= sent_;
+    return receiver != nullptr && receiver->offered() <= free_ + (this->cut_ ? this->ring_.slots : 0);
   }
   [[nodiscard]] std::uint64_t given() const noexcept { return given_; }
 
@@ -267,49 +89,51 @@ class MpiSendEnd final : public MpiEnd<Abi> {
   std::atomic<std::uint64_t> released_word{0};
 
  private:
-  std::uint64_t given_ = 0;  // uses passed to MPI
-  std::uint64_t sent_ = 0;   // uses that MPI has completed
+  // Tests the parts in their order, and never again those that are complete.
+  [[nodiscard]] bool is_sent(std::uint64_t use) {
+    while (part_ < this->per_slot_ && this->done(this->request(use, part_))) ++part_;
+    if (part_ < this->per_slot_) return false;
+    part_ = 0;
+    return true;
+  }
+
+  std::uint64_t given_ = 0;     // uses passed to MPI
+  std::uint64_t sent_ = 0;      // uses that MPI has completed
+  std::uint64_t returned_ = 0;  // uses that the receiver has released; of fragments in parts
+  std::uint64_t free_ = 0;      // uses whose slots are free again
+  std::size_t part_ = 0;        // parts of use sent_ + 1 that MPI has completed
 };
 
 template <class Abi>
 class MpiReceiveEnd final : public MpiEnd<Abi> {
  public:
-  using MpiEnd<Abi>::MpiEnd;
+  using Base = MpiEnd<Abi>;
+  using Tag = typename Base::Tag;
+  MpiReceiveEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<MpiWire<Abi>> wire)
+      : Base(std::move(group), shape, std::move(wire), shape.from), lengths_(static_cast<std::size_t>(shape.slots)) {}
   ~MpiReceiveEnd() override {
-    const MpiApi<Abi>& api = this->wire_->api;
-    if (arrived_ == offered_ || !this->group().process.is_this_process() || !api.library.running()) return;
-    // A request that has failed cannot be cancelled either: Open MPI would end the program.
-    for (std::uint64_t use = arrived_ + 1; use <= offered_; ++use) {
-      if (this->wire_->over(this->request(use)) || this->wire_->lost()) continue;
-      try {
-        api.call("MPI_Cancel", api.cancel, &this->request(use));
-      } catch (const Error&) {
-        continue;  // treated like a message that is just arriving
-      }
-    }
-    // A message that is just arriving cannot be cancelled.
-    const double end = base::steady_seconds() + (this->wire_->lost() ? 0 : cancel_limit);
-    for (std::uint64_t use = arrived_ + 1; use <= offered_; ++use) {
-      while (!this->wire_->over(this->request(use)) && base::steady_seconds() < end) sched_yield();
-    }
-    this->leave_behind(arrived_, offered_);
+    if (!this->may_clean_up()) return;
+    if (arrived_ != offered_) this->cancel(this->requests_);
+    this->leave_behind();
   }
 
-  void offer_all() {
+  void begin() {
     while (offered_ < this->ring_.slots) offer(offered_ + 1);
   }
 
   void published(std::uint64_t, std::uint64_t, std::int64_t) override {}
   // The slot of this use is free for its next use.
-  void released(std::uint64_t use) override { offer(use + this->ring_.slots); }
+  void released(std::uint64_t use) override {
+    offer(use + this->ring_.slots);
+    if (!this->cut_) return;
+    auto& release = this->releases_[this->index(use)];
+    while (!this->done(release)) sched_yield();  // an empty message is sent at once, and this one S uses ago
+    this->send(nullptr, 0, Tag::released, release);
+  }
 
   void progress() override {
-    this->with_peer(this->shape().from, [&] {
-      while (arrived_ < offered_ && this->wire_->api.done(this->request(arrived_ + 1))) {
-        ++arrived_;
-        this->ring_.flag_at(this->slot(arrived_)).store(flag_value(arrived_, whole), std::memory_order_release);
-      }
-    });
+    while (begun_ < offered_ && this->done(this->request(begun_ + 1))) receive_rest(++begun_);
+    while (arrived_ < begun_ && complete(arrived_ + 1)) ++arrived_;
   }
 
   bool self_deadlock() override {
@@ -323,17 +147,44 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
 
  private:
   void offer(std::uint64_t use) {
-    const MpiApi<Abi>& api = this->wire_->api;
-    this->with_peer(this->shape().from, [&] {
-      api.call("MPI_Irecv", api.irecv, static_cast<void*>(this->slot(use) + this->ring_.payload),
-               static_cast<int>(this->ring_.slot_bytes), api.handles.byte, this->shape().from,
-               this->wire_->tag(this->shape()), this->wire_->comm, &this->request(use));
-    });
+    const std::int64_t before = this->payload(use) - this->message(use);
+    const std::int64_t bytes = this->cut_ ? part_bytes : this->ring_.slot_bytes;
+    this->receive(this->message(use), before + bytes, Tag::first, this->request(use));
     offered_ = use;
   }
 
-  std::uint64_t offered_ = 0;  // uses whose receives are with MPI
+  // The first part of this use has arrived.
+  void receive_rest(std::uint64_t use) {
+    if (!this->cut_) return;
+    std::int64_t& bytes = lengths_[this->index(use)];
+    std::memcpy(&bytes, this->message(use), sizeof(Length));
+    std::size_t part = 1;
+    for (std::int64_t at = part_bytes; at < bytes; at += part_bytes, ++part) {
+      this->receive(this->payload(use) + at, std::min(part_bytes, bytes - at), Tag::rest, this->request(use, part));
+    }
+  }
+
+  // Stores the flag for what has arrived of this use, and returns whether that is all of it.
+  bool complete(std::uint64_t use) {
+    const std::int64_t bytes = lengths_[this->index(use)];
+    auto& flag = this->ring_.flag_at(this->slot(use));
+    std::int64_t at = static_cast<std::int64_t>(part_) * part_bytes;
+    while (at < bytes && this->done(this->request(use, part_))) at = static_cast<std::int64_t>(++part_) * part_bytes;
+    if (at < bytes) {
+      const auto chunks = static_cast<std::uint64_t>(at / this->ring_.chunk_bytes);
+      if (chunks > 0) flag.store(flag_value(use, std::min(chunks, whole - 1)), std::memory_order_release);
+      return false;
+    }
+    part_ = 1;
+    flag.store(flag_value(use, whole), std::memory_order_release);
+    return true;
+  }
+
+  std::vector<std::int64_t> lengths_;  // of fragments in parts, by slot
+  std::uint64_t offered_ = 0;          // uses whose first receives are with MPI
+  std::uint64_t begun_ = 0;            // uses whose first part has arrived
   std::uint64_t arrived_ = 0;
+  std::size_t part_ = 1;  // parts of use arrived_ + 1 that have arrived
 };
 
 template <class Abi>
@@ -351,33 +202,73 @@ class MpiTransport final : public Transport {
     std::vector<std::shared_ptr<MpiReceiveEnd<Abi>>> receivers;
     std::exception_ptr failure;
     try {
-      for (const ChannelShape& shape : shapes) {
-        if (shape.slot_bytes > largest_slot) {
-          throw BadInput("expected slots of at most " + std::to_string(largest_slot) + " bytes over MPI, found " +
-                         std::to_string(shape.slot_bytes) + ": ask for a smaller slot_bytes");
-        }
-        wire_->expect(shape.slot_bytes);
-        if (shape.from == group->rank) senders.push_back(std::make_shared<MpiSendEnd<Abi>>(group, shape, wire_));
-        if (shape.to == group->rank) receivers.push_back(std::make_shared<MpiReceiveEnd<Abi>>(group, shape, wire_));
-        if (shape.from == shape.to) {
-          senders.back()->other = receivers.back();
-          receivers.back()->other = senders.back();
-        }
-      }
+      make_ends(group, shapes, senders, receivers);
     } catch (const std::exception&) {
       failure = std::current_exception();
     }
     agree(*group, "opening channels over MPI", failure);
+    set_numbers(*group, shapes, senders, receivers);
     Opened opened;
-    for (auto& end : senders) opened.senders.push_back({end->ring(), &end->released_word, &always_up, end});
+    for (auto& end : senders) {
+      end->begin();
+      opened.senders.push_back({end->ring(), &end->released_word, &always_up, end});
+    }
     for (auto& end : receivers) {
-      end->offer_all();
+      end->begin();
       opened.receivers.push_back({end->ring(), &end->released_word, &always_up, 0, end});
     }
     return opened;
   }
 
  private:
+  using Senders = std::vector<std::shared_ptr<MpiSendEnd<Abi>>>;
+  using Receivers = std::vector<std::shared_ptr<MpiReceiveEnd<Abi>>>;
+
+  void make_ends(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes, Senders& senders,
+                 Receivers& receivers) {
+    for (const ChannelShape& shape : shapes) {
+      if (shape.slot_bytes > largest_slot) {
+        throw BadInput("expected slots of at most " + std::to_string(largest_slot) + " bytes over MPI, found " +
+                       std::to_string(shape.slot_bytes) + ": ask for a smaller slot_bytes");
+      }
+      wire_->expect(shape.slot_bytes + static_cast<std::int64_t>(sizeof(Length)));
+      if (shape.from == group->rank) senders.push_back(std::make_shared<MpiSendEnd<Abi>>(group, shape, wire_));
+      if (shape.to == group->rank) receivers.push_back(std::make_shared<MpiReceiveEnd<Abi>>(group, shape, wire_));
+      if (shape.from == shape.to) {
+        senders.back()->other = receivers.back();
+        receivers.back()->other = senders.back();
+      }
+    }
+  }
+
+  // Gives every channel tags that no other channel between its ranks has. If a number is in use on any rank, all ranks
+  // try the following ones.
+  void set_numbers(GroupState& group, std::span<const ChannelShape> shapes, Senders& senders, Receivers& receivers) {
+    constexpr int tries = 1000;
+    std::vector<int> numbers(shapes.size());
+    for (int attempt = 0; attempt < tries; ++attempt) {
+      bool clash = false;
+      for (std::size_t i = 0; i < shapes.size(); ++i) {
+        const int peer = shapes[i].from == group.rank ? shapes[i].to : shapes[i].from;
+        numbers[i] = wire_->next_number(peer);
+        clash = clash || wire_->in_use(peer, numbers[i]);
+      }
+      const std::byte mine{clash};
+      const Gathered all = group.allgather({&mine, 1});
+      if (std::ranges::any_of(all, [](const auto& theirs) { return theirs.at(0) != std::byte{0}; })) continue;
+      auto sender = senders.begin();
+      auto receiver = receivers.begin();
+      for (std::size_t i = 0; i < shapes.size(); ++i) {
+        if (shapes[i].from == group.rank) (*sender++)->set_number(numbers[i]);
+        if (shapes[i].to == group.rank) (*receiver++)->set_number(numbers[i]);
+      }
+      return;
+    }
+    throw Error(
+        "MPI has too few tags for the channels that are open between two ranks; close some of them, or make "
+        "another group");
+  }
+
   std::shared_ptr<MpiWire<Abi>> wire_;
 };
 
