@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "collectives/by_host.h"
 #include "collectives/exchange.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
@@ -49,7 +50,7 @@ std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, 
 void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes) {
   constexpr std::int64_t kib = 1 << 10;
   const SizeRule& rule = tuning().rule(bytes);
-  const bool is_short = bytes <= short_bytes;
+  const bool is_short = bytes <= short_bytes && exchange.table.in_memory;
   const bool streams = tuning().rules.back().stores == StoreKind::nontemporal;
   operation.stores = streams && !is_short ? StoreKind::nontemporal : rule.stores;
   const std::int64_t usual = is_short ? rule.chunk_bytes : bytes < 512 * kib ? 64 * kib : 256 * kib;
@@ -58,6 +59,15 @@ void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t byte
   operation.header.log2_chunk =
       static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(operation.chunk)));
   operation.streams = operation.result_elements * operation.element_bytes >= 4096 * kib;
+}
+
+// From this length on, sending fewer bytes between hosts saves more than the additional steps inside them cost.
+constexpr std::int64_t shortest_by_host = 1 << 10;
+
+bool goes_by_host(const Reduction& reduction, std::int64_t bytes, const Exchange& exchange) {
+  if (exchange.hosts == nullptr) return false;
+  if (reduction.algorithm == ReduceAlgorithm::by_host) return reduction.elements > 0;
+  return reduction.algorithm == ReduceAlgorithm::automatic && bytes >= shortest_by_host;
 }
 
 // Counts the chunks of both phases, now that the ranges are known.
@@ -217,11 +227,15 @@ void Collective::finish() {
 }
 
 Collectives::Collectives(const Group& group, const CollectivesOptions& options)
-    : exchange_(std::make_shared<Exchange>(group, options)) {}
+    : exchange_(std::make_shared<Exchange>(group, options)) {
+  exchange_->hosts = detail::HostStages::make(group, options);
+}
 
 const Group& Collectives::group() const noexcept { return exchange_->group; }
 CollectivesCounters Collectives::counters() const noexcept { return exchange_->counters; }
-std::int64_t Collectives::staging_bytes() const noexcept { return exchange_->staging_bytes; }
+std::int64_t Collectives::staging_bytes() const noexcept {
+  return exchange_->staging_bytes + (exchange_->hosts ? exchange_->hosts->staging_bytes() : 0);
+}
 const ReduceTable& Collectives::table() const noexcept { return exchange_->table; }
 
 Collective Collectives::allreduce(const Reduction& reduction) const {
@@ -231,12 +245,17 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   const std::int64_t elements = reduction.elements;
   const std::int64_t bytes = elements * operation.element_bytes;
   const ReduceRule& rule = exchange_->table.rule(bytes, operation.encoded);
-  const ReduceAlgorithm algorithm =
-      reduction.algorithm == ReduceAlgorithm::automatic ? rule.algorithm : reduction.algorithm;
-  const bool two_shot = algorithm == ReduceAlgorithm::two_shot;
-  operation.header.algorithm = algorithm;
   operation.source_elements = operation.result_elements = elements;
   operation.in_place = true;
+  if (goes_by_host(reduction, bytes, *exchange_)) {
+    operation.header.algorithm = ReduceAlgorithm::by_host;
+    operation.by_host = exchange_->hosts->prepare(reduction);
+    return {exchange_, std::make_shared<Operation>(std::move(operation))};
+  }
+  ReduceAlgorithm algorithm = reduction.algorithm == ReduceAlgorithm::automatic ? rule.algorithm : reduction.algorithm;
+  if (algorithm == ReduceAlgorithm::by_host) algorithm = ReduceAlgorithm::two_shot;
+  const bool two_shot = algorithm == ReduceAlgorithm::two_shot;
+  operation.header.algorithm = algorithm;
   if (!two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(detail::in_line_bytes))
     operation.lines = lines_for(bytes);
   const std::int64_t to_each = two_shot ? bytes / ranks : bytes;

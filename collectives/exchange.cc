@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "collectives/by_host.h"
 #include "onehop/error.h"
 #include "onehop/staging.h"
 #include "src/base/clock.h"
@@ -167,6 +168,8 @@ void Exchange::start(const Operation& operation) {
   gather_with_reduce_ = false;
   if (operation.lines > 0) {
     start_in_line();
+  } else if (operation.by_host != nullptr) {
+    send_headers();
   } else if (operation.choice < 0) {
     if (operation.reduce_chunks + operation.gather_chunks > 0) back_staging();
     send_headers();
@@ -191,6 +194,9 @@ void Exchange::finish() {
   const Operation& operation = *running;
   if (operation.lines > 0) {
     finish_in_line();
+  } else if (operation.by_host != nullptr) {
+    check_headers();
+    run_by_host();
   } else {
     check_headers();
     // Excludes the wait for the headers of all ranks.
@@ -369,6 +375,34 @@ void Exchange::receive_gather(Peer& peer, std::int64_t number) {
   }
   peer.gather_in.release();
   counters.bytes_received += bytes;
+}
+
+// After the headers have shown that all ranks run this operation.
+void Exchange::run_by_host() {
+  const Range all{0, running->source_elements};
+  const std::byte* const source = arrays.source(all);
+  std::byte* const result = arrays.result(all);
+  const CollectivesCounters before = hosts->counters();
+  if (source != nullptr && result != nullptr) {
+    running->by_host->run(source, result);
+  } else {
+    // Several arrays take turns in each block, so they are brought together first.
+    std::vector<std::byte> together(index(all.elements() * running->element_bytes));
+    std::byte* to = together.data();
+    arrays.for_each(all, [&](const std::byte* from, std::byte*, std::int64_t length) {
+      std::memcpy(to, from, index(length));
+      to += length;
+    });
+    running->by_host->run(together.data(), together.data());
+    const std::byte* from = together.data();
+    arrays.for_each(all, [&](const std::byte*, std::byte* part, std::int64_t length) {
+      std::memcpy(part, from, index(length));
+      from += length;
+    });
+  }
+  const CollectivesCounters after = hosts->counters();
+  counters.bytes_sent += after.bytes_sent - before.bytes_sent;
+  counters.bytes_received += after.bytes_received - before.bytes_received;
 }
 
 void Exchange::copy_own() const {

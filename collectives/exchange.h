@@ -37,6 +37,9 @@ struct StoreChoice {
   std::uint64_t operations = 0;
 };
 
+class HostReduction;
+class HostStages;
+
 // A prepared operation. Ranges have an entry for every rank.
 struct Operation {
   Header header;
@@ -45,11 +48,12 @@ struct Operation {
   std::int64_t result_elements = 0;
   std::int64_t chunk = 0;  // elements
   StoreKind stores = StoreKind::plain;
-  int choice = -1;       // index in Exchange::choices, which then gives the store kind; -1: none
-  bool streams = false;  // the result is stored non-temporally, because the caches cannot hold it
-  bool encoded = false;  // both phases encode the data that they send
-  bool adds = false;     // the operation is a sum or mean of float32
-  int lines = 0;         // cache lines of the header if the whole contribution travels in them
+  int choice = -1;                         // index in Exchange::choices, which then gives the store kind; -1: none
+  bool streams = false;                    // the result is stored non-temporally, because the caches cannot hold it
+  bool encoded = false;                    // both phases encode the data that they send
+  bool adds = false;                       // the operation is a sum or mean of float32
+  std::shared_ptr<HostReduction> by_host;  // takes the place of both phases; null: none
+  int lines = 0;                           // cache lines of the header if the whole contribution travels in them
   // Whether source and result may share memory. Element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.
   bool in_place = false;
@@ -139,8 +143,9 @@ struct Exchange {
   int rank;
   int size;
   std::int64_t slot_bytes = 0;
-  std::int64_t staging_bytes = 0;  // memory behind the paths to this rank
-  ReduceTable table;               // rank 0's
+  std::int64_t staging_bytes = 0;     // memory behind the paths to this rank
+  ReduceTable table;                  // rank 0's
+  std::shared_ptr<HostStages> hosts;  // for reductions by hosts; null where there are none
   Arrays arrays;
   std::vector<StoreChoice> choices;  // for all there can be
   CollectivesCounters counters;
@@ -194,6 +199,7 @@ struct Exchange {
   void send_gather(Peer& peer, std::int64_t number);
   void receive_gather(Peer& peer, std::int64_t number);
   void copy_own() const;
+  void run_by_host();
 
   std::vector<Peer> peers_;
   std::vector<const std::byte*> sources_;  // the contributions to reduce, by rank

@@ -88,10 +88,11 @@ enum class ReduceAlgorithm : std::uint8_t {
   automatic,  // chosen by `Collectives`; the patterns do not accept it
   one_shot,   // every rank sends its whole array to all others and reduces everything itself
   two_shot,   // a reduce-scatter, then an all-gather: every rank reduces one segment and sends it to all others
+  by_host,    // inside each host first, then between hosts; only `Collectives` accept it
 };
 
 [[nodiscard]] std::string_view to_string(ReduceAlgorithm algorithm);
-[[nodiscard]] ReduceAlgorithm reduce_algorithm_from_string(std::string_view name);  // "auto", "one_shot", "two_shot"
+[[nodiscard]] ReduceAlgorithm reduce_algorithm_from_string(std::string_view name);  // "auto", "one_shot", ...
 
 struct AllReduceSpec {
   int ranks = 1;

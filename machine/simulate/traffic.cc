@@ -147,8 +147,9 @@ Traffic allreduce_traffic(const AllReduceSpec& spec) {
   if (spec.elements < 0) {
     throw BadInput("allreduce: expected 0 elements or more, found " + std::to_string(spec.elements));
   }
-  if (spec.algorithm == ReduceAlgorithm::automatic) {
-    throw BadInput("allreduce: expected one_shot or two_shot, found auto: a simulation needs a definite algorithm");
+  if (spec.algorithm == ReduceAlgorithm::automatic || spec.algorithm == ReduceAlgorithm::by_host) {
+    throw BadInput("allreduce: expected one_shot or two_shot, found " + std::string(to_string(spec.algorithm)) +
+                   ": a simulation needs a definite algorithm, whose messages do not depend on hosts");
   }
   const std::int64_t all = detail::checked_multiply(spec.elements, bytes_of(spec.type), "the bytes of an all-reduce");
   const bool two_shot = spec.algorithm == ReduceAlgorithm::two_shot;

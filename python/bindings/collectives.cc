@@ -117,7 +117,7 @@ void bind_collectives(nb::module_& module) {
       .def_prop_ro("chunk_bytes", &Collective::chunk_bytes, "Size of the chunks in which the data travels, in bytes.")
       .def_prop_ro(
           "algorithm", [](const Collective& c) { return std::string(onehop::to_string(c.algorithm())); },
-          "Algorithm of a reduction, one_shot or two_shot.");
+          "Algorithm of a reduction: one_shot, two_shot or by_host.");
   nb::class_<Collectives>(
       module, "Collectives",
       "Channels between all ranks of a group, and the operations on them. The constructor is "
@@ -150,7 +150,7 @@ void bind_collectives(nb::module_& module) {
           "type : str\n    Type of an element, such as \"float32\".\n"
           "op : str\n    Operator, such as \"sum\".\n"
           "codec : str\n    Codec on the wire; \"raw\" is exact.\n"
-          "algorithm : str\n    auto, one_shot or two_shot.\n"
+          "algorithm : str\n    auto, one_shot, two_shot or by_host.\n"
           "chunk_bytes : int\n    Size of the chunks in which the data travels; 0 lets onehop choose.\n"
           "shape : sequence of int\n    Extents of the array, or of several arrays with -1 between them. Ranks with "
           "different shapes raise Mismatch. Empty: one dimension.")

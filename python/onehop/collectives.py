@@ -137,7 +137,8 @@ def allreduce(
     """Combine the arrays of all ranks element by element, and return the result on every rank.
 
     Elements are combined in the order of ranks, so the result has the same bits on every rank and in every run,
-    with every algorithm. 16-bit numbers are combined in float32 and rounded once.
+    with every algorithm but "by_host", which combines the ranks of each host first and then the hosts. 16-bit numbers
+    are combined in float32 and rounded once, or once in each of these two steps.
 
     Parameters
     ----------
@@ -151,7 +152,8 @@ def allreduce(
     codec : str
         Format on the wire: "raw", or another codec for fewer bytes and less precision (docs/reference/codecs.md).
     algorithm : str
-        "one_shot", "two_shot", or "auto": the fastest for this size on this machine.
+        "one_shot", "two_shot", "by_host" (fewest bytes between hosts; where hosts have different numbers of ranks, or
+        one each, as "two_shot"), or "auto": the fastest for this size on this machine.
     out : array, or sequence of arrays
         Receives the result; may be `array` itself. None: a new array.
     compress_above : int or "auto"

@@ -151,6 +151,7 @@ def test_tune_keeps_what_onehop_then_uses(ranks: Ranks, tmp_path: Path) -> None:
     assert [(one["transport"], one["ranks"]) for one in reductions] == [
         ("shared_memory", 2),
         ("shared_memory", None),
+        ("network", 2),
         ("network", None),
     ]
     assert json.loads(_core.check_reduce_tables(json.dumps(reductions))) == reductions

@@ -108,6 +108,41 @@ def test_allreduce(on_hosts: OnHosts) -> None:
     assert len({line for line in text.splitlines() if line.startswith("digest")}) == 1
 
 
+def test_allreduce_by_host(on_hosts: OnHosts) -> None:
+    """Ranks of a host are combined first, then hosts, with one rounding in each step; in one piece and in several."""
+    on_hosts.check(
+        """
+        import numpy as np
+        import pytest
+        import onehop
+        from onehop import Group, Mismatch
+        from onehop.collectives import allreduce
+        group = Group.world()
+        for length in (256, 1001, 1 << 16, 524_288, 1_310_723):
+            numbers = [np.random.default_rng(rank).standard_normal(length).astype(np.float32) for rank in range(4)]
+            array = numbers[group.rank].copy()
+            a, b, c, d = numbers
+            expected = {"sum": (a + b) + (c + d), "max": np.maximum(np.maximum(a, b), np.maximum(c, d)),
+                        "mean": ((a + b) / 2 + (c + d) / 2) / 2}
+            for op, exact in expected.items():
+                assert np.array_equal(allreduce(group, array, op), exact), (length, op)
+                assert np.array_equal(allreduce(group, array, op, algorithm="by_host"), exact), (length, op)
+            assert np.array_equal(allreduce(group, array, algorithm="two_shot"), ((a + b) + c) + d)
+            inside = array.copy()
+            assert allreduce(group, inside, out=inside) is inside
+            assert np.array_equal(inside, expected["sum"])
+            parts = allreduce(group, [array[:100].copy(), array[100:].copy()])
+            assert np.array_equal(np.concatenate(parts), expected["sum"])
+            rounded = allreduce(group, array, codec="q8")
+            error = np.abs(rounded - expected["sum"]).max() / np.abs(expected["sum"]).max()
+            assert 0 < error < 0.02, error
+        with pytest.raises(Mismatch, match="rank"):
+            allreduce(group, np.ones(5000 + group.rank // 2, np.float32))
+        assert (allreduce(group, np.ones(5000, np.float32)) == 4).all()
+        """
+    )
+
+
 def test_circuit(on_hosts: OnHosts) -> None:
     on_hosts.check(
         """
@@ -182,3 +217,15 @@ def test_bench_command(hosts: EmulatedHosts, tmp_path: Path) -> None:
         assert row["minimum_bytes_per_host"] == faces
         assert faces < row["wire_bytes_per_host"] < 1.2 * faces
         assert row["ratio"] is not None
+
+
+def test_allreduce_sends_each_number_once_a_host(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    line = [sys.executable, "-m", "onehop", "bench", "allreduce", "--hosts", "2", "--per-host", "2"]
+    line += ["--sizes", "256K,1M", "--quick", "--json", str(out)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    for row in json.loads(out.read_text())["rows"]:
+        assert row["minimum_bytes_per_host"] == pytest.approx(row["bytes"], rel=1e-4)
+        # Headers of the network and of MPI take some percent.
+        assert row["bytes"] < row["wire_bytes_per_host"] < 1.1 * row["bytes"]

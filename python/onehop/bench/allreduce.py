@@ -126,7 +126,8 @@ def allreduce(
         effort = settings.effort(len(sizes), 400.0 if group.size <= 2 else 4000.0)
         variants = [("onehop", "ours", codecs[0], "auto", 0)]
         variants += [(f"onehop, {codec}", "variant", codec, "auto", 0) for codec in codecs[1:]]
-        variants += [(f"onehop, {name}", "variant", codecs[0], name, 0) for name in ALGORITHMS]
+        algorithms = ALGORITHMS if len(group.local_ranks) == group.size else (*ALGORITHMS, "by_host")
+        variants += [(f"onehop, {name}", "variant", codecs[0], name, 0) for name in algorithms]
         others = _gloo(group, size) if settings.peers else []
         measured = _core.bench_allreduce(group, size, effort, settings.peers, variants, others)
         for codec in codecs:

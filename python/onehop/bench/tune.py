@@ -312,14 +312,14 @@ def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float],
 
 def with_allreduce(tuned: Tuned, reductions: Sequence[list[dict[str, Any]]]) -> Tuned:
     """Add the tables of all-reduce, from measurements on two and on more ranks."""
-    two, more, network = built_in_tables()
+    two, more, *network = built_in_tables()
     tables, choices = [], list(tuned.choices)
     for measured, table in zip(reductions, (two, more), strict=True):
         chosen, told = choose_table(measured, table, cost, pick)
         tables.append(chosen)
         ranks = "2 ranks" if table["ranks"] == 2 else "more ranks"
         choices += [Choice(f"all-reduce on {ranks}, {what}", *rest) for what, *rest in told]
-    return Tuned({**tuned.tuning, "allreduce": checked([*tables, network])}, choices)
+    return Tuned({**tuned.tuning, "allreduce": checked([*tables, *network])}, choices)
 
 
 def machine_times(seconds: float, tuning: dict[str, Any] | None) -> MachineTimes:

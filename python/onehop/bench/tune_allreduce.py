@@ -150,7 +150,7 @@ def checked(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def built_in_tables() -> list[dict[str, Any]]:
-    """The tables without a tuning file: for 2 ranks, for more ranks, and over a network."""
+    """The tables without a tuning file: for 2 ranks, for more ranks, and the same over a network."""
     found: list[dict[str, Any]] = json.loads(_core.built_in_reduce_tables())
     return found
 

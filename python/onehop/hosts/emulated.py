@@ -227,7 +227,7 @@ def _bucket(rate: str) -> tuple[str, int]:
     """The size of a link's bucket of tokens, and the longest packet, in bytes.
 
     The bucket fills while the link is idle, so it is small, or short messages would exceed the rate. Packets are cut
-    before they reach it, so that one never takes longer than the bucket holds. From 1 Gbit/s on, the kernel needs longer
+    before they reach it, so that one never takes longer than the bucket holds. From 1 Gbit/s on the kernel needs longer
     packets to reach the rate (with 8 KiB and 4096 bytes it stayed at 0.63 Gbit/s).
     """
     fast = float(rate[:-4]) * _UNITS[rate[-4].lower()] >= 1e9

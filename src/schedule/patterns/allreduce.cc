@@ -11,7 +11,8 @@ namespace {
 
 constexpr detail::NamedValue<ReduceAlgorithm> algorithms[] = {{ReduceAlgorithm::automatic, "auto"},
                                                               {ReduceAlgorithm::one_shot, "one_shot"},
-                                                              {ReduceAlgorithm::two_shot, "two_shot"}};
+                                                              {ReduceAlgorithm::two_shot, "two_shot"},
+                                                              {ReduceAlgorithm::by_host, "by_host"}};
 
 // A multiple of the block of every codec, so that segments begin at block boundaries.
 constexpr std::int64_t block = 64;
@@ -84,8 +85,9 @@ std::pair<std::int64_t, std::int64_t> reduce_segment(std::int64_t elements, int 
 
 Schedule allreduce(const AllReduceSpec& spec, std::optional<int> only_rank) {
   check("allreduce", spec, only_rank);
-  if (spec.algorithm == ReduceAlgorithm::automatic) {
-    throw BadInput("allreduce: expected one_shot or two_shot, found auto: a schedule needs a definite algorithm");
+  if (spec.algorithm == ReduceAlgorithm::automatic || spec.algorithm == ReduceAlgorithm::by_host) {
+    throw BadInput("allreduce: expected one_shot or two_shot, found " + std::string(to_string(spec.algorithm)) +
+                   ": a schedule needs a definite algorithm, and knows no hosts");
   }
   const bool two_shot = spec.algorithm == ReduceAlgorithm::two_shot;
   const std::int64_t bytes = bytes_of(spec.type);

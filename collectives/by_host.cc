@@ -1,0 +1,152 @@
+#include "collectives/by_host.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <span>
+#include <string>
+
+#include "onehop/error.h"
+
+namespace onehop::collectives::detail {
+namespace {
+
+// Long enough that the messages of a piece cost little beside its bytes, and short enough that the steps inside a host
+// overlap with the network.
+constexpr std::int64_t piece_bytes = 2 << 20;
+// A multiple of the block of every codec.
+constexpr std::int64_t unit = 64;
+
+std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+// Runs a step among `ranks`, which are those of its group in the whole group, and names a lost rank as the latter does.
+template <class Step>
+void among(const std::vector<int>& ranks, const Step& step) {
+  try {
+    step();
+  } catch (const PeerLost& error) {
+    const int lost = error.rank() >= 0 && error.rank() < static_cast<int>(ranks.size())
+                         ? ranks[static_cast<std::size_t>(error.rank())]
+                         : error.rank();
+    throw PeerLost(lost, "an all-reduce by hosts lost rank " + std::to_string(lost) + ": " + error.what());
+  }
+}
+
+// The ranks of each host, hosts in the order of their first ranks. Collective.
+std::vector<std::vector<int>> ranks_by_host(const Group& group) {
+  const int first = group.local_ranks().front();
+  const Gathered all = group.allgather(std::as_bytes(std::span<const int>(&first, 1)));
+  std::map<int, std::vector<int>> hosts;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    int theirs = 0;
+    std::memcpy(&theirs, all[static_cast<std::size_t>(rank)].data(), sizeof theirs);
+    hosts[theirs].push_back(rank);
+  }
+  std::vector<std::vector<int>> lists;
+  for (auto& [unused, ranks] : hosts) lists.push_back(std::move(ranks));
+  return lists;
+}
+
+}  // namespace
+
+void HostReduction::begin(Steps& steps, const std::byte* source, std::byte* result) {
+  const std::int64_t block_bytes = steps.reduce.result_bytes();
+  const std::span<std::byte> block(result + block_ * block_bytes, index(block_bytes));
+  among(on_host_, [&] { steps.reduce.run({source, index(steps.bytes)}, block); });
+  Steps* const before = on_network_;
+  std::byte* const result_before = result_;
+  if (before != nullptr) among(across_, [&] { before->across.finish(); });
+  among(across_, [&] { steps.across.start(block, block); });
+  on_network_ = &steps;
+  result_ = result;
+  if (before == nullptr) return;
+  const std::span<std::byte> done(result_before + block_ * before->reduce.result_bytes(),
+                                  index(before->reduce.result_bytes()));
+  among(on_host_, [&] { before->gather.run(done, {result_before, index(before->bytes)}); });
+}
+
+void HostReduction::end() {
+  if (on_network_ == nullptr) return;
+  Steps& steps = *std::exchange(on_network_, nullptr);
+  const std::int64_t block_bytes = steps.reduce.result_bytes();
+  among(across_, [&] { steps.across.finish(); });
+  among(on_host_,
+        [&] { steps.gather.run({result_ + block_ * block_bytes, index(block_bytes)}, {result_, index(steps.bytes)}); });
+}
+
+void HostReduction::run(const std::byte* source, std::byte* result) {
+  on_network_ = nullptr;
+  std::int64_t at = 0;
+  for (std::int64_t piece = 0; piece < pieces_; ++piece, at += whole_->bytes) begin(*whole_, source + at, result + at);
+  if (rest_ && padded_.empty()) begin(*rest_, source + at, result + at);
+  if (rest_ && !padded_.empty()) {
+    std::memcpy(padded_.data(), source + at, index(rest_bytes_));
+    begin(*rest_, padded_.data(), padded_.data());
+  }
+  end();
+  if (!padded_.empty()) std::memcpy(result + at, padded_.data(), index(rest_bytes_));
+}
+
+std::unique_ptr<HostStages> HostStages::make(const Group& group, const CollectivesOptions& options) {
+  if (options.transport != TransportKind::automatic) return nullptr;
+  const auto hosts = ranks_by_host(group);
+  const std::size_t each = hosts.front().size();
+  if (hosts.size() < 2 || each < 2) return nullptr;
+  if (!std::ranges::all_of(hosts, [&](const auto& ranks) { return ranks.size() == each; })) return nullptr;
+  std::vector<int> on_host;
+  std::size_t block = 0;
+  for (const auto& ranks : hosts) {
+    const auto own = std::ranges::find(ranks, group.rank());
+    if (own == ranks.end()) continue;
+    on_host = ranks;
+    block = static_cast<std::size_t>(own - ranks.begin());
+  }
+  std::vector<int> across;
+  for (const auto& ranks : hosts) across.push_back(ranks[block]);
+  return std::unique_ptr<HostStages>(new HostStages(group, options, std::move(on_host), std::move(across)));
+}
+
+HostStages::HostStages(const Group& group, const CollectivesOptions& options, std::vector<int> on_host,
+                       std::vector<int> across)
+    : on_host_(std::move(on_host)),
+      across_(std::move(across)),
+      local_(group.split(on_host_.front(), group.rank()), options),
+      between_(group.split(across_.front(), group.rank()), options) {}
+
+HostReduction::Steps HostStages::steps(const Reduction& reduction, std::int64_t block_elements) const {
+  Reduction inside{.elements = block_elements, .type = reduction.type, .op = reduction.op};
+  Reduction outside = inside;
+  outside.codec = reduction.codec;
+  const std::int64_t block_bytes = block_elements * bytes_of(reduction.type);
+  return {local_.reduce_scatter(inside), between_.allreduce(outside), local_.allgather(block_bytes),
+          block_bytes * static_cast<std::int64_t>(on_host_.size())};
+}
+
+std::shared_ptr<HostReduction> HostStages::prepare(const Reduction& reduction) const {
+  const auto ranks = static_cast<std::int64_t>(on_host_.size());
+  const std::int64_t element_bytes = bytes_of(reduction.type);
+  const std::int64_t block = std::max(piece_bytes / element_bytes / ranks / unit * unit, unit);
+  auto made = std::make_shared<HostReduction>();
+  made->on_host_ = on_host_;
+  made->across_ = across_;
+  made->block_ = local_.group().rank();
+  made->pieces_ = reduction.elements / (block * ranks);
+  if (made->pieces_ > 0) made->whole_ = steps(reduction, block);
+  const std::int64_t rest = reduction.elements - made->pieces_ * block * ranks;
+  if (rest > 0) {
+    made->rest_ = steps(reduction, (rest + ranks - 1) / ranks);
+    made->rest_bytes_ = rest * element_bytes;
+    if (rest % ranks != 0) made->padded_.resize(index(made->rest_->bytes));
+  }
+  return made;
+}
+
+CollectivesCounters HostStages::counters() const noexcept {
+  const CollectivesCounters inside = local_.counters();
+  const CollectivesCounters outside = between_.counters();
+  return {0, inside.bytes_sent + outside.bytes_sent, inside.bytes_received + outside.bytes_received};
+}
+
+std::int64_t HostStages::staging_bytes() const noexcept { return local_.staging_bytes() + between_.staging_bytes(); }
+
+}  // namespace onehop::collectives::detail
