@@ -85,6 +85,10 @@ foreach(kind IN LISTS _kinds)
   if(kind STREQUAL "open_mpi")
     add_test(NAME mpi.${kind}.4_ranks_on_2_emulated_hosts
              COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/hosts/run.py $<TARGET_FILE:onehop_mpi_tests>)
+    add_test(NAME mpi.${kind}.few_tags
+             COMMAND ${CMAKE_COMMAND} -E env ONEHOP_TEST_MPI_TAGS=60
+                     ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh ${kind} 2 $<TARGET_FILE:onehop_mpi_tests>
+                     --gtest_filter=MpiChannels.NeverShare*)
     add_test(NAME mpi.${kind}.one_rank_killed
              COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh --survivors ${kind} 3 $<TARGET_FILE:onehop_mpi_tests>)
   endif()

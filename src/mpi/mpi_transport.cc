@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "onehop/error.h"
@@ -248,10 +249,11 @@ class MpiTransport final : public Transport {
     std::vector<int> numbers(shapes.size());
     for (int attempt = 0; attempt < tries; ++attempt) {
       bool clash = false;
+      std::set<std::pair<int, int>> taken;  // by this call: peer and number
       for (std::size_t i = 0; i < shapes.size(); ++i) {
         const int peer = shapes[i].from == group.rank ? shapes[i].to : shapes[i].from;
         numbers[i] = wire_->next_number(peer);
-        clash = clash || wire_->in_use(peer, numbers[i]);
+        clash = clash || wire_->in_use(peer, numbers[i]) || !taken.insert({peer, numbers[i]}).second;
       }
       const std::byte mine{clash};
       const Gathered all = group.allgather({&mine, 1});
