@@ -136,6 +136,15 @@ bool SharedArrays::holds(const std::vector<int>& ranks, int array) const {
   });
 }
 
+SharedMemory SharedArrays::open_memory(int rank, int fd, std::uintptr_t low_bits) {
+  try {
+    return SharedMemory::open(group_.pages[static_cast<std::size_t>(rank)].pid, fd, 1, low_bits);
+  } catch (const Error&) {
+    group_.throw_if_lost("making a plan");  // the memory went with its process
+    throw;
+  }
+}
+
 std::byte* SharedArrays::at(int rank, int array) {
   const Location& location = locations_[static_cast<std::size_t>(rank) * arrays_ + static_cast<std::size_t>(array)];
   auto& known = mapped_of_[static_cast<std::size_t>(rank)];
@@ -156,7 +165,7 @@ std::byte* SharedArrays::at(int rank, int array) {
   const auto apart = static_cast<std::uintptr_t>(5 * (1 + mapped_.size() % 7)) * 4096;
   const std::uintptr_t low_bits =
       own_[static_cast<std::size_t>(array)] - static_cast<std::uintptr_t>(location.offset) + apart;
-  SharedMemory memory = SharedMemory::open(group_.pages[static_cast<std::size_t>(rank)].pid, location.fd, 1, low_bits);
+  SharedMemory memory = open_memory(rank, location.fd, low_bits);
   known.emplace_back(location.fd, memory);
   mapped_.push_back(memory);
   return place_in(memory);

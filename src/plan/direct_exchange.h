@@ -56,7 +56,7 @@ class SharedArrays {
   // Whether all these ranks share memory with one another and have the array there; the same answer on each of them.
   [[nodiscard]] bool holds(const std::vector<int>& ranks, int array) const;
   // The address of a rank's array in this process. A collective step must follow the last call before a rank may free
-  // its array.
+  // its array. Throws PeerLost if the rank has ended.
   [[nodiscard]] std::byte* at(int rank, int array);
   [[nodiscard]] std::vector<SharedMemory> take_mapped() { return std::move(mapped_); }
 
@@ -68,6 +68,7 @@ class SharedArrays {
   };
 
   [[nodiscard]] bool shares(int a, int b) const;
+  [[nodiscard]] SharedMemory open_memory(int rank, int fd, std::uintptr_t low_bits);
 
   GroupState& group_;
   std::size_t arrays_;

@@ -3,14 +3,21 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <span>
+#include <string>
+#include <thread>
 
+#include "src/group/group_state.h"
 #include "src/plan/line_exchange.h"
 #include "src/plan/run_exchange.h"
 #include "src/schedule/bit_permutation.h"
 #include "tests/support/random_permutation.h"
+#include "tests/support/ranks.h"
 
 namespace onehop {
 namespace {
@@ -152,6 +159,22 @@ TEST(DirectExchange, CyclesThatShareLinesAreDoneTogether) {
     }
   }
   EXPECT_GT(whole_lines, 20);
+}
+
+// A rank that ends between two collective steps takes its memory with it. Whoever opens that memory next names the
+// rank.
+TEST(SharedArrays, NamesARankThatHasEnded) {
+  const auto ended = testing::fork_ranks(2, [](const Group& group) {
+    const SharedArray array = group.allocate(64);
+    const std::span<std::byte> bytes = array.bytes();
+    detail::SharedArrays arrays(*group.state(), {&bytes, 1}, true, 1);
+    if (group.rank() == 1) _exit(0);
+    while (group.state()->poll_peers(1).lost < 0) std::this_thread::yield();
+    static_cast<void>(arrays.at(1, 0));
+  });
+  EXPECT_EQ(ended[0].exit_code, 3);  // PeerLost
+  EXPECT_NE(ended[0].message.find("rank 1"), std::string::npos) << ended[0].message;
+  EXPECT_NE(ended[0].message.find("making a plan"), std::string::npos) << ended[0].message;
 }
 
 }  // namespace

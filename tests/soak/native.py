@@ -1,7 +1,7 @@
 """Trials in C++ whose ranks are forked from one process: `onehop_soak`, which costs a few milliseconds a trial.
 
-They make the large numbers: `many_exchanges` runs random schedules up to 3 * 10^5 times each, `many_kills` has a fault
-in each trial. The trials of the same subjects in trials.py also include Python, the launcher and MPI.
+They make the large numbers: `many_exchanges` runs random schedules up to 3 * 10^5 times each, `long_messages` moves
+messages of 4 to 256 KiB, `many_kills` has a fault in each trial. The trials of the same subjects in trials.py also include Python, the launcher and MPI.
 """
 
 from __future__ import annotations
@@ -41,6 +41,14 @@ def many_exchanges(ranks: Ranks, seed: int) -> Counter[str]:
     return _run(ranks, "exchanges", seed, BATCHES)
 
 
+def long_messages(ranks: Ranks, seed: int) -> Counter[str]:
+    """Plans, channels and reductions with messages of 4 to 256 KiB, whose senders choose their stores."""
+    return _run(ranks, "long_messages", seed, BATCHES)
+
+
 def many_kills(ranks: Ranks, seed: int) -> Counter[str]:
     """Faults of ranks at random work, or while they meet: every survivor is told in time which rank was lost."""
     return _run(ranks, "kills", seed, FAULTS)
+
+
+TRIALS = (many_exchanges, long_messages, many_kills)

@@ -27,10 +27,10 @@ import trials as one_launch  # noqa: E402
 
 from ranks import Ranks  # noqa: E402
 
-KINDS = one_launch.KINDS | {one.__name__: one for one in (native.many_exchanges, native.many_kills)}
+KINDS = one_launch.KINDS | {one.__name__: one for one in native.TRIALS}
 # How often each kind is drawn.
 WEIGHTS = {"exchanges": 6, "reductions": 2, "faults": 8, "limits": 2, "disks": 1, "circuits": 1, "hmc": 1}
-WEIGHTS |= {"many_exchanges": 6, "many_kills": 6}
+WEIGHTS |= {"many_exchanges": 6, "many_kills": 6, "long_messages": 3}
 LARGEST = ("slowest_ms",)  # counts that are not added up
 
 
@@ -105,10 +105,9 @@ def main() -> int:
             parser.error(f"expected --repeat KIND:NUMBER, found {asked.repeat}")
     if unknown := [kind for kind in kinds if kind not in KINDS]:
         parser.error(f"expected kinds out of {', '.join(KINDS)}, found {', '.join(unknown)}")
-    if not native.PROGRAM.exists() and {"many_exchanges", "many_kills"} & {*kinds}:
-        parser.error(
-            f"{native.PROGRAM.name} is not built; run `make soak`, or leave out many_exchanges and many_kills"
-        )
+    if not native.PROGRAM.exists() and {one.__name__ for one in native.TRIALS} & {*kinds}:
+        names = ", ".join(one.__name__ for one in native.TRIALS)
+        parser.error(f"{native.PROGRAM.name} is not built; run `make soak`, or leave out {names}")
     if not asked.hours > 0 or asked.trials < 1:
         parser.error("expected --hours above 0 and --trials of at least 1")
     if asked.repeat:

@@ -31,6 +31,7 @@ needs_program = pytest.mark.skipif(
         ("disks", 5, "disks"),
         ("limits", 2, "limits"),
         pytest.param("many_exchanges", 3, "exchanges", marks=needs_program),
+        pytest.param("long_messages", 3, "exchanges", marks=needs_program),
         pytest.param("many_kills", 3, "kills", marks=needs_program),
     ],
 )

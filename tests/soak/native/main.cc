@@ -1,4 +1,5 @@
 // onehop_soak exchanges SEED BATCHES [plant]
+// onehop_soak long_messages SEED BATCHES [plant]
 // onehop_soak kills SEED COUNT [plant]
 // onehop_soak kills SEED FIRST END
 // Runs batches of random schedules, or trials with a fault each, from number 0 (or FIRST) to END - 1, and prints their
@@ -68,6 +69,19 @@ int exchanges(std::uint64_t seed, std::uint64_t batches, bool plant) {
   }
 }
 
+int long_messages(std::uint64_t seed, std::uint64_t batches, bool plant) {
+  try {
+    const auto done = onehop::soak::long_messages(seed, static_cast<int>(batches), plant);
+    std::printf("exchanges %jd adaptive %jd\n", static_cast<std::intmax_t>(done.exchanges),
+                static_cast<std::intmax_t>(done.adaptive));
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\nrepeat with: onehop_soak long_messages %ju %ju\n", error.what(),
+                 static_cast<std::uintmax_t>(seed), static_cast<std::uintmax_t>(batches));
+    return 1;
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -75,13 +89,17 @@ int main(int count, char** words) {
     const std::string kind = count > 1 ? words[1] : "";
     const bool plant = count == 5 && std::string(words[4]) == "plant";
     if (kind == "exchanges" && (count == 4 || plant)) return exchanges(number(words[2]), number(words[3]), plant);
+    if (kind == "long_messages" && (count == 4 || plant))
+      return long_messages(number(words[2]), number(words[3]), plant);
     if (kind == "kills" && (count == 4 || plant)) return kills(number(words[2]), 0, number(words[3]), plant);
     if (kind == "kills" && count == 5) return kills(number(words[2]), number(words[3]), number(words[4]), false);
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;
   }
-  std::fprintf(stderr,
-               "expected: onehop_soak exchanges SEED BATCHES [plant], or onehop_soak kills SEED [FIRST] END [plant]\n");
+  std::fprintf(
+      stderr,
+      "expected: onehop_soak exchanges or long_messages SEED BATCHES [plant], or onehop_soak kills SEED [FIRST] "
+      "END [plant]\n");
   return 2;
 }

@@ -40,6 +40,11 @@ class Source {
 // with random parameters. Its numbers are of 64 bits, so that sums of integers are exact in both types.
 [[nodiscard]] Schedule random_schedule(Source& source, int ranks);
 
+// The same with long messages: more than 4 KiB, and at most 256 KiB in most of them. It only moves elements.
+[[nodiscard]] Schedule long_schedule(Source& source, int ranks);
+inline constexpr std::int64_t longest_short_message = 4096;  // bytes
+inline constexpr std::int64_t longest_message = 256 << 10;   // bytes
+
 // The memory of all ranks, and what a run of a schedule does to it. It shares no code with plans: an element of a slice
 // is found by the definition of a slice.
 class Model {

@@ -20,7 +20,8 @@ enum class Outcome : std::uint8_t { none, done, lost, wrong };
 struct Report {
   std::atomic<bool> at_work = false;
   std::atomic<std::int64_t> exchanges = 0;
-  std::atomic<int> schedules = 0;  // that these exchanges repeated
+  std::atomic<int> schedules = 0;          // that these exchanges repeated
+  std::atomic<std::int64_t> adaptive = 0;  // of these exchanges: over a sender that chooses its stores
   std::atomic<Outcome> outcome = Outcome::none;
   int lost_rank = -1;  // what PeerLost named
   double when = 0;     // steady clock: of PeerLost, or of the rank's own fault

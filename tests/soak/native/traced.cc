@@ -60,12 +60,17 @@ bool only_moves(const Schedule& schedule) {
   });
 }
 
-PlanOptions draw_options(Source& source, std::string& words) {
+PlanOptions draw_options(Source& source, std::string& words, Lengths lengths) {
   PlanOptions options;
   options.transport = TransportKind::shared_memory;
   options.slots = static_cast<int>(source.below(4));
-  options.slot_bytes = source.one_of<std::int64_t>({0, 0, 4096, 1 << 14});
-  options.chunk_bytes = source.one_of<std::int64_t>({0, 0, 64, 1024});
+  if (lengths == Lengths::mixed) {
+    options.slot_bytes = source.one_of<std::int64_t>({0, 0, 4096, 1 << 14});
+    options.chunk_bytes = source.one_of<std::int64_t>({0, 0, 64, 1024});
+  } else {
+    options.slot_bytes = source.one_of<std::int64_t>({0, 0, 8192, 20'000, 1 << 16, 1 << 18});
+    options.chunk_bytes = source.one_of<std::int64_t>({0, 0, 1024, 6000});
+  }
   words = std::to_string(options.slots) + " slots of " + std::to_string(options.slot_bytes) + " bytes, chunks of " +
           std::to_string(options.chunk_bytes);
   return options;
@@ -105,9 +110,9 @@ std::unique_ptr<Plan> make_plan(const Group& group, const Schedule& schedule,
 
 }  // namespace
 
-Traced::Traced(const Group& group, const Schedule& schedule, std::uint64_t seed, Source source)
+Traced::Traced(const Group& group, const Schedule& schedule, std::uint64_t seed, Source source, Lengths lengths)
     : rank_(group.rank()), schedule_(schedule.to_json()) {
-  PlanOptions options = draw_options(source, options_);
+  PlanOptions options = draw_options(source, options_, lengths);
   const bool shared = source.below(2) == 0;
   if (shared) options_ += ", shared arrays";
   std::vector<std::size_t> starts{0};
@@ -144,6 +149,11 @@ Traced::Traced(const Group& group, const Schedule& schedule, std::uint64_t seed,
     spans.push_back(std::as_writable_bytes(std::span(array.words, array.before.size())).first(size));
   }
   plan_ = make_plan(group, schedule, spans, options);
+}
+
+bool Traced::adaptive() const {
+  const std::vector<PlanChannel> channels = plan_->channels();
+  return std::any_of(channels.begin(), channels.end(), [](const PlanChannel& one) { return one.adaptive; });
 }
 
 void Traced::renew(std::uint64_t number) {

@@ -20,8 +20,11 @@ namespace onehop::soak {
 // Whether no transfer of the schedule combines or encodes elements.
 [[nodiscard]] bool only_moves(const Schedule& schedule);
 
-// For Bound and Traced: draws options of a plan in shared memory, and describes them.
-[[nodiscard]] PlanOptions draw_options(Source& source, std::string& words);
+enum class Lengths : std::uint8_t { mixed, long_ };  // of messages; long ones have more than 4 KiB
+
+// For Bound and Traced: draws options of a plan in shared memory, and describes them. Slots for long messages have at
+// least 8 KiB.
+[[nodiscard]] PlanOptions draw_options(Source& source, std::string& words, Lengths lengths = Lengths::mixed);
 // Seldom sleeps for a moment, so that the other ranks yield, or fall asleep.
 void pause_seldom(Source& source);
 // Runs the plan in one of the ways of starting and finishing it; numbers below 15 are all of them.
@@ -31,7 +34,8 @@ void run_plan(Plan& plan, std::uint64_t way);
 class Traced {
  public:
   // Collective. The options of the plan and the kind of memory are drawn from `source`, the same on all ranks.
-  Traced(const Group& group, const Schedule& schedule, std::uint64_t seed, Source source);
+  Traced(const Group& group, const Schedule& schedule, std::uint64_t seed, Source source,
+         Lengths lengths = Lengths::mixed);
   // Writes new bytes into the arrays, those of this run.
   void renew(std::uint64_t number);
   // The plan's, or all of a run in one of its ways.
@@ -45,6 +49,8 @@ class Traced {
   void spoil() { arrays_.back().after.front() ^= 1; }
   // Of the arrays of all ranks.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  // Whether a sender of this rank chooses its stores while it runs.
+  [[nodiscard]] bool adaptive() const;
 
  private:
   struct Array {
