@@ -67,11 +67,14 @@ class Program:
 
 
 def measure(
-    builds: dict[str, str], rounds: int, restarts: int
+    builds: dict[str, str], rounds: int, restarts: int, only: str
 ) -> dict[tuple[int, str], dict[str, list[float]]]:
     """Return the seconds of every case and build, one entry a round."""
     found: dict[tuple[int, str], dict[str, list[float]]] = {
-        (ranks, case): {name: [] for name in builds} for ranks, cases in CASES.items() for case in cases
+        (ranks, case): {name: [] for name in builds}
+        for ranks, cases in CASES.items()
+        for case in cases
+        if only in case
     }
     names = list(builds)
     for _ in range(restarts):
@@ -95,6 +98,7 @@ def main() -> int:
         "--rounds", type=int, default=5, help="measurements of each case after a start (default 5)"
     )
     parser.add_argument("--restarts", type=int, default=3, help="starts of the programs (default 3)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names contain this text")
     parser.add_argument("--json", type=Path, help="write the seconds to this file")
     parser.add_argument(
         "builds", nargs="+", metavar="NAME=PYTHON", help="a build, and the Python that has it"
@@ -103,7 +107,10 @@ def main() -> int:
     builds = dict(one.split("=", 1) for one in asked.builds if "=" in one)
     if len(builds) != len(asked.builds) or len(builds) < 2 or asked.rounds < 1 or asked.restarts < 1:
         parser.error("expected two or more different NAME=PYTHON, and at least one round and start")
-    found = measure(builds, asked.rounds, asked.restarts)
+    found = measure(builds, asked.rounds, asked.restarts, asked.only)
+    if not found:
+        cases = ", ".join(dict.fromkeys(case for some in CASES.values() for case in some))
+        parser.error(f"expected --only with a part of one of {cases}; found {asked.only!r}")
     *others, last = builds
     print(
         f"{'case':34}"

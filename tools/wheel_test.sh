@@ -76,14 +76,14 @@ cp "$wheel" "$root/wheels"
 "$place/venv/bin/pip" download --quiet --only-binary :all: --python-version "$python" --platform "manylinux_2_28_$architecture" \
   --platform "manylinux2014_$architecture" --dest "$root/wheels" "$wheel[quantum]" 'hypothesis>=6.80' 'pytest>=7.4' 'pytest-timeout>=2.2'
 cp tests/data/qasm/*.qasm "$root/samples"
-cp tests/packaging/installed.sh tests/packaging/emulated.sh "$root/samples"
+cp tests/packaging/{installed.sh,emulated.sh,numpy_products.py} "$root/samples"
 
 mount -t proc proc "$root/proc" && mounted+=("$root/proc")
 mount -t tmpfs tmpfs "$root/dev/shm" 2>/dev/null && mounted+=("$root/dev/shm")
-# Products of matrices by NumPy overflow under qemu-user 7.2 with the kernels that OpenBLAS chooses there.
-plain=()
-if [ "$architecture" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then plain=(OPENBLAS_CORETYPE=ARMV8); fi
-inside() { unshare --net env -i "${plain[@]}" PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 chroot "$root" "$@"; }
+# OpenBLAS would choose its kernels for SME, whose products are wrong under qemu-user 7.2 (docs/howto/install.md).
+processor=()
+if [ "$architecture" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then processor=(QEMU_CPU=max,sme=off); fi
+inside() { unshare --net env -i "${processor[@]}" PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 chroot "$root" "$@"; }
 inside sh /samples/installed.sh
 if [ "$architecture" != "$(uname -m)" ]; then
   mkdir "$root/onehop"

@@ -13,6 +13,19 @@
 namespace onehop::lattice::detail {
 namespace {
 
+// The modified Bessel function I_n(x) for x >= 0 by its series, whose terms are positive. libc++ has no
+// std::cyl_bessel_i.
+double bessel_i(int n, double x) {
+  double term = 1;
+  for (int k = 1; k <= n; ++k) term *= x / 2 / k;
+  double sum = term;
+  for (int k = 1; term > 1e-17 * sum; ++k) {
+    term *= x / 2 * (x / 2) / (k * static_cast<double>(n + k));
+    sum += term;
+  }
+  return sum;
+}
+
 using Number = std::complex<double>;
 using Link = su3::Matrix<double>;
 using Random = RandomLanes<double>;
@@ -46,7 +59,7 @@ TEST(LatticeLinkUpdate, CosinesHaveTheMeansOfSu2) {
       squares += x * x;
       fourth += x * x * x * x;
     }
-    const double mean = a == 0 ? 0 : std::cyl_bessel_i(2, a) / std::cyl_bessel_i(1, a);
+    const double mean = a == 0 ? 0 : bessel_i(2, a) / bessel_i(1, a);
     const double square = a == 0 ? 0.25 : 1 - 3 * mean / a;
     const double width = std::sqrt((square - mean * mean) / max_draws);
     EXPECT_NEAR(sum / max_draws, mean, 4 * width) << a;
@@ -70,7 +83,7 @@ double integral(const std::array<double, 3>& m, double angle) {
     std::array<std::array<double, 3>, 3> above{};
     for (std::size_t i = 0; i < 3; ++i) {
       for (std::size_t j = 0; j < 3; ++j) {
-        above[i][j] = std::pow(m[i], j) * std::cyl_bessel_i(std::abs(n + static_cast<int>(j)), m[i]);
+        above[i][j] = std::pow(m[i], j) * bessel_i(std::abs(n + static_cast<int>(j)), m[i]);
         below[i][j] = std::pow(m[i], 2 * j);
       }
     }

@@ -6,6 +6,7 @@ python3 -m venv /venv
 /venv/bin/pip install --quiet --no-compile --no-index --find-links /wheels "onehop[quantum]"
 PATH=/venv/bin:$PATH
 
+python /samples/numpy_products.py
 onehop --version
 onehop tour -n 2
 onehop run /samples/teleport.qasm -n 2 --shots 100 --seed 1

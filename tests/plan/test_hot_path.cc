@@ -79,7 +79,14 @@ void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
   return __libc_memalign(alignment, bytes);
 }
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  static const auto forward = next<int (*)(pthread_mutex_t*)>("pthread_mutex_lock");
+  // Without a guarded static: libc++abi takes a lock to initialise one.
+  using Lock = int (*)(pthread_mutex_t*);
+  static constinit std::atomic<Lock> known{nullptr};
+  Lock forward = known.load(std::memory_order_relaxed);
+  if (forward == nullptr) {
+    forward = next<Lock>("pthread_mutex_lock");
+    known.store(forward, std::memory_order_relaxed);
+  }
   count(locks);
   return forward(mutex);
 }

@@ -1,7 +1,8 @@
 """Trials in C++ whose ranks are forked from one process: `onehop_soak`, which costs a few milliseconds a trial.
 
 They make the large numbers: `many_exchanges` runs random schedules up to 3 * 10^5 times each, `long_messages` moves
-messages of 4 to 256 KiB, `many_kills` has a fault in each trial. The trials of the same subjects in trials.py also include Python, the launcher and MPI.
+messages of 4 to 256 KiB, `many_kills` has a fault in each trial. The trials of the same subjects in trials.py also
+include Python, the launcher and MPI.
 """
 
 from __future__ import annotations

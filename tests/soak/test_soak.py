@@ -68,6 +68,9 @@ def test_a_wrong_byte_is_an_anomaly(ranks: Ranks) -> None:
     [
         ("exchanges", 1, "in the 8 bytes from"),  # the first schedule only moves elements
         ("exchanges", 3, ", byte "),  # the first one also adds
+        ("long_messages", 6, "in the 8 bytes from"),  # a plan
+        ("long_messages", 7, "received in way"),  # channels
+        ("long_messages", 8, "sums of reduction"),
         ("kills", 1, "a wrong rank is named"),
     ],
 )
