@@ -17,6 +17,7 @@ import os
 import selectors
 import signal
 import socket
+import struct
 import sys
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -90,6 +91,12 @@ def _become(command: dict, descriptors: list[int]) -> None:
     os._exit(127)
 
 
+def _is_own_user(connection: socket.socket) -> bool:
+    """Whether the process at the other end runs as the user of this process, as the kernel says (struct ucred)."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return struct.unpack("3i", credentials)[1] == os.geteuid()
+
+
 class _Server:
     """Starts commands, reports how they ended, and ends them when their caller goes away."""
 
@@ -121,6 +128,9 @@ class _Server:
                     self._forsaken(key.fileobj)
 
     def _start(self, connection: socket.socket) -> None:
+        if not _is_own_user(connection):
+            connection.close()
+            return
         try:
             command, descriptors = receive(connection)
         except (OSError, ValueError):
