@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -97,20 +98,53 @@ void map_pages(GroupState& group, const std::vector<Introduction>& all) {
   }
 }
 
+// Consecutive ranks.
+struct Run {
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+};
+
+// The ranks whose pages this rank has mapped, behind an entry with the number of ranks. They are few runs in any
+// launch, so that what all ranks send to all others grows with the number of ranks and not with its square.
+std::vector<Run> mapped_ranks(const GroupState& group) {
+  std::vector<Run> runs{{0, group.size}};
+  for (int r = 0; r < group.size; ++r) {
+    if (group.pages[static_cast<std::size_t>(r)].memory.data() == nullptr) continue;
+    if (runs.size() == 1 || runs.back().first + runs.back().count != r) runs.push_back({r, 0});
+    ++runs.back().count;
+  }
+  return runs;
+}
+
+// Whether `rank` is among the ranks that another rank of a group of `size` ranks has sent; nothing if that rank sent
+// something else, because it is in another step.
+std::optional<bool> has_mapped(std::span<const std::byte> sent, int size, int rank) {
+  if (sent.empty() || sent.size() % sizeof(Run) != 0) return std::nullopt;
+  bool found = false;
+  for (std::size_t at = 0; at < sent.size(); at += sizeof(Run)) {
+    Run run;
+    std::memcpy(&run, sent.data() + at, sizeof run);
+    const bool valid = at == 0 ? run.first == 0 && run.count == size : run.first >= 0 && run.count > 0;
+    if (!valid || run.first > size - run.count) return std::nullopt;
+    found = found || (at > 0 && rank >= run.first && rank < run.first + run.count);
+  }
+  return found;
+}
+
 // Memory is shared between two ranks if each can map the other's.
 void agree_on_sharing(GroupState& group) {
-  std::vector<std::byte> reach(static_cast<std::size_t>(group.size));
-  for (std::size_t r = 0; r < reach.size(); ++r) reach[r] = std::byte{group.pages[r].memory.data() != nullptr};
-  const Gathered all = group.bootstrap->allgather(reach);
-  for (std::size_t r = 0; r < reach.size(); ++r) {
-    if (all[r].size() != reach.size()) {
+  const std::vector<Run> mapped = mapped_ranks(group);
+  const Gathered all = group.bootstrap->allgather(std::as_bytes(std::span(mapped)));
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const std::optional<bool> maps_this = has_mapped(all[r], group.size, group.rank);
+    if (!maps_this) {
       throw Mismatch("rank " + std::to_string(r) + " is in another collective step than rank " +
                      std::to_string(group.rank) + ", which makes a group of " + base::counted(group.size, "rank") +
                      "; do all ranks make the same steps in the same order?");
     }
     PeerPage& peer = group.pages[r];
     if (peer.memory.data() == nullptr) continue;
-    if (all[r][static_cast<std::size_t>(group.rank)] == std::byte{1}) {
+    if (*maps_this) {
       peer.page = reinterpret_cast<RankPage*>(peer.memory.data());
     } else {
       peer.why_not = "rank " + std::to_string(r) + " cannot map this rank's memory";
