@@ -946,7 +946,7 @@ class Collective:
 
     @property
     def algorithm(self) -> str:
-        """Algorithm of a reduction, one_shot or two_shot."""
+        """Algorithm of a reduction: one_shot, two_shot or by_host."""
 
 class Collectives:
     """
@@ -989,7 +989,7 @@ class Collectives:
         codec : str
             Codec on the wire; "raw" is exact.
         algorithm : str
-            auto, one_shot or two_shot.
+            auto, one_shot, two_shot or by_host.
         chunk_bytes : int
             Size of the chunks in which the data travels; 0 lets onehop choose.
         shape : sequence of int

@@ -66,7 +66,7 @@ def test_python_entries_say_something(site: Path) -> None:
     core = texts["core"]
     assert "static range(offset: int, count: int)" in entry(core, "onehop.schedule.Slice.range")
     assert "cut(first: int, last: int)" in entry(core, "onehop.schedule.Slice.cut")
-    assert "Algorithm of a reduction, one_shot" in entry(core, "onehop.collectives.Collective.algorithm")
+    assert "Algorithm of a reduction: one_shot" in entry(core, "onehop.collectives.Collective.algorithm")
 
 
 def test_cpp_entries_say_something(site: Path) -> None:
