@@ -106,6 +106,19 @@ class Marks {
   volatile std::uint64_t sink_ = 0;
 };
 
+// Arrays of the same lengths that the ranks share.
+struct SharedCopies {
+  std::vector<SharedArray> owners;
+  std::vector<std::span<std::byte>> arrays;
+
+  SharedCopies(const Group& group, std::span<const std::span<std::byte>> originals) {
+    for (const auto& original : originals) {
+      owners.push_back(group.allocate(static_cast<std::int64_t>(original.size())));
+      arrays.push_back(owners.back().bytes().first(original.size()));
+    }
+  }
+};
+
 }  // namespace
 
 std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
@@ -114,31 +127,43 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
   Marks marks(schedule, group.rank(), arrays);
   Compute compute(options.compute_us);
   std::vector<Candidate> candidates;
-  const auto add = [&](std::string name, Role role, std::function<void()> run, bool exact = true) {
-    candidates.push_back({name, role, [&marks, &compute, name, run = std::move(run), exact](int repetitions) {
+  const auto add_with = [&](Marks& own, std::string name, Role role, std::function<void()> run, bool exact) {
+    candidates.push_back({name, role, [&own, &compute, name, run = std::move(run), exact](int repetitions) {
                             for (int i = 0; i < repetitions; ++i) {
-                              marks.dirty();
+                              own.dirty();
                               compute();
                               run();
-                              exact ? marks.check(name) : marks.read();
+                              exact ? own.check(name) : own.read();
                             }
                           }});
   };
-  Plan plan(group, schedule, arrays);
+  const auto add = [&](std::string name, Role role, std::function<void()> run, bool exact = true) {
+    add_with(marks, std::move(name), role, std::move(run), exact);
+  };
+    Plan plan(group, schedule, arrays);
   add("onehop", Role::ours, [&plan] { plan.run(); });
-  if (options.alone) {
-    candidates.push_back({"onehop, the exchange alone", Role::variant, candidates.front().block});
-    candidates.back().timed = [&marks, &plan](int repetitions) {
+  SharedCopies shared(group, arrays);
+  Marks shared_marks(schedule, group.rank(), shared.arrays);
+  Plan shared_plan(group, schedule, shared.arrays);
+  add_with(shared_marks, "onehop, shared arrays", Role::variant, [&shared_plan] { shared_plan.run(); }, true);
+  // The same with a clock that runs only while data is exchanged.
+  const auto add_alone = [&](const std::string& name, const std::function<void(int)>& block, Marks& own, Plan& run) {
+    candidates.push_back({name + ", the exchange alone", Role::variant, block});
+    candidates.back().timed = [&own, &run, name](int repetitions) {
       double seconds = 0;
       for (int i = 0; i < repetitions; ++i) {
-        marks.dirty();
+        own.dirty();
         const double begin = base::steady_seconds();
-        plan.run();
+        run.run();
         seconds += base::steady_seconds() - begin;
-        marks.check("onehop");
+        own.check(name);
       }
       return seconds * 1e6;
     };
+  };
+  if (options.alone) {
+    add_alone("onehop", candidates[0].block, marks, plan);
+    add_alone("onehop, shared arrays", candidates[1].block, shared_marks, shared_plan);
   }
   std::unique_ptr<Plan> mock;
   if (options.mock) {

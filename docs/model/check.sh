@@ -122,6 +122,18 @@ breaks assertion "directly, done is no release" direct -DWEAK -DPLAIN_DONE
 breaks assertion "directly, one slot for ready and done" direct -DONE_SLOT
 breaks deadlock "directly, without membarrier" direct -DNO_MEMBARRIER
 
+holds "direct puts" put
+holds "direct puts, stores leave in any order" put -DWEAK -DRUNS=2
+holds "direct puts through one slot" put -DSLOTS=1
+holds "direct puts, one rank is killed" put -DDEATH
+breaks assertion "put, the receiver is not asked" put -DNO_EXPOSE
+breaks assertion "put, an old exposure counts" put -DOLD_EPOCH
+breaks assertion "put, the receiver takes the slot" put -DNO_MARK
+breaks assertion "put, exposing is no release" put -DWEAK -DPLAIN_EXPOSE
+breaks assertion "put, the flag is no release" put -DWEAK -DPLAIN_FLAG
+breaks assertion "put, the mark comes behind the flag" put -DMARK_LATE
+breaks deadlock "put, without membarrier" put -DNO_MEMBARRIER
+
 holds "a transport that must be driven" driven
 ends "a transport that must be driven" driven
 breaks deadlock "driven once, then asleep" driven -DSLEEP_WITHOUT_LIMIT

@@ -40,24 +40,6 @@
 #define DONE_IS_RELEASE 1
 #endif
 
-/* Ranks load here what they have stored themselves: from their own buffer, if it is still there. */
-inline load(me, where, into) {
-  d_step {
-    into = memory[where];
-    i = 0;
-    do
-    :: i < buffer[me].stores ->
-       if
-       :: buffer[me].cell[i] == where -> into = buffer[me].value[i]
-       :: else
-       fi;
-       i++
-    :: else -> break
-    od;
-    i = 0
-  }
-}
-
 inline say(me, is_release) {
   assert(memory[RELEASED(me)] + SLOTS > sent);
   sent++;

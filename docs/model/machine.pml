@@ -3,8 +3,8 @@
  * A store goes into the buffer of the thread that makes it and becomes visible to the others later. Under TSO (x86) a
  * buffer empties in order. With -DWEAK its entries leave in any order, except that a release store leaves after everything
  * that was stored before it: the freedom that C++ gives. Loads happen in program order: where the code relies on an acquire
- * load, the order is what the acquire gives. No thread of these models loads a cell that it stores itself, so loads
- * read memory only.
+ * load, the order is what the acquire gives. Loads read memory only, because no thread
+ * loads a cell that it stores itself but by `load`.
  *
  * A file that includes this one defines CELLS, and if the defaults do not fit THREADS, RANKS, RANK_OF, RING and WAKE.
  */
@@ -52,6 +52,24 @@ inline store(me, where, what, is_release) {
     buffer[me].value[buffer[me].stores] = what;
     buffer[me].release[buffer[me].stores] = is_release;
     buffer[me].stores++
+  }
+}
+
+/* A load of a cell that the thread may have stored itself: from its own buffer, if it is still there. Uses the caller's `i`. */
+inline load(me, where, into) {
+  d_step {
+    into = memory[where];
+    i = 0;
+    do
+    :: i < buffer[me].stores ->
+       if
+       :: buffer[me].cell[i] == where -> into = buffer[me].value[i]
+       :: else
+       fi;
+       i++
+    :: else -> break
+    od;
+    i = 0
   }
 }
 

@@ -28,6 +28,12 @@ enum class StoreKind : std::uint8_t {
   nontemporal,  // stores that bypass the caches
 };
 
+// Where a sender of a plan stores a fragment.
+enum class StoreTarget : std::uint8_t {
+  slot,
+  array,  // the receiver's, in memory that both share
+};
+
 // One end of a channel, as a rank requests it. Both ends must be requested in the same call of `open_channels`.
 struct ChannelSpec {
   enum class Direction : std::uint8_t { send, receive };
@@ -71,6 +77,11 @@ class AdaptiveStores;
 inline constexpr int chunk_bits = 16;
 inline constexpr std::uint64_t whole = (std::uint64_t{1} << chunk_bits) - 1;
 
+// What the mark of a slot says about its use; 0: nothing.
+inline constexpr std::uint64_t mark_timed = 1;  // the receiver should tell for how long it reads
+inline constexpr std::uint64_t mark_in_array =
+    2;  // the sender has written into the receiver's array, not into the slot
+
 [[nodiscard]] constexpr std::uint64_t flag_value(std::uint64_t use, std::uint64_t chunks) noexcept {
   return (use << chunk_bits) | chunks;
 }
@@ -90,7 +101,7 @@ struct SlotRing {
   [[nodiscard]] std::atomic<std::uint64_t>& flag_at(std::byte* slot) const noexcept {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot);
   }
-  // Whether the sender wants to know how long this use of the slot is read (src/channel/adaptive_stores.h).
+  // A word of the bits above, of adaptive channels only.
   [[nodiscard]] std::atomic<std::uint64_t>& mark_at(std::byte* slot) const noexcept {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot + sizeof(std::uint64_t));
   }
@@ -196,15 +207,19 @@ class Sender {
   [[nodiscard]] std::byte* payload() const noexcept { return at_ + ring_.payload; }
   [[nodiscard]] const detail::SlotRing& ring() const noexcept { return ring_; }
   // The kind of stores of the current use. An adaptive sender chooses anew for each use: call begin_use() with
-  // the bytes of the fragment when the slot is ready and before anything is written into it. If times_use(), tell
-  // stored() how long storing took, in parts if need be. All three do nothing for other senders.
+  // the bytes of the fragment when the slot is ready and before anything is written into it or into the receiver's
+  // array. If times_use(), tell stored() how long storing took, in parts if need be. All three do nothing for other
+  // senders.
   [[nodiscard]] StoreKind stores() const noexcept { return stores_; }
   [[nodiscard]] bool adaptive() const noexcept { return adaptive_ != nullptr; }
-  void begin_use(std::int64_t bytes);
+  void begin_use(std::int64_t bytes, StoreTarget target = StoreTarget::slot);
   [[nodiscard]] bool times_use() const noexcept;
   void stored(double seconds) noexcept;
   // The kind that has proved best so far.
-  [[nodiscard]] StoreKind best_stores() const noexcept;
+  [[nodiscard]] StoreKind best_stores(StoreTarget target = StoreTarget::slot) const noexcept;
+  // For adaptive senders of plans whose receivers have arrays in shared memory (src/plan/direct_put.h): the latest
+  // epoch for which the receiver has exposed its arrays.
+  [[nodiscard]] std::uint64_t exposed() const noexcept { return exposed_->load(std::memory_order_acquire); }
   void publish(std::uint64_t chunks, std::int64_t bytes) {
     ring_.flag_at(at_).store(detail::flag_value(use_ + 1, chunks), std::memory_order_release);
     // The compiler must not read the bell before it stores the flag. The barrier of the sleeper orders the processor
@@ -237,6 +252,7 @@ class Sender {
   std::uint64_t released_seen_ = 0;
   const std::atomic<std::uint64_t>* released_ = nullptr;
   const std::atomic<std::uint32_t>* bell_ = nullptr;
+  const std::atomic<std::uint64_t>* exposed_ = nullptr;  // null unless the sender is adaptive
   std::shared_ptr<detail::AdaptiveStores> adaptive_;
   detail::SlotRing ring_;
   StoreKind stores_ = StoreKind::plain;
@@ -309,10 +325,15 @@ class Receiver {
   void wait_arrived(std::uint64_t flag);
   // Whether the sender wants to know how long this use of the slot is read. Then tell was_read() so, in parts if need
   // be, before release().
-  [[nodiscard]] bool times_use() const noexcept {
-    return reading_time_ != nullptr && ring_.mark_at(at_).load(std::memory_order_relaxed) != 0;
-  }
+  [[nodiscard]] bool times_use() const noexcept { return (mark() & detail::mark_timed) != 0; }
   void was_read(double seconds) noexcept;
+  // What the sender has marked this use of the slot with, and whether it may.
+  [[nodiscard]] std::uint64_t mark() const noexcept {
+    return reading_time_ != nullptr ? ring_.mark_at(at_).load(std::memory_order_relaxed) : 0;
+  }
+  [[nodiscard]] bool adaptive() const noexcept { return reading_time_ != nullptr; }
+  // Lets the sender write into this rank's arrays until it has published the next message (adaptive channels of plans).
+  void expose(std::uint64_t epoch) noexcept { exposed_->store(epoch, std::memory_order_release); }
   void progress();
   [[nodiscard]] bool needs_progress() const;
 
@@ -342,6 +363,7 @@ class Receiver {
   std::uint64_t release_mask_ = 0;
   std::atomic<std::uint64_t>* released_ = nullptr;
   std::atomic<std::uint64_t>* reading_time_ = nullptr;  // null unless the sender is adaptive
+  std::atomic<std::uint64_t>* exposed_ = nullptr;       // the same
   std::uint64_t timed_use_ = 0;
   double seconds_ = 0;        // for which it was read so far
   double reading_since_ = 0;  // when wait() returned a slot that is timed; 0: never

@@ -20,6 +20,8 @@ struct PlanOptions {
   int slots = 0;                 // per channel; 0: two (1 is single buffering)
   std::int64_t slot_bytes = 0;   // limit of one slot; 0: onehop chooses. Staging is slots * slot_bytes per channel.
   std::int64_t chunk_bytes = 0;  // 0: onehop chooses
+  // Whether senders write straight into the receiver's array where the ranks share it (Group::allocate).
+  bool direct_puts = true;
 };
 
 // Messages and bytes that a plan has moved since it was made. For one run they equal `count(schedule).ranks[rank]`.
@@ -43,6 +45,10 @@ struct PlanChannel {
   // For a sender: the best kind of stores so far, and whether the sender tries others while it runs (tuning.h).
   StoreKind stores = StoreKind::plain;
   bool adaptive = false;
+  // For a sender: fragments that it has written straight into the receiver's array, and the best kind of stores for
+  // them so far.
+  std::int64_t direct_puts = 0;
+  StoreKind direct_stores = StoreKind::plain;
 };
 
 class Plan {
@@ -68,10 +74,9 @@ class Plan {
   // may come only some calls after the loss.
   [[nodiscard]] bool test();
 
-  void run() {
-    start();
-    finish();
-  }
+  // start() and finish(). A sender that may write into the receiver's array waits here, for about as long as packing
+  // would take, until the receiver has started too.
+  void run();
 
   [[nodiscard]] const PlanCounters& counters() const noexcept;
   // Bytes of staging memory that this rank holds for the incoming messages of the plan.

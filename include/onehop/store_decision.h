@@ -19,6 +19,7 @@ struct StoreTrial {
 
 class StoreDecision {
  public:
+  // If both are the same kind, there is no choice.
   StoreDecision(StoreKind usual, StoreKind other, StoreTrial trial = {}) : kinds_{usual, other}, trial_(trial) {}
 
   // Returns the store kind of the next operation. The first ones use `usual`.

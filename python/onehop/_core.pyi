@@ -839,6 +839,8 @@ class Plan:
         auto, shared_memory, mpi or mock.
     slots, slot_bytes, chunk_bytes : int
         Number and size of the slots, and bytes between two flags; 0 lets onehop choose.
+    direct_puts : bool
+        Whether senders write straight into the receiver's array where the ranks share it.
     """
 
     def __init__(
@@ -850,6 +852,7 @@ class Plan:
         slots: int,
         slot_bytes: int,
         chunk_bytes: int,
+        direct_puts: bool,
     ) -> None: ...
     def start(self) -> None:
         """Start a run without waiting."""

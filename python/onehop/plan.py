@@ -46,6 +46,9 @@ class Plan(_core.Plan):
         Largest size of a slot; 0: onehop chooses. Staging takes slots * slot_bytes per channel.
     chunk_bytes : int
         Bytes of a message that are announced at a time; 0: onehop chooses.
+    direct_puts : bool
+        Whether senders write long messages straight into the receiver's array where the ranks share it
+        (`Group.empty`). Their data then crosses in one copy instead of two.
 
     Attributes
     ----------
@@ -75,10 +78,11 @@ class Plan(_core.Plan):
         slots: int = 0,
         slot_bytes: int = 0,
         chunk_bytes: int = 0,
+        direct_puts: bool = True,
     ) -> None:
         with heard_by_all(group):
             memory = _memory_of(schedule, group.rank, list(arrays))
-        super().__init__(group, schedule, memory, transport, slots, slot_bytes, chunk_bytes)
+        super().__init__(group, schedule, memory, transport, slots, slot_bytes, chunk_bytes, direct_puts)
         self._memory = memory  # keeps the arrays' memory alive as long as the plan
 
     def explain(self) -> dict[str, Any]:
@@ -91,7 +95,8 @@ class Plan(_core.Plan):
             sends, then for each from which it receives. An entry has `direction` ("send" or "receive"), `peer`,
             `bytes` (of the longest message), `slots`, `slot_bytes` and `chunk_bytes`. A sender also has `stores`, the
             kind of stores that is the fastest so far, and `adaptive`: whether the sender tries the other kind while
-            the plan runs.
+            the plan runs; `direct_puts`, the number of fragments of messages that it has written straight into the
+            receiver's array, and `direct_stores`, the best kind of stores for them so far.
         """
         return {"staging_bytes": self.staging_bytes, "channels": self._channels()}
 

@@ -2,10 +2,14 @@
 // near the cores of both ends are to each other, which may change while a program runs.
 //
 // The sender times some of its uses of slots and asks the receiver, by a mark in the line of the slot's flag, to time
-// how long it reads them. The receiver writes that time beside `released`. The sum of both times decides.
+// how long it reads them. The receiver writes that time beside `released`. The sum of both times decides. Stores into
+// the receiver's array (src/plan/direct_put.h) have a choice of their own; there, the receiver reads one word of each
+// line.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "onehop/channel.h"
@@ -35,27 +39,38 @@ class AdaptiveStores {
   AdaptiveStores(StoreKind usual, int slots, std::int64_t bytes, const std::atomic<std::uint64_t>& answer,
                  const std::atomic<std::uint64_t>& released);
 
-  // A use of a slot by a fragment of so many bytes begins; uses are counted from 1. Returns the kind of its stores.
-  // Only the longest fragments count, because times of different lengths cannot be compared.
-  [[nodiscard]] StoreKind begin(std::uint64_t use, std::int64_t bytes) noexcept;
+  // A use of a slot by a fragment of so many bytes begins; uses are counted from 1. Returns the kind of its stores,
+  // into the slot or into the receiver's array. Only the longest fragments count, because times of different lengths
+  // cannot be compared.
+  [[nodiscard]] StoreKind begin(std::uint64_t use, std::int64_t bytes, StoreTarget target = StoreTarget::slot) noexcept;
   // Whether storing and reading are timed in this use.
   [[nodiscard]] bool times() const noexcept { return times_; }
   // Storing a part of the slot took so long.
   void stored(double seconds) noexcept { seconds_ += seconds; }
 
-  [[nodiscard]] StoreKind chosen() const noexcept { return decision_.chosen(); }
+  [[nodiscard]] StoreKind chosen(StoreTarget target = StoreTarget::slot) const noexcept {
+    return of(target).decision.chosen();
+  }
 
  private:
+  struct Choice {
+    StoreDecision decision;
+    StoreKind kind;
+    std::uint64_t counted = 0;  // uses by the longest fragments
+  };
+
   void collect() noexcept;
+  [[nodiscard]] Choice& of(StoreTarget target) noexcept { return choices_[static_cast<std::size_t>(target)]; }
+  [[nodiscard]] const Choice& of(StoreTarget target) const noexcept {
+    return choices_[static_cast<std::size_t>(target)];
+  }
 
   const std::atomic<std::uint64_t>& answer_;
   const std::atomic<std::uint64_t>& released_;
-  StoreDecision decision_;
+  std::array<Choice, 2> choices_;
   int slots_;
   std::int64_t bytes_;
-  StoreKind kind_;
   bool times_ = false;
-  std::uint64_t counted_ = 0;  // uses by the longest fragments
   // A receiver that reads slots in a way that is not timed does not answer. Then no kind is tried for a while.
   bool answered_ = false;
   int lost_ = 0;  // answers, one after the other
@@ -64,6 +79,7 @@ class AdaptiveStores {
   // The use whose answer is awaited; 0: none.
   std::uint64_t awaited_ = 0;
   StoreKind awaited_kind_;
+  StoreTarget awaited_target_ = StoreTarget::slot;
 };
 
 }  // namespace onehop::detail

@@ -115,17 +115,21 @@ void Sender::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
 void Sender::progress() { endpoint_->progress(); }
 bool Sender::needs_progress() const { return endpoint_->needs_progress(); }
 
-void Sender::begin_use(std::int64_t bytes) {
+void Sender::begin_use(std::int64_t bytes, StoreTarget target) {
   if (!adaptive_) return;
-  stores_ = adaptive_->begin(use_ + 1, bytes);
-  ring_.mark_at(at_).store(adaptive_->times() ? 1 : 0, std::memory_order_relaxed);
+  stores_ = adaptive_->begin(use_ + 1, bytes, target);
+  const std::uint64_t mark =
+      (adaptive_->times() ? detail::mark_timed : 0) | (target == StoreTarget::array ? detail::mark_in_array : 0);
+  ring_.mark_at(at_).store(mark, std::memory_order_relaxed);
 }
 
 bool Sender::times_use() const noexcept { return adaptive_ && adaptive_->times(); }
 void Sender::stored(double seconds) noexcept {
   if (adaptive_) adaptive_->stored(seconds);
 }
-StoreKind Sender::best_stores() const noexcept { return adaptive_ ? adaptive_->chosen() : stores_; }
+StoreKind Sender::best_stores(StoreTarget target) const noexcept {
+  return adaptive_ ? adaptive_->chosen(target) : stores_;
+}
 
 void Sender::invalidate() {
   endpoint_->poisoned = detail::message_of(std::current_exception());
@@ -223,6 +227,7 @@ struct ChannelAccess {
     if (parts.reading_time != nullptr) {
       made.adaptive_ = std::make_shared<detail::AdaptiveStores>(
           shape.stores, shape.slots, std::min(shape.bytes, shape.slot_bytes), *parts.reading_time, *parts.released);
+      made.exposed_ = parts.reading_time + 1;
       made.single_chunk_ = false;
     }
     made.endpoint_ = std::move(parts.endpoint);
@@ -239,6 +244,7 @@ struct ChannelAccess {
     made.bell_ = parts.bell;
     made.release_mask_ = parts.release_mask;
     made.reading_time_ = parts.reading_time;
+    if (parts.reading_time != nullptr) made.exposed_ = parts.reading_time + 1;
     made.peer_ = parts.endpoint->shape().from;
     made.forks_ = detail::forks.load(std::memory_order_relaxed);
     made.endpoint_ = std::move(parts.endpoint);

@@ -16,7 +16,7 @@ constexpr double suspicious = 1.25;
 StoreKind StoreDecision::next() noexcept {
   if (still_to_try_ > 0) {
     --still_to_try_;
-  } else if (--until_trial_ <= 0) {
+  } else if (kinds_[0] != kinds_[1] && --until_trial_ <= 0) {
     still_to_try_ = trial_.longest;
     judged_ = false;
     tried_ = 0;

@@ -86,17 +86,20 @@ SharedArrays::SharedArrays(GroupState& group, std::span<const std::span<std::byt
     : group_(group), arrays_(arrays.size()) {
   for (const auto& array : arrays) {
     own_.push_back(reinterpret_cast<std::uintptr_t>(array.data()));
-    sizes_.push_back(array.size());
   }
   const auto ranks = static_cast<std::size_t>(group.size);
   std::vector<Location> own(arrays.size());
-  for (std::size_t a = 0; allowed && permutations != 0 && a < arrays.size(); ++a) {
-    const SharedMemory memory = SharedMemory::holding(arrays[a]);
-    if (memory.data() != nullptr) own[a] = {memory.fd(), 0, arrays[a].data() - memory.data()};
+  for (std::size_t a = 0; allowed && a < arrays.size(); ++a) {
+    SharedMemory memory = SharedMemory::holding(arrays[a]);
+    if (memory.data() == nullptr) continue;
+    own[a] = {memory.fd(), 0, arrays[a].data() - memory.data()};
+    own_memory_.push_back(std::move(memory));
   }
-  std::vector<std::byte> mine(sizeof permutations + ranks);
+  // Only cycles of a permutation involve ranks that share memory with each other but perhaps not with this one.
+  const std::size_t row = permutations == 0 ? 0 : ranks;
+  std::vector<std::byte> mine(sizeof permutations + row);
   std::memcpy(mine.data(), &permutations, sizeof permutations);
-  for (std::size_t r = 0; r < ranks; ++r) {
+  for (std::size_t r = 0; r < row; ++r) {
     mine[sizeof permutations + r] = std::byte{group.shares_memory(static_cast<int>(r))};
   }
   const auto places = std::as_bytes(std::span<const Location>(own));
@@ -106,16 +109,15 @@ SharedArrays::SharedArrays(GroupState& group, std::span<const std::span<std::byt
   for (std::size_t r = 0; r < ranks; ++r) {
     std::uint64_t theirs = 0;
     if (all[r].size() >= sizeof theirs) std::memcpy(&theirs, all[r].data(), sizeof theirs);
-    if (theirs == permutations && (permutations == 0 || all[r].size() == mine.size())) continue;
+    if (theirs == permutations && all[r].size() == mine.size()) continue;
     throw Mismatch("the schedules of rank " + std::to_string(group.rank) + " and rank " + std::to_string(r) +
                    " have different arrays or permute different bits in their rounds; build both with the same "
                    "parameters");
   }
-  if (permutations == 0) return;
   for (const auto& theirs : all) {
     const std::byte* at = theirs.data() + sizeof permutations;
-    shares_.insert(shares_.end(), at, at + ranks);
-    at += ranks;
+    shares_.insert(shares_.end(), at, at + row);
+    at += row;
     for (std::size_t a = 0; a < arrays_; ++a, at += sizeof(Location)) {
       std::memcpy(&locations_.emplace_back(), at, sizeof(Location));
     }
@@ -129,11 +131,8 @@ bool SharedArrays::shares(int a, int b) const {
 }
 
 bool SharedArrays::holds(const std::vector<int>& ranks, int array) const {
-  if (locations_.empty()) return false;
-  return std::ranges::all_of(ranks, [&](int a) {
-    const auto number = static_cast<std::size_t>(a) * arrays_ + static_cast<std::size_t>(array);
-    return locations_[number].fd >= 0 && std::ranges::all_of(ranks, [&](int b) { return shares(a, b); });
-  });
+  return std::ranges::all_of(
+      ranks, [&](int a) { return holds(a, array) && std::ranges::all_of(ranks, [&](int b) { return shares(a, b); }); });
 }
 
 SharedMemory SharedArrays::open_memory(int rank, int fd, std::uintptr_t low_bits) {
@@ -145,12 +144,11 @@ SharedMemory SharedArrays::open_memory(int rank, int fd, std::uintptr_t low_bits
   }
 }
 
-std::byte* SharedArrays::at(int rank, int array) {
-  const Location& location = locations_[static_cast<std::size_t>(rank) * arrays_ + static_cast<std::size_t>(array)];
+std::byte* SharedArrays::at(int rank, int array, std::int64_t bytes) {
+  const Location& location = this->location(rank, array);
   auto& known = mapped_of_[static_cast<std::size_t>(rank)];
   const auto place_in = [&](const SharedMemory& memory) {
-    const auto size = static_cast<std::int64_t>(sizes_[static_cast<std::size_t>(array)]);
-    if (location.offset < 0 || location.offset > memory.bytes() - size) {
+    if (location.offset < 0 || location.offset > memory.bytes() - bytes) {
       throw Error("making a plan: array " + std::to_string(array) + " of rank " + std::to_string(rank) +
                   " does not lie in the memory that the rank names; do all ranks run the same version of onehop?");
     }
@@ -169,6 +167,11 @@ std::byte* SharedArrays::at(int rank, int array) {
   known.emplace_back(location.fd, memory);
   mapped_.push_back(memory);
   return place_in(memory);
+}
+
+std::vector<SharedMemory> SharedArrays::take_memory() {
+  std::ranges::move(own_memory_, std::back_inserter(mapped_));
+  return std::move(mapped_);
 }
 
 std::uint32_t DirectExchange::partner_for(std::uint32_t signals) {

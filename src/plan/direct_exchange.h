@@ -48,17 +48,22 @@ struct CycleGroup {
 // Which of the plan's arrays lie in memory that other ranks can map, on every rank.
 class SharedArrays {
  public:
-  // Collective: exchanges the locations of all arrays. `permutations` identifies the permutations of the schedule
-  // (permutations_of). Throws Mismatch if it differs between ranks, Error if a rank refuses (refuse_channels).
+  // Collective: exchanges the locations of all arrays; none is shared unless `allowed`. `permutations` identifies the
+  // permutations of the schedule (permutations_of). Throws Mismatch if it or the number of arrays differs between
+  // ranks, Error if a rank refuses (refuse_channels).
   SharedArrays(GroupState& group, std::span<const std::span<std::byte>> arrays, bool allowed,
                std::uint64_t permutations);
 
   // Whether all these ranks share memory with one another and have the array there; the same answer on each of them.
+  // Only for schedules with permutations.
   [[nodiscard]] bool holds(const std::vector<int>& ranks, int array) const;
-  // The address of a rank's array in this process. A collective step must follow the last call before a rank may free
-  // its array. Throws PeerLost if the rank has ended.
-  [[nodiscard]] std::byte* at(int rank, int array);
-  [[nodiscard]] std::vector<SharedMemory> take_mapped() { return std::move(mapped_); }
+  // Whether the rank has the array in memory that ranks which share memory with it can map.
+  [[nodiscard]] bool holds(int rank, int array) const { return location(rank, array).fd >= 0; }
+  // The address in this process of a rank's array of so many bytes. A collective step must follow the last call before
+  // a rank may free its array. Throws PeerLost if the rank has ended.
+  [[nodiscard]] std::byte* at(int rank, int array, std::int64_t bytes);
+  // The memory of this rank's arrays and of those that at() has mapped, to be kept as long as they are used.
+  [[nodiscard]] std::vector<SharedMemory> take_memory();
 
  private:
   struct Location {
@@ -69,11 +74,14 @@ class SharedArrays {
 
   [[nodiscard]] bool shares(int a, int b) const;
   [[nodiscard]] SharedMemory open_memory(int rank, int fd, std::uintptr_t low_bits);
+  [[nodiscard]] const Location& location(int rank, int array) const {
+    return locations_[static_cast<std::size_t>(rank) * arrays_ + static_cast<std::size_t>(array)];
+  }
 
   GroupState& group_;
   std::size_t arrays_;
   std::vector<std::uintptr_t> own_;  // the addresses of this rank's arrays
-  std::vector<std::size_t> sizes_;   // and their sizes, which are the same on all ranks
+  std::vector<SharedMemory> own_memory_;
   std::vector<Location> locations_;  // of every array of every rank
   std::vector<std::byte> shares_;    // 1 where rank a (row) shares memory with rank b
   std::vector<SharedMemory> mapped_;

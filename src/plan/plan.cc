@@ -4,8 +4,10 @@
 #include <cassert>
 #include <utility>
 
+#include "src/base/clock.h"
 #include "src/channel/waiting.h"
 #include "src/group/driven.h"
+#include "src/plan/direct_put.h"
 #include "src/plan/plan_packing.h"
 #include "src/plan/plan_program.h"
 
@@ -34,10 +36,18 @@ struct Plan::Impl {
   enum class State { idle, running, broken } state = State::idle;
   std::size_t round = 0;
   std::size_t open_messages = 0;  // of the round, in both directions
+  std::uint64_t epoch = 0;        // rounds begun so far
+  // No other computation comes between start() and finish().
+  bool runs_on = false;
+  // Whether senders may wait until a receiver exposes its array, one does, and since when (0: not yet).
+  bool may_defer = false;
+  bool deferring = false;
+  double deferring_since = 0;
   bool round_done = false;
   std::uint32_t failed_polls = 0;
 
-  void begin();
+  void begin(bool at_once);
+  void finish();
   void begin_round();
   // Moves what can be moved in the round, in one pass; returns whether anything moved.
   bool move();
@@ -50,6 +60,11 @@ struct Plan::Impl {
   // chunk must have arrived.
   bool send_chunk(ProgramMessage& message);
   void receive_chunk(ProgramMessage& message);
+  // The same for a sender in shared memory that chooses how it moves a fragment.
+  bool send_adaptively(ProgramMessage& message);
+  void end_fragment(ProgramMessage& message);
+  // Returns true if the receivers' arrays have been waited for long enough.
+  bool stop_deferring();
   [[nodiscard]] bool has_arrived(const ProgramRound& now, const ProgramMessage& message) const;
   [[nodiscard]] bool may_unpack(const ProgramRound& now, const ProgramMessage& message) const;
   [[nodiscard]] bool anything_to_do();
@@ -68,24 +83,54 @@ bool Plan::Impl::send_chunk(ProgramMessage& message) {
   Sender& sender = program.senders[message.end];
   if (message.fragment == message.last || (message.chunk == 0 && !sender.ready())) return false;
   const ProgramFragment& fragment = program.fragments[message.fragment];
+  if (sender.adaptive()) [[unlikely]]
+    return send_adaptively(message);
   const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
-  if (sender.adaptive()) [[unlikely]] {
-    detail::pack_adaptively(program, message.end, chunk, fragment.bytes);
-  } else {
-    detail::pack_chunk(program, message.end, chunk, sender.payload());
-  }
+  detail::pack_chunk(program, message.end, chunk, sender.payload());
   ++message.chunk;
   const bool complete = fragment.first + message.chunk == fragment.last;
   sender.publish(complete ? detail::whole : message.chunk, chunk.end);
-  if (!complete) return true;
-  sender.advance();
-  counters.bytes_sent += fragment.bytes;
+  if (complete) end_fragment(message);
+  return true;
+}
+
+bool Plan::Impl::send_adaptively(ProgramMessage& message) {
+  Sender& sender = program.senders[message.end];
+  const ProgramFragment& fragment = program.fragments[message.fragment];
+  if (message.chunk == 0 && fragment.first_put != fragment.last_put) {
+    if (sender.exposed() == epoch) {
+      detail::put_directly(program, message.end, fragment);
+      sender.publish(detail::whole, fragment.bytes);
+      end_fragment(message);
+      return true;
+    }
+    deferring = may_defer;
+    if (deferring) return false;
+  }
+  const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
+  detail::pack_adaptively(program, message.end, chunk, fragment.bytes);
+  ++message.chunk;
+  const bool complete = fragment.first + message.chunk == fragment.last;
+  sender.publish(complete ? detail::whole : message.chunk, chunk.end);
+  if (complete) end_fragment(message);
+  return true;
+}
+
+void Plan::Impl::end_fragment(ProgramMessage& message) {
+  program.senders[message.end].advance();
+  counters.bytes_sent += program.fragments[message.fragment].bytes;
   message.chunk = 0;
   if (++message.fragment == message.last) {
     ++counters.messages_sent;
     --open_messages;
   }
-  return true;
+}
+
+bool Plan::Impl::stop_deferring() {
+  const double now = base::steady_seconds();
+  if (deferring_since == 0) deferring_since = now;
+  may_defer = now - deferring_since < program.patience;
+  return !may_defer;
 }
 
 bool Plan::Impl::send(ProgramMessage& message) {
@@ -121,8 +166,8 @@ void Plan::Impl::receive_chunk(ProgramMessage& message) {
   Receiver& receiver = program.receivers[message.end];
   const ProgramFragment& fragment = program.fragments[message.fragment];
   const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
-  if (receiver.times_use()) [[unlikely]] {
-    detail::unpack_timed(program, chunk, receiver);
+  if (receiver.mark() != 0) [[unlikely]] {
+    detail::unpack_marked(program, chunk, receiver);
   } else {
     detail::unpack_chunk(program, chunk, receiver.payload());
   }
@@ -159,6 +204,14 @@ void Plan::Impl::begin_round() {
   for (ProgramMessage& message : now.in) message.fragment = message.first;
   open_messages = now.out.size() + now.in.size();
   round_done = false;
+  ++epoch;
+  may_defer = runs_on;
+  deferring_since = 0;
+  if (program.exposes) {
+    for (const ProgramMessage& message : now.in) {
+      if (message.exposes) program.receivers[message.end].expose(epoch);
+    }
+  }
   now.direct.begin(program.signals);
   // Messages first, so that they travel during the copies inside the rank.
   if (now.lockstep) {
@@ -184,12 +237,13 @@ void Plan::Impl::end_round() {
   round_done = true;
 }
 
-void Plan::Impl::begin() {
+void Plan::Impl::begin(bool at_once) {
   if (state == State::broken) throw_broken();
   group->check_process();
   if (state == State::running) throw BadInput("start() was called twice without a finish() in between");
   state = State::broken;  // stays so after an exception
   round = 0;
+  runs_on = at_once;
   if (!program.rounds.empty()) begin_round();
   state = State::running;
 }
@@ -205,6 +259,7 @@ bool Plan::Impl::next_round() {
 
 bool Plan::Impl::move() {
   ProgramRound& now = program.rounds[round];
+  deferring = false;
   bool moved = now.lockstep && receive_in_lockstep(now);
   if (now.lockstep) moved |= send_in_lockstep(now);
   for (ProgramMessage& message : now.in) {
@@ -216,6 +271,8 @@ bool Plan::Impl::move() {
     if (!now.lockstep && message.fragment != message.last) moved |= send(message);
   }
   if (!now.direct.complete()) moved |= now.direct.move(program.signals);
+  if (deferring && !moved) [[unlikely]]
+    return stop_deferring();
   return moved;
 }
 
@@ -279,27 +336,31 @@ Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;
 
-void Plan::start() { impl_->begin(); }
+void Plan::start() { impl_->begin(false); }
+void Plan::finish() { impl_->finish(); }
+void Plan::run() {
+  impl_->begin(true);
+  impl_->finish();
+}
 
-void Plan::finish() {
-  Impl& run = *impl_;
-  if (run.state == Impl::State::broken) throw_broken();
-  run.group->check_process();
-  if (run.state == Impl::State::idle) throw BadInput("finish() needs a start() before it");
-  run.state = Impl::State::broken;  // until the run is complete; stays so after an exception
+void Plan::Impl::finish() {
+  if (state == State::broken) throw_broken();
+  group->check_process();
+  if (state == State::idle) throw BadInput("finish() needs a start() before it");
+  state = State::broken;  // until the run is complete; stays so after an exception
   do {
-    detail::Waiting waiting(*run.group, run.program.polls);
-    while (!run.all_moved()) {
-      if (run.move()) {
+    detail::Waiting waiting(*group, program.polls);
+    while (!all_moved()) {
+      if (move()) {
         waiting.reset();
         continue;
       }
-      if (run.program.polls) run.progress();
-      waiting.idle([&] { return run.anything_to_do(); }, [&] { return run.waiting_for(); });
+      if (program.polls) progress();
+      waiting.idle([&] { return anything_to_do(); }, [&] { return waiting_for(); });
     }
-  } while (run.next_round());
-  run.state = Impl::State::idle;
-  ++run.counters.runs;
+  } while (next_round());
+  state = State::idle;
+  ++counters.runs;
 }
 
 bool Plan::test() {
@@ -327,24 +388,6 @@ bool Plan::test() {
 const PlanCounters& Plan::counters() const noexcept { return impl_->counters; }
 std::int64_t Plan::staging_bytes() const noexcept { return impl_->program.staging_bytes; }
 
-std::vector<PlanChannel> Plan::channels() const {
-  std::vector<PlanChannel> found;
-  const auto add = [&](const auto& end, bool sends) {
-    const detail::SlotRing& ring = end.ring();
-    found.push_back({.peer = end.peer(),
-                     .sends = sends,
-                     .bytes = end.bytes(),
-                     .slots = static_cast<int>(ring.slots),
-                     .slot_bytes = ring.slot_bytes,
-                     .chunk_bytes = ring.chunk_bytes});
-  };
-  for (const Sender& sender : impl_->program.senders) {
-    add(sender, true);
-    found.back().stores = sender.best_stores();
-    found.back().adaptive = sender.adaptive();
-  }
-  for (const Receiver& receiver : impl_->program.receivers) add(receiver, false);
-  return found;
-}
+std::vector<PlanChannel> Plan::channels() const { return detail::channels_of(impl_->program); }
 
 }  // namespace onehop

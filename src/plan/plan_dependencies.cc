@@ -13,18 +13,6 @@
 namespace onehop::detail {
 namespace {
 
-// Whether some element range is read by `out` and written by `in`: then the two are an exchange in place (`verify`
-// allows no other overlap).
-bool is_exchange(const Transfers& out, const Transfers& in) {
-  std::set<std::tuple<int, std::int64_t, std::int64_t>> read;
-  const auto range = [](const Place& place) {
-    return std::tuple(place.array, place.slice.bounds().first, place.slice.elements());
-  };
-  for (const Transfer* transfer : out) read.insert(range(transfer->from));
-  return std::any_of(in.begin(), in.end(),
-                     [&](const Transfer* transfer) { return read.contains(range(transfer->to)); });
-}
-
 // Whether both messages list the same slices in the same order: then equal bytes on the wire are the same elements.
 bool lists_alike(const Transfers& out, const Transfers& in) {
   return std::ranges::equal(out, in, [](const Transfer* a, const Transfer* b) {
@@ -55,6 +43,16 @@ void set_dependencies_of_cycles(Program& program, ProgramRound& round, const Rou
 }
 
 }  // namespace
+
+bool is_exchange(const Transfers& out, const Transfers& in) {
+  std::set<std::tuple<int, std::int64_t, std::int64_t>> read;
+  const auto range = [](const Place& place) {
+    return std::tuple(place.array, place.slice.bounds().first, place.slice.elements());
+  };
+  for (const Transfer* transfer : out) read.insert(range(transfer->from));
+  return std::any_of(in.begin(), in.end(),
+                     [&](const Transfer* transfer) { return read.contains(range(transfer->to)); });
+}
 
 void set_dependencies(Program& program, ProgramRound& round, const RoundPart& part) {
   if (part.steps) return set_dependencies_of_cycles(program, round, part);

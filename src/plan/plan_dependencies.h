@@ -7,6 +7,10 @@
 
 namespace onehop::detail {
 
+// Whether some element range is read by the transfers `out` of a rank and written by its transfers `in`: then the two
+// are an exchange in place (`verify` allows no other overlap).
+[[nodiscard]] bool is_exchange(const Transfers& out, const Transfers& in);
+
 // Sets ProgramMessage::dependency and ProgramFragment::after of the round's incoming messages. Throws BadInput for an
 // exchange that would deadlock, because it lists its slices in different orders in the two directions and is longer
 // than the slots hold.

@@ -12,8 +12,10 @@
 #include "src/group/agreement.h"
 #include "src/group/group_state.h"
 #include "src/plan/direct_exchange.h"
+#include "src/plan/direct_put.h"
 #include "src/plan/plan_dependencies.h"
 #include "src/plan/plan_part.h"
+#include "src/plan/step_builder.h"
 #include "src/plan/wire_layout.h"
 #include "src/schedule/bit_permutation.h"
 #include "src/schedule/wire_size.h"
@@ -46,6 +48,7 @@ class Builder {
     const bool may_share =
         options.transport == TransportKind::automatic || options.transport == TransportKind::shared_memory;
     shared_.emplace(*group.state(), arrays_, may_share, permutations_of(schedule_));
+    steps_.emplace(program_, schedule_, arrays_, rank_, *shared_);
     try {
       for (RoundPart& part : parts_) take_direct(part);
       request_channels(group, options);
@@ -56,7 +59,7 @@ class Builder {
     open(group, options);
     std::exception_ptr failure;
     try {
-      build_rounds();
+      build_rounds(options.direct_puts);
     } catch (const std::exception&) {
       failure = std::current_exception();
     }
@@ -65,7 +68,7 @@ class Builder {
   }
 
  private:
-  void build_rounds() {
+  void build_rounds(bool direct_puts) {
     for (std::size_t r = 0; r < parts_.size(); ++r) {
       ProgramRound round;
       const RoundPart& part = parts_[r];
@@ -81,6 +84,8 @@ class Builder {
       program_.rounds.push_back(std::move(round));
     }
     add_direct();
+    if (direct_puts) add_puts(program_, *steps_, parts_, *shared_, rank_);
+    program_.kept = shared_->take_memory();
     program_.scratch.resize(static_cast<std::size_t>(scratch_));
     program_.numbers.resize(static_cast<std::size_t>(numbers_));
   }
@@ -150,7 +155,6 @@ class Builder {
     for (std::size_t r = 0; r < parts_.size(); ++r) {
       for (const CycleGroup& group : parts_[r].direct) add_cycles(group, parts_[r].steps->exchange, program_.rounds[r]);
     }
-    program_.kept = shared_->take_mapped();
   }
 
   void add_cycles(const CycleGroup& group, const BitPermutation& exchange, ProgramRound& round) {
@@ -163,9 +167,8 @@ class Builder {
     for (const Cycle& cycle : group.cycles) {
       std::vector<std::byte*>& places = cycles.emplace_back();
       for (const CyclePlace& place : cycle) {
-        std::byte* const array = place.rank == rank_ ? arrays_[static_cast<std::size_t>(exchange.array)].data()
-                                                     : shared_->at(place.rank, exchange.array);
-        places.push_back(array + place.first * static_cast<std::uint64_t>(element_bytes));
+        places.push_back(steps_->memory({place.rank, exchange.array, {}}) +
+                         place.first * static_cast<std::uint64_t>(element_bytes));
       }
     }
     std::vector<std::uint32_t> signals;
@@ -237,6 +240,7 @@ class Builder {
     }
     program_.senders.resize(senders);
     program_.receivers.resize(receivers);
+    program_.puts_done.resize(program_.senders.size());
     for (const Sender& sender : program_.senders) {
       program_.stores.push_back(stores_for_pieces(sender.stores()));
       program_.polls |= sender.needs_progress();
@@ -248,21 +252,14 @@ class Builder {
     }
   }
 
-  [[nodiscard]] std::byte* memory(const Place& place) const {
-    return arrays_[static_cast<std::size_t>(place.array)].data();
-  }
-  [[nodiscard]] const ArraySpec& array(const Place& place) const {
-    return schedule_.arrays[static_cast<std::size_t>(place.array)];
-  }
-
   ProgramMessage message(std::uint32_t end, const Transfers& transfers, bool out) {
     const SlotRing& ring = out ? program_.senders[end].ring() : program_.receivers[end].ring();
     std::vector<WireSize> sizes;
     for (const Transfer* transfer : transfers) {
-      sizes.push_back({transfer->from.slice.elements(), unit_bytes(array(transfer->to), transfer->codec),
-                       elements_per_cut(array(transfer->to), transfer->codec), schedule_.bytes(*transfer)});
+      sizes.push_back({transfer->from.slice.elements(), unit_bytes(steps_->array(transfer->to), transfer->codec),
+                       elements_per_cut(steps_->array(transfer->to), transfer->codec), schedule_.bytes(*transfer)});
       if (sizes.back().unit_bytes > ring.slot_bytes) {
-        throw BadInput("one element of array " + array(transfer->to).name + " has " +
+        throw BadInput("one element of array " + steps_->array(transfer->to).name + " has " +
                        base::counted(sizes.back().unit_bytes, "byte") +
                        ", but a slot between these ranks holds at most " + text(ring.slot_bytes) +
                        "; describe the array by smaller elements");
@@ -295,8 +292,8 @@ class Builder {
       for (const WirePiece& piece : chunk.pieces) {
         const Transfer& transfer = *transfers[static_cast<std::size_t>(piece.transfer)];
         const auto first = static_cast<std::uint32_t>(program_.steps.size());
-        add_steps(out ? transfer.from : transfer.to, transfer.combine, piece.first, piece.last);
-        if (encoded) add_piece(first, array(transfer.to), transfer.codec, piece.last - piece.first);
+        steps_->add(out ? transfer.from : transfer.to, transfer.combine, piece.first, piece.last);
+        if (encoded) add_piece(first, steps_->array(transfer.to), transfer.codec, piece.last - piece.first);
       }
       steps.last_piece = static_cast<std::uint32_t>(program_.pieces.size());
       steps.last = static_cast<std::uint32_t>(program_.steps.size());
@@ -313,19 +310,12 @@ class Builder {
     numbers_ = std::max(numbers_, elements * spec.element_bytes);
   }
 
-  void add_steps(const Place& place, Combine combine, std::int64_t first, std::int64_t last) {
-    for (const Slice& slice : place.slice.cut(first, last)) {
-      program_.steps.push_back(
-          {make_step(slice, memory(place), array(place).element_bytes, program_.shapes), combine, array(place).type});
-    }
-  }
-
   // Adds the copies inside the rank, cut into small parts that are sorted by address: the two faces of a periodic
   // dimension touch the same cache lines.
   void add_copies(ProgramRound& round, const RoundPart& part) {
     bool combining = false;
     for (const Transfer* transfer : part.own) {
-      const std::int64_t element_bytes = array(transfer->to).element_bytes;
+      const std::int64_t element_bytes = steps_->array(transfer->to).element_bytes;
       const std::int64_t elements = transfer->from.slice.elements();
       const std::int64_t run = elements / std::max<std::int64_t>(1, transfer->from.slice.pieces());
       const std::int64_t at_once =
@@ -344,18 +334,13 @@ class Builder {
 
   void add_copy(ProgramRound& round, const Transfer& transfer, std::int64_t first, std::int64_t last) {
     ProgramCopy copy;
-    copy.bytes = (last - first) * array(transfer.to).element_bytes;
+    copy.bytes = (last - first) * steps_->array(transfer.to).element_bytes;
     copy.from_first = static_cast<std::uint32_t>(program_.steps.size());
-    add_steps(transfer.from, Combine::replace, first, last);
+    steps_->add(transfer.from, Combine::replace, first, last);
     copy.from_last = copy.to_first = static_cast<std::uint32_t>(program_.steps.size());
-    add_steps(transfer.to, transfer.combine, first, last);
+    steps_->add(transfer.to, transfer.combine, first, last);
     copy.to_last = static_cast<std::uint32_t>(program_.steps.size());
-    if (copy.from_last - copy.from_first == copy.to_last - copy.to_first && transfer.combine == Combine::replace) {
-      copy.direct = true;
-      for (std::uint32_t i = 0; i < copy.from_last - copy.from_first; ++i) {
-        copy.direct &= alike(program_.steps[copy.to_first + i].copy, program_.steps[copy.from_first + i].copy);
-      }
-    }
+    copy.direct = steps_->are_alike(copy);
     scratch_ = std::max(scratch_, copy.bytes);
     round.copies.push_back(copy);
   }
@@ -374,6 +359,7 @@ class Builder {
   std::vector<ChannelSpec> specs_;
   std::map<int, std::uint32_t> signals_of_;  // index in the program's signals, by the other rank
   std::optional<SharedArrays> shared_;
+  std::optional<StepBuilder> steps_;
   Program program_;
   std::map<int, std::uint32_t> sender_of_;
   std::map<int, std::uint32_t> receiver_of_;

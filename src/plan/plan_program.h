@@ -50,6 +50,9 @@ struct ProgramFragment {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   std::int64_t bytes = 0;
+  // For an outgoing fragment: the copies that write it straight into the receiver's array (Program::puts).
+  std::uint32_t first_put = 0;
+  std::uint32_t last_put = 0;
   // For an incoming fragment: the number of fragments of the message's dependency that must be packed before it is
   // unpacked.
   std::uint32_t after = 0;
@@ -66,10 +69,12 @@ struct ProgramMessage {
   // Progress of the run: the next fragment, and its next chunk (0 for an outgoing fragment that waits for a slot).
   std::uint32_t fragment = 0;
   std::uint32_t chunk = 0;
+  bool exposes = false;  // incoming: the sender may write into this rank's array
 };
 
-// A copy inside the rank: steps [from_first, from_last) gather into the scratch, steps [to_first, to_last) scatter.
-// If the steps of both are pairwise alike, the copy goes directly from one to the other.
+// A copy inside the rank, or into the array of another rank: steps [from_first, from_last) gather into the scratch,
+// steps [to_first, to_last) scatter. If the steps of both are pairwise alike, the copy goes directly from one to the
+// other.
 struct ProgramCopy {
   std::uint32_t from_first = 0;
   std::uint32_t from_last = 0;
@@ -116,17 +121,24 @@ struct Program {
   std::vector<ProgramFragment> fragments;
   std::vector<ProgramRound> rounds;
   std::vector<std::byte> scratch;
-  std::vector<std::byte> numbers;  // numbers to be encoded, or decoded ones, of pieces that are not contiguous
-  std::vector<Signals> signals;    // of direct exchanges, one per rank that takes part
-  std::vector<SharedMemory> kept;  // keeps the other ranks' arrays of direct exchanges mapped
+  std::vector<std::byte> numbers;       // numbers to be encoded, or decoded ones, of pieces that are not contiguous
+  std::vector<ProgramCopy> puts;        // into the arrays of other ranks
+  std::vector<std::int64_t> puts_done;  // fragments, one per sender
+  double patience = 0;                  // seconds to wait until a receiver has exposed its array
+  std::vector<Signals> signals;         // of direct exchanges, one per rank that takes part
+  std::vector<SharedMemory> kept;  // the arrays in shared memory of this rank, and those of others that it accesses
   std::int64_t staging_bytes = 0;
-  bool polls = false;  // some end needs progress() between polls
+  bool exposes = false;  // some incoming message does
+  bool polls = false;    // some end needs progress() between polls
 };
 
 // The function that stores a piece, or null where packing writes into the slot itself.
 [[nodiscard]] inline StoreFunction stores_for_pieces(StoreKind kind) {
   return kind == StoreKind::plain ? nullptr : piece_function(kind);
 }
+
+// This rank's ends of channels, senders first.
+[[nodiscard]] std::vector<PlanChannel> channels_of(const Program& program);
 
 // Opens the channels and builds the program. Collective. Throws like the constructor of Plan.
 [[nodiscard]] Program make_program(const Group& group, const Schedule& schedule,

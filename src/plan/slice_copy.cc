@@ -106,13 +106,14 @@ void copy_rows(const CopyStep& to, const CopyStep& from) noexcept {
   });
 }
 
-void copy_any_rows(const CopyStep& to, const CopyStep& from) noexcept {
+template <class CopyRun>
+void copy_any_rows(const CopyStep& to, const CopyStep& from, const CopyRun& copy_run) noexcept {
   const std::int64_t n = row_length(*to.shape);
   const std::int64_t write_stride = row_stride(*to.shape);
   const std::int64_t read_stride = row_stride(*from.shape);
   const auto run = static_cast<std::size_t>(to.shape->run);
   for_each_row_pair(to, from, [&](std::byte* write, const std::byte* read) {
-    for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) copy_bytes(write, read, run);
+    for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) copy_run(write, read, run);
   });
 }
 
@@ -297,8 +298,19 @@ void copy_between(const CopyStep& to, const CopyStep& from) noexcept {
     case 64:
       return copy_rows<64>(to, from);
     default:
-      return copy_any_rows(to, from);
+      return copy_any_rows(to, from, copy_bytes);
   }
+}
+
+void copy_between(const CopyStep& to, const CopyStep& from, StoreFunction store) noexcept {
+  if (to.shape == nullptr) return store(to.base, from.base, static_cast<std::size_t>(to.bytes));
+  copy_any_rows(to, from, store);
+}
+
+void touch(const CopyStep& step) noexcept {
+  for_each_run(step, [](const std::byte* at, std::int64_t, std::int64_t length) {
+    for (std::int64_t i = 0; i < length; i += 64) static_cast<void>(*static_cast<const volatile std::byte*>(at + i));
+  });
 }
 
 void unpack(const CopyStep& step, const std::byte* wire, Combine combine, ElementType type) noexcept {

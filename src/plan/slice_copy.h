@@ -11,6 +11,7 @@
 #include "onehop/channel.h"
 #include "onehop/schedule.h"
 #include "onehop/slice.h"
+#include "src/channel/store.h"
 
 namespace onehop::detail {
 
@@ -59,5 +60,17 @@ void unpack(const CopyStep& step, const std::byte* wire, Combine combine, Elemen
 [[nodiscard]] bool alike(const CopyStep& to, const CopyStep& from) noexcept;
 // Copies from slice to slice, without a buffer.
 void copy_between(const CopyStep& to, const CopyStep& from) noexcept;
+// The same with a function for each run.
+void copy_between(const CopyStep& to, const CopyStep& from, StoreFunction store) noexcept;
+
+// Reads a word of each cache line.
+void touch(const CopyStep& step) noexcept;
+
+// Number of runs of a step.
+[[nodiscard]] inline std::int64_t runs_of(const CopyStep& step) noexcept {
+  if (step.shape == nullptr) return 1;
+  return step.shape->pieces.empty() ? step.bytes / step.shape->run
+                                    : static_cast<std::int64_t>(step.shape->pieces.size());
+}
 
 }  // namespace onehop::detail

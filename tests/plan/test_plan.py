@@ -289,8 +289,31 @@ def test_explain_says_how_messages_move() -> None:
         stores = send.pop("stores")
         assert stores in {"plain", "nontemporal", "prefetch"}
         assert send.pop("adaptive") in {True, False}
+        assert send.pop("direct_puts") == 0  # NumPy's own arrays cannot be written by others
+        assert send.pop("direct_stores") in {"plain", "nontemporal", "prefetch"}
         assert send == {"direction": "send", **shape}
         if group.rank == 0:
             assert alone(np.zeros(6)).explain()["channels"] == []
+
+    run_threads(2, rank)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_arrays_from_the_group_are_written_directly(wanted: bool) -> None:
+    def rank(group: Group) -> None:
+        numbers = 5000
+        everything = Slice.range(0, numbers)
+        transfers = [Transfer(Place(r, 0, everything), Place(1 - r, 1, everything)) for r in range(2)]
+        schedule = Schedule(
+            "swap", 2, [ArraySpec("out", numbers, 8), ArraySpec("in", numbers, 8)], [Round(transfers)]
+        )
+        out, into = np.zeros(numbers), group.empty(numbers)
+        plan = Plan(schedule, group, [out, into], direct_puts=wanted)
+        for run in range(200):
+            out[:] = group.rank + np.arange(numbers) * run
+            plan.run()
+            np.testing.assert_array_equal(into, 1 - group.rank + np.arange(numbers) * run)
+        send = plan.explain()["channels"][0]
+        assert (send["direct_puts"] > 0) == (wanted and send["adaptive"])
 
     run_threads(2, rank)

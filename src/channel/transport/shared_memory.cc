@@ -1,6 +1,6 @@
 // Channels between ranks that map each other's memory. A rank's memory holds the rings of the channels on which it
 // receives and, for each channel on which it sends, the line in which the receiver stores `released` and, of adaptive
-// channels, behind it how long it read a slot (adaptive_stores.h).
+// channels, behind it how long it read a slot (adaptive_stores.h) and for which epoch it has exposed its arrays.
 #include <cstring>
 #include <map>
 #include <new>

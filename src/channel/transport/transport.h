@@ -74,7 +74,9 @@ struct SenderParts {
   const std::atomic<std::uint64_t>* released = nullptr;
   const std::atomic<std::uint32_t>* bell = nullptr;
   std::shared_ptr<Endpoint> endpoint;
-  const std::atomic<std::uint64_t>* reading_time = nullptr;  // of adaptive channels; null: the stores stay
+  // Of adaptive channels: the receiver's answer, and behind it the epoch for which it has exposed its arrays. Null: the
+  // stores stay.
+  const std::atomic<std::uint64_t>* reading_time = nullptr;
 };
 struct ReceiverParts {
   SlotRing ring;
