@@ -106,16 +106,26 @@ class Marks {
   volatile std::uint64_t sink_ = 0;
 };
 
-// Arrays of the same lengths that the ranks share.
-struct SharedCopies {
+// The same exchange of arrays of the same lengths that the ranks share.
+struct SharedExchange {
   std::vector<SharedArray> owners;
   std::vector<std::span<std::byte>> arrays;
+  Marks marks;
+  Plan plan;
 
-  SharedCopies(const Group& group, std::span<const std::span<std::byte>> originals) {
+  SharedExchange(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> originals)
+      : arrays(allocate(group, originals, owners)),
+        marks(schedule, group.rank(), arrays),
+        plan(group, schedule, arrays) {}
+
+  static std::vector<std::span<std::byte>> allocate(const Group& group, std::span<const std::span<std::byte>> originals,
+                                                    std::vector<SharedArray>& owners) {
+    std::vector<std::span<std::byte>> arrays;
     for (const auto& original : originals) {
       owners.push_back(group.allocate(static_cast<std::int64_t>(original.size())));
       arrays.push_back(owners.back().bytes().first(original.size()));
     }
+    return arrays;
   }
 };
 
@@ -140,12 +150,13 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
   const auto add = [&](std::string name, Role role, std::function<void()> run, bool exact = true) {
     add_with(marks, std::move(name), role, std::move(run), exact);
   };
-    Plan plan(group, schedule, arrays);
+  Plan plan(group, schedule, arrays);
   add("onehop", Role::ours, [&plan] { plan.run(); });
-  SharedCopies shared(group, arrays);
-  Marks shared_marks(schedule, group.rank(), shared.arrays);
-  Plan shared_plan(group, schedule, shared.arrays);
-  add_with(shared_marks, "onehop, shared arrays", Role::variant, [&shared_plan] { shared_plan.run(); }, true);
+  std::unique_ptr<SharedExchange> shared;
+  if (options.shared_arrays) {
+    shared = std::make_unique<SharedExchange>(group, schedule, arrays);
+    add_with(shared->marks, "onehop, shared arrays", Role::variant, [&shared] { shared->plan.run(); }, true);
+  }
   // The same with a clock that runs only while data is exchanged.
   const auto add_alone = [&](const std::string& name, const std::function<void(int)>& block, Marks& own, Plan& run) {
     candidates.push_back({name + ", the exchange alone", Role::variant, block});
@@ -163,7 +174,7 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
   };
   if (options.alone) {
     add_alone("onehop", candidates[0].block, marks, plan);
-    add_alone("onehop, shared arrays", candidates[1].block, shared_marks, shared_plan);
+    if (shared) add_alone("onehop, shared arrays", candidates[1].block, shared->marks, shared->plan);
   }
   std::unique_ptr<Plan> mock;
   if (options.mock) {

@@ -26,7 +26,8 @@ struct HaloOptions {
   // Each rank computes for about this long before each exchange; computing alone is then the speed of light.
   double compute_us = 0;
   std::vector<OtherCandidate> others;
-  bool alone = false;  // also time onehop with a clock that runs only while data is exchanged
+  bool shared_arrays = false;  // also time a plan of arrays that the ranks share
+  bool alone = false;          // also time onehop with a clock that runs only while data is exchanged
 };
 
 // Samples are µs. One number (float64) in each line that crosses ranks is written before each exchange and read after

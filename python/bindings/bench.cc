@@ -74,10 +74,10 @@ std::vector<bench::OtherCandidate> other_candidates(const nb::list& list) {
 
 nb::list halo_exchange(const Group& group, const onehop::Schedule& schedule, const std::vector<const Memory*>& memory,
                        const Effort& effort, bool peers, bool mock, double compute_us, const nb::list& others,
-                       bool alone) {
+                       bool alone, bool shared_arrays) {
   std::vector<std::span<std::byte>> arrays;
   for (const Memory* one : memory) arrays.push_back(one->bytes());
-  const bench::HaloOptions options{effort, peers, mock, compute_us, other_candidates(others), alone};
+  const bench::HaloOptions options{effort, peers, mock, compute_us, other_candidates(others), shared_arrays, alone};
   return measure([&] { return bench::halo_exchange(group, schedule, arrays, options); });
 }
 
@@ -238,7 +238,7 @@ void bind_bench(nb::module_& module) {
       "Measure the computation of fat and long links. Returns flop (as MILC counts them) and bytes of a rank, and the "
       "samples.");
   module.def("bench_halo_exchange", &halo_exchange, "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a,
-             "mock"_a, "compute_us"_a, "others"_a, "alone"_a = false,
+             "mock"_a, "compute_us"_a, "others"_a, "alone"_a = false, "shared_arrays"_a = false,
              "Measure one round of a halo exchange, from array to array.");
   module.def(
       "bench_mpi_version", [] { return bench::MpiWorld::make()->version(); }, release(),

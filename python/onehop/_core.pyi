@@ -2070,6 +2070,7 @@ def bench_halo_exchange(
     compute_us: float,
     others: list,
     alone: bool = False,
+    shared_arrays: bool = False,
 ) -> list:
     """Measure one round of a halo exchange, from array to array."""
 

@@ -170,7 +170,7 @@ TEST(SharedArrays, NamesARankThatHasEnded) {
     detail::SharedArrays arrays(*group.state(), {&bytes, 1}, true, 1);
     if (group.rank() == 1) _exit(0);
     while (group.state()->poll_peers(1).lost < 0) std::this_thread::yield();
-    static_cast<void>(arrays.at(1, 0));
+    static_cast<void>(arrays.at(1, 0, 64));
   });
   EXPECT_EQ(ended[0].exit_code, 3);  // PeerLost
   EXPECT_NE(ended[0].message.find("rank 1"), std::string::npos) << ended[0].message;

@@ -239,7 +239,11 @@ def _halo_rows(
     if ghex:
         others.append(("GHEX from Python", "peer", ghex_halo(group, layout, array), True))
     memory = [_core.Memory(array, True, "array")]
-    samples = _samples(_core.bench_halo_exchange(group, schedule, memory, effort, peers, True, 0.0, others))
+    samples = _samples(
+        _core.bench_halo_exchange(
+            group, schedule, memory, effort, peers, True, 0.0, others, shared_arrays=True
+        )
+    )
     name = "x".join(map(str, block)) + case.name
     rounded = {f"{plain}, {codec}" for codec in codecs}
     exact = [one for one in samples if one.name not in rounded]
