@@ -59,6 +59,7 @@ struct Compiled::Impl {
   std::vector<double> angles;  // of each operation of the placement; only those of `varying` are used
   std::vector<std::optional<StageProgram>> stages;
   std::vector<std::optional<StageProgram>> inverses;  // of the stages, for two states
+  std::uint64_t inverse_flips = 0;                    // of the final state for which they were made
   std::vector<double> inverse_angles;                 // the negative of `angles`
   std::unique_ptr<State> state, bra, kept, once;
   EngineCounters counters;

@@ -129,6 +129,11 @@ void Compiled::Impl::go_back(State& ket, State& bra_state, std::span<double> by_
   // From qubits to wires.
   const std::vector<int>& last = placement.stages.back().bits;
   for (State* const one : {&ket, &bra_state}) one->set_layout(last, one->flips());
+  // Expectation values may have moved the amplitudes to where no bit is flipped.
+  if (ket.flips() != inverse_flips) {
+    for (auto& inverse : inverses) inverse.reset();
+    inverse_flips = ket.flips();
+  }
   for (std::size_t s = placement.stages.size(); s-- > 0;) {
     if (!inverses[s]) {
       inverses[s].emplace();

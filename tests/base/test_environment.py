@@ -77,6 +77,7 @@ WRONG = {
     "ONEHOP_SHARE_BUFFERS": ("yes", "00x"),
     "ONEHOP_SIMD": ("mmx",),
     "ONEHOP_TEST_FREE_MEMORY": ("1.5", "-1"),
+    "ONEHOP_TEST_MPI_TAGS": ("0", "few", "1.5"),
     "ONEHOP_THREADS": ("many", "0", "1025", "2x"),
     "ONEHOP_TIMEOUT": ("-1", "nan", "soon", "1 s"),
 }

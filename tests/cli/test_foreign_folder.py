@@ -181,6 +181,7 @@ def test_pythons_are_started_in_one_way() -> None:
     allowed = {
         "bench/reference_simulators/__init__.py",  # runs a script, whose folder is that of the package
         "doctor/examination.py",  # a line for the user to type
+        "hosts/emulated.py",  # runs a script, as above
         "launch/interpreter.py",
         "launch/local.py",  # the user's own programs
         "launch/mpi.py",  # looks for an mpiexec beside it

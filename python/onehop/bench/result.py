@@ -145,10 +145,10 @@ class Bench:
         rows = [
             {
                 key: _rounded(value)
-                for key, value in asdict(row).items()
-                if row.hosts > 1 or key not in _BETWEEN_HOSTS
+                for key, value in row.items()
+                if row.get("hosts", 1) > 1 or key not in _BETWEEN_HOSTS
             }
-            for row in self.rows
+            for row in map(asdict, self.rows)
         ]
         return {
             "bench": self.bench,
