@@ -42,7 +42,10 @@ def connect(
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
         text = json.dumps(command).encode() + b"\n"
         sent = connection.sendmsg([text], [rights])
-        connection.sendall(text[sent:])
+        # Once the server has all of it, a short command may have ended, and the server closed the connection: to send
+        # even nothing would then be an error.
+        if sent < len(text):
+            connection.sendall(text[sent:])
     except OSError:
         connection.close()
         raise
