@@ -78,9 +78,8 @@ inline constexpr int chunk_bits = 16;
 inline constexpr std::uint64_t whole = (std::uint64_t{1} << chunk_bits) - 1;
 
 // What the mark of a slot says about its use; 0: nothing.
-inline constexpr std::uint64_t mark_timed = 1;  // the receiver should tell for how long it reads
-inline constexpr std::uint64_t mark_in_array =
-    2;  // the sender has written into the receiver's array, not into the slot
+inline constexpr std::uint64_t mark_timed = 1;     // the receiver should tell for how long it reads
+inline constexpr std::uint64_t mark_in_array = 2;  // the fragment is in the receiver's array, not in the slot
 
 [[nodiscard]] constexpr std::uint64_t flag_value(std::uint64_t use, std::uint64_t chunks) noexcept {
   return (use << chunk_bits) | chunks;

@@ -111,7 +111,10 @@ else:
 """
 
 
-@pytest.mark.parametrize(("count", "rate"), [(2, 50), (3, 50), (2, 1000)])
+# 1 Gbit/s takes most of a core, so nothing else may run beside it.
+@pytest.mark.parametrize(
+    ("count", "rate"), [(2, 50), (3, 50), pytest.param(2, 1000, marks=pytest.mark.alone)]
+)
 def test_rate_of_each_link(count: int, rate: int) -> None:
     """TCP between the last two hosts gets nearly the rate of a link, on every link."""
     try:
@@ -129,8 +132,7 @@ def test_rate_of_each_link(count: int, rate: int) -> None:
                 os._exit(hosts.run(count - 2, [*words, "send", address, size]))
             found = 8e-6 * float(hosts.output(count - 1, [*words, "receive", address, size]))
             os.waitpid(pid, 0)
-            # 1 Gbit/s takes most of a core, which other tests may be using.
-            assert (0.7 if rate < 1000 else 0.1) * rate < found < 1.02 * rate
+            assert 0.7 * rate < found < 1.02 * rate
     finally:
         made.__exit__(None, None, None)
 
