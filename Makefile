@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak wheels wheel-test wheel-test-aarch64 wheel-speed release-check bench figures reference-simulators peers model lint lint-quick format mpich torch setup-torch docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak soak-broken wheels wheel-test wheel-test-aarch64 wheel-speed release-check bench figures reference-simulators peers model lint lint-quick format mpich torch setup-torch docs clean
 
 export PYTHON JOBS TORCH
 # Do not export make's own default of CXX: without CXX, tools/find_compiler.sh looks for a compiler that is new enough.
@@ -65,6 +65,9 @@ soak: setup-test  ## Run random trials with faults for HOURS=1; counts go to bui
 	@tools/build.sh release onehop_soak
 	@tools/build.sh release _core
 	@.venv/bin/python tests/soak/soak.py --hours $(or $(HOURS),1)
+
+soak-broken: setup-test  ## Break the sources in 16 ways and show that the soak finds each, about 15 minutes
+	@.venv/bin/python tests/soak/broken.py
 
 wheels:  ## Build manylinux wheels and the sdist in build/wheels/dist (WHEELS="x86_64 sdist")
 	@tools/wheels.sh $(or $(WHEELS),x86_64 sdist)

@@ -54,7 +54,8 @@ set(_seconds_per_test 60)
 if(ONEHOP_SANITIZE)
   set(_seconds_per_test 300)
 endif()
-gtest_discover_tests(onehop_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES PROPERTIES TIMEOUT ${_seconds_per_test})
+gtest_discover_tests(onehop_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
+                     PROPERTIES TIMEOUT ${_seconds_per_test} ENVIRONMENT "VIRTUAL_ENV=${CMAKE_CURRENT_SOURCE_DIR}/.venv")
 
 # The MPI tests are a program that an MPI launcher starts as several ranks. Building it needs no MPI; without a launcher the tests
 # are skipped.

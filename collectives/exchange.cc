@@ -33,7 +33,7 @@ double now_us() noexcept { return base::steady_seconds() * 1e6; }
 
 // Rank 0's table for the group, because the ranks' files may differ and all ranks must make the same choice.
 ReduceTable agreed_table(const Group& group, TransportKind transport) {
-  bool in_memory = transport != TransportKind::mpi;
+  bool in_memory = transport != TransportKind::mpi && transport != TransportKind::ucx;
   for (int r = 0; r < group.size(); ++r) in_memory = in_memory && group.shares_memory(r);
   const std::string mine = group.rank() == 0 ? to_json(reduce_tables()) : "";
   const Gathered all = group.allgather(std::as_bytes(std::span(mine)));

@@ -58,9 +58,10 @@ void store_piece(StoreKind kind, std::byte* to, std::span<const std::byte> from)
 void finish_pieces(StoreKind kind) noexcept;
 
 enum class TransportKind : std::uint8_t {
-  automatic,  // shared memory between ranks of one machine, else MPI
+  automatic,  // shared memory between ranks of one machine, else MPI, or UCX if the group was made without MPI
   shared_memory,
   mpi,
+  ucx,
   mock,  // moves nothing and never waits; isolates the cost of packing in benchmarks
 };
 
@@ -440,6 +441,10 @@ struct Channels {
 // with its rank and the reason.
 [[nodiscard]] Channels open_channels(const Group& group, std::span<const ChannelSpec> specs,
                                      TransportKind transport = TransportKind::automatic);
+
+// What carries channels to `rank` that are opened with this kind: "shared_memory", "mpi", "ucx: active messages over
+// tcp/eth0", "mock"; empty if no channel has needed it yet.
+[[nodiscard]] std::string carrier(const Group& group, int rank, TransportKind transport = TransportKind::automatic);
 
 // Takes the place of open_channels, or of the constructor of a plan, on a rank that cannot continue: all other ranks
 // throw Error with this rank's number and `why` instead of waiting for it. Collective. Throws only if it is

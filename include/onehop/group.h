@@ -29,6 +29,10 @@ using Gathered = std::vector<std::vector<std::byte>>;
 // ranks.
 using AllGather = std::function<Gathered(std::span<const std::byte>)>;
 
+// Makes the all-gather of some ranks, which know each other by `name`: that of the whole group, "", and of each part
+// that is split from it. `rank` and `size` are those in the part.
+using AllGatherMaker = std::function<AllGather(const std::string& name, int rank, int size)>;
+
 // Memory that the ranks of a group on the same machine can access directly. It lives as long as a copy of this handle.
 class SharedArray {
  public:
@@ -65,6 +69,8 @@ class Group {
   // `allgather` is checked: this function and later collective calls throw BadInput unless it has one entry per rank
   // with that rank's bytes.
   [[nodiscard]] static Group from_allgather(int rank, int size, AllGather allgather);
+  // The same for a group that can be split although its ranks are on several machines.
+  [[nodiscard]] static Group from_allgather(int rank, int size, AllGatherMaker maker);
 
   // Makes a group from a communicator of the MPI library that is loaded in this process. `comm` points to the MPI_Comm
   // handle; the communicator is duplicated. MPI must be initialised. onehop/mpi.h has a typed wrapper.

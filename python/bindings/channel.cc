@@ -151,6 +151,13 @@ void bind_channel(nb::module_& module) {
           "send"_a, "peer"_a, "bytes"_a, "tag"_a = 0, "slots"_a = 0, "slot_bytes"_a = 0, "chunk_bytes"_a = 0,
           "signature"_a = 0);
 
+  module.def(
+      "carrier",
+      [](const onehop::Group& group, int rank, const std::string& transport) {
+        return onehop::carrier(group, rank, onehop::transport_from_string(transport));
+      },
+      "group"_a, "rank"_a, "transport"_a,
+      "Say what carries messages to a rank over a transport: `shared_memory`, `mpi`, `ucx: active messages over ...`.");
   nb::class_<SenderEnd>(module, "Sender", "The sending end of a channel. Only one thread at a time may use it.")
       .def_prop_ro(
           "bytes", [](const SenderEnd& s) { return s.end.bytes(); }, "Bytes of one message.")

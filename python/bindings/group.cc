@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <set>
+#include <string>
 
 #include "onehop/error.h"
 #include "python/bindings/bindings.h"
@@ -43,6 +44,18 @@ onehop::AllGather as_allgather(const nb::callable& callable) {
       all.emplace_back(span.begin(), span.end());
     }
     return all;
+  };
+}
+
+// Wraps a Python callable that returns all-gathers.
+onehop::AllGatherMaker as_maker(const nb::callable& callable) {
+  const std::shared_ptr<nb::callable> held(new nb::callable(callable), [](nb::callable* p) {
+    const nb::gil_scoped_acquire gil;
+    delete p;
+  });
+  return [held](const std::string& name, int rank, int size) {
+    const nb::gil_scoped_acquire gil;
+    return as_allgather(nb::cast<nb::callable>((*held)(name, rank, size)));
   };
 }
 
@@ -107,6 +120,18 @@ void bind_group(nb::module_& module) {
                   "collections.abc.Callable[[bytes], collections.abc.Sequence[bytes]]) -> Group"),
           "rank"_a, "size"_a, "allgather"_a,
           "Make a group from a function that gathers the bytes of all ranks in rank order. Collective.")
+      .def_static(
+          "from_allgathers",
+          [](int rank, int size, const nb::callable& maker) {
+            onehop::AllGatherMaker function = as_maker(maker);
+            const nb::gil_scoped_release released;
+            return Group::from_allgather(rank, size, std::move(function));
+          },
+          nb::sig("def from_allgathers(rank: int, size: int, maker: collections.abc.Callable[[str, int, int], "
+                  "collections.abc.Callable[[bytes], collections.abc.Sequence[bytes]]]) -> Group"),
+          "rank"_a, "size"_a, "maker"_a,
+          "Make a group from a function that makes the all-gathers of the group and of its parts by their names, ranks "
+          "and sizes. Collective.")
       .def_static(
           "from_mpi_handle",
           [](std::uintptr_t address) { return Group::from_mpi(reinterpret_cast<const void*>(address)); }, "address"_a,

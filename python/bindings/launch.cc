@@ -1,7 +1,9 @@
 // Functions for the launcher and `onehop doctor`.
+#include "onehop/error.h"
 #include "python/bindings/bindings.h"
 #include "src/group/control_memory.h"
 #include "src/mpi/mpi.h"
+#include "src/ucx/context.h"
 
 using onehop::detail::ControlMemory;
 
@@ -32,6 +34,28 @@ void bind_launch(nb::module_& module) {
         return Control{std::move(memory), std::move(path)};
       },
       "ranks"_a, "Create the control memory for a launch of `ranks` ranks.");
+  module.def(
+      "ucx_library",
+      []() {
+        nb::dict result;
+        std::vector<std::string> tried;
+        result["path"] = "";
+        try {
+          if (const auto* library = onehop::detail::ucx::find_library(&tried)) {
+            result["path"] = library->path;
+            result["version"] = library->version;
+            const auto& context = onehop::detail::ucx::process_context();
+            result["networks"] = context.networks;
+            result["mode"] = context.writes_remotely ? "puts" : "active messages";
+          }
+        } catch (const onehop::Error& error) {
+          tried.emplace_back(error.what());
+        }
+        result["tried"] = tried;
+        return result;
+      },
+      nb::sig("def ucx_library() -> dict[str, typing.Any]"),
+      "Describe the UCX library that onehop uses or would use, and start it: path, version, networks, mode, tried.");
   module.def(
       "mpi_library",
       []() {

@@ -620,6 +620,15 @@ class Group:
         """Make a group from a function that gathers the bytes of all ranks in rank order. Collective."""
 
     @staticmethod
+    def from_allgathers(
+        rank: int, size: int, maker: Callable[[str, int, int], Callable[[bytes], Sequence[bytes]]]
+    ) -> Group:
+        """
+        Make a group from a function that makes the all-gathers of the group and of its parts by their names,
+        ranks and sizes. Collective.
+        """
+
+    @staticmethod
     def from_mpi_handle(address: int) -> Group:
         """
         Make a group from the communicator whose MPI_Comm handle lies at this address. The communicator is
@@ -713,6 +722,12 @@ class ChannelSpec:
         chunk_bytes: int = 0,
         signature: int = 0,
     ) -> None: ...
+
+def carrier(group: Group, rank: int, transport: str) -> str:
+    """
+    Say what carries messages to a rank over a transport: `shared_memory`, `mpi`, `ucx: active messages over
+    ...`.
+    """
 
 class Sender:
     """The sending end of a channel. Only one thread at a time may use it."""
@@ -1958,6 +1973,12 @@ class Control:
 
 def create_control(ranks: int) -> Control:
     """Create the control memory for a launch of `ranks` ranks."""
+
+def ucx_library() -> dict[str, Any]:
+    """
+    Describe the UCX library that onehop uses or would use, and start it: path, version, networks, mode,
+    tried.
+    """
 
 def mpi_library() -> dict[str, Any]:
     """

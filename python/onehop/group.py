@@ -14,6 +14,7 @@ import numpy as np
 from onehop import _core
 from onehop.channel import Channels, End, Message, open_channels
 from onehop.error import BadInput
+from onehop.store import Store, allgathers_through, store_of_torchrun
 from onehop.text import counted
 
 _world: list[Group] = []
@@ -66,9 +67,9 @@ def _close_world() -> None:
 class Group(_core.Group):
     """The ranks of a run: the number of this rank, the ranks on the same machine, and set-up operations.
 
-    A group is made by `world`, `alone`, `from_mpi` or `from_allgather`. These constructors, `split`, `barrier`,
-    `allgather` and `channels` are collective: every rank of the group calls them, in the same order. Channels and plans
-    move data; `allgather` is meant for the few bytes of a set-up.
+    A group is made by `world`, `alone`, `from_mpi`, `from_store` or `from_allgather`. These constructors, `split`,
+    `barrier`, `allgather` and `channels` are collective: every rank of the group calls them, in the same order.
+    Channels and plans move data; `allgather` is meant for the few bytes of a set-up.
 
     Attributes
     ----------
@@ -97,7 +98,12 @@ class Group(_core.Group):
             rank that had already made its world: that group belongs to the parent.
         """
         if not _world:
-            _world.append(cls(_core.Group.world()))
+            torchrun = store_of_torchrun()
+            if torchrun is not None:
+                store, rank, size, prefix = torchrun
+                _world.append(cls.from_store(store, rank, size, prefix))
+            else:
+                _world.append(cls(_core.Group.world()))
         return _world[0]
 
     @classmethod
@@ -138,6 +144,32 @@ class Group(_core.Group):
             Takes the bytes of this rank and returns those of all ranks, in the order of ranks. Lengths may differ.
         """
         return cls(_core.Group.from_allgather(rank, size, allgather))
+
+    @classmethod
+    def from_store(cls, store: Store, rank: int, size: int, prefix: str = "onehop") -> Group:
+        """Make a group of ranks that connect through a key-value store; between machines they use UCX. Collective.
+
+        Making a group, splitting it and opening channels write and read one entry of each rank. Messages do not pass
+        through the store.
+
+        Parameters
+        ----------
+        store : object
+            Has the methods `set(key, value)` and `get(key)`, which waits until the key has a value: a
+            `torch.distributed.Store`, or any other. If it has a method `delete_key(key)`, entries that all ranks have
+            read are deleted.
+        rank, size : int
+            Number of this rank, and number of ranks.
+        prefix : str
+            Begins the keys. No other group, also of an earlier run, may have used it in this store.
+
+        Raises
+        ------
+        BadInput
+            The store lacks a method.
+        """
+        maker = allgathers_through(store, prefix)
+        return cls(_core.Group.from_allgathers(rank, size, maker))
 
     def split(self, color: int, key: int = 0) -> Group | None:
         """Split the group as MPI_Comm_split does: ranks that pass the same color form a new group. Collective.
@@ -217,7 +249,7 @@ class Group(_core.Group):
         chunk_bytes : int
             Bytes of a message that are announced at a time; 0: onehop chooses.
         transport : str
-            "auto", "shared_memory", "mpi" or "mock".
+            "auto", "shared_memory", "mpi", "ucx" or "mock".
 
         Returns
         -------

@@ -38,8 +38,8 @@ class Plan(_core.Plan):
         DLPack. Nothing is copied; the plan keeps the memory alive. Arrays that the schedule writes must be writable.
         None stands for an array that the schedule does not use on this rank.
     transport : str
-        "auto": shared memory within a machine, else MPI. Or "shared_memory", "mpi", or "mock", which moves nothing and
-        shows the cost of packing alone.
+        "auto": shared memory within a machine, else MPI or UCX. Or "shared_memory", "mpi", "ucx", or "mock", which
+        moves nothing and shows the cost of packing alone.
     slots : int
         Slots per channel; 0: two. 1 is single buffering.
     slot_bytes : int
@@ -83,6 +83,7 @@ class Plan(_core.Plan):
         with heard_by_all(group):
             memory = _memory_of(schedule, group.rank, list(arrays))
         super().__init__(group, schedule, memory, transport, slots, slot_bytes, chunk_bytes, direct_puts)
+        self._group, self._transport = group, transport
         self._memory = memory  # keeps the arrays' memory alive as long as the plan
 
     def explain(self) -> dict[str, Any]:
@@ -93,12 +94,16 @@ class Plan(_core.Plan):
         dict
             Plain data for JSON. `staging_bytes`, and `channels`: a list with an entry for each rank to which this one
             sends, then for each from which it receives. An entry has `direction` ("send" or "receive"), `peer`,
-            `bytes` (of the longest message), `slots`, `slot_bytes` and `chunk_bytes`. A sender also has `stores`, the
-            kind of stores that is the fastest so far, and `adaptive`: whether the sender tries the other kind while
-            the plan runs; `direct_puts`, the number of fragments of messages that it has written straight into the
-            receiver's array, and `direct_stores`, the best kind of stores for them so far.
+            `bytes` (of the longest message), `slots`, `slot_bytes` and `chunk_bytes`, and `carrier`: "shared_memory",
+            "mpi", or for UCX how it carries messages, "ucx: active messages over tcp/eth0". A sender also has
+            `stores`, the kind of stores that is the fastest so far, and `adaptive`: whether the sender tries the other
+            kind while the plan runs; `direct_puts`, the number of fragments of messages that it has written straight
+            into the receiver's array, and `direct_stores`, the best kind of stores for them so far.
         """
-        return {"staging_bytes": self.staging_bytes, "channels": self._channels()}
+        channels = self._channels()
+        for channel in channels:
+            channel["carrier"] = _core.carrier(self._group, channel["peer"], self._transport)
+        return {"staging_bytes": self.staging_bytes, "channels": channels}
 
 
 def _memory_of(schedule: Schedule, rank: int, arrays: list[Any]) -> list[_core.Memory]:

@@ -44,6 +44,10 @@ constexpr std::array table{
              "Path of the MPI library (`libmpi.so`) to load; none: use no MPI. A library that the process has already "
              "loaded comes first.",
              "src/mpi/library.cc", "user"},
+    Variable{"ONEHOP_NETWORK", "auto, mpi or ucx", "auto",
+             "The transport between hosts for groups made from MPI: auto and mpi use MPI, ucx uses UCX. Groups made "
+             "without MPI use UCX. Must be the same on all ranks.",
+             "src/group/make_group.cc", "user"},
     Variable{"ONEHOP_PEERS", "path", "that of `make reference-simulators`, if there is one",
              "The Python interpreter of an environment with other circuit simulators, for `onehop bench circuits`.",
              "python/onehop/bench/reference_simulators/__init__.py", "user"},
@@ -93,6 +97,16 @@ constexpr std::array table{
              "tests/cli/test_foreign_folder.py", "test"},
     Variable{"ONEHOP_TUNING", "path", "`onehop/tuning.json` in `$XDG_CACHE_HOME`, or in `~/.cache`",
              "The file with the tuning of this machine, which `onehop tune` writes.", "src/channel/tuning.cc", "user"},
+    Variable{"ONEHOP_UCX", "path, or none",
+             "that beside the MPI library, then that of the Python environment, then the "
+             "system's",
+             "Path of the UCX library (`libucp.so.0`) to load; none: use no UCX. A library that the process has "
+             "already loaded comes first.",
+             "src/ucx/library.cc", "user"},
+    Variable{"ONEHOP_UCX_MODE", "auto, messages or puts", "auto",
+             "How UCX carries messages: active messages, or puts into the receiver's slots. auto: puts where all hosts "
+             "have a network that writes into remote memory (InfiniBand, RoCE).",
+             "src/ucx/ucx_transport.cc", "user"},
 };
 
 // The forms of values that are numbers, by their words in the table.
@@ -119,6 +133,8 @@ constexpr std::array forms{
     Form{"process number", true, 1, std::numeric_limits<std::int32_t>::max()},
     Form{"whole number above 0", true, 1, largest, false, true},
 };
+// One of several words.
+constexpr std::array<std::string_view, 2> choices{"auto, messages or puts", "auto, mpi or ucx"};
 // All other values: names, which cpu::level() checks, and texts and paths, whose readers know what is wrong with them.
 constexpr std::array<std::string_view, 5> other_values{"path", "path, or none", "portable, avx2 or avx512",
                                                        "process number and file descriptor", "text"};
@@ -128,7 +144,8 @@ constexpr const Form* form_of(std::string_view values) {
   return found == forms.end() ? nullptr : &*found;
 }
 static_assert(std::ranges::all_of(table, [](const Variable& each) {
-  return form_of(each.values) != nullptr || std::ranges::count(other_values, each.values) == 1;
+  return form_of(each.values) != nullptr || std::ranges::count(choices, each.values) == 1 ||
+         std::ranges::count(other_values, each.values) == 1;
 }));
 
 template <class Number>
@@ -161,6 +178,17 @@ std::optional<double> number_of(const std::string& name, const Form& form) {
   return number;
 }
 
+std::string choice_of(const Variable& variable) {
+  const std::string value = text(std::string(variable.name)).value_or(std::string(variable.default_value));
+  std::string_view rest = variable.values;
+  while (!rest.empty()) {
+    const auto end = std::min({rest.find(", "), rest.find(" or "), rest.size()});
+    if (rest.substr(0, end) == value) return value;
+    rest.remove_prefix(std::min(rest.size(), end + (rest.substr(end).starts_with(", ") ? 2 : 4)));
+  }
+  throw BadInput(std::string(variable.name) + ": expected " + std::string(variable.values) + ", found '" + value + "'");
+}
+
 }  // namespace
 
 std::span<const Variable> variables() noexcept { return table; }
@@ -188,9 +216,16 @@ std::optional<int> threads() {
   return found ? std::optional(static_cast<int>(*found)) : std::nullopt;
 }
 
+std::string choice(std::string_view name) {
+  const auto* const variable = std::ranges::find(table, name, &Variable::name);
+  if (variable == table.end()) throw BadInput("expected an environment variable of onehop, found " + std::string(name));
+  return choice_of(*variable);
+}
+
 void check() {
   static_cast<void>(cpu::level());
   for (const Variable& each : table) {
+    if (std::ranges::count(choices, each.values) == 1) static_cast<void>(choice_of(each));
     if (const Form* const form = form_of(each.values)) static_cast<void>(number_of(std::string(each.name), *form));
   }
 }

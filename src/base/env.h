@@ -37,8 +37,11 @@ inline constexpr int max_threads = 1024;  // of a rank
 // is not of the form that the table names, or for a variable that is not a number.
 [[nodiscard]] std::optional<double> number(std::string_view name);
 
-// Checks ONEHOP_SIMD and all variables that are numbers. Throws BadInput for the first invalid value. The command line
-// calls it before it starts ranks.
+// The value of a variable of the table that is one of several words, or its default. Throws BadInput for another word.
+[[nodiscard]] std::string choice(std::string_view name);
+
+// Checks ONEHOP_SIMD, the variables that are one of several words, and all variables that are numbers. Throws BadInput
+// for the first invalid value. The command line calls it before it starts ranks.
 void check();
 
 }  // namespace onehop::env

@@ -22,7 +22,7 @@
 namespace onehop {
 namespace {
 
-constexpr std::array<std::string_view, 4> transport_names = {"automatic", "shared_memory", "mpi", "mock"};
+constexpr std::array<std::string_view, 5> transport_names = {"automatic", "shared_memory", "mpi", "ucx", "mock"};
 
 [[noreturn]] void throw_size(const detail::Endpoint& end, std::int64_t expected, std::size_t found) {
   throw BadInput(end.name() + ": expected a message of " + base::counted(expected, "byte") + ", found " +
@@ -99,7 +99,7 @@ TransportKind transport_from_string(std::string_view name) {
   if (name == "auto") return TransportKind::automatic;
   const auto found = std::find(transport_names.begin(), transport_names.end(), name);
   if (found == transport_names.end()) {
-    throw BadInput("expected a transport (auto, shared_memory, mpi, mock), found '" + std::string(name) + "'");
+    throw BadInput("expected a transport (auto, shared_memory, mpi, ucx, mock), found '" + std::string(name) + "'");
   }
   return static_cast<TransportKind>(found - transport_names.begin());
 }
@@ -260,6 +260,7 @@ using Key = std::tuple<bool, int, int>;  // sends, peer, tag
 struct Routes {
   std::vector<detail::Transport*> transports;
   std::unique_ptr<detail::Transport> mock;
+  std::string without_ucx;  // why there is none, if that matters
 
   Routes(detail::GroupState& group, TransportKind kind) {
     if (kind == TransportKind::mock) {
@@ -267,27 +268,54 @@ struct Routes {
       transports = {mock.get()};
       return;
     }
-    if (kind != TransportKind::mpi) {
+    if (kind == TransportKind::automatic || kind == TransportKind::shared_memory) {
       if (group.shared_memory == nullptr) group.shared_memory = detail::make_shared_memory_transport(group);
       transports.push_back(group.shared_memory.get());
     }
-    if (kind != TransportKind::shared_memory && group.remote != nullptr) transports.push_back(group.remote.get());
+    if (detail::Transport* between = network(group, kind)) transports.push_back(between);
+    if (kind == TransportKind::automatic) without_ucx = group.without_ucx;
     if (transports.empty()) {
       throw BadInput("the transport 'mpi' needs a group made from MPI, and this one comes from '" + group.origin +
                      "'; start the program with mpiexec");
     }
   }
 
+  [[nodiscard]] static bool uses_ucx(const detail::GroupState& group, TransportKind kind) {
+    if (kind != TransportKind::automatic) return kind == TransportKind::ucx;
+    return group.spans_hosts && (group.remote == nullptr || group.prefers_ucx);
+  }
+
+  // The transport between hosts; null if there is none. Makes UCX's with the first channels that need it, which is
+  // collective: whether it is made depends on nothing that differs between ranks.
+  [[nodiscard]] static detail::Transport* network(detail::GroupState& group, TransportKind kind) {
+    if (!uses_ucx(group, kind)) return kind == TransportKind::shared_memory ? nullptr : group.remote.get();
+    if (group.ucx == nullptr && group.without_ucx.empty()) {
+      try {
+        group.ucx = detail::make_ucx_transport(group);
+      } catch (const Mismatch&) {
+        throw;
+      } catch (const PeerLost&) {
+        throw;
+      } catch (const Timeout&) {
+        throw;
+      } catch (const Error& error) {
+        group.without_ucx = error.what();  // it throws on every rank
+      }
+    }
+    if (kind == TransportKind::ucx && group.ucx == nullptr) throw Error(group.without_ucx);
+    return group.ucx.get();
+  }
+
   // Index of the transport that reaches `rank`; throws if none does.
   [[nodiscard]] std::size_t to(int rank) const {
-    std::string why;
+    std::string why = without_ucx;
     for (std::size_t i = 0; i < transports.size(); ++i) {
       const std::string trouble = transports[i]->unreachable(rank);
       if (trouble.empty()) return i;
       why += (why.empty() ? "" : "; ") + trouble;
     }
     throw Error("no channel to rank " + std::to_string(rank) + " is possible: " + why +
-                "; start ranks on several machines with an MPI launcher");
+                "; ranks on several machines need UCX or an MPI launcher");
   }
 
   // "shared_memory, mpi"
@@ -383,6 +411,17 @@ Channels open_channels(const Group& group, std::span<const ChannelSpec> specs, T
 
 Channels open_channels_unbacked(const Group& group, std::span<const ChannelSpec> specs, TransportKind kind) {
   return open(group, specs, kind, false);
+}
+
+std::string carrier(const Group& group, int rank, TransportKind kind) {
+  const detail::GroupState& state = *group.state();
+  if (kind == TransportKind::mock) return "mock";
+  const bool may_share = kind == TransportKind::automatic || kind == TransportKind::shared_memory;
+  if (may_share && state.shares_memory(rank)) return "shared_memory";
+  const detail::Transport* const between = Routes::uses_ucx(state, kind) ? state.ucx.get() : state.remote.get();
+  if (between == nullptr) return {};
+  const std::string more = between->describe(rank);
+  return std::string(between->name()) + (more.empty() ? "" : ": " + more);
 }
 
 std::int64_t back_slots(const Receiver& one) { return ChannelAccess::endpoint(one).back_slots(); }

@@ -24,6 +24,15 @@ class Bootstrap {
     (void)key;
     return nullptr;
   }
+  // The same for a bootstrap that needs to know the rank and size in the part, both 0 for a rank that joins none. It is
+  // asked on all ranks if can_split_alone().
+  [[nodiscard]] virtual bool can_split_alone() const { return false; }
+  [[nodiscard]] virtual std::unique_ptr<Bootstrap> split_alone(int color, int rank, int size) {
+    (void)color;
+    (void)rank;
+    (void)size;
+    return nullptr;
+  }
   // For a split group: sets its ranks in the numbering of the world, for messages.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): an implementation keeps them
   virtual void set_world_ranks(std::vector<int> ranks) { (void)ranks; }

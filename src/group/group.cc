@@ -40,6 +40,7 @@ GroupState::~GroupState() {
   leave_to_parent(bootstrap);
   leave_to_parent(shared_memory);
   leave_to_parent(remote);
+  leave_to_parent(ucx);
 }
 
 PeerStatus GroupState::poll_peers(int waited_for) {
@@ -166,7 +167,7 @@ std::unique_ptr<Bootstrap> split_in_memory(GroupState& parent, const std::vector
     parent.throw_if_lost("splitting a group");
     throw Error("split: rank " + std::to_string(r) + ": " +
                 std::string(reinterpret_cast<const char*>(failures[r].data()), failures[r].size()) +
-                "; a group over several machines can be split only if it was made from MPI");
+                "; a group over several machines can be split only if it was made from MPI or a store");
   }
   return joined;
 }
@@ -180,6 +181,11 @@ Group Group::from_allgather(int rank, int size, AllGather allgather) {
   if (!allgather) throw BadInput("from_allgather: expected a function that gathers bytes from all ranks, found none");
   return Group(
       detail::make_group(rank, size, "allgather", detail::make_user_bootstrap(rank, size, std::move(allgather))));
+}
+
+Group Group::from_allgather(int rank, int size, AllGatherMaker maker) {
+  if (!maker) throw BadInput("from_allgather: expected a function that makes all-gathers, found none");
+  return Group(detail::make_group(rank, size, "allgather", detail::make_user_bootstrap(rank, size, maker, "")));
 }
 
 int Group::rank() const noexcept { return state_->rank; }
@@ -222,7 +228,11 @@ Group Group::split(int color, int key) const {
   const auto at = std::find(members.begin(), members.end(), rank());
   const int index = static_cast<int>(at - members.begin());
   std::unique_ptr<detail::Bootstrap> bootstrap = state_->bootstrap->split(color, key);
-  if (bootstrap == nullptr) bootstrap = detail::split_in_memory(*state_, members, index);
+  if (state_->bootstrap->can_split_alone()) {
+    bootstrap = state_->bootstrap->split_alone(color, index, static_cast<int>(members.size()));
+  } else if (bootstrap == nullptr) {
+    bootstrap = detail::split_in_memory(*state_, members, index);
+  }
   if (members.empty()) return {};
   std::vector<int> world;
   for (const int member : members) {

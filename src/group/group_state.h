@@ -48,7 +48,11 @@ struct GroupState {
   std::uint32_t channels_opened = 0;
   // Shared pointers, so that a group needs the name of a transport only.
   std::shared_ptr<Transport> shared_memory;  // made with the first channel
-  std::shared_ptr<Transport> remote;         // null: shared memory only
+  std::shared_ptr<Transport> remote;         // of the bootstrap (MPI); may be null
+  std::shared_ptr<Transport> ucx;            // made with the first channel that needs it
+  std::string without_ucx;                   // why it could not be made; the same on all ranks or empty on all
+  bool spans_hosts = false;                  // some ranks do not share memory; the same on all ranks
+  bool prefers_ucx = false;                  // to the bootstrap's transport
 
   [[nodiscard]] RankPage& own_page() noexcept { return *pages[static_cast<std::size_t>(rank)].page; }
   [[nodiscard]] bool shares_memory(int other) const {
@@ -61,7 +65,7 @@ struct GroupState {
     return peer.page != nullptr && peer.page->left.load(std::memory_order_acquire) != 0;
   }
 
-  // "rank 1 (process 7)", "rank 1 of this group (rank 3 of the world; process 7)"
+  // "rank 1 (process 7)", "rank 1 of this group (rank 3 of the world; process 7)"; between hosts "process 7 on node2"
   [[nodiscard]] std::string name_of(int other) const;
   // "see the output of rank 3 for the reason"
   [[nodiscard]] std::string where_to_look(int other) const;

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,7 @@ struct Introduction {
   std::int32_t padding = 0;
   std::uint64_t word = 0;             // RankPage::word of the rank's page
   std::uint64_t processors[16] = {};  // the first 1024 that the rank may run on
+  char machine[64] = {};              // its name, for messages
 };
 
 template <class T>
@@ -50,6 +52,8 @@ Introduction introduce(int fd, std::uint64_t word) {
   // For tests: ranks with different names share no memory, those with the same name try to.
   if (const auto name = env::text("ONEHOP_TEST_HOST")) host = *name;
   std::strncpy(own.host, host.c_str(), sizeof own.host - 1);
+  utsname system{};
+  if (uname(&system) == 0) std::strncpy(own.machine, system.nodename, sizeof own.machine - 1);
   own.pid = getpid();
   own.fd = fd;
   own.process_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;
@@ -78,6 +82,7 @@ void map_pages(GroupState& group, const std::vector<Introduction>& all) {
     PeerPage& peer = group.pages[static_cast<std::size_t>(r)];
     peer.pid = other.pid;
     peer.host = other.host;
+    peer.machine = other.machine;
     if (r == group.rank) continue;
     if (std::strcmp(own.host, other.host) != 0) {
       peer.why_not = "it is on another machine, in another container, or belongs to another user";
@@ -131,6 +136,17 @@ std::optional<bool> has_mapped(std::span<const std::byte> sent, int size, int ra
   return found;
 }
 
+// How many ranks are among them, after has_mapped() has checked them.
+int mapped_count(std::span<const std::byte> sent) {
+  int count = 0;
+  for (std::size_t at = sizeof(Run); at < sent.size(); at += sizeof(Run)) {
+    Run run;
+    std::memcpy(&run, sent.data() + at, sizeof run);
+    count += run.count;
+  }
+  return count;
+}
+
 // Memory is shared between two ranks if each can map the other's.
 void agree_on_sharing(GroupState& group) {
   const std::vector<Run> mapped = mapped_ranks(group);
@@ -142,6 +158,7 @@ void agree_on_sharing(GroupState& group) {
                      std::to_string(group.rank) + ", which makes a group of " + base::counted(group.size, "rank") +
                      "; do all ranks make the same steps in the same order?");
     }
+    group.spans_hosts = group.spans_hosts || mapped_count(all[r]) < group.size;
     PeerPage& peer = group.pages[r];
     if (peer.memory.data() == nullptr) continue;
     if (*maps_this) {
@@ -185,9 +202,11 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
                    std::to_string(size));
   }
   static_cast<void>(cpu::level());  // throws for a wrong ONEHOP_SIMD
+  const bool prefers_ucx = env::choice("ONEHOP_NETWORK") == "ucx";
   count_forks();
   auto group = std::make_shared<GroupState>(size);
   group->rank = rank;
+  group->prefers_ucx = prefers_ucx;
   group->origin = std::move(origin);
   group->timeout = default_timeout();
   group->bootstrap = std::move(bootstrap);
@@ -208,6 +227,7 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
     }
     std::memcpy(&all[r], gathered[r].data(), sizeof(Introduction));
     all[r].host[sizeof all[r].host - 1] = '\0';
+    all[r].machine[sizeof all[r].machine - 1] = '\0';
   }
   map_pages(*group, all);
   agree_on_sharing(*group);

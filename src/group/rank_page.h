@@ -37,6 +37,7 @@ struct PeerPage {
   SharedMemory memory;
   RankPage* page = nullptr;  // null: this rank cannot map its memory
   pid_t pid = 0;
+  std::string machine;  // the name of its machine, for messages
   std::string host;
   std::string why_not;  // the reason if it cannot be mapped
 };

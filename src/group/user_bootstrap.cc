@@ -25,7 +25,14 @@ std::string text(std::uint64_t value) { return std::to_string(value); }
 
 class UserBootstrap final : public Bootstrap {
  public:
-  UserBootstrap(int rank, int size, AllGather allgather) : rank_(rank), size_(size), allgather_(std::move(allgather)) {}
+  UserBootstrap(int rank, int size, AllGather allgather, AllGatherMaker maker, std::string name)
+      : rank_(rank), size_(size), allgather_(std::move(allgather)), maker_(std::move(maker)), name_(std::move(name)) {}
+
+  bool can_split_alone() const override { return maker_ != nullptr; }
+  std::unique_ptr<Bootstrap> split_alone(int color, int rank, int size) override {
+    const std::string part = name_ + "/" + std::to_string(splits_++) + "." + std::to_string(color);
+    return size == 0 ? nullptr : make_user_bootstrap(rank, size, maker_, part);
+  }
 
   Gathered allgather(std::span<const std::byte> mine) override {
     Label own;
@@ -85,13 +92,23 @@ class UserBootstrap final : public Bootstrap {
   int rank_;
   int size_;
   AllGather allgather_;
+  AllGatherMaker maker_;  // null: the group can be split only in memory
+  std::string name_;
+  int splits_ = 0;
   std::uint64_t step_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Bootstrap> make_user_bootstrap(int rank, int size, AllGather allgather) {
-  return std::make_unique<UserBootstrap>(rank, size, std::move(allgather));
+  return std::make_unique<UserBootstrap>(rank, size, std::move(allgather), nullptr, "");
+}
+
+std::unique_ptr<Bootstrap> make_user_bootstrap(int rank, int size, const AllGatherMaker& maker,
+                                               const std::string& name) {
+  AllGather allgather = maker(name, rank, size);
+  if (!allgather) throw BadInput("from_allgather: expected a maker that returns an all-gather, found none");
+  return std::make_unique<UserBootstrap>(rank, size, std::move(allgather), maker, name);
 }
 
 }  // namespace onehop::detail

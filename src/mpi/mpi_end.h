@@ -135,8 +135,8 @@ class MpiEnd : public Endpoint {
     } catch (const PeerLost& error) {
       wire_->note_lost();
       group().own_page().reported_lost.store(static_cast<std::uint32_t>(peer_) + 1, std::memory_order_release);
-      throw PeerLost(peer_, "rank " + std::to_string(peer_) + " has ended: rank " + std::to_string(group().rank) +
-                                " uses " + name() + ", and " + error.what());
+      throw PeerLost(peer_, group().name_of(peer_) + " has ended: rank " + std::to_string(group().rank) + " uses " +
+                                name() + ", and " + error.what());
     }
   }
 

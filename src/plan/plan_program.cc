@@ -204,7 +204,8 @@ class Builder {
       }
     }
     const auto far = [&](int peer) {
-      return options.transport == TransportKind::mpi || !group.state()->shares_memory(peer);
+      return options.transport == TransportKind::mpi || options.transport == TransportKind::ucx ||
+             !group.state()->shares_memory(peer);
     };
     for (const auto& [peer, lane] : to) {
       sender_of_[peer] = static_cast<std::uint32_t>(sender_of_.size());

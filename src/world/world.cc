@@ -131,7 +131,7 @@ Group make_world() {
   if (const auto launch = info_of_torchrun(); launch && launch->ranks > 1) {
     if (!launch->all_here) {
       throw Error("torchrun started " + base::counted(launch->ranks, "rank") +
-                  " on several machines; make the group from torch's store there (Group.from_allgather), or use MPI");
+                  " on several machines; make the group from torch's store (Group.from_store in Python), or use MPI");
     }
     return Group(detail::make_group(*launch->rank, launch->ranks, "torchrun",
                                     detail::meet(launch->key, *launch->rank, launch->ranks)));

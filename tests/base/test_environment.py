@@ -67,6 +67,7 @@ def test_the_table_is_sorted_and_names_sources_that_read() -> None:
 # Wrong values of every variable that has wrong values. Texts have none, and paths are known only to their readers.
 WRONG = {
     "ONEHOP_LAUNCHER_PID": ("init", "0"),
+    "ONEHOP_NETWORK": ("pigeons", "mpi or ucx"),
     "ONEHOP_QASM_MEMORY_MIB": ("-1", "16 GiB"),
     "ONEHOP_QASM_OPERATIONS": ("0", "many", "0.5", "1.5"),
     "ONEHOP_QASM_SECONDS": ("never", "inf", "nan", "1e300"),
@@ -80,8 +81,10 @@ WRONG = {
     "ONEHOP_TEST_MPI_TAGS": ("0", "few", "1.5"),
     "ONEHOP_THREADS": ("many", "0", "1025", "2x"),
     "ONEHOP_TIMEOUT": ("-1", "nan", "soon", "1 s"),
+    "ONEHOP_UCX_MODE": ("pigeons", "put"),
 }
 WITHOUT_WRONG_VALUES = {"path", "path, or none", "process number and file descriptor", "text"}
+WORDS = {"ONEHOP_NETWORK", "ONEHOP_SIMD", "ONEHOP_UCX_MODE"}  # no numbers
 
 
 def test_every_variable_that_can_be_wrong_is_checked() -> None:
@@ -105,7 +108,7 @@ def test_a_wrong_value_is_one_error(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name in WRONG if name != "ONEHOP_SIMD" for value in WRONG[name]]
+    ("name", "value"), [(name, value) for name in WRONG if name not in WORDS for value in WRONG[name]]
 )
 def test_a_wrong_value_names_the_form(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (form,) = [one["values"] for one in _core.environment_variables() if one["name"] == name]

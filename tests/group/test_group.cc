@@ -130,7 +130,8 @@ TEST(Group, RefusesImpossibleRanks) {
   const auto alone = [](std::span<const std::byte> mine) { return Gathered{{mine.begin(), mine.end()}}; };
   EXPECT_THROW(static_cast<void>(Group::from_allgather(1, 1, alone)), BadInput);
   EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 0, alone)), BadInput);
-  EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 1, nullptr)), BadInput);
+  EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 1, AllGather{})), BadInput);
+  EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 1, AllGatherMaker{})), BadInput);
   EXPECT_THROW(Group::alone().set_timeout(-1), BadInput);
 }
 

@@ -59,7 +59,7 @@ int be_rank(int socket, int rank) {
   if (group.shares_memory(1 - rank) || !group.shares_memory(rank)) return 3;
   const ChannelSpec spec{.direction = ChannelSpec::Direction::send, .peer = 1 - rank, .bytes = 8};
   try {
-    static_cast<void>(open_channels(group, {&spec, 1}));
+    static_cast<void>(open_channels(group, {&spec, 1}, TransportKind::shared_memory));
   } catch (const Error& error) {
     return std::string(error.what()).find("copy of this machine") != std::string::npos ? 0 : 4;
   }

@@ -48,7 +48,11 @@ def test_spack_recipe(file: Path) -> None:
     calls = [
         node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     ]
-    assert [one.args[0].value for one in calls if one.func.id == "version"] == [VERSION]  # type: ignore[attr-defined]
+    versions = [one for one in calls if one.func.id == "version"]  # type: ignore[attr-defined]
+    assert [one.args[0].value for one in versions] == [VERSION]  # type: ignore[attr-defined]
+    assert [word.value.value for word in versions[0].keywords] == [f"v{VERSION}"]  # type: ignore[attr-defined]
+    assert "resolve().parents[6]" in file.read_text()
+    assert file.resolve().parents[6] == ROOT  # where the recipe fetches the tag from
     if file.parent.name == "py_onehop":
         stated = {one.args[0].value for one in calls if one.func.id == "depends_on"}  # type: ignore[attr-defined]
         assert {f"py-{name}@{least}:" for name, least in requirements().items()} <= stated

@@ -280,6 +280,7 @@ def test_explain_says_how_messages_move() -> None:
         send, receive = found["channels"]
         shape = {
             "peer": 1 - group.rank,
+            "carrier": "shared_memory",
             "bytes": 16000,
             "slots": 3,
             "slot_bytes": 8000,

@@ -12,6 +12,8 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import broken  # noqa: E402
+import faults  # noqa: E402
 import soak  # noqa: E402
 import trials  # noqa: E402
 
@@ -139,3 +141,18 @@ def test_wrong_arguments_are_named() -> None:
         )
         assert done.returncode == 2
         assert said in done.stderr
+
+
+@pytest.mark.parametrize("fault", faults.FAULTS, ids=lambda one: one.name)
+def test_faults_fit_the_sources(fault: faults.Fault) -> None:
+    texts = broken.broken_text(fault, soak.ROOT)
+    assert texts
+    assert all(text != (soak.ROOT / name).read_text() for name, text in texts.items())
+
+
+def test_a_fault_that_does_not_fit_is_an_error() -> None:
+    change = faults.Change("src/plan/plan.cc", "#include", "#embed")
+    with pytest.raises(
+        ValueError, match=r"expected '#include' 1 times in src/plan/plan.cc, found it \d+ times"
+    ):
+        broken.broken_text(faults.Fault("none", "", "kills", (change,)), soak.ROOT)

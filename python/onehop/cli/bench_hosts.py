@@ -25,6 +25,12 @@ __all__ = [
     "ensure_hosts",
 ]
 
+PASSED = (
+    "ONEHOP_NETWORK",
+    "ONEHOP_TIMEOUT",
+    "ONEHOP_UCX",
+    "UCX_",
+)  # variables that ranks on hosts get as well
 SKIPPED = 77  # the exit code of a test that cannot run here
 
 HostsOption = Annotated[
@@ -104,7 +110,9 @@ def ensure_hosts(on: OnHosts, mpi: str | None) -> bool:
         raise BadInput(f"expected --per-host of at least 1, found {per_host}")
     try:
         with emulated_hosts(on.hosts, on.rate, 1 if on.links is None else on.links) as hosts:
-            code = launch_on_hosts(hosts, per_host, python_module("onehop", *sys.argv[1:]), mpi=mpi)
+            words = python_module("onehop", *sys.argv[1:])
+            passed = {name: value for name, value in os.environ.items() if name.startswith(PASSED)}
+            code = launch_on_hosts(hosts, per_host, words, mpi=mpi, environment=passed)
     except Unavailable as error:
         print(f"skipped: {error}", file=sys.stderr)
         code = SKIPPED

@@ -142,13 +142,24 @@ def _mpi(library: dict[str, Any], launcher: MpiLauncher | None) -> Iterator[Find
         )
 
 
+def _ucx(library: dict[str, Any]) -> Finding:
+    if not library.get("version"):
+        remedy = "`pip install libucx-cu12`, for ranks on several machines without MPI"
+        return Finding("UCX", State.ABSENT, "not here", remedy)
+    if "networks" not in library:
+        return Finding("UCX", State.WRONG, f"{library['version']}: {library['tried'][-1]}", "see the message")
+    networks = library["networks"] or "no network"
+    found = f"{library['version']}, {library['mode']} over {networks} ({library['path']})"
+    return Finding("UCX", State.OK, found)
+
+
 def _packages() -> Iterator[Finding]:
     yield _optional(
         "mpi4py",
         software.package_version("mpi4py"),
         "`pip install mpi4py`, for groups from its communicators",
     )
-    yield _optional("UCX", software.ucx_version(), "nothing needs it; `apt-get install libucx0` brings it")
+    yield _ucx(software.ucx_library())
     devices = software.cuda_devices()
     driver = software.cuda_driver()
     if driver and not devices:

@@ -7,15 +7,12 @@ import importlib.metadata
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from onehop.error import BadInput
 from onehop.launch import MpiLauncher, find_mpi_launcher
 from onehop.launch.interpreter import python_code
-
-_MPI_QUESTION = "import json; from onehop import _core; print(json.dumps(_core.mpi_library()))"
 
 
 def package_version(name: str) -> str | None:
@@ -26,23 +23,22 @@ def package_version(name: str) -> str | None:
         return None
 
 
+def _asked(function: str, none: dict[str, Any], what: str) -> dict[str, Any]:
+    """Return what a function of the extension says in a process of its own; `none` if that process crashes."""
+    question = f"import json; from onehop import _core; print(json.dumps(_core.{function}()))"
+    try:
+        done = subprocess.run(python_code(question), capture_output=True, text=True, timeout=30, check=False)
+        return json.loads(done.stdout.splitlines()[-1])
+    except (subprocess.TimeoutExpired, OSError, ValueError, IndexError):
+        return {**none, "tried": [f"the process that looked for {what} crashed or did not end"]}
+
+
 def mpi_library() -> dict[str, Any]:
     """Describe the MPI library that onehop would load: `path` (empty: none), `abi`, `version`, `tried`.
 
     The library is loaded in another process, so that a crash while loading does not end this one.
     """
-    try:
-        done = subprocess.run(
-            python_code(_MPI_QUESTION), capture_output=True, text=True, timeout=30, check=False
-        )
-        return json.loads(done.stdout.splitlines()[-1])
-    except (subprocess.TimeoutExpired, OSError, ValueError, IndexError):
-        return {
-            "path": "",
-            "abi": "",
-            "version": "",
-            "tried": ["the process that looked for an MPI library crashed or did not end"],
-        }
+    return _asked("mpi_library", {"path": "", "abi": "", "version": ""}, "an MPI library")
 
 
 def mpi_launcher(mpi: str | None = None) -> MpiLauncher | None:
@@ -62,17 +58,12 @@ def belong_together(library: str, abi: str, launcher: MpiLauncher) -> bool:
     return Path(library).resolve().parent == Path(launcher.library).resolve().parent
 
 
-def ucx_version() -> str | None:
-    """Return the version of UCX; None if it is not installed."""
-    bundled = [Path(folder) / "libucx/lib/libucp.so.0" for folder in sys.path if folder]
-    for name in ["libucp.so.0", *(str(path) for path in bundled if path.exists())]:
-        try:
-            library = ctypes.CDLL(name)
-            library.ucp_get_version_string.restype = ctypes.c_char_p
-            return library.ucp_get_version_string().decode()
-        except (OSError, AttributeError):
-            continue
-    return None
+def ucx_library() -> dict[str, Any]:
+    """Describe the UCX library that onehop would use: `path` (empty: none), `version`, `networks`, `mode`, `tried`.
+
+    It is loaded and started in another process, so that a crash does not end this one.
+    """
+    return _asked("ucx_library", {"path": "", "version": ""}, "a UCX library")
 
 
 def cuda_devices() -> list[str]:

@@ -21,20 +21,6 @@ def group_from_store(store: Any, rank: int, size: int) -> Group:
     rank, size : int
         Number of this rank, and number of ranks.
     """
-    rounds = iter(range(1 << 62))
     # torchrun keeps the store when it restarts failed ranks. The prefix hides the entries of the previous attempt.
     launch = [os.environ.get(f"TORCHELASTIC_{name}", "") for name in ("RUN_ID", "RESTART_COUNT")]
-    prefix = "/".join(["onehop", *launch])
-
-    def allgather(mine: bytes) -> list[bytes]:
-        number = next(rounds)
-        store.set(f"{prefix}/{number}/{rank}", mine or b"\0")
-        empty = b"\0"
-        parts = [bytes(store.get(f"{prefix}/{number}/{other}")) for other in range(size)]
-        if (
-            number >= 2
-        ):  # every rank has reached round number - 1, so it has read the entries of round number - 2
-            store.delete_key(f"{prefix}/{number - 2}/{rank}")
-        return [b"" if part == empty else part for part in parts]
-
-    return Group.from_allgather(rank, size, allgather)
+    return Group.from_store(store, rank, size, "/".join(["onehop", *launch]))

@@ -98,6 +98,8 @@ class Transport {
   [[nodiscard]] virtual std::string_view name() const = 0;
   // Empty if channels to `rank` are possible, else the reason and the remedy.
   [[nodiscard]] virtual std::string unreachable(int rank) const = 0;
+  // How it carries messages to `rank`, "active messages over tcp/eth0"; empty if there is nothing to say.
+  [[nodiscard]] virtual std::string describe(int /*rank*/) const { return {}; }
   // The longest slot that the transport can carry.
   [[nodiscard]] virtual std::int64_t max_slot_bytes() const { return std::numeric_limits<std::int64_t>::max(); }
   // Collective over the group: every rank calls it with the channels of this transport that have an end on it. A
@@ -118,5 +120,7 @@ class Transport {
 
 [[nodiscard]] std::unique_ptr<Transport> make_shared_memory_transport(GroupState& group);
 [[nodiscard]] std::unique_ptr<Transport> make_mock_transport();
+// Collective (src/ucx). Throws on every rank if UCX cannot be used on one.
+[[nodiscard]] std::unique_ptr<Transport> make_ucx_transport(GroupState& group);
 
 }  // namespace onehop::detail

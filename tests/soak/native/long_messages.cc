@@ -186,7 +186,11 @@ void run_reductions(const Group& group, Report& report, std::uint64_t seed, Elem
   const auto least = longest_short_message / static_cast<std::int64_t>(sizeof(T)) + 1;
   what.elements = least + draws.below(draws.one_of<std::int64_t>({least, 8 * least, 32 * least}));
   const std::int64_t base = draws.below(1000);
-  collectives::Collectives all(group);
+  // Short slots, so that an operation uses each of them several times.
+  collectives::CollectivesOptions options;
+  options.slots = static_cast<int>(draws.one_of<std::int64_t>({0, 2, 3}));
+  options.slot_bytes = draws.one_of<std::int64_t>({0, 4096, 8192});
+  collectives::Collectives all(group, options);
   collectives::Collective reduce = scatters ? all.reduce_scatter(what) : all.allreduce(what);
   std::vector<T> source(static_cast<std::size_t>(reduce.source_bytes()) / sizeof(T));
   std::vector<T> result(static_cast<std::size_t>(reduce.result_bytes()) / sizeof(T));

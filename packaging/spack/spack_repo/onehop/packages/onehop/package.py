@@ -1,19 +1,23 @@
 """Spack recipe of the C++ library; see packaging/README.md."""
 
-from spack.package import *
+from pathlib import Path
+
 from spack_repo.builtin.build_systems.cmake import CMakePackage
+
+from spack.package import *
 
 
 class Onehop(CMakePackage):
     """Moves data between the ranks of a distributed simulation in one hop."""
 
+    # The repository in which this recipe lies.
+    git = f"file://{Path(__file__).resolve().parents[6]}"
+
     license("Apache-2.0")
 
-    version("0.2.0")
+    version("0.2.0", tag="v0.2.0")
 
-    variant(
-        "compat", default=True, description="Build the drop-in interfaces (QMP, qspi, QuEST, rdma_comlib)"
-    )
+    variant("compat", default=True, description="Build QMP, qspi, QuEST, rdma_comlib interfaces")
 
     depends_on("c", type="build", when="+compat")
     depends_on("cxx", type="build")

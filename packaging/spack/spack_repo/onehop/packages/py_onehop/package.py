@@ -1,15 +1,21 @@
 """Spack recipe of the Python package; see packaging/README.md."""
 
-from spack.package import *
+from pathlib import Path
+
 from spack_repo.builtin.build_systems.python import PythonPackage
+
+from spack.package import *
 
 
 class PyOnehop(PythonPackage):
-    """Moves data between the ranks of a distributed simulation in one hop: the Python package and the command."""
+    """Moves data between the ranks of a distributed simulation in one hop: Python and command."""
+
+    # The repository in which this recipe lies.
+    git = f"file://{Path(__file__).resolve().parents[6]}"
 
     license("Apache-2.0")
 
-    version("0.2.0")
+    version("0.2.0", tag="v0.2.0")
 
     variant("mpi", default=False, description="Install mpi4py and an MPI, to compare with")
     variant("quantum", default=True, description="Read OpenQASM files, states and Hamiltonians")

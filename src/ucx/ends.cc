@@ -1,0 +1,185 @@
+#include "src/ucx/ends.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "onehop/error.h"
+#include "src/group/group_state.h"
+
+namespace onehop::detail::ucx {
+namespace {
+
+// Longer messages are put together by UCX in memory of its own.
+constexpr std::int64_t part_bytes = 32 << 10;
+// The receiver of a channel keeps slots for this many bytes, at most so many, and at least as many as the sender.
+constexpr std::int64_t received_bytes = 64 << 10;
+constexpr std::int64_t most_received = 16;
+
+[[noreturn]] void throw_lost(Endpoint& end, const Connections& connections, int peer) {
+  GroupState& group = end.group();
+  group.tell_lost(peer);
+  throw PeerLost(peer, group.name_of(peer) + " has ended, closed its group or cannot be reached: rank " +
+                           std::to_string(group.rank) + " uses " + end.name() + " over UCX, which reports: " +
+                           connections.why_lost(peer) + "; " + group.where_to_look(peer));
+}
+
+}  // namespace
+
+ChannelShape receiver_shape(const ChannelShape& shape) {
+  ChannelShape own = shape;
+  const std::int64_t fit = received_bytes / std::max<std::int64_t>(shape.slot_bytes, 1);
+  own.slots = static_cast<int>(std::max<std::int64_t>(shape.slots, std::min(fit, most_received)));
+  return own;
+}
+
+SendEnd::SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<Connections> connections,
+                 bool puts)
+    : Endpoint(std::move(group), shape),
+      connections_(std::move(connections)),
+      outgoing_(std::make_shared<Outgoing>(static_cast<std::size_t>(shape.slots))),
+      puts_(puts) {
+  outgoing_->memory = allocate(ring_bytes(shape));
+  ring_ = make_ring(shape, outgoing_->memory.get());
+  remote_ = make_ring(receiver_shape(shape), nullptr);
+  connections_->connect(shape.to);
+  connections_->enlist(Kind::released, shape.to, shape.id, this);
+  if (puts_) connections_->enlist(Kind::key, shape.to, shape.id, this);
+}
+
+SendEnd::~SendEnd() {
+  if (!group().process.is_this_process()) {
+    [[maybe_unused]] auto* const kept = new std::shared_ptr<Outgoing>(std::move(outgoing_));
+    return;
+  }
+  connections_->enlist(Kind::released, shape().to, shape().id, nullptr);
+  if (puts_) connections_->enlist(Kind::key, shape().to, shape().id, nullptr);
+  connections_->linger(std::move(outgoing_));
+}
+
+void SendEnd::published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) {
+  if (!puts_) {
+    send_parts(use, chunks, bytes);
+  } else if (chunks == whole) {
+    put(use, bytes);
+  }
+  if (chunks == whole) {
+    given_ = use;
+    at_ = 0;
+  }
+  progress();  // short messages complete at once, so the next put() finds its slot free
+}
+
+void SendEnd::send_parts(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) {
+  do {
+    const std::int64_t length = std::min(part_bytes, bytes - at_);
+    const bool last = at_ + length == bytes;
+    const Part part{{group().rank, shape().id}, use, at_, last ? chunks : 0};
+    connections_->send(shape().to, Kind::part, &part, sizeof part, slot(use) + ring_.payload + at_,
+                       static_cast<std::size_t>(length), &outgoing_->pending[index(use)]);
+    at_ += length;
+  } while (at_ < bytes);
+}
+
+void SendEnd::put(std::uint64_t use, std::int64_t bytes) {
+  if (key_ == nullptr) key_ = connections_->unpack_key(shape().to, packed_key_.data());
+  const std::uint64_t to = remote_first_ + (use - 1) % remote_.slots * remote_.stride;
+  connections_->put(shape().to, key_, {slot(use) + ring_.payload, static_cast<std::size_t>(bytes), to + ring_.payload},
+                    {slot(use), sizeof(std::uint64_t), to}, &outgoing_->pending[index(use)]);
+}
+
+void SendEnd::update() {
+  const auto guard = connections_->lock();
+  while (sent_ < given_ && outgoing_->pending[index(sent_ + 1)] == 0) ++sent_;
+  // The receiver has slots for `remote_.slots` uses that it has not released.
+  const std::uint64_t free = std::min(sent_, returned_ + (remote_.slots - ring_.slots));
+  if (free > released_word.load(std::memory_order_relaxed)) released_word.store(free, std::memory_order_release);
+}
+
+void SendEnd::progress() {
+  const bool lost = connections_->lost(shape().to);
+  connections_->progress();
+  update();
+  if (lost && was_lost_) throw_lost(*this, *connections_, shape().to);
+  was_lost_ = lost;
+}
+
+void SendEnd::arrived(const std::byte* header, std::size_t header_bytes, const std::byte* data,
+                      std::size_t bytes) noexcept {
+  if (bytes > 0 && header_bytes == sizeof(SlotsAt)) {
+    SlotsAt slots;
+    std::memcpy(&slots, header, sizeof slots);
+    remote_first_ = slots.address;
+    packed_key_.assign(data, data + bytes);
+  } else if (header_bytes == sizeof(Release)) {
+    Release release;
+    std::memcpy(&release, header, sizeof release);
+    returned_ = std::max(returned_, release.use);
+  }
+}
+
+ReceiveEnd::ReceiveEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape,
+                       std::shared_ptr<Connections> connections, bool puts)
+    : Endpoint(std::move(group), shape), connections_(std::move(connections)) {
+  const ChannelShape own = receiver_shape(shape);
+  memory_ = allocate(ring_bytes(own));
+  ring_ = make_ring(own, memory_.get());
+  filling_.resize(static_cast<std::size_t>(own.slots));
+  if (puts) registered_ = std::make_unique<Registered>(connections_->context(), memory_.get(), ring_bytes(own));
+  connections_->connect(shape.from);
+  connections_->enlist(Kind::part, shape.from, shape.id, this);
+}
+
+ReceiveEnd::~ReceiveEnd() {
+  if (!group().process.is_this_process()) {
+    static_cast<void>(memory_.release());
+    static_cast<void>(registered_.release());
+    return;
+  }
+  connections_->enlist(Kind::part, shape().from, shape().id, nullptr);
+  if (registered_ != nullptr) connections_->keep({std::move(memory_), std::move(registered_)});
+}
+
+void ReceiveEnd::announce() {
+  if (registered_ == nullptr) return;
+  const SlotsAt slots{{group().rank, shape().id}, reinterpret_cast<std::uint64_t>(ring_.first)};
+  connections_->send(shape().from, Kind::key, &slots, sizeof slots, registered_->key.data(), registered_->key.size(),
+                     nullptr);
+}
+
+void ReceiveEnd::released(std::uint64_t use) {
+  const Release release{{group().rank, shape().id}, use};
+  connections_->send(shape().from, Kind::released, &release, sizeof release, nullptr, 0, nullptr);
+}
+
+void ReceiveEnd::progress() {
+  const bool lost = connections_->lost(shape().from);
+  connections_->progress();
+  if (lost && was_lost_) throw_lost(*this, *connections_, shape().from);
+  was_lost_ = lost;
+}
+
+void ReceiveEnd::arrived(const std::byte* header, std::size_t header_bytes, const std::byte* data,
+                         std::size_t bytes) noexcept {
+  Part part;
+  if (header_bytes != sizeof part) return;
+  std::memcpy(&part, header, sizeof part);
+  const auto at = static_cast<std::size_t>((part.use - 1) % ring_.slots);
+  std::byte* const slot = ring_.first + at * ring_.stride;
+  const auto length = static_cast<std::int64_t>(bytes);
+  if (part.at < 0 || part.at + length > ring_.slot_bytes) return;
+  if (bytes > 0) std::memcpy(slot + ring_.payload + part.at, data, bytes);
+  Filling& filling = filling_[at];
+  if (filling.use != part.use) filling = {part.use, 0, -1};
+  // Chunks count only if all before them is there; UCX may deliver in another order where it has several links.
+  const bool in_order = part.at == filling.bytes;
+  filling.bytes += length;
+  if (part.chunks == whole) filling.length = part.at + length;
+  if (filling.bytes == filling.length) {
+    ring_.flag_at(slot).store(flag_value(part.use, whole), std::memory_order_release);
+  } else if (in_order && part.chunks > 0 && part.chunks < whole) {
+    ring_.flag_at(slot).store(flag_value(part.use, part.chunks), std::memory_order_release);
+  }
+}
+
+}  // namespace onehop::detail::ucx

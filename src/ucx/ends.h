@@ -1,0 +1,117 @@
+// The two ends of a channel over UCX. Both keep slots in their own memory; the bell of both is always up.
+//
+// With messages, a fragment travels in active messages of up to `part_bytes`, each with its place in the fragment; the
+// receiver copies it into the slot and stores the flag. With puts, the sender writes the fragment into the receiver's
+// slot and then, behind a fence, its flag.
+//
+// The receiver of short messages has more slots than the sender, so that it returns slots in batches and the sender
+// seldom waits for them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "src/channel/transport/transport.h"
+#include "src/ucx/worker.h"
+
+namespace onehop::detail::ucx {
+
+// A fragment's part, or, without data and of puts, nothing.
+struct Part {
+  Destination to;
+  std::uint64_t use = 0;
+  std::int64_t at = 0;       // where it begins in the fragment
+  std::uint64_t chunks = 0;  // that are complete with this part, as in Sender::publish
+};
+struct Release {
+  Destination to;
+  std::uint64_t use = 0;  // the last one that has been released
+};
+// The address of a receiver's slots; the packed key is the data of the message.
+struct SlotsAt {
+  Destination to;
+  std::uint64_t address = 0;
+};
+
+// The slots of the receiver of a channel.
+[[nodiscard]] ChannelShape receiver_shape(const ChannelShape& shape);
+
+class SendEnd final : public Endpoint, public Inbox {
+ public:
+  SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<Connections> connections,
+          bool puts);
+  ~SendEnd();
+
+  void published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) override;
+  void released(std::uint64_t) override {}
+  void progress() override;
+  [[nodiscard]] bool needs_progress() const override { return true; }
+  void arrived(const std::byte* header, std::size_t header_bytes, const std::byte* data,
+               std::size_t bytes) noexcept override;
+
+  [[nodiscard]] const SlotRing& ring() const noexcept { return ring_; }
+  // Whether the receiver's slots are known; always with messages.
+  [[nodiscard]] bool can_send() const noexcept { return !puts_ || !packed_key_.empty(); }
+  std::atomic<std::uint64_t> released_word{0};
+
+ private:
+  [[nodiscard]] std::size_t index(std::uint64_t use) const noexcept {
+    return static_cast<std::size_t>((use - 1) % ring_.slots);
+  }
+  [[nodiscard]] std::byte* slot(std::uint64_t use) const noexcept { return ring_.first + index(use) * ring_.stride; }
+  void send_parts(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes);
+  void put(std::uint64_t use, std::int64_t bytes);
+  void update();
+
+  std::shared_ptr<Connections> connections_;
+  std::shared_ptr<Outgoing> outgoing_;
+  SlotRing ring_;
+  SlotRing remote_;                 // the shape of the receiver's; its memory is not this rank's
+  std::uint64_t remote_first_ = 0;  // where the receiver has it; of puts
+  bool puts_;
+  RemoteKey* key_ = nullptr;
+  std::vector<std::byte> packed_key_;
+  std::uint64_t given_ = 0;     // uses passed to UCX
+  std::uint64_t sent_ = 0;      // uses that UCX has done with
+  std::uint64_t returned_ = 0;  // uses that the receiver has released
+  std::int64_t at_ = 0;         // bytes of use given_ + 1 that are passed to UCX
+  bool was_lost_ = false;       // in the last progress(); what came before the connection failed has been seen since
+};
+
+class ReceiveEnd final : public Endpoint, public Inbox {
+ public:
+  ReceiveEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<Connections> connections,
+             bool puts);
+  ~ReceiveEnd();
+
+  void published(std::uint64_t, std::uint64_t, std::int64_t) override {}
+  void released(std::uint64_t use) override;
+  void progress() override;
+  [[nodiscard]] bool needs_progress() const override { return true; }
+  void arrived(const std::byte* header, std::size_t header_bytes, const std::byte* data,
+               std::size_t bytes) noexcept override;
+
+  // With puts: tells the sender where the slots are.
+  void announce();
+  [[nodiscard]] const SlotRing& ring() const noexcept { return ring_; }
+  std::atomic<std::uint64_t> released_word{0};
+
+ private:
+  // What has arrived of the fragment in a slot.
+  struct Filling {
+    std::uint64_t use = 0;
+    std::int64_t bytes = 0;
+    std::int64_t length = -1;  // of the fragment; -1: its last part has not arrived
+  };
+
+  std::shared_ptr<Connections> connections_;
+  RingMemory memory_;
+  SlotRing ring_;
+  std::unique_ptr<Registered> registered_;  // of puts
+  std::vector<Filling> filling_;            // by slot
+  bool was_lost_ = false;
+};
+
+}  // namespace onehop::detail::ucx

@@ -1,0 +1,242 @@
+#include "src/ucx/library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <system_error>
+
+#include "onehop/error.h"
+#include "src/base/env.h"
+#include "src/mpi/launcher.h"
+
+namespace onehop::detail::ucx {
+
+namespace fs = std::filesystem;
+
+bool is_request(const void* returned) noexcept {
+  constexpr std::uintptr_t first_error = static_cast<std::uintptr_t>(-100);
+  const auto value = reinterpret_cast<std::uintptr_t>(returned);
+  return value != 0 && value < first_error;
+}
+
+Status status_of(const void* returned) noexcept {
+  if (is_request(returned)) return Status::in_progress;
+  return static_cast<Status>(static_cast<std::int8_t>(reinterpret_cast<std::intptr_t>(returned)));
+}
+
+namespace {
+
+constexpr const char* file_name = "libucp.so.0";
+// Older versions do not copy the headers of messages (RequestParams::copy_header). 1.18, 1.20 and 1.22 were tried.
+constexpr unsigned least_minor = 18;
+
+// Binds all functions. Empty if that succeeds, else the name of a function that is missing.
+std::string bind_all(Library& to, void* handle) {
+  std::string missing;
+  const auto bind = [&](auto*& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
+    if (function == nullptr && missing.empty()) missing = name;
+  };
+  bind(to.get_version, "ucp_get_version");
+  bind(to.status_text, "ucs_status_string");
+  bind(to.config_read, "ucp_config_read");
+  bind(to.config_modify, "ucp_config_modify");
+  bind(to.config_release, "ucp_config_release");
+  bind(to.init, "ucp_init_version");
+  bind(to.context_print, "ucp_context_print_info");
+  bind(to.worker_create, "ucp_worker_create");
+  bind(to.worker_destroy, "ucp_worker_destroy");
+  bind(to.worker_query, "ucp_worker_query");
+  bind(to.worker_release_address, "ucp_worker_release_address");
+  bind(to.worker_progress, "ucp_worker_progress");
+  bind(to.worker_fence, "ucp_worker_fence");
+  bind(to.end_create, "ucp_ep_create");
+  bind(to.end_query, "ucp_ep_query");
+  bind(to.end_close, "ucp_ep_close_nbx");
+  bind(to.set_handler, "ucp_worker_set_am_recv_handler");
+  bind(to.message_send, "ucp_am_send_nbx");
+  bind(to.put, "ucp_put_nbx");
+  bind(to.memory_map, "ucp_mem_map");
+  bind(to.memory_unmap, "ucp_mem_unmap");
+  bind(to.key_pack, "ucp_rkey_pack");
+  bind(to.key_release, "ucp_rkey_buffer_release");
+  bind(to.key_unpack, "ucp_ep_rkey_unpack");
+  bind(to.key_destroy, "ucp_rkey_destroy");
+  bind(to.request_free, "ucp_request_free");
+  return missing;
+}
+
+// Loads the library of this path or name. Null and a reason if that fails.
+std::unique_ptr<Library> load(const std::string& name, std::string& reason) {
+  void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* error = ::dlerror();
+    reason = error == nullptr ? name + ": cannot be loaded" : error;
+    return nullptr;
+  }
+  auto library = std::make_unique<Library>();
+  const std::string missing = bind_all(*library, handle);
+  if (!missing.empty()) {
+    ::dlclose(handle);
+    reason = name + ": has no " + missing + "; a newer UCX is expected";
+    return nullptr;
+  }
+  Dl_info info{};
+  const bool known = ::dladdr(reinterpret_cast<void*>(library->get_version), &info) != 0 && info.dli_fname != nullptr;
+  library->path = known ? info.dli_fname : name;
+  unsigned release = 0;
+  library->get_version(&library->major, &library->minor, &release);
+  library->version =
+      std::to_string(library->major) + "." + std::to_string(library->minor) + "." + std::to_string(release);
+  if (library->major != 1 || library->minor < least_minor) {
+    reason = library->path + ": is UCX " + library->version + ", and 1." + std::to_string(least_minor) +
+             " or newer is expected, of major version 1";
+    return nullptr;  // it stays in the process, as nobody can tell what unloading it does
+  }
+  return library;
+}
+
+int note_name(dl_phdr_info* info, std::size_t, void* names) {
+  const fs::path path(info->dlpi_name);
+  if (path.filename().string().starts_with("libucp")) {
+    static_cast<std::vector<std::string>*>(names)->push_back(path.string());
+  }
+  return 0;
+}
+
+// The UCX libraries that are mapped, each once.
+std::vector<std::string> in_process() {
+  std::vector<std::string> names;
+  ::dl_iterate_phdr(&note_name, &names);
+  return names;
+}
+
+// Folders of Python packages and of MPI libraries that ship UCX.
+std::vector<LibraryFolder> package_folders() {
+  std::vector<LibraryFolder> folders;
+  std::error_code error;
+  const auto add_packages = [&](const LibraryFolder& packages, const char* inside) {
+    if (fs::is_directory(packages.path / inside, error)) folders.push_back({packages.path / inside, packages.distrust});
+  };
+  const auto add_beside = [&](const fs::path& bin) {
+    for (const LibraryFolder& lib : library_folders_beside(bin)) {
+      folders.push_back(lib);
+      add_packages(lib, "openmpi");
+      for (const auto& entry : fs::directory_iterator(lib.path, error)) {
+        if (!entry.path().filename().string().starts_with("python3")) continue;
+        add_packages({entry.path(), lib.distrust}, "site-packages/libucx/lib");
+      }
+    }
+  };
+  for (const LibraryFolder& lib : mpi_launcher_folders()) {
+    folders.push_back(lib);
+    add_packages(lib, "openmpi");
+  }
+  const char* const environment = std::getenv("VIRTUAL_ENV");
+  if (environment != nullptr && fs::path(environment).is_absolute()) add_beside(fs::path(environment) / "bin");
+  // The interpreter of a Python environment is a symbolic link; the name by which it was called gives the environment.
+  std::ifstream file("/proc/self/cmdline");
+  std::string program;
+  std::getline(file, program, '\0');
+  if (program.find('/') != std::string::npos) add_beside(fs::absolute(program, error).lexically_normal().parent_path());
+  return folders;
+}
+
+std::unique_ptr<Library> search(std::vector<std::string>& tried) {
+  const auto wanted = env::text("ONEHOP_UCX");
+  if (wanted && *wanted == "none") {
+    tried.emplace_back("ONEHOP_UCX=none: UCX is switched off");
+    return nullptr;
+  }
+  const std::vector<std::string> mapped = in_process();
+  if (mapped.size() > 1) {
+    throw BadInput("this process has two UCX libraries, " + mapped[0] + " and " + mapped[1] +
+                   ", which disturb each other; make the program load one of them only");
+  }
+  std::string reason;
+  if (!mapped.empty()) {
+    std::error_code error;
+    if (wanted && !fs::equivalent(*wanted, mapped[0], error)) {
+      throw BadInput("ONEHOP_UCX names " + *wanted + ", but this process already has another UCX library, " +
+                     mapped[0] + " (an MPI library may have loaded it); unset ONEHOP_UCX or let it name that one");
+    }
+    if (auto library = load(mapped[0], reason)) return library;
+    tried.push_back(reason);
+    return nullptr;
+  }
+  tried.emplace_back("this process: no UCX is loaded");
+  if (wanted) {
+    if (auto library = load(*wanted, reason)) return library;
+    tried.push_back("ONEHOP_UCX=" + *wanted + ": " + reason);
+    return nullptr;  // do not fall back to another library than the requested one
+  }
+  std::set<fs::path> seen;
+  for (const auto& [folder, distrust] : package_folders()) {
+    std::error_code error;
+    const fs::path file = folder / file_name;
+    if (!seen.insert(folder).second) continue;
+    if (!fs::exists(file, error)) {
+      tried.push_back(folder.string() + ": no " + file_name + " there");
+    } else if (!distrust.empty()) {
+      tried.push_back(file.string() + ": not loaded, because " + distrust + "; ONEHOP_UCX=" + file.string() +
+                      " loads it");
+    } else if (auto library = load(file.string(), reason)) {
+      return library;
+    } else {
+      tried.push_back(reason);
+    }
+  }
+  if (auto library = load(file_name, reason)) return library;
+  tried.push_back(reason);
+  return nullptr;
+}
+
+std::vector<std::string> entries_of(const char* folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().filename());
+  return names;
+}
+
+}  // namespace
+
+const Library* find_library(std::vector<std::string>* tried) {
+  static std::mutex mutex;
+  static const Library* found = nullptr;  // never unloaded
+  static std::vector<std::string> places;
+  const std::lock_guard guard(mutex);
+  if (found == nullptr) {
+    places.clear();
+    found = search(places).release();
+  }
+  if (tried != nullptr) *tried = places;
+  return found;
+}
+
+void check_devices() {
+  const char* const wanted = std::getenv("UCX_NET_DEVICES");
+  if (wanted == nullptr || *wanted == '\0' || *wanted == '^') return;
+  std::vector<std::string> present = entries_of("/sys/class/net");
+  for (std::string& name : entries_of("/sys/class/infiniband")) present.push_back(std::move(name));
+  std::ranges::sort(present);
+  std::string rest(wanted);
+  while (!rest.empty()) {
+    const auto comma = std::min(rest.find(','), rest.size());
+    const std::string device = rest.substr(0, std::min(comma, rest.find(':')));  // mlx5_0:1 is its first port
+    rest.erase(0, comma + 1);
+    if (device.empty() || device == "all" || std::ranges::find(present, device) != present.end()) continue;
+    std::string names;
+    for (const std::string& name : present) names += (names.empty() ? "" : ", ") + name;
+    throw BadInput("UCX_NET_DEVICES names the interface '" + device + "', which this machine does not have; it has " +
+                   (names.empty() ? "none" : names));
+  }
+}
+
+}  // namespace onehop::detail::ucx

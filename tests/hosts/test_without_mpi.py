@@ -1,0 +1,148 @@
+"""Ranks on different hosts that connect through a key-value store, with UCX as transport and without MPI."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hosts_runner import PACKAGE, SUPPORT
+from onehop import _core
+from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts
+
+pytestmark = pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
+HEAD = """
+    import sys
+    import numpy as np
+    from file_store import FileStore
+    from onehop import Group, PeerLost, Plan, halo, halo_block
+    rank, folder = int(sys.argv[1]), sys.argv[2]
+    group = Group.from_store(FileStore(folder), rank, 4)
+"""
+
+
+@pytest.fixture
+def hosts() -> Iterator[EmulatedHosts]:
+    """Two hosts of each test's own, because tests end them."""
+    try:
+        made = emulated_hosts(2)
+        two = made.__enter__()
+    except Unavailable as error:
+        pytest.skip(str(error))
+    try:
+        yield two
+    finally:
+        made.__exit__(None, None, None)
+
+
+def _run(
+    hosts: EmulatedHosts, folder: Path, source: str, meanwhile: Callable[[], None] = lambda: None
+) -> list[tuple[int, str]]:
+    """Run a program on two ranks a host; return the exit code and output of each."""
+    program = folder / "program.py"
+    program.write_text(textwrap.dedent(HEAD) + textwrap.dedent(source))
+    store = folder / "store"
+    store.mkdir()
+    path = os.pathsep.join([str(PACKAGE), str(SUPPORT)])
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": path,
+        "ONEHOP_TIMEOUT": "40",
+        "ONEHOP_MPI": "none",
+    }
+    results: list[tuple[int, str]] = [(0, "")] * 4
+
+    def rank(number: int) -> None:
+        with tempfile.TemporaryFile("w+") as out, Path(os.devnull).open() as null:
+            words = [sys.executable, str(program), str(number), str(store)]
+            descriptors = (null.fileno(), out.fileno(), out.fileno())
+            code = hosts.run(number // 2, words, environment, descriptors)
+            out.seek(0)
+            results[number] = (code, out.read())
+
+    threads = [threading.Thread(target=rank, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    meanwhile()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_messages_sums_and_parts(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """A halo, an all-reduce by hosts and a split, against NumPy."""
+    results = _run(
+        hosts,
+        tmp_path,
+        """
+        from onehop.collectives import allreduce
+        assert group.local_ranks == [rank // 2 * 2, rank // 2 * 2 + 1], group.local_ranks
+        length, width = 100_000, 3
+        layout = {"extents": [4 * length], "grid": [4], "width": width, "periodic": [True]}
+        array = np.zeros(halo_block(**layout, rank=rank).shape)
+        whole = np.arange(4 * length, dtype=float)
+        plan = Plan(halo(**layout), group, [array])
+        for step in range(5):
+            array[:] = 0
+            array[width:-width] = whole[rank * length : (rank + 1) * length] + step
+            plan.run()
+            places = np.arange(rank * length - width, (rank + 1) * length + width) % (4 * length)
+            assert np.array_equal(array, whole[places] + step)
+        carriers = {channel["peer"]: channel["carrier"] for channel in plan.explain()["channels"]}
+        for peer, carrier in carriers.items():
+            expected = "shared_memory" if peer // 2 == rank // 2 else "ucx: active messages over tcp/"
+            assert carrier.startswith(expected), (peer, carrier)
+        for length in (10, 5000, 400_000):
+            numbers = [np.random.default_rng(r).standard_normal(length).astype(np.float32) for r in range(4)]
+            a, b, c, d = numbers
+            assert np.array_equal(allreduce(group, numbers[rank].copy(), algorithm="by_host"), (a + b) + (c + d))
+        across = group.split(rank % 2)
+        assert across.size == 2 and across.local_ranks == [across.rank]
+        total = allreduce(across, np.full(3, rank, np.float32))
+        assert (total == 2 * (rank % 2) + 2).all()
+        group.barrier()
+        """,
+    )
+    assert [code for code, _ in results] == [0] * 4, results
+
+
+def test_a_host_that_vanishes(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """The ranks of the other host learn it, each with the number of a rank of that host, and end."""
+    ready = tmp_path / "store/ready"
+
+    def kill() -> None:
+        end = time.monotonic() + 40
+        while not ready.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        hosts.kill(1)
+
+    results = _run(
+        hosts,
+        tmp_path,
+        """
+        array = np.zeros(halo_block(extents=[400], grid=[4], width=1, periodic=[True], rank=rank).shape)
+        plan = Plan(halo(extents=[400], grid=[4], width=1, periodic=[True]), group, [array])
+        plan.run()
+        group.barrier()
+        if rank == 0:
+            FileStore(folder).set("ready", b"1")
+        try:
+            while True:
+                plan.run()
+        except PeerLost as error:
+            assert error.rank in (2, 3), error
+            print("lost", error, flush=True)
+        """,
+        kill,
+    )
+    for code, text in results[:2]:
+        assert code == 0, results
+        assert "lost" in text
+        assert "on onehop1" in text, text

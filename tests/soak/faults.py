@@ -1,0 +1,230 @@
+"""Faults of the transport, plans, reductions and groups that the soak must find: each a change of the sources.
+
+broken.py builds onehop with one of them at a time. A change replaces a text that occurs a known number of times, so
+that a fault which no longer fits the sources is an error and not a correct build.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Change:
+    """Replace `old`, which occurs `times` times in a file of the repository, by `new`."""
+
+    file: str
+    old: str
+    new: str
+    times: int = 1
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A broken build: its name, what is broken, and the kind of native trial that must find it."""
+
+    name: str
+    what: str
+    kind: str
+    changes: tuple[Change, ...]
+
+
+_PLAN = "src/plan/plan.cc"
+_STORE = "src/channel/store.cc"
+_EXCHANGE = "collectives/exchange.cc"
+
+FAULTS = (
+    Fault(
+        "no-fence",
+        "no fence between non-temporal stores into a slot and its flag",
+        "long_messages",
+        (
+            Change(_STORE, "  piece(to, from, n);\n  _mm_sfence();", "  piece(to, from, n);"),
+            Change(_STORE, "if (kind == StoreKind::nontemporal) _mm_sfence();", ""),
+        ),
+    ),
+    Fault(
+        "short-tail",
+        "non-temporal stores leave out the last byte of a piece that ends inside a vector",
+        "long_messages",
+        (
+            Change(
+                _STORE,
+                "std::memcpy(to + i, from + i, n - i);",
+                "std::memcpy(to + i, from + i, n > i ? n - i - 1 : 0);",
+                3,
+            ),
+        ),
+    ),
+    Fault(
+        "early-flag",
+        "a plan publishes a chunk before it packs it",
+        "exchanges",
+        (
+            Change(
+                _PLAN,
+                "  detail::pack_chunk(program, message.end, chunk, sender.payload());\n"
+                "  ++message.chunk;\n"
+                "  const bool complete = fragment.first + message.chunk == fragment.last;\n"
+                "  sender.publish(complete ? detail::whole : message.chunk, chunk.end);\n",
+                "  ++message.chunk;\n"
+                "  const bool complete = fragment.first + message.chunk == fragment.last;\n"
+                "  sender.publish(complete ? detail::whole : message.chunk, chunk.end);\n"
+                "  detail::pack_chunk(program, message.end, chunk, sender.payload());\n",
+            ),
+        ),
+    ),
+    Fault(
+        "early-release",
+        "a plan releases a slot before it reads the last chunk in it",
+        "exchanges",
+        (
+            Change(
+                _PLAN,
+                "    detail::unpack_chunk(program, chunk, receiver.payload());\n  }\n",
+                "    const std::byte* const slot = receiver.payload();\n"
+                "    if (fragment.first + message.chunk + 1 == fragment.last) receiver.release();\n"
+                "    detail::unpack_chunk(program, chunk, slot);\n  }\n",
+            ),
+            Change(
+                _PLAN,
+                "  receiver.release();\n  counters.bytes_received",
+                "  counters.bytes_received",
+            ),
+        ),
+    ),
+    Fault(
+        "one-slot-too-many",
+        "a sender writes one message more than there are free slots",
+        "exchanges",
+        (
+            Change(
+                "include/onehop/channel.h",
+                "released_seen_ + ring_.slots > use_",
+                "released_seen_ + ring_.slots + 1 > use_",
+                2,
+            ),
+        ),
+    ),
+    Fault(
+        "first-chunk-is-enough",
+        "a plan unpacks every chunk of a slot as soon as the first one has arrived",
+        "long_messages",
+        (
+            Change(
+                _PLAN,
+                "const bool last = fragment.first + message.chunk + 1 == fragment.last;\n"
+                "  return program.receivers[message.end].has(last ? detail::whole : message.chunk + 1);",
+                "static_cast<void>(fragment);\n  return program.receivers[message.end].has(1);",
+            ),
+        ),
+    ),
+    Fault(
+        "old-exposure",
+        "a direct put accepts the exposure of the round before",
+        "long_messages",
+        (Change(_PLAN, "if (sender.exposed() == epoch) {", "if (sender.exposed() + 1 >= epoch) {"),),
+    ),
+    Fault(
+        "put-unmarked",
+        "a direct put does not tell the receiver that its slot is empty",
+        "long_messages",
+        (
+            Change(
+                "src/channel/channel.cc",
+                "(target == StoreTarget::array ? detail::mark_in_array : 0)",
+                "(target == StoreTarget::array ? 0 : 0)",
+            ),
+        ),
+    ),
+    Fault(
+        "unpacked-too-soon",
+        "an array that is sent and received in place is overwritten before it is packed",
+        "exchanges",
+        (
+            Change(
+                _PLAN, "if (message.dependency < 0) return true;", "if (message.dependency < 99) return true;"
+            ),
+        ),
+    ),
+    Fault(
+        "not-ready",
+        "an exchange in place begins before the partner is ready",
+        "exchanges",
+        (
+            Change(
+                "src/plan/direct_exchange.cc",
+                "return partners_[p].ready; })) return false;",
+                "return p < partners_.size(); })) return false;",
+            ),
+        ),
+    ),
+    Fault(
+        "any-instead-of-all",
+        "a round in lockstep goes on when one of its messages has arrived",
+        "exchanges",
+        (
+            Change(
+                _PLAN,
+                "for (; std::ranges::all_of(now.in, arrived); moved = true)",
+                "for (; std::ranges::any_of(now.in, arrived); moved = true)",
+            ),
+        ),
+    ),
+    Fault(
+        "sum-after-release",
+        "an all-reduce releases the contributions of its peers before it adds them",
+        "long_messages",
+        (
+            Change(
+                _EXCHANGE,
+                "sources_[index(peer.rank)] = peer.reduce_in.wait().data();\n",
+                "sources_[index(peer.rank)] = peer.reduce_in.wait().data();\n    peer.reduce_in.release();\n",
+            ),
+            Change(_EXCHANGE, "  for (Peer& peer : peers_) peer.reduce_in.release();\n", ""),
+        ),
+    ),
+    Fault(
+        "unnoticed-end",
+        "the end of a process is not noticed",
+        "kills",
+        (
+            Change(
+                "src/group/liveness.cc",
+                "return poll(&readable, 1, 0) > 0;",
+                "return poll(&readable, 1, 0) > 9;",
+            ),
+        ),
+    ),
+    Fault(
+        "wrong-name",
+        "a survivor names the rank for which it waited, not the one that ended",
+        "kills",
+        (
+            Change(
+                "src/channel/waiting.cc",
+                "throw PeerLost(lost, group_.name_of(lost)",
+                "throw PeerLost(waiting.peer, group_.name_of(lost)",
+            ),
+        ),
+    ),
+    Fault(
+        "left-is-lost",
+        "a survivor that gave up and left its group is taken for the rank that was lost",
+        "kills",
+        (
+            Change(
+                "src/group/group.cc",
+                "if (found.lost < 0 && ended && !closed) found.lost = first;",
+                "if (found.lost < 0 && (ended || closed)) found.lost = first;",
+            ),
+            Change("src/group/group.cc", "if (reported >= 0) found.lost = reported;", ""),
+        ),
+    ),
+    Fault(
+        "leaked-descriptor",
+        "shared memory is unmapped and its descriptor stays open",
+        "kills",
+        (Change("src/group/shared_memory.cc", "own.by_fd.erase(fd);\n  close(fd);", "own.by_fd.erase(fd);"),),
+    ),
+)
