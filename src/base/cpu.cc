@@ -148,4 +148,15 @@ bool is_intel() noexcept {
 #endif
 }
 
+int family() noexcept {
+#if defined(__x86_64__)
+  const unsigned version = cpuid(1).a;
+  const unsigned base = version >> 8 & 0xfU;
+  constexpr unsigned extended = 0xf;  // then a second field is added
+  return static_cast<int>(base == extended ? base + (version >> 20 & 0xffU) : base);
+#else
+  return 0;
+#endif
+}
+
 }  // namespace onehop::cpu

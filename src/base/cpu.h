@@ -55,6 +55,9 @@ void use_level(std::string_view name);
 [[nodiscard]] bool is_amd() noexcept;
 [[nodiscard]] bool is_intel() noexcept;
 
+// The processor's family as its manufacturer counts, 0 where it has none: AMD's 25 are Zen 3 and Zen 4, 26 Zen 5.
+[[nodiscard]] int family() noexcept;
+
 // Tells the processor that this thread polls, for some 10 ns, so that its sibling on the core runs faster.
 inline void pause() noexcept {
 #if defined(__x86_64__)

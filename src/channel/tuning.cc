@@ -143,7 +143,12 @@ Tuning Tuning::from_json(const std::string& text) {
 Tuning built_in_tuning() {
   Tuning tuning;
   constexpr std::int64_t kib = 1 << 10;
-  if (cpu::is_amd()) {
+  constexpr int zen5_family = 26;
+  if (cpu::is_amd() && cpu::family() >= zen5_family) {
+    tuning.rules = {{16 * kib, 16 * kib, StoreKind::plain},
+                    {64 * kib, 16 * kib, StoreKind::nontemporal},
+                    {no_end, 64 * kib, StoreKind::nontemporal}};
+  } else if (cpu::is_amd()) {
     tuning.rules = {{2 * kib, 2 * kib, StoreKind::plain},
                     {4 * kib, 1 * kib, StoreKind::plain},
                     {64 * kib, 16 * kib, StoreKind::nontemporal},

@@ -183,7 +183,7 @@ Group Group::from_allgather(int rank, int size, AllGather allgather) {
       detail::make_group(rank, size, "allgather", detail::make_user_bootstrap(rank, size, std::move(allgather))));
 }
 
-Group Group::from_allgather(int rank, int size, AllGatherMaker maker) {
+Group Group::from_allgather(int rank, int size, const AllGatherMaker& maker) {
   if (!maker) throw BadInput("from_allgather: expected a function that makes all-gathers, found none");
   return Group(detail::make_group(rank, size, "allgather", detail::make_user_bootstrap(rank, size, maker, "")));
 }

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <new>
@@ -54,7 +53,7 @@ Introduction introduce(int fd, std::uint64_t word) {
   if (const auto name = env::text("ONEHOP_TEST_HOST")) host = *name;
   std::strncpy(own.host, host.c_str(), sizeof own.host - 1);
   utsname system{};
-  if (uname(&system) == 0) std::snprintf(own.machine, sizeof own.machine, "%s", system.nodename);
+  if (uname(&system) == 0) std::string(system.nodename).copy(own.machine, sizeof own.machine - 1);
   own.pid = getpid();
   own.fd = fd;
   own.process_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "onehop/error.h"
@@ -49,7 +50,7 @@ SendEnd::SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, s
 
 SendEnd::~SendEnd() {
   if (!group().process.is_this_process()) {
-    [[maybe_unused]] auto* const kept = new std::shared_ptr<Outgoing>(std::move(outgoing_));
+    [[maybe_unused]] auto* const kept = new (std::nothrow) std::shared_ptr<Outgoing>(std::move(outgoing_));
     return;
   }
   connections_->enlist(Kind::released, shape().to, shape().id, nullptr);
@@ -132,8 +133,8 @@ ReceiveEnd::ReceiveEnd(std::shared_ptr<GroupState> group, const ChannelShape& sh
 
 ReceiveEnd::~ReceiveEnd() {
   if (!group().process.is_this_process()) {
-    static_cast<void>(memory_.release());
-    static_cast<void>(registered_.release());
+    [[maybe_unused]] auto* const memory = memory_.release();
+    [[maybe_unused]] auto* const registered = registered_.release();
     return;
   }
   connections_->enlist(Kind::part, shape().from, shape().id, nullptr);

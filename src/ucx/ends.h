@@ -42,7 +42,7 @@ class SendEnd final : public Endpoint, public Inbox {
  public:
   SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<Connections> connections,
           bool puts);
-  ~SendEnd();
+  ~SendEnd() override;
 
   void published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) override;
   void released(std::uint64_t) override {}
@@ -84,7 +84,7 @@ class ReceiveEnd final : public Endpoint, public Inbox {
  public:
   ReceiveEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<Connections> connections,
              bool puts);
-  ~ReceiveEnd();
+  ~ReceiveEnd() override;
 
   void published(std::uint64_t, std::uint64_t, std::int64_t) override {}
   void released(std::uint64_t use) override;

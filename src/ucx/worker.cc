@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "onehop/error.h"
@@ -15,6 +17,9 @@
 namespace onehop::detail::ucx {
 namespace {
 
+// How often UCX is called while the program does something else, and once it has had something to do.
+constexpr std::chrono::milliseconds idle_period{5};
+constexpr std::chrono::microseconds busy_period{200};
 // How many seconds a group that closes waits until its peers have its last messages.
 constexpr double drain_limit = 2;
 constexpr std::array kinds{Kind::part, Kind::released, Kind::key,    Kind::leaving,
@@ -92,15 +97,22 @@ Connections::Connections(const ProcessContext& context, int rank, int ranks)
     peers_.back()->rank = r;
   }
   join();
+  driver_ = std::make_unique<std::thread>([this] { drive_until_closed(); });
 }
 
 Connections::~Connections() {
-  if (!process_.is_this_process()) return;  // all of it belongs to the parent
+  if (!process_.is_this_process()) {  // all of it belongs to the parent, and the thread was not forked
+    [[maybe_unused]] auto* const kept = driver_.release();
+    return;
+  }
+  closed_.store(true, std::memory_order_relaxed);
+  driver_->join();
   leave();
   say_goodbye();
   close_all();
   for (auto& outgoing : lingering_) {
-    if (!outgoing->idle()) new std::shared_ptr<Outgoing>(std::move(outgoing));  // leaked: UCX may still read it
+    if (!outgoing->idle())
+      new (std::nothrow) std::shared_ptr<Outgoing>(std::move(outgoing));  // leaked: UCX may still read it
   }
 }
 
@@ -243,6 +255,20 @@ void Connections::drive() noexcept {
   if (!guard.owns_lock()) return;  // another thread drives it
   library_.worker_progress(worker_);
   if (answers_due_) answer();
+}
+
+// A rank that has sent something may call nothing of onehop for long: it computes, or waits in MPI for a rank that
+// waits for this very message. What the network did not take at once would stay here, as would the answers that UCX
+// expects.
+void Connections::drive_until_closed() noexcept {
+  while (!closed_.load(std::memory_order_relaxed)) {
+    bool busy = false;
+    if (const std::unique_lock guard(mutex_, std::try_to_lock); guard.owns_lock()) {
+      busy = library_.worker_progress(worker_) != 0;
+      if (answers_due_) answer();
+    }
+    std::this_thread::sleep_for(busy ? busy_period : idle_period);
+  }
 }
 
 void Connections::say(int rank, Kind kind) {

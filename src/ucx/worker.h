@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -162,6 +163,7 @@ class Connections final : public Driven {
   void say(int rank, Kind kind);
   void say_goodbye();
   void close_all();
+  void drive_until_closed() noexcept;
   [[nodiscard]] Peer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
 
   const ProcessContext& context_;
@@ -176,6 +178,9 @@ class Connections final : public Driven {
   std::vector<std::shared_ptr<Outgoing>> lingering_;
   std::vector<Slots> kept_;
   bool answers_due_ = false;
+  // Moves what is left to do while the program is elsewhere.
+  std::atomic<bool> closed_{false};
+  std::unique_ptr<std::thread> driver_;
 };
 
 }  // namespace onehop::detail::ucx

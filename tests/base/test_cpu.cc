@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -132,6 +133,15 @@ TEST(Cpu, TheProcessorIsWhatTheCompilerFinds) {
                                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
   EXPECT_EQ(cpu::is_amd(), __builtin_cpu_is("amd") != 0);
   EXPECT_EQ(cpu::is_intel(), __builtin_cpu_is("intel") != 0);
+}
+
+TEST(Cpu, TheFamilyIsWhatTheKernelFinds) {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with("cpu family")) {
+  }
+  if (!file) GTEST_SKIP() << "/proc/cpuinfo has no family";
+  EXPECT_EQ(cpu::family(), std::stoi(line.substr(line.find(':') + 1)));
 }
 #endif
 

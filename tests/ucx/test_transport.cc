@@ -82,6 +82,7 @@ void expect_refusal(const std::function<void()>& spoil, const std::vector<std::s
 }
 
 TEST(Ucx, NamesTheRankWithoutALibrary) {
+  ONEHOP_NEEDS_UCX();
   expect_refusal([] { setenv("ONEHOP_UCX", "none", 1); }, {"no UCX library was found", "ONEHOP_UCX"});
 }
 
