@@ -84,8 +84,13 @@ foreach(kind IN LISTS _kinds)
   add_test(NAME mpi.${kind}.4_ranks_on_2_hosts
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh --hosts ${kind} 4 $<TARGET_FILE:onehop_mpi_tests>)
   if(kind STREQUAL "open_mpi")
+    # The address sanitizer crashes in UCX's transport cma (tests/ucx/test_transport.cc).
+    set(_variables "")
+    if(ONEHOP_SANITIZE MATCHES "address")
+      set(_variables --variable UCX_TLS=^cma)
+    endif()
     add_test(NAME mpi.${kind}.4_ranks_on_2_emulated_hosts
-             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/hosts/run.py $<TARGET_FILE:onehop_mpi_tests>)
+             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/hosts/run.py ${_variables} $<TARGET_FILE:onehop_mpi_tests>)
     add_test(NAME mpi.${kind}.few_tags
              COMMAND ${CMAKE_COMMAND} -E env ONEHOP_TEST_MPI_TAGS=60
                      ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh ${kind} 2 $<TARGET_FILE:onehop_mpi_tests>
