@@ -125,7 +125,7 @@ void bind_group(nb::module_& module) {
           [](int rank, int size, const nb::callable& maker) {
             onehop::AllGatherMaker function = as_maker(maker);
             const nb::gil_scoped_release released;
-            return Group::from_allgather(rank, size, std::move(function));
+            return Group::from_allgather(rank, size, function);
           },
           nb::sig("def from_allgathers(rank: int, size: int, maker: collections.abc.Callable[[str, int, int], "
                   "collections.abc.Callable[[bytes], collections.abc.Sequence[bytes]]]) -> Group"),
