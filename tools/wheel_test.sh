@@ -71,6 +71,14 @@ fi
 
 # The wheels of the requirements, for the Python inside.
 python=$(chroot "$root" python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+case $(basename "$wheel") in
+  *-cp312-abi3-* | *"-cp${python/./}-"*) ;;
+  *)
+    echo "onehop: expected a wheel for Python $python, which is that of Debian $suite, or with the stable ABI; found $(basename "$wheel")." \
+      "Build it with Python 3.12 or newer: make wheels WHEELS=$architecture PYTHON=python3.12" >&2
+    exit 1
+    ;;
+esac
 rm -rf "$root/wheels" "$root/venv" "$root/samples" "$root/onehop" && mkdir "$root/wheels" "$root/samples"
 cp "$wheel" "$root/wheels"
 "$place/venv/bin/pip" download --quiet --only-binary :all: --python-version "$python" --platform "manylinux_2_28_$architecture" \

@@ -4,7 +4,8 @@
 # glibc of a given version, whatever that of this machine. With Python 3.12 or newer the extension uses the stable ABI, and one wheel
 # serves every Python from 3.12 on; an older Python makes a wheel for itself. `auditwheel show` checks the tag.
 # aarch64-tests builds the C++ tests for tools/wheel_test.sh with the same compiler, in build/wheels/tests-aarch64.
-#   PYTHON=python3.12   the Python to build with; default: the first that runs of python3.12, python3.13 and python3
+#   PYTHON=python3.12   the Python to build with; default: the first that runs of python3.12, python3.13, those of pyenv from 3.12 on,
+#                       and python3
 #   GLIBC=2.28          the oldest glibc that the wheels run on
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,7 +19,9 @@ say() { echo "onehop: $*"; }
 
 find_python() {
   local python
-  for python in ${PYTHON:-python3.12 python3.13 python3}; do
+  local candidates=(python3.12 python3.13 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[2-9]*/bin/python python3)
+  if [ -n "${PYTHON:-}" ]; then candidates=("$PYTHON"); fi
+  for python in "${candidates[@]}"; do
     "$python" -c 'import sys; raise SystemExit(sys.version_info < (3, 10))' 2>/dev/null && { echo "$python"; return; }
   done
   echo "onehop: wheels need Python 3.10 or newer with its headers; name one: make wheels PYTHON=python3.12" >&2
@@ -31,6 +34,9 @@ prepare() {
   if [ "$("$place/venv/bin/python" -c "$version" 2>/dev/null)" != "$("$python" -c "$version")" ]; then
     say "making $place/venv with $("$python" --version)"
     "$python" -m venv --clear "$place/venv"
+  fi
+  if "$python" -c 'import sys; raise SystemExit(sys.version_info >= (3, 12))'; then
+    say "$("$python" --version) has no stable ABI for nanobind: the wheels are for this version alone"
   fi
   mapfile -t packages < <("$place/venv/bin/python" tools/requirements.py build-system build wheels)
   "$place/venv/bin/pip" install --quiet --quiet "${packages[@]}"

@@ -151,11 +151,12 @@ void bind_schedule(nb::module_& module) {
       .def(
           "save",
           [](const Schedule& self, const nb::object& path) {
-            nb::module_::import_("pathlib").attr("Path")(path).attr("write_text")(self.to_json(1) + "\n",
-                                                                                  "encoding"_a = "utf-8");
+            nb::module_::import_("onehop.output").attr("write_file")(path, self.to_json(1) + "\n", "the schedule");
           },
           nb::sig("def save(self, path: str | os.PathLike[str]) -> None"), "path"_a,
-          "Write the schedule to a JSON file.")
+          "Write the schedule to a JSON file. If that fails, an existing file stays as it was. Raises BadInput if the "
+          "file "
+          "cannot be written.")
       .def_static(
           "load",
           [](const nb::object& path) {

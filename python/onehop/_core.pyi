@@ -287,7 +287,10 @@ class Schedule:
         """Read a schedule from the text of `to_json`. Raises BadInput if the text is no schedule."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the schedule to a JSON file."""
+        """
+        Write the schedule to a JSON file. If that fails, an existing file stays as it was. Raises BadInput if
+        the file cannot be written.
+        """
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Schedule:

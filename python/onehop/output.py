@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -76,33 +78,72 @@ def check_file_target(path: str | Path, what: str) -> None:
         raise BadInput(f"{what}: {path} cannot be written: permission denied in the folder {target.parent}")
 
 
+def _prefix() -> str:
+    """How the names of temporary files of this machine begin."""
+    return f".unfinished-{re.sub('[^A-Za-z0-9.-]', '_', os.uname().nodename)}-"
+
+
+def _sweep(folder: Path) -> None:
+    """Remove temporary files of this machine whose writers were killed: nobody holds their locks any more."""
+    pattern = re.compile(re.escape(_prefix()) + r"\d+-[0-9a-f]{8}")
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for name in [entry.name for entry in entries if pattern.fullmatch(entry.name)]:
+            with contextlib.suppress(OSError):
+                _remove_abandoned(folder / name)
+
+
+def _remove_abandoned(file: Path) -> None:
+    handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(handle)
+        if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if its writer lives
+            file.unlink()
+    finally:
+        os.close(handle)
+
+
+def _create_locked(target: Path) -> tuple[Path, int]:
+    """Create a temporary file beside `target`. The lock shows other writers that this process lives."""
+    while True:
+        file = target.with_name(f"{_prefix()}{os.getpid()}-{secrets.token_hex(4)}")
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with contextlib.suppress(OSError):  # a file system without locks, where nobody can sweep either
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if file.exists():  # another writer may have swept it before it was locked
+            return file, handle
+        os.close(handle)
+
+
 @contextlib.contextmanager
 def unfinished_file(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path to write to; rename it to `path` when the block ends without an exception.
+    """Yield the path of an empty temporary file; rename it to `path` when the block ends without an exception.
 
     Symbolic links are followed. A replaced file passes its permissions on. After an exception the temporary file is
-    removed. For a pipe or device the path itself is yielded.
+    removed. If the process is killed, the temporary file stays until the next output in the same folder, from the same
+    machine. For a pipe or device the path itself is yielded.
 
     Raises
     ------
     OSError
-        The temporary file cannot be flushed to disk or renamed.
+        The temporary file cannot be created, flushed to disk or renamed.
     """
     target = Path(path).resolve()
     if _is_stream(target):
         yield target
         return
-    unfinished = target.with_name(f".unfinished-{os.getpid()}-{secrets.token_hex(4)}")
+    _sweep(target.parent)
+    unfinished, handle = _create_locked(target)
     try:
         yield unfinished
-        with unfinished.open("rb+") as file:
-            os.fsync(file.fileno())  # a full disk may show only here
-            if target.exists():
-                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+        os.fsync(handle)  # a full disk may show only here
+        if target.exists():
+            os.fchmod(handle, stat.S_IMODE(target.stat().st_mode))
         unfinished.replace(target)
     finally:
         with contextlib.suppress(OSError):
             unfinished.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def write_file(path: str | Path, data: bytes | str, what: str) -> None:

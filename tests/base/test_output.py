@@ -7,12 +7,13 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from onehop import BadInput
+from onehop import BadInput, halo
 from onehop.figure import empty_figure, save_figure
 from onehop.output import check_file_target, unfinished_file, write_file
 from ranks import Ranks
@@ -105,6 +106,59 @@ def test_links_and_permissions_stay(tmp_path: Path) -> None:
         interrupted()
     assert real.read_text() == "two"
     assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "real"]
+
+
+WRITER = """if True:
+    import os, signal, sys
+    from onehop.output import unfinished_file
+    with unfinished_file(sys.argv[1]) as place:
+        place.write_text("half of")
+        print(flush=True)
+        sys.stdin.read()
+"""
+
+
+def test_the_next_output_sweeps_what_a_killed_writer_left(tmp_path: Path) -> None:
+    def writer() -> subprocess.Popen[bytes]:
+        line = [sys.executable, "-c", WRITER, str(tmp_path / "out")]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")}
+        started = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        assert started.stdout is not None
+        assert started.stdout.readline() == b"\n"
+        return started
+
+    killed = writer()
+    (left,) = tmp_path.iterdir()
+    living = writer()
+    assert left.exists()  # its writer lives
+    (other,) = {*tmp_path.iterdir()} - {left}
+    killed.kill()
+    killed.communicate()
+    mine = [
+        tmp_path / name for name in (".unfinished", ".unfinished-1-abc", f"{left.name}.txt", "unfinished")
+    ]
+    elsewhere = tmp_path / ".unfinished-another.machine-1-0123abcd"
+    for one in (*mine, elsewhere):
+        one.write_text("to keep")
+    link = tmp_path / (left.name[:-8] + "00000000")
+    link.symlink_to(mine[0])
+    assert left.exists()
+    write_file(tmp_path / "new", "whole", "the text")
+    assert {*tmp_path.iterdir()} == {*mine, elsewhere, link, other, tmp_path / "new"}
+    assert all(one.read_text() == "to keep" for one in (*mine, elsewhere))
+    assert living.communicate(b"")[0] == b""
+    assert living.returncode == 0
+    assert (tmp_path / "out").read_text() == "half of"
+    assert not other.exists()
+
+
+def test_schedules_are_written_whole(small_disk: Path) -> None:
+    target = small_disk / "schedule.json"
+    target.write_text("what was here before")
+    fill(small_disk)
+    with pytest.raises(BadInput, match="cannot write the schedule"):
+        halo(extents=(64, 64), grid=(2, 1)).save(target)
+    assert target.read_text() == "what was here before"
 
 
 def test_targets_are_looked_at_before_the_work(tmp_path: Path) -> None:

@@ -82,6 +82,35 @@ def test_hosts_are_apart(hosts: EmulatedHosts) -> None:
     assert len(processes.split()) < 10
 
 
+LAUNCH = """if True:
+    import sys
+    from onehop.hosts import emulated_hosts, launch_on_hosts
+    with emulated_hosts() as hosts:
+        sys.exit(launch_on_hosts(hosts, 1, ["hostname"], mpi="openmpi"))
+"""
+
+
+@pytest.mark.usefixtures("hosts")  # skips where hosts cannot be made
+@pytest.mark.parametrize("name", ["with a blank", "it's"])
+def test_paths_with_blanks_and_quotes(name: str, tmp_path: Path) -> None:
+    package = tmp_path / name
+    package.symlink_to(PACKAGE)
+    temporary = tmp_path / f"{name} too"
+    temporary.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(package), "TMPDIR": str(temporary)}
+    done = subprocess.run(
+        [sys.executable, "-c", LAUNCH],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["onehop0", "onehop1"]
+
+
 def test_exit_codes_and_environment(hosts: EmulatedHosts) -> None:
     assert hosts.run(0, ["sh", "-c", "exit 5"]) == 5
     assert hosts.run(0, ["sh", "-c", "kill -9 $$"]) == 128 + signal.SIGKILL

@@ -25,7 +25,10 @@ cmake_minimum_required(VERSION 3.25)
 project(container LANGUAGES CXX)
 add_subdirectory({ROOT} onehop)
 add_executable(halo {EXAMPLE})
-target_link_libraries(halo PRIVATE onehop::onehop onehop::onehop_lattice)
+target_link_libraries(halo PRIVATE onehop::onehop)
+if(NOT TARGET onehop::onehop_quantum OR NOT TARGET onehop::onehop_lattice)
+  message(FATAL_ERROR "the simulations are missing")
+endif()
 if(TARGET _core OR TARGET onehop_tests)
   message(FATAL_ERROR "the library alone was wanted")
 endif()
@@ -98,13 +101,18 @@ def test_another_version_is_not_accepted(installed: Path, tmp_path: Path) -> Non
 
 
 def test_subproject(tmp_path: Path) -> None:
-    """Configured, not built: the same sources are built for every other test."""
+    """The program and the library that it needs are built; the simulations are configured only."""
     if not (ROOT / ".venv/bin/python").exists():
         pytest.skip("nlohmann/json comes with the environment of `make`")
     (tmp_path / "CMakeLists.txt").write_text(CONTAINER)
-    setting = [f"-DPython_EXECUTABLE={ROOT / '.venv/bin/python'}"]
+    setting = [
+        f"-DPython_EXECUTABLE={ROOT / '.venv/bin/python'}",
+        "-DCMAKE_BUILD_TYPE=Debug",
+    ]  # compiles faster
     if (BUILD / "CMakeCache.txt").exists():
         setting.append(f"-DCMAKE_CXX_COMPILER={compiler()}")
     run(tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build", *setting, folder=tmp_path)
+    run(tool("cmake"), "--build", tmp_path / "build", "--target", "halo", "--parallel", 2, folder=tmp_path)
+    assert "rank 0 sends" in run(tmp_path / "build/halo", folder=tmp_path)
     run(tool("cmake"), "--install", tmp_path / "build", "--prefix", tmp_path / "prefix", folder=tmp_path)
     assert not (tmp_path / "prefix/include").exists()

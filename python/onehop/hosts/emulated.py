@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -76,9 +77,13 @@ class EmulatedHosts:
         self.folder = folder
 
     def remote_shell(self) -> str:
-        """The command line that MPI launchers use instead of ssh."""
+        """The program that MPI launchers call instead of ssh; its path has no blanks, at which they would split it."""
+        agent = self.folder / "ssh"
         script = Path(__file__).with_name("remote_shell.py")
-        return f"{_interpreter()} -I -S {script} {self.folder}"
+        line = shlex.join([_interpreter(), "-I", "-S", str(script), str(self.folder)])
+        agent.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+        agent.chmod(0o700)
+        return str(agent)
 
     def run(
         self,
@@ -273,6 +278,16 @@ def _await_links(hosts: EmulatedHosts) -> None:
         hosts.output(host, ["sh", "-c", f"{wait}; exit 1"])
 
 
+def _make_folder() -> Path:
+    """Make the folder of the sockets, not in a TMPDIR that is too long for these, or that an MPI would split."""
+    usual = tempfile.gettempdir()
+    return Path(
+        tempfile.mkdtemp(
+            prefix="onehop-hosts-", dir=usual if re.fullmatch(r"[\w./+-]{1,60}", usual) else "/tmp"
+        )
+    )
+
+
 @contextmanager
 def emulated_hosts(count: int = 2, rate: str | None = None, links: int = 1) -> Iterator[EmulatedHosts]:
     """Emulate hosts by namespaces of this machine.
@@ -299,7 +314,7 @@ def emulated_hosts(count: int = 2, rate: str | None = None, links: int = 1) -> I
     """
     rate = None if rate in (None, "0") else rate
     _check(count, rate, links)
-    folder = Path(tempfile.mkdtemp(prefix="onehop-hosts-"))
+    folder = _make_folder()
     names = [f"onehop{number}" for number in range(count)]
     table = "127.0.0.1 localhost\n" + "".join(f"{_address(0, i)} {name}\n" for i, name in enumerate(names))
     with ExitStack() as stack:

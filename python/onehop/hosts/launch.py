@@ -25,12 +25,17 @@ def _open_mpi(hosts: EmulatedHosts, per_host: int) -> tuple[list[str], dict[str,
 
 
 def _hydra(hosts: EmulatedHosts, per_host: int) -> tuple[list[str], dict[str, str]]:
-    # Hydra takes one word for the program that it calls instead of ssh.
-    agent = hosts.folder / "ssh"
-    agent.write_text(f'#!/bin/sh\nexec {hosts.remote_shell()} "$@"\n')
-    agent.chmod(0o700)
     names = ",".join(host.name for host in hosts.hosts)
-    options = ["-launcher", "ssh", "-launcher-exec", str(agent), "-hosts", names, "-ppn", str(per_host)]
+    options = [
+        "-launcher",
+        "ssh",
+        "-launcher-exec",
+        hosts.remote_shell(),
+        "-hosts",
+        names,
+        "-ppn",
+        str(per_host),
+    ]
     return options, {}
 
 

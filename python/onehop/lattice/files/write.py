@@ -210,7 +210,7 @@ def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
     """
     check_target(path, overwrite)
     try:
-        with unfinished_file(path) as place, place.open("xb") as file:
+        with unfinished_file(path) as place, place.open("wb") as file:
             for part in parts:
                 file.write(part)
     except OSError as error:
