@@ -44,10 +44,18 @@ struct Span {
 
 Span time_block(Arena& arena, const Candidate& candidate, int repetitions) {
   arena.barrier();
-  if (candidate.timed) return {0, candidate.timed(repetitions)};
-  const double begin = base::steady_seconds();
-  candidate.block(repetitions);
-  return {begin * 1e6, base::steady_seconds() * 1e6};
+  Span span;
+  if (candidate.timed) {
+    span = {0, candidate.timed(repetitions)};
+  } else {
+    const double begin = base::steady_seconds();
+    candidate.block(repetitions);
+    span = {begin * 1e6, base::steady_seconds() * 1e6};
+  }
+  // A long message of MPI is complete only when its sender calls MPI again. A rank that went on to a candidate that is
+  // not MPI would wait for a peer that still waits for that message.
+  if (!arena.one_host()) arena.barrier();
+  return span;
 }
 
 // An operation of this length is a block by itself: caches keep nothing that a previous run could have left in them.

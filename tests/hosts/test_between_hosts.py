@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hosts_runner import OnHosts
+from onehop import _core
 from onehop.hosts import EmulatedHosts
 
 
@@ -217,6 +218,21 @@ def test_bench_command(hosts: EmulatedHosts, tmp_path: Path) -> None:
         assert row["minimum_bytes_per_host"] == faces
         assert faces < row["wire_bytes_per_host"] < 1.2 * faces
         assert row["ratio"] is not None
+
+
+@pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
+def test_bench_of_ucx_beside_mpi(hosts: EmulatedHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Candidates over UCX follow those of MPI, whose long messages need their sender until they have arrived."""
+    monkeypatch.setenv("ONEHOP_NETWORK", "ucx")
+    monkeypatch.setenv("ONEHOP_TIMEOUT", "10")
+    out = tmp_path / "out.json"
+    line = [sys.executable, "-m", "onehop", "bench", "pingpong", "--hosts", "2"]
+    line += ["--sizes", "64K,256K,1M", "--quick", "--json", str(out)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text())["rows"]
+    assert [row["bytes"] for row in rows] == [1 << 16, 1 << 18, 1 << 20]
+    assert all("persistent" in row["peers"] for row in rows), rows
 
 
 def test_allreduce_sends_each_number_once_a_host(hosts: EmulatedHosts, tmp_path: Path) -> None:
