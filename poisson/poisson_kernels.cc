@@ -25,42 +25,112 @@ template <class Value>
   return (r * r + u.rounder) - u.rounder;
 }
 
-template <int width, bool residual>
-[[gnu::always_inline]] inline double update_interior(const PoissonUpdate& u) {
+// How update_interior goes through a block.
+struct Blocking {
+  int rows = 1;  // updated together, so that a row loaded as a neighbour from below serves as one from above too
+  // Left and right neighbours come from registers: loads one site beside a line's beginning touch two lines.
+  bool shuffled = false;
+};
+
+// `v`, moved up by one lane, with the last lane of `before` in front.
+template <class Vector, int width>
+[[gnu::always_inline]] inline Vector left_neighbours(Vector before, Vector v) {
+  simd::Mask<Vector> source;
+  for (int l = 0; l < width; ++l) source[l] = width - 1 + l;
+  return simd::shuffle(before, v, source);
+}
+
+// `v`, moved down by one lane, with the first lane of `behind` at the end.
+template <class Vector, int width>
+[[gnu::always_inline]] inline Vector right_neighbours(Vector v, Vector behind) {
+  simd::Mask<Vector> source;
+  for (int l = 0; l < width; ++l) source[l] = 1 + l;
+  return simd::shuffle(v, behind, source);
+}
+
+// The sites that count in a row's first and last vector: all but its first and last site and the padding.
+template <int width>
+struct Counted {
+  using Mask = simd::Mask<Doubles<width>>;
+  explicit Counted(std::int64_t columns) : last((columns - 1) / width * width) {
+    for (int l = 0; l < width; ++l) {
+      at_first[l] = l > 0 ? -1 : 0;
+      at_last[l] = last + l < columns - 1 ? -1 : 0;
+    }
+  }
+  std::int64_t last;
+  Mask at_first{};
+  Mask at_last{};
+};
+
+// Updates how.rows rows from `row` on. Adds the squares of each of these rows to a sum of its own.
+template <int width, Blocking how, bool residual>
+[[gnu::always_inline]] inline void update_rows(const PoissonUpdate& u, std::int64_t row, const Counted<width>& counted,
+                                               Doubles<width>* sums) {
   using Vector = Doubles<width>;
-  using Mask = simd::Mask<Vector>;
+  constexpr int rows = how.rows;
   // Copies, so that the compiler knows that no store changes them.
   const std::int64_t columns = u.extents[1];
   const std::int64_t stride = u.stride;
   const double inverse = u.inverse;
-  // The sites that count in a row's first and last vector: all but its first and last site and the padding.
-  const std::int64_t last = (columns - 1) / width * width;
-  Mask at_first;
-  Mask at_last;
-  for (int l = 0; l < width; ++l) {
-    at_first[l] = l > 0 ? -1 : 0;
-    at_last[l] = last + l < columns - 1 ? -1 : 0;
-  }
-  Vector sum = {};
-  for (std::int64_t i = 1; i + 1 < u.extents[0]; ++i) {
-    const double* x = u.x + i * stride;
-    const double* b = u.b + i * stride;
-    double* y = u.y + i * stride;
-    for (std::int64_t j = 0; j < columns; j += width) {
-      const Vector t =
-          simd::load<Vector>(b + j) + ((simd::load<Vector>(x + j - stride) + simd::load<Vector>(x + j + stride)) +
-                                       (simd::load<Vector>(x + j - 1) + simd::load<Vector>(x + j + 1)));
-      simd::store(y + j, Vector(t * inverse));
+  const double* x = u.x + row * stride;
+  const double* b = u.b + row * stride;
+  double* y = u.y + row * stride;
+  Vector before[rows];  // the vectors left of the current ones; in front of a row any finite number will do
+  Vector at[rows + 2];  // the current vectors, with the rows below and above
+  for (int r = 0; r < rows; ++r) before[r] = at[r + 1] = simd::load<Vector>(x + r * stride);
+  for (std::int64_t j = 0; j < columns; j += width) {
+    at[0] = simd::load<Vector>(x + j - stride);
+    at[rows + 1] = simd::load<Vector>(x + j + rows * stride);
+    Vector behind[rows];
+    for (int r = 0; r < rows; ++r) {
+      const double* here = x + j + r * stride;
+      if constexpr (how.shuffled) {
+        behind[r] = simd::load<Vector>(here + width);
+      } else {
+        at[r + 1] = simd::load<Vector>(here);
+      }
+    }
+    for (int r = 0; r < rows; ++r) {
+      const double* here = x + j + r * stride;
+      Vector sides;
+      if constexpr (how.shuffled) {
+        sides = left_neighbours<Vector, width>(before[r], at[r + 1]) +
+                right_neighbours<Vector, width>(at[r + 1], behind[r]);
+      } else {
+        sides = simd::load<Vector>(here - 1) + simd::load<Vector>(here + 1);
+      }
+      const Vector t = simd::load<Vector>(b + j + r * stride) + ((at[r] + at[r + 2]) + sides);
+      simd::store(y + j + r * stride, Vector(t * inverse));
       if constexpr (residual) {
-        Mask square = Mask(rounded_square<Vector>(u, t, simd::load<Vector>(x + j)));
-        if (j == 0) square &= at_first;
-        if (j == last) square &= at_last;
-        sum += Vector(square);
+        auto square = simd::Mask<Vector>(rounded_square<Vector>(u, t, at[r + 1]));
+        if (j == 0) square &= counted.at_first;
+        if (j == counted.last) square &= counted.at_last;
+        sums[r] += Vector(square);
+      }
+    }
+    if constexpr (how.shuffled) {
+      for (int r = 0; r < rows; ++r) {
+        before[r] = at[r + 1];
+        at[r + 1] = behind[r];
       }
     }
   }
+}
+
+template <int width, Blocking how, bool residual>
+[[gnu::always_inline]] inline double update_interior(const PoissonUpdate& u) {
+  const Counted<width> counted(u.extents[1]);
+  Doubles<width> sums[how.rows] = {};
+  std::int64_t i = 1;
+  for (; i + how.rows < u.extents[0]; i += how.rows) update_rows<width, how, residual>(u, i, counted, sums);
+  for (; i + 1 < u.extents[0]; ++i) {
+    update_rows<width, Blocking{.rows = 1, .shuffled = how.shuffled}, residual>(u, i, counted, sums);
+  }
   double total = 0;
-  for (int l = 0; l < width; ++l) total += sum[l];
+  for (const Doubles<width>& sum : sums) {
+    for (int l = 0; l < width; ++l) total += sum[l];
+  }
   return total;
 }
 
@@ -134,8 +204,8 @@ template <int width, bool residual>
 
 // The same code for several instruction sets: the target of a function also applies to the code inlined into it.
 struct Portable {
-  static void interior(const PoissonUpdate& u) { update_interior<2, false>(u); }
-  static double interior_residual(const PoissonUpdate& u) { return update_interior<2, true>(u); }
+  static void interior(const PoissonUpdate& u) { update_interior<2, Blocking{}, false>(u); }
+  static double interior_residual(const PoissonUpdate& u) { return update_interior<2, Blocking{}, true>(u); }
   static void boundary(const PoissonUpdate& u, const PoissonEdges& e) { update_boundary<2, false>(u, e); }
   static double boundary_residual(const PoissonUpdate& u, const PoissonEdges& e) {
     return update_boundary<2, true>(u, e);
@@ -144,9 +214,11 @@ struct Portable {
 
 #if defined(__x86_64__)
 struct Avx2 {
-  [[gnu::target("avx2")]] static void interior(const PoissonUpdate& u) { update_interior<4, false>(u); }
+  [[gnu::target("avx2")]] static void interior(const PoissonUpdate& u) {
+    update_interior<4, Blocking{.rows = 3}, false>(u);
+  }
   [[gnu::target("avx2")]] static double interior_residual(const PoissonUpdate& u) {
-    return update_interior<4, true>(u);
+    return update_interior<4, Blocking{.rows = 3}, true>(u);
   }
   [[gnu::target("avx2")]] static void boundary(const PoissonUpdate& u, const PoissonEdges& e) {
     update_boundary<4, false>(u, e);
@@ -157,9 +229,11 @@ struct Avx2 {
 };
 
 struct Avx512 {
-  [[gnu::target("avx512f")]] static void interior(const PoissonUpdate& u) { update_interior<8, false>(u); }
+  [[gnu::target("avx512f")]] static void interior(const PoissonUpdate& u) {
+    update_interior<8, Blocking{.rows = 2, .shuffled = true}, false>(u);
+  }
   [[gnu::target("avx512f")]] static double interior_residual(const PoissonUpdate& u) {
-    return update_interior<8, true>(u);
+    return update_interior<8, Blocking{.rows = 2, .shuffled = true}, true>(u);
   }
   [[gnu::target("avx512f")]] static void boundary(const PoissonUpdate& u, const PoissonEdges& e) {
     update_boundary<8, false>(u, e);

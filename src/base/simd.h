@@ -91,4 +91,20 @@ template <class V>
 #endif
 }
 
+// Lane i of the result is lane source[i] of v and w, one behind the other.
+template <class V>
+[[gnu::always_inline]] inline V shuffle(const V& v, const V& w, const Mask<V>& source) {
+#if defined(__clang__)
+  constexpr unsigned lanes = sizeof(V) / sizeof(v[0]);
+  V result;
+  for (unsigned i = 0; i < lanes; ++i) {
+    const auto from = static_cast<unsigned>(source[i]);
+    result[i] = from < lanes ? v[from] : w[from - lanes];
+  }
+  return result;
+#else
+  return __builtin_shuffle(v, w, source);
+#endif
+}
+
 }  // namespace onehop::simd

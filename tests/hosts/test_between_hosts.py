@@ -221,7 +221,9 @@ def test_bench_command(hosts: EmulatedHosts, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
-def test_bench_of_ucx_beside_mpi(hosts: EmulatedHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bench_of_ucx_beside_mpi(
+    hosts: EmulatedHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Candidates over UCX follow those of MPI, whose long messages need their sender until they have arrived."""
     monkeypatch.setenv("ONEHOP_NETWORK", "ucx")
     monkeypatch.setenv("ONEHOP_TIMEOUT", "10")

@@ -283,8 +283,17 @@ TEST(Poisson, SaysWhatIsWrong) {
 TEST(PoissonKernels, AllProcessorsGiveTheSameBits) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> uniform(-3, 3);
-  for (const std::array<std::int64_t, 2> extents :
-       {std::array<std::int64_t, 2>{60, 60}, {1, 1}, {1, 9}, {9, 1}, {2, 17}, {5, 8}, {3, 33}}) {
+  for (const std::array<std::int64_t, 2> extents : {std::array<std::int64_t, 2>{60, 60},
+                                                    {1, 1},
+                                                    {1, 9},
+                                                    {9, 1},
+                                                    {2, 17},
+                                                    {5, 8},
+                                                    {3, 33},
+                                                    {4, 64},
+                                                    {6, 20},
+                                                    {7, 16},
+                                                    {8, 2}}) {
     const std::int64_t stride = (extents[1] + 7) / 8 * 8;
     std::vector<double> x(static_cast<std::size_t>(stride * extents[0])), b(x.size()), faces(4 * 64);
     for (auto* values : {&x, &b, &faces}) {
