@@ -72,6 +72,8 @@ void SendEnd::published(std::uint64_t use, std::uint64_t chunks, std::int64_t by
 }
 
 void SendEnd::send_parts(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) {
+  // Chunks are as long as suits caches. Over a network every part costs a message, so short chunks travel together.
+  if (chunks != whole && bytes - at_ < part_bytes) return;
   do {
     const std::int64_t length = std::min(part_bytes, bytes - at_);
     const bool last = at_ + length == bytes;
