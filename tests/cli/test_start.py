@@ -57,6 +57,20 @@ def test_the_short_help_is_that_of_the_commands(capsys: pytest.CaptureFixture[st
     assert quick == capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [[], *(["schedule"], ["bench"], ["lattice"], ["quantum"], ["circuit"], ["hamlib"])],
+    ids=lambda words: " ".join(words) or "onehop",
+)
+def test_a_group_without_a_command_prints_its_help_and_an_error(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    shown = capsys.readouterr()
+    assert "Commands" in shown.out
+    assert "error: `" + " ".join(["onehop", *words]) + "` needs a command" in shown.err
+
+
 def test_onehop_torch_without_torch_says_what_to_do() -> None:
     program = "import sys; sys.modules['torch'] = None; import onehop.torch"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

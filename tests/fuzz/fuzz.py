@@ -29,6 +29,7 @@ sys.path.insert(0, str(HERE))
 
 MEBIBYTES = 2048  # a hard limit on a target; each input has a much lower one
 INPUT_SECONDS = 10
+SHOWN = 400  # bytes of an input that broke something, so that a log of CI suffices to reproduce it
 # Their child process ends after 3 seconds of processor time, which takes longer where other programs run.
 HDF5 = ("state", "checkpoint", "hamlib")
 
@@ -129,6 +130,16 @@ def _reason(text: str, code: int) -> str:
     return f"ended with exit code {code}"
 
 
+def _show(one: Run) -> None:
+    """Print a finding, and the beginning of its first input, to stderr."""
+    place = BUILD / "fuzz-findings" / one.target
+    print(f"{one.target}: {one.finding}\n    see {place}", file=sys.stderr)
+    for file in sorted(file for file in place.iterdir() if file.name != "log")[:1]:
+        data = file.read_bytes()
+        shown = f"{data[:SHOWN]!r}{'...' if len(data) > SHOWN else ''}"
+        print(f"    {file.name}, {len(data)} bytes: {shown}", file=sys.stderr)
+
+
 def main() -> int:
     """Run all targets, or the named ones; return 1 if there are findings."""
     from targets import NATIVE, TARGETS
@@ -167,7 +178,7 @@ def main() -> int:
     bad = [one for one in runs if one.finding]
     print(f"{sum(one.inputs for one in runs):,} inputs, {len(bad)} findings")
     for one in bad:
-        print(f"{one.target}: {one.finding}\n    see {BUILD / 'fuzz-findings' / one.target}", file=sys.stderr)
+        _show(one)
     return 1 if bad else 0
 
 

@@ -246,6 +246,7 @@ def command_files(folder: Path) -> None:
 def command_lines(folder: Path) -> Iterator[bytes]:
     """Yield command lines without `onehop`."""
     yield b"schedule halo --extents 8x8 --grid 2x2 --width 1x2:0 --periodic yesxno --json -"
+    yield b"schedule "
     yield b"schedule permutation --bits 4 --local 2 --swap 0:3 --json"
     for word in ("show", "count", "verify"):
         yield f"schedule {word} s.json --json".encode()

@@ -100,6 +100,8 @@ def test_another_version_is_not_accepted(installed: Path, tmp_path: Path) -> Non
     assert "onehop" in done.stderr
 
 
+@pytest.mark.alone  # it compiles the library
+@pytest.mark.timeout(900)
 def test_subproject(tmp_path: Path) -> None:
     """The program and the library that it needs are built; the simulations are configured only."""
     if not (ROOT / ".venv/bin/python").exists():

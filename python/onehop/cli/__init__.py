@@ -211,6 +211,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         if type(error).__name__ == "NoArgsIsHelpError":
             show()
+            words = " ".join(["onehop", *arguments])
+            print_error(BadInput(f"`{words}` needs a command; the help lists them"))
         else:
             print_error(BadInput(usage_message(error, command, arguments)))
         return code
