@@ -71,6 +71,8 @@ class Group {
   [[nodiscard]] static Group from_allgather(int rank, int size, AllGather allgather);
   // The same for a group that can be split although its ranks are on several machines.
   [[nodiscard]] static Group from_allgather(int rank, int size, const AllGatherMaker& maker);
+  // nullptr would fit both.
+  static Group from_allgather(int rank, int size, std::nullptr_t) = delete;
 
   // Makes a group from a communicator of the MPI library that is loaded in this process. `comm` points to the MPI_Comm
   // handle; the communicator is duplicated. MPI must be initialised. onehop/mpi.h has a typed wrapper.

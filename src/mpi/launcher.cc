@@ -84,6 +84,22 @@ std::vector<LibraryFolder> library_folders_beside(const fs::path& folder) {
   return folders;
 }
 
+std::vector<LibraryFolder> environment_library_folders() {
+  std::vector<LibraryFolder> folders;
+  const auto add_beside = [&folders](const fs::path& bin) {
+    for (auto& folder : library_folders_beside(bin)) folders.push_back(std::move(folder));
+  };
+  const char* const environment = std::getenv("VIRTUAL_ENV");
+  if (environment != nullptr && fs::path(environment).is_absolute()) add_beside(fs::path(environment) / "bin");
+  // The interpreter of a Python environment is a symbolic link; the name by which it was called gives the environment.
+  std::ifstream file("/proc/self/cmdline");
+  std::string program;
+  std::getline(file, program, '\0');
+  std::error_code error;
+  if (program.find('/') != std::string::npos) add_beside(fs::absolute(program, error).lexically_normal().parent_path());
+  return folders;
+}
+
 std::vector<LibraryFolder> mpi_launcher_folders() {
   std::vector<LibraryFolder> folders;
   if (mpi_launcher().kind == MpiLauncher::Kind::none) return folders;

@@ -27,4 +27,8 @@ struct LibraryFolder {
 // which any user can make.
 [[nodiscard]] std::vector<LibraryFolder> library_folders_beside(const std::filesystem::path& folder);
 
+// Library folders of the Python environment to which this program belongs: that of VIRTUAL_ENV, and that of the
+// interpreter by the name under which it was called.
+[[nodiscard]] std::vector<LibraryFolder> environment_library_folders();
+
 }  // namespace onehop::detail

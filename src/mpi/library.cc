@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <string_view>
 #include <system_error>
@@ -212,13 +211,7 @@ std::vector<LibraryFolder> user_folders() {
       break;
     }
   }
-  const char* const environment = std::getenv("VIRTUAL_ENV");
-  if (environment != nullptr && fs::path(environment).is_absolute()) add_beside(fs::path(environment) / "bin");
-  // The interpreter of a Python environment is a symbolic link; the name by which it was called gives the environment.
-  std::ifstream file("/proc/self/cmdline");
-  std::string program;
-  std::getline(file, program, '\0');
-  if (program.find('/') != std::string::npos) add_beside(fs::absolute(program, error).lexically_normal().parent_path());
+  for (auto& folder : environment_library_folders()) folders.push_back(std::move(folder));
   return folders;
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -125,27 +124,19 @@ std::vector<LibraryFolder> package_folders() {
   const auto add_packages = [&](const LibraryFolder& packages, const char* inside) {
     if (fs::is_directory(packages.path / inside, error)) folders.push_back({packages.path / inside, packages.distrust});
   };
-  const auto add_beside = [&](const fs::path& bin) {
-    for (const LibraryFolder& lib : library_folders_beside(bin)) {
-      folders.push_back(lib);
-      add_packages(lib, "openmpi");
-      for (const auto& entry : fs::directory_iterator(lib.path, error)) {
-        if (!entry.path().filename().string().starts_with("python3")) continue;
-        add_packages({entry.path(), lib.distrust}, "site-packages/libucx/lib");
-      }
+  const auto add_library = [&](const LibraryFolder& lib) {
+    folders.push_back(lib);
+    add_packages(lib, "openmpi");
+    for (const auto& entry : fs::directory_iterator(lib.path, error)) {
+      if (!entry.path().filename().string().starts_with("python3")) continue;
+      add_packages({entry.path(), lib.distrust}, "site-packages/libucx/lib");
     }
   };
   for (const LibraryFolder& lib : mpi_launcher_folders()) {
     folders.push_back(lib);
     add_packages(lib, "openmpi");
   }
-  const char* const environment = std::getenv("VIRTUAL_ENV");
-  if (environment != nullptr && fs::path(environment).is_absolute()) add_beside(fs::path(environment) / "bin");
-  // The interpreter of a Python environment is a symbolic link; the name by which it was called gives the environment.
-  std::ifstream file("/proc/self/cmdline");
-  std::string program;
-  std::getline(file, program, '\0');
-  if (program.find('/') != std::string::npos) add_beside(fs::absolute(program, error).lexically_normal().parent_path());
+  for (const LibraryFolder& lib : environment_library_folders()) add_library(lib);
   return folders;
 }
 
