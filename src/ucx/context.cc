@@ -3,11 +3,13 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <sstream>
 #include <vector>
 
 #include "onehop/error.h"
+#include "src/ucx/interfaces.h"
 
 namespace onehop::detail::ucx {
 namespace {
@@ -59,13 +61,18 @@ bool is_network(const std::string& resource) {
   return writes_remotely(resource) || resource.starts_with("tcp/") || resource.starts_with("ud_");
 }
 
-const ProcessContext* start(const Library& library) {
-  check_devices();
+const ProcessContext* start(const Library& library, const std::string& device) {
+  if (const char* const wanted = std::getenv("UCX_NET_DEVICES"); wanted != nullptr && *wanted != '^') {
+    check_devices("UCX_NET_DEVICES", wanted);  // UCX ignores what it does not know
+  }
   Config* config = nullptr;
   check(library, library.config_read(nullptr, nullptr, &config), "reading the variables UCX_...");
   for (const auto& [name, value] : settings) {
     if (std::getenv((std::string("UCX_") + name).c_str()) != nullptr) continue;
     static_cast<void>(library.config_modify(config, name, value));
+  }
+  if (!device.empty()) {
+    check(library, library.config_modify(config, "NET_DEVICES", device.c_str()), "choosing the interface " + device);
   }
   ContextParams params;
   params.field_mask = ContextParams::has_features | ContextParams::has_mt_workers_shared;
@@ -75,9 +82,10 @@ const ProcessContext* start(const Library& library) {
   const Status status = library.init(api_major, api_minor, &params, config, &context);
   library.config_release(config);
   check(library, status, "starting UCX (do UCX_TLS and UCX_NET_DEVICES name transports and devices that exist?)");
-  auto* made = new ProcessContext{library, context, false, {}};  // kept to the end of the process
+  auto* made = new ProcessContext{library, context, true, false, {}};  // kept to the end of the process
   for (const std::string& resource : resources(library, context)) {
     made->writes_remotely = made->writes_remotely || writes_remotely(resource);
+    made->only_tcp = made->only_tcp && (!is_network(resource) || resource.starts_with("tcp/"));
     if (is_network(resource)) made->networks += (made->networks.empty() ? "" : ", ") + resource;
   }
   return made;
@@ -90,11 +98,11 @@ void check(const Library& library, Status status, const std::string& step) {
   throw Error(step + " failed in UCX " + library.version + " (" + library.path + "): " + library.status_text(status));
 }
 
-const ProcessContext& process_context() {
+const ProcessContext& process_context(const std::string& device) {
   static std::mutex mutex;
-  static const ProcessContext* made = nullptr;
+  static std::map<std::string, const ProcessContext*> made;
   const std::lock_guard guard(mutex);
-  if (made != nullptr) return *made;
+  if (const auto found = made.find(device); found != made.end()) return *found->second;
   std::vector<std::string> tried;
   const Library* const library = find_library(&tried);
   if (library == nullptr) {
@@ -103,8 +111,7 @@ const ProcessContext& process_context() {
         ". Looked at:" +
         joined(tried));
   }
-  made = start(*library);
-  return *made;
+  return *made.emplace(device, start(*library, device)).first->second;
 }
 
 }  // namespace onehop::detail::ucx

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <span>
 #include <string>
 
 #include "onehop/error.h"
@@ -11,11 +12,25 @@
 namespace onehop::detail::ucx {
 namespace {
 
-// Longer messages are put together by UCX in memory of its own.
-constexpr std::int64_t part_bytes = 32 << 10;
+// Longer messages are put together by UCX in memory of its own. Several rails share a fragment in equal parts, but not in
+// parts so short that the number of messages counts.
+constexpr std::int64_t longest_part = 32 << 10;
+constexpr std::int64_t shortest_part = 8 << 10;
+constexpr std::int64_t part_unit = 512;
 // The receiver of a channel keeps slots for this many bytes, at most so many, and at least as many as the sender.
 constexpr std::int64_t received_bytes = 64 << 10;
 constexpr std::int64_t most_received = 16;
+
+template <class Header>
+std::span<const std::byte> bytes_of(const Header& header) {
+  return std::as_bytes(std::span(&header, 1));
+}
+
+std::int64_t part_length(std::int64_t slot_bytes, std::int64_t rails) {
+  if (rails == 1) return longest_part;
+  const std::int64_t share = (slot_bytes + rails * part_unit - 1) / (rails * part_unit) * part_unit;
+  return std::clamp(share, shortest_part, longest_part);
+}
 
 [[noreturn]] void throw_lost(Endpoint& end, const Connections& connections, int peer) {
   GroupState& group = end.group();
@@ -39,7 +54,8 @@ SendEnd::SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, s
     : Endpoint(std::move(group), shape),
       connections_(std::move(connections)),
       outgoing_(std::make_shared<Outgoing>(static_cast<std::size_t>(shape.slots))),
-      puts_(puts) {
+      puts_(puts),
+      part_bytes_(part_length(shape.slot_bytes, connections_->rails_to(shape.to))) {
   outgoing_->memory = allocate(ring_bytes(shape));
   ring_ = make_ring(shape, outgoing_->memory.get());
   remote_ = make_ring(receiver_shape(shape), nullptr);
@@ -73,13 +89,13 @@ void SendEnd::published(std::uint64_t use, std::uint64_t chunks, std::int64_t by
 
 void SendEnd::send_parts(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) {
   // Chunks are as long as suits caches. Over a network every part costs a message, so short chunks travel together.
-  if (chunks != whole && bytes - at_ < part_bytes) return;
+  if (chunks != whole && bytes - at_ < part_bytes_) return;
   do {
-    const std::int64_t length = std::min(part_bytes, bytes - at_);
+    const std::int64_t length = std::min(part_bytes_, bytes - at_);
     const bool last = at_ + length == bytes;
     const Part part{{group().rank, shape().id}, use, at_, last ? chunks : 0};
-    connections_->send(shape().to, Kind::part, &part, sizeof part, slot(use) + ring_.payload + at_,
-                       static_cast<std::size_t>(length), &outgoing_->pending[index(use)]);
+    const std::span data(slot(use) + ring_.payload + at_, static_cast<std::size_t>(length));
+    connections_->send(shape().to, {Kind::part, bytes_of(part), data}, &outgoing_->pending[index(use)]);
     at_ += length;
   } while (at_ < bytes);
 }
@@ -146,13 +162,12 @@ ReceiveEnd::~ReceiveEnd() {
 void ReceiveEnd::announce() {
   if (registered_ == nullptr) return;
   const SlotsAt slots{{group().rank, shape().id}, reinterpret_cast<std::uint64_t>(ring_.first)};
-  connections_->send(shape().from, Kind::key, &slots, sizeof slots, registered_->key.data(), registered_->key.size(),
-                     nullptr);
+  connections_->send(shape().from, {Kind::key, bytes_of(slots), registered_->key}, nullptr);
 }
 
 void ReceiveEnd::released(std::uint64_t use) {
   const Release release{{group().rank, shape().id}, use};
-  connections_->send(shape().from, Kind::released, &release, sizeof release, nullptr, 0, nullptr);
+  connections_->send(shape().from, {Kind::released, bytes_of(release), {}}, nullptr);
 }
 
 void ReceiveEnd::progress() {
@@ -173,9 +188,10 @@ void ReceiveEnd::arrived(const std::byte* header, std::size_t header_bytes, cons
   if (part.at < 0 || part.at + length > ring_.slot_bytes) return;
   if (bytes > 0) std::memcpy(slot + ring_.payload + part.at, data, bytes);
   Filling& filling = filling_[at];
-  if (filling.use != part.use) filling = {part.use, 0, -1};
-  // Chunks count only if all before them is there; UCX may deliver in another order where it has several links.
-  const bool in_order = part.at == filling.bytes;
+  if (filling.use != part.use) filling = {part.use, 0, 0, -1};
+  // Chunks count only if all before them is there.
+  const bool in_order = part.at == filling.in_order;
+  if (in_order) filling.in_order += length;
   filling.bytes += length;
   if (part.chunks == whole) filling.length = part.at + length;
   if (filling.bytes == filling.length) {

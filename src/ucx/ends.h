@@ -1,8 +1,8 @@
 // The two ends of a channel over UCX. Both keep slots in their own memory; the bell of both is always up.
 //
-// With messages, a fragment travels in active messages of up to `part_bytes`, each with its place in the fragment; the
-// receiver copies it into the slot and stores the flag. With puts, the sender writes the fragment into the receiver's
-// slot and then, behind a fence, its flag.
+// With messages, a fragment travels in active messages, its parts, each with its place in the fragment; the receiver
+// copies them into the slot and stores the flag. Several rails share the parts, which may overtake each other. With
+// puts, the sender writes the fragment into the receiver's slot and then, behind a fence, its flag.
 //
 // The receiver of short messages has more slots than the sender, so that it returns slots in batches and the sender
 // seldom waits for them.
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "src/channel/transport/transport.h"
-#include "src/ucx/worker.h"
+#include "src/ucx/connections.h"
 
 namespace onehop::detail::ucx {
 
@@ -71,6 +71,7 @@ class SendEnd final : public Endpoint, public Inbox {
   SlotRing remote_;                 // the shape of the receiver's; its memory is not this rank's
   std::uint64_t remote_first_ = 0;  // where the receiver has it; of puts
   bool puts_;
+  std::int64_t part_bytes_;  // the longest part
   RemoteKey* key_ = nullptr;
   std::vector<std::byte> packed_key_;
   std::uint64_t given_ = 0;     // uses passed to UCX
@@ -103,7 +104,8 @@ class ReceiveEnd final : public Endpoint, public Inbox {
   struct Filling {
     std::uint64_t use = 0;
     std::int64_t bytes = 0;
-    std::int64_t length = -1;  // of the fragment; -1: its last part has not arrived
+    std::int64_t in_order = 0;  // bytes from the beginning on, until a part overtook another one
+    std::int64_t length = -1;   // of the fragment; -1: its last part has not arrived
   };
 
   std::shared_ptr<Connections> connections_;

@@ -189,13 +189,6 @@ std::unique_ptr<Library> search(std::vector<std::string>& tried) {
   return nullptr;
 }
 
-std::vector<std::string> entries_of(const char* folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().filename());
-  return names;
-}
-
 }  // namespace
 
 const Library* find_library(std::vector<std::string>* tried) {
@@ -209,25 +202,6 @@ const Library* find_library(std::vector<std::string>* tried) {
   }
   if (tried != nullptr) *tried = places;
   return found;
-}
-
-void check_devices() {
-  const char* const wanted = std::getenv("UCX_NET_DEVICES");
-  if (wanted == nullptr || *wanted == '\0' || *wanted == '^') return;
-  std::vector<std::string> present = entries_of("/sys/class/net");
-  for (std::string& name : entries_of("/sys/class/infiniband")) present.push_back(std::move(name));
-  std::ranges::sort(present);
-  std::string rest(wanted);
-  while (!rest.empty()) {
-    const auto comma = std::min(rest.find(','), rest.size());
-    const std::string device = rest.substr(0, std::min(comma, rest.find(':')));  // mlx5_0:1 is its first port
-    rest.erase(0, comma + 1);
-    if (device.empty() || device == "all" || std::ranges::find(present, device) != present.end()) continue;
-    std::string names;
-    for (const std::string& name : present) names += (names.empty() ? "" : ", ") + name;
-    throw BadInput("UCX_NET_DEVICES names the interface '" + device + "', which this machine does not have; it has " +
-                   (names.empty() ? "none" : names));
-  }
 }
 
 }  // namespace onehop::detail::ucx

@@ -54,8 +54,4 @@ struct Library {
 // ONEHOP_UCX names another one than that in the process.
 [[nodiscard]] const Library* find_library(std::vector<std::string>* tried = nullptr);
 
-// The variables of UCX that name network devices, checked before UCX ignores what it does not know. Throws BadInput for
-// a device that this machine does not have.
-void check_devices();
-
 }  // namespace onehop::detail::ucx

@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "onehop/error.h"
 #include "src/base/env.h"
@@ -12,12 +15,13 @@
 #include "src/group/agreement.h"
 #include "src/group/group_state.h"
 #include "src/ucx/ends.h"
+#include "src/ucx/interfaces.h"
 
 namespace onehop::detail {
 namespace ucx {
 namespace {
 
-// What ranks send each other before they connect. The address of the worker follows, or the reason why there is none.
+// What ranks send each other first. Their interfaces follow, or the reason why this rank cannot take part.
 struct Hello {
   static constexpr std::uint64_t magic = 0x6f6c'6c65'6878'6375;  // no other collective step begins with it
   std::uint64_t mark = magic;
@@ -26,6 +30,11 @@ struct Hello {
   std::uint32_t major = 0;
   std::uint32_t minor = 0;
   std::array<char, 16> version{};
+  // How many interfaces ONEHOP_RAILS names.
+  static constexpr std::int32_t common = 0;        // one rail for each network that all ranks have
+  static constexpr std::int32_t one_for_all = -1;  // one rail for all networks, among which UCX chooses
+  std::int32_t rails = one_for_all;
+  std::int32_t reserved = 0;
 };
 
 // What ONEHOP_UCX_MODE asks for.
@@ -41,6 +50,24 @@ std::vector<std::byte> packed(const Hello& hello, std::span<const std::byte> res
   return bytes;
 }
 
+// What this rank can do. Throws BadInput or Error if it cannot take part.
+Hello greeting() {
+  Hello own;
+  const ProcessContext& context = process_context();
+  own.major = context.library.major;
+  own.minor = context.library.minor;
+  context.library.version.copy(own.version.data(), own.version.size() - 1);
+  own.puts = wants_puts(context) ? 1 : 0;
+  const std::size_t named = named_rails().size();
+  if (own.puts == 0 && named > 0) {  // UCX distributes puts itself
+    own.rails = static_cast<std::int32_t>(named);
+  } else if (own.puts == 0 && context.only_tcp && env::text("ONEHOP_RAILS").value_or("auto") == "auto") {
+    own.rails = Hello::common;
+  }
+  own.usable = 1;
+  return own;
+}
+
 // The hello of a rank. Throws Mismatch for a contribution to another step.
 Hello hello_of(const std::vector<std::byte>& bytes, std::size_t rank) {
   Hello hello;
@@ -49,6 +76,71 @@ Hello hello_of(const std::vector<std::byte>& bytes, std::size_t rank) {
   if (hello.mark == Hello::magic) return hello;
   throw Mismatch("opening channels over UCX: rank " + std::to_string(rank) +
                  " is in another collective step, or asks for another transport; do all ranks make the same steps?");
+}
+
+// The rails of this rank: those that it names, those that all ranks have, or one for all networks.
+std::vector<RailDevice> rail_devices(const GroupState& group, const Gathered& all) {
+  std::int32_t rails = hello_of(all[0], 0).rails;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const std::int32_t theirs = hello_of(all[r], r).rails;
+    if (theirs != rails && (theirs > 0 || rails > 0)) {
+      throw Mismatch("ONEHOP_RAILS names " + std::to_string(std::max(rails, 0)) + " interfaces on rank 0, but " +
+                     std::to_string(std::max(theirs, 0)) + " on rank " + std::to_string(r) +
+                     "; every rank needs as many, in the same order of networks");
+    }
+    rails = std::min(rails, theirs);
+  }
+  if (rails == Hello::one_for_all) return {};
+  if (rails > 0) return named_rails();
+  std::vector<std::vector<Interface>> interfaces;
+  std::vector<std::string> hosts;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const auto bytes = std::span(all[r]).subspan(sizeof(Hello));
+    auto& theirs = interfaces.emplace_back(bytes.size() / sizeof(Interface));
+    if (!theirs.empty()) std::memcpy(theirs.data(), bytes.data(), theirs.size() * sizeof(Interface));
+    hosts.push_back(group.pages[r].host);
+  }
+  return common_rails(interfaces, hosts, group.rank);
+}
+
+// One gathering of hellos and what follows them. Throws the same error on every rank if one cannot take part.
+Gathered exchange(GroupState& group, const Hello& own, std::span<const std::byte> rest,
+                  const std::exception_ptr& failure) {
+  std::string words;
+  if (failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      words = error.what();
+    }
+    rest = std::as_bytes(std::span(words));
+  }
+  Gathered all = group.allgather(packed(own, rest));
+  if (failure) std::rethrow_exception(failure);
+  throw_refusal(all, "opening channels");
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (hello_of(all[r], r).usable != 0) continue;
+    const std::span<const std::byte> theirs = std::span(all[r]).subspan(sizeof(Hello));
+    throw Error("opening channels over UCX failed on rank " + std::to_string(r) + ": " +
+                std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()));
+  }
+  return all;
+}
+
+// Throws Mismatch if versions differ. Returns whether all ranks use puts.
+bool check_versions(const Gathered& all) {
+  const Hello first = hello_of(all[0], 0);
+  bool puts = true;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const Hello hello = hello_of(all[r], r);
+    if (hello.major != first.major || hello.minor != first.minor) {
+      throw Mismatch("rank 0 has UCX " + std::string(first.version.data()) + ", but rank " + std::to_string(r) +
+                     " has UCX " + hello.version.data() +
+                     "; versions may speak differently: let all ranks load the same one (ONEHOP_UCX)");
+    }
+    puts = puts && hello.puts != 0;
+  }
+  return puts;
 }
 
 }  // namespace
@@ -61,40 +153,35 @@ class UcxTransport final : public Transport {
     std::vector<std::byte> rest;
     std::exception_ptr failure;
     try {
-      const ProcessContext& context = process_context();
-      own.major = context.library.major;
-      own.minor = context.library.minor;
-      context.library.version.copy(own.version.data(), own.version.size() - 1);
-      own.puts = wants_puts(context) ? 1 : 0;
-      connections_ = std::make_shared<Connections>(context, group.rank, group.size);
-      rest = connections_->own_address();
-      own.usable = 1;
-    } catch (const std::exception& error) {
-      const std::string_view words(error.what());
-      rest.assign(reinterpret_cast<const std::byte*>(words.data()),
-                  reinterpret_cast<const std::byte*>(words.data()) + words.size());
+      own = greeting();
+      if (own.rails == Hello::common) {
+        const std::vector<Interface> interfaces = network_interfaces();
+        const auto bytes = std::as_bytes(std::span(interfaces));
+        rest.assign(bytes.begin(), bytes.end());
+      }
+    } catch (const std::exception&) {
       failure = std::current_exception();
     }
-    const Gathered all = group.allgather(packed(own, rest));
-    if (failure) std::rethrow_exception(failure);
-    throw_refusal(all, "opening channels");
-    puts_ = true;
-    Hello first;
-    for (std::size_t r = 0; r < all.size(); ++r) {
-      const Hello hello = hello_of(all[r], r);
-      const std::span<const std::byte> theirs = std::span(all[r]).subspan(sizeof hello);
-      if (hello.usable == 0) {
-        throw Error("opening channels over UCX failed on rank " + std::to_string(r) + ": " +
-                    std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()));
-      }
-      if (r == 0) first = hello;
-      if (hello.major != first.major || hello.minor != first.minor) {
-        throw Mismatch("rank 0 has UCX " + std::string(first.version.data()) + ", but rank " + std::to_string(r) +
-                       " has UCX " + hello.version.data() +
-                       "; versions may speak differently: let all ranks load the same one (ONEHOP_UCX)");
-      }
-      connections_->set_address(static_cast<int>(r), theirs);
-      puts_ = puts_ && hello.puts != 0;
+    const Gathered all = exchange(group, own, rest, std::exchange(failure, nullptr));
+    puts_ = check_versions(all);
+    const std::vector<RailDevice> devices = rail_devices(group, all);
+    try {
+      std::vector<RailChoice> rails;
+      for (const auto& [device, speed] : devices) rails.push_back({&process_context(device), speed});
+      if (rails.empty()) rails.push_back({&process_context(), 1});
+      connections_ = std::make_shared<Connections>(rails, group.rank, group.size);
+      rest = connections_->own_addresses();
+    } catch (const std::exception&) {
+      own.usable = 0;
+      failure = std::current_exception();
+    }
+    const Gathered addresses = exchange(group, own, rest, failure);
+    for (std::size_t r = 0; r < addresses.size(); ++r) {
+      hello_of(addresses[r], r);
+      // Ranks of this host are reached through its memory.
+      const bool same_host = group.pages[r].host == group.pages[static_cast<std::size_t>(group.rank)].host;
+      connections_->set_addresses(static_cast<int>(r), std::span(addresses[r]).subspan(sizeof(Hello)),
+                                  same_host ? 1 : std::numeric_limits<std::size_t>::max());
     }
   }
 

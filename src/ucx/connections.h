@@ -1,8 +1,10 @@
-// What all channels over UCX of a group share: the connections to the other ranks, and the messages that arrive.
+// What all channels over UCX of a group share: the connections to the other ranks, over one rail or several, and the
+// messages that arrive.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -15,7 +17,7 @@
 
 #include "src/group/driven.h"
 #include "src/group/forks.h"
-#include "src/ucx/context.h"
+#include "src/ucx/rail.h"
 
 namespace onehop::detail::ucx {
 
@@ -43,17 +45,6 @@ class Inbox {
   ~Inbox() = default;
 };
 
-// Kinds of messages; the number of the handler in UCX.
-enum class Kind : std::uint8_t {
-  part = 1,      // to a receiving end: a part of a fragment
-  released = 2,  // to a sending end: slots that are free again
-  key = 3,       // to a sending end: where the receiver's slots are
-  leaving = 4,   // to a rank: the sender of this message sends no more
-  left = 5,      // the answer
-  hello = 6,     // to a rank: the first message
-  welcome = 7,   // the answer
-};
-
 // Data that UCX may still read: the slots of a sending end, and how many operations on each are not complete.
 struct Outgoing {
   explicit Outgoing(std::size_t slots) : pending(slots) {}
@@ -77,37 +68,40 @@ class Registered {
   Memory* handle_ = nullptr;
 };
 
-// Bytes that are written into the memory of another rank.
-struct Written {
-  const void* from = nullptr;
-  std::size_t bytes = 0;
-  std::uint64_t to = 0;
+// A network that a group uses, and its speed in any unit that is the same for all of them.
+struct RailChoice {
+  const ProcessContext* context = nullptr;
+  double speed = 1;
 };
 
 // All functions may be called from any thread. Errors of a connection are not thrown: they are seen by lost().
-class Connections final : public Driven {
+class Connections final : public Driven, private Arrivals {
  public:
-  Connections(const ProcessContext& context, int rank, int ranks);
+  // `rails` has at least one.
+  Connections(std::span<const RailChoice> rails, int rank, int ranks);
   // Waits up to two seconds for each peer to confirm that it has the last messages.
   ~Connections();
 
-  [[nodiscard]] std::vector<std::byte> own_address();
-  void set_address(int rank, std::span<const std::byte> address);
-  // Makes the connection to a rank if there is none. Throws Error.
+  // The addresses of this rank's rails, to be sent to the other ranks.
+  [[nodiscard]] std::vector<std::byte> own_addresses();
+  // What a rank's own_addresses() returned. Only the first `most_rails` are used.
+  void set_addresses(int rank, std::span<const std::byte> addresses, std::size_t most_rails);
+  // Makes the connections to a rank if there are none. Throws Error.
   void connect(int rank);
-  // Sends the first message to a rank with a connection. Connections are complete once ranks have answered each
-  // other's.
+  // Sends the first messages to a rank with connections. They are complete once ranks have answered each other's.
   void greet(int rank);
   [[nodiscard]] bool is_complete(int rank);
-  // Transports and devices of a connection, "tcp/eth0"; empty if this version of UCX does not tell.
+  // Transports and devices of the connections, "tcp/eth0, tcp/eth1"; empty if this version of UCX does not tell.
   [[nodiscard]] std::string networks_to(int rank);
+  // How many rails share the parts of the messages to a rank, or from it.
+  [[nodiscard]] int rails_to(int rank) const noexcept { return reach_[static_cast<std::size_t>(rank)]; }
 
   // Registers (null: removes) the end that takes the messages of this kind from `rank` for the channel.
   void enlist(Kind kind, int rank, std::uint32_t channel, Inbox* inbox);
 
-  // Sends a message. The header is copied; `data` must stay until `*pending` (unless null) is zero again.
-  void send(int rank, Kind kind, const void* header, std::size_t header_bytes, const std::byte* data, std::size_t bytes,
-            std::uint32_t* pending);
+  // Sends a message. The header is copied; the data must stay until `*pending` (unless null) is zero again. Parts take
+  // the rail that has been given the fewest bytes for its speed, so messages may overtake each other.
+  void send(int rank, const Message& message, std::uint32_t* pending);
   // Writes `data` and, in order, `flag`. Both must stay until `*pending` is zero again.
   void put(int rank, RemoteKey* key, const Written& data, const Written& flag, std::uint32_t* pending);
   // A key that a receiver has sent. Lives as long as the connection.
@@ -115,7 +109,7 @@ class Connections final : public Driven {
 
   void progress();
   void drive() noexcept override;
-  // Whether the connection to a rank has failed, which ends its channels.
+  // Whether the connections to a rank have failed, which ends its channels.
   [[nodiscard]] bool lost(int rank) const noexcept;
   [[nodiscard]] std::string why_lost(int rank) const;
   // The slots of a closed receiving end. A sender may still write to them, so they stay until the group closes.
@@ -127,57 +121,28 @@ class Connections final : public Driven {
   // Keeps memory until UCX has done with it.
   void linger(std::shared_ptr<Outgoing> outgoing);
 
-  [[nodiscard]] const ProcessContext& context() const noexcept { return context_; }
+  // The context in which memory for puts is registered.
+  [[nodiscard]] const ProcessContext& context() const noexcept { return rails_.front()->context(); }
   // For reading what arrived() changes.
   [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
 
  private:
-  struct Peer {
-    Connections* owner = nullptr;
-    int rank = -1;
-    std::vector<std::byte> address;
-    RemoteEnd* end = nullptr;
-    std::vector<RemoteKey*> keys;
-    std::atomic<int> failure{0};  // the status; 0: none
-    bool greeted = false;         // by this rank
-    bool welcome = false;         // it has answered that
-    // Its questions, and whether this rank has answered.
-    bool hello = false;
-    bool hello_answered = false;
-    bool leaving = false;
-    bool leaving_answered = false;
-    bool left = false;  // it has confirmed that this rank leaves
-  };
-  struct HandlerArgument {
-    Connections* owner;
-    Kind kind;
-  };
-
-  static Status arrived(void* argument, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
-                        const MessageDetails*);
-  static void failed(void* argument, RemoteEnd*, Status status);
-  static void completed(void* request, Status status, void* pending);
-  void handle(Kind kind, const std::byte* header, std::size_t header_bytes, const std::byte* data, std::size_t bytes);
-  void issued(Peer& to, void* returned, std::uint32_t* pending);
-  void answer();
-  void say(int rank, Kind kind);
-  void say_goodbye();
-  void close_all();
+  void arrived(const Message& message) noexcept override;
+  bool move();
+  [[nodiscard]] Rail& rail_for(int rank, const Message& message);
+  [[nodiscard]] std::span<const std::unique_ptr<Rail>> rails_of(int rank) const noexcept;
+  void close();
   void drive_until_closed() noexcept;
-  [[nodiscard]] Peer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
 
-  const ProcessContext& context_;
-  const Library& library_;
   const ProcessMark process_;
-  int rank_;
-  Worker* worker_ = nullptr;
   std::recursive_mutex mutex_;
-  std::vector<std::unique_ptr<Peer>> peers_;
-  std::vector<HandlerArgument> arguments_;
+  std::vector<std::unique_ptr<Rail>> rails_;
+  std::vector<double> speeds_;
+  std::vector<double> loads_;                                         // by rail: bytes of parts over speed
+  std::vector<int> reach_;                                            // by rank: rails to it
   std::array<std::unordered_map<std::uint64_t, Inbox*>, 4> inboxes_;  // by kind; then by rank and channel
   std::vector<std::shared_ptr<Outgoing>> lingering_;
   std::vector<Slots> kept_;
-  bool answers_due_ = false;
   // Moves what is left to do while the program is elsewhere.
   std::atomic<bool> closed_{false};
   std::unique_ptr<std::thread> driver_;

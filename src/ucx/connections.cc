@@ -1,0 +1,284 @@
+#include "src/ucx/connections.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "onehop/error.h"
+#include "src/base/clock.h"
+#include "src/base/text.h"
+#include "src/group/group_state.h"
+
+namespace onehop::detail::ucx {
+namespace {
+
+// How often UCX is called while the program does something else, and once it has had something to do.
+constexpr std::chrono::milliseconds idle_period{5};
+constexpr std::chrono::microseconds busy_period{200};
+// How many seconds a group that closes waits until its peers have its last messages.
+constexpr double drain_limit = 2;
+// How many seconds pass from the failure of one rail to the loss of the peer: what the peer sent on the others before it
+// died may still arrive.
+constexpr double rail_grace = 0.2;
+// Shorter parts stay on the first rail. Their time does not depend on the rate of a network.
+constexpr std::size_t shortest_spread = 2048;
+
+std::uint64_t key_of(const Destination& to) {
+  return std::uint64_t{static_cast<std::uint32_t>(to.from)} << 32 | to.channel;
+}
+
+// Removes `length` bytes from the front.
+std::span<const std::byte> take(std::span<const std::byte>& bytes, std::size_t length) {
+  if (length > bytes.size()) throw Error("a rank has sent an address of UCX that is too short");
+  const auto front = bytes.first(length);
+  bytes = bytes.subspan(length);
+  return front;
+}
+
+}  // namespace
+
+bool Outgoing::idle() const noexcept {
+  return std::ranges::all_of(pending, [](std::uint32_t count) { return count == 0; });
+}
+
+RingMemory allocate(std::int64_t bytes) {
+  constexpr std::int64_t page = 4096;
+  const std::int64_t all = (bytes + page - 1) / page * page;
+  const std::int64_t available = available_memory();
+  if (all <= available) {
+    if (RingMemory memory{static_cast<std::byte*>(std::aligned_alloc(page, static_cast<std::size_t>(all)))}) {
+      std::memset(memory.get(), 0, static_cast<std::size_t>(all));
+      return memory;
+    }
+  }
+  throw Error("the slots of a channel over UCX need " + base::counted(all, "byte") + ", " + std::to_string(available) +
+              " are available; ask for smaller or fewer slots");
+}
+
+Registered::Registered(const ProcessContext& context, std::byte* memory, std::int64_t bytes) : context_(context) {
+  const Library& library = context.library;
+  MapParams params;
+  params.field_mask = MapParams::has_address | MapParams::has_length;
+  params.address = memory;
+  params.length = static_cast<std::size_t>(bytes);
+  const std::string step =
+      "registering " + base::counted(bytes, "byte") + " for writes by other hosts (does `ulimit -l` allow it?)";
+  check(library, library.memory_map(context.context, &params, &handle_), step);
+  void* packed = nullptr;
+  std::size_t length = 0;
+  const Status status = library.key_pack(context.context, handle_, &packed, &length);
+  if (static_cast<int>(status) < 0) library.memory_unmap(context.context, handle_);
+  check(library, status, step);
+  const auto* const begin = static_cast<const std::byte*>(packed);
+  key.assign(begin, begin + length);
+  library.key_release(packed);
+}
+
+Registered::~Registered() { static_cast<void>(context_.library.memory_unmap(context_.context, handle_)); }
+
+Connections::Connections(std::span<const RailChoice> rails, int rank, int ranks)
+    : loads_(rails.size()), reach_(static_cast<std::size_t>(ranks), 1) {
+  for (const RailChoice& one : rails) {
+    rails_.push_back(std::make_unique<Rail>(*one.context, rank, ranks, static_cast<Arrivals&>(*this)));
+    speeds_.push_back(one.speed);
+  }
+  join();
+  driver_ = std::make_unique<std::thread>([this] { drive_until_closed(); });
+}
+
+Connections::~Connections() {
+  if (!process_.is_this_process()) {  // all of it belongs to the parent, and the thread was not forked
+    [[maybe_unused]] auto* const kept = driver_.release();
+    for (auto& rail : rails_) [[maybe_unused]]
+      auto* const leaked = rail.release();
+    return;
+  }
+  closed_.store(true, std::memory_order_relaxed);
+  driver_->join();
+  leave();
+  close();
+  for (auto& outgoing : lingering_) {
+    if (!outgoing->idle())
+      new (std::nothrow) std::shared_ptr<Outgoing>(std::move(outgoing));  // leaked: UCX may still read it
+  }
+}
+
+void Connections::close() {
+  const auto wait_until = [this](const auto& ready) {
+    const double end = base::steady_seconds() + drain_limit;
+    while (!std::ranges::all_of(rails_, ready) && base::steady_seconds() < end) {
+      progress();
+      sched_yield();
+    }
+  };
+  {
+    const std::lock_guard guard(mutex_);
+    for (auto& rail : rails_) rail->say_goodbye();
+  }
+  wait_until([](const auto& rail) { return rail->goodbye_said(); });
+  {
+    const std::lock_guard guard(mutex_);
+    for (auto& rail : rails_) rail->close();
+  }
+  wait_until([](const auto& rail) { return rail->closed(); });
+  rails_.clear();
+}
+
+std::vector<std::byte> Connections::own_addresses() {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::byte> all;
+  for (auto& rail : rails_) {
+    const std::vector<std::byte> address = rail->own_address();
+    const std::uint64_t length = address.size();
+    const auto prefix = std::as_bytes(std::span(&length, 1));
+    all.insert(all.end(), prefix.begin(), prefix.end());
+    all.insert(all.end(), address.begin(), address.end());
+  }
+  return all;
+}
+
+void Connections::set_addresses(int rank, std::span<const std::byte> addresses, std::size_t most_rails) {
+  const std::size_t usable = std::min(most_rails, rails_.size());
+  for (std::size_t i = 0; i < usable; ++i) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, take(addresses, sizeof length).data(), sizeof length);
+    rails_[i]->set_address(rank, take(addresses, length));
+  }
+  reach_[static_cast<std::size_t>(rank)] = static_cast<int>(usable);
+}
+
+std::span<const std::unique_ptr<Rail>> Connections::rails_of(int rank) const noexcept {
+  return std::span(rails_).first(static_cast<std::size_t>(rails_to(rank)));
+}
+
+void Connections::connect(int rank) {
+  const std::lock_guard guard(mutex_);
+  for (const auto& rail : rails_of(rank)) rail->connect(rank);
+}
+
+void Connections::greet(int rank) {
+  const std::lock_guard guard(mutex_);
+  for (const auto& rail : rails_of(rank)) rail->greet(rank);
+}
+
+bool Connections::is_complete(int rank) {
+  const std::lock_guard guard(mutex_);
+  return std::ranges::all_of(rails_of(rank), [rank](const auto& rail) { return rail->is_complete(rank); });
+}
+
+std::string Connections::networks_to(int rank) {
+  const std::lock_guard guard(mutex_);
+  std::string text;
+  for (const auto& rail : rails_of(rank)) {
+    for (const std::string& name : rail->networks_to(rank)) text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+void Connections::enlist(Kind kind, int rank, std::uint32_t channel, Inbox* inbox) {
+  const std::lock_guard guard(mutex_);
+  auto& inboxes = inboxes_.at(static_cast<std::size_t>(kind));
+  if (inbox == nullptr) {
+    inboxes.erase(key_of({rank, channel}));
+  } else {
+    inboxes[key_of({rank, channel})] = inbox;
+  }
+}
+
+Rail& Connections::rail_for(int rank, const Message& message) {
+  const int usable = rails_to(rank);
+  if (usable == 1 || message.kind != Kind::part || message.data.size() < shortest_spread) return *rails_.front();
+  const auto least = std::min_element(loads_.begin(), loads_.begin() + usable);
+  const auto rail = static_cast<std::size_t>(least - loads_.begin());
+  *least += static_cast<double>(message.data.size()) / speeds_[rail];
+  return *rails_[rail];
+}
+
+void Connections::send(int rank, const Message& message, std::uint32_t* pending) {
+  const std::lock_guard guard(mutex_);
+  rail_for(rank, message).send(rank, message, pending);
+}
+
+void Connections::put(int rank, RemoteKey* key, const Written& data, const Written& flag, std::uint32_t* pending) {
+  const std::lock_guard guard(mutex_);
+  rails_.front()->put(rank, key, data, flag, pending);
+}
+
+RemoteKey* Connections::unpack_key(int rank, const std::byte* packed) {
+  const std::lock_guard guard(mutex_);
+  return rails_.front()->unpack_key(rank, packed);
+}
+
+bool Connections::move() {
+  bool moved = false;
+  for (const auto& rail : rails_) moved |= rail->progress();
+  return moved;
+}
+
+void Connections::progress() {
+  const std::lock_guard guard(mutex_);
+  move();
+}
+
+void Connections::drive() noexcept {
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  if (guard.owns_lock()) move();  // else another thread drives it
+}
+
+// A rank that has sent something may call nothing of onehop for long: it computes, or waits in MPI for a rank that
+// waits for this very message. What the network did not take at once would stay here, as would the answers that UCX
+// expects.
+void Connections::drive_until_closed() noexcept {
+  while (!closed_.load(std::memory_order_relaxed)) {
+    bool busy = false;
+    if (const std::unique_lock guard(mutex_, std::try_to_lock); guard.owns_lock()) busy = move();
+    std::this_thread::sleep_for(busy ? busy_period : idle_period);
+  }
+}
+
+bool Connections::lost(int rank) const noexcept {
+  bool all = true;
+  double since = 0;
+  for (const auto& rail : rails_of(rank)) {
+    if (!rail->has_failed(rank)) {
+      all = false;
+    } else if (since == 0) {
+      since = rail->failed_since(rank);
+    }
+  }
+  return since != 0 && (all || base::steady_seconds() > since + rail_grace);
+}
+
+std::string Connections::why_lost(int rank) const {
+  for (const auto& rail : rails_of(rank)) {
+    if (rail->has_failed(rank)) return rail->failure(rank);
+  }
+  return {};
+}
+
+void Connections::keep(Slots slots) {
+  const std::lock_guard guard(mutex_);
+  kept_.push_back(std::move(slots));
+}
+
+void Connections::linger(std::shared_ptr<Outgoing> outgoing) {
+  const std::lock_guard guard(mutex_);
+  std::erase_if(lingering_, [](const auto& one) { return one->idle(); });
+  if (!outgoing->idle()) lingering_.push_back(std::move(outgoing));
+}
+
+void Connections::arrived(const Message& message) noexcept {
+  Destination to;
+  if (message.header.size() < sizeof to) return;
+  std::memcpy(&to, message.header.data(), sizeof to);
+  const auto& inboxes = inboxes_[static_cast<std::size_t>(message.kind)];
+  const auto found = inboxes.find(key_of(to));
+  if (found == inboxes.end()) return;  // its end is closed
+  found->second->arrived(message.header.data(), message.header.size(), message.data.data(), message.data.size());
+}
+
+}  // namespace onehop::detail::ucx

@@ -1,0 +1,139 @@
+// A rail: one worker of UCX, on one network interface or on all, and its connections to the same rail of other ranks.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/ucx/context.h"
+
+namespace onehop::detail::ucx {
+
+// Kinds of messages; the number of the handler in UCX.
+enum class Kind : std::uint8_t {
+  part = 1,      // to a receiving end: a part of a fragment
+  released = 2,  // to a sending end: slots that are free again
+  key = 3,       // to a sending end: where the receiver's slots are
+  leaving = 4,   // to a rank: the sender of this message sends no more on this rail
+  left = 5,      // the answer
+  hello = 6,     // to a rank: the first message
+  welcome = 7,   // the answer
+};
+
+// A message to an end of a channel: up to Kind::key.
+struct Message {
+  Kind kind = Kind::part;
+  std::span<const std::byte> header;
+  std::span<const std::byte> data;
+};
+
+// Takes the messages that arrive for ends of channels.
+class Arrivals {
+ public:
+  virtual void arrived(const Message& message) noexcept = 0;
+
+ protected:
+  ~Arrivals() = default;
+};
+
+// Bytes that are written into the memory of another rank.
+struct Written {
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+  std::uint64_t to = 0;
+};
+
+// Its functions are not called by two threads at once, but for has_failed() and those that tell about a failure. Errors
+// of a connection are not thrown: they are seen by has_failed().
+class Rail {
+ public:
+  // Throws Error if UCX makes no worker.
+  Rail(const ProcessContext& context, int rank, int ranks, Arrivals& arrivals);
+  ~Rail();
+  Rail(const Rail&) = delete;
+  Rail& operator=(const Rail&) = delete;
+
+  [[nodiscard]] std::vector<std::byte> own_address();
+  void set_address(int rank, std::span<const std::byte> address);
+  // Makes the connection to a rank if there is none. Throws Error.
+  void connect(int rank);
+  // Sends the first message to a rank with a connection. Connections are complete once ranks have answered each
+  // other's.
+  void greet(int rank);
+  [[nodiscard]] bool is_complete(int rank) const;
+  // Transports and devices of a connection, "tcp/eth0"; none if this version of UCX does not tell.
+  [[nodiscard]] std::vector<std::string> networks_to(int rank);
+
+  // As in Connections.
+  void send(int rank, const Message& message, std::uint32_t* pending);
+  void put(int rank, RemoteKey* key, const Written& data, const Written& flag, std::uint32_t* pending);
+  [[nodiscard]] RemoteKey* unpack_key(int rank, const std::byte* packed);
+
+  // Moves what can be moved. Returns whether there was anything.
+  bool progress();
+
+  // Whether the connection to a rank has failed, since when (base::steady_seconds()), and UCX's reason.
+  [[nodiscard]] bool has_failed(int rank) const noexcept;
+  [[nodiscard]] double failed_since(int rank) const noexcept;
+  [[nodiscard]] std::string failure(int rank) const;
+
+  // Messages that are still on their way would be lost with the connection. say_goodbye() asks every peer to confirm
+  // that it has them, and goodbye_said() is true once they have.
+  void say_goodbye();
+  [[nodiscard]] bool goodbye_said() const;
+  // Closes the connections; the worker ends with this object, if all are closed by then.
+  void close();
+  [[nodiscard]] bool closed() const noexcept { return closing_ == 0; }
+
+  [[nodiscard]] const ProcessContext& context() const noexcept { return context_; }
+
+ private:
+  struct Peer {
+    int rank = -1;
+    std::vector<std::byte> address;
+    RemoteEnd* end = nullptr;
+    std::vector<RemoteKey*> keys;
+    std::atomic<int> failure{0};  // the status; 0: none
+    std::atomic<double> failed_at{0};
+    bool greeted = false;  // by this rank
+    bool welcome = false;  // it has answered that
+    // Its questions, and whether this rank has answered.
+    bool hello = false;
+    bool hello_answered = false;
+    bool leaving = false;
+    bool leaving_answered = false;
+    bool left = false;  // it has confirmed that this rank leaves
+  };
+  struct HandlerArgument {
+    Rail* owner;
+    Kind kind;
+  };
+
+  static Status arrived(void* argument, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
+                        const MessageDetails*);
+  static void failed(void* argument, RemoteEnd*, Status status);
+  static void completed(void* request, Status status, void* pending);
+  void handle_question(Kind kind, std::span<const std::byte> header);
+  void issued(Peer& to, void* returned, std::uint32_t* pending);
+  void answer();
+  void say(int rank, Kind kind);
+  [[nodiscard]] Peer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const Peer& peer(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
+
+  const ProcessContext& context_;
+  const Library& library_;
+  int rank_;
+  Arrivals& arrivals_;
+  Worker* worker_ = nullptr;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::vector<HandlerArgument> arguments_;
+  bool answers_due_ = false;
+  std::uint32_t closing_ = 0;  // connections that are being closed
+};
+
+}  // namespace onehop::detail::ucx
