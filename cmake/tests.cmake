@@ -91,6 +91,10 @@ foreach(kind IN LISTS _kinds)
     endif()
     add_test(NAME mpi.${kind}.4_ranks_on_2_emulated_hosts
              COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/hosts/run.py ${_variables} $<TARGET_FILE:onehop_mpi_tests>)
+    # Three links are three rails of the transport over UCX.
+    add_test(NAME mpi.${kind}.2_ranks_over_3_links
+             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/hosts/run.py --per-host 1 --links 3 ${_variables}
+                     $<TARGET_FILE:onehop_mpi_tests> --gtest_filter=*OverUcx*)
     add_test(NAME mpi.${kind}.few_tags
              COMMAND ${CMAKE_COMMAND} -E env ONEHOP_TEST_MPI_TAGS=60
                      ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh ${kind} 2 $<TARGET_FILE:onehop_mpi_tests>

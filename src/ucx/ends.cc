@@ -49,6 +49,21 @@ ChannelShape receiver_shape(const ChannelShape& shape) {
   return own;
 }
 
+std::uint64_t Filling::add(const Part& part, std::int64_t bytes) noexcept {
+  if (use_ != part.use) {
+    use_ = part.use;
+    bytes_ = 0;
+    in_order_ = 0;
+    length_ = -1;
+  }
+  const bool in_order = part.at == in_order_;
+  if (in_order) in_order_ += bytes;
+  bytes_ += bytes;
+  if (part.chunks == whole) length_ = part.at + bytes;
+  if (bytes_ == length_) return whole;
+  return in_order && part.chunks != whole ? part.chunks : 0;
+}
+
 SendEnd::SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<Connections> connections,
                  bool puts)
     : Endpoint(std::move(group), shape),
@@ -187,18 +202,8 @@ void ReceiveEnd::arrived(const std::byte* header, std::size_t header_bytes, cons
   const auto length = static_cast<std::int64_t>(bytes);
   if (part.at < 0 || part.at + length > ring_.slot_bytes) return;
   if (bytes > 0) std::memcpy(slot + ring_.payload + part.at, data, bytes);
-  Filling& filling = filling_[at];
-  if (filling.use != part.use) filling = {part.use, 0, 0, -1};
-  // Chunks count only if all before them is there.
-  const bool in_order = part.at == filling.in_order;
-  if (in_order) filling.in_order += length;
-  filling.bytes += length;
-  if (part.chunks == whole) filling.length = part.at + length;
-  if (filling.bytes == filling.length) {
-    ring_.flag_at(slot).store(flag_value(part.use, whole), std::memory_order_release);
-  } else if (in_order && part.chunks > 0 && part.chunks < whole) {
-    ring_.flag_at(slot).store(flag_value(part.use, part.chunks), std::memory_order_release);
-  }
+  const std::uint64_t complete = filling_[at].add(part, length);
+  if (complete != 0) ring_.flag_at(slot).store(flag_value(part.use, complete), std::memory_order_release);
 }
 
 }  // namespace onehop::detail::ucx

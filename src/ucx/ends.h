@@ -35,6 +35,21 @@ struct SlotsAt {
   std::uint64_t address = 0;
 };
 
+// What has arrived of the fragment in a slot. Parts of one use arrive in any order; those of two uses never mix, because
+// the sender waits until the receiver has released the first.
+class Filling {
+ public:
+  // Takes a part of `bytes`. Returns how many chunks of the fragment are complete, `whole` if all are, and 0 if this part
+  // completes none. Chunks before `whole` count only while no part has overtaken another one.
+  [[nodiscard]] std::uint64_t add(const Part& part, std::int64_t bytes) noexcept;
+
+ private:
+  std::uint64_t use_ = 0;
+  std::int64_t bytes_ = 0;
+  std::int64_t in_order_ = 0;  // bytes from the beginning on, until a part overtook another one
+  std::int64_t length_ = -1;   // of the fragment; -1: its last part has not arrived
+};
+
 // The slots of the receiver of a channel.
 [[nodiscard]] ChannelShape receiver_shape(const ChannelShape& shape);
 
@@ -100,14 +115,6 @@ class ReceiveEnd final : public Endpoint, public Inbox {
   std::atomic<std::uint64_t> released_word{0};
 
  private:
-  // What has arrived of the fragment in a slot.
-  struct Filling {
-    std::uint64_t use = 0;
-    std::int64_t bytes = 0;
-    std::int64_t in_order = 0;  // bytes from the beginning on, until a part overtook another one
-    std::int64_t length = -1;   // of the fragment; -1: its last part has not arrived
-  };
-
   std::shared_ptr<Connections> connections_;
   RingMemory memory_;
   SlotRing ring_;

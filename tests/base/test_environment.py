@@ -83,7 +83,10 @@ WRONG = {
     "ONEHOP_TIMEOUT": ("-1", "nan", "soon", "1 s"),
     "ONEHOP_UCX_MODE": ("pigeons", "put"),
 }
-WITHOUT_WRONG_VALUES = {"path", "path, or none", "process number and file descriptor", "text"}
+WITHOUT_WRONG_VALUES = {
+    *("path", "path, or none", "process number and file descriptor", "text"),
+    "auto, none, or interfaces",
+}
 WORDS = {"ONEHOP_NETWORK", "ONEHOP_SIMD", "ONEHOP_UCX_MODE"}  # no numbers
 
 

@@ -28,11 +28,11 @@ HEAD = """
 """
 
 
-@pytest.fixture
-def hosts() -> Iterator[EmulatedHosts]:
-    """Two hosts of each test's own, because tests end them."""
+@pytest.fixture(params=[1])
+def hosts(request: pytest.FixtureRequest) -> Iterator[EmulatedHosts]:
+    """Two hosts of each test's own, because tests end them. The parameter is the number of links."""
     try:
-        made = emulated_hosts(2)
+        made = emulated_hosts(2, links=request.param)
         two = made.__enter__()
     except Unavailable as error:
         pytest.skip(str(error))
@@ -108,6 +108,40 @@ def test_messages_sums_and_parts(hosts: EmulatedHosts, tmp_path: Path) -> None:
         total = allreduce(across, np.full(3, rank, np.float32))
         assert (total == 2 * (rank % 2) + 2).all()
         group.barrier()
+        """,
+    )
+    assert [code for code, _ in results] == [0] * 4, results
+
+
+@pytest.mark.parametrize("hosts", [3], indirect=True, ids=["3 links"])
+def test_three_links_share_the_messages(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """Faces of unequal sizes and a sum: every link carries a third of the bytes, and what arrives is right."""
+    results = _run(
+        hosts,
+        tmp_path,
+        """
+        from onehop.collectives import allreduce
+        def sent():
+            return np.array([int(open(f"/sys/class/net/e{k}/statistics/tx_bytes").read()) for k in range(3)])
+        layout = {"extents": [96, 800, 2000], "grid": [2, 2, 1], "width": [1, 2, 0], "periodic": [True] * 3}
+        array = np.zeros(halo_block(**layout, rank=rank).shape)
+        plan = Plan(halo(**layout), group, [array])
+        (carrier,) = {c["carrier"] for c in plan.explain()["channels"] if c["carrier"].startswith("ucx")}
+        assert carrier == "ucx: active messages over tcp/e0, tcp/e1, tcp/e2", carrier
+        numbers = [np.random.default_rng(r).standard_normal(3_000_000).astype(np.float32) for r in range(4)]
+        a, b, c, d = numbers
+        group.barrier()
+        before = sent()
+        for step in range(3):
+            array[:] = rank + 10 * step
+            plan.run()
+            # ranks 0 and 1 are neighbours along the second dimension, 0 and 2 along the first
+            assert (array[0, 2:-2] == (rank + 2) % 4 + 10 * step).all()
+            assert (array[1:-1, :2] == (rank ^ 1) + 10 * step).all()
+            assert np.array_equal(allreduce(group, numbers[rank].copy(), algorithm="by_host"), (a + b) + (c + d))
+        group.barrier()
+        share = (sent() - before) / (sent() - before).sum()
+        assert (abs(share - 1 / 3) < 0.02).all(), share
         """,
     )
     assert [code for code, _ in results] == [0] * 4, results

@@ -102,6 +102,16 @@ TEST(Ucx, NamesAnInterfaceThatDoesNotExist) {
   expect_refusal([] { setenv("UCX_NET_DEVICES", "lo,nosuch0", 1); }, {"UCX_NET_DEVICES", "'nosuch0'", "lo"});
 }
 
+TEST(Ucx, NamesARailThatDoesNotExist) {
+  ONEHOP_NEEDS_UCX();
+  expect_refusal([] { setenv("ONEHOP_RAILS", "lo,nosuch0", 1); }, {"ONEHOP_RAILS", "'nosuch0'", "lo"});
+}
+
+TEST(Ucx, RanksNameAsManyRails) {
+  ONEHOP_NEEDS_UCX();
+  expect_refusal([] { setenv("ONEHOP_RAILS", "lo,lo", 1); }, {"ONEHOP_RAILS", "0 interfaces on rank 0", "2 on rank 1"});
+}
+
 TEST(Ucx, NamesAWrongMode) {
   ONEHOP_NEEDS_UCX();
   expect_refusal([] { setenv("ONEHOP_UCX_MODE", "pigeons", 1); },
