@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -57,6 +58,17 @@ std::vector<std::string> split(std::string_view list) {
   return parts;
 }
 
+// Whether UCX_NET_DEVICES, "eth0,eth1", "all" or "^eth2", leaves a device to UCX.
+bool is_allowed(std::string_view device) {
+  const char* const text = std::getenv("UCX_NET_DEVICES");
+  std::string_view wanted = text == nullptr ? "" : text;
+  if (wanted.empty() || wanted == "all") return true;
+  const bool excluded = wanted.front() == '^';
+  if (excluded) wanted.remove_prefix(1);
+  const std::vector<std::string> names = split(wanted);
+  return (std::ranges::find(names, device) != names.end()) != excluded;
+}
+
 // Address and prefix of a network.
 using Network = std::pair<std::uint32_t, std::uint32_t>;
 
@@ -96,6 +108,7 @@ std::vector<Interface> network_interfaces() {
     if ((one->ifa_flags & works) != works || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
     const std::string_view name(one->ifa_name);
     if (name.find(':') != std::string_view::npos) continue;  // another address of an interface, under a name of its own
+    if (!is_allowed(name)) continue;
     Interface& made = found.emplace_back();
     name.copy(made.name.data(), made.name.size() - 1);
     const std::uint32_t mask = ipv4(one->ifa_netmask);

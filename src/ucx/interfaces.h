@@ -21,7 +21,7 @@ struct Interface {
   [[nodiscard]] std::string_view device() const noexcept { return name.data(); }
 };
 
-// Those of this machine, without the loopback.
+// Those of this machine that UCX may use (UCX_NET_DEVICES), without the loopback.
 [[nodiscard]] std::vector<Interface> network_interfaces();
 
 // A rail of this rank: its device, "eth0", and how fast it is, in a unit that all rails share.

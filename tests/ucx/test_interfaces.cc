@@ -62,6 +62,15 @@ TEST(UcxRails, OfThisMachineHaveNamesAndNetworks) {
   }
 }
 
+TEST(UcxRails, LeaveOutWhatUcxMayNotUse) {
+  const std::size_t all = network_interfaces().size();
+  setenv("UCX_NET_DEVICES", "none-of-them", 1);
+  EXPECT_TRUE(network_interfaces().empty());
+  setenv("UCX_NET_DEVICES", "^none-of-them", 1);
+  EXPECT_EQ(network_interfaces().size(), all);
+  unsetenv("UCX_NET_DEVICES");
+}
+
 TEST(UcxRails, CanBeNamed) {
   setenv("ONEHOP_RAILS", "lo,lo", 1);
   const std::vector<RailDevice> named = named_rails();
