@@ -21,8 +21,8 @@ constexpr std::chrono::milliseconds idle_period{5};
 constexpr std::chrono::microseconds busy_period{200};
 // How many seconds a group that closes waits until its peers have its last messages.
 constexpr double drain_limit = 2;
-// How many seconds pass from the failure of one rail to the loss of the peer: what the peer sent on the others before it
-// died may still arrive.
+// How many seconds pass from the failure of one rail to the loss of the peer: what the peer sent on the others before
+// it died may still arrive.
 constexpr double rail_grace = 0.2;
 // Shorter parts stay on the first rail. Their time does not depend on the rate of a network.
 constexpr std::size_t shortest_spread = 2048;

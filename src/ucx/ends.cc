@@ -12,8 +12,8 @@
 namespace onehop::detail::ucx {
 namespace {
 
-// Longer messages are put together by UCX in memory of its own. Several rails share a fragment in equal parts, but not in
-// parts so short that the number of messages counts.
+// Longer messages are put together by UCX in memory of its own. Several rails share a fragment in equal parts, but not
+// in parts so short that the number of messages counts.
 constexpr std::int64_t longest_part = 32 << 10;
 constexpr std::int64_t shortest_part = 8 << 10;
 constexpr std::int64_t part_unit = 512;

@@ -35,12 +35,12 @@ struct SlotsAt {
   std::uint64_t address = 0;
 };
 
-// What has arrived of the fragment in a slot. Parts of one use arrive in any order; those of two uses never mix, because
-// the sender waits until the receiver has released the first.
+// What has arrived of the fragment in a slot. Parts of one use arrive in any order; those of two uses never mix,
+// because the sender waits until the receiver has released the first.
 class Filling {
  public:
-  // Takes a part of `bytes`. Returns how many chunks of the fragment are complete, `whole` if all are, and 0 if this part
-  // completes none. Chunks before `whole` count only while no part has overtaken another one.
+  // Takes a part of `bytes`. Returns how many chunks of the fragment are complete, `whole` if all are, and 0 if this
+  // part completes none. Chunks before `whole` count only while no part has overtaken another one.
   [[nodiscard]] std::uint64_t add(const Part& part, std::int64_t bytes) noexcept;
 
  private:

@@ -35,7 +35,8 @@ struct RailDevice {
 // fastest), in the same order on every rank; empty if there are fewer than two such networks. A network does not count
 // if ranks of different hosts have the same address there: it is one of each host's own, as of containers.
 //
-// interfaces[r] and hosts[r] are those of rank r. A rank may have several interfaces on a network; its first one counts.
+// interfaces[r] and hosts[r] are those of rank r. A rank may have several interfaces on a network; its first one
+// counts.
 [[nodiscard]] std::vector<RailDevice> common_rails(std::span<const std::vector<Interface>> interfaces,
                                                    std::span<const std::string> hosts, int rank);
 
