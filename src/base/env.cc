@@ -63,12 +63,13 @@ constexpr std::array table{
              "For programs on the drop-in interface for qspi. 1: the program always starts all messages of a "
              "`qspi_prepare` before it waits for any of them, so that the messages to one rank travel together.",
              "compat/qspi.cc", "user"},
-    Variable{"ONEHOP_RAILS", "auto, none, or interfaces", "auto",
-             "The network interfaces that share the messages of a rank to other hosts, over UCX without RDMA. auto: those "
-             "on networks that all ranks have and that are at least half as fast as the fastest; none: UCX chooses one. "
-             "Interfaces are separated by commas, such as `eth0,eth1`; every rank names as many, in the same order of "
-             "networks.",
-             "src/ucx/interfaces.cc", "user"},
+    Variable{
+        "ONEHOP_RAILS", "auto, none, or interfaces", "auto",
+        "The network interfaces that share the messages of a rank to other hosts, over UCX without RDMA. auto: those "
+        "on networks that all ranks have and that are at least half as fast as the fastest; none: UCX chooses one. "
+        "Interfaces are separated by commas, such as `eth0,eth1`; every rank names as many, in the same order of "
+        "networks.",
+        "src/ucx/interfaces.cc", "user"},
     Variable{"ONEHOP_RANK", "number from 0 to 16777216", "none", "The rank of this process within the launch.",
              "src/world/world.cc", "launcher"},
     Variable{"ONEHOP_RANKS", "number from 0 to 16777216", "none", "The number of ranks of the launch.",
