@@ -24,18 +24,18 @@ Interface on(std::string_view name, std::uint32_t net, std::uint32_t host, std::
 }
 
 using Interfaces = std::vector<std::vector<Interface>>;
-const std::vector<std::string> two_hosts{"a", "b"};
+std::vector<std::string> two_hosts() { return {"a", "b"}; }
 
 TEST(UcxRails, AreTheNetworksThatAllRanksHave) {
   const Interfaces all{{on("eth0", 2, 1), on("eth1", 1, 1), on("eth2", 7, 1)}, {on("ib1", 1, 2), on("ib0", 2, 2)}};
   // In the order of networks, whatever their names.
-  EXPECT_EQ(common_rails(all, two_hosts, 0), (std::vector<RailDevice>{{"eth1", 1000}, {"eth0", 1000}}));
-  EXPECT_EQ(common_rails(all, two_hosts, 1), (std::vector<RailDevice>{{"ib1", 1000}, {"ib0", 1000}}));
+  EXPECT_EQ(common_rails(all, two_hosts(), 0), (std::vector<RailDevice>{{"eth1", 1000}, {"eth0", 1000}}));
+  EXPECT_EQ(common_rails(all, two_hosts(), 1), (std::vector<RailDevice>{{"ib1", 1000}, {"ib0", 1000}}));
 }
 
 TEST(UcxRails, NeedTwoNetworks) {
-  EXPECT_TRUE(common_rails(Interfaces{{on("e0", 1, 1), on("e1", 2, 1)}, {on("e0", 1, 2)}}, two_hosts, 0).empty());
-  EXPECT_TRUE(common_rails(Interfaces{{}, {}}, two_hosts, 1).empty());
+  EXPECT_TRUE(common_rails(Interfaces{{on("e0", 1, 1), on("e1", 2, 1)}, {on("e0", 1, 2)}}, two_hosts(), 0).empty());
+  EXPECT_TRUE(common_rails(Interfaces{{}, {}}, two_hosts(), 1).empty());
 }
 
 // The bridge of containers has the same address on every host.
@@ -50,7 +50,7 @@ TEST(UcxRails, LeaveOutNetworksOfEachHostsOwn) {
 TEST(UcxRails, LeaveOutSlowNetworks) {
   const Interfaces all{{on("e0", 1, 1, 1000), on("e1", 2, 1, 25000), on("e2", 3, 1, 40000)},
                        {on("e0", 1, 2, 1000), on("e1", 2, 2, 25000), on("e2", 3, 2, 25000)}};
-  EXPECT_EQ(common_rails(all, two_hosts, 0), (std::vector<RailDevice>{{"e1", 25000}, {"e2", 25000}}));
+  EXPECT_EQ(common_rails(all, two_hosts(), 0), (std::vector<RailDevice>{{"e1", 25000}, {"e2", 25000}}));
 }
 
 TEST(UcxRails, OfThisMachineHaveNamesAndNetworks) {
