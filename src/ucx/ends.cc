@@ -55,13 +55,21 @@ std::uint64_t Filling::add(const Part& part, std::int64_t bytes) noexcept {
     bytes_ = 0;
     in_order_ = 0;
     length_ = -1;
+    early_.clear();
   }
-  const bool in_order = part.at == in_order_;
-  if (in_order) in_order_ += bytes;
   bytes_ += bytes;
   if (part.chunks == whole) length_ = part.at + bytes;
   if (bytes_ == length_) return whole;
-  return in_order && part.chunks != whole ? part.chunks : 0;
+  // The chunks of the last part are those of the whole, which is not complete.
+  early_.push_back({part.at, part.at + bytes, part.chunks == whole ? 0 : part.chunks});
+  std::uint64_t chunks = 0;
+  while (true) {
+    const auto next = std::ranges::find(early_, in_order_, &Early::first);
+    if (next == early_.end()) return chunks;
+    in_order_ = next->last;
+    chunks = std::max(chunks, next->chunks);
+    early_.erase(next);
+  }
 }
 
 SendEnd::SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<Connections> connections,
@@ -159,6 +167,7 @@ ReceiveEnd::ReceiveEnd(std::shared_ptr<GroupState> group, const ChannelShape& sh
   memory_ = allocate(ring_bytes(own));
   ring_ = make_ring(own, memory_.get());
   filling_.resize(static_cast<std::size_t>(own.slots));
+  for (Filling& one : filling_) one.expect(static_cast<std::size_t>(shape.slot_bytes / shortest_part) + 2);
   if (puts) registered_ = std::make_unique<Registered>(connections_->context(), memory_.get(), ring_bytes(own));
   connections_->connect(shape.from);
   connections_->enlist(Kind::part, shape.from, shape.id, this);

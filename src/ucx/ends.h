@@ -39,15 +39,23 @@ struct SlotsAt {
 // because the sender waits until the receiver has released the first.
 class Filling {
  public:
-  // Takes a part of `bytes`. Returns how many chunks of the fragment are complete, `whole` if all are, and 0 if this
-  // part completes none. Chunks before `whole` count only while no part has overtaken another one.
+  // Makes room for this many parts that overtake others.
+  void expect(std::size_t parts) { early_.reserve(parts); }
+  // Takes a part of `bytes`. Returns how many chunks from the beginning on are now complete, `whole` if all are, and 0 if
+  // this part completes none.
   [[nodiscard]] std::uint64_t add(const Part& part, std::int64_t bytes) noexcept;
 
  private:
   std::uint64_t use_ = 0;
   std::int64_t bytes_ = 0;
-  std::int64_t in_order_ = 0;  // bytes from the beginning on, until a part overtook another one
+  std::int64_t in_order_ = 0;  // bytes from the beginning on
   std::int64_t length_ = -1;   // of the fragment; -1: its last part has not arrived
+  struct Early {
+    std::int64_t first = 0;
+    std::int64_t last = 0;  // the byte behind it
+    std::uint64_t chunks = 0;
+  };
+  std::vector<Early> early_;  // parts before which something is missing
 };
 
 // The slots of the receiver of a channel.

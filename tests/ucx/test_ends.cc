@@ -30,6 +30,17 @@ TEST(UcxFilling, CountsNoChunkBehindAMissingPart) {
   EXPECT_EQ(filling.add(part(1, 1), length), whole);
 }
 
+TEST(UcxFilling, CountsChunksOnceWhatWasMissingHasArrived) {
+  Filling filling;
+  EXPECT_EQ(filling.add(part(1, 1, 2), length), 0);
+  EXPECT_EQ(filling.add(part(1, 4, whole), length), 0);
+  EXPECT_EQ(filling.add(part(1, 2, 3), length), 0);
+  EXPECT_EQ(filling.add(part(1, 0, 1), length), 3);
+  EXPECT_EQ(filling.add(part(1, 3, 4), length), whole);
+  EXPECT_EQ(filling.add(part(2, 1, 2), length), 0);  // nothing is left of the use before
+  EXPECT_EQ(filling.add(part(2, 0, 1), length), 2);
+}
+
 TEST(UcxFilling, TakesTheLastPartFirst) {
   Filling filling;
   EXPECT_EQ(filling.add(part(2, 1, whole), 7), 0);
