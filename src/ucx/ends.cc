@@ -18,7 +18,7 @@ constexpr std::int64_t longest_part = 32 << 10;
 constexpr std::int64_t shortest_part = 8 << 10;
 constexpr std::int64_t part_unit = 512;
 // The receiver of a channel keeps slots for this many bytes, at most so many, and at least as many as the sender.
-constexpr std::int64_t received_bytes = 64 << 10;
+constexpr std::int64_t received_bytes = 1 << 20;
 constexpr std::int64_t most_received = 16;
 
 template <class Header>

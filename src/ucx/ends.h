@@ -4,8 +4,8 @@
 // copies them into the slot and stores the flag. Several rails share the parts, which may overtake each other. With
 // puts, the sender writes the fragment into the receiver's slot and then, behind a fence, its flag.
 //
-// The receiver of short messages has more slots than the sender, so that it returns slots in batches and the sender
-// seldom waits for them.
+// The receiver has more slots than the sender, so that it returns slots in batches and the sender seldom waits for
+// them: a message that returns slots waits behind the data of the other direction.
 #pragma once
 
 #include <atomic>
@@ -41,8 +41,8 @@ class Filling {
  public:
   // Makes room for this many parts that overtake others.
   void expect(std::size_t parts) { early_.reserve(parts); }
-  // Takes a part of `bytes`. Returns how many chunks from the beginning on are now complete, `whole` if all are, and 0 if
-  // this part completes none.
+  // Takes a part of `bytes`. Returns how many chunks from the beginning on are now complete, `whole` if all are, and 0
+  // if this part completes none.
   [[nodiscard]] std::uint64_t add(const Part& part, std::int64_t bytes) noexcept;
 
  private:
