@@ -13,7 +13,8 @@ class BoxChoice {
  public:
   BoxChoice(const GridShape& shape, std::int64_t volume) : shape_(shape), edges_(shape.dims(), 1) { choose(0, volume); }
 
-  [[nodiscard]] const std::vector<std::int64_t>& best() const noexcept { return best_; }  // empty: there is none
+  // All with the least bytes; empty: no box tiles the grid.
+  [[nodiscard]] std::vector<std::vector<std::int64_t>> take() { return std::move(best_); }
 
  private:
   void choose(std::size_t d, std::int64_t volume) {
@@ -44,14 +45,15 @@ class BoxChoice {
       sum += 2 * planes * (shape_.positions() / shape_.extents()[d]) * shape_.bytes()[d];
       busiest += sides * (volume / edges_[d]) * shape_.bytes()[d];
     }
-    if (!best_.empty() && std::tie(sum, busiest) >= std::tie(sum_, busiest_)) return;
+    if (!best_.empty() && std::tie(sum, busiest) > std::tie(sum_, busiest_)) return;
+    if (std::tie(sum, busiest) != std::tie(sum_, busiest_)) best_.clear();
     std::tie(sum_, busiest_) = std::tie(sum, busiest);
-    best_ = edges_;
+    best_.push_back(edges_);
   }
 
   const GridShape& shape_;
   std::vector<std::int64_t> edges_;
-  std::vector<std::int64_t> best_;
+  std::vector<std::vector<std::int64_t>> best_;
   std::int64_t sum_ = 0;
   std::int64_t busiest_ = 0;
 };
@@ -137,15 +139,19 @@ HostAt fill_hosts(std::span<const int> order, Sizes sizes) {
   return host_at;
 }
 
+std::vector<std::vector<std::int64_t>> best_edges(const GridShape& shape, std::int64_t volume) {
+  return BoxChoice(shape, volume).take();
+}
+
 std::optional<HostAt> best_box(const GridShape& shape, Sizes sizes) {
   std::int64_t size = 0;
   for (const std::int64_t each : sizes) {
     if (each != 0 && size != 0 && each != size) return std::nullopt;
     size = std::max(size, each);
   }
-  const BoxChoice choice(shape, size);
-  const std::vector<std::int64_t>& edges = choice.best();
-  if (edges.empty()) return std::nullopt;
+  const std::vector<std::vector<std::int64_t>> choices = best_edges(shape, size);
+  if (choices.empty()) return std::nullopt;
+  const std::vector<std::int64_t>& edges = choices.front();
   std::vector<int> hosts;
   for (std::size_t host = 0; host < sizes.size(); ++host) {
     if (sizes[host] > 0) hosts.push_back(static_cast<int>(host));

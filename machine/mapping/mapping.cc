@@ -1,6 +1,8 @@
 #include "onehop/machine/mapping.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string>
 
 #include "machine/mapping/bound.h"
@@ -41,7 +43,23 @@ std::int64_t total_bytes(const detail::Traffic& traffic) {
   return bytes;
 }
 
-void add_published(const detail::GridShape& shape, detail::MapChoice& choice) {
+void add_folded(const detail::GridShape& shape, detail::Sizes torus, detail::MapChoice& choice) {
+  const detail::Sizes sizes = choice.sizes();
+  const bool filled = std::ranges::all_of(sizes, [](std::int64_t size) { return size > 0; });
+  const std::int64_t places = std::accumulate(torus.begin(), torus.end(), std::int64_t{1}, std::multiplies{});
+  if (!filled || places != std::ssize(sizes)) {
+    choice.skip("folded boxes", "the hosts do not fill the torus");
+    return;
+  }
+  auto folded = detail::folded_boxes(shape, sizes, torus);
+  if (folded) {
+    choice.add("folded boxes", std::move(*folded));
+  } else {
+    choice.skip("folded boxes", "found no boxes that fill the torus");
+  }
+}
+
+void add_published(const detail::GridShape& shape, std::span<const std::int64_t> torus, detail::MapChoice& choice) {
   const detail::Sizes sizes = choice.sizes();
   std::int64_t largest = 0;
   for (const std::int64_t size : sizes) largest = std::max(largest, size);
@@ -53,6 +71,7 @@ void add_published(const detail::GridShape& shape, detail::MapChoice& choice) {
     choice.skip("best box", equal ? "no box of " + std::to_string(largest) + " ranks tiles the grid"
                                   : std::string("found no boxes of the hosts' sizes that tile the grid"));
   }
+  if (!torus.empty() && equal) add_folded(shape, torus, choice);
   choice.add("hyperplane", detail::hyperplane(shape, sizes));
   choice.add("k-d tree", detail::kd_tree(shape, sizes));
   choice.add("strips", detail::strips(shape, sizes));
@@ -85,7 +104,7 @@ RankMap Grid::map(const HostLayout& hosts, const MapOptions& options) const {
   detail::MapChoice choice(hosts, traffic);
   check_costs(total_bytes(traffic), choice.distance(), hosts);
   choice.add("row-major", {choice.host_of_rank().begin(), choice.host_of_rank().end()});
-  add_published(shape, choice);
+  add_published(shape, hosts.torus, choice);
   if (options.scotch) choice.add_scotch();
   choice.set_lower_bound(detail::surface_bound(shape, choice.sizes()));
   std::vector<detail::HostAt> starts;

@@ -23,7 +23,13 @@ using Sizes = std::span<const std::int64_t>;
 
 // Boxes of the hosts' sizes that tile the grid with the least bytes between them.
 [[nodiscard]] std::optional<HostAt> best_box(const GridShape& shape, Sizes sizes);
-// The same for hosts of unequal sizes: the grid is cut in two again and again, by planes that leave both parts a whole
+// The edges of all boxes of `volume` positions that tile the grid with the least bytes between them, and among these
+// the least of one box.
+[[nodiscard]] std::vector<std::vector<std::int64_t>> best_edges(const GridShape& shape, std::int64_t volume);
+// Such boxes on hosts that fill a torus: neighbours, periodic ones too, are few hops apart.
+[[nodiscard]] std::optional<HostAt> folded_boxes(const GridShape& shape, Sizes sizes,
+                                                 std::span<const std::int64_t> torus);
+// Boxes for hosts of unequal sizes: the grid is cut in two again and again, by planes that leave both parts a whole
 // number of hosts.
 [[nodiscard]] std::optional<HostAt> unequal_boxes(const GridShape& shape, Sizes sizes);
 

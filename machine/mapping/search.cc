@@ -140,7 +140,9 @@ class Search {
 
 bool cannot_improve(const MapCost& cost, std::optional<std::int64_t> bound, const HostDistance& distance) {
   if (cost.bytes_between_hosts == 0) return true;
-  return bound && cost.bytes_between_hosts == *bound && distance.flat() && !distance.has_torus();
+  // Hosts are at least one hop apart.
+  const bool least_hops = !distance.has_torus() || cost.byte_hops == cost.bytes_between_hosts;
+  return bound && cost.bytes_between_hosts == *bound && distance.flat() && least_hops;
 }
 
 bool near_bound(const MapCost& cost, std::optional<std::int64_t> bound) {
