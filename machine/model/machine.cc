@@ -174,6 +174,12 @@ double TimeTable::seconds(double bytes) const {
   return low.seconds * std::pow(above->seconds / low.seconds, part);
 }
 
+double Machine::packing_seconds(double bytes, double pieces) const {
+  if (pieces <= 0) return 0;
+  if (packed_pieces.empty()) return pieces * packed_piece.value;
+  return pieces * packed_pieces.seconds(std::min(bytes / pieces, packed_pieces.points.back().bytes));
+}
+
 std::int64_t Level::members() const {
   std::int64_t members = 1;
   for (const std::int64_t extent : extents) members *= extent;
@@ -209,6 +215,7 @@ void Machine::check() const {
   check_required(memory, "memory", Sign::positive);
   check_table(copies, "copies");
   check_optional(packed_piece, "packed_piece");
+  check_table(packed_pieces, "packed_pieces");
   check_optional(copied_piece, "copied_piece");
   check_optional(used_line, "used_line");
   check_optional(multiply_adds_double, "multiply_adds_double");

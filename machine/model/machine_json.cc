@@ -119,6 +119,7 @@ std::string Machine::to_json(int indent) const {
   json["memory"] = to_json_value(memory);
   set_optional(json, "copies", copies);
   set_optional(json, "packed_piece", packed_piece);
+  set_optional(json, "packed_pieces", packed_pieces);
   set_optional(json, "copied_piece", copied_piece);
   set_optional(json, "used_line", used_line);
   set_optional(json, "multiply_adds_double", multiply_adds_double);
@@ -130,9 +131,9 @@ Machine Machine::from_json(std::string_view text) {
   const std::string name = "the machine";
   const Json json = detail::parse_json(text, name);
   const Node root(json, name);
-  root.expect_keys(
-      {"onehop_machine", "name", "levels", "memory_bandwidth", "memory"},
-      {"title", "copies", "packed_piece", "copied_piece", "used_line", "multiply_adds_double", "multiply_adds_single"});
+  root.expect_keys({"onehop_machine", "name", "levels", "memory_bandwidth", "memory"},
+                   {"title", "copies", "packed_piece", "packed_pieces", "copied_piece", "used_line",
+                    "multiply_adds_double", "multiply_adds_single"});
   const Node version = root.at("onehop_machine");
   if (version.integer(detail::any_integer, detail::largest_integer) != format_version) {
     version.complain("the format version " + std::to_string(format_version) + ", which this onehop reads");
@@ -145,6 +146,7 @@ Machine Machine::from_json(std::string_view text) {
   machine.memory = figure_from(root.at("memory"));
   machine.copies = optional_table(root, "copies");
   machine.packed_piece = optional_figure(root, "packed_piece");
+  machine.packed_pieces = optional_table(root, "packed_pieces");
   machine.copied_piece = optional_figure(root, "copied_piece");
   machine.used_line = optional_figure(root, "used_line");
   machine.multiply_adds_double = optional_figure(root, "multiply_adds_double");

@@ -78,7 +78,7 @@ class Engine {
   [[nodiscard]] double local_seconds(int round, std::uint32_t rank) const;
   // The processor is busy with each message of a flow: for the overhead, and to gather or scatter its pieces.
   [[nodiscard]] double busy_seconds(const Flow& flow, double pieces) const {
-    return flow.overhead + pieces * network_.machine().packed_piece.value;
+    return flow.overhead + network_.machine().packing_seconds(flow.bytes, pieces);
   }
   [[nodiscard]] double chunk() const { return static_cast<double>(options_.chunk_bytes); }
   [[nodiscard]] double rate_limit(const Flow& flow, double limit) const;

@@ -334,7 +334,7 @@ void Classes::add_mixed_bits(const TrafficRound& round, Builder& builder) const 
 void Classes::add_list(const TrafficRound& round, Builder& builder) const {
   std::vector<std::int64_t> messages(static_cast<std::size_t>(ranks_), 0);
   for (const Message& message : round.messages) ++messages[static_cast<std::size_t>(message.from)];
-  const bool packing = network_.machine().packed_piece.value > 0;
+  const bool packing = network_.machine().packing_seconds(1, 1) > 0;
   std::vector<std::int64_t> sent(messages.size(), 0);
   std::vector<Kinds> mixed(round.mixed ? messages.size() : 0);
   for (const Message& message : round.messages) {

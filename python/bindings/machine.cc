@@ -95,6 +95,8 @@ void bind_machine(nb::module_& module) {
       .def_ro("copies", &Machine::copies, "Times in which a processor copies in its memory.")
       .def_ro("packed_piece", &Machine::packed_piece,
               "Seconds for each contiguous piece of a message that a processor gathers or scatters.")
+      .def_ro("packed_pieces", &Machine::packed_pieces,
+              "Seconds for each contiguous piece of a message, by the bytes of the piece.")
       .def_ro("copied_piece", &Machine::copied_piece,
               "Seconds for each contiguous piece that a processor copies inside its memory.")
       .def_ro("used_line", &Machine::used_line,

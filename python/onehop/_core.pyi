@@ -3353,6 +3353,10 @@ class Machine:
         """Seconds for each contiguous piece of a message that a processor gathers or scatters."""
 
     @property
+    def packed_pieces(self) -> TimeTable:
+        """Seconds for each contiguous piece of a message, by the bytes of the piece."""
+
+    @property
     def copied_piece(self) -> Figure:
         """Seconds for each contiguous piece that a processor copies inside its memory."""
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "src/base/clock.h"
 #include "src/plan/plan_codec.h"
@@ -34,10 +35,11 @@ inline void unpack_steps(const Program& program, std::uint32_t first, std::uint3
 }
 
 // Packs a chunk into a slot. Non-temporal stores are fast only in whole lines, so short and scattered pieces are packed
-// in cache first; long ones are stored directly from the array.
+// in cache first; long ones are stored directly from the array. With plain stores, too, one long copy into the slot is
+// faster than many of a few lines: each of these waits until its lines of the slot have come from the receiver's cache.
 inline void pack_chunk(Program& program, std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot) {
   std::byte* to = slot + chunk.begin;
-  const StoreFunction store = program.stores[sender];
+  StoreFunction store = program.stores[sender];
   if (chunk.encoded()) {
     std::byte* const wire = store == nullptr ? to : program.scratch.data();
     encode_pieces(program, chunk, wire);
@@ -46,8 +48,8 @@ inline void pack_chunk(Program& program, std::uint32_t sender, const ProgramChun
     return finish_stores(program.senders[sender].stores());
   }
   if (store == nullptr) {
-    pack_steps(program, chunk.first, chunk.last, to);
-    return;
+    if (!chunk.gathers) return pack_steps(program, chunk.first, chunk.last, to);
+    store = [](std::byte* slot_bytes, const std::byte* from, std::size_t n) { std::memcpy(slot_bytes, from, n); };
   }
   std::byte* const scratch = program.scratch.data();
   std::byte* packed = scratch;

@@ -27,6 +27,9 @@ namespace {
 // line.
 constexpr std::int64_t copy_piece = 16 << 10;
 constexpr std::int64_t copy_elements = 128;
+// Pieces of at least a line, in chunks of at least so many bytes, are gathered in cache before plain stores.
+constexpr std::int64_t shortest_gathered_run = 64;
+constexpr std::int64_t shortest_gathered = 16 << 10;
 
 // The channels that carry "ready" and "done" of direct exchanges; messages have tag 0.
 constexpr int signal_tag = 1;
@@ -298,11 +301,22 @@ class Builder {
       }
       steps.last_piece = static_cast<std::uint32_t>(program_.pieces.size());
       steps.last = static_cast<std::uint32_t>(program_.steps.size());
+      steps.gathers = out && !encoded && gathers(steps);
       program_.chunks.push_back(steps);
       scratch_ = std::max(scratch_, chunk.end - chunk.begin);
     }
     made.last = static_cast<std::uint32_t>(program_.chunks.size());
     program_.fragments.push_back(made);
+  }
+
+  // Whether a chunk is packed in cache first even if the slot gets plain stores.
+  [[nodiscard]] bool gathers(const ProgramChunk& chunk) const {
+    if (chunk.end - chunk.begin < shortest_gathered) return false;
+    for (std::uint32_t i = chunk.first; i < chunk.last; ++i) {
+      const CopyStep& step = program_.steps[i].copy;
+      if (step.shape != nullptr && step.bytes >= shortest_gathered_run * runs_of(step)) return true;
+    }
+    return false;
   }
 
   void add_piece(std::uint32_t first, const ArraySpec& spec, Codec codec, std::int64_t elements) {

@@ -41,6 +41,7 @@ struct ProgramChunk {
   std::int64_t end = 0;
   std::uint32_t first_piece = 0;
   std::uint32_t last_piece = 0;
+  bool gathers = false;  // an outgoing chunk: pieces of a few lines, which are gathered in cache also for plain stores
 
   [[nodiscard]] bool encoded() const noexcept { return first_piece != last_piece; }
 };

@@ -15,7 +15,9 @@ from onehop.bench.machine_file import machine_text
 from onehop.bench.machine_times import (
     COPIES,
     EXCHANGES,
+    FACE,
     MESSAGES,
+    PIECES,
     TIMED_ALONE,
     MachineTimes,
     lines_out,
@@ -50,6 +52,10 @@ def copies(size: int) -> float:
     return 0.01 + size / 2e4
 
 
+def piece_us(size: int) -> float:
+    return PIECE + size / 1e6
+
+
 def samples(alone: float, lines: float) -> dict[str, list[float]]:
     """Times with an outlier: with the clock that also runs while lines are used, and without."""
     with_use = alone + lines * LINE
@@ -61,8 +67,10 @@ def measured() -> dict[str, dict[str, list[float]]]:
     found |= {f"both_ways {size}": samples(both_ways(size), max(1.0, size / 64)) for size in EXCHANGES}
     found |= {f"copies {size}": samples(copies(size), 0) for size in COPIES}
     pieces, size = 2 * ROWS, 2 * ROWS * 8
-    exact = MachineTimes(*(tuple((s, f(s)) for s in sizes) for f, sizes in TABLES), 0, 0, 0)  # type: ignore[arg-type]
-    found["packed"] = samples(interpolated(exact.both_ways, size) + 2 * pieces * PIECE, pieces)
+    exact = MachineTimes(*(tuple((s, f(s)) for s in sizes) for f, sizes in TABLES), [], 0, 0)  # type: ignore[arg-type]
+    for piece in PIECES:
+        packing = 2 * (2 * FACE // piece) * piece_us(piece)
+        found[f"packed {piece}"] = samples(interpolated(exact.both_ways, 2 * FACE) + packing, FACE / 32)
     found["copied"] = samples(interpolated(exact.copies, size) + pieces * COPIED_PIECE, 0)
     return found
 
@@ -86,7 +94,8 @@ def test_times_are_found_in_the_samples() -> None:
         assert [size for size, _ in table] == list(sizes)
         assert [us for _, us in table] == pytest.approx([function(size) for size in sizes])
     assert times.used_line_us == pytest.approx(LINE)
-    assert times.packed_piece_us == pytest.approx(PIECE)
+    assert [size for size, _ in times.packed_pieces] == list(PIECES)
+    assert [us for _, us in times.packed_pieces] == pytest.approx([piece_us(size) for size in PIECES])
     assert times.copied_piece_us == pytest.approx(COPIED_PIECE)
 
 
@@ -147,7 +156,7 @@ def test_the_command_compares(tmp_path: Path) -> None:
         "pingpong": one_way(1 << 20),
         # Two columns of 64 numbers go each way, two rows of 32 stay, and 128 lines are used.
         "halo": interpolated(table, 1024)
-        + 2 * 128 * PIECE
+        + 2 * 128 * piece_us(8)
         + interpolated(copied, 512)
         + 2 * COPIED_PIECE
         + 128 * LINE,

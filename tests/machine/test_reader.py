@@ -219,6 +219,7 @@ def test_the_figures_of_the_issue() -> None:
 TABLES = GOOD.replace(
     "[[level]]",
     'copies = { points = [[64, 1e-8], [4096, 2e-7]], basis = "measured", source = "paper", note = "warm" }\n'
+    'packed_pieces = { points = [[8, 1e-9], [64, 2e-9]], basis = "measured", source = "paper" }\n'
     'packed_piece = { value = 1e-9, basis = "measured", source = "paper" }\n\n[[level]]',
     1,
 ) + (
@@ -234,8 +235,14 @@ def test_times_by_size_are_tables_of_points(tmp_path: Path, capsys: pytest.Captu
     assert machine.levels[0].both_ways.seconds(8) == 3e-7
     assert machine.levels[1].one_way.points == ()
     assert machine.packed_piece.value == 1e-9
+    assert machine.packed_pieces.points == ((8, 1e-9), (64, 2e-9))
     assert Machine.from_json(machine.to_json()) == machine
-    assert [name for _, name, _ in time_tables_of(machine)] == ["one_way", "both_ways", "copies"]
+    assert [name for _, name, _ in time_tables_of(machine)] == [
+        "one_way",
+        "both_ways",
+        "copies",
+        "packed_pieces",
+    ]
     file = tmp_path / "mine.toml"
     file.write_text(TABLES)
     assert main(["machines", str(file)]) == 0

@@ -76,6 +76,18 @@ TEST(TimeTables, PiecesAreGatheredBeforeAndScatteredAfterTheFlow) {
   EXPECT_NEAR(simulate(traffic, plain).seconds, alone, 1e-14);
 }
 
+TEST(TimeTables, PiecesTakeTheTimeOfTheirLength) {
+  Traffic traffic = round_of(2, {{0, 1, 1000}});
+  traffic.rounds[0].messages[0].pieces_sent = 100;    // of 10 bytes
+  traffic.rounds[0].messages[0].pieces_received = 2;  // of 500 bytes, longer than any that was measured
+  Machine found = measured();
+  found.packed_pieces = table({{10, 3e-8}, {100, 5e-8}});
+  EXPECT_NEAR(simulate(traffic, found).seconds, alone + 100 * 3e-8 + 2 * 5e-8, 1e-14);
+  EXPECT_EQ(Machine::from_json(found.to_json()), found);
+  found.packed_pieces.points[1].seconds = 1e-9;
+  EXPECT_THROW(found.check(), BadInput);
+}
+
 TEST(TimeTables, AProcessorThatMovesBytesCannotCopyMeanwhile) {
   Traffic traffic = round_of(2, {{0, 1, 1000}, {1, 0, 1000}});
   traffic.rounds[0].local_bytes = {1000};

@@ -59,6 +59,27 @@ TEST(Plan, HalosOnProcesses) {
   }
 }
 
+// Chunks of many pieces of a few lines are gathered in cache before they are stored; a list and a box may share one.
+TEST(Plan, LongChunksOfShortPieces) {
+  HaloSpec spec;
+  spec.extents = {4, 80, 30};  // pieces of 240 bytes, messages of 38,400
+  spec.grid = {2, 1, 1};
+  spec.widths = {{1, 1}, {1, 1}, {1, 1}};
+  spec.periodic = {true, false, false};
+  Schedule schedule = halo(spec);
+  schedule.arrays.push_back({"list", 96, ElementType::bytes, {300}});
+  std::vector<std::int64_t> every_third;
+  for (std::int64_t i = 0; i < 90; ++i) every_third.push_back(3 * i);
+  schedule.rounds[0].transfers.push_back({{0, 1, Slice::list(every_third)}, {1, 1, Slice::list(every_third)}});
+  verify_or_throw(schedule);
+  const Memory memory = random_memory(schedule, 11);
+  on_ranks(2, [&](const Group& group) {
+    for (const int chunk : {16 << 10, 20'000, 1 << 20}) {
+      expect_plan_does(group, schedule, schedule, cut(2, 1 << 20, chunk), memory);
+    }
+  });
+}
+
 // A halo larger than its slots: ranks must unpack while they pack.
 TEST(Plan, StagingStaysWithinItsBudget) {
   HaloSpec spec;

@@ -99,12 +99,15 @@ struct Machine {
   // read and write at memory_bandwidth.
   TimeTable copies;
   Figure packed_piece;  // seconds for each contiguous piece of a message that a processor gathers or scatters; 0: none
-  Figure copied_piece;  // seconds for each contiguous piece that it copies inside its memory; 0 if absent
-  Figure used_line;     // seconds to write a word of a cache line before and read it after an exchange; 0: not known
+  TimeTable packed_pieces;  // the same by the bytes of a piece, up to the longest measured; replaces packed_piece
+  Figure copied_piece;      // seconds for each contiguous piece that it copies inside its memory; 0 if absent
+  Figure used_line;  // seconds to write a word of a cache line before and read it after an exchange; 0: not known
   // Real multiply-adds per second of one processor; 0 if they are not known.
   Figure multiply_adds_double;
   Figure multiply_adds_single;
 
+  // Seconds to gather or scatter the pieces of a message. `pieces` is 0 for a contiguous one.
+  [[nodiscard]] double packing_seconds(double bytes, double pieces) const;
   // Number of processors: the product of the members of all levels. Places are numbered with the innermost level
   // fastest, and within a level the first extent fastest.
   [[nodiscard]] std::int64_t processors() const;

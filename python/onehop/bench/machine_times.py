@@ -20,8 +20,13 @@ EXCHANGES = (*MESSAGES, 16 << 20)
 COPIES = (64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 # From here on the clock runs only while data is exchanged.
 TIMED_ALONE = 16 << 10
-# A column of so many rows is gathered, and another one scattered.
+# Pieces of so many bytes are gathered and scattered, as many as make two faces of this length.
+PIECES = (8, 64, 256, 1 << 10, 4 << 10)
+FACE = 16 << 10
+# A column of so many rows is copied inside the rank.
 ROWS, COLUMNS = 2048, 40
+# Microseconds of a piece where the difference of two measured times is smaller.
+LEAST_PIECE = 1e-6
 PASSES = 3
 LINE = 64
 
@@ -37,8 +42,10 @@ class MachineTimes:
     one_way, both_ways, copies : list of (int, float)
         Bytes, and microseconds: of a message from one rank to the other, of one in each direction from array to array,
         and of a copy on each rank at the same time. The microseconds do not descend.
-    packed_piece_us, copied_piece_us : float
-        Microseconds for each piece of 8 bytes that a message gathers or scatters, and that a rank copies.
+    packed_pieces : list of (int, float)
+        Bytes of a piece, and microseconds for each such piece that a message gathers or scatters.
+    copied_piece_us : float
+        Microseconds for each piece of 8 bytes that a rank copies.
     used_line_us : float
         Microseconds to write a word of a line before an exchange and to read one after it.
     """
@@ -46,7 +53,7 @@ class MachineTimes:
     one_way: Table
     both_ways: Table
     copies: Table
-    packed_piece_us: float
+    packed_pieces: Table
     copied_piece_us: float
     used_line_us: float
 
@@ -76,15 +83,16 @@ def _moves(size: int, across: bool) -> Schedule:
     return Schedule("moves", 2, [ArraySpec("out", numbers, 8), ArraySpec("in", numbers, 8)], [Round(moves)])
 
 
-def _columns(across: bool) -> dict[str, Any]:
-    """A halo of two columns, with the other rank or with the rank itself."""
-    extents = (ROWS, 2 * COLUMNS) if across else (2 * ROWS, COLUMNS)
-    return {
-        "extents": extents,
-        "grid": (1, 2) if across else (2, 1),
-        "width": (0, 1),
-        "periodic": (False, True),
-    }
+def _columns() -> dict[str, Any]:
+    """A halo of two columns of numbers, with the rank itself."""
+    return {"extents": (2 * ROWS, COLUMNS), "grid": (2, 1), "width": (0, 1), "periodic": (False, True)}
+
+
+def _pieces(piece: int) -> dict[str, Any]:
+    """A halo of two faces with the other rank, in pieces of so many bytes."""
+    width = piece // 8
+    extents = (FACE // piece, 2 * max(width, COLUMNS))
+    return {"extents": extents, "grid": (1, 2), "width": (0, width), "periodic": (False, True)}
 
 
 def _by_role(measured: Sequence[tuple[str, str, list[float]]]) -> dict[str, list[float]]:
@@ -100,8 +108,7 @@ def _exchange(
     )
 
 
-def _columns_of(group: Group, across: bool, effort: Any) -> dict[str, list[float]]:
-    layout = _columns(across)
+def _halo_of(group: Group, layout: dict[str, Any], effort: Any) -> dict[str, list[float]]:
     array = np.zeros(halo_block(**layout, rank=group.rank).shape)
     return _exchange(group, halo(**layout), [array], effort)
 
@@ -114,8 +121,8 @@ def measure_machine(group: Group, seconds: float) -> dict[str, dict[str, list[fl
     Returns
     -------
     dict
-        By name (`one_way 64`, `both_ways 64`, `copies 64`, `packed`, `copied`) the samples in µs: `ours` of everything,
-        `variant` with a clock that runs only while data moves.
+        By name (`one_way 64`, `both_ways 64`, `copies 64`, `packed 64`, `copied`) the samples in µs: `ours` of
+        everything, `variant` with a clock that runs only while data moves.
     """
     tries: dict[str, Any] = {}
     for size in MESSAGES:
@@ -127,8 +134,9 @@ def measure_machine(group: Group, seconds: float) -> dict[str, dict[str, list[fl
             tries[f"{name} {size}"] = lambda e, size=size, across=across: _exchange(
                 group, _moves(size, across), [np.zeros(size // 8), np.zeros(size // 8)], e
             )
-    tries["packed"] = lambda e: _columns_of(group, True, e)
-    tries["copied"] = lambda e: _columns_of(group, False, e)
+    for piece in PIECES:
+        tries[f"packed {piece}"] = lambda e, piece=piece: _halo_of(group, _pieces(piece), e)
+    tries["copied"] = lambda e: _halo_of(group, _columns(), e)
     effort = _core.BenchEffort(seconds=seconds / (len(tries) * PASSES), block_us=150.0, min_rounds=3)
     found: dict[str, dict[str, list[float]]] = {}
     for _ in range(PASSES):
@@ -171,13 +179,18 @@ def times_from(measured: dict[str, dict[str, list[float]]]) -> MachineTimes:
 
     exchanges = _table(EXCHANGES, [both_ways(size) for size in EXCHANGES])
     copies = _table(COPIES, [us(f"copies {size}") for size in COPIES])
+
+    def packed(piece: int) -> float:
+        # Each rank gathers the pieces of one message and scatters those of another.
+        pieces = 2 * FACE // piece
+        return (us(f"packed {piece}", "variant") - _at(exchanges, 2 * FACE)) / (2 * pieces)
+
     pieces, size = 2 * ROWS, 2 * ROWS * 8
     return MachineTimes(
         _table(MESSAGES, [us(f"one_way {size}") for size in MESSAGES]),
         exchanges,
         copies,
-        # Each rank gathers the pieces of one message and scatters those of another.
-        max(0.0, (us("packed", "variant") - _at(exchanges, size)) / (2 * pieces)),
+        _table(PIECES, [max(LEAST_PIECE, packed(piece)) for piece in PIECES]),
         max(0.0, (us("copied") - _at(copies, size)) / pieces),
         used_line,
     )

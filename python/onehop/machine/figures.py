@@ -30,5 +30,6 @@ def time_tables_of(machine: Machine) -> Iterator[tuple[str, str, Any]]:
         for key in _TABLES:
             if (table := getattr(level, key)).points:
                 yield level.name, key, table
-    if machine.copies.points:
-        yield _PROCESSOR, "copies", machine.copies
+    for key in ("copies", "packed_pieces"):
+        if (table := getattr(machine, key)).points:
+            yield _PROCESSOR, key, table

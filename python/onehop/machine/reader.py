@@ -24,7 +24,12 @@ _LONGEST = 1 << 20
 _PROCESSOR = "processor"
 _ROOT = {"title": True, "sources": True, "memory": True, "arithmetic": False, "level": True}
 _PROCESSOR_FIGURES = ("packed_piece", "copied_piece", "used_line")
-_MEMORY = {"bandwidth": True, "size": True, "copies": False, **dict.fromkeys(_PROCESSOR_FIGURES, False)}
+_PROCESSOR_TABLES = ("copies", "packed_pieces")
+_MEMORY = {
+    "bandwidth": True,
+    "size": True,
+    **dict.fromkeys(_PROCESSOR_TABLES + _PROCESSOR_FIGURES, False),
+}
 _ARITHMETIC = {"double": False, "single": False}
 _FIGURE = {"value": True, "basis": True, "source": True, "note": False}
 _TABLE = {"points": True, "basis": True, "source": True, "note": False}
@@ -335,8 +340,9 @@ class _Reader:
             "memory_bandwidth": self.figure("memory", "bandwidth", memory["bandwidth"]),
             "memory": self.figure("memory", "size", memory["size"]),
         }
-        if "copies" in memory:
-            description["copies"] = self.time_table("memory", "copies", memory["copies"])
+        for key in _PROCESSOR_TABLES:
+            if key in memory:
+                description[key] = self.time_table("memory", key, memory[key])
         for key in _PROCESSOR_FIGURES:
             if key in memory:
                 description[key] = self.figure("memory", key, memory[key])
@@ -356,7 +362,7 @@ class _Reader:
             table, key = f"level[{order[int(match[1])]}]", match[2]
         elif place in ("memory", "memory_bandwidth"):
             table, key = "memory", "size" if place == "memory" else "bandwidth"
-        elif place == "copies" or place in _PROCESSOR_FIGURES:
+        elif place in _PROCESSOR_TABLES + _PROCESSOR_FIGURES:
             table, key = "memory", place
         elif place.startswith("multiply_adds_"):
             table, key = "arithmetic", place.removeprefix("multiply_adds_")

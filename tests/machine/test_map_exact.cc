@@ -1,0 +1,135 @@
+// Maps of small grids against the best of all maps. The lower bound is not always reached by any map.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "onehop/machine/mapping.h"
+
+namespace {
+
+using onehop::Grid;
+using onehop::HostLayout;
+using onehop::RankMap;
+using Integers = std::vector<std::int64_t>;
+
+// Goes through a two-dimensional grid position by position. Two beginnings of a map are the same to the rest of it if
+// the hosts of the last row, the room left on them, and the room left on all other hosts are the same.
+class AllMaps {
+ public:
+  AllMaps(int rows, int columns, const Integers& sizes) : positions_(rows * columns), columns_(columns) {
+    State first{std::vector<int>(static_cast<std::size_t>(columns), -1), {}, {sizes.begin(), sizes.end()}};
+    std::ranges::sort(first.elsewhere);
+    states_[first] = 0;
+  }
+
+  // The least edges between hosts, in both directions, if they are fewer than `limit`.
+  [[nodiscard]] std::optional<std::int64_t> least_below(std::int64_t limit) {
+    for (int p = 0; p < positions_; ++p) {
+      std::map<State, std::int64_t> next;
+      for (const auto& [state, edges] : states_) extend(state, edges, p % columns_, limit, next);
+      states_ = std::move(next);
+    }
+    std::optional<std::int64_t> least;
+    for (const auto& [state, edges] : states_) least = std::min(least.value_or(edges), edges);
+    return least;
+  }
+
+ private:
+  struct State {
+    std::vector<int> row;        // which of the hosts below the last position of each column is on; -1: none yet
+    std::vector<int> left;       // room on these hosts, in the order in which they appear in the row
+    std::vector<int> elsewhere;  // room on the other hosts that are not full, sorted
+    friend auto operator<=>(const State&, const State&) = default;
+  };
+
+  static void extend(const State& state, std::int64_t edges, int column, std::int64_t limit,
+                     std::map<State, std::int64_t>& next) {
+    const auto at = static_cast<std::size_t>(column);
+    const auto place = [&](State changed, int host) {
+      --changed.left[static_cast<std::size_t>(host)];
+      const int above = changed.row[at];
+      const int before = column > 0 ? changed.row[at - 1] : -1;
+      const std::int64_t cost = edges + (above >= 0 && above != host ? 2 : 0) + (before >= 0 && before != host ? 2 : 0);
+      if (cost >= limit) return;
+      changed.row[at] = host;
+      const auto [found, is_new] = next.try_emplace(renumbered(changed), cost);
+      if (!is_new) found->second = std::min(found->second, cost);
+    };
+    for (int host = 0; host < std::ssize(state.left); ++host) {
+      if (state.left[static_cast<std::size_t>(host)] > 0) place(state, host);
+    }
+    for (std::size_t i = 0; i < state.elsewhere.size(); ++i) {
+      if (i > 0 && state.elsewhere[i] == state.elsewhere[i - 1]) continue;
+      State opened = state;
+      opened.left.push_back(opened.elsewhere[i]);
+      opened.elsewhere.erase(opened.elsewhere.begin() + static_cast<std::ptrdiff_t>(i));
+      place(opened, static_cast<int>(opened.left.size()) - 1);
+    }
+  }
+
+  static State renumbered(const State& state) {
+    State result{{}, {}, state.elsewhere};
+    std::vector<int> number(state.left.size(), -1);
+    for (const int host : state.row) {
+      int found = -1;
+      if (host >= 0) {
+        int& mine = number[static_cast<std::size_t>(host)];
+        if (mine < 0) {
+          mine = static_cast<int>(result.left.size());
+          result.left.push_back(state.left[static_cast<std::size_t>(host)]);
+        }
+        found = mine;
+      }
+      result.row.push_back(found);
+    }
+    for (std::size_t host = 0; host < number.size(); ++host) {
+      if (number[host] < 0 && state.left[host] > 0) result.elsewhere.push_back(state.left[host]);
+    }
+    std::ranges::sort(result.elsewhere);
+    return result;
+  }
+
+  int positions_;
+  int columns_;
+  std::map<State, std::int64_t> states_;
+};
+
+Integers hosts_of(std::int64_t positions, std::int64_t per_host) {
+  Integers sizes;
+  for (std::int64_t left = positions; left > 0; left -= sizes.back()) sizes.push_back(std::min(left, per_host));
+  return sizes;
+}
+
+TEST(MapExact, MapsOfSmallGridsAreTheBest) {
+  for (int rows = 2; rows <= 5; ++rows) {
+    for (int columns = 2; columns <= std::min(rows, 4); ++columns) {
+      for (int per_host = 2; per_host <= rows * columns / 2; ++per_host) {
+        const Integers sizes = hosts_of(rows * columns, per_host);
+        const RankMap map = Grid{{rows, columns}}.map(HostLayout::of_sizes(sizes));
+        const std::int64_t edges = map.cost().edges_between_hosts;
+        const auto least = AllMaps(rows, columns, sizes).least_below(edges + 2);
+        EXPECT_EQ(least, edges) << rows << "x" << columns << " with " << per_host << " per host";
+      }
+    }
+  }
+}
+
+// No map reaches these bounds: they do not know which shapes fit together.
+TEST(MapExact, MapsAboveTheBoundAreTheBest) {
+  struct Case {
+    int rows, columns, per_host;
+    std::int64_t bound, least;
+  };
+  for (const Case& each : {Case{6, 5, 4, 40, 42}, Case{9, 4, 4, 46, 48}}) {
+    const Integers sizes = hosts_of(std::int64_t{each.rows} * each.columns, each.per_host);
+    const RankMap map = Grid{{each.rows, each.columns}}.map(HostLayout::of_sizes(sizes));
+    EXPECT_EQ(map.lower_bound, each.bound);
+    EXPECT_EQ(map.cost().edges_between_hosts, each.least);
+    EXPECT_FALSE(AllMaps(each.rows, each.columns, sizes).least_below(each.least));
+  }
+}
+
+}  // namespace
