@@ -4,7 +4,8 @@
 
 The model predicts the next byte of the reference of the Python language in the module `pydoc_data.topics`. Every
 variant is trained from the same random starts with the same batches, so that only the format of the gradients differs.
-One more raw training with other batches shows the effect of chance. `--lossless` measures the lossless compression of
+One more raw training with other batches shows the effect of chance. Beside the codecs is PowerSGD, the hook of PyTorch
+that sends two narrow factors of each gradient matrix; its first steps are raw. `--lossless` measures the lossless compression of
 the gradients instead: its ratio and speed, in float32 and bfloat16.
 """
 
@@ -21,13 +22,14 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power_sgd
 from torch.nn.parallel import DistributedDataParallel
 
 import onehop.torch
 from onehop import _core
 
-# Variants by name: codec, feedback, and whether the batches are others.
-VARIANTS = {
+# Variants by name: codec or the rank of PowerSGD, feedback, and whether the batches are others.
+VARIANTS: dict[str, tuple[str | int, bool, bool]] = {
     "raw": ("raw", False, False),
     "raw, other batches": ("raw", False, True),
     "q8": ("q8", False, False),
@@ -35,7 +37,10 @@ VARIANTS = {
     "q4": ("q4", False, False),
     "q4 + feedback": ("q4", True, False),
     "q3 + feedback": ("q3", True, False),
+    "PowerSGD, rank 16": (16, True, False),
+    "PowerSGD, rank 4": (4, True, False),
 }
+POWER_SGD_FROM = 10  # the step from which PowerSGD compresses
 LENGTH, BATCH, WIDTH, LAYERS, HEADS = 64, 8, 128, 5, 4
 Run = dict[str, Any]
 
@@ -89,13 +94,41 @@ def optimizer_for(model: torch.nn.Module, steps: int) -> tuple[torch.optim.Optim
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
 
 
+class Codec:
+    """Gradients in a codec of onehop."""
+
+    def __init__(self, model: DistributedDataParallel, codec: str, feedback: bool) -> None:
+        self.state = onehop.torch.CompressionState(codec=codec, feedback=feedback)
+        model.register_comm_hook(self.state, onehop.torch.compression_hook)
+
+    def close(self, steps: int) -> float:
+        """End the hook, and return the share of the bytes that was sent."""
+        self.state.close()
+        return self.state.bytes_sent / self.state.bytes_raw
+
+
+class PowerSGD:
+    """Gradients in the factors of PowerSGD, with its error feedback."""
+
+    def __init__(self, model: DistributedDataParallel, rank: int) -> None:
+        self.state = power_sgd.PowerSGDState(
+            None, matrix_approximation_rank=rank, start_powerSGD_iter=POWER_SGD_FROM
+        )
+        model.register_comm_hook(self.state, power_sgd.powerSGD_hook)
+
+    def close(self, steps: int) -> float:
+        """Return the share of the bytes that was sent."""
+        rate, _, _ = self.state.compression_stats()  # of the steps that were compressed
+        first = min(POWER_SGD_FROM, steps)
+        return (first + (steps - first) / rate) / steps if steps > first else 1.0
+
+
 def train(variant: str, seed: int, steps: int, data: tuple[torch.Tensor, torch.Tensor]) -> Run:
     """Train one model from its random start, and return its losses, the same on every rank."""
     codec, feedback, others = VARIANTS[variant]
     torch.manual_seed(seed)
     model = DistributedDataParallel(Transformer())
-    state = onehop.torch.CompressionState(codec=codec, feedback=feedback)
-    model.register_comm_hook(state, onehop.torch.compression_hook)
+    hook = PowerSGD(model, codec) if isinstance(codec, int) else Codec(model, codec, feedback)
     optimizer, schedule = optimizer_for(model, steps)
     draw = torch.Generator().manual_seed(1000 * seed + 7 * others + dist.get_rank() + 1)
     losses = torch.zeros(steps)
@@ -106,7 +139,7 @@ def train(variant: str, seed: int, steps: int, data: tuple[torch.Tensor, torch.T
         optimizer.step()
         schedule.step()
         losses[step] = loss.detach()
-    state.close()
+    share = hook.close(steps)
     dist.all_reduce(losses, dist.ReduceOp.AVG)
     check_same_everywhere(model)
     with torch.no_grad():
@@ -116,7 +149,7 @@ def train(variant: str, seed: int, steps: int, data: tuple[torch.Tensor, torch.T
         "seed": seed,
         "losses": [losses[i : i + 10].mean().item() for i in range(0, steps, 10)],
         "test_loss": test.item(),
-        "bytes": state.bytes_sent / state.bytes_raw,
+        "bytes": share,
     }
 
 
@@ -239,9 +272,14 @@ def show_lossless(rows: list[dict[str, Any]]) -> None:
 
 
 def all_runs(seeds: int, steps: int, data: tuple[torch.Tensor, torch.Tensor], file: str | None) -> list[Run]:
-    """Train all variants. With a file, write it after every start."""
+    """Train all variants. With a file, go on where it ends, and write it after every start."""
     results: list[Run] = []
-    for seed in range(seeds):
+    if file and Path(file).exists():
+        results = json.loads(Path(file).read_text())["runs"]
+        if any(len(one["losses"]) != math.ceil(steps / 10) for one in results):
+            sys.exit(f"expected the results of {steps} steps in {file}, found others; name another file")
+    dist.barrier()
+    for seed in range(len(results) // len(VARIANTS), seeds):
         results += [train(variant, seed, steps, data) for variant in VARIANTS]
         if file and dist.get_rank() == 0:
             Path(file).write_text(json.dumps({"variants": summarize(results), "runs": results}, indent=1))
@@ -257,7 +295,9 @@ def main() -> None:
         "--lossless", action="store_true", help="Measure lossless compression of the gradients."
     )
     parser.add_argument("--plot", help="Plot the losses to this PNG or SVG file.")
-    parser.add_argument("--json", help="Write all results to this file, after every start.")
+    parser.add_argument(
+        "--json", help="Write results to this file after every start; go on where an existing file ends."
+    )
     options = parser.parse_args()
     if "RANK" not in os.environ:
         sys.exit(f"expected a launch by torchrun, found none: torchrun --nproc-per-node 2 {sys.argv[0]}")

@@ -209,6 +209,17 @@ void bind_collectives(nb::module_& module) {
           "Return the length in bytes from which an all-reduce of float32 is faster with this codec than raw, or "
           "None.");
   module.def(
+      "compress_above",
+      [](const std::string& codec, bool in_memory, int ranks) -> std::optional<std::int64_t> {
+        const auto& table = onehop::collectives::table_for(onehop::collectives::reduce_tables(), in_memory, ranks);
+        const std::int64_t above = table.compress_above[static_cast<std::size_t>(onehop::codec_from_string(codec))];
+        if (above == onehop::collectives::ReduceTable::never) return std::nullopt;
+        return above;
+      },
+      "codec"_a, "in_memory"_a, "ranks"_a,
+      "Return the length in bytes from which an all-reduce of float32 over so many ranks, which share memory or not, "
+      "is faster with this codec than raw, or None. The table is that of this process.");
+  module.def(
       "built_in_reduce_tables", [] { return to_json(onehop::collectives::built_in_reduce_tables()); },
       "Return the built-in tables of all-reduce algorithms by length as JSON. They apply without a tuning file.");
   module.def(

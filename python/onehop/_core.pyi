@@ -1072,6 +1072,12 @@ class Collectives:
         None.
         """
 
+def compress_above(codec: str, in_memory: bool, ranks: int) -> int | None:
+    """
+    Return the length in bytes from which an all-reduce of float32 over so many ranks, which share memory or
+    not, is faster with this codec than raw, or None. The table is that of this process.
+    """
+
 def built_in_reduce_tables() -> str:
     """
     Return the built-in tables of all-reduce algorithms by length as JSON. They apply without a tuning file.

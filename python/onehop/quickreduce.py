@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onehop import collectives
+from onehop import _core, collectives
 from onehop.collectives import Verdict
 from onehop.error import BadInput, Mismatch
 from onehop.group import Group
@@ -35,8 +35,8 @@ __all__ = [
     "should_allreduce",
 ]
 
-#: The codec of each profile number of QuickReduce.
-PROFILES = {1: "fp16", 2: "fp8", 3: "q8", 4: "q6", 5: "q4"}
+#: The codec of each profile number of QuickReduce, and of onehop's own number 6, which is for two ranks.
+PROFILES = {1: "fp16", 2: "fp8", 3: "q8", 4: "q6", 5: "q4", 6: "q3"}
 
 _LARGEST_PID = 2**31 - 1
 
@@ -166,7 +166,7 @@ def allreduce(profile: int, tensor: Any) -> Any:
     Parameters
     ----------
     profile : int
-        1 to 5: FP16, FP8, Q8, Q6, Q4.
+        1 to 5: FP16, FP8, Q8, Q6, Q4. 6: Q3, on two ranks only.
     tensor : array or tensor
         C-contiguous, of a floating-point type; it is not changed.
 
@@ -200,7 +200,12 @@ def should_allreduce(tensor: Any, profile: int = 1) -> Verdict:
         True or false; `.reason` says why not.
     """
     if profile not in PROFILES:
-        return Verdict(False, f"expected a profile from 1 to 5, found {profile!r}")
+        return Verdict(False, f"expected a profile from 1 to {len(PROFILES)}, found {profile!r}")
     if not _current or _current[0].group is None:
         return Verdict(False, "the ranks are not connected; call init() and set_comm_handles()")
-    return collectives.should_allreduce(tensor, PROFILES[profile])
+    codec, size = PROFILES[profile], _current[0].group.size
+    if size > _core.most_ranks(codec):
+        return Verdict(
+            False, f"the codec {codec} is for groups of {_core.most_ranks(codec)} ranks, found {size}"
+        )
+    return collectives.should_allreduce(tensor, codec)

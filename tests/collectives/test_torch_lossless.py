@@ -112,13 +112,16 @@ def test_the_example_on_text_trains(ranks: Ranks) -> None:
     picture, figures = ranks.folder / "text.svg", ranks.folder / "text.json"
     example = str(Path(__file__).resolve().parents[2] / "examples/ddp_text.py")
     done = ranks.torchrun(
-        example, "--seeds", "1", "--steps", "10", "--plot", str(picture), "--json", str(figures)
+        example, "--seeds", "1", "--steps", "12", "--plot", str(picture), "--json", str(figures)
     )
     assert done.returncode == 0, done.stderr
     rows = {row["variant"]: row for row in json.loads(figures.read_text())["variants"]}
     assert [
         round(128 * rows[name]["bytes"]) for name in ("raw", "q8", "q6", "q4 + feedback", "q3 + feedback")
     ] == [*(128, 34, 26, 18, 14)]
+    # Of 12 steps PowerSGD sends 10 raw. Rank r sends r (m + n) of the m n numbers of a matrix.
+    for rank in (4, 16):
+        assert 10 / 12 < rows[f"PowerSGD, rank {rank}"]["bytes"] < (10 + 2 * rank / 60) / 12
     assert all(
         row["test_loss"] < 4.5 for row in rows.values()
     )  # nats per byte; log(128) = 4.85 before training

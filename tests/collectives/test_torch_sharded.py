@@ -40,6 +40,7 @@ PROGRAM = """
         assert torch.equal(output, torch.from_numpy(sums / np.float32(size)))
     assert compressed.bytes_sent == steps * size * 52 and compressed.bytes_raw == steps * size * 4 * part
     for make in (lambda: onehop.torch.CompressedReduceScatter("raw"),
+                 lambda: onehop.torch.CompressedReduceScatter(compress_above="always"),
                  lambda: compressed(output, torch.ones(90), dist.group.WORLD, dist.ReduceOp.MAX)):
         try:
             make()
@@ -47,6 +48,26 @@ PROGRAM = """
             assert "expected" in str(error)
         else:
             raise SystemExit("nothing was raised")
+
+    # Short gradients are reduced by the process group itself, also with a factor that it does not know.
+    for above, sent in ((4 * size * part + 1, 4 * size * part), (4 * size * part, size * 52)):
+        compressed = onehop.torch.CompressedReduceScatter("q6", compress_above=above)
+        for op, factor in ((dist.ReduceOp.SUM, 1), (dist._make_nccl_premul_sum(0.5), 0.5)):
+            compressed(output, torch.from_numpy(x[0, rank].reshape(-1)), dist.group.WORLD, op)
+            exact = factor * torch.from_numpy(x[0, :, rank].sum(axis=0))
+            off = (output - exact).abs().max().item()
+            assert off < (1e-6 if above > 4 * size * part else 0.3), off
+            if above <= 4 * size * part:
+                assert off > 1e-4
+        assert compressed.bytes_sent == 2 * sent and compressed.bytes_raw == 2 * size * 4 * part
+    # The threshold of `onehop tune`: that of rank 0 on all ranks, though their tuning files differ.
+    if rank == 1:
+        onehop._core.compress_above = lambda *_: None
+    threshold = onehop._core.compress_above("q6", True, size)
+    for length, compresses in ((16 << 10, True), (4 << 10, False)):  # floats: from 32 KiB on two ranks
+        compressed = onehop.torch.CompressedReduceScatter("q6", compress_above="auto")
+        compressed(torch.empty(length // size), torch.ones(length), dist.group.WORLD, dist.ReduceOp.SUM)
+        assert (compressed.bytes_sent < compressed.bytes_raw) is compresses, (length, threshold)
 
     def trained(codec, factor):
         torch.manual_seed(0)

@@ -10,7 +10,15 @@ from onehop import _core
 from onehop.codec import CODECS
 from onehop.error import BadInput
 
-__all__ = ["BLOCK", "KERNELS", "check_codec", "check_ranks", "decode_sum", "encode"]
+__all__ = [
+    "BLOCK",
+    "KERNELS",
+    "check_codec",
+    "check_compress_above",
+    "check_ranks",
+    "decode_sum",
+    "encode",
+]
 
 BLOCK = 32  # numbers that share a scale
 #: What encodes: "cpp" on the processor, "triton" on a GPU (or in Triton's interpreter), "auto" what fits the tensor.
@@ -40,6 +48,12 @@ def check_ranks(codec: str, ranks: int) -> None:
     most = _core.most_ranks(codec)
     if ranks > most:
         raise BadInput(f"the codec {codec} is for groups of {most} ranks, found {ranks}; use q4")
+
+
+def check_compress_above(compress_above: int | str) -> None:
+    """Raise BadInput unless the argument is a number of bytes or "auto"."""
+    if compress_above != "auto" and not isinstance(compress_above, int):
+        raise BadInput(f'expected compress_above as a number of bytes or "auto", found {compress_above!r}')
 
 
 def _triton_codecs(tensor: torch.Tensor) -> ModuleType:

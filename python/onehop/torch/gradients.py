@@ -14,7 +14,7 @@ from onehop.collectives import allreduce, codec_to_use, plans
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.torch import lossless
-from onehop.torch.device_codecs import check_ranks
+from onehop.torch.device_codecs import check_compress_above, check_ranks
 from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue
 
 __all__ = ["CompressionState", "compression_hook", "group_from_process_group"]
@@ -100,10 +100,7 @@ class CompressionState:
             raise BadInput(f"expected a codec (one of: {', '.join(CODECS)}, lossless), found {codec!r}")
         if not exact:
             check_ranks(codec, dist.get_world_size(process_group))
-        if compress_above != "auto" and not isinstance(compress_above, int):
-            raise BadInput(
-                f'expected compress_above as a number of bytes or "auto", found {compress_above!r}'
-            )
+        check_compress_above(compress_above)
         self.codec, self.feedback = codec, feedback and codec != "raw" and not exact
         self.compress_above = compress_above
         self._exact = _own_group(process_group) if exact else None

@@ -11,7 +11,15 @@ import torch.distributed as dist
 from onehop.error import BadInput
 from onehop.torch import lossless
 from onehop.torch.arguments import reduction
-from onehop.torch.device_codecs import BLOCK, check_codec, check_ranks, decode_sum, encode
+from onehop.torch.device_codecs import (
+    BLOCK,
+    check_codec,
+    check_compress_above,
+    check_ranks,
+    decode_sum,
+    encode,
+)
+from onehop.torch.thresholds import measured_threshold
 
 __all__ = ["CompressedReduceScatter"]
 
@@ -33,6 +41,11 @@ class CompressedReduceScatter:
     kernels : str
         "cpp" on the processor, "triton" for GPUs, "auto": what fits the tensor.
 
+    compress_above : int or "auto"
+        Gradients of fewer bytes are reduced by the process group itself, without compression. "auto": where that takes
+        less time by the measurements of `onehop tune` (docs/howto/tuning.md), which are those of tensors in CPU memory.
+        It has no effect on "lossless".
+
     Attributes
     ----------
     bytes_raw, bytes_sent : int
@@ -41,13 +54,21 @@ class CompressedReduceScatter:
     Raises
     ------
     BadInput
-        There is no such codec.
+        There is no such codec, or `compress_above` is something else.
     """
 
-    def __init__(self, codec: str = "q8", feedback: bool = True, kernels: str = "auto") -> None:
+    def __init__(
+        self,
+        codec: str = "q8",
+        feedback: bool = True,
+        kernels: str = "auto",
+        compress_above: int | str = 0,
+    ) -> None:
+        check_compress_above(compress_above)
         if codec != lossless.LOSSLESS:
             check_codec(codec, kernels, torch.empty(0))
         self.codec, self.feedback, self.kernels = codec, feedback, kernels
+        self.compress_above = compress_above
         self.bytes_raw = self.bytes_sent = 0
         self._residual: torch.Tensor | None = None
 
@@ -83,6 +104,15 @@ class CompressedReduceScatter:
             self.bytes_sent += sent
             return
         check_ranks(self.codec, size)
+        raw = input_tensor.numel() * input_tensor.element_size()
+        self.bytes_raw += raw
+        if not self._compresses(raw, group):
+            whole, reduce_op = input_tensor.detach(), op
+            if operation.factor is not None:  # not every backend has PREMUL_SUM
+                whole, reduce_op = whole * operation.factor, dist.ReduceOp.SUM
+            dist.reduce_scatter_tensor(output_tensor.detach(), whole, reduce_op, group)
+            self.bytes_sent += raw
+            return
         part = output_tensor.numel()
         chunk = -(-part // BLOCK) * BLOCK  # so that blocks begin where the parts begin
         rows = torch.zeros(size, chunk, dtype=torch.float32, device=input_tensor.device)
@@ -95,8 +125,14 @@ class CompressedReduceScatter:
         total = torch.empty(chunk, dtype=torch.float32, device=rows.device)
         decode_sum(self.codec, received.view(size, -1), total, divisor, self.kernels)
         output_tensor.detach().copy_(total[:part].view(output_tensor.shape))
-        self.bytes_raw += input_tensor.numel() * input_tensor.element_size()
         self.bytes_sent += wire.numel()
+
+    def _compresses(self, size: int, group: Any) -> bool:
+        """Whether a gradient of `size` bytes is compressed. The first question is collective for "auto"."""
+        above = self.compress_above
+        if above == "auto":
+            above = measured_threshold(group, self.codec)
+        return size >= above
 
     def _encoded(self, rows: torch.Tensor) -> torch.Tensor:
         """The bytes of the gradient and of what earlier steps have left behind."""

@@ -18,7 +18,7 @@ import onehop
 from onehop import ArraySpec, Place, Plan, Round, Schedule, Slice, Transfer, codec
 
 TYPES = {"bytes": (np.uint8, "replace"), "int64": (np.int64, "add"), "float32": (np.float32, "codec")}
-CODECS = ("raw", "fp16", "bf16", "fp8", "q8", "q6", "q4")
+CODECS = ("raw", "fp16", "bf16", "fp8", "q8", "q6", "q4", "q3")
 
 
 class Memory:
