@@ -5,8 +5,8 @@
 The model predicts the next byte of the reference of the Python language in the module `pydoc_data.topics`. Every
 variant is trained from the same random starts with the same batches, so that only the format of the gradients differs.
 One more raw training with other batches shows the effect of chance. Beside the codecs is PowerSGD, the hook of PyTorch
-that sends two narrow factors of each gradient matrix; its first steps are raw. `--lossless` measures the lossless compression of
-the gradients instead: its ratio and speed, in float32 and bfloat16.
+that sends two narrow factors of each gradient matrix; its first steps are raw. `--lossless` measures the lossless
+compression of the gradients instead: its ratio and speed, in float32 and bfloat16.
 """
 
 import argparse
