@@ -8,6 +8,7 @@
 
 #include "bench/buffer.h"
 #include "bench/mpi/peers.h"
+#include "bench/shared_sum.h"
 #include "onehop/error.h"
 #include "src/base/clock.h"
 
@@ -150,6 +151,12 @@ AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllRedu
     const auto result = buffer();
     peer->prepare(source, result);
     add(std::string(peer->name()), Role::peer, source, result, [one = peer.get()] { one->run(); }, 0.0F);
+  }
+  if (options.peers && SharedSum::possible(group)) {
+    const auto array = buffer();
+    add(
+        "vLLM's algorithm", Role::peer, array, array,
+        [sum = std::make_shared<SharedSum>(group), array] { sum->run(array); }, 0.0F);
   }
   for (const OtherReduction& other : options.others)
     add(other.name, Role::peer, other.source, other.result, other.run, 0.0F);

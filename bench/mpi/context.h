@@ -42,6 +42,10 @@ struct MpiCalls {
     library.bind(start, "MPI_Start");
     library.bind(startall, "MPI_Startall");
     library.bind(allreduce, "MPI_Allreduce");
+    library.bind(reduce_scatter_block, "MPI_Reduce_scatter_block");
+    library.bind(allgather, "MPI_Allgather");
+    library.bind(bcast, "MPI_Bcast");
+    library.bind(alltoall, "MPI_Alltoall");
     library.bind(barrier, "MPI_Barrier");
     library.bind(win_allocate, "MPI_Win_allocate");
     library.bind(win_allocate_shared, "MPI_Win_allocate_shared");
@@ -78,6 +82,10 @@ struct MpiCalls {
   int (*allreduce)(const void*, void*, int, Datatype, typename Abi::Op, Comm);
   int (*allreduce_init)(const void*, void*, int, Datatype, typename Abi::Op, Comm, Info,
                         Request*);  // null in older libraries
+  int (*reduce_scatter_block)(const void*, void*, int, Datatype, typename Abi::Op, Comm);
+  int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
+  int (*bcast)(void*, int, Datatype, int, Comm);
+  int (*alltoall)(const void*, int, Datatype, void*, int, Datatype, Comm);
   int (*barrier)(Comm);
   int (*win_allocate)(Aint, int, Info, Comm, void*, Win*);
   int (*win_allocate_shared)(Aint, int, Info, Comm, void*, Win*);

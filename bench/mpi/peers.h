@@ -80,6 +80,17 @@ class AllReducePeer {
   virtual void run() = 0;
 };
 
+enum class CollectiveKind : std::uint8_t { reduce_scatter, allgather, broadcast, all_to_all };
+
+// These operations on arrays of float32; bench/collective.h has their lengths.
+class CollectivePeer {
+ public:
+  virtual ~CollectivePeer() = default;
+  [[nodiscard]] virtual const char* name(CollectiveKind kind) const = 0;  // "MPI_Allgather", ...
+  // For a broadcast from rank 0 both arrays are the same.
+  virtual void run(CollectiveKind kind, std::span<float> source, std::span<float> result) = 0;
+};
+
 // All candidates of a kind, each with its best settings; none if why_no_mpi_peers returns a reason. Collective. The
 // first two are for groups of two ranks.
 [[nodiscard]] std::vector<std::unique_ptr<OneWayPeer>> mpi_one_way_peers(const Group& group);
@@ -91,6 +102,7 @@ class AllReducePeer {
 [[nodiscard]] std::unique_ptr<HaloPeer> mpi_halo_peer(const Group& group, std::string_view name);
 
 [[nodiscard]] std::vector<std::unique_ptr<AllReducePeer>> mpi_allreduce_peers(const Group& group);
+[[nodiscard]] std::vector<std::unique_ptr<CollectivePeer>> mpi_collective_peers(const Group& group);
 
 // MPI_COMM_WORLD, for the plain-MPI versions of solvers and for synchronising benchmarks.
 class MpiWorld {

@@ -20,4 +20,9 @@ struct WaitReason {
 // if the peer or another rank was lost, Timeout after the group's time limit, and whatever `ready` throws.
 void wait_until(const Group& group, const WaitReason& reason, const std::function<bool()>& ready);
 
+// Sets whether all waits of the calling thread sleep after one yield. For threads that communicate while others compute
+// on all processors: the scheduler lets a thread that was asleep run as soon as it is woken, and a thread that yields
+// only after the time slice of one that computes.
+void set_sleep_early(bool early) noexcept;
+
 }  // namespace onehop

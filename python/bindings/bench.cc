@@ -1,4 +1,5 @@
 // The benchmarks behind python/onehop/bench and python/onehop/tour. All of them are collective.
+#include <functional>
 #include <string>
 #include <tuple>
 
@@ -10,6 +11,7 @@
 #include "bench/bandwidth.h"
 #include "bench/channel.h"
 #include "bench/codec.h"
+#include "bench/collective.h"
 #include "bench/dslash.h"
 #include "bench/halo.h"
 #include "bench/mpi/peers.h"
@@ -100,6 +102,19 @@ nb::list try_waits(const Group& group, double compute_us, const std::vector<std:
   return measure([&] { return bench::try_waits(group, compute_us, list, effort); });
 }
 
+// A function that calls an object, which must live as long.
+std::function<void()> call_of(nb::handle handle) {
+  return [handle] {
+    const nb::gil_scoped_acquire gil;
+    handle();
+  };
+}
+
+std::span<float> floats_of(nb::handle memory) {
+  const auto span = nb::cast<const Memory*>(memory)->bytes();
+  return {reinterpret_cast<float*>(span.data()), span.size() / sizeof(float)};
+}
+
 // Each variant is (name, role, codec, algorithm, chunk_bytes). Each other candidate is (name, callable, source,
 // result).
 nb::list allreduce(
@@ -113,18 +128,10 @@ nb::list allreduce(
     options.variants.push_back({name, role_from_string(role), onehop::codec_from_string(codec),
                                 onehop::reduce_algorithm_from_string(algorithm), chunk});
   }
-  const auto floats = [](nb::handle memory) {
-    const auto span = nb::cast<const Memory*>(memory)->bytes();
-    return std::span<float>(reinterpret_cast<float*>(span.data()), span.size() / sizeof(float));
-  };
   for (const nb::handle item : others) {
     const auto entry = nb::cast<nb::tuple>(item);
-    options.others.push_back({nb::cast<std::string>(entry[0]),
-                              [handle = nb::handle(entry[1])] {
-                                const nb::gil_scoped_acquire gil;
-                                handle();
-                              },
-                              floats(entry[2]), floats(entry[3])});
+    options.others.push_back(
+        {nb::cast<std::string>(entry[0]), call_of(entry[1]), floats_of(entry[2]), floats_of(entry[3])});
   }
   bench::AllReduceSamples measured;
   {
@@ -137,6 +144,18 @@ nb::list allreduce(
     list.append(nb::make_tuple(one.name, bench::to_string(one.role), one.us, measured.errors[i]));
   }
   return list;
+}
+
+// Each other candidate is (name, callable, source, result).
+nb::list collective(const Group& group, const std::string& kind, std::int64_t bytes, const Effort& effort, bool peers,
+                    const nb::list& others) {
+  std::vector<bench::OtherCollective> list;
+  for (const nb::handle item : others) {
+    const auto entry = nb::cast<nb::tuple>(item);
+    list.push_back({nb::cast<std::string>(entry[0]), call_of(entry[1]), floats_of(entry[2]), floats_of(entry[3])});
+  }
+  const auto which = bench::collective_kind_from_string(kind);
+  return measure([&] { return bench::collective(group, which, bytes, effort, peers, list); });
 }
 
 }  // namespace
@@ -275,6 +294,16 @@ void bind_bench(nb::module_& module) {
   module.def(
       "bench_allreduce", &allreduce, "group"_a, "bytes"_a, "effort"_a, "peers"_a, "variants"_a, "others"_a,
       "Measure an all-reduce of float32. Returns (name, role, microseconds of each round, error) of each candidate.");
+  module.def("bench_collective", &collective, "group"_a, "kind"_a, "bytes"_a, "effort"_a, "peers"_a, "others"_a,
+             "Measure reduce_scatter, allgather, broadcast or all_to_all of float32. Returns (name, role, microseconds "
+             "of each round) of each candidate.");
+  module.def(
+      "bench_collective_lengths",
+      [](const std::string& kind, std::int64_t bytes, int ranks) {
+        const auto lengths = bench::collective_lengths(bench::collective_kind_from_string(kind), bytes, ranks);
+        return std::pair(lengths.source, lengths.result);
+      },
+      "kind"_a, "bytes"_a, "ranks"_a, "Return the lengths of the source and the result of such an operation.");
   module.def("bench_try_stores", &try_stores, "group"_a, "bytes"_a, "both_ways"_a, "choices"_a, "effort"_a,
              "Measure messages of one size with each setting of (stores, chunk_bytes, slot_bytes, slots).");
   module.def("bench_try_waits", &try_waits, "group"_a, "compute_us"_a, "choices"_a, "effort"_a,

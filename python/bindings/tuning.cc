@@ -1,5 +1,6 @@
 #include "onehop/tuning.h"
 
+#include "onehop/wait.h"
 #include "python/bindings/bindings.h"
 
 void bind_tuning(nb::module_& module) {
@@ -13,4 +14,7 @@ void bind_tuning(nb::module_& module) {
   module.def(
       "check_tuning", [](const std::string& json) { return onehop::Tuning::from_json(json).to_json(); }, "json"_a,
       "Check a tuning; return it as onehop reads it. Raises BadInput if the text is no tuning.");
+  module.def("set_sleep_early", &onehop::set_sleep_early, "early"_a,
+             "Set whether all waits of the calling thread sleep after one yield, for threads that communicate while "
+             "others compute on all processors.");
 }

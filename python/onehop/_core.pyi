@@ -2009,6 +2009,12 @@ def tuning_file() -> str:
 def check_tuning(json: str) -> str:
     """Check a tuning; return it as onehop reads it. Raises BadInput if the text is no tuning."""
 
+def set_sleep_early(early: bool) -> None:
+    """
+    Set whether all waits of the calling thread sleep after one yield, for threads that communicate while
+    others compute on all processors.
+    """
+
 class BenchEffort:
     """
     The duration of a benchmark.
@@ -2140,6 +2146,17 @@ def bench_allreduce(
     Measure an all-reduce of float32. Returns (name, role, microseconds of each round, error) of each
     candidate.
     """
+
+def bench_collective(
+    group: Group, kind: str, bytes: int, effort: BenchEffort, peers: bool, others: list
+) -> list:
+    """
+    Measure reduce_scatter, allgather, broadcast or all_to_all of float32. Returns (name, role, microseconds
+    of each round) of each candidate.
+    """
+
+def bench_collective_lengths(kind: str, bytes: int, ranks: int) -> tuple[int, int]:
+    """Return the lengths of the source and the result of such an operation."""
 
 def bench_try_stores(
     group: Group,

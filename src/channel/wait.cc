@@ -13,4 +13,6 @@ void wait_until(const Group& group, const WaitReason& reason, const std::functio
   }
 }
 
+void set_sleep_early(bool early) noexcept { detail::sleep_early = early; }
+
 }  // namespace onehop

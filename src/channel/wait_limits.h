@@ -11,4 +11,7 @@ struct WaitLimits {
 
 inline WaitLimits wait_limits;
 
+// Whether waits of this thread sleep after one yield; see onehop/wait.h.
+inline thread_local constinit bool sleep_early = false;
+
 }  // namespace onehop::detail

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -96,7 +97,9 @@ class Waiting {
   [[nodiscard]] int spins() const noexcept {
     return group_.oversubscribed ? wait_limits.spins_oversubscribed : wait_limits.spins;
   }
-  [[nodiscard]] static int yields() noexcept { return wait_limits.yields; }
+  [[nodiscard]] static int yields() noexcept {
+    return sleep_early ? std::min(1, wait_limits.yields) : wait_limits.yields;
+  }
   [[nodiscard]] double nap() const noexcept { return group_.process_barrier ? 0.02 : 0.001; }
   // A full barrier on every running thread of every process of the group.
   static void process_barrier() noexcept;

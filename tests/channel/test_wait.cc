@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "onehop/channel.h"
 #include "onehop/error.h"
+#include "onehop/tuning.h"
 #include "tests/support/ranks.h"
 #include "tests/support/transport_suite.h"
 
@@ -50,6 +53,32 @@ void take_from_anyone(const Group& group) {
   }
   EXPECT_FALSE(channels.receivers[0].ready() || channels.receivers[1].ready());
   group.barrier();
+}
+
+// A thread that sleeps early polls once a nap instead of once a yield.
+TEST(Wait, SleepsEarlyIfTheThreadIsToldTo) {
+  on_ranks(1, [](const Group& group) {
+    Tuning many = tuning();
+    many.spins = many.spins_oversubscribed = 0;
+    many.yields = 1 << 20;
+    set_tuning(many);
+    const auto polls_in = [&](std::chrono::milliseconds time) {
+      int polls = 0;
+      const auto end = std::chrono::steady_clock::now() + time;
+      wait_until(group, {.peer = 0, .what = "the test"}, [&] {
+        ++polls;
+        return std::chrono::steady_clock::now() > end;
+      });
+      return polls;
+    };
+    const int yielding = polls_in(std::chrono::milliseconds(100));
+    set_sleep_early(true);
+    // A poll before each nap and two after it, of a millisecond at least.
+    EXPECT_LE(polls_in(std::chrono::milliseconds(100)), 400);
+    std::thread([&] { EXPECT_GT(polls_in(std::chrono::milliseconds(100)), 400); }).join();  // only for its own thread
+    set_sleep_early(false);
+    EXPECT_GT(yielding, 400);
+  });
 }
 
 TEST(Wait, GoesOnWithWhatComesFirst) {

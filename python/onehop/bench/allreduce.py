@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -16,6 +13,7 @@ from onehop import _core
 from onehop.bench.result import Bench, Row, Samples, make_row
 from onehop.bench.run import Advance, Settings, _begin
 from onehop.bench.table import _colour, empty_table, number
+from onehop.bench.torch_groups import gloo_group, has_torch
 from onehop.bench.wire import between_hosts, host_numbers
 from onehop.codec import encoded_bytes
 from onehop.collectives import Collectives
@@ -56,27 +54,14 @@ class AllReduceRow(Row):
 
 def _gloo(group: Group, size: int) -> list[tuple[Any, ...]]:
     """The in-place sum of torch's gloo as a candidate; an empty list if torch is not installed."""
-    if importlib.util.find_spec("torch") is None:
+    if not has_torch():
         return []
     import torch
-    import torch.distributed as dist
 
-    # Between hosts the ranks meet at the first rank's host name.
-    name = socket.gethostname() if len(group.local_ranks) != group.size else "127.0.0.1"
-    meeting = group.allgather(name.encode())[0].decode()
-
-    def store() -> Any:
-        return dist.TCPStore(meeting, port, group.size, group.rank == 0, timedelta(seconds=30), False)
-
-    port = 0
-    made = store() if group.rank == 0 else None
-    port = int(group.allgather(str(made.port if made else 0).encode())[0])
-    made = made or store()
-    gloo = dist.ProcessGroupGloo(made, group.rank, group.size, timedelta(seconds=30))
+    gloo = gloo_group(group)
     tensor = torch.zeros(size // 4)
     memory = _core.Memory(tensor)
-    # The default argument keeps the store alive.
-    return [("gloo", lambda held=made: (held, gloo.allreduce([tensor]).wait()), memory, memory)]
+    return [("gloo", lambda: gloo.allreduce([tensor]).wait(), memory, memory)]
 
 
 def _row(size: int, codec: str, ranks: int, measured: Sequence[tuple[Any, ...]]) -> AllReduceRow:

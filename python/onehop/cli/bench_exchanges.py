@@ -10,6 +10,7 @@ import typer
 from onehop.bench import parse_sizes
 from onehop.bench.allreduce import ALLREDUCE_SIZES, allreduce, make_allreduce_table
 from onehop.bench.codec import CODEC_SIZES, CODEC_STEPS, codec
+from onehop.bench.collective import COLLECTIVE_SIZES, COLLECTIVES, collectives, make_collective_table
 from onehop.bench.link import HOSTS, LINK_SIZES, link, make_link_table
 from onehop.bench.result import Bench
 from onehop.bench.run import (
@@ -100,7 +101,7 @@ def _run(
     show(result, json_target, plot, _TABLES.get(result.bench, make_table))
 
 
-_TABLES = {"allreduce": make_allreduce_table}
+_TABLES = {"allreduce": make_allreduce_table, "collectives": make_collective_table}
 
 
 RoundingOption = Annotated[
@@ -293,7 +294,8 @@ def bench_allreduce(
 ) -> None:
     """Sum float32 arrays over all ranks, with the columns of nccl-tests.
 
-    The peers are MPI_Allreduce and, if torch is installed, gloo.
+    The peers are MPI_Allreduce, the algorithm of vLLM's CPU backend (on one machine, up to 8 ranks) and, if torch is
+    installed, gloo.
     """
     on = OnHosts(hosts, per_host, rate, links)
     chosen = ALLREDUCE_SIZES if sizes is None else parse_sizes(sizes)
@@ -327,6 +329,35 @@ def bench_allreduce(
         plot,
         on=on,
     )
+
+
+def bench_collectives(
+    sizes: Annotated[
+        str | None,
+        typer.Option("--sizes", metavar="64,1K,...", help="Bytes of the whole array, separated by commas."),
+    ] = None,
+    operations: Annotated[
+        str,
+        typer.Option("--operations", metavar="allgather,...", help="Operations, separated by commas."),
+    ] = ",".join(COLLECTIVES),
+    ranks: RanksOption = None,
+    mpi: MpiOption = None,
+    seconds: SecondsOption = 40,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """Reduce-scatter, all-gather, broadcast and all-to-all of float32, beside MPI and, with torch, gloo."""
+    chosen = COLLECTIVE_SIZES if sizes is None else parse_sizes(sizes)
+    names = operations.split(",")
+    unknown = [one for one in names if one not in COLLECTIVES]
+    if unknown:
+        raise BadInput(f"expected --operations among {', '.join(COLLECTIVES)}, found {unknown[0]!r}")
+
+    def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
+        return collectives(group, settings, advance, chosen, names)
+
+    _run(measure, len(chosen) * len(names), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
 
 
 def bench_ring(

@@ -15,7 +15,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.torch import lossless
 from onehop.torch.device_codecs import check_compress_above, check_ranks
-from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue
+from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue, is_machine_full
 
 __all__ = ["CompressionState", "compression_hook", "group_from_process_group"]
 
@@ -82,6 +82,9 @@ class CompressionState:
     error : Exception or None
         The exception of the last bucket that failed; `backward` raises a RuntimeError with the same text.
 
+    niceness : int
+        As for `ProcessGroup`: how much nicer the thread that averages gradients is than the process.
+
     Raises
     ------
     BadInput
@@ -109,12 +112,22 @@ class CompressionState:
         plans(self.group)
         self.bytes_raw = self.bytes_sent = 0
         self._residuals: dict[int, torch.Tensor] = {}  # rounding errors by the address of a parameter
-        self._thread = WorkQueue("onehop gradients", UNUSABLE_AFTER)
+        full = is_machine_full(len(self.group.local_ranks))
+        self._thread = WorkQueue("onehop gradients", UNUSABLE_AFTER, full)
 
     @property
     def error(self) -> Exception | None:
         """The exception of the last bucket that failed, or None."""
         return self._thread.error
+
+    @property
+    def niceness(self) -> int:
+        """How much nicer the thread that averages gradients is than the process."""
+        return self._thread.niceness
+
+    @niceness.setter
+    def niceness(self, niceness: int) -> None:
+        self._thread.niceness = niceness
 
     def _average(self, parameters: Sequence[torch.Tensor], gradient: torch.Tensor) -> torch.Tensor:
         local = gradient.detach().to("cpu").contiguous()

@@ -20,6 +20,7 @@ class Messages:
 
     _messages: PointToPoint
     _senders: dict[int, WorkQueue]
+    _collective: WorkQueue
     _ended: Exception | None  # why nothing can be sent any more
     _note: Callable[[Work], Work]
 
@@ -39,7 +40,9 @@ class Messages:
     def _sender(self, destination: int) -> WorkQueue:
         sender = self._senders.get(destination)
         if sender is None:
-            sender = self._senders.setdefault(destination, WorkQueue(f"onehop to {destination}"))
+            made = WorkQueue(f"onehop to {destination}", sleep_early=self._collective.sleeps_early)
+            made.niceness = self._collective.niceness
+            sender = self._senders.setdefault(destination, made)
             if self._ended is not None:
                 sender.abort(self._ended)
         return sender

@@ -19,7 +19,7 @@ from onehop.torch.names import Names
 from onehop.torch.reductions import Reductions
 from onehop.torch.store import group_from_store
 from onehop.torch.work import JoinedWork, Work
-from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue
+from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue, is_machine_full
 
 __all__ = ["ProcessGroup", "create_process_group"]
 
@@ -40,6 +40,10 @@ class ProcessGroup(Names, Reductions, DataMovement, Messages, MonitoredBarrier, 
     error : Exception or None
         The exception of the last collective operation that failed. An error inside `backward` reaches the program as a
         RuntimeError with the same text, because the compiled parts of torch keep only the text.
+    niceness : int
+        How much nicer the threads of asynchronous operations are than the process, 0 (the default) to 19; see nice(2).
+        Where threads compete for processors, computing comes first then, and operations take longer
+        (docs/performance/torch.md).
     """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
@@ -50,7 +54,8 @@ class ProcessGroup(Names, Reductions, DataMovement, Messages, MonitoredBarrier, 
         self.group.timeout = timeout.total_seconds()
         self._plans = Plans(self.group)
         self._messages = PointToPoint(self.group)
-        self._collective = WorkQueue(f"the process group of rank {rank}", UNUSABLE_AFTER)
+        full = is_machine_full(len(self.group.local_ranks))
+        self._collective = WorkQueue(f"the process group of rank {rank}", UNUSABLE_AFTER, full)
         self._senders: dict[int, WorkQueue] = {}
         self._ended: Exception | None = None
         self._batch: list[Work] | None = None  # the works between _start_coalescing and _end_coalescing
@@ -60,6 +65,16 @@ class ProcessGroup(Names, Reductions, DataMovement, Messages, MonitoredBarrier, 
     def error(self) -> Exception | None:
         """The exception of the last collective operation that failed, or None."""
         return self._collective.error
+
+    @property
+    def niceness(self) -> int:
+        """How much nicer the threads of asynchronous operations are than the process."""
+        return self._collective.niceness
+
+    @niceness.setter
+    def niceness(self, niceness: int) -> None:
+        for queue in [self._collective, *self._senders.values()]:
+            queue.niceness = niceness
 
     def get_group_store(self) -> Any:
         """Return the store through which the ranks met."""

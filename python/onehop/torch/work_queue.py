@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import atexit
+import os
 import queue
 import threading
 import weakref
 from copy import copy
 
+import torch
+
 from onehop import _core
-from onehop.error import Error, PeerLost, Timeout
+from onehop.cores import machine_cores
+from onehop.error import BadInput, Error, PeerLost, Timeout
 from onehop.torch.work import Task, Work
 
-__all__ = ["UNUSABLE_AFTER", "WorkQueue"]
+__all__ = ["UNUSABLE_AFTER", "WorkQueue", "is_machine_full"]
 
 #: Exceptions of a collective operation after which its group cannot be used any more.
 UNUSABLE_AFTER = (PeerLost, Timeout)
 
 _CLOSE_SECONDS = 3.0
+_LARGEST_NICENESS = 19
 
 _started: weakref.WeakSet[WorkQueue] = weakref.WeakSet()
 
@@ -27,6 +32,32 @@ def _close_all() -> None:
     """Close all queues, because a thread that outlives the interpreter would access freed tensors."""
     for thread in list(_started):
         thread.close()
+
+
+def is_machine_full(local_ranks: int) -> bool:
+    """Whether the computing threads of the ranks need all processors of this machine."""
+    return local_ranks * torch.get_num_threads() >= machine_cores()
+
+
+def _check_niceness(niceness: int) -> int:
+    """Return a niceness, or raise BadInput if it is not one."""
+    if not isinstance(niceness, int) or not 0 <= niceness <= _LARGEST_NICENESS:
+        raise BadInput(f"expected a niceness from 0 to {_LARGEST_NICENESS}, found {niceness!r}")
+    return niceness
+
+
+def _be_nice(thread: int, niceness: int) -> None:
+    """Set the priority of a thread: on Linux each has its own. The main thread's is that of the process."""
+    wanted = min(os.getpriority(os.PRIO_PROCESS, os.getpid()) + niceness, _LARGEST_NICENESS)
+    try:
+        os.setpriority(os.PRIO_PROCESS, thread, wanted)
+    except PermissionError:
+        raise BadInput(
+            f"expected a niceness that this user may set, found {niceness}, less than before: only a user with "
+            "CAP_SYS_NICE may raise a priority; set the niceness before the first asynchronous operation"
+        ) from None
+    except ProcessLookupError:
+        pass  # the thread has ended
 
 
 class WorkQueue:
@@ -42,15 +73,25 @@ class WorkQueue:
         Name of the thread.
     ended_by : tuple of exception types
         After a task has raised one of these, all later tasks fail at once with the same error.
+    sleep_early : bool
+        Whether the thread sleeps in waits instead of yielding. A machine without a free processor then runs it as soon
+        as what it waits for is there, and not after the time slice of a thread that computes.
 
     Attributes
     ----------
+    sleeps_early : bool
+        The argument `sleep_early`.
+    niceness : int
+        How much nicer the thread is than the process, 0 to 19 (see nice(2)).
     error : Exception or None
         Error of the last task that failed.
     """
 
-    def __init__(self, name: str, ended_by: tuple[type[Exception], ...] = ()) -> None:
-        self._name, self._ended_by = name, ended_by
+    def __init__(
+        self, name: str, ended_by: tuple[type[Exception], ...] = (), sleep_early: bool = False
+    ) -> None:
+        self._name, self._ended_by, self.sleeps_early = name, ended_by, sleep_early
+        self._niceness = 0
         self._tasks: queue.SimpleQueue[tuple[Task, Work] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -59,6 +100,19 @@ class WorkQueue:
         self._aborted: Exception | None = None
         self._closed: Exception | None = None  # why no more tasks are taken
         self.error: Exception | None = None
+
+    @property
+    def niceness(self) -> int:
+        """How much nicer the thread is than the process."""
+        return self._niceness
+
+    @niceness.setter
+    def niceness(self, niceness: int) -> None:
+        with self._lock:
+            _check_niceness(niceness)
+            if self._thread is not None and self._thread.native_id is not None and niceness != self._niceness:
+                _be_nice(self._thread.native_id, niceness)
+            self._niceness = niceness
 
     def submit(self, task: Task, wait: bool) -> Work:
         """Run a task in the queue's thread, or in the calling thread if `wait` is true and no task is pending.
@@ -103,6 +157,9 @@ class WorkQueue:
             _started.add(self)
 
     def _loop(self) -> None:
+        _core.set_sleep_early(self.sleeps_early)
+        if self._niceness:
+            _be_nice(threading.get_native_id(), self._niceness)
         while (item := self._tasks.get()) is not None:
             self._turn.acquire()
             self._run(*item)

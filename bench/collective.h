@@ -1,0 +1,41 @@
+// `onehop bench collectives`: reduce-scatter, all-gather, broadcast and all-to-all of float32.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/mpi/peers.h"
+#include "bench/rounds.h"
+#include "onehop/collectives/collectives.h"
+
+namespace onehop::bench {
+
+[[nodiscard]] CollectiveKind collective_kind_from_string(std::string_view name);  // throws BadInput
+
+// An operation of another library, on arrays that it receives once. For a broadcast both are the same.
+struct OtherCollective {
+  std::string name;
+  std::function<void()> run;
+  std::span<float> source;
+  std::span<float> result;
+};
+
+// Lengths of a rank's source and result for arrays of `bytes` bytes, which the ranks divide into blocks of whole cache
+// lines: the source of an all-gather and the result of a reduce-scatter are a block.
+struct CollectiveLengths {
+  std::size_t source = 0;
+  std::size_t result = 0;
+};
+[[nodiscard]] CollectiveLengths collective_lengths(CollectiveKind kind, std::int64_t bytes, int ranks);
+
+// In every repetition, one number in each cache line of the source is written, and one in each line of the result is
+// compared. From 16 KiB on, the clock runs only during the operation. Collective over any group in shared memory.
+[[nodiscard]] std::vector<Samples> collective(const Group& group, CollectiveKind kind, std::int64_t bytes,
+                                              const Effort& effort, bool peers,
+                                              const std::vector<OtherCollective>& others);
+
+}  // namespace onehop::bench
