@@ -8,56 +8,30 @@
 
 #include "onehop/error.h"
 #include "src/base/checked.h"
+#include "src/base/cpu.h"
 #include "src/base/text.h"
+#include "src/codec/lossless_steps.h"
 
 namespace onehop {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+using Chunk = detail::LosslessChunk;
+using Steps = detail::LosslessSteps;
+using Octets = Chunk::Octets;
 
-constexpr std::size_t chunk = 256;  // numbers that share a base
+constexpr std::size_t chunk = Chunk::numbers;
 constexpr std::size_t header_bytes = 3;
 constexpr unsigned whole_exponents = 8;  // the width of exponents without a base
 constexpr std::uint8_t no_lower_halves = 0x10;
 constexpr std::uint8_t all_zero = 0x20;
 constexpr std::uint8_t width_bits = 0x0f;
 
-using Octets = std::array<std::uint8_t, chunk>;
-
-// The parts of a chunk of numbers. Unused places hold what costs nothing.
-struct Parts {
-  alignas(64) Octets exponents;
-  alignas(64) Octets upper;  // sign, and the 7 upper bits of the mantissa
-  alignas(64) std::array<std::uint16_t, chunk> lower;
-};
-
-void split(const std::uint32_t* numbers, Parts& parts) noexcept {
-  for (std::size_t i = 0; i < chunk; ++i) {
-    const std::uint32_t x = numbers[i];
-    parts.exponents[i] = static_cast<std::uint8_t>(x >> 23);
-    parts.upper[i] = static_cast<std::uint8_t>((x >> 24 & 0x80) | (x >> 16 & 0x7f));
-    parts.lower[i] = static_cast<std::uint16_t>(x);
-  }
-}
-void split(const std::uint16_t* numbers, Parts& parts) noexcept {
-  for (std::size_t i = 0; i < chunk; ++i) {
-    const std::uint16_t x = numbers[i];
-    parts.exponents[i] = static_cast<std::uint8_t>(x >> 7);
-    parts.upper[i] = static_cast<std::uint8_t>((x >> 8 & 0x80) | (x & 0x7f));
-  }
-}
-
-void join(const Parts& parts, std::uint32_t* numbers) noexcept {
-  for (std::size_t i = 0; i < chunk; ++i) {
-    const std::uint32_t upper = parts.upper[i];
-    numbers[i] = (upper & 0x80) << 24 | std::uint32_t{parts.exponents[i]} << 23 | (upper & 0x7f) << 16 | parts.lower[i];
-  }
-}
-void join(const Parts& parts, std::uint16_t* numbers) noexcept {
-  for (std::size_t i = 0; i < chunk; ++i) {
-    const unsigned upper = parts.upper[i];
-    numbers[i] = static_cast<std::uint16_t>((upper & 0x80) << 8 | unsigned{parts.exponents[i]} << 7 | (upper & 0x7f));
-  }
+const Steps& steps() {
+  const cpu::Level level = cpu::level_or_best();
+  const Steps* found = nullptr;
+  if (level >= cpu::Level::avx512) found = detail::lossless_avx512();
+  if (found == nullptr && level >= cpu::Level::avx2) found = detail::lossless_avx2();
+  return found == nullptr ? detail::lossless_portable() : *found;
 }
 
 std::size_t plane_bytes(std::size_t numbers) noexcept { return (numbers + 7) / 8; }
@@ -68,107 +42,82 @@ struct Choice {
   std::size_t others = 0;
 };
 
-// How many numbers of a chunk are at least `limit`.
-std::size_t count_from(const Octets& numbers, std::uint8_t limit) noexcept {
-  // Counts in bytes, which the compiler does for many numbers at once; each of the 32 sums has 8 terms.
-  std::array<std::uint8_t, 32> counts{};
-  for (std::size_t i = 0; i < chunk; i += counts.size()) {
-    for (std::size_t j = 0; j < counts.size(); ++j) {
-      counts[j] = static_cast<std::uint8_t>(counts[j] + (numbers[i + j] >= limit ? 1 : 0));
-    }
-  }
-  std::size_t sum = 0;
-  for (const std::uint8_t one : counts) sum += one;
-  return sum;
-}
-
-// `below` holds the distances from the largest exponent.
-Choice cheapest(const Octets& below, std::size_t numbers) noexcept {
-  if (count_from(below, 1) == 0) return {0, 0};
+// `at_least[w]`: how many numbers are 2^w - 1 or more below the largest exponent.
+Choice cheapest(const Chunk::Counts& at_least, std::size_t numbers) noexcept {
+  if (at_least[1] == 0) return {0, 0};
   Choice best{whole_exponents, 0};
   std::size_t cost = numbers;
   for (unsigned width = 1; width < whole_exponents && width * plane_bytes(numbers) < cost; ++width) {
-    const std::size_t others = count_from(below, static_cast<std::uint8_t>((1U << width) - 1));
-    const std::size_t bytes = width * plane_bytes(numbers) + others;
+    const std::size_t bytes = width * plane_bytes(numbers) + at_least[width];
     if (bytes >= cost) continue;
     cost = bytes;
-    best = {width, others};
+    best = {width, at_least[width]};
   }
   return best;
 }
 
-constexpr std::uint64_t ones = 0x0101010101010101;
-
-// Bit `plane` of each code: that of code i is bit i.
-void put_plane(const Octets& codes, unsigned plane, std::size_t numbers, std::byte* wire) noexcept {
-  for (std::size_t i = 0; i < plane_bytes(numbers); ++i) {
-    std::uint64_t eight;
-    std::memcpy(&eight, codes.data() + 8 * i, sizeof eight);
-    // The product moves bit 0 of byte k to bit 56 + k; no two terms meet.
-    wire[i] = static_cast<std::byte>(((eight >> plane & ones) * 0x0102040810204080) >> 56);
-  }
-}
-void take_plane(const std::byte* wire, unsigned plane, std::size_t numbers, Octets& codes) noexcept {
-  for (std::size_t i = 0; i < plane_bytes(numbers); ++i) {
-    const std::uint64_t chosen = std::to_integer<std::uint64_t>(wire[i]) * ones & 0x8040201008040201;
-    const std::uint64_t bits = (chosen + 0x7f * ones) >> 7 & ones;
-    std::uint64_t eight;
-    std::memcpy(&eight, codes.data() + 8 * i, sizeof eight);
-    eight |= bits << plane;
-    std::memcpy(codes.data() + 8 * i, &eight, sizeof eight);
+// Calls visit(i) for every set bit i.
+template <class Visit>
+void for_each_bit(const Chunk::Bits& bits, const Visit& visit) {
+  for (std::size_t word = 0; word < bits.size(); ++word) {
+    for (std::uint64_t left = bits[word]; left != 0; left &= left - 1) {
+      visit(64 * word + static_cast<std::size_t>(std::countr_zero(left)));
+    }
   }
 }
 
 // Writes the exponents of a chunk, and returns the end.
-std::byte* put_exponents(const Octets& below, const Parts& parts, const Choice& choice, std::size_t numbers,
-                         std::byte* wire) noexcept {
+std::byte* put_exponents(const Steps& with, const Octets& below, const Octets& exponents, const Choice& choice,
+                         std::size_t numbers, std::byte* wire) noexcept {
   if (choice.width == whole_exponents) {
-    std::memcpy(wire, parts.exponents.data(), numbers);
+    std::memcpy(wire, exponents.data(), numbers);
     return wire + numbers;
   }
-  const auto last = static_cast<std::uint8_t>((1U << choice.width) - 1);
-  alignas(64) Octets codes;
-  for (std::size_t i = 0; i < chunk; ++i) codes[i] = std::min(below[i], last);
-  for (unsigned plane = 0; plane < choice.width; ++plane, wire += plane_bytes(numbers)) {
-    put_plane(codes, plane, numbers, wire);
+  if (choice.width == 0) return wire;
+  Chunk::Bits in_full;
+  if (numbers == chunk) {
+    with.put_planes(below, choice.width, wire, in_full);
+    wire += choice.width * Chunk::plane_bytes;
+  } else {
+    std::array<std::byte, (whole_exponents - 1) * Chunk::plane_bytes> planes;
+    with.put_planes(below, choice.width, planes.data(), in_full);
+    for (unsigned plane = 0; plane < choice.width; ++plane, wire += plane_bytes(numbers)) {
+      std::memcpy(wire, planes.data() + plane * Chunk::plane_bytes, plane_bytes(numbers));
+    }
   }
-  for (std::size_t i = 0, left = choice.others; left > 0; ++i) {
-    if (codes[i] != last) continue;
-    *wire++ = static_cast<std::byte>(parts.exponents[i]);
-    --left;
-  }
+  // Numbers that fill the chunk up have the largest exponent, which is never in full.
+  if (choice.others > 0) for_each_bit(in_full, [&](std::size_t i) { *wire++ = static_cast<std::byte>(exponents[i]); });
   return wire;
 }
 
 // Encodes `numbers` numbers, at most a chunk, and returns the end.
 template <class Word>
-std::byte* encode_chunk(const std::byte* source, std::size_t numbers, std::byte* wire) noexcept {
+std::byte* encode_chunk(const Steps& with, const std::byte* source, std::size_t numbers, std::byte* wire) noexcept {
   alignas(64) std::array<Word, chunk> words;
-  std::memcpy(words.data(), source, numbers * sizeof(Word));
-  // The rest is filled with a number of the chunk that has the largest exponent, which no width has to reach for.
-  const auto exponent = [](Word word) { return static_cast<Word>(word << 1U); };
-  const Word top = numbers == chunk ? Word{0}
-                                    : *std::max_element(words.begin(), words.begin() + static_cast<long>(numbers),
-                                                        [&](Word a, Word b) { return exponent(a) < exponent(b); });
-  std::fill(words.begin() + static_cast<long>(numbers), words.end(), top);
-  Word any = 0;
-  for (const Word word : words) any |= word;
+  if (numbers < chunk) {
+    std::memcpy(words.data(), source, numbers * sizeof(Word));
+    // The rest is filled with a number of the chunk that has the largest exponent, which no width has to reach for.
+    const auto end = words.begin() + static_cast<long>(numbers);
+    const Word top = *std::max_element(
+        words.begin(), end, [](Word a, Word b) { return static_cast<Word>(a << 1U) < static_cast<Word>(b << 1U); });
+    std::fill(end, words.end(), top);
+    source = reinterpret_cast<const std::byte*>(words.data());
+  }
+  Chunk parts;
+  const std::uint32_t any = sizeof(Word) == 4 ? with.split32(source, parts) : with.split16(source, parts);
   if (any == 0) {
     wire[0] = static_cast<std::byte>(all_zero), wire[1] = wire[2] = std::byte{0};
     return wire + header_bytes;
   }
-  Parts parts;
-  split(words.data(), parts);
   const bool lower = sizeof(Word) == 4 && (any & 0xffff) != 0;
-  std::uint8_t largest = 0;
-  for (const std::uint8_t one : parts.exponents) largest = std::max(largest, one);
   alignas(64) Octets below;
-  for (std::size_t i = 0; i < chunk; ++i) below[i] = static_cast<std::uint8_t>(largest - parts.exponents[i]);
-  const Choice choice = cheapest(below, numbers);
+  Chunk::Counts at_least;
+  const std::uint8_t largest = with.distances(parts.exponents, below, at_least);
+  const Choice choice = cheapest(at_least, numbers);
   wire[0] = static_cast<std::byte>(choice.width | (sizeof(Word) == 4 && !lower ? no_lower_halves : 0U));
   wire[1] = static_cast<std::byte>(choice.width == whole_exponents ? 0 : largest);
   wire[2] = static_cast<std::byte>(choice.others);
-  wire = put_exponents(below, parts, choice, numbers, wire + header_bytes);
+  wire = put_exponents(with, below, parts.exponents, choice, numbers, wire + header_bytes);
   std::memcpy(wire, parts.upper.data(), numbers);
   wire += numbers;
   if (!lower) return wire;
@@ -199,31 +148,37 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-void take_exponents(Reader& reader, unsigned width, std::uint8_t largest, std::size_t others, std::size_t numbers,
-                    Octets& exponents) {
+void take_exponents(const Steps& with, Reader& reader, unsigned width, std::uint8_t largest, std::size_t others,
+                    std::size_t numbers, Octets& exponents) {
   if (width == whole_exponents) {
     std::memcpy(exponents.data(), reader.take(numbers), numbers);
     return;
   }
-  alignas(64) Octets codes{};
-  for (unsigned plane = 0; plane < width; ++plane) {
-    take_plane(reader.take(plane_bytes(numbers)), plane, numbers, codes);
+  std::array<std::byte, (whole_exponents - 1) * Chunk::plane_bytes> padded;
+  const std::byte* planes = reader.take(width * plane_bytes(numbers));
+  if (numbers < chunk) {
+    padded = {};
+    for (unsigned plane = 0; plane < width; ++plane) {
+      std::memcpy(padded.data() + plane * Chunk::plane_bytes, planes + plane * plane_bytes(numbers),
+                  plane_bytes(numbers));
+    }
+    planes = padded.data();
   }
-  for (std::size_t i = 0; i < chunk; ++i) exponents[i] = static_cast<std::uint8_t>(largest - codes[i]);
-  const std::byte* const in_full = reader.take(others);
-  const auto last = static_cast<std::uint8_t>((1U << width) - 1);
+  Chunk::Bits in_full;
+  with.take_planes(planes, width, largest, exponents, in_full);
+  const std::byte* const given = reader.take(others);
   if (width == 0 || others == 0) return;
   std::size_t used = 0;
-  for (std::size_t i = 0; i < numbers; ++i) {
-    if (codes[i] != last) continue;
+  for_each_bit(in_full, [&](std::size_t i) {
+    if (i >= numbers) return;
     if (used == others) throw_damaged("more exponents in full than its header says");
-    exponents[i] = std::to_integer<std::uint8_t>(in_full[used++]);
-  }
+    exponents[i] = std::to_integer<std::uint8_t>(given[used++]);
+  });
   if (used != others) throw_damaged("fewer exponents in full than its header says");
 }
 
 template <class Word>
-void decode_chunk(Reader& reader, std::size_t numbers, std::byte* target) {
+void decode_chunk(const Steps& with, Reader& reader, std::size_t numbers, std::byte* target) {
   const std::byte* const header = reader.take(header_bytes);
   const auto flags = std::to_integer<std::uint8_t>(header[0]);
   const auto others = std::to_integer<std::size_t>(header[2]);
@@ -237,9 +192,9 @@ void decode_chunk(Reader& reader, std::size_t numbers, std::byte* target) {
   if ((flags & ~known) != 0 || width > whole_exponents || ((whole || width == 0) && others != 0)) {
     throw_damaged("the header " + std::to_string(flags) + " of a chunk");
   }
-  Parts parts;
+  Chunk parts;
   if (numbers < chunk) parts = {};  // all of it is joined below
-  take_exponents(reader, width, std::to_integer<std::uint8_t>(header[1]), others, numbers, parts.exponents);
+  take_exponents(with, reader, width, std::to_integer<std::uint8_t>(header[1]), others, numbers, parts.exponents);
   std::memcpy(parts.upper.data(), reader.take(numbers), numbers);
   if constexpr (sizeof(Word) == 4) {
     if ((flags & no_lower_halves) != 0) {
@@ -248,7 +203,12 @@ void decode_chunk(Reader& reader, std::size_t numbers, std::byte* target) {
       std::memcpy(parts.lower.data(), reader.take(numbers * 2), numbers * 2);
     }
   }
-  alignas(64) std::array<Word, chunk> words;
+  const auto join = sizeof(Word) == 4 ? with.join32 : with.join16;
+  if (numbers == chunk) {
+    join(parts, target);
+    return;
+  }
+  alignas(64) std::array<std::byte, chunk * sizeof(Word)> words;
   join(parts, words.data());
   std::memcpy(target, words.data(), numbers * sizeof(Word));
 }
@@ -288,9 +248,10 @@ std::int64_t lossless_encode(ElementType type, std::span<const std::byte> source
   }
   const auto encode = type == ElementType::float32 ? encode_chunk<std::uint32_t> : encode_chunk<std::uint16_t>;
   const auto each = static_cast<std::size_t>(number_bytes(type));
+  const Steps& with = steps();
   std::byte* end = wire.data();
   for (std::size_t i = 0; i < elements; i += chunk) {
-    end = encode(source.data() + i * each, std::min(chunk, elements - i), end);
+    end = encode(with, source.data() + i * each, std::min(chunk, elements - i), end);
   }
   return end - wire.data();
 }
@@ -299,9 +260,10 @@ void lossless_decode(ElementType type, std::span<const std::byte> wire, std::spa
   const std::size_t elements = elements_in(type, target.size());
   const auto decode = type == ElementType::float32 ? decode_chunk<std::uint32_t> : decode_chunk<std::uint16_t>;
   const auto each = static_cast<std::size_t>(number_bytes(type));
+  const Steps& with = steps();
   Reader reader(wire);
   for (std::size_t i = 0; i < elements; i += chunk) {
-    decode(reader, std::min(chunk, elements - i), target.data() + i * each);
+    decode(with, reader, std::min(chunk, elements - i), target.data() + i * each);
   }
   if (reader.left() != 0) {
     throw_damaged(base::counted(static_cast<std::int64_t>(reader.left()), "byte") + " after the last number");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "src/base/cpu.h"
 #include "tests/support/two_to.h"
 
 namespace onehop {
@@ -76,6 +77,24 @@ Words all_kinds(std::size_t n, unsigned seed) {
     }
   }
   return words;
+}
+
+TEST(Lossless, EveryInstructionSetGivesTheSameBytes) {
+  for (const ElementType type : {ElementType::float32, ElementType::bfloat16}) {
+    for (const std::size_t n : {1, 63, 255, 256, 257, 5000}) {
+      const Bytes source = bytes_of_words(type, all_kinds(n, static_cast<unsigned>(n)));
+      std::vector<Bytes> wires;
+      for (const cpu::Level level : cpu::levels()) {
+        cpu::use_level(cpu::to_string(level));
+        wires.push_back(encoded(type, source));
+        EXPECT_EQ(wires.back(), wires.front()) << cpu::to_string(level) << ' ' << n;
+        Bytes back(source.size());
+        lossless_decode(type, wires.front(), back);
+        EXPECT_EQ(back, source) << cpu::to_string(level) << ' ' << n;
+      }
+    }
+  }
+  cpu::use_level("");
 }
 
 TEST(Lossless, EveryBitComesBack) {

@@ -269,6 +269,10 @@ def test_on_processes_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks)
             lambda group, odd: onehop.allreduce(group, np.zeros(24), "max" if odd else "sum"),
         ),
         (
+            r"rank 1 runs an all-reduce of 24 float32 \(sum, q8",
+            lambda group, odd: onehop.allreduce(group, np.zeros(24, np.float32), codec="q8" if odd else "q6"),
+        ),
+        (
             "rank 1 runs an all-reduce of 9 float64 in shapes of hash",
             lambda group, odd: onehop.allreduce(group, [np.zeros(5 - odd), np.zeros(4 + odd)]),
         ),

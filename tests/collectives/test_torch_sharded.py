@@ -60,6 +60,31 @@ PROGRAM = """
             if above <= 4 * size * part:
                 assert off > 1e-4
         assert compressed.bytes_sent == 2 * sent and compressed.bytes_raw == 2 * size * 4 * part
+    # Ranks that differ are named on every rank, and the next operation works. fp8 and q8 have the same lengths.
+    for mine in ((("fp8" if rank else "q8"), 0), ("q8", 1 << 20 if rank else 0), (("lossless" if rank else "q8"), 0)):
+        differing = onehop.torch.CompressedReduceScatter(mine[0], compress_above=mine[1])
+        for call in range(2):
+            try:
+                differing(output, torch.ones(size * part), dist.group.WORLD, dist.ReduceOp.SUM)
+            except onehop.Mismatch as error:
+                assert "rank 0 has" in str(error) and "but rank 1 has" in str(error), error
+            else:
+                raise SystemExit("no Mismatch")
+        try:
+            onehop.torch.CompressionState(codec=mine[0], compress_above=mine[1])
+        except onehop.Mismatch as error:
+            assert "codec='q8'" in str(error) and "but rank 1 has" in str(error), error
+        else:
+            raise SystemExit("no Mismatch of a CompressionState")
+    compressed = onehop.torch.CompressedReduceScatter("q6")
+    try:
+        compressed(output, torch.ones(size * part, dtype=torch.float64 if rank else torch.float32), dist.group.WORLD,
+                   dist.ReduceOp.SUM)
+    except onehop.Mismatch as error:
+        assert "torch.float64" in str(error), error
+    else:
+        raise SystemExit("no Mismatch of types")
+
     # The threshold of `onehop tune`: that of rank 0 on all ranks, though their tuning files differ.
     if rank == 1:
         onehop._core.compress_above = lambda *_: None

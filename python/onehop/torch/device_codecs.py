@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 
 import torch
 
 from onehop import _core
 from onehop.codec import CODECS
-from onehop.error import BadInput
+from onehop.error import BadInput, Mismatch
 
 __all__ = [
     "BLOCK",
@@ -16,6 +17,7 @@ __all__ = [
     "check_codec",
     "check_compress_above",
     "check_ranks",
+    "compare_words",
     "decode_sum",
     "encode",
 ]
@@ -54,6 +56,15 @@ def check_compress_above(compress_above: int | str) -> None:
     """Raise BadInput unless the argument is a number of bytes or "auto"."""
     if compress_above != "auto" and not isinstance(compress_above, int):
         raise BadInput(f'expected compress_above as a number of bytes or "auto", found {compress_above!r}')
+
+
+def compare_words(words: Sequence[str], what: str) -> None:
+    """Raise Mismatch if the words of two ranks differ. `what` they describe: "a CompressionState with"."""
+    for rank, one in enumerate(words):
+        if one != words[0]:
+            raise Mismatch(
+                f"rank 0 has {what} {words[0]}, but rank {rank} has {what} {one}; use the same on every rank"
+            )
 
 
 def _triton_codecs(tensor: torch.Tensor) -> ModuleType:

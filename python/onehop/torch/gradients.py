@@ -14,7 +14,7 @@ from onehop.collectives import allreduce, codec_to_use, plans
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.torch import lossless
-from onehop.torch.device_codecs import check_compress_above, check_ranks
+from onehop.torch.device_codecs import check_compress_above, check_ranks, compare_words
 from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue, is_machine_full
 
 __all__ = ["CompressionState", "compression_hook", "group_from_process_group"]
@@ -89,6 +89,8 @@ class CompressionState:
     ------
     BadInput
         There is no such codec, or it is for fewer ranks.
+    Mismatch
+        On every rank: two ranks have other arguments.
     """
 
     def __init__(
@@ -106,8 +108,12 @@ class CompressionState:
         check_compress_above(compress_above)
         self.codec, self.feedback = codec, feedback and codec != "raw" and not exact
         self.compress_above = compress_above
-        self._exact = _own_group(process_group) if exact else None
         self.group = group_from_process_group(process_group)
+        words = f"codec={codec!r}, feedback={feedback}, compress_above={compress_above!r}"
+        compare_words(
+            [one.decode() for one in self.group.allgather(words.encode())], "a CompressionState with"
+        )
+        self._exact = _own_group(process_group) if exact else None
         # Open the paths now. Later the thread would use the process group at the same time as the program.
         plans(self.group)
         self.bytes_raw = self.bytes_sent = 0

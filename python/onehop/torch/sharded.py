@@ -16,12 +16,15 @@ from onehop.torch.device_codecs import (
     check_codec,
     check_compress_above,
     check_ranks,
+    compare_words,
     decode_sum,
     encode,
 )
 from onehop.torch.thresholds import measured_threshold
 
 __all__ = ["CompressedReduceScatter"]
+
+_WORDS_BYTES = 128
 
 
 class CompressedReduceScatter:
@@ -57,6 +60,9 @@ class CompressedReduceScatter:
         There is no such codec, or `compress_above` is something else.
     """
 
+    # The arguments of each kind of gradient are compared between the ranks once.
+    _compared: set[tuple[Any, ...]]
+
     def __init__(
         self,
         codec: str = "q8",
@@ -70,6 +76,7 @@ class CompressedReduceScatter:
         self.codec, self.feedback, self.kernels = codec, feedback, kernels
         self.compress_above = compress_above
         self.bytes_raw = self.bytes_sent = 0
+        self._compared = set()
         self._residual: torch.Tensor | None = None
 
     def allocate(self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -84,7 +91,10 @@ class CompressedReduceScatter:
         op: Any,
         async_op: bool = False,
     ) -> None:
-        """Reduce and scatter, for `fully_shard`. The operation is done when the call returns."""
+        """Reduce and scatter, for `fully_shard`. The operation is done when the call returns.
+
+        Raises Mismatch on every rank if two ranks have other codecs, thresholds, lengths or types of gradients.
+        """
         exact = self.codec == lossless.LOSSLESS
         if not exact:
             check_codec(self.codec, self.kernels, input_tensor)
@@ -94,6 +104,7 @@ class CompressedReduceScatter:
                 f"expected the reduction SUM, AVG or PREMUL_SUM of gradients, found {operation.name}"
             )
         size = dist.get_world_size(group)
+        self._compare(input_tensor, group, size)
         divisor = size if operation.name == "mean" else 1
         if exact:
             rows = input_tensor.detach().view(size, -1)
@@ -126,6 +137,22 @@ class CompressedReduceScatter:
         decode_sum(self.codec, received.view(size, -1), total, divisor, self.kernels)
         output_tensor.detach().copy_(total[:part].view(output_tensor.shape))
         self.bytes_sent += wire.numel()
+
+    def _compare(self, gradient: torch.Tensor, group: Any, size: int) -> None:
+        """Raise Mismatch on every rank if two ranks differ; only for the first gradient of its kind."""
+        kind = (gradient.numel(), gradient.dtype, self.codec, self.compress_above)
+        if kind in self._compared:
+            return
+        words = f"codec={self.codec!r}, compress_above={self.compress_above!r} for {kind[0]} {kind[1]}"
+        mine = torch.zeros(_WORDS_BYTES, dtype=torch.uint8)
+        text = words.encode()[:_WORDS_BYTES]
+        mine[: len(text)] = torch.tensor(list(text), dtype=torch.uint8)
+        mine = mine.to(gradient.device)
+        rows = [torch.empty_like(mine) for _ in range(size)]
+        dist.all_gather(rows, mine, group=group)
+        found = [bytes(row.tolist()).rstrip(b"\0").decode() for row in rows]
+        compare_words(found, "a CompressedReduceScatter with")
+        self._compared.add(kind)
 
     def _compresses(self, size: int, group: Any) -> bool:
         """Whether a gradient of `size` bytes is compressed. The first question is collective for "auto"."""
