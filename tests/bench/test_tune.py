@@ -154,6 +154,12 @@ def test_tune_keeps_what_onehop_then_uses(ranks: Ranks, tmp_path: Path) -> None:
         ("network", 2),
         ("network", None),
     ]
+    rates = kept.pop("lossless")
+    assert list(rates) == ["float32", "bfloat16"]
+    for kind, one in rates.items():
+        assert 0.6 < one["share"] < 0.9, kind
+        seconds = 1 / one["encode_gb_per_s"] + 1 / one["decode_gb_per_s"]  # of a GB
+        assert one["pays_below_gbit_per_s"] == pytest.approx(8 * (1 - one["share"]) / seconds)
     assert json.loads(_core.check_reduce_tables(json.dumps(reductions))) == reductions
     assert json.loads(_core.check_tuning(file.read_text())) == kept
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -84,3 +87,21 @@ def test_what_does_not_fit_is_refused() -> None:
             lossless.decode(damaged, np.empty(length, np.float32))
     with pytest.raises(onehop.BadInput, match="whole numbers"):
         onehop._core.lossless_encode("float32", np.zeros(3, np.uint8), np.zeros(600, np.uint8))
+
+
+def test_the_rate_of_a_link_is_that_of_the_tuning_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tuning.json"
+    monkeypatch.setenv("ONEHOP_TUNING", str(file))
+    measured = lossless.tuned_rate("bfloat16")
+    assert measured > 0
+    row = {"pays_below_gbit_per_s": 12.5}
+    file.write_text(json.dumps({"lossless": {"float32": row}}))
+    assert lossless.tuned_rate(np.float32) == 12.5
+    for text in ("no JSON", "[]", '{"lossless": {"float32": {"pays_below_gbit_per_s": "fast"}}}'):
+        file.write_text(text)
+        assert 0 < lossless.tuned_rate(np.float32) != 12.5
+    assert (
+        lossless.Speed(2.0, 2.0, 0.75).pays_below_gbit_per_s == 2.0
+    )  # a second for a GB, and 2 Gbit less to send

@@ -97,6 +97,22 @@ PROGRAM = """
     state.close()
     assert state.bytes_sent <= state.bytes_raw
 
+    # "lossless" sends raw on links that are faster than the rate of `onehop tune`, and short buckets: the same bits.
+    # States are made one after the other, which torch would give groups of one name.
+    import onehop.torch.thresholds as thresholds
+    for rate, above in ((1e9, "auto"), (0.0, "auto"), (1e9, 1 << 30)):
+        thresholds.tuned_rate, compresses = (lambda _: rate), rate > 0 and above == "auto"
+        if rank == 1:  # rank 0's tuning counts
+            thresholds.tuned_rate = lambda _: 1e9 - rate
+        thresholds._known.clear()
+        exact, state = trained(replicated("lossless", compress_above=above))
+        state.close()
+        assert all(torch.equal(*pair) for pair in zip(raw, exact))
+        assert (state.bytes_sent < state.bytes_raw) is compresses, (rate, above)
+        state = onehop.torch.CompressedReduceScatter("lossless", compress_above=above)
+        state(torch.empty(1000), torch.randn(1000 * size), dist.group.WORLD, dist.ReduceOp.AVG)
+        assert (state.bytes_sent < state.bytes_raw) is compresses, (rate, above)
+
     whole, _ = trained(sharded(None))
     exact, state = trained(sharded("lossless"))
     assert all(torch.equal(*pair) for pair in zip(whole, exact))

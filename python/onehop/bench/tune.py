@@ -30,6 +30,8 @@ from onehop.error import Error
 from onehop.group import Group
 from onehop.launch import Output, launch
 from onehop.launch.interpreter import python_module
+from onehop.lossless import TYPES as LOSSLESS_TYPES
+from onehop.lossless import measure_speed
 from onehop.output import unfinished_file
 from onehop.text import counted
 
@@ -307,7 +309,17 @@ def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float],
         ]
         advance(1)
     tuned = choose(stores, waits, oversubscribed, json.loads(_core.built_in_tuning()))
-    return with_allreduce(tuned, reductions)
+    return with_lossless(with_allreduce(tuned, reductions))
+
+
+def with_lossless(tuned: Tuned) -> Tuned:
+    """Add the speed of lossless compression on one core, and the rates of links below which it pays."""
+    speeds = {kind: measure_speed(kind) for kind in LOSSLESS_TYPES}
+    rows = {
+        kind: {**asdict(speed), "pays_below_gbit_per_s": speed.pays_below_gbit_per_s}
+        for kind, speed in speeds.items()
+    }
+    return Tuned({**tuned.tuning, "lossless": rows}, tuned.choices)
 
 
 def with_allreduce(tuned: Tuned, reductions: Sequence[list[dict[str, Any]]]) -> Tuned:

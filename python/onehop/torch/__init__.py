@@ -17,11 +17,11 @@ except ImportError as missing:
     ) from missing
 
 from onehop.torch.compressed import compressed_allreduce
-from onehop.torch.gradients import CompressionState, compression_hook, group_from_process_group
+from onehop.torch.gradients import CompressionState, compression_hook
 from onehop.torch.monitored_barrier import monitored_barrier
 from onehop.torch.process_group import ProcessGroup, create_process_group
 from onehop.torch.sharded import CompressedReduceScatter
-from onehop.torch.store import group_from_store
+from onehop.torch.store import group_from_process_group, group_from_store
 from onehop_torch import register
 
 __all__ = [

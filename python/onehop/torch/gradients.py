@@ -3,6 +3,7 @@
 # No `from __future__ import annotations` here: DistributedDataParallel inspects the annotations of a hook as types.
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -12,44 +13,24 @@ from onehop.array_memory import element_type
 from onehop.codec import CODECS
 from onehop.collectives import allreduce, codec_to_use, plans
 from onehop.error import BadInput
-from onehop.group import Group
 from onehop.torch import lossless
 from onehop.torch.device_codecs import check_compress_above, check_ranks, compare_words
+from onehop.torch.store import group_from_process_group
+from onehop.torch.thresholds import lossless_pays
 from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue, is_machine_full
 
-__all__ = ["CompressionState", "compression_hook", "group_from_process_group"]
+__all__ = ["CompressionState", "compression_hook"]
 
 
-def group_from_process_group(process_group: Any = None) -> Group:
-    """Make a group of the ranks of a torch process group of any backend. Collective.
-
-    Parameters
-    ----------
-    process_group : ProcessGroup, optional
-        The process group; None: the default group.
-    """
-    size = dist.get_world_size(process_group)
-    # NCCL moves only tensors on its device.
-    device = "cpu" if "cpu:" in str(dist.get_backend_config(process_group)) else "cuda"
-
-    def gather(tensor: torch.Tensor) -> list[torch.Tensor]:
-        gathered = [torch.empty_like(tensor, device=device) for _ in range(size)]
-        dist.all_gather(gathered, tensor.to(device), group=process_group)
-        return [one.cpu() for one in gathered]
-
-    def allgather(mine: bytes) -> list[bytes]:
-        # all_gather_object of torch would unpickle the data of other ranks, which can run code.
-        lengths = [int(one) for one in gather(torch.tensor([len(mine)]))]
-        padded = torch.zeros(max(lengths), dtype=torch.uint8)
-        padded[: len(mine)] = torch.tensor(list(mine), dtype=torch.uint8)
-        parts = gather(padded)
-        return [part[:length].numpy().tobytes() for part, length in zip(parts, lengths, strict=True)]
-
-    return Group.from_allgather(dist.get_rank(process_group), size, allgather)
+# Groups that states have given back, by the group that they were made for. They are kept: torch gives a new group the
+# name of one that was destroyed, under which the store still has what the ranks of that one told each other.
+_free_groups: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 
 
 def _own_group(process_group: Any) -> Any:
-    """Make another process group of the same ranks, for tensors in CPU memory, that only one thread uses."""
+    """Return another process group of the same ranks, for tensors in CPU memory, that only one thread uses."""
+    if free := _free_groups.get(process_group or dist.group.WORLD):
+        return free.pop()
     ranks = dist.get_process_group_ranks(process_group or dist.group.WORLD)
     has_cpu = "cpu:" in str(dist.get_backend_config(process_group))
     backend = dist.get_backend(process_group) if has_cpu else "gloo"
@@ -72,7 +53,7 @@ class CompressionState:
         Whether to add the rounding error of each step's gradient to the gradient of the next step.
     compress_above : int or "auto"
         Buckets with fewer bytes are sent raw. "auto": where that takes less time, by the measurements of `onehop tune`
-        (docs/howto/tuning.md). It has no effect on "lossless".
+        (docs/howto/tuning.md); with "lossless" on links below a rate, which the first bucket measures.
 
     Attributes
     ----------
@@ -113,6 +94,7 @@ class CompressionState:
         compare_words(
             [one.decode() for one in self.group.allgather(words.encode())], "a CompressionState with"
         )
+        self._parent = process_group or dist.group.WORLD
         self._exact = _own_group(process_group) if exact else None
         # Open the paths now. Later the thread would use the process group at the same time as the program.
         plans(self.group)
@@ -137,7 +119,7 @@ class CompressionState:
 
     def _average(self, parameters: Sequence[torch.Tensor], gradient: torch.Tensor) -> torch.Tensor:
         local = gradient.detach().to("cpu").contiguous()
-        if self._exact is not None:
+        if self._exact is not None and self._sends_lossless(local):
             raw, sent = lossless.allreduce(local, self._exact, "mean")
             self.bytes_raw += raw
             self.bytes_sent += sent
@@ -147,10 +129,16 @@ class CompressionState:
             gradient.copy_(local)
         return gradient
 
+    def _sends_lossless(self, gradient: torch.Tensor) -> bool:
+        if self.compress_above == "auto":
+            return lossless_pays(self._exact, gradient.dtype)
+        return gradient.numel() * gradient.element_size() >= int(self.compress_above)
+
     def _average_rounded(self, parameters: Sequence[torch.Tensor], gradient: torch.Tensor) -> None:
         kind, local = element_type(gradient), gradient
         size = local.numel() * local.element_size()
-        codec = codec_to_use(self.group, self.codec, size, self.compress_above)
+        exact = self._exact is not None
+        codec = "raw" if exact else codec_to_use(self.group, self.codec, size, self.compress_above)
         if self.feedback and codec != "raw" and local.numel() > 0:
             local = local + self._load_residuals(parameters, local)
             wire = torch.empty(_core.encoded_bytes(codec, kind, local.numel()), dtype=torch.uint8)
@@ -181,8 +169,8 @@ class CompressionState:
     def close(self) -> None:
         """End the thread that averages gradients."""
         self._thread.close()
-        if self._exact is not None and dist.is_initialized():
-            dist.destroy_process_group(self._exact)
+        if self._exact is not None and self.error is None:
+            _free_groups.setdefault(self._parent, []).append(self._exact)
         self._exact = None
 
 

@@ -20,7 +20,7 @@ from onehop.torch.device_codecs import (
     decode_sum,
     encode,
 )
-from onehop.torch.thresholds import measured_threshold
+from onehop.torch.thresholds import lossless_pays, measured_threshold
 
 __all__ = ["CompressedReduceScatter"]
 
@@ -46,8 +46,8 @@ class CompressedReduceScatter:
 
     compress_above : int or "auto"
         Gradients of fewer bytes are reduced by the process group itself, without compression. "auto": where that takes
-        less time by the measurements of `onehop tune` (docs/howto/tuning.md), which are those of tensors in CPU memory.
-        It has no effect on "lossless".
+        less time by the measurements of `onehop tune` (docs/howto/tuning.md), which are those of tensors in CPU memory;
+        with "lossless" on links below a rate, which the first gradient measures.
 
     Attributes
     ----------
@@ -105,38 +105,38 @@ class CompressedReduceScatter:
             )
         size = dist.get_world_size(group)
         self._compare(input_tensor, group, size)
+        if not exact:
+            check_ranks(self.codec, size)
+        gradient = input_tensor.detach()
+        if operation.factor is not None:  # not every backend has PREMUL_SUM
+            gradient, op = gradient * operation.factor, dist.ReduceOp.SUM
         divisor = size if operation.name == "mean" else 1
-        if exact:
-            rows = input_tensor.detach().view(size, -1)
-            if operation.factor is not None:
-                rows = rows * operation.factor
+        if not self._compresses(gradient, group):
+            dist.reduce_scatter_tensor(output_tensor.detach(), gradient, op, group)
+            sent = raw = gradient.numel() * gradient.element_size()
+        elif exact:
+            rows = gradient.view(size, -1)
             raw, sent = lossless.reduce_scatter(output_tensor, rows, group, divisor)
-            self.bytes_raw += raw
-            self.bytes_sent += sent
-            return
-        check_ranks(self.codec, size)
-        raw = input_tensor.numel() * input_tensor.element_size()
+        else:
+            raw, sent = self._rounded(output_tensor, gradient, group, divisor)
         self.bytes_raw += raw
-        if not self._compresses(raw, group):
-            whole, reduce_op = input_tensor.detach(), op
-            if operation.factor is not None:  # not every backend has PREMUL_SUM
-                whole, reduce_op = whole * operation.factor, dist.ReduceOp.SUM
-            dist.reduce_scatter_tensor(output_tensor.detach(), whole, reduce_op, group)
-            self.bytes_sent += raw
-            return
-        part = output_tensor.numel()
+        self.bytes_sent += sent
+
+    def _rounded(
+        self, output: torch.Tensor, gradient: torch.Tensor, group: Any, divisor: int
+    ) -> tuple[int, int]:
+        """Reduce with a codec. Returns the bytes of the gradient in memory and on the wire."""
+        size, part = dist.get_world_size(group), output.numel()
         chunk = -(-part // BLOCK) * BLOCK  # so that blocks begin where the parts begin
-        rows = torch.zeros(size, chunk, dtype=torch.float32, device=input_tensor.device)
-        rows[:, :part].copy_(input_tensor.detach().view(size, part))
-        if operation.factor is not None:
-            rows *= operation.factor
+        rows = torch.zeros(size, chunk, dtype=torch.float32, device=gradient.device)
+        rows[:, :part].copy_(gradient.view(size, part))
         wire = self._encoded(rows)
         received = torch.empty_like(wire)
         dist.all_to_all_single(received, wire, group=group)
         total = torch.empty(chunk, dtype=torch.float32, device=rows.device)
         decode_sum(self.codec, received.view(size, -1), total, divisor, self.kernels)
-        output_tensor.detach().copy_(total[:part].view(output_tensor.shape))
-        self.bytes_sent += wire.numel()
+        output.detach().copy_(total[:part].view(output.shape))
+        return gradient.numel() * gradient.element_size(), wire.numel()
 
     def _compare(self, gradient: torch.Tensor, group: Any, size: int) -> None:
         """Raise Mismatch on every rank if two ranks differ; only for the first gradient of its kind."""
@@ -154,12 +154,14 @@ class CompressedReduceScatter:
         compare_words(found, "a CompressedReduceScatter with")
         self._compared.add(kind)
 
-    def _compresses(self, size: int, group: Any) -> bool:
-        """Whether a gradient of `size` bytes is compressed. The first question is collective for "auto"."""
+    def _compresses(self, gradient: torch.Tensor, group: Any) -> bool:
+        """Whether a gradient is compressed. The first question is collective for "auto"."""
         above = self.compress_above
         if above == "auto":
+            if self.codec == lossless.LOSSLESS:
+                return lossless_pays(group, gradient.dtype)
             above = measured_threshold(group, self.codec)
-        return size >= above
+        return gradient.numel() * gradient.element_size() >= int(above)
 
     def _encoded(self, rows: torch.Tensor) -> torch.Tensor:
         """The bytes of the gradient and of what earlier steps have left behind."""

@@ -1,13 +1,16 @@
-"""Groups whose ranks connect through a store of torch."""
+"""Groups whose ranks connect through a store of torch, or through one of its process groups."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
+import torch
+import torch.distributed as dist
+
 from onehop.group import Group
 
-__all__ = ["group_from_store"]
+__all__ = ["group_from_process_group", "group_from_store"]
 
 
 def group_from_store(store: Any, rank: int, size: int) -> Group:
@@ -24,3 +27,31 @@ def group_from_store(store: Any, rank: int, size: int) -> Group:
     # torchrun keeps the store when it restarts failed ranks. The prefix hides the entries of the previous attempt.
     launch = [os.environ.get(f"TORCHELASTIC_{name}", "") for name in ("RUN_ID", "RESTART_COUNT")]
     return Group.from_store(store, rank, size, "/".join(["onehop", *launch]))
+
+
+def group_from_process_group(process_group: Any = None) -> Group:
+    """Make a group of the ranks of a torch process group of any backend. Collective.
+
+    Parameters
+    ----------
+    process_group : ProcessGroup, optional
+        The process group; None: the default group.
+    """
+    size = dist.get_world_size(process_group)
+    # NCCL moves only tensors on its device.
+    device = "cpu" if "cpu:" in str(dist.get_backend_config(process_group)) else "cuda"
+
+    def gather(tensor: torch.Tensor) -> list[torch.Tensor]:
+        gathered = [torch.empty_like(tensor, device=device) for _ in range(size)]
+        dist.all_gather(gathered, tensor.to(device), group=process_group)
+        return [one.cpu() for one in gathered]
+
+    def allgather(mine: bytes) -> list[bytes]:
+        # all_gather_object of torch would unpickle the data of other ranks, which can run code.
+        lengths = [int(one) for one in gather(torch.tensor([len(mine)]))]
+        padded = torch.zeros(max(lengths), dtype=torch.uint8)
+        padded[: len(mine)] = torch.tensor(list(mine), dtype=torch.uint8)
+        parts = gather(padded)
+        return [part[:length].numpy().tobytes() for part, length in zip(parts, lengths, strict=True)]
+
+    return Group.from_allgather(dist.get_rank(process_group), size, allgather)

@@ -1,17 +1,23 @@
-"""The lengths from which compressing pays on the ranks of a process group, by the measurements of `onehop tune`."""
+"""When compressing pays on the ranks of a process group, by the measurements of `onehop tune`."""
 
 from __future__ import annotations
 
 import sys
+from time import perf_counter
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import torch
 import torch.distributed as dist
 
 from onehop import _core
-from onehop.torch.gradients import group_from_process_group
+from onehop.lossless import tuned_rate
+from onehop.torch.store import group_from_process_group
 
-__all__ = ["measured_threshold"]
+__all__ = ["lossless_pays", "measured_threshold"]
+
+_MEASURED_BYTES = 1 << 20
+_PASSES = 5
 
 _NEVER = sys.maxsize
 _known: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
@@ -36,3 +42,41 @@ def measured_threshold(process_group: Any, codec: str) -> int:
         mine = _core.compress_above(codec, in_memory, group.size)
         known[codec] = int(group.allgather(str(_NEVER if mine is None else mine).encode())[0])
     return known[codec]
+
+
+def lossless_pays(process_group: Any, dtype: torch.dtype) -> bool:
+    """Whether lossless compression takes less time than raw on the links of a group. The first call is collective.
+
+    It does on links that are slower than the rate of `onehop tune` (measured now if there is none). All ranks return
+    the same: the rate of the slowest link counts, and the tuning of rank 0.
+
+    Parameters
+    ----------
+    process_group : ProcessGroup or None
+        The ranks, with tensors in CPU memory; None: the default group.
+    dtype : torch.dtype
+        float32 or bfloat16.
+    """
+    known = _known.setdefault(process_group or dist.group.WORLD, {})
+    kind = str(dtype).removeprefix("torch.")
+    if kind not in known:
+        size = dist.get_world_size(process_group)
+        mine = torch.tensor([_link_rate(process_group, size), tuned_rate(kind)])
+        rows = [torch.empty_like(mine) for _ in range(size)]
+        dist.all_gather(rows, mine, group=process_group)
+        known[kind] = int(min(float(row[0]) for row in rows) < float(rows[0][1]))
+    return bool(known[kind])
+
+
+def _link_rate(process_group: Any, size: int) -> float:
+    """The rate at which this rank sends to the others, in Gbit/s: the best of some exchanges."""
+    if size == 1:
+        return float("inf")
+    each = _MEASURED_BYTES // size
+    source, result = (torch.zeros(each * size, dtype=torch.uint8) for _ in range(2))
+    best = float("inf")
+    for _ in range(_PASSES):
+        begin = perf_counter()
+        dist.all_to_all_single(result, source, group=process_group)
+        best = min(best, perf_counter() - begin)
+    return 8e-9 * each * (size - 1) / best
