@@ -45,14 +45,23 @@ std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, 
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(bytes / element_bytes, block))));
 }
 
-// Chooses chunk and store kind for `bytes` bytes to each peer. Received data is read once, so if non-temporal stores
-// are best for long messages, they are best for all but the shortest. Few chunks are best, if two are under way.
+bool is_short_for(std::int64_t bytes, const Exchange& exchange) {
+  return bytes <= short_bytes && exchange.table.in_memory;
+}
+
+// Received data is read once, so if non-temporal stores are best for long messages, they are best for all but the
+// shortest.
+StoreKind stores_for(std::int64_t bytes, const Exchange& exchange) {
+  const bool streams = tuning().rules.back().stores == StoreKind::nontemporal;
+  return streams && !is_short_for(bytes, exchange) ? StoreKind::nontemporal : tuning().rule(bytes).stores;
+}
+
+// Chooses chunk and store kind for `bytes` bytes to each peer. Few chunks are best, if two are under way.
 void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes) {
   constexpr std::int64_t kib = 1 << 10;
   const SizeRule& rule = tuning().rule(bytes);
-  const bool is_short = bytes <= short_bytes && exchange.table.in_memory;
-  const bool streams = tuning().rules.back().stores == StoreKind::nontemporal;
-  operation.stores = streams && !is_short ? StoreKind::nontemporal : rule.stores;
+  const bool is_short = is_short_for(bytes, exchange);
+  operation.stores = stores_for(bytes, exchange);
   const std::int64_t usual = is_short ? rule.chunk_bytes : bytes < 512 * kib ? 64 * kib : 256 * kib;
   operation.chunk =
       chunk_elements(chunk_bytes != 0 ? chunk_bytes : usual, exchange.slot_bytes, operation.element_bytes);
@@ -344,6 +353,7 @@ Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::
   operation.gather_receive = blocks_of(bytes_from);
   // The chunk must be the same on all ranks, whatever their lengths are.
   set_chunk(operation, *exchange_, exchange_->slot_bytes, 0);
+  if (!bytes_to.empty()) operation.stores = stores_for(*std::max_element(bytes_to.begin(), bytes_to.end()), *exchange_);
   complete(operation);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }

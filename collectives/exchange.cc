@@ -173,7 +173,7 @@ void Exchange::start(const Operation& operation) {
   } else if (operation.choice < 0) {
     if (operation.reduce_chunks + operation.gather_chunks > 0) back_staging();
     send_headers();
-    if (operation.reduces) send_contributions_ahead(slots_);
+    send_ahead();
   } else {
     back_staging();
     StoreChoice& choice = choices[index(operation.choice)];
@@ -182,7 +182,7 @@ void Exchange::start(const Operation& operation) {
     times_ = rank == 0 && is_timed(choice);
     const double begin = times_ ? now_us() : 0;
     send_headers();
-    if (operation.reduces) send_contributions_ahead(slots_);
+    send_ahead();
     started_us_ = times_ ? now_us() - begin : 0;
   }
   broken = false;
@@ -216,7 +216,7 @@ void Exchange::finish() {
       if (!operation.gathers) continue;
       for (Peer& peer : peers_) {
         const bool more = number < operation.chunks(operation.gather_send[index(peer.rank)]);
-        if (more && !gather_with_reduce_) send_gather(peer, number);
+        if (more && !gather_with_reduce_ && !(number == 0 && peer.sent_block)) send_gather(peer, number);
       }
       // A peer sends its result of a chunk only after it has this rank's contribution to the chunk.
       for (Peer& peer : peers_) {
@@ -249,6 +249,17 @@ void Exchange::send_contribution(Peer& peer) {
   peer.reduce_out.advance();
   counters.bytes_sent += bytes;
   ++peer.contributed;
+}
+
+// Sends what needs no data of other ranks, as far as slots are free, so that a short operation takes one way only.
+void Exchange::send_ahead() {
+  const Operation& operation = *running;
+  if (operation.reduces) return send_contributions_ahead(slots_);
+  if (!operation.gathers) return;
+  for (Peer& peer : peers_) {
+    peer.sent_block = operation.chunks(operation.gather_send[index(peer.rank)]) > 0 && peer.gather_out.ready();
+    if (peer.sent_block) send_gather(peer, 0);
+  }
 }
 
 void Exchange::send_contributions_ahead(std::int64_t limit) {

@@ -164,6 +164,7 @@ struct Exchange {
     Receiver reduce_in;
     Receiver gather_in;
     std::int64_t contributed = 0;  // chunks of the running operation's first phase
+    bool sent_block = false;       // whether start() has sent the first chunk of a block that is only moved
   };
 
   // Allocates the memory for long operations before the first of them. If that fails, this rank sends a refusal in
@@ -186,6 +187,7 @@ struct Exchange {
   [[nodiscard]] static bool is_timed(StoreChoice& choice);
   void send_contribution(Peer& peer);
   // Sends the chunks below `limit` as far as slots are free.
+  void send_ahead();
   void send_contributions_ahead(std::int64_t limit);
   void reduce(std::int64_t number);
   void reduce_in_pieces(const Range& range, std::byte* result);

@@ -37,6 +37,7 @@ void Exchange::back_staging() {
 void Exchange::send_headers() {
   for (Peer& peer : peers_) {
     peer.contributed = 0;
+    peer.sent_block = false;
     std::byte* const line = peer.line_out.slot().data();
     std::memcpy(line, &running->header, sizeof running->header);
     hint(line + sizeof running->header);
@@ -123,7 +124,8 @@ void Exchange::settle() {
   for (Peer& peer : peers_) {
     const Header sent{.kind = Header::Kind::settling,
                       .root = static_cast<std::uint16_t>(in_lines ? disagreed_lines_ - 1 : 0),
-                      .elements = in_lines ? 0 : peer.contributed};
+                      .elements = in_lines ? 0 : peer.contributed,
+                      .shape = !in_lines && peer.sent_block ? 1U : 0U};
     std::memcpy(peer.line_out.slot().data(), &sent, sizeof sent);
     peer.line_out.put();
   }
@@ -135,6 +137,10 @@ void Exchange::settle() {
     for (std::int64_t chunk = 0; chunk < sent.elements; ++chunk) {
       static_cast<void>(peer.reduce_in.wait());
       peer.reduce_in.release();
+    }
+    if (sent.shape != 0) {
+      static_cast<void>(peer.gather_in.wait());
+      peer.gather_in.release();
     }
     if (i < checked_) continue;  // it ran the same operation, and its lines have been received
     for (std::size_t line = 0; line < sent.root; ++line) {

@@ -117,6 +117,46 @@ TEST(Collectives, GoOnAfterMismatch) {
   }
 }
 
+// The same for operations that only move data, whose first chunks are sent with the headers.
+TEST(Collectives, GoOnAfterMismatchOfMovedData) {
+  constexpr std::int64_t lengths[] = {8, 3000, 20000};  // bytes of a block: in a chunk, and in many
+  for (const int odd : {0, 1, 2}) {
+    on_threads(3, [&](const Group& group) {
+      group.set_timeout(20);
+      const Collectives collectives(group, {.slots = 2, .slot_bytes = 4096});
+      const auto made = [&](int kind, std::int64_t bytes) {
+        const std::vector<std::int64_t> each(3, bytes);
+        if (kind == 0) return collectives.allgather(bytes);
+        if (kind == 1) return collectives.all_to_all(each, each);
+        return collectives.broadcast(bytes, kind - 2);
+      };
+      constexpr int kinds = 5;
+      for (int usual = 0; usual < kinds; ++usual) {
+        for (int other = 0; other < kinds; ++other) {
+          if (usual == 1 && other == 1) continue;  // lengths of an all-to-all may differ
+          for (const std::int64_t length : lengths) {
+            const bool differs = group.rank() == odd;
+            Collective operation = made(differs ? other : usual, differs ? length : length + 16);
+            Bytes source(static_cast<std::size_t>(operation.source_bytes()), std::byte{5});
+            Bytes result(static_cast<std::size_t>(operation.result_bytes()), std::byte{9});
+            for (int times = 0; times < 2; ++times) EXPECT_THROW(operation.run(source, result), Mismatch);
+            EXPECT_EQ(result, Bytes(result.size(), std::byte{9}));  // nothing was moved
+            Collective same = made(other, length);
+            Bytes mine(static_cast<std::size_t>(same.source_bytes()), static_cast<std::byte>(group.rank()));
+            Bytes moved(static_cast<std::size_t>(same.result_bytes()));
+            same.run(mine, moved);
+            for (std::size_t i = 0; i < moved.size(); ++i) {
+              const auto from = other >= 2 ? other - 2 : static_cast<int>(i / static_cast<std::size_t>(length));
+              ASSERT_EQ(moved[i], static_cast<std::byte>(from)) << usual << ' ' << other << ' ' << length << ' ' << i;
+            }
+            sum_works(collectives, 5000);
+          }
+        }
+      }
+    });
+  }
+}
+
 TEST(Collectives, DeadRankIsPeerLost) {
   for (const std::int64_t elements : {2, 1000, 3000000}) {
     const auto ended = fork_ranks(3, [&](const Group& group) {
