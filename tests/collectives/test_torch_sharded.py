@@ -89,7 +89,8 @@ PROGRAM = """
     if rank == 1:
         onehop._core.compress_above = lambda *_: None
     threshold = onehop._core.compress_above("q6", True, size)
-    for length, compresses in ((16 << 10, True), (4 << 10, False)):  # floats: from 32 KiB on two ranks
+    assert threshold == 4 << 20
+    for length, compresses in ((1 << 20, True), ((1 << 20) - size, False)):  # floats
         compressed = onehop.torch.CompressedReduceScatter("q6", compress_above="auto")
         compressed(torch.empty(length // size), torch.ones(length), dist.group.WORLD, dist.ReduceOp.SUM)
         assert (compressed.bytes_sent < compressed.bytes_raw) is compresses, (length, threshold)
