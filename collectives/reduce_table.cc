@@ -182,8 +182,8 @@ ReduceTables built_in_reduce_tables() {
   const ReduceTable two{
       true, 2, two_ranks({{4 * kib, one_shot, 4 * kib}, {8 * kib, two_shot, 8 * kib}, {16 * kib, one_shot, 16 * kib}}),
       two_ranks({{2 * kib, one_shot, 2 * kib}}),
-      // Where two cores share a cache, raw is a copy between caches and faster than the arithmetic of any codec.
-      above({2048 * kib, 4096 * kib, 16384 * kib, 4096 * kib, 4096 * kib, 4096 * kib, 4096 * kib})};
+      // Where two cores share a cache, raw is a copy between caches and faster than the arithmetic of most codecs.
+      above({256 * kib, 512 * kib, 16384 * kib, 4096 * kib, 4096 * kib, 4096 * kib, 4096 * kib})};
   const ReduceTable more{true, 0, more_ranks({{16 * kib, one_shot, 16 * kib}}),
                          more_ranks({{8 * kib, one_shot, 8 * kib}}),
                          above({64 * kib, 64 * kib, 4096 * kib, 64 * kib, 64 * kib, 64 * kib, no_end})};
