@@ -17,13 +17,19 @@ namespace {
 using Bindings = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void make(Compiled* self, const Circuit& circuit, const Group& group, const std::string& precision, int threads,
-          std::int64_t staging, double search_seconds) {
+          std::int64_t staging, double search_seconds, int reproducible) {
   CompileOptions options;
   options.precision = precision_from(precision);
   options.state = state_options(threads, staging);
   options.search_seconds = search_seconds;
+  options.reproducible = reproducible;
   const nb::gil_scoped_release released;
   new (self) Compiled(circuit, group, options);
+}
+
+std::vector<Complex> expectations(Compiled& compiled, const std::vector<double>& values,
+                                  const std::vector<PauliSum>& sums) {
+  return compiled.expectations(values, sums);
 }
 
 }  // namespace
@@ -46,7 +52,7 @@ void bind_quantum_compiled(nb::module_& module) {
               "Real multiply-adds per amplitude in these passes.");
   nb::class_<Compiled>(module, "Compiled", "A circuit that is planned once; see `onehop.quantum.CompiledCircuit`.")
       .def("__init__", &make, "circuit"_a, "group"_a, nb::kw_only(), "precision"_a = "double", "threads"_a = 0,
-           "staging"_a = 0, "search_seconds"_a = 1.0)
+           "staging"_a = 0, "search_seconds"_a = 1.0, "reproducible"_a = 0)
       .def_prop_ro(
           "parameters", [](const Compiled& c) { return as_tuple(c.parameters()); },
           nb::sig("def parameters(self) -> tuple[str, ...]"), "Names of the parameters.")
@@ -58,6 +64,8 @@ void bind_quantum_compiled(nb::module_& module) {
           "values"_a, nb::rv_policy::reference_internal, nb::call_guard<nb::gil_scoped_release>(),
           "Run the circuit with these values of the parameters. The next call overwrites the returned state. "
           "Collective.")
+      .def("expectations", &expectations, "values"_a, "sums"_a, nb::call_guard<nb::gil_scoped_release>(),
+           "Run the circuit with these values; return the expectation values of `sums`. Collective.")
       .def(
           "simulate",
           [](Compiled& c, const std::vector<double>& values, std::int64_t shots, std::uint64_t seed,

@@ -3095,6 +3095,7 @@ class Compiled:
         threads: int = 0,
         staging: int = 0,
         search_seconds: float = 1.0,
+        reproducible: int = 0,
     ) -> None: ...
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -3113,6 +3114,9 @@ class Compiled:
         Run the circuit with these values of the parameters. The next call overwrites the returned state.
         Collective.
         """
+
+    def expectations(self, values: Sequence[float], sums: Sequence[PauliSum]) -> list[complex]:
+        """Run the circuit with these values; return the expectation values of `sums`. Collective."""
 
     def simulate(
         self, values: Sequence[float], *, shots: int = 0, seed: int = 0, observables: Sequence[PauliSum] = []

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <optional>
 #include <string>
 
 #include "onehop/error.h"
@@ -30,6 +29,16 @@ int first_inside(const Circuit& body) {
   return -1;
 }
 
+void check_reproducible(int parts, int ranks) {
+  if (parts < 0 || !std::has_single_bit(static_cast<unsigned>(parts))) {
+    throw BadInput("reproducible: expected a number of ranks that is a power of two, found " + std::to_string(parts));
+  }
+  if (parts < ranks) {
+    throw BadInput("reproducible: expected at least the number of ranks, " + std::to_string(ranks) + ", found " +
+                   std::to_string(parts) + "; results are the same on all numbers of ranks up to the given one");
+  }
+}
+
 }  // namespace
 
 Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOptions& the_options)
@@ -50,8 +59,16 @@ Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOp
   PlacementOptions how;
   how.bytes_per_amplitude = bytes_per_amplitude(options.precision);
   how.search_seconds = options.search_seconds;
-  how.ranks_per_host = state->ranks_per_host();
-  placement = place(std::move(body), ranks, how);
+  int parts = ranks;
+  if (options.reproducible != 0) {
+    check_reproducible(options.reproducible, group.size());
+    parts = usable_ranks(body, options.reproducible);
+  } else {
+    how.ranks_per_host = state->ranks_per_host();
+  }
+  placement = place(std::move(body), parts, how);
+  part_bits = placement.local_bits;
+  state->set_part_bits(part_bits);
   angles.assign(placement.operations.size(), 0);
   for (std::size_t i = 0; i < placement.operations.size(); ++i) {
     if (!placement.operations[i].angles.empty()) varying.push_back(static_cast<int>(i));
@@ -83,8 +100,8 @@ void Compiled::Impl::check(std::span<const double> values) const {
 
 void Compiled::Impl::bind(std::span<const double> values) {
   check(values);
-  for (auto& inverse : inverses) {
-    if (inverse) inverse->fresh = false;
+  for (auto& programs : inverses) {
+    for (StageProgram& program : programs) program.fresh = false;
   }
   for (const int index : varying) {
     Operation& operation = placement.operations[static_cast<std::size_t>(index)];
@@ -94,21 +111,25 @@ void Compiled::Impl::bind(std::span<const double> values) {
   }
 }
 
-void Compiled::Impl::make_stage(StageProgram& program, const Stage& stage) const {
+int Compiled::Impl::number_of(std::size_t part) const {
+  return static_cast<int>(static_cast<std::size_t>(state->group().rank()) * parts() + part);
+}
+
+void Compiled::Impl::make_stage(StageProgram& program, const Stage& stage, std::size_t part) const {
   std::uint64_t flips = state->flips();
   for (const int index : stage.operations) {
     const Operation& operation = placement.operations[static_cast<std::size_t>(index)];
-    auto local = localize(operation, stage.bits, state->local_bits(), state->group().rank(), flips);
+    auto local = localize(operation, stage.bits, part_bits, number_of(part), flips);
     if (!local) continue;
     local->source = index;
     program.varies = program.varies || local->varies;
     program.operations.push_back(std::move(*local));
   }
   program.flips = flips;
-  if (state->local_bits() > EngineProgram<double>::max_bits) return;
+  if (part_bits > EngineProgram<double>::max_bits) return;
   const int threads = state->engine().threads;
   const auto compile = [&]<typename T>() {
-    program.compiled = std::make_unique<EngineProgram<T>>(state->local_bits(), std::move(program.operations),
+    program.compiled = std::make_unique<EngineProgram<T>>(part_bits, std::move(program.operations),
                                                           EngineProgram<T>::States::one, threads);
   };
   if (options.precision == Precision::single_precision) {
@@ -118,38 +139,42 @@ void Compiled::Impl::make_stage(StageProgram& program, const Stage& stage) const
   }
 }
 
-void Compiled::Impl::run_stage(StageProgram& program) {
+void Compiled::Impl::run_stage(StageProgram& program, std::size_t part) {
   const int threads = state->engine().threads;
-  const auto run = [&]<typename T>(std::unique_ptr<EngineProgram<T>>& compiled) {
-    if (program.varies && !program.fresh) compiled->refill(angles, threads);
-    counters.passes += compiled->run(state->local<T>(), threads).passes;
-  };
-  if (auto* single = std::get_if<std::unique_ptr<EngineProgram<float>>>(&program.compiled)) {
-    run(*single);
-  } else if (auto* both = std::get_if<std::unique_ptr<EngineProgram<double>>>(&program.compiled)) {
-    run(*both);
-  } else {
-    for (LocalOperation& operation : program.operations) {
-      if (operation.varies) set_angle(operation, angles[static_cast<std::size_t>(operation.source)]);
+  const auto run = [&]<typename T>(std::unique_ptr<EngineProgram<T>>* compiled) {
+    const auto amplitudes = amplitudes_of<T>(*state, part);
+    if (compiled != nullptr) {
+      if (program.varies && !program.fresh) (*compiled)->refill(angles, threads);
+      counters.passes += (*compiled)->run(amplitudes, threads).passes;
+    } else if (!program.operations.empty()) {
+      for (LocalOperation& operation : program.operations) {
+        if (operation.varies) set_angle(operation, angles[static_cast<std::size_t>(operation.source)]);
+      }
+      counters.passes += apply<T>(amplitudes, program.operations, state->engine()).passes;
     }
-    counters.passes += state->apply(program.operations).passes;
+  };
+  if (options.precision == Precision::single_precision) {
+    run(std::get_if<std::unique_ptr<EngineProgram<float>>>(&program.compiled));
+  } else {
+    run(std::get_if<std::unique_ptr<EngineProgram<double>>>(&program.compiled));
   }
   program.fresh = false;
-  if (program.flips != state->flips()) {
-    state->set_layout({state->bits().begin(), state->bits().end()}, program.flips);
-  }
 }
 
 void Compiled::Impl::run(std::span<const double> values) {
   bind(values);
+  state->set_part_bits(part_bits);
   state->set_product(placement.first_state, placement.first_bits);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     state->exchange(placement.stages[s].swaps);
-    if (!stages[s]) {
-      stages[s].emplace();
-      make_stage(*stages[s], placement.stages[s]);
+    if (stages[s].empty()) {
+      std::vector<StageProgram> programs(parts());
+      for (std::size_t part = 0; part < parts(); ++part) make_stage(programs[part], placement.stages[s], part);
+      stages[s] = std::move(programs);
     }
-    run_stage(*stages[s]);
+    for (std::size_t part = 0; part < parts(); ++part) run_stage(stages[s][part], part);
+    // A gate flips the same bits on every part.
+    state->set_layout({state->bits().begin(), state->bits().end()}, stages[s].front().flips);
   }
   // Turn wires back into qubits.
   std::vector<int> bits;
@@ -172,7 +197,16 @@ int Compiled::ranks() const noexcept { return impl_->state->group().size(); }
 State& Compiled::run(std::span<const double> values) {
   impl_->require_gates();
   impl_->run(values);
+  impl_->state->set_part_bits(impl_->state->local_bits());
   return *impl_->state;
+}
+
+std::vector<std::complex<double>> Compiled::expectations(std::span<const double> values,
+                                                         std::span<const PauliSum> sums) {
+  impl_->require_gates();
+  check_observables(sums, impl_->placement.qubits, false);
+  impl_->run(values);
+  return impl_->final_values(sums);
 }
 
 std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bindings, std::size_t count,
@@ -189,7 +223,7 @@ std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bin
   std::vector<std::complex<double>> results(count * sums.size());
   const auto one = [&](Impl& worker, std::size_t i) {
     worker.run(bindings.subspan(i * parameters, parameters));
-    const auto values = expectations(*worker.state, sums);
+    const auto values = worker.final_values(sums);
     std::copy(values.begin(), values.end(), results.begin() + static_cast<std::ptrdiff_t>(i * sums.size()));
   };
   if (impl.placement.qubits > max_small_qubits) {
@@ -205,6 +239,7 @@ std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bin
   while (impl.workers.size() < workers) {
     CompileOptions alone = impl.options;
     alone.state.threads = 1;
+    alone.reproducible = 0;  // on one rank in any case
     impl.workers.push_back(std::make_unique<Impl>(*impl.circuit, Group::alone(), alone));
   }
   std::atomic<std::size_t> next{begin};
@@ -220,6 +255,9 @@ SimulationResult Compiled::simulate(std::span<const double> values, const Simula
   SimulationOptions own = options;
   own.precision = impl_->options.precision;
   own.state = impl_->options.state;
+  if (impl_->options.reproducible != 0) {  // the placement may be one for more ranks
+    return simulate_placed(bind_parameters(*impl_->circuit, values), impl_->whole, own, nullptr);
+  }
   // The placement lives as long as this object.
   return simulate_placed(impl_->rotated, impl_->whole, own, {std::shared_ptr<const void>(), &impl_->placement});
 }

@@ -1,8 +1,10 @@
 // The contents of a Compiled circuit.
 #pragma once
 
+#include <complex>
+#include <cstddef>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,7 +24,7 @@ namespace onehop::quantum {
 struct Compiled::Impl {
   Impl(const Circuit& circuit, const Group& group, const CompileOptions& options);
 
-  // The gates of a stage on this rank's bits.
+  // The gates of a stage on the bits of one of this rank's parts.
   struct StageProgram {
     std::vector<LocalOperation> operations;  // of large states, for which nothing is compiled
     std::variant<std::monostate, std::unique_ptr<EngineProgram<float>>, std::unique_ptr<EngineProgram<double>>>
@@ -38,29 +40,41 @@ struct Compiled::Impl {
   void check(std::span<const double> values) const;
   void bind(std::span<const double> values);
   void run(std::span<const double> values);
-  void make_stage(StageProgram& program, const Stage& stage) const;
-  void run_stage(StageProgram& program);
+  // The parts of this rank: one, unless the results are reproducible.
+  [[nodiscard]] std::size_t parts() const { return std::size_t{1} << (state->local_bits() - state->part_bits()); }
+  // The number among the parts of all ranks.
+  [[nodiscard]] int number_of(std::size_t part) const;
+  template <typename T>
+  [[nodiscard]] static std::span<std::complex<T>> amplitudes_of(const State& state, std::size_t part) {
+    return state.local<T>().subspan(part << state.part_bits(), std::size_t{1} << state.part_bits());
+  }
+  void make_stage(StageProgram& program, const Stage& stage, std::size_t part) const;
+  void run_stage(StageProgram& program, std::size_t part);
+  // The expectation values in the final state, whose amplitudes may move.
+  [[nodiscard]] std::vector<Complex> final_values(std::span<const PauliSum> sums);
 
   // In gradients.cc.
   Gradients gradients(std::span<const double> values, std::span<const PauliSum> sums, std::span<const double> weights,
                       bool variance);
   // Goes back from the final state, where bra = H ket: adds the derivative by the angle of each of `varying`.
   void go_back(State& ket, State& bra, std::span<double> by_angle);
-  [[nodiscard]] std::vector<LocalOperation> inverse_stage(const Stage& stage, std::uint64_t& flips, bool first) const;
-  void make_inverse(StageProgram& program, std::size_t stage, std::uint64_t flips) const;
-  void run_inverse(StageProgram& program, State& ket, State& bra, std::span<double> by_angle);
+  [[nodiscard]] std::vector<LocalOperation> inverse_stage(const Stage& stage, std::size_t part, std::uint64_t& flips,
+                                                          bool first) const;
+  void make_inverse(StageProgram& program, std::size_t stage, std::size_t part, std::uint64_t flips) const;
+  void run_inverse(StageProgram& program, std::size_t part, State& ket, State& bra, std::span<double> by_angle);
   [[nodiscard]] std::unique_ptr<State> new_state() const;
 
   CompileOptions options;
   std::vector<std::string> names;
   Group whole;  // all ranks; `state` may be on a part of them
   Placement placement;
+  int part_bits = 0;           // of the states while the circuit runs, see State::set_part_bits
   std::vector<int> varying;    // the operations of the placement whose angle varies
   std::vector<double> angles;  // of each operation of the placement; only those of `varying` are used
-  std::vector<std::optional<StageProgram>> stages;
-  std::vector<std::optional<StageProgram>> inverses;  // of the stages, for two states
-  std::uint64_t inverse_flips = 0;                    // of the final state for which they were made
-  std::vector<double> inverse_angles;                 // the negative of `angles`
+  std::vector<std::vector<StageProgram>> stages;    // for each part; empty: not made yet
+  std::vector<std::vector<StageProgram>> inverses;  // of the stages, for two states
+  std::uint64_t inverse_flips = 0;                  // of the final state for which they were made
+  std::vector<double> inverse_angles;               // the negative of `angles`
   std::unique_ptr<State> state, bra, kept, once;
   EngineCounters counters;
   std::unique_ptr<Circuit> circuit;  // to make workers

@@ -62,16 +62,19 @@ std::vector<double> apply_variances(const State& ket, std::span<const PauliSum> 
 }  // namespace
 
 std::unique_ptr<State> Compiled::Impl::new_state() const {
-  return std::make_unique<State>(state->group(), placement.qubits, options.precision, options.state);
+  auto result = std::make_unique<State>(state->group(), placement.qubits, options.precision, options.state);
+  result->set_part_bits(part_bits);
+  return result;
 }
 
 // `first`: nothing comes before the stage, so that gates before the first one that varies need not be undone.
-std::vector<LocalOperation> Compiled::Impl::inverse_stage(const Stage& stage, std::uint64_t& flips, bool first) const {
+std::vector<LocalOperation> Compiled::Impl::inverse_stage(const Stage& stage, std::size_t part, std::uint64_t& flips,
+                                                          bool first) const {
   std::vector<LocalOperation> operations;
   std::size_t needed = 0;
   for (auto index = stage.operations.rbegin(); index != stage.operations.rend(); ++index) {
     const Operation operation = inverse(placement.operations[static_cast<std::size_t>(*index)]);
-    auto local = localize(operation, stage.bits, state->local_bits(), state->group().rank(), flips);
+    auto local = localize(operation, stage.bits, part_bits, number_of(part), flips);
     if (!local) continue;
     local->source = *index;
     if (local->varies) {
@@ -84,15 +87,16 @@ std::vector<LocalOperation> Compiled::Impl::inverse_stage(const Stage& stage, st
   return operations;
 }
 
-void Compiled::Impl::make_inverse(StageProgram& program, std::size_t stage, std::uint64_t flips) const {
-  program.operations = inverse_stage(placement.stages[stage], flips, stage == 0);
+void Compiled::Impl::make_inverse(StageProgram& program, std::size_t stage, std::size_t part,
+                                  std::uint64_t flips) const {
+  program.operations = inverse_stage(placement.stages[stage], part, flips, stage == 0);
   program.flips = flips;
   program.varies = std::any_of(program.operations.begin(), program.operations.end(),
                                [](const LocalOperation& operation) { return operation.varies; });
-  if (state->local_bits() > EngineProgram<double>::max_bits_of_two) return;
+  if (part_bits > EngineProgram<double>::max_bits_of_two) return;
   const int threads = state->engine().threads;
   const auto compile = [&]<typename T>() {
-    program.compiled = std::make_unique<EngineProgram<T>>(state->local_bits(), std::move(program.operations),
+    program.compiled = std::make_unique<EngineProgram<T>>(part_bits, std::move(program.operations),
                                                           EngineProgram<T>::States::two, threads);
   };
   if (options.precision == Precision::single_precision) {
@@ -102,18 +106,21 @@ void Compiled::Impl::make_inverse(StageProgram& program, std::size_t stage, std:
   }
 }
 
-void Compiled::Impl::run_inverse(StageProgram& program, State& ket, State& bra_state, std::span<double> by_angle) {
+void Compiled::Impl::run_inverse(StageProgram& program, std::size_t part, State& ket, State& bra_state,
+                                 std::span<double> by_angle) {
   const int threads = ket.engine().threads;
   const auto run = [&]<typename T>(std::unique_ptr<EngineProgram<T>>* compiled) {
     EngineCounters done;
+    const auto of_ket = amplitudes_of<T>(ket, part);
+    const auto of_bra = amplitudes_of<T>(bra_state, part);
     if (compiled != nullptr) {
       if (program.varies && !program.fresh) (*compiled)->refill(inverse_angles, threads);
-      done = (*compiled)->run_both(ket.local<T>(), bra_state.local<T>(), threads, by_angle);
+      done = (*compiled)->run_both(of_ket, of_bra, threads, by_angle);
     } else {
       for (LocalOperation& operation : program.operations) {
         if (operation.varies) set_angle(operation, inverse_angles[static_cast<std::size_t>(operation.source)]);
       }
-      done = apply_to_both<T>(ket.local<T>(), bra_state.local<T>(), program.operations, by_angle, ket.engine());
+      done = apply_to_both<T>(of_ket, of_bra, program.operations, by_angle, ket.engine());
     }
     counters.passes += done.passes;
     counters.multiply_adds += done.multiply_adds;
@@ -131,22 +138,35 @@ void Compiled::Impl::go_back(State& ket, State& bra_state, std::span<double> by_
   for (State* const one : {&ket, &bra_state}) one->set_layout(last, one->flips());
   // Expectation values may have moved the amplitudes to where no bit is flipped.
   if (ket.flips() != inverse_flips) {
-    for (auto& inverse : inverses) inverse.reset();
+    for (auto& inverse : inverses) inverse.clear();
     inverse_flips = ket.flips();
   }
+  std::vector<double> by_part(parts() * by_angle.size());
   for (std::size_t s = placement.stages.size(); s-- > 0;) {
-    if (!inverses[s]) {
-      inverses[s].emplace();
-      make_inverse(*inverses[s], s, ket.flips());
+    if (inverses[s].empty()) {
+      std::vector<StageProgram> programs(parts());
+      for (std::size_t part = 0; part < parts(); ++part) make_inverse(programs[part], s, part, ket.flips());
+      inverses[s] = std::move(programs);
     }
-    run_inverse(*inverses[s], ket, bra_state, by_angle);
-    inverses[s]->fresh = true;  // until bind() changes the angles
+    for (std::size_t part = 0; part < parts(); ++part) {
+      const auto sums = std::span(by_part).subspan(part * by_angle.size(), by_angle.size());
+      run_inverse(inverses[s][part], part, ket, bra_state, sums);
+      inverses[s][part].fresh = true;  // until bind() changes the angles
+    }
     for (State* const one : {&ket, &bra_state}) {
-      one->set_layout(placement.stages[s].bits, inverses[s]->flips);
+      one->set_layout(placement.stages[s].bits, inverses[s].front().flips);
       if (s > 0) one->exchange(placement.stages[s].swaps);
     }
   }
-  sum_over_ranks(ket.group(), by_angle);
+  std::ranges::copy(sum_over_parts(ket.group(), by_part, by_angle.size()), by_angle.begin());
+}
+
+std::vector<Complex> Compiled::Impl::final_values(std::span<const PauliSum> sums) {
+  if (options.reproducible == 0) return quantum::expectations(*state, sums);
+  if (!bra) bra = new_state();
+  std::vector<Complex> values;
+  for (const PauliSum& sum : sums) values.push_back(apply_sum(*state, sum, *bra));
+  return values;
 }
 
 Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<const PauliSum> sums,
@@ -168,7 +188,7 @@ Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<co
   if (variance && !once) once = new_state();
   if (!weights.empty() && !variance) {
     const std::vector<int> bits(state->bits().begin(), state->bits().end());
-    for (const auto& value : expectations(*state, sums)) result.values.push_back(value.real());
+    for (const Complex& value : final_values(sums)) result.values.push_back(value.real());
     restore_bits(*state, bits);
   }
   if (rows > 1) kept->copy_from(*state);
@@ -195,8 +215,8 @@ Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<co
       }
     }
   }
-  result.backward_passes = counters.passes;
-  result.backward_multiply_adds = counters.multiply_adds;
+  result.backward_passes = counters.passes / static_cast<double>(parts());
+  result.backward_multiply_adds = counters.multiply_adds / static_cast<double>(parts());
   result.backward_seconds = base::steady_seconds() - middle;
   return result;
 }

@@ -66,7 +66,7 @@ class Application {
     for (const String& one : strings_) by_partner[one.x >> state_.local_bits()].push_back(one);
     for (const auto& [partner, strings] : by_partner) {
       if (partner == 0) {
-        add<T>(strings, state_.local<T>(), result_.local<T>(), 0, state_.local_bits());
+        add_local<T>(strings);
       } else {
         stream<T>(partner, strings);
       }
@@ -87,6 +87,21 @@ class Application {
     return mask;
   }
 
+  // The strings that need amplitudes of this rank only, for each of its parts.
+  template <typename T>
+  void add_local(const std::vector<String>& strings) {
+    const int bits = state_.part_bits();
+    const std::size_t size = std::size_t{1} << bits;
+    std::map<std::uint64_t, std::vector<String>> by_shift;  // XOR of the numbers of both parts
+    for (const String& one : strings) by_shift[one.x >> bits].push_back(one);
+    for (const auto& [shift, some] : by_shift) {
+      for (std::uint64_t part = 0; part << bits < state_.local<T>().size(); ++part) {
+        add<T>(some, state_.local<T>().subspan((part ^ shift) * size, size),
+               result_.local<T>().subspan(part * size, size), part, bits);
+      }
+    }
+  }
+
   // Adds the strings applied to `from` to the amplitudes `to` with the number `chunk` of 2^bits each.
   template <typename T>
   void add(const std::vector<String>& strings, std::span<const std::complex<T>> from, std::span<std::complex<T>> to,
@@ -94,7 +109,7 @@ class Application {
     static constexpr std::array<Number, 4> powers{Number(1), Number(0, -1), Number(-1), Number(0, 1)};
     const std::uint64_t inside = (std::uint64_t{1} << bits) - 1;
     const std::uint64_t row =
-        ((static_cast<std::uint64_t>(state_.group().rank()) << state_.local_bits()) ^ state_.flips()) | chunk << bits;
+        ((static_cast<std::uint64_t>(state_.group().rank()) << state_.local_bits()) | chunk << bits) ^ state_.flips();
     std::vector<LocalPauli> paulis;
     std::vector<Number> factors;
     for (const String& one : strings) {
@@ -110,7 +125,7 @@ class Application {
   template <typename T>
   void stream(std::uint64_t partner, const std::vector<String>& strings) {
     using Amplitude = std::complex<T>;
-    const int chunk_bits = std::min(state_.local_bits(), 16);
+    const int chunk_bits = std::min(state_.part_bits(), 16);
     const std::size_t chunk = std::size_t{1} << chunk_bits;
     std::vector<Amplitude> sent(chunk);
     std::vector<Amplitude> got(chunk);
@@ -150,7 +165,8 @@ class Application {
 
 void add_applied(const State& state, const PauliSum& sum, double scale, State& result) {
   const bool alike = state.qubits() == result.qubits() && state.precision() == result.precision() &&
-                     state.local_bits() == result.local_bits() && state.flips() == result.flips() &&
+                     state.local_bits() == result.local_bits() && state.part_bits() == result.part_bits() &&
+                     state.flips() == result.flips() &&
                      std::equal(state.bits().begin(), state.bits().end(), result.bits().begin());
   if (!alike) {
     throw BadInput("expected a result with the qubits, precision, ranks and layout of the state, found others");
@@ -168,11 +184,21 @@ std::complex<double> apply_sum(const State& state, const PauliSum& sum, State& r
   result.fill_zero();
   add_applied(state, sum, 1, result);
   // State::inner_product would move the amplitudes if bits are flipped.
-  Number value = state.precision() == Precision::single_precision
-                     ? inner_product<float>(state.local<float>(), result.local<float>(), state.engine())
-                     : inner_product<double>(state.local<double>(), result.local<double>(), state.engine());
-  sum_over_ranks(state.group(), std::span(&value, 1));
-  return value;
+  std::vector<double> products;  // of each part
+  const auto add_products = [&]<typename T>(std::span<std::complex<T>> left, std::span<std::complex<T>> right) {
+    const std::size_t size = std::size_t{1} << state.part_bits();
+    for (std::size_t begin = 0; begin < left.size(); begin += size) {
+      const Number value = inner_product<T>(left.subspan(begin, size), right.subspan(begin, size), state.engine());
+      products.insert(products.end(), {value.real(), value.imag()});
+    }
+  };
+  if (state.precision() == Precision::single_precision) {
+    add_products(state.local<float>(), result.local<float>());
+  } else {
+    add_products(state.local<double>(), result.local<double>());
+  }
+  const auto sums = sum_over_parts(state.group(), products, 2);
+  return {sums[0], sums[1]};
 }
 
 std::vector<double> variances(const State& state, std::span<const PauliSum> sums) {

@@ -36,6 +36,12 @@ int check_size(const Group& group, int qubits) {
   return local_bits;
 }
 
+void check_equal_size(std::size_t theirs, std::size_t mine) {
+  if (theirs == mine) return;
+  throw Mismatch("expected sums of equal length on all ranks, found " + std::to_string(theirs) + " and " +
+                 base::counted(mine, "byte") + "; every rank must make the same calls");
+}
+
 template <typename T>
 void sum_numbers(const Group& group, std::span<T> numbers) {
   if (group.size() == 1) return;
@@ -43,10 +49,7 @@ void sum_numbers(const Group& group, std::span<T> numbers) {
   std::fill(numbers.begin(), numbers.end(), T{});
   std::vector<T> theirs(numbers.size());
   for (const auto& bytes : all) {
-    if (bytes.size() != numbers.size_bytes()) {
-      throw Mismatch("expected sums of equal length on all ranks, found " + std::to_string(bytes.size()) + " and " +
-                     base::counted(numbers.size_bytes(), "byte") + "; every rank must make the same calls");
-    }
+    check_equal_size(bytes.size(), numbers.size_bytes());
     std::ranges::copy(bytes, std::as_writable_bytes(std::span(theirs)).begin());
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += theirs[i];
   }
@@ -57,9 +60,24 @@ void sum_numbers(const Group& group, std::span<T> numbers) {
 void sum_over_ranks(const Group& group, std::span<double> numbers) { sum_numbers(group, numbers); }
 void sum_over_ranks(const Group& group, std::span<std::complex<double>> numbers) { sum_numbers(group, numbers); }
 
+std::vector<double> sum_over_parts(const Group& group, std::span<const double> numbers, std::size_t count) {
+  const std::size_t parts = count == 0 ? 0 : numbers.size() / count;
+  std::vector<double> sums(count);
+  std::vector<double> theirs(numbers.size());
+  for (const auto& bytes : group.allgather(std::as_bytes(numbers))) {
+    check_equal_size(bytes.size(), numbers.size_bytes());
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(theirs)).begin());
+    for (std::size_t part = 0; part < parts; ++part) {
+      for (std::size_t i = 0; i < count; ++i) sums[i] += theirs[part * count + i];
+    }
+  }
+  return sums;
+}
+
 State::Impl::Impl(const Group& the_group, int the_qubits, Precision the_precision, const StateOptions& options)
     : group(the_group), qubits(the_qubits), precision(the_precision) {
   local_bits = check_size(group, qubits);
+  part_bits = local_bits;
   ranks_per_host = check_memory(group, qubits, precision, options);
   staging = staging_of(local_bits, group.size(), precision, options.staging);
   engine.threads = base::thread_count(options.threads, group);
@@ -168,7 +186,7 @@ std::uint64_t State::index_of(std::uint64_t place) const {
   std::uint64_t index = 0;
   for (int qubit = 0; qubit < impl_->qubits; ++qubit) {
     const int bit = impl_->bits[static_cast<std::size_t>(qubit)];
-    const std::uint64_t value = bit < impl_->local_bits ? (place >> bit) & 1U : impl_->held(bit);
+    const std::uint64_t value = bit < impl_->local_bits ? ((place ^ impl_->flips) >> bit) & 1U : impl_->held(bit);
     index |= value << qubit;
   }
   return index;
@@ -183,24 +201,47 @@ void State::set_layout(std::vector<int> bits, std::uint64_t flips) {
     }
   }
   impl_->bits = std::move(bits);
-  impl_->flips = flips & ~((std::uint64_t{1} << impl_->local_bits) - 1);
+  impl_->flips = flips & ~((std::uint64_t{1} << impl_->part_bits) - 1);
+}
+
+int State::part_bits() const noexcept { return impl_->part_bits; }
+
+void State::set_part_bits(int bits) {
+  if (bits < 1 || bits > impl_->local_bits) {
+    throw BadInput("set_part_bits: expected 1 to " + std::to_string(impl_->local_bits) + " bits, found " +
+                   std::to_string(bits));
+  }
+  std::vector<LocalOperation> local_flips;
+  for (int bit = impl_->part_bits; bit < bits; ++bit) {
+    if ((impl_->flips >> bit & 1U) != 0) {
+      local_flips.push_back({.kind = LocalKind::matrix, .bits = {bit}, .values = {0, 1, 1, 0}});
+    }
+  }
+  impl_->part_bits = bits;
+  impl_->flips &= ~((std::uint64_t{1} << bits) - 1);
+  apply(local_flips);
 }
 
 void State::set_product(std::span<const std::array<std::complex<double>, 2>> wires, std::span<const int> bits) {
   set_layout({bits.begin(), bits.end()}, 0);
+  for (std::uint64_t part = 0; part < impl_->parts(); ++part) impl_->set_product_part(wires, part);
+}
+
+void State::Impl::set_product_part(std::span<const std::array<std::complex<double>, 2>> wires, std::uint64_t part) {
+  const std::uint64_t number = static_cast<std::uint64_t>(group.rank()) * parts() + part;
   std::complex<double> factor = 1;
-  std::vector<std::array<std::complex<double>, 2>> local(static_cast<std::size_t>(impl_->local_bits));
+  std::vector<std::array<std::complex<double>, 2>> local(static_cast<std::size_t>(part_bits));
   for (std::size_t wire = 0; wire < wires.size(); ++wire) {
-    const int bit = impl_->bits[wire];
-    if (bit < impl_->local_bits) {
+    const int bit = bits[wire];
+    if (bit < part_bits) {
       local[static_cast<std::size_t>(bit)] = wires[wire];
     } else {
-      factor *= wires[wire][impl_->held(bit)];
+      factor *= wires[wire][number >> (bit - part_bits) & 1U];
     }
   }
   // Tabulate the products over the lower bits once, then write each amplitude as an entry times a factor of its higher
   // bits.
-  const int low = std::min(impl_->local_bits, 12);
+  const int low = std::min(part_bits, 12);
   std::vector<std::complex<double>> table;
   table.reserve(std::size_t{1} << low);
   table.push_back(factor);
@@ -214,11 +255,11 @@ void State::set_product(std::span<const std::array<std::complex<double>, 2>> wir
     for (std::size_t i = 0; i < size; ++i) table.push_back(times(table[i], one));
     for (std::size_t i = 0; i < size; ++i) table[i] = times(table[i], zero);
   }
-  impl_->visit([&]<typename T>(std::span<std::complex<T>> amplitudes) {
-    base::parallel_for(impl_->engine.threads, amplitudes.size(), table.size(), [&](std::uint64_t begin, std::uint64_t) {
+  visit([&]<typename T>(std::span<std::complex<T>> all) {
+    const auto amplitudes = all.subspan(part << part_bits, std::size_t{1} << part_bits);
+    base::parallel_for(engine.threads, amplitudes.size(), table.size(), [&](std::uint64_t begin, std::uint64_t) {
       std::complex<double> high = 1;
-      for (int bit = low; bit < impl_->local_bits; ++bit)
-        high *= local[static_cast<std::size_t>(bit)][begin >> bit & 1U];
+      for (int bit = low; bit < part_bits; ++bit) high *= local[static_cast<std::size_t>(bit)][begin >> bit & 1U];
       for (std::size_t i = 0; i < table.size(); ++i) {
         const double re = table[i].real() * high.real() - table[i].imag() * high.imag();
         const double im = table[i].real() * high.imag() + table[i].imag() * high.real();

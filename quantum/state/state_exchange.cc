@@ -25,13 +25,13 @@ void State::permute(const std::vector<int>& permutation) {
   impl_->counters.bytes_between_hosts += impl_->bytes_between_hosts(permutation);
   bool crosses = false;
   std::uint64_t flips = 0;
-  std::vector<LocalOperation> local_flips;  // flips of bits that become local are applied to the amplitudes
+  std::vector<LocalOperation> local_flips;  // flips of bits below part_bits are applied to the amplitudes
   for (int bit = 0; bit < impl_->qubits; ++bit) {
     const int to = permutation[static_cast<std::size_t>(bit)];
     crosses =
         crosses || ((bit < impl_->local_bits) != (to < impl_->local_bits)) || (bit >= impl_->local_bits && to != bit);
     if ((impl_->flips >> bit & 1U) == 0) continue;
-    if (to >= impl_->local_bits) {
+    if (to >= impl_->part_bits) {
       flips |= std::uint64_t{1} << to;
     } else {
       local_flips.push_back({.kind = LocalKind::matrix, .bits = {to}, .values = {0, 1, 1, 0}});

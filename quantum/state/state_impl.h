@@ -1,6 +1,8 @@
 // The private data of `State`, shared by its source files.
 #pragma once
 
+#include <array>
+#include <complex>
 #include <memory>
 #include <span>
 #include <utility>
@@ -24,13 +26,14 @@ struct State::Impl {
   Group group;
   int qubits;
   int local_bits = 0;
+  int part_bits = 0;  // see State::set_part_bits
   Precision precision;
   std::int64_t staging = 0;  // bytes per partner
   EngineOptions engine;
   int ranks_per_host = 0;
   SharedArray memory;
   std::vector<int> bits;    // the bit of each qubit
-  std::uint64_t flips = 0;  // a mask of rank bits, see State::flips
+  std::uint64_t flips = 0;  // a mask of rank bits and numbers of parts, see State::flips
   StateCounters counters;
   std::vector<std::pair<std::vector<int>, std::unique_ptr<Plan>>> plans;
 
@@ -38,6 +41,7 @@ struct State::Impl {
   [[nodiscard]] std::span<std::complex<T>> amplitudes() const {
     return {reinterpret_cast<std::complex<T>*>(memory.bytes().data()), std::size_t{1} << local_bits};
   }
+  [[nodiscard]] std::uint64_t parts() const { return std::uint64_t{1} << (local_bits - part_bits); }
 
   // Calls the function with the amplitudes in the state's precision.
   template <typename Function>
@@ -53,6 +57,8 @@ struct State::Impl {
   // The value of the qubit on a rank bit, 0 or 1, for the amplitudes of this rank.
   [[nodiscard]] unsigned held(int bit) const;
   [[nodiscard]] int bit_of(int qubit) const;
+  // State::set_product of one part of this rank's amplitudes.
+  void set_product_part(std::span<const std::array<std::complex<double>, 2>> wires, std::uint64_t part);
   // Throws BadInput unless all qubits exist and are distinct.
   void check_distinct(std::span<const int> qubits) const;
 };

@@ -33,10 +33,14 @@ double State::pass_seconds() {
 }
 
 double State::norm_squared() const {
-  double sum = impl_->visit(
-      [&]<typename T>(std::span<std::complex<T>> local) { return quantum::norm_squared<T>(local, impl_->engine); });
-  sum_over_ranks(impl_->group, std::span(&sum, 1));
-  return sum;
+  std::vector<double> norms;
+  impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
+    const std::size_t size = std::size_t{1} << impl_->part_bits;
+    for (std::size_t begin = 0; begin < local.size(); begin += size) {
+      norms.push_back(quantum::norm_squared<T>(local.subspan(begin, size), impl_->engine));
+    }
+  });
+  return sum_over_parts(impl_->group, norms, 1).front();
 }
 
 std::vector<Sum> State::amplitudes(std::span<const std::uint64_t> indices) const {

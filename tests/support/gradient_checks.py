@@ -1,4 +1,4 @@
-"""Random observables, and expectation values to compute differences of."""
+"""Random circuits and observables, and expectation values to compute differences of."""
 
 from __future__ import annotations
 
@@ -7,7 +7,44 @@ from typing import Any
 import numpy as np
 
 from onehop import quantum
-from onehop.quantum import Circuit, PauliSum, PauliTerm
+from onehop.quantum import Circuit, Parameter, PauliSum, PauliTerm
+
+# Every gate with angles.
+ANGLES = {
+    "rx": 1, "ry": 1, "rz": 1, "p": 1, "u1": 1, "u2": 2, "u3": 3, "u": 3, "r": 2, "u0": 1,
+    "crx": 2, "cry": 2, "crz": 2, "cp": 2, "cu": 2, "cu3": 2, "rxx": 2, "ryy": 2, "rzz": 2, "rzx": 2,
+}  # fmt: skip
+
+
+NUMBERS = {name: parameters for name, _, parameters in quantum.gate_names()}
+
+
+def random_circuit(draw: np.random.Generator, qubits: int, gates: int) -> Circuit:
+    """Return a circuit of all kinds of gates, whose angles depend on one or two parameters or on none."""
+    circuit, count = Circuit(qubits), 4
+
+    def angle() -> Any:
+        one = Parameter(f"p{draw.integers(count)}") * float(draw.normal()) + float(draw.normal())
+        if draw.random() < 0.3:
+            one += 0.5 * Parameter(f"p{draw.integers(count)}")
+        return float(draw.normal()) if draw.random() < 0.1 else one
+
+    names = [*ANGLES, "h", "x", "s", "cx", "swap", "iswap", "pauli", "phase", "generated"]
+    for name in draw.choice(names, gates).tolist():
+        where = draw.choice(qubits, 2, replace=False).tolist()
+        if name == "pauli":
+            letters = "".join(draw.choice(list("XYZ"), len(where)))
+            rest = [one for one in range(qubits) if one not in where]
+            circuit.pauli_rotation(letters, angle(), where, controls=rest[: draw.integers(2)])
+        elif name == "phase":
+            circuit.global_phase(angle(), controls=where)
+        elif name == "generated":
+            matrix = draw.normal(size=(4, 4)) + 1j * draw.normal(size=(4, 4))
+            circuit.generated(matrix + matrix.conj().T, 0.3 * angle(), where)
+        else:
+            width = {row[0]: row[1] for row in quantum.gate_names()}[name]
+            circuit.gate(name, where[:width], [angle() for _ in range(NUMBERS[name])])
+    return circuit
 
 
 def random_sum(draw: np.random.Generator, qubits: int, terms: int) -> PauliSum:

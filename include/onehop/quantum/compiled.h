@@ -20,6 +20,10 @@ struct CompileOptions {
   Precision precision = Precision::double_precision;
   StateOptions state = {};
   double search_seconds = 1;  // see PlacementOptions
+  // 0, or a number of ranks, a power of two. The circuit is then placed on so many ranks, and each rank computes the
+  // parts of several of them, one after the other. Amplitudes, expectation values and derivatives have the same bits on
+  // every number of ranks up to this one. A circuit too small for it takes as many as it can.
+  int reproducible = 0;
 };
 
 // What `Compiled::gradients` returns. Rows belong to observables, columns to parameters.
@@ -38,8 +42,8 @@ struct Gradients {
 // only: no qubit is placed and no pass is planned again. All functions are collective unless stated otherwise.
 class Compiled {
  public:
-  // Throws BadInput if the circuit is invalid, and as State does. If the circuit is too small for all ranks, groups of
-  // ranks run it redundantly.
+  // Throws BadInput if the circuit is invalid or there are more ranks than `reproducible`, and as State does. If the
+  // circuit is too small for all ranks, groups of ranks run it redundantly.
   Compiled(const Circuit& circuit, const Group& group, const CompileOptions& options = {});
   Compiled(Compiled&&) noexcept;
   Compiled& operator=(Compiled&&) noexcept;
@@ -54,6 +58,10 @@ class Compiled {
   // function. Throws BadInput for a wrong number of values, one that is not finite, or a circuit with measurements,
   // resets or conditions before its end, as the functions below do.
   State& run(std::span<const double> values);
+
+  // Runs the circuit; returns the expectation values of `sums`.
+  [[nodiscard]] std::vector<std::complex<double>> expectations(std::span<const double> values,
+                                                               std::span<const PauliSum> sums);
 
   // Runs the circuit with its measurements, as `simulate` does with the bound circuit, on a state of its own. Of the
   // options, `precision`, `state` and `search_seconds` are those of the constructor.

@@ -92,6 +92,12 @@ class State {
   void copy_from(const State& other);
   // Declares a new layout without moving any amplitudes. Not collective.
   void set_layout(std::vector<int> bits, std::uint64_t flips);
+  // Divides this rank's amplitudes into parts of 2^bits, as if more ranks held them; local_bits() undoes it. Bits from
+  // `bits` on may then have flips, and `set_product`, `norm_squared` and `apply_sum` compute each part by itself and
+  // add parts in their order, so that their results do not depend on the number of ranks. Other functions need a state
+  // that is not divided. Flips of bits below `bits` are applied to the amplitudes. Not collective.
+  void set_part_bits(int bits);
+  [[nodiscard]] int part_bits() const noexcept;
 
   // -- operations --
   // Applies gates on local bits. Not collective. `records` as in EngineOptions.
@@ -145,5 +151,9 @@ class State {
 // Adds the numbers of all ranks in the order of ranks; every rank gets the sums. Collective.
 void sum_over_ranks(const Group& group, std::span<double> numbers);
 void sum_over_ranks(const Group& group, std::span<std::complex<double>> numbers);
+// `numbers` has `count` numbers for each part of this rank, part after part. Adds those of all parts of all ranks in
+// the order of parts; every rank gets the `count` sums. Collective.
+[[nodiscard]] std::vector<double> sum_over_parts(const Group& group, std::span<const double> numbers,
+                                                 std::size_t count);
 
 }  // namespace onehop::quantum

@@ -21,6 +21,9 @@ from onehop.quantum.state import State, core_sum, hermitian_sums, real_where_rea
 
 __all__ = ["CompiledCircuit", "GradientResult", "check_weights", "compile", "observables_of"]
 
+# The most ranks for which results have the same bits if no number is asked for.
+REPRODUCIBLE_RANKS = 8
+
 
 @dataclass
 class GradientResult:
@@ -106,7 +109,8 @@ class CompiledCircuit:
     def expectations(self, bindings: Bindings, observables: Sequence[Any]) -> list[float | complex]:
         """Run the circuit; return the expectation value of each observable. Errors are those of `run`."""
         sums = observables_of(observables, self._circuit.qubits)
-        return real_where_real(sums, self.run(bindings)._core.expectations([core_sum(one) for one in sums]))
+        values = values_of(self.parameters, bindings)
+        return real_where_real(sums, self._core.expectations(values, [core_sum(one) for one in sums]))
 
     def simulate(
         self,
@@ -245,6 +249,7 @@ def compile(  # noqa: A001
     threads: int = 0,
     staging: int = 0,
     search_seconds: float = 1,
+    reproducible: bool | int = False,
 ) -> CompiledCircuit:
     """Plan a circuit once, to run it with many values of its parameters. Collective.
 
@@ -263,11 +268,15 @@ def compile(  # noqa: A001
         Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.
     search_seconds : float
         Approximate time in seconds to search for a placement that moves fewer bytes; 0 uses the heuristic alone.
+    reproducible : bool or int
+        Compute amplitudes, expectation values and derivatives whose bits do not depend on the number of ranks, as long
+        as it is at most this power of two; True: 8. The circuit is placed as on so many ranks.
 
     Raises
     ------
     BadInput
-        The circuit is invalid, or an angle of a gate has no form as a rotation.
+        The circuit is invalid, an angle of a gate has no form as a rotation, or there are more ranks than
+        `reproducible`.
     Error
         The memory does not suffice.
     """
@@ -279,5 +288,6 @@ def compile(  # noqa: A001
         threads=threads,
         staging=staging,
         search_seconds=search_seconds,
+        reproducible=REPRODUCIBLE_RANKS if reproducible is True else int(reproducible),
     )
     return CompiledCircuit(core, circuit, group)

@@ -34,6 +34,7 @@ def gradients(
     precision: str = "double",
     threads: int = 0,
     search_seconds: float = 1,
+    reproducible: bool | int = False,
 ) -> GradientResult:
     """Compute expectation values and all their derivatives. Collective.
 
@@ -56,19 +57,33 @@ def gradients(
         Compute the variances of the observables and their derivatives instead of the expectation values.
     noise : NoiseModel, optional
         Channels after the gates. Default: no noise.
+    reproducible : bool or int
+        Compute the same bits on every number of ranks, as for `compile`; with the adjoint method only.
 
     Raises
     ------
     BadInput
-        A parameter has no value, a name is unknown, a gate has no derivative, or an observable is not Hermitian.
+        A parameter has no value, a name is unknown, a gate has no derivative, an observable is not Hermitian, or
+        `reproducible` is asked of parameter shifts.
     Error
         The memory does not suffice.
     """
     if noise is None and is_pure(circuit):
         compiled = compile_circuit(
-            circuit, group, precision=precision, threads=threads, search_seconds=search_seconds
+            circuit,
+            group,
+            precision=precision,
+            threads=threads,
+            search_seconds=search_seconds,
+            reproducible=reproducible,
         )
         return compiled.gradients(bindings, observables, weights, variance=variance)
+
+    if reproducible:
+        raise BadInput(
+            "reproducible: expected a circuit of gates without noise, whose gradient takes the adjoint method, found "
+            "one that takes parameter shifts on a density matrix"
+        )
 
     def evaluate(bound: Circuit, sums: Sequence[PauliSum]) -> list[float]:
         found = simulate_density(

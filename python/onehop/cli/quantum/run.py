@@ -202,9 +202,14 @@ def _run(options: RunOptions, group: Group) -> None:
         save_result(options.save, result, group, circuit)
     del result  # a gradient needs the memory of the final state
     if options.gradient:
-        noise, precision = options.noise, options.precision
         report |= gradient_report(
-            unbound, values, options.observables, group, noise=noise, precision=precision
+            unbound,
+            values,
+            options.observables,
+            group,
+            noise=options.noise,
+            precision=options.precision,
+            reproducible=options.reproducible,
         )
     if own_rank() != 0:
         return
@@ -244,6 +249,12 @@ def run(
         bool,
         typer.Option(
             "--gradient", help="Also compute the derivatives of every observable by every parameter."
+        ),
+    ] = False,
+    reproducible: Annotated[
+        bool,
+        typer.Option(
+            "--reproducible", help="With --gradient: derivatives with the same bits on 1, 2, 4 and 8 ranks."
         ),
     ] = False,
     variance: Annotated[
@@ -304,6 +315,7 @@ def run(
         observables=observable or [],
         bind=bind or [],
         gradient=gradient,
+        reproducible=reproducible,
         variance=variance,
         precision=precision,
         save=save,

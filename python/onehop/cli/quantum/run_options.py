@@ -11,6 +11,7 @@ from onehop.cli.quantum.plan import check_fits
 from onehop.error import BadInput
 from onehop.launch.supervisor import SIGKILL_AFTER
 from onehop.quantum import Circuit, NoiseModel
+from onehop.quantum.compiled import REPRODUCIBLE_RANKS
 from onehop.quantum.gradients import is_pure
 from onehop.quantum.io.state_file import check_state_file
 from onehop.quantum.observables import PauliSum
@@ -42,6 +43,7 @@ class RunOptions:
     observables: list[str]
     bind: list[str]
     gradient: bool
+    reproducible: bool
     variance: bool
     precision: str
     save: str | None
@@ -97,6 +99,16 @@ class RunOptions:
         """
         if self.gradient:
             check_gradient(circuit, self.observables, self.noise)
+        if self.reproducible and not (self.gradient and self.noise is None and is_pure(circuit)):
+            raise BadInput(
+                "--reproducible: expected --gradient and a circuit of gates without --noise; leave the option out"
+            )
+        ranks = self.ranks or 1
+        if self.reproducible and ranks > REPRODUCIBLE_RANKS:
+            raise BadInput(
+                f"--reproducible: expected at most {REPRODUCIBLE_RANKS} ranks, found {ranks}; compile(..., "
+                "reproducible=RANKS) takes more"
+            )
         return _values(self.bind, circuit)
 
     def observables_for(self, circuit: Circuit) -> list[PauliSum]:
