@@ -15,6 +15,7 @@ from ranks import Ranks
 pytest.importorskip("qiskit")
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, transpile
 from qiskit.circuit import Parameter
+from qiskit.exceptions import QiskitError
 from qiskit.primitives import StatevectorEstimator
 from qiskit.providers import JobStatus
 from qiskit.quantum_info import SparsePauliOp, hellinger_fidelity
@@ -171,8 +172,8 @@ def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         backend.executor._process.kill()
         backend.executor._process.wait()  # ends between two tasks, so no task is lost
         assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10
-        with pytest.raises(BadInput, match="no classical bits"):
-            backend.run(QuantumCircuit(2), shots=10)
+        with pytest.raises(BadInput, match="at least 1 shot"):
+            backend.run(bell(), shots=0)
     finally:
         backend.executor.close()
 
@@ -182,7 +183,6 @@ def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (lambda: OnehopBackend(3), "power of two"),
         (lambda: OnehopBackend(precision="half"), "precision"),
-        (lambda: OnehopBackend().run(QuantumCircuit(2)), "no classical bits"),
         (lambda: OnehopBackend().run(bell(), shots=0), "at least 1 shot"),
         (lambda: OnehopBackend().run(["bell"]), "found str"),
         (lambda: EstimatorV2().run([(QuantumCircuit(1), "+")]), "Pauli"),
@@ -191,6 +191,23 @@ def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bad_input_is_refused(run: object, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         run()
+
+
+# As with qiskit-aer, also for circuits without qubits.
+@pytest.mark.parametrize("method", ["statevector", "density_matrix"])
+@pytest.mark.parametrize("qubits", [0, 2])
+def test_a_circuit_without_classical_bits_has_no_counts(qubits: int, method: str) -> None:
+    circuit = QuantumCircuit(qubits, name="silent", metadata={"number": 7})
+    if qubits:
+        circuit.h(0)
+    result = OnehopBackend(method=method).run([circuit, bell()], shots=10).result()
+    assert result.success
+    assert result.data(0) == {}
+    assert result.results[0].header["n_qubits"] == qubits
+    assert result.results[0].header["metadata"] == {"number": 7}
+    with pytest.raises(QiskitError, match="No counts"):
+        result.get_counts(0)
+    assert sum(result.get_counts(1).values()) == 10
 
 
 def test_unknown_options_are_named() -> None:

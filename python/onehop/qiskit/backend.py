@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from qiskit import QuantumCircuit
+from qiskit.circuit import Qubit
 from qiskit.providers import BackendV2, Options
 from qiskit.result import Result
 from qiskit.transpiler import Target
@@ -129,7 +130,8 @@ class OnehopBackend(BackendV2):
         Parameters
         ----------
         run_input : QuantumCircuit or sequence of QuantumCircuit
-            Circuits with classical bits or with instructions that save data. They need no transpilation.
+            Circuits. They need no transpilation. A circuit with neither classical bits nor instructions that save
+            data has an empty result, as with qiskit-aer: `get_counts` then raises Qiskit's error that there are none.
         parameter_binds : sequence of mappings, optional
             For each circuit its parameters with a list of values each; the result has an experiment for each of the
             values. Default: the circuits have no parameters.
@@ -145,8 +147,7 @@ class OnehopBackend(BackendV2):
         Raises
         ------
         BadInput
-            A circuit cannot be simulated or has neither classical bits nor saved data, `parameter_binds` does not
-            fit, or an option is invalid.
+            A circuit cannot be simulated, `parameter_binds` does not fit, or an option is invalid.
         """
         circuits = [run_input] if isinstance(run_input, QuantumCircuit) else list(run_input)
         for circuit in circuits:
@@ -156,12 +157,6 @@ class OnehopBackend(BackendV2):
         circuits = bound_circuits(circuits, parameter_binds)
         keep = chosen.pop("memory")
         tasks = self._tasks(circuits, **chosen)
-        for circuit, task in zip(circuits, tasks, strict=True):
-            if circuit.num_clbits == 0 and not (task.program and task.program.of(Save)):
-                raise BadInput(
-                    f"circuit {circuit.name} has no classical bits, so it has no counts; add measurements "
-                    "(`measure_all`), or use `EstimatorV2` for expectation values"
-                )
         outcomes = self.executor.run(tasks)
         job_id = self.executor.agree(str(uuid.uuid4()))
         result = Result(
@@ -175,6 +170,7 @@ class OnehopBackend(BackendV2):
             ],
             status="COMPLETED",
             time_taken=sum(outcome.seconds for outcome in outcomes),
+            metadata={"ranks": self.executor.size},
         )
         return OnehopJob(self, job_id, result)
 
@@ -231,7 +227,8 @@ class OnehopBackend(BackendV2):
         noise = None if noise_model is None else AerNoise(noise_model)
         tasks = []
         for k, circuit in enumerate(circuits):
-            prepared = circuit if noise is None else noise.prepared(circuit)
+            prepared = circuit if circuit.num_qubits else _with_a_qubit(circuit)
+            prepared = prepared if noise is None else noise.prepared(prepared)
             program = program_from_qiskit(prepared, noise, None if observables else active_qubits(prepared))
             program.circuit.require_bound()
             sums = tuple(observables[k]) if observables else ()
@@ -252,6 +249,13 @@ class OnehopBackend(BackendV2):
         _check_choice("precision", chosen["precision"], ("single", "double"))
         _check_choice("method", chosen["method"], _METHODS)
         return chosen
+
+
+def _with_a_qubit(circuit: QuantumCircuit) -> QuantumCircuit:
+    """Return the circuit, which has no qubits, with one on which nothing acts."""
+    result = circuit.copy()
+    result.add_bits([Qubit()])
+    return result
 
 
 def _shots(value: Any) -> int:
