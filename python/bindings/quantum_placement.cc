@@ -171,6 +171,10 @@ void bind_quantum_placement(nb::module_& module) {
           },
           nb::sig("def groups(self, rank: int = 0) -> list[list[dict[str, Any]]]"), "rank"_a = 0,
           "List for each stage the passes that the engine makes over the amplitudes of a rank, as dictionaries.")
+      .def("exchanges_at_least", &Placement::exchanges_at_least, nb::call_guard<nb::gil_scoped_release>(),
+           "Return a number of exchanges that no placement of these operations can go below.")
+      .def("passes_at_least", &Placement::passes_at_least, nb::call_guard<nb::gil_scoped_release>(),
+           "Return a number of passes that no placement can go below if no operations cancel each other.")
       .def("passes", &Placement::passes, nb::call_guard<nb::gil_scoped_release>(),
            "Count the passes that the engine makes over the amplitudes of rank 0 in all stages.");
   bind_place(module);

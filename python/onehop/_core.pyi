@@ -2573,6 +2573,12 @@ class Placement:
         List for each stage the passes that the engine makes over the amplitudes of a rank, as dictionaries.
         """
 
+    def exchanges_at_least(self) -> int:
+        """Return a number of exchanges that no placement of these operations can go below."""
+
+    def passes_at_least(self) -> float:
+        """Return a number of passes that no placement can go below if no operations cancel each other."""
+
     def passes(self) -> float:
         """Count the passes that the engine makes over the amplitudes of rank 0 in all stages."""
 

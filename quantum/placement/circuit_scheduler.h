@@ -20,6 +20,8 @@ class CircuitScheduler {
 
   [[nodiscard]] bool finished() const noexcept { return blocked_.empty() && ready_.empty(); }
   [[nodiscard]] int executed() const noexcept { return executed_; }
+  // For each operation, whether it is done.
+  [[nodiscard]] const std::vector<bool>& done() const noexcept { return done_; }
   // Operations whose dependencies are done but that need a remote wire to be local.
   [[nodiscard]] const std::vector<int>& blocked() const noexcept { return blocked_; }
   [[nodiscard]] const std::vector<bool>& remote() const noexcept { return remote_; }

@@ -73,8 +73,8 @@ bool commute(const Matrix& a, const Matrix& b, std::size_t size) {
   return true;
 }
 
-// The minimum data movement: a search over all first placements, all exchanges, and all orders of operations that their
-// commutators allow. Commutators are computed from full matrices.
+// The minimum data movement, or number of exchanges: a search over all first placements, all exchanges, and all orders
+// of operations that their commutators allow. Commutators are computed from full matrices.
 class Exhaustive {
  public:
   Exhaustive(const Placement& p, int rank_bits) : n_(p.qubits), rank_bits_(rank_bits) {
@@ -98,7 +98,9 @@ class Exhaustive {
     }
   }
 
-  [[nodiscard]] double least() const {
+  enum class Count : std::uint8_t { data, exchanges };
+
+  [[nodiscard]] double least(Count what = Count::data) const {
     using Node = std::pair<unsigned, unsigned>;  // done, remote wires
     std::map<Node, double> best;
     std::priority_queue<std::pair<double, Node>, std::vector<std::pair<double, Node>>, std::greater<>> open;
@@ -122,7 +124,8 @@ class Exhaustive {
       if (best.at(node) < cost) continue;
       for (const unsigned set : sets) {
         const int swaps = std::popcount(set & ~node.second);
-        if (swaps > 0) reach(cost + 1 - std::pow(2.0, -swaps), node.first, set);
+        const double one = what == Count::data ? 1 - std::pow(2.0, -swaps) : 1;
+        if (swaps > 0) reach(cost + one, node.first, set);
       }
     }
     return 0;
@@ -180,6 +183,53 @@ TEST(Placement, IsNearTheBestOfExhaustiveSearch) {
   EXPECT_LE(ours, 1.12 * least);
   EXPECT_GE(equal, cases * 6 / 10);
   EXPECT_LE(ours, by_heuristic);
+}
+
+TEST(Placement, BoundsOfExchangesHoldAndAreMostlyReached) {
+  int reached = 0;
+  int cases = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    for (int rank_bits = 1; rank_bits <= 3; ++rank_bits) {
+      const Placement p = place(random_circuit(5, 24, 3000 + seed), 1 << rank_bits);
+      const auto fewest = static_cast<int>(Exhaustive(p, rank_bits).least(Exhaustive::Count::exchanges));
+      const int bound = p.exchanges_at_least();
+      EXPECT_LE(bound, fewest) << "seed " << seed << ", " << rank_bits << " rank bits";
+      EXPECT_GE(p.exchanges(), fewest);
+      EXPECT_LE(p.passes_at_least(), p.passes());
+      ++cases;
+      reached += bound == fewest ? 1 : 0;
+    }
+  }
+  std::printf("the bound is the fewest exchanges in %d of %d circuits\n", reached, cases);
+  EXPECT_GE(reached, cases / 2);
+}
+
+// Layers of one-qubit gates and CX between all pairs, as in Qiskit's EfficientSU2 with full entanglement.
+TEST(Placement, BoundsOfDeepEntangledCircuitsAreReached) {
+  for (const int qubits : {8, 12}) {
+    Circuit circuit = testing::circuit_of(qubits, {});
+    for (int layer = 0; layer < 4; ++layer) {
+      for (int q = 0; q < qubits; ++q) circuit.operations.push_back(gate("u", {q}, {0.3 + q, 0.5 * layer, 0.7}));
+      if (layer == 3) break;
+      for (int q = 0; q < qubits; ++q) {
+        for (int r = q + 1; r < qubits; ++r) circuit.operations.push_back(gate("cx", {q, r}));
+      }
+    }
+    for (const int ranks : {2, 8}) {
+      const Placement p = place(circuit, ranks);
+      EXPECT_EQ(p.exchanges(), qubits == 8 && ranks == 8 ? 5 : 4) << qubits << " qubits on " << ranks << " ranks";
+      EXPECT_EQ(p.exchanges_at_least(), p.exchanges()) << qubits << " qubits on " << ranks << " ranks";
+    }
+  }
+}
+
+TEST(Placement, BoundsCountTheLayoutOfAStateThatExists) {
+  // A free layout has qubits 0 and 1 on rank bits.
+  const Circuit circuit = testing::circuit_of(5, {gate("cx", {0, 2}), gate("cx", {1, 3}), gate("cx", {3, 4})});
+  EXPECT_EQ(place(circuit, 4).exchanges_at_least(), 0);
+  PlacementOptions given;
+  given.bits = {0, 1, 2, 3, 4};
+  EXPECT_EQ(place(circuit, 4, given).exchanges_at_least(), 1);
 }
 
 }  // namespace

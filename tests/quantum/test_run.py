@@ -149,6 +149,8 @@ def test_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 < found["bytes_per_rank"] <= found["baseline_bytes_per_rank"] / 3
     assert found["memory_per_rank"] >= 16 << 14
     assert found["exchanges"] == len(found["bytes_per_exchange"]) >= 1
+    assert 1 <= found["exchanges_at_least"] <= found["exchanges"]
+    assert 0 < found["passes_at_least"] <= found["passes"]
     assert found["passes"] > 0
     assert 0 < found["predicted_seconds"] < 60
     assert "exchanges" in captured.err

@@ -87,6 +87,11 @@ struct Placement {
   [[nodiscard]] std::vector<std::vector<PassSummary>> groups(int rank = 0) const;
   // The total number of these passes on rank 0.
   [[nodiscard]] double passes() const;
+  // A number of exchanges that no placement of these operations can go below, whatever its order of commuting
+  // operations and its first layout (unless the state exists already). Not always the largest such number.
+  [[nodiscard]] int exchanges_at_least() const;
+  // The same for passes() on any number of ranks, if no operations cancel each other.
+  [[nodiscard]] double passes_at_least() const;
 };
 
 // Computes a placement. Throws BadInput if `ranks` is not a power of two, if there are fewer amplitudes than ranks, or

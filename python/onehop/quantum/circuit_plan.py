@@ -167,6 +167,28 @@ def _ranks_per_host(ranks: int, memory: MemoryPlan, ranks_per_node: int | None, 
     return min(asked, memory.ranks)
 
 
+def lower_bounds(circuit_plan: CircuitPlan, sweeps: int = 1) -> dict[str, float]:
+    """Return what no placement of the circuit can go below, by a search that takes up to a few seconds.
+
+    Parameters
+    ----------
+    circuit_plan : CircuitPlan
+        Plan of `sweeps` runs through the circuit.
+    sweeps : int
+        Number of runs, 3 for a gradient.
+
+    Returns
+    -------
+    dict
+        `exchanges_at_least` (an int) and `passes_at_least`.
+    """
+    placement = circuit_plan.placement
+    return {
+        "exchanges_at_least": sweeps * placement.exchanges_at_least(),
+        "passes_at_least": sweeps * placement.passes_at_least(),
+    }
+
+
 def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None) -> MemoryPlan:
     """Compute the ranks and the memory that a circuit would take, without placing it; arguments as for `plan`."""
     if ranks > LARGEST_RANKS:

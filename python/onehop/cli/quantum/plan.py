@@ -19,7 +19,7 @@ from onehop.predict import CircuitPrediction, predict_circuit
 from onehop.predict.common import check_ranks, ranks_per_host, ranks_per_unit
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel, plan_density
 from onehop.quantum import plan as plan_circuit
-from onehop.quantum.circuit_plan import MemoryPlan, plan_memory
+from onehop.quantum.circuit_plan import MemoryPlan, lower_bounds, plan_memory
 from onehop.quantum.noise.noisy import plan_density_memory
 from onehop.quantum.predict import predict
 from onehop.quantum.run.serialization import read_circuit
@@ -106,7 +106,7 @@ def check_fits(circuit_plan: MemoryPlan, name: str, what: str = "circuit") -> No
         )
 
 
-def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None) -> Table:
+def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None, bounds: dict[str, float]) -> Table:
     """Tabulate a plan. `seconds` is the time on this machine; None leaves out what concerns this machine."""
     table = Table(
         "",
@@ -125,6 +125,7 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None) -> Table
     table.add_row("operations", str(circuit_plan.operations))
     table.add_row("stages", str(len(circuit_plan.placement.stages)))
     table.add_row("exchanges", str(circuit_plan.exchanges))
+    table.add_row("exchanges, lower bound", str(bounds["exchanges_at_least"]))
     table.add_row("bytes sent by each rank", bytes_text(circuit_plan.bytes_per_rank))
     if seconds is not None and circuit_plan.ranks > 1:
         for level, moved in circuit_plan.bytes_by_level.items():
@@ -137,6 +138,7 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None) -> Table
         "bytes if swapped one at a time", bytes_text(circuit_plan.one_swap_at_a_time_bytes_per_rank)
     )
     table.add_row("passes over a rank's memory", f"{circuit_plan.passes:.4g}")
+    table.add_row("passes, lower bound", f"{bounds['passes_at_least']:.4g}")
     if seconds is not None:
         table.add_row("predicted time", f"{seconds:.3g} s")
     return table
@@ -361,7 +363,8 @@ def plan(
     sweeps = GRADIENT_SWEEPS if gradient else 1
     seconds = predict(circuit_plan, sweeps=sweeps) if found is None else None
     stages = circuit_plan.placement.groups()
-    screen.print(_table(circuit_plan, circuit.name, seconds))
+    bounds = lower_bounds(circuit_plan, sweeps)
+    screen.print(_table(circuit_plan, circuit.name, seconds, bounds))
     if trajectories is not None:
         screen.print(
             f"these numbers are for each of up to {counted(trajectories, 'trajectory')}; equal ones run once"
@@ -374,7 +377,7 @@ def plan(
         screen.print(f"it does not fit on this machine: {remedy(circuit_plan)}", markup=False, soft_wrap=True)
     if any(stages):
         screen.print(_groups(stages, rows))
-    report = _report(circuit_plan, circuit.name)
+    report = _report(circuit_plan, circuit.name) | bounds
     if found is not None and described is not None:
         # The state fits there; the prediction has checked it.
         report |= {"fits": True, "memory_available": int(described.memory.value), **_prediction(found)}
