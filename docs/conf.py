@@ -38,7 +38,9 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 
 # Python API. Optional packages that are not installed are replaced by mocks.
 autodoc_mock_imports = [
-    name for name in ("torch", "qiskit", "h5py", "pennylane") if importlib.util.find_spec(name) is None
+    name
+    for name in ("torch", "qiskit", "h5py", "pennylane", "cirq", "pytket")
+    if importlib.util.find_spec(name) is None
 ]
 autodoc_default_options = {"members": True, "member-order": "groupwise"}
 autodoc_typehints = "signature"

@@ -114,6 +114,39 @@ def test_a_search_finds_the_same_events_as_a_stop_at_every_channel(kind: str) ->
     np.testing.assert_array_equal(few.bits, many.bits[:100])
 
 
+def resetting(seed: int = 11) -> quantum.Circuit:
+    """Return a circuit with resets of one and of several qubits inside, also of certain ones."""
+    rng = np.random.default_rng(seed)
+    circuit = quantum.Circuit(4, 4).reset(2).x(3).reset(3)
+    for layer in range(3):
+        for qubit in range(4):
+            circuit.u(*rng.uniform(0, 6, 3), qubit)
+        circuit.cx(0, 1).cx(2, 3).cx(1, 2)
+        circuit.reset(layer).reset([3, (layer + 1) % 3])
+        circuit.cx(3, 0)
+    return circuit.measure(range(4), range(4))
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_resets_share_histories(noisy: bool) -> None:
+    circuit, number = resetting(), 4000
+    model = models()["weak"] if noisy else NoiseModel()
+    exact = quantum.simulate_density(circuit, noise=model, observables=SUMS)
+    drawn = quantum.simulate_trajectories(circuit, noise=model, trajectories=number, seed=5, observables=SUMS)
+    # Nine resets of superposed qubits, of which each history has a record.
+    assert 1 < drawn.runs <= (number if noisy else 2**9)
+    for value, error, reference in zip(drawn.expectations, drawn.errors, exact.expectations, strict=True):
+        assert abs(value - reference) < 5 * error + 1e-9
+    expected = quantum.simulate_density(circuit, noise=model, shots=400_000, seed=2).counts
+    for outcome, count in expected.items():
+        p = count / 400_000
+        assert abs(drawn.counts.get(outcome, 0) / number - p) < 5 * (p * (1 - p) / number) ** 0.5 + 1e-3
+    alone = histories(circuit, model, Group.alone(), 300)
+    for found in run_threads(4, lambda group: histories(circuit, model, group, 300)):
+        assert found.core.workers == 4
+        np.testing.assert_array_equal(found.bits, alone.bits)
+
+
 def test_equal_histories_run_once() -> None:
     circuit = circuit_of(3, 2)
     found = quantum.simulate_trajectories(circuit, noise=NoiseModel().readout(0.1), trajectories=500, seed=1)

@@ -135,6 +135,11 @@ class State {
   // <this|other>. Moves `other` into this state's layout. Throws BadInput if the states differ in size, precision or
   // ranks.
   [[nodiscard]] std::complex<double> inner_product(State& other);
+  // |<this|other>|^2, with the conditions of inner_product.
+  [[nodiscard]] double fidelity(State& other);
+  // The entanglement entropy between these qubits and the others, in bits. The smaller side of the cut may have at most
+  // 10 qubits, and moves to local bits. Throws BadInput.
+  [[nodiscard]] double entropy(std::span<const int> qubits);
   // The reduced density matrix of k qubits: 4^k numbers, row-major, the first qubit least significant. Moves the qubits
   // to local bits. k is at most 12 and at most the number of local bits.
   [[nodiscard]] std::vector<std::complex<double>> reduced_density_matrix(std::span<const int> qubits);

@@ -1,4 +1,4 @@
-"""Noisy circuits without measurements inside: prepared for the trajectories of the C++ library."""
+"""Noisy circuits without measurements inside, also with resets: prepared for the trajectories of the C++ library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onehop import _core
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel, NoiseModel
-from onehop.quantum.noise.noisy_run import ChannelStep, Item
+from onehop.quantum.noise.noisy_run import RESET, ChannelStep, Item
 from onehop.quantum.noise.trajectories import READ_EVENT, counts_of, split_last
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
@@ -23,7 +23,9 @@ from onehop.quantum.steps import Apply, Step
 __all__ = ["Histories", "has_gates_only"]
 
 
-def has_gates_only(circuit: Circuit, items: Sequence[Item | Step] | None = None) -> bool:
+def has_gates_only(
+    circuit: Circuit, items: Sequence[Item | Step] | None = None, *, resets: bool = False
+) -> bool:
     """Whether a circuit has only gates and channels without conditions, and measurements at its end.
 
     Parameters
@@ -32,6 +34,8 @@ def has_gates_only(circuit: Circuit, items: Sequence[Item | Step] | None = None)
         The circuit.
     items : sequence of Item, optional
         Its operations and steps. Default: its operations.
+    resets : bool
+        Whether it may also have resets, which are channels.
     """
     kept, _ = split_last(
         circuit.operations if items is None else items,
@@ -40,7 +44,11 @@ def has_gates_only(circuit: Circuit, items: Sequence[Item | Step] | None = None)
     )
     return all(
         not item.condition
-        and (item.is_gate if isinstance(item, Operation) else isinstance(item, (ChannelStep, Apply)))
+        and (
+            item.is_gate or (resets and item.kind == "reset")
+            if isinstance(item, Operation)
+            else isinstance(item, (ChannelStep, Apply))
+        )
         for item in kept
     )
 
@@ -78,7 +86,7 @@ class Histories:
         memory: int,
         items: Sequence[Item] | None = None,
     ) -> Histories:
-        """Run the trajectories of a circuit for which `has_gates_only` holds. Collective."""
+        """Run the trajectories of a circuit for which `has_gates_only` holds, also with resets. Collective."""
         operations, last = split_last(
             circuit.operations if items is None else items, circuit.qubits, circuit.clbits
         )
@@ -86,13 +94,17 @@ class Histories:
         channels: dict[int, tuple[int, Channel]] = {}
         uses = []
         for operation in operations:
-            if isinstance(operation, ChannelStep):
-                following = [(operation.channel, operation.qubits)]
-                if not len(gates):  # a channel follows a gate
-                    gates.add(Operation("global_phase", "gphase", []))
-            else:
+            if isinstance(operation, Operation) and operation.is_gate:
                 gates.add(operation)
                 following = noise.after(operation)
+            else:
+                following = (
+                    [(operation.channel, operation.qubits)]
+                    if isinstance(operation, ChannelStep)
+                    else [(RESET, [qubit]) for qubit in operation.targets]
+                )
+                if not len(gates):  # a channel follows a gate
+                    gates.add(Operation("global_phase", "gphase", []))
             for one, qubits in following:
                 number = channels.setdefault(id(one), (len(channels), one))[0]
                 uses.append((len(gates) - 1, number, list(qubits)))

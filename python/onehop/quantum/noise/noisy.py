@@ -311,7 +311,7 @@ def simulate_trajectories(
     """
     if memory < 0:
         raise BadInput(f"expected memory of 0 or more bytes, found {memory}")
-    if has_gates_only(circuit):
+    if has_gates_only(circuit, resets=True):
         group = group or Group.alone()
         shots = trajectories if shots is None else shots
         sums, seed = _checked(circuit, group, trajectories, shots, seed, observables)

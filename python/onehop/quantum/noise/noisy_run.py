@@ -19,10 +19,11 @@ from onehop.quantum.state import State
 from onehop.quantum.steps import Jump, Mark, Misread, Save, SetState
 from onehop.text import counted
 
-__all__ = ["ChannelStep", "Item", "Mixed", "Pure", "Run", "choose", "run_once"]
+__all__ = ["RESET", "ChannelStep", "Item", "Mixed", "Pure", "Run", "choose", "run_once"]
 
 _MOST_TURNS = 100_000  # turns of all loops in one run
-_RESET = Channel((np.array([[1, 0], [0, 0]]), np.array([[0, 1], [0, 0]])), "reset")
+#: A reset as a channel on its qubit.
+RESET = Channel((np.array([[1, 0], [0, 0]]), np.array([[0, 1], [0, 0]])), "reset")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ class Mixed:
 
     def reset(self, qubit: int, draw: Callable[[Any], int]) -> None:
         """Queue a reset, which is a channel; nothing is sampled."""
-        self.channel(_RESET, [qubit], draw)
+        self.channel(RESET, [qubit], draw)
 
     def set_state(self, values: NDArray[np.complex128]) -> None:
         """Set the state to amplitudes or to a density matrix."""

@@ -96,7 +96,7 @@ def run_program(
         noise.readout(one_for_zero, zero_for_one, qubits=[qubit])
     group = group or Group.alone()
     begin = time.perf_counter()
-    if method == "statevector" and program.steps and has_gates_only(circuit, items):
+    if method == "statevector" and program.steps and has_gates_only(circuit, items, resets=True):
         found = Histories.of(
             circuit,
             noise,
