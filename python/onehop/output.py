@@ -8,6 +8,8 @@ import os
 import re
 import secrets
 import stat
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,29 @@ __all__ = ["check_file_target", "make_folder", "unfinished_file", "write_file"]
 def _is_stream(target: Path) -> bool:
     """Whether the target is a pipe, a terminal or a device, which must be written directly and not be replaced."""
     return target.exists() and not target.is_file()
+
+
+def _descriptor(path: str | Path) -> int | None:
+    """Return the number of an open file of this process that a path names, for example 1 for /dev/stdout.
+
+    Such a file is continued. Replacing it would lose what a log held before: `onehop ... --json /dev/stdout >> log`.
+    """
+    named = {"/dev/stdout": 1, "/dev/stderr": 2}.get(str(path))
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", str(path))
+    return int(found[1]) if found else named
+
+
+@contextlib.contextmanager
+def _continued(number: int) -> Iterator[Path]:
+    """Yield the path of a temporary file; write its contents to an open file when the block ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "output"
+        place.touch()
+        yield place
+        sys.stdout.flush()
+        rest = memoryview(place.read_bytes())
+        while rest:
+            rest = rest[os.write(number, rest) :]
 
 
 def make_folder(folder: Path, what: str) -> None:
@@ -65,6 +90,8 @@ def check_file_target(path: str | Path, what: str) -> None:
     target = Path(path)
     if target.is_dir():
         raise BadInput(f"{what}: expected a file to write to, found the folder {path}")
+    if _descriptor(path) is not None:
+        return
     target = target.resolve()
     if _is_stream(target):
         if not os.access(target, os.W_OK):
@@ -121,13 +148,19 @@ def unfinished_file(path: str | Path) -> Iterator[Path]:
 
     Symbolic links are followed. A replaced file passes its permissions on. After an exception the temporary file is
     removed. If the process is killed, the temporary file stays until the next output in the same folder, from the same
-    machine. For a pipe or device the path itself is yielded.
+    machine. For a pipe or device the path itself is yielded. What is meant for /dev/stdout and the like is written to
+    the open file.
 
     Raises
     ------
     OSError
         The temporary file cannot be created, flushed to disk or renamed.
     """
+    number = _descriptor(path)
+    if number is not None:
+        with _continued(number) as place:
+            yield place
+        return
     target = Path(path).resolve()
     if _is_stream(target):
         yield target

@@ -86,6 +86,18 @@ def test_streams_are_written_as_they_are(ranks: Ranks, tmp_path: Path) -> None:
     assert reader.communicate(timeout=30)[0] == b"through a pipe"
 
 
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_a_log_is_continued(name: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("what was here before\n")
+    program = f"from onehop.output import write_file; print('one'); write_file('{name}', 'two', 'it'); print(' three')"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")}
+    with log.open("a") as stream:
+        subprocess.run([sys.executable, "-c", program], stdout=stream, env=environment, check=True)
+    assert log.read_text() == "what was here before\none\ntwo three\n"
+    assert list(tmp_path.iterdir()) == [log]
+
+
 def test_links_and_permissions_stay(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     write_file(real, "one", "the text")

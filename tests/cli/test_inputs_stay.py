@@ -106,6 +106,39 @@ def test_an_output_never_replaces_an_input(
     assert contents(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--save", "new", "--checkpoint", "new"],
+        ["--json", "old", "--checkpoint", "./old"],
+        ["--json=new", "--plot", "folder/../new"],
+        ["--save", "link", "--json", "old"],
+        ["--json", "new", "-onew"],
+        ["--overwrite", "-o", "old", "--checkpoint", "old"],
+    ],
+)
+def test_no_file_is_written_twice(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("old")
+    with pytest.raises(BadInput, match=r"found .* for both"):
+        check_outputs(["run", "circuit.qasm", *arguments])
+
+
+def test_a_state_and_its_checkpoint_are_two_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The end of the run once removed the checkpoint, and with it the state."""
+    file = make("circuit.qasm", tmp_path)
+    same = str(tmp_path / "state.h5")
+    assert main(["run", str(file), "--save", same, "--checkpoint", same]) == 2
+    assert "expected --save with another file than --checkpoint" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == [file.name]
+
+
 def test_other_outputs_are_none_of_its_business(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.touch()
@@ -115,6 +148,10 @@ def test_other_outputs_are_none_of_its_business(tmp_path: Path) -> None:
     check_outputs(["lattice", "convert", str(one), "-o", str(one), "--overwrite"])
     check_outputs(["launch", "-n", "2", "program", "-o", str(one), str(one)])
     check_outputs(["run", str(one), "--json"])
+    check_outputs(["run", str(one), "--json", "-", "--plot", "-"])
+    check_outputs(["run", str(one), "--json", "/dev/stdout", "--plot", "/dev/stdout"])
+    check_outputs(["run", str(one), "--json", "", "--plot", "\0", "--save", "\0"])
+    check_outputs(["run", str(one), "--json", str(two), "--json", str(two)])
     with pytest.raises(BadInput, match="expected --plot with another file"):
         check_outputs(["run", str(one), f"--plot={one}"])
 

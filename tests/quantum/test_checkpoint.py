@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
+import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -221,21 +226,131 @@ def test_run_with_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert not file.exists()
 
 
-@pytest.mark.parametrize("kind", ["symbolic", "hard"])
-def test_an_existing_part_file_is_kept(tmp_path: Path, kind: str) -> None:
-    """Other users may be able to write to the folder and can guess the name of the temporary file."""
+def state_of_three_qubits() -> quantum.State:
+    return quantum.simulate(quantum.Circuit(3, 1).h(0)).state
+
+
+@pytest.mark.parametrize("kind", ["file", "symbolic", "hard", "folder"])
+def test_only_the_named_file_is_touched(tmp_path: Path, kind: str) -> None:
+    """`state.h5.part` was the name of the temporary file once; it may be a file of the user."""
     precious = tmp_path / "precious"
     precious.write_text("untouched")
     part = tmp_path / "state.h5.part"
-    part.symlink_to(precious) if kind == "symbolic" else part.hardlink_to(precious)
-    quantum.simulate(quantum.Circuit(3, 1).h(0)).state.save(tmp_path / "state.h5")
+    match kind:
+        case "file":
+            part.write_text("untouched")
+        case "symbolic":
+            part.symlink_to(precious)
+        case "hard":
+            part.hardlink_to(precious)
+        case "folder":
+            part.mkdir()
+    before = {one.name: one.lstat() for one in (precious, part)}
+    state_of_three_qubits().save(tmp_path / "state.h5")
+    for name, status in before.items():
+        now = (tmp_path / name).lstat()
+        assert (now.st_ino, now.st_mode, now.st_mtime_ns) == (
+            status.st_ino,
+            status.st_mode,
+            status.st_mtime_ns,
+        )
     assert precious.read_text() == "untouched"
-    assert not (tmp_path / "state.h5").is_symlink()
+    assert kind == "folder" or part.read_text() == "untouched"
     assert len(load_state(tmp_path / "state.h5")[0]) == 8
+    assert {one.name for one in tmp_path.iterdir()} == {"precious", "state.h5", "state.h5.part"}
 
 
-def test_a_folder_in_place_of_the_part_file_is_bad_input(tmp_path: Path) -> None:
-    (tmp_path / "state.h5.part").mkdir()
-    state = quantum.simulate(quantum.Circuit(3, 1).h(0)).state
-    with pytest.raises(BadInput, match="cannot write"):
+def test_links_and_permissions_of_states_stay(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.h5", tmp_path / "link.h5"
+    state = state_of_three_qubits()
+    state.save(real)
+    real.chmod(0o640)
+    link.symlink_to(real)
+    state.save(link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert len(load_state(link)[0]) == 8
+
+
+WRITER = """
+import sys
+from onehop import Group, quantum
+from onehop.quantum.io import state_file
+group = Group.world()
+state = quantum.simulate(quantum.Circuit(6, 0).h(0), group).state
+def stop(*_):
+    print("written", flush=True)
+    sys.stdin.read()
+state_file._complete = stop
+state.save(sys.argv[1])
+"""
+
+
+def test_what_a_killed_writer_leaves_is_swept(tmp_path: Path) -> None:
+    """The writer is killed when all amplitudes are written; the next state in the folder removes its file."""
+    file = tmp_path / "state.h5"
+    file.write_text("what was here before")
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")},
+    )
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == b"written\n"
+    (left,) = {*tmp_path.iterdir()} - {file}
+    assert left.name.startswith(".unfinished-")
+    state_of_three_qubits().save(tmp_path / "other.h5")
+    assert left.exists()  # its writer lives
+    writer.kill()
+    writer.communicate()
+    assert file.read_text() == "what was here before"
+    state_of_three_qubits().save(tmp_path / "another.h5")
+    assert {one.name for one in tmp_path.iterdir()} == {"another.h5", "other.h5", "state.h5"}
+    assert file.read_text() == "what was here before"
+
+
+def test_a_folder_that_refuses_new_files_is_bad_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    state = state_of_three_qubits()
+    monkeypatch.setattr(os, "fsync", refuse)  # the disk is full when the data are flushed
+    with pytest.raises(BadInput, match=r"cannot write .*: No space left on device"):
         state.save(tmp_path / "state.h5")
+    monkeypatch.setattr("onehop.output._create_locked", refuse)
+    with pytest.raises(BadInput, match=r"cannot write .*: No space left on device"):
+        state.save(tmp_path / "state.h5")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_checkpoint_of_the_run_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run ends before its first checkpoint is due, and a file of that name appears meanwhile."""
+    program, file = tmp_path / "c.qasm", tmp_path / "run.h5"
+    program.write_text('OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; h q[0];')
+
+    def save(*_: Any) -> None:
+        file.write_text("precious")
+
+    monkeypatch.setattr("onehop.cli.quantum.run.save_result", save)
+    assert main(["run", str(program), "--checkpoint", str(file), "--save", str(tmp_path / "state.h5")]) == 0
+    assert file.read_text() == "precious"
+
+
+def test_the_checkpoint_behind_a_link_is_removed(tmp_path: Path) -> None:
+    pytest.importorskip("qiskit")
+    program, file, link = tmp_path / "c.qasm", tmp_path / "run.h5", tmp_path / "link.h5"
+    program.write_text(
+        'OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; creg c[2]; h q; measure q[0] -> c[0]; h q; measure q -> c;'
+    )
+    link.symlink_to(file)
+    killed_at(2, quantum.load_qasm(program), link, 1, ())
+    assert link.is_symlink()
+    assert file.exists()
+    assert main(["run", str(program), "--shots", "50", "--seed", "3", "--checkpoint", str(link)]) == 0
+    assert link.is_symlink()
+    assert not file.exists()

@@ -67,6 +67,8 @@ class Result:
     _registers: tuple[_core.Register, ...] = field(repr=False, default=())
     resumed: bool = False
     """Whether the simulation resumed from a checkpoint; seconds, exchanges, bytes and passes count from there."""
+    checkpoints: int = 0
+    """Number of checkpoints that the simulation wrote."""
     profile: Profile | None = field(repr=False, default=None)
     """The times of passes and exchanges, if `profile=True` was given."""
     bytes_between_hosts: int = 0
@@ -238,6 +240,7 @@ def simulate(
         )
     result = result_of(core, circuit, sums, shots, seed)
     result.resumed = checkpoints is not None and checkpoints.resumes
+    result.checkpoints = 0 if checkpoints is None else checkpoints.written
     result.profile = time_profile
     return result
 

@@ -198,6 +198,7 @@ def _run(options: RunOptions, group: Group) -> None:
     result, report = _simulate(options, circuit, observables, group)
     report["predicted_seconds"] = predicted
     time_profile = result.profile if isinstance(result, Result) else None
+    owns_checkpoint = isinstance(result, Result) and bool(result.resumed or result.checkpoints)
     if options.save is not None:
         save_result(options.save, result, group, circuit)
     del result  # a gradient needs the memory of the final state
@@ -215,8 +216,8 @@ def _run(options: RunOptions, group: Group) -> None:
         return
     _show(options, circuit, report, time_profile, screen)
     write_json(options.json_target, report)
-    if options.checkpoint is not None:
-        Path(options.checkpoint).unlink(missing_ok=True)  # the run is complete
+    if options.checkpoint is not None and owns_checkpoint:
+        Path(options.checkpoint).resolve().unlink(missing_ok=True)  # the run is complete
 
 
 def run(

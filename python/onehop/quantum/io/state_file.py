@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.output import unfinished_file
 from onehop.quantum.io.hdf5 import ask, require_h5py
 from onehop.quantum.io.hdf5_child import digest
 from onehop.quantum.io.stored_state import BLOCK, StoredState, stored_state
@@ -126,48 +127,48 @@ def write_state(
     except BadInput as error:
         wrong = str(error)
     agree(group, wrong)
-    temporary = Path(f"{file}.part")
     writes = group.rank < state.ranks  # the other ranks hold copies of the same state
-    try:
+    # Rank 0 owns the temporary file: closing `output` renames it, and an exception removes it.
+    with contextlib.ExitStack() as output:
+        offset, name = 0, ""
         try:
-            offset = _create(temporary, state, about, more) if group.rank == 0 else 0
-            wrong = ""
+            if group.rank == 0:
+                temporary = output.enter_context(unfinished_file(file))
+                offset, name = _create(temporary, state, about, more), temporary.name
         except OSError as error:
-            offset, wrong = 0, f"cannot write {file}: {error}"
+            wrong = f"cannot write {file}: {error.strerror or error}"
         agree(group, wrong)
-        offset = int(group.allgather(str(offset).encode())[0])
+        offset, name = json.loads(group.allgather(json.dumps([offset, name]).encode())[0])
         sums = b""
         try:
             if writes:
-                sums = _write_share(temporary, state, offset)
+                sums = _write_share(Path(file).resolve().with_name(name), state, offset)
         except OSError as error:
-            wrong = f"rank {group.rank} cannot write {file}: {error}; all ranks must see its folder"
+            wrong = (
+                f"rank {group.rank} cannot write {file}: {error.strerror or error}; all ranks must see its folder"
+            )
         agree(group, wrong)
         everything = group.allgather(sums)
         try:
             if group.rank == 0:
-                _complete(temporary, Path(file), np.frombuffer(b"".join(everything), np.uint8))
+                _complete(temporary, np.frombuffer(b"".join(everything), np.uint8))
+                output.close()
+                _flush_folder(Path(file).resolve().parent)
         except OSError as error:
-            wrong = f"cannot write {file}: {error}"
+            wrong = f"cannot write {file}: {error.strerror or error}"
         agree(group, wrong)
-    except BaseException:
-        if group.rank == 0:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-        raise
 
 
 def _create(
     file: Path, state: _core.State, about: Mapping[str, Any], more: Mapping[str, NDArray[Any]]
 ) -> int:
-    """Create a file with everything but amplitudes and checksums; return the offset of the amplitudes."""
+    """Fill an empty file with everything but amplitudes and checksums; return the offset of the amplitudes."""
     import h5py
 
     size = 1 << state.qubits
     kind = np.dtype(np.complex64 if state.precision == "single" else np.complex128)
-    # Never open an existing file, which may be a link, or belong to another user.
-    file.unlink(missing_ok=True)
-    with h5py.File(file, "x") as stored:
+    # `unfinished_file` holds a lock on the file; HDF5's own lock would wait for it.
+    with h5py.File(file, "w", locking=False) as stored:
         wanted = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         wanted.set_layout(h5py.h5d.CONTIGUOUS)
         wanted.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
@@ -215,21 +216,22 @@ def _write_share(file: Path, state: _core.State, offset: int) -> bytes:
     return b"".join(sums)
 
 
-def _complete(temporary: Path, file: Path, sums: NDArray[np.uint8]) -> None:
-    """Add the checksums and the digest, rename the file, and wait until both are on the disk."""
+def _complete(file: Path, sums: NDArray[np.uint8]) -> None:
+    """Add the checksums and the digest."""
     import h5py
 
-    with h5py.File(temporary, "r+") as stored:
+    with h5py.File(file, "r+", locking=False) as stored:
         stored["checksums"][...] = sums.reshape(-1, 32)
         stored.attrs["digest"] = digest(stored)
-    for path, flags in ((temporary, os.O_RDONLY), (file.resolve().parent, os.O_RDONLY | os.O_DIRECTORY)):
-        if path is not temporary:
-            temporary.replace(file)
-        handle = os.open(path, flags)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Wait until the new name of a file is on the disk."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -230,8 +230,3 @@ class Checkpoints:
         norm = sum(float(one) for one in self._group.allgather(mine)[: state.ranks])
         if not abs(norm - 1) <= _NORM_TOLERANCE:
             raise damaged(self._file, f"expected a state of norm 1, found one of squared norm {norm:g}")
-
-    def remove(self) -> None:
-        """Remove the file on rank 0 after the run."""
-        if self._group.rank == 0:
-            self._file.unlink(missing_ok=True)
