@@ -128,9 +128,7 @@ def test_no_file_is_written_twice(
         check_outputs(["run", "circuit.qasm", *arguments])
 
 
-def test_a_state_and_its_checkpoint_are_two_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_state_and_its_checkpoint_are_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The end of the run once removed the checkpoint, and with it the state."""
     file = make("circuit.qasm", tmp_path)
     same = str(tmp_path / "state.h5")

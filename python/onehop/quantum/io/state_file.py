@@ -144,9 +144,8 @@ def write_state(
             if writes:
                 sums = _write_share(Path(file).resolve().with_name(name), state, offset)
         except OSError as error:
-            wrong = (
-                f"rank {group.rank} cannot write {file}: {error.strerror or error}; all ranks must see its folder"
-            )
+            why = error.strerror or str(error)
+            wrong = f"rank {group.rank} cannot write {file}: {why}; all ranks must see its folder"
         agree(group, wrong)
         everything = group.allgather(sums)
         try:
