@@ -41,6 +41,7 @@ GroupState::~GroupState() {
   leave_to_parent(shared_memory);
   leave_to_parent(remote);
   leave_to_parent(ucx);
+  leave_to_parent(reports);
 }
 
 PeerStatus GroupState::poll_peers(int waited_for) {
@@ -73,6 +74,7 @@ PeerStatus GroupState::poll_peers(int waited_for) {
     // A rank that gave up because another rank died reports that rank.
     if (reported < 0) reported = peer_reports;
   }
+  if (reported < 0 && reports != nullptr) reported = other_rank(static_cast<std::uint32_t>(reports->heard() + 1));
   if (reported >= 0) found.lost = reported;
   return found;
 }

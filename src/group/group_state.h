@@ -22,6 +22,19 @@ struct PeerStatus {
   int closed = -1;  // the awaited rank if it has closed its group, or the rank that it missed itself; -1: it has not
 };
 
+// Tells ranks that share no memory with this one which rank was lost, as `reported_lost` tells the others.
+class LossReports {
+ public:
+  LossReports() = default;
+  LossReports(const LossReports&) = delete;
+  LossReports& operator=(const LossReports&) = delete;
+  virtual ~LossReports() = default;
+  // Reports to the ranks that this one is connected to the rank because of which it gives up.
+  virtual void tell(int lost) noexcept = 0;
+  // The rank that another one has reported first; -1: none.
+  [[nodiscard]] virtual int heard() const noexcept = 0;
+};
+
 struct GroupState {
   explicit GroupState(int ranks) : size(ranks), processes(ranks), pages(static_cast<std::size_t>(ranks)) {}
   ~GroupState();
@@ -50,6 +63,7 @@ struct GroupState {
   std::shared_ptr<Transport> shared_memory;  // made with the first channel
   std::shared_ptr<Transport> remote;         // of the bootstrap (MPI); may be null
   std::shared_ptr<Transport> ucx;            // made with the first channel that needs it
+  std::shared_ptr<LossReports> reports;      // between hosts, of `ucx`; may be null
   std::string without_ucx;                   // why it could not be made; the same on all ranks or empty on all
   bool spans_hosts = false;                  // some ranks do not share memory; the same on all ranks
   bool prefers_ucx = false;                  // to the bootstrap's transport
@@ -83,9 +97,11 @@ struct GroupState {
   // Reports to the peers the rank because of which this rank gives up.
   void tell_lost(int lost) noexcept {
     own_page().reported_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+    if (reports != nullptr) reports->tell(lost);
   }
 
-  // Checks which of the ranks on this machine are gone. Read the awaited flag after this call, not before.
+  // Checks which of the ranks on this machine are gone, and what ranks elsewhere report. Read the awaited flag after
+  // this call, not before.
   [[nodiscard]] PeerStatus poll_peers(int waited_for);
   // A rank of this machine that has died, or else one that has closed its group in order; -1: none.
   [[nodiscard]] int gone_rank();

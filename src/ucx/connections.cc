@@ -81,7 +81,7 @@ Registered::Registered(const ProcessContext& context, std::byte* memory, std::in
 Registered::~Registered() { static_cast<void>(context_.library.memory_unmap(context_.context, handle_)); }
 
 Connections::Connections(std::span<const RailChoice> rails, int rank, int ranks)
-    : loads_(rails.size()), reach_(static_cast<std::size_t>(ranks), 1) {
+    : rank_(rank), loads_(rails.size()), reach_(static_cast<std::size_t>(ranks), 1) {
   for (const RailChoice& one : rails) {
     rails_.push_back(std::make_unique<Rail>(*one.context, rank, ranks, static_cast<Arrivals&>(*this)));
     speeds_.push_back(one.speed);
@@ -260,6 +260,27 @@ std::string Connections::why_lost(int rank) const {
   return {};
 }
 
+// Its own end would otherwise be taken for the first loss by ranks that wait for it.
+void Connections::tell(int lost) noexcept {
+  if (told_.exchange(true, std::memory_order_relaxed)) return;
+  const std::lock_guard guard(mutex_);
+  const LossReport report{rank_, lost};
+  for (int rank = 0; rank < static_cast<int>(reach_.size()); ++rank) {
+    if (rank == rank_ || rank == lost || !rails_.front()->is_connected(rank)) continue;
+    rails_.front()->send(rank, {Kind::lost, std::as_bytes(std::span(&report, 1)), {}}, nullptr);
+  }
+  move();
+}
+
+void Connections::hear(const Message& message) noexcept {
+  LossReport report;
+  if (message.header.size() == sizeof report) std::memcpy(&report, message.header.data(), sizeof report);
+  int none = -1;
+  if (report.lost >= 0 && report.lost < static_cast<int>(reach_.size()) && report.lost != rank_) {
+    heard_.compare_exchange_strong(none, report.lost, std::memory_order_relaxed);
+  }
+}
+
 void Connections::keep(Slots slots) {
   const std::lock_guard guard(mutex_);
   kept_.push_back(std::move(slots));
@@ -272,6 +293,10 @@ void Connections::linger(std::shared_ptr<Outgoing> outgoing) {
 }
 
 void Connections::arrived(const Message& message) noexcept {
+  if (message.kind == Kind::lost) {
+    hear(message);
+    return;
+  }
   Destination to;
   if (message.header.size() < sizeof to) return;
   std::memcpy(&to, message.header.data(), sizeof to);

@@ -17,6 +17,7 @@
 
 #include "src/group/driven.h"
 #include "src/group/forks.h"
+#include "src/group/group_state.h"
 #include "src/ucx/rail.h"
 
 namespace onehop::detail::ucx {
@@ -68,6 +69,12 @@ class Registered {
   Memory* handle_ = nullptr;
 };
 
+// The message of a rank that gives up.
+struct LossReport {
+  std::int32_t from = -1;
+  std::int32_t lost = -1;
+};
+
 // A network that a group uses, and its speed in any unit that is the same for all of them.
 struct RailChoice {
   const ProcessContext* context = nullptr;
@@ -75,12 +82,12 @@ struct RailChoice {
 };
 
 // All functions may be called from any thread. Errors of a connection are not thrown: they are seen by lost().
-class Connections final : public Driven, private Arrivals {
+class Connections final : public Driven, public LossReports, private Arrivals {
  public:
   // `rails` has at least one.
   Connections(std::span<const RailChoice> rails, int rank, int ranks);
   // Waits up to two seconds for each peer to confirm that it has the last messages.
-  ~Connections();
+  ~Connections() override;
 
   // The addresses of this rank's rails, to be sent to the other ranks.
   [[nodiscard]] std::vector<std::byte> own_addresses();
@@ -112,6 +119,8 @@ class Connections final : public Driven, private Arrivals {
   // Whether the connections to a rank have failed, which ends its channels.
   [[nodiscard]] bool lost(int rank) const noexcept;
   [[nodiscard]] std::string why_lost(int rank) const;
+  void tell(int lost) noexcept override;
+  [[nodiscard]] int heard() const noexcept override { return heard_.load(std::memory_order_relaxed); }
   // The slots of a closed receiving end. A sender may still write to them, so they stay until the group closes.
   struct Slots {
     RingMemory memory;
@@ -128,6 +137,7 @@ class Connections final : public Driven, private Arrivals {
 
  private:
   void arrived(const Message& message) noexcept override;
+  void hear(const Message& message) noexcept;
   bool move();
   [[nodiscard]] Rail& rail_for(int rank, const Message& message);
   [[nodiscard]] std::span<const std::unique_ptr<Rail>> rails_of(int rank) const noexcept;
@@ -135,6 +145,7 @@ class Connections final : public Driven, private Arrivals {
   void drive_until_closed() noexcept;
 
   const ProcessMark process_;
+  int rank_;
   std::recursive_mutex mutex_;
   std::vector<std::unique_ptr<Rail>> rails_;
   std::vector<double> speeds_;
@@ -143,6 +154,8 @@ class Connections final : public Driven, private Arrivals {
   std::array<std::unordered_map<std::uint64_t, Inbox*>, 4> inboxes_;  // by kind; then by rank and channel
   std::vector<std::shared_ptr<Outgoing>> lingering_;
   std::vector<Slots> kept_;
+  std::atomic<bool> told_{false};
+  std::atomic<int> heard_{-1};
   // Moves what is left to do while the program is elsewhere.
   std::atomic<bool> closed_{false};
   std::unique_ptr<std::thread> driver_;

@@ -34,6 +34,13 @@ std::int64_t part_length(std::int64_t slot_bytes, std::int64_t rails) {
 
 [[noreturn]] void throw_lost(Endpoint& end, const Connections& connections, int peer) {
   GroupState& group = end.group();
+  // The peer may have ended because another rank was lost before.
+  if (const int first = group.poll_peers(peer).lost; first >= 0 && first != peer) {
+    group.tell_lost(first);
+    throw PeerLost(first, group.name_of(first) + " has ended, and after it " + group.name_of(peer) +
+                              ", to which rank " + std::to_string(group.rank) + " is connected by " + end.name() +
+                              " over UCX; " + group.where_to_look(first));
+  }
   group.tell_lost(peer);
   throw PeerLost(peer, group.name_of(peer) + " has ended, closed its group or cannot be reached: rank " +
                            std::to_string(group.rank) + " uses " + end.name() + " over UCX, which reports: " +

@@ -9,8 +9,8 @@
 namespace onehop::detail::ucx {
 namespace {
 
-constexpr std::array kinds{Kind::part, Kind::released, Kind::key,    Kind::leaving,
-                           Kind::left, Kind::hello,    Kind::welcome};
+constexpr std::array kinds{Kind::part, Kind::released, Kind::key,     Kind::leaving,
+                           Kind::left, Kind::hello,    Kind::welcome, Kind::lost};
 
 // Frees completed requests; set with the first worker. A process uses one library.
 constinit std::atomic<void (*)(void*)> request_free{nullptr};
@@ -216,7 +216,7 @@ Status Rail::arrived(void* argument, const void* header, std::size_t header_byte
                      const MessageDetails*) {
   const auto* const to = static_cast<const HandlerArgument*>(argument);
   const std::span first(static_cast<const std::byte*>(header), header_bytes);
-  if (to->kind >= Kind::leaving) {
+  if (to->kind >= Kind::leaving && to->kind <= Kind::welcome) {
     to->owner->handle_question(to->kind, first);
   } else {
     to->owner->arrivals_.arrived({to->kind, first, std::span(static_cast<const std::byte*>(data), bytes)});

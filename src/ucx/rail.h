@@ -23,16 +23,17 @@ enum class Kind : std::uint8_t {
   left = 5,      // the answer
   hello = 6,     // to a rank: the first message
   welcome = 7,   // the answer
+  lost = 8,      // to a rank: the sender of this message gives up because a rank was lost
 };
 
-// A message to an end of a channel: up to Kind::key.
+// A message to an end of a channel (up to Kind::key), or about a lost rank.
 struct Message {
   Kind kind = Kind::part;
   std::span<const std::byte> header;
   std::span<const std::byte> data;
 };
 
-// Takes the messages that arrive for ends of channels.
+// Takes the messages that arrive for ends of channels, and those about lost ranks.
 class Arrivals {
  public:
   virtual void arrived(const Message& message) noexcept = 0;
@@ -66,6 +67,7 @@ class Rail {
   // other's.
   void greet(int rank);
   [[nodiscard]] bool is_complete(int rank) const;
+  [[nodiscard]] bool is_connected(int rank) const noexcept { return peer(rank).end != nullptr; }
   // Transports and devices of a connection, "tcp/eth0"; none if this version of UCX does not tell.
   [[nodiscard]] std::vector<std::string> networks_to(int rank);
 

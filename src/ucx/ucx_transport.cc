@@ -183,6 +183,7 @@ class UcxTransport final : public Transport {
       connections_->set_addresses(static_cast<int>(r), std::span(addresses[r]).subspan(sizeof(Hello)),
                                   same_host ? 1 : std::numeric_limits<std::size_t>::max());
     }
+    group.reports = connections_;
   }
 
   std::string_view name() const override { return "ucx"; }

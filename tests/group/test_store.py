@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from file_store import FileStore
-from onehop import BadInput, Group
+from onehop import BadInput, Group, _core
+from ranks import Ranks
 
 
 class Dictionary:
@@ -60,3 +61,50 @@ def test_gathers_and_splits(kind: str, tmp_path: Path) -> None:
 def test_refuses_what_is_no_store() -> None:
     with pytest.raises(BadInput, match=r"set\(key, value\).*found dict without set"):
         Group.from_store({}, 0, 1)
+
+
+RING = """
+    import os, sys, time
+    sys.path.insert(0, {support!r})
+    import numpy as np
+    from file_store import FileStore
+    from onehop import Group, PeerLost
+    rank = int(os.environ["ONEHOP_RANK"])
+    os.environ["ONEHOP_TEST_HOST"] = f"host{{rank // {per_host}}}"
+    group = Group.from_store(FileStore({store!r}), rank, 4)
+    right, left = (rank + 1) % 4, (rank - 1) % 4
+    ring = group.channels(send={{right: 8}}, receive={{left: 8}})
+    message = np.zeros(1)
+    for step in range(1000):
+        if rank == 1 and step == 20:
+            os._exit(7)
+        try:
+            if rank == 0:
+                ring.send[right].put(message)
+            ring.receive[left].get(message)
+            if rank != 0:
+                ring.send[right].put(message)
+        except PeerLost as error:
+            print("lost", error.rank, flush=True)
+            if {stays}:  # its connections do not fail
+                time.sleep(3)
+            os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
+@pytest.mark.parametrize("per_host", [1, 2])
+@pytest.mark.parametrize("stays", [False, True])
+def test_ranks_on_all_hosts_name_the_rank_that_was_lost_first(
+    per_host: int, stays: bool, ranks: Ranks, tmp_path: Path
+) -> None:
+    """Rank 3 has no channel with rank 1. It waits for rank 2, which gives up and ends, or gives up and stays."""
+    store = tmp_path / "store"
+    store.mkdir()
+    support = str(Path(__file__).resolve().parents[1] / "support")
+    done = ranks.launch(
+        4, RING.format(store=str(store), per_host=per_host, support=support, stays=stays), "--kill-after", 20
+    )
+    assert sorted(line for line in done.stdout.splitlines() if "lost" in line) == [
+        f"[{rank}] lost 1" for rank in (0, 2, 3)
+    ], done.stderr

@@ -23,14 +23,16 @@ sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import native  # noqa: E402
+import stored  # noqa: E402
 import trials as one_launch  # noqa: E402
 
 from ranks import Ranks  # noqa: E402
 
-KINDS = one_launch.KINDS | {one.__name__: one for one in native.TRIALS}
+KINDS = one_launch.KINDS | {one.__name__: one for one in (*native.TRIALS, *stored.TRIALS)}
 # How often each kind is drawn.
 WEIGHTS = {"exchanges": 6, "reductions": 2, "faults": 8, "limits": 2, "disks": 1, "circuits": 1, "hmc": 1}
 WEIGHTS |= {"many_exchanges": 6, "many_kills": 6, "long_messages": 3}
+WEIGHTS |= {"stored_exchanges": 3, "stored_reductions": 1, "stored_faults": 6}
 LARGEST = ("slowest_ms",)  # counts that are not added up
 
 
@@ -98,7 +100,8 @@ def main() -> int:
     )
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"{', '.join(KINDS)} (default all)")
     asked = parser.parse_args()
-    kinds = asked.kinds or list(KINDS)
+    over_ucx = {one.__name__ for one in stored.TRIALS}
+    kinds = asked.kinds or [kind for kind in KINDS if stored.is_possible() or kind not in over_ucx]
     if asked.repeat:
         kinds, _, number = [asked.repeat.partition(":")[0]], *asked.repeat.partition(":")[1:]
         if not number.isdecimal():
@@ -108,6 +111,8 @@ def main() -> int:
     if not native.PROGRAM.exists() and {one.__name__ for one in native.TRIALS} & {*kinds}:
         names = ", ".join(one.__name__ for one in native.TRIALS)
         parser.error(f"{native.PROGRAM.name} is not built; run `make soak`, or leave out {names}")
+    if over_ucx & {*kinds} and not stored.is_possible():
+        parser.error(f"no UCX library was found; leave out {', '.join(sorted(over_ucx))}")
     if not asked.hours > 0 or asked.trials < 1:
         parser.error("expected --hours above 0 and --trials of at least 1")
     if asked.repeat:

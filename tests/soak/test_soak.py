@@ -24,6 +24,9 @@ needs_program = pytest.mark.skipif(
 )
 
 
+needs_ucx = pytest.mark.skipif(not soak.stored.is_possible(), reason="no UCX library was found")
+
+
 @pytest.mark.parametrize(
     ("kind", "seed", "counted"),
     [
@@ -35,6 +38,9 @@ needs_program = pytest.mark.skipif(
         pytest.param("many_exchanges", 3, "exchanges", marks=needs_program),
         pytest.param("long_messages", 3, "exchanges", marks=needs_program),
         pytest.param("many_kills", 3, "kills", marks=needs_program),
+        pytest.param("stored_exchanges", 1, "ucx_exchanges", marks=needs_ucx),
+        pytest.param("stored_reductions", 2, "reductions", marks=needs_ucx),
+        pytest.param("stored_faults", 3, "ucx_faults", marks=needs_ucx),
     ],
 )
 def test_one_trial(kind: str, seed: int, counted: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -40,9 +40,10 @@ def expect(holds: bool, what: str) -> None:
         raise Anomaly(what)
 
 
-def _counts(output: str) -> Counter[str]:
+def sums(output: str) -> Counter[str]:
+    """Add up the counts that the programs of the ranks print."""
     found: Counter[str] = Counter()
-    for name, number in re.findall(r"\b(exchanges|schedules|reductions) (\d+)", output):
+    for name, number in re.findall(r"\b(exchanges|schedules|reductions|ucx_channels) (\d+)", output):
         found[name] += int(number)
     return found
 
@@ -77,22 +78,23 @@ def _under_mpi(ranks: Ranks, source: random.Random, size: int, line: list[str]) 
     return done.stdout
 
 
+def exchanges_line(seed: int, source: random.Random) -> list[str]:
+    """Return the command that runs random schedules."""
+    numbers = (seed, source.randint(3, 12), source.choice([3, 40, 400, 4000]))
+    return [str(PROGRAMS / "exchanges.py"), *map(str, numbers)]
+
+
 def exchanges(ranks: Ranks, seed: int) -> Counter[str]:
     """Random schedules on random groups and transports; every byte is compared with a model."""
     source = random.Random(seed)
     size = source.choice([1, 2, 2, 3, 4, 5])
-    line = [
-        str(PROGRAMS / "exchanges.py"),
-        str(seed),
-        str(source.randint(3, 12)),
-        str(source.choice([3, 40, 400, 4000])),
-    ]
+    line = exchanges_line(seed, source)
     set_environment(ranks, source)
     if source.random() < 0.2 and (output := _under_mpi(ranks, source, size, line)) is not None:
-        return _counts(output) + Counter(mpi_runs=1)
+        return sums(output) + Counter(mpi_runs=1)
     done = ranks.onehop("launch", "-n", size, *line, timeout=LAUNCH_SECONDS)
     expect(done.returncode == 0, f"{done.stdout}{done.stderr}"[-3000:])
-    return _counts(done.stdout)
+    return sums(done.stdout)
 
 
 def reductions(ranks: Ranks, seed: int) -> Counter[str]:
@@ -102,7 +104,7 @@ def reductions(ranks: Ranks, seed: int) -> Counter[str]:
     size = source.choice([1, 2, 3, 4])
     done = ranks.onehop("launch", "-n", size, PROGRAMS / "reductions.py", seed, 100, timeout=LAUNCH_SECONDS)
     expect(done.returncode == 0, f"{done.stdout}{done.stderr}"[-3000:])
-    return _counts(done.stdout)
+    return sums(done.stdout)
 
 
 # -- faults ------------------------------------------------------------------------------------------------------------
@@ -133,8 +135,12 @@ def _pids(process: subprocess.Popen[str], size: int) -> dict[int, int]:
 
 def faults(ranks: Ranks, seed: int) -> Counter[str]:
     """One rank is killed, stopped for a while, exits or raises: the others name it in time, and nothing is left."""
-    source = random.Random(seed)
-    size, kind = source.choice([2, 3, 4]), source.choice(WORK)
+    return fail_one(ranks, random.Random(seed), WORK)
+
+
+def fail_one(ranks: Ranks, source: random.Random, work: Sequence[str]) -> Counter[str]:
+    """Start ranks, draw a fault of one of them, and check what the others say of it."""
+    size, kind = source.choice([2, 3, 4]), source.choice(work)
     fault, victim = source.choice(["kill", "kill", "kill", "stop", "exit", "raise"]), source.randrange(size)
     own = [fault, victim, source.choice([0, 1, 10, 300])] if fault in ("exit", "raise") else ["none", -1, 0]
     line = [

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from meeting import meet
 
 import onehop
 from onehop import ArraySpec, Place, Plan, Round, Schedule, Slice, Transfer, codec
@@ -63,6 +64,7 @@ def random_slice(rng: np.random.Generator, length: int, count: int) -> tuple[Sli
     return Slice.box(offset, [count], [stride]), offset + stride * np.arange(count)
 
 
+carriers = [0]  # channels of this rank over UCX, of all plans so far
 Move = tuple[np.ndarray, np.ndarray, str, str, bool]  # from, to, combine, codec, inside a rank
 
 
@@ -125,6 +127,7 @@ def check_schedule(group: onehop.Group, seed: list[int], runs: int, transport: s
         "chunk_bytes": int(rng.choice([0, 64, 1024])),
     }
     plan = Plan(schedule, group, arrays, transport=transport, **how)
+    carriers[0] += sum(channel["carrier"].startswith("ucx") for channel in plan.explain()["channels"])
     count = int(rng.integers(1, runs + 1))
     for run in range(count):
         place, value = int(rng.integers(memory.total)), memory.fill(rng, 1)
@@ -150,11 +153,12 @@ def main() -> None:
     """Check the schedules that the command line asks for."""
     seed, schedules, runs = map(int, sys.argv[1:4])
     transport = sys.argv[4] if len(sys.argv) > 4 else "auto"
-    group = onehop.Group.world()
+    group = meet()
     done = sum(check_schedule(group, [seed, number], runs, transport) for number in range(schedules))
     group.barrier()
     if group.rank == 0:
-        print(f"exchanges {done} schedules {schedules}", flush=True)
+        over_ucx = f" ucx_channels {carriers[0]}" if carriers[0] else ""
+        print(f"exchanges {done} schedules {schedules}{over_ucx}", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from meeting import meet
 
 import onehop
 
@@ -46,7 +47,7 @@ def main() -> None:
     kind, fault, victim, at = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     print("process", os.getpid(), flush=True)
     try:
-        group = onehop.Group.world()
+        group = meet()
         step = make_step(kind, group)
         group.barrier()
         print("at work", flush=True)

@@ -1,0 +1,26 @@
+"""How the ranks of a trial meet: in the group of their launcher, or through a store, on hosts that are pretended.
+
+With SOAK_STORE=FOLDER the group is made by `Group.from_store` from files in this folder, and the ranks take turns on
+SOAK_HOSTS hosts. Ranks of different hosts share no memory and exchange messages over UCX.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+
+import onehop
+from file_store import FileStore
+
+
+def meet() -> onehop.Group:
+    """Return the group of all ranks. Collective."""
+    folder = os.environ.get("SOAK_STORE")
+    if folder is None:
+        return onehop.Group.world()
+    rank, size = (int(os.environ[name]) for name in ("ONEHOP_RANK", "ONEHOP_RANKS"))
+    os.environ["ONEHOP_TEST_HOST"] = f"h{rank % int(os.environ['SOAK_HOSTS'])}"
+    return onehop.Group.from_store(FileStore(folder), rank, size)
