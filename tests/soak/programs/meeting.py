@@ -16,6 +16,11 @@ import onehop
 from file_store import FileStore
 
 
+def is_stored() -> bool:
+    """Whether the ranks meet through a store."""
+    return "SOAK_STORE" in os.environ
+
+
 def meet() -> onehop.Group:
     """Return the group of all ranks. Collective."""
     folder = os.environ.get("SOAK_STORE")
