@@ -15,7 +15,7 @@ from pathlib import Path
 
 from onehop.error import BadInput
 
-__all__ = ["check_file_target", "make_folder", "unfinished_file", "write_file"]
+__all__ = ["check_file_target", "check_name", "make_folder", "unfinished_file", "write_file"]
 
 
 def _is_stream(target: Path) -> bool:
@@ -46,6 +46,33 @@ def _continued(number: int) -> Iterator[Path]:
             rest = rest[os.write(number, rest) :]
 
 
+def check_name(path: str | Path, begin: str) -> Path:
+    """Return the place that a path names, with symbolic links followed, whether there is something or not.
+
+    Parameters
+    ----------
+    path : path
+        The name of a file or folder to be written.
+    begin : str
+        Begins the error message, for example the name of an option.
+
+    Raises
+    ------
+    BadInput
+        The system refuses the name: it is too long, its links form a circle, or a folder on the way is not accessible.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        target.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return target
+    except (OSError, ValueError) as error:
+        name = str(path) if len(str(path)) < 200 else f"{str(path)[:100]}..."
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BadInput(f"{begin}: {name} cannot be written: {reason}; give another name") from error
+    return target
+
+
 def make_folder(folder: Path, what: str) -> None:
     """Make the folder of result files, unless it exists.
 
@@ -61,9 +88,9 @@ def make_folder(folder: Path, what: str) -> None:
     BadInput
         The folder around it does not exist, the path is a file, or the folder cannot be made.
     """
-    if folder.is_dir():
+    target = check_name(folder, what)
+    if target.is_dir():
         return
-    target = folder.resolve()
     if not target.parent.is_dir():
         raise BadInput(f"{what}: there is no folder {target.parent} to make the folder {target.name} in")
     try:
@@ -87,12 +114,11 @@ def check_file_target(path: str | Path, what: str) -> None:
     BadInput
         The path is a folder, its folder does not exist, or the file or its folder is not writable.
     """
-    target = Path(path)
+    target = check_name(path, what)
     if target.is_dir():
         raise BadInput(f"{what}: expected a file to write to, found the folder {path}")
     if _descriptor(path) is not None:
         return
-    target = target.resolve()
     if _is_stream(target):
         if not os.access(target, os.W_OK):
             raise BadInput(f"{what}: {path} cannot be written: permission denied")
@@ -161,7 +187,9 @@ def unfinished_file(path: str | Path) -> Iterator[Path]:
         with _continued(number) as place:
             yield place
         return
-    target = Path(path).resolve()
+    target = Path(os.path.realpath(path))
+    with contextlib.suppress(FileNotFoundError):
+        target.stat()  # raises for links in a circle, which would be replaced
     if _is_stream(target):
         yield target
         return
@@ -200,5 +228,7 @@ def write_file(path: str | Path, data: bytes | str, what: str) -> None:
     try:
         with unfinished_file(path) as place:
             place.write_bytes(raw)
-    except OSError as error:
-        raise BadInput(f"cannot write {what} to {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"cannot write {what} to {path}: {getattr(error, 'strerror', None) or error}"
+        ) from error

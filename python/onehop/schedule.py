@@ -112,7 +112,7 @@ def _element_bytes(dtype: Any, fields: int | None) -> list[int]:
     dtypes = dtype if isinstance(dtype, list) else [dtype]
     try:
         sizes = [np.dtype(one).itemsize for one in dtypes]
-    except TypeError as error:
+    except (TypeError, ValueError, SyntaxError) as error:  # NumPy evaluates parts of a text
         raise BadInput(f"expected a NumPy dtype, or a list with one per field, found {dtype!r}") from error
     if fields is None:
         return sizes

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from onehop import BadInput, halo
+from onehop.cli import main
 from onehop.figure import empty_figure, save_figure
 from onehop.output import check_file_target, unfinished_file, write_file
 from ranks import Ranks
@@ -178,6 +179,35 @@ def test_targets_are_looked_at_before_the_work(tmp_path: Path) -> None:
     for target, says in ((tmp_path, "found the folder"), (tmp_path / "no" / "x", "there is no folder")):
         with pytest.raises(BadInput, match=says):
             check_file_target(target, "--json")
+
+
+OUTPUTS = (
+    ["schedule", "halo", "--extents", "8x8", "--grid", "2x1", "-o"],
+    ["lattice", "info", "--extent", "8x8", "--json"],
+    ["lattice", "thermalize", "--extent", "4", "4", "4", "4", "--format", "ildg", "-o"],
+    ["lattice", "thermalize", "--extent", "4", "4", "4", "4", "--checkpoint"],
+    ["poisson", "--local", "8x8", "--plot"],
+    ["quantum", "circuit", "qft", "--qubits", "3", "-o"],
+    ["run", "circuit.qasm", "--save"],
+    ["run", "circuit.qasm", "--checkpoint"],
+)
+
+
+@pytest.mark.parametrize("arguments", OUTPUTS, ids=" ".join)
+@pytest.mark.parametrize("name", ["x" * 300 + ".png", "circle/out.png", "circle"])
+def test_names_that_the_system_refuses(
+    arguments: list[str],
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "circuit.qasm").write_text('OPENQASM 2.0; include "qelib1.inc"; qreg q[1]; h q[0];')
+    assert main([*arguments, name]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["circle", "circuit.qasm"]
 
 
 def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

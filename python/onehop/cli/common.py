@@ -17,7 +17,7 @@ from rich.console import Console
 
 from onehop.error import BadInput, Error
 from onehop.launch.environment import RESTARTED, current_launch
-from onehop.output import check_file_target, write_file
+from onehop.output import check_file_target, check_name, write_file
 
 
 def _json_target(target: str | None) -> str | None:
@@ -173,7 +173,7 @@ def check_plot(file: str | None) -> None:
     """
     if file is None:
         return
-    if Path(file).is_dir():
+    if check_name(file, "--plot").is_dir():
         raise BadInput(
             f"cannot write the plot to {file}: it is a folder; name a file in it, such as plot.png"
         )

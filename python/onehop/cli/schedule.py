@@ -54,7 +54,7 @@ def parse_dtype(text: str | None, default: str) -> str:
         dtype = np.dtype(text or default)
         if dtype.hasobject or dtype.itemsize == 0:
             raise TypeError
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # NumPy evaluates parts of the text
         raise BadInput(
             f"expected --dtype as a NumPy type of numbers, such as {default}, found {text!r}"
         ) from None

@@ -20,7 +20,7 @@ from onehop.lattice.files import lime
 from onehop.lattice.files.headers import MILC_MAGIC
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
-from onehop.output import unfinished_file
+from onehop.output import check_name, unfinished_file
 
 __all__ = ["FORMATS", "check_gauge_target", "check_target", "write_gauge", "write_whole"]
 
@@ -147,7 +147,9 @@ def check_target(path: str, overwrite: bool) -> None:
     BadInput
         The file exists and may not be replaced, is a folder or a device, or its folder is missing or not writable.
     """
-    target = Path(path).resolve()  # keeps a symbolic link, and replaces the file that it points to
+    target = check_name(
+        path, "cannot write the file"
+    )  # keeps a symbolic link, and replaces the file that it points to
     if target.exists() and not target.is_file():
         kind = "a folder" if target.is_dir() else "not a regular file"
         raise BadInput(f"cannot write {path}: it is {kind}; name a file")

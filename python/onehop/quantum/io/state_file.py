@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.output import unfinished_file
+from onehop.output import check_name, unfinished_file
 from onehop.quantum.io.hdf5 import ask, require_h5py
 from onehop.quantum.io.hdf5_child import digest
 from onehop.quantum.io.stored_state import BLOCK, StoredState, stored_state
@@ -47,10 +47,11 @@ def check_state_file(file: str | Path) -> None:
         The folder does not exist or is read-only, the name is that of a folder or device, or h5py is missing.
     """
     require_h5py()
-    if Path(file).exists() and not Path(file).is_file():
-        kind = "a folder" if Path(file).is_dir() else "no regular file"
+    target = check_name(file, "cannot save the state")
+    if target.exists() and not target.is_file():
+        kind = "a folder" if target.is_dir() else "no regular file"
         raise BadInput(f"cannot save the state to {file}: it is {kind}; give another name")
-    folder = Path(file).resolve().parent
+    folder = target.parent
     if not folder.is_dir():
         raise BadInput(f"cannot save the state to {file}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
