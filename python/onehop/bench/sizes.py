@@ -6,6 +6,7 @@ import re
 
 from onehop.error import BadInput
 
+_LARGEST = 1 << 40
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -15,12 +16,15 @@ def parse_size(text: str) -> int:
     Raises
     ------
     BadInput
-        The text is no size.
+        The text is no size, or one above 1 TiB.
     """
-    found = re.fullmatch(r"(\d+)\s*([kmg]?)(?:i?b)?", text.strip().lower())
+    found = re.fullmatch(r"([0-9]{1,13})\s*([kmg]?)(?:i?b)?", text.strip().lower())
     if found is None:
         raise BadInput(f"expected a size such as 8, 64, 1K or 4M, found {text!r}")
-    return int(found[1]) * _UNITS[found[2]]
+    size = int(found[1]) * _UNITS[found[2]]
+    if size > _LARGEST:
+        raise BadInput(f"expected a size of at most 1 TiB ({_LARGEST} bytes), found {text!r}")
+    return size
 
 
 def parse_sizes(text: str) -> list[int]:

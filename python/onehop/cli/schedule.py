@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, console, parse_numbers, write_json
+from onehop.cli.common import LARGEST_INT, JsonOption, console, parse_numbers, write_json
 from onehop.error import BadInput
 from onehop.output import write_file
 from onehop.schedule import Schedule, Transfer, count, halo, verify
@@ -256,7 +256,7 @@ def count_schedule(file: FileArgument, rows: RowsOption = 20, json_target: JsonO
 
 def verify_schedule(
     file: FileArgument,
-    limit: Annotated[int, typer.Option(help="Maximum number of violations to name.")] = 10,
+    limit: Annotated[int, typer.Option(max=LARGEST_INT, help="Maximum number of violations to name.")] = 10,
     json_target: JsonOption = None,
 ) -> None:
     """Verify that a schedule loses and overwrites no data, and name the transfers that do.

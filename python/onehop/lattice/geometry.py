@@ -18,6 +18,20 @@ from onehop.rank_map import ranks_of_map
 __all__ = ["Geometry"]
 
 
+# The largest numbers of C++: of an extent, and of any other argument.
+_LARGEST_EXTENT = 2**63 - 1
+_LARGEST = 2**31 - 1
+
+
+def _check_sizes(extents: Sequence[int], **others: int | Sequence[int]) -> None:
+    """Raise BadInput for numbers that C++ cannot hold."""
+    for name, values in {"extents": extents, **others}.items():
+        largest = _LARGEST_EXTENT if name == "extents" else _LARGEST
+        for value in [values] if isinstance(values, int) else values:
+            if abs(value) > largest:
+                raise BadInput(f"a lattice: expected {name} of at most {largest}, found {value}")
+
+
 class Geometry(_core.LatticeGeometry):
     """The decomposition of a periodic lattice into one block per rank, ordered so that faces are contiguous.
 
@@ -73,9 +87,11 @@ class Geometry(_core.LatticeGeometry):
         hosts: Any = None,
     ) -> None:
         extents = [int(extent) for extent in extents]
+        _check_sizes(extents, ranks=ranks, lanes=lanes, width=width)
         if grid is None:
             grid = _core.lattice_geometry_grid(extents, ranks, width)
         grid = [int(one) for one in grid]
+        _check_sizes(extents, grid=grid)
         rank_at = [] if map is None and hosts is None else self._ranks(extents, grid, width, map, hosts)
         super().__init__(extents, grid, lanes, width, parities, rank_at)
 
@@ -91,6 +107,7 @@ class Geometry(_core.LatticeGeometry):
         extents: Sequence[int], grid: Sequence[int], limit: int, *, width: int = 1, parities: int = 2
     ) -> int:
         """Return the largest number of lanes that fits, at most `limit`."""
+        _check_sizes(extents, grid=grid, limit=limit, width=width)
         return _core.lattice_geometry_lanes(list(extents), list(grid), width, parities, limit)
 
     @property

@@ -105,7 +105,8 @@ def _start(
     return Rank(rank, process)
 
 
-def _check(ranks: int, cores_each: int, bind: bool) -> None:
+def check_ranks(ranks: int) -> None:
+    """Raise BadInput unless so many ranks can be started on one machine."""
     if ranks < 1:
         raise BadInput(f"expected at least 1 rank, found {ranks}")
     if ranks > MAX_RANKS:
@@ -113,6 +114,10 @@ def _check(ranks: int, cores_each: int, bind: bool) -> None:
             f"expected at most {MAX_RANKS} ranks on one machine, found {ranks}; "
             "`onehop schedule` counts and verifies for any number of ranks without starting them"
         )
+
+
+def _check(ranks: int, cores_each: int, bind: bool) -> None:
+    check_ranks(ranks)
     if cores_each < 1:
         raise BadInput(f"expected at least 1 core per rank, found {cores_each}")
     available = len(available_cores())

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from onehop.error import BadInput, Error
 from onehop.launch.cores import available_cores
+from onehop.launch.local import check_ranks
 
 _libc = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
@@ -205,10 +206,11 @@ def launch_under_mpi(
     Raises
     ------
     BadInput
-        The MPI was not found.
+        The MPI was not found, or the number of ranks is below 1 or above 1024.
     Error
         The mpiexec could not be started.
     """
+    check_ranks(ranks)  # an mpiexec takes large numbers for negative ones
     line, variables = mpi_command(find_mpi_launcher(mpi), ranks, command, bind=bind)
     variables.update(environment or {})
     try:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, console, own_rank, write_json
+from onehop.cli.common import LARGEST_INT, JsonOption, console, own_rank, write_json
 from onehop.cli.lattice.common import ExtentOption, GridOption, numbers, refuse_without_effect
 from onehop.cli.lattice.solve_wilson import WILSON_ACTIONS
 from onehop.error import BadInput
@@ -170,12 +170,21 @@ def info(
     grid: GridOption = None,
     ranks: Annotated[
         int,
-        typer.Option("-n", "--ranks", metavar="RANKS", min=1, help="Number of ranks (only without --grid)."),
+        typer.Option(
+            "-n",
+            "--ranks",
+            metavar="RANKS",
+            min=1,
+            max=LARGEST_INT,
+            help="Number of ranks (only without --grid).",
+        ),
     ] = 1,
     lanes: Annotated[
         int,
         typer.Option(
-            min=1, help="Largest number of sites in a SIMD vector; fewer are used if they do not fit."
+            min=1,
+            max=LARGEST_INT,
+            help="Largest number of sites in a SIMD vector; fewer are used if they do not fit.",
         ),
     ] = 1,
     width: Annotated[int, typer.Option(min=1, max=3, help="Width of the halo in sites.")] = 1,
@@ -189,7 +198,11 @@ def info(
     ] = 2,
     site_bytes: Annotated[
         int,
-        typer.Option(min=1, help="Bytes per site of the field; 48 is a colour vector in double precision."),
+        typer.Option(
+            min=1,
+            max=LARGEST_INT,
+            help="Bytes per site of the field; 48 is a colour vector in double precision.",
+        ),
     ] = 48,
     local: Annotated[
         bool,

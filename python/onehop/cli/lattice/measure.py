@@ -7,7 +7,16 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, RanksOption, check_plot, console, own_rank, progress, write_json
+from onehop.cli.common import (
+    LARGEST_INT,
+    JsonOption,
+    RanksOption,
+    check_plot,
+    console,
+    own_rank,
+    progress,
+    write_json,
+)
 from onehop.cli.lattice.common import (
     GridOption,
     PhasesOption,
@@ -139,7 +148,7 @@ def measure(
         ),
     ] = None,
     flow_every: Annotated[
-        int, typer.Option(min=1, help="Number of flow steps between two measurements.")
+        int, typer.Option(min=1, max=LARGEST_INT, help="Number of flow steps between two measurements.")
     ] = 1,
     quarks: Annotated[
         str | None,
@@ -155,6 +164,7 @@ def measure(
         int,
         typer.Option(
             min=0,
+            max=LARGEST_INT,
             help="Number of noise vectors for the chiral condensate (staggered quarks only); 0: do not measure it.",
         ),
     ] = 0,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, progress, write_json
+from onehop.cli.common import LARGEST_INT, JsonOption, RanksOption, console, own_rank, progress, write_json
 from onehop.cli.lattice.common import (
     GridOption,
     check_finite,
@@ -187,7 +187,10 @@ def smear(
         ),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=0, help="Number of smearing steps (stout and ape only). Default: 1.")
+        int | None,
+        typer.Option(
+            min=0, max=LARGEST_INT, help="Number of smearing steps (stout and ape only). Default: 1."
+        ),
     ] = None,
     time: Annotated[float | None, typer.Option(min=0, help="Flow time (flow only). Default: 1.")] = None,
     space_only: Annotated[

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from onehop.cli.common import JsonOption, RanksOption, own_rank, stderr_console
+from onehop.cli.common import LARGEST_INT, JsonOption, RanksOption, own_rank, stderr_console
 from onehop.cli.lattice.common import (
     GridOption,
     PhasesOption,
@@ -292,7 +292,9 @@ def solve(
     tolerance: Annotated[
         float, typer.Option(help="Relative residual |b - M x| / |b| at which the solve ends.")
     ] = 1e-10,
-    iterations: Annotated[int, typer.Option(min=0, help="Largest number of iterations.")] = 10000,
+    iterations: Annotated[
+        int, typer.Option(min=0, max=LARGEST_INT, help="Largest number of iterations.")
+    ] = 10000,
     precision: Annotated[
         str, typer.Option(metavar="double|single", help="Precision of the solution.")
     ] = "double",
@@ -334,7 +336,9 @@ def solve(
     ] = "bicgstab",
     schwarz: Annotated[
         int,
-        typer.Option(min=0, help="Number of Schwarz preconditioner steps (Wilson and clover only)."),
+        typer.Option(
+            min=0, max=LARGEST_INT, help="Number of Schwarz preconditioner steps (Wilson and clover only)."
+        ),
     ] = 0,
     recon: Annotated[
         int,
@@ -346,7 +350,9 @@ def solve(
     periodic: Annotated[
         bool, typer.Option("--periodic", help="Use periodic instead of antiperiodic boundaries in time.")
     ] = False,
-    lanes: Annotated[int, typer.Option(min=1, help="Largest number of sites in a SIMD vector.")] = 8,
+    lanes: Annotated[
+        int, typer.Option(min=1, max=LARGEST_INT, help="Largest number of sites in a SIMD vector.")
+    ] = 8,
     grid: GridOption = None,
     ranks: RanksOption = None,
     su3_tolerance: ToleranceOption = 1e-4,

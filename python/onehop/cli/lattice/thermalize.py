@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from onehop.cli.common import (
+    LARGEST_INT,
     LARGEST_SEED,
     JsonOption,
     RanksOption,
@@ -182,19 +183,24 @@ def _show(screen: Console, report: dict[str, Any], what: str) -> None:
 def thermalize(
     extent: OptionalExtentOption = None,
     beta: Annotated[float, typer.Option(min=0, help="Inverse coupling 6 / g².")] = 6.0,
-    sweeps: Annotated[int, typer.Option(min=0, help="Number of heat bath sweeps.")] = 100,
+    sweeps: Annotated[int, typer.Option(min=0, max=LARGEST_INT, help="Number of heat bath sweeps.")] = 100,
     trajectories: Annotated[
-        int, typer.Option(min=0, help="Number of hybrid Monte Carlo trajectories (hmc only).")
+        int,
+        typer.Option(min=0, max=LARGEST_INT, help="Number of hybrid Monte Carlo trajectories (hmc only)."),
     ] = 100,
     algorithm: Annotated[
         str, typer.Option(metavar="heatbath|hmc", help="Update algorithm: heat bath or hybrid Monte Carlo.")
     ] = "heatbath",
     over_relaxations: Annotated[
-        int, typer.Option(min=0, help="Number of over-relaxation sweeps after each heat bath sweep.")
+        int,
+        typer.Option(
+            min=0, max=LARGEST_INT, help="Number of over-relaxation sweeps after each heat bath sweep."
+        ),
     ] = 4,
     length: Annotated[float, typer.Option(help="Length of a trajectory, above 0 (hmc only).")] = 1.0,
     steps: Annotated[
-        int, typer.Option(min=1, help="Number of integrator steps per trajectory (hmc only).")
+        int,
+        typer.Option(min=1, max=LARGEST_INT, help="Number of integrator steps per trajectory (hmc only)."),
     ] = 20,
     integrator: Annotated[
         str, typer.Option(metavar="omelyan|leapfrog", help="Integrator of the trajectories (hmc only).")
@@ -207,7 +213,10 @@ def thermalize(
     ] = 1,
     start: Annotated[str, typer.Option(metavar="unit|random|FILE", help="Initial gauge field.")] = "unit",
     first: Annotated[
-        int, typer.Option(min=0, help="Number of the first sweep or trajectory, to continue from a FILE.")
+        int,
+        typer.Option(
+            min=0, max=LARGEST_INT, help="Number of the first sweep or trajectory, to continue from a FILE."
+        ),
     ] = 0,
     checkpoint: Annotated[
         str | None,
@@ -216,7 +225,10 @@ def thermalize(
         ),
     ] = None,
     every: Annotated[
-        int, typer.Option(min=1, help="Number of sweeps or trajectories between two checkpoints.")
+        int,
+        typer.Option(
+            min=1, max=LARGEST_INT, help="Number of sweeps or trajectories between two checkpoints."
+        ),
     ] = 10,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the gauge field to FILE.")

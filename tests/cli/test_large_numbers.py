@@ -1,0 +1,62 @@
+"""Numbers that no computer can hold, in options of commands, are one line of an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onehop import BadInput, Group, halo
+from onehop.bench import parse_sizes
+from onehop.cli import main
+from onehop.lattice import Gauge, Geometry
+from onehop.lattice.files import write_gauge
+from onehop.launch.mpi import launch_under_mpi
+
+LARGE = (2**31, 2**63, 10**30)
+COMMANDS = (
+    ("lattice", "info", "--extent", "8x8", "--grid"),
+    ("lattice", "info", "--extent", "8x8", "--lanes"),
+    ("lattice", "info", "--extent", "8x8", "--site-bytes"),
+    ("lattice", "info", "--extent", "8x8", "-n"),
+    ("lattice", "info", "--extent"),
+    ("lattice", "measure", "field.lime", "--grid"),
+    ("lattice", "solve", "field.lime", "--mass", "0.5", "--iterations"),
+    ("lattice", "solve", "field.lime", "--mass", "0.5", "--lanes"),
+    ("lattice", "thermalize", "--grid", "1x1x1x1", "--extent"),
+    ("schedule", "halo", "--extents", "8x8", "--grid", "2x1", "--dtype"),
+    ("schedule", "verify", "halo.json", "--limit"),
+)
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_large_numbers_in_options(
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    halo(extents=(8, 8), grid=(2, 2)).save("halo.json")
+    write_gauge("field.lime", Gauge(Group.alone(), (4, 4, 4, 4)))
+    for number in LARGE:
+        assert main([*arguments, str(number)]) in (1, 2)  # 1: too much memory
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["1,2,,3", "9" * 5000, "["])
+def test_a_type_that_numpy_cannot_parse(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", "halo", "--extents", "8x8", "--grid", "2x1", "--dtype", text]) == 2
+    assert "expected --dtype as a NumPy type" in capsys.readouterr().err
+
+
+def test_large_numbers_in_python() -> None:
+    for size in ("9" * 5000, "2048G", "1,1T", "٣"):
+        with pytest.raises(BadInput, match="expected a size"):
+            parse_sizes(size)
+    assert parse_sizes("1024G") == [1 << 40]
+    for number in LARGE:
+        with pytest.raises(BadInput, match="a lattice: expected grid of at most"):
+            Geometry((8, 8), (number, 1))
+        with pytest.raises(BadInput, match="expected at most 1024 ranks"):
+            launch_under_mpi(number, ["true"])
