@@ -11,7 +11,17 @@ from rich.console import Console
 from rich.table import Table
 
 from onehop._core import __version__
-from onehop.cli.common import JsonOption, RanksOption, check_plot, console, own_rank, progress, write_json
+from onehop.cli.common import (
+    LARGEST_INT,
+    LARGEST_SEED,
+    JsonOption,
+    RanksOption,
+    check_plot,
+    console,
+    own_rank,
+    progress,
+    write_json,
+)
 from onehop.error import BadInput
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
@@ -129,17 +139,23 @@ def poisson(
     ] = None,
     grid: Annotated[str | None, typer.Option(metavar="PxQ", help="Number of ranks per dimension.")] = None,
     mass: Annotated[float, typer.Option(help="Mass term, above 0. A larger mass converges faster.")] = 0.5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random right-hand side.")] = 1,
-    iterations: Annotated[int, typer.Option(min=1, help="Maximum number of iterations.")] = 1000,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the random right-hand side.")
+    ] = 1,
+    iterations: Annotated[
+        int, typer.Option(min=1, max=LARGEST_INT, help="Maximum number of iterations.")
+    ] = 1000,
     tolerance: Annotated[
         float, typer.Option(help="Stop when |b - M x| <= tolerance |b|. 0: run all iterations.")
     ] = 0.0,
     residual_every: Annotated[
-        int, typer.Option(min=1, help="Number of iterations between two residuals.")
+        int, typer.Option(min=1, max=LARGEST_INT, help="Number of iterations between two residuals.")
     ] = 10,
     enlarge: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Lengthen each message to N times the face that it carries."),
+        typer.Option(
+            min=1, max=1 << 20, metavar="N", help="Lengthen each message to N times the face that it carries."
+        ),
     ] = 1,
     buffers: Annotated[
         int, typer.Option(min=1, max=2, help="Number of message buffers: 1 (single) or 2 (double buffering).")

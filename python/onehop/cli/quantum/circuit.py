@@ -16,7 +16,11 @@ from onehop.quantum.io import hamlib
 from onehop.quantum.io.program import Program
 from onehop.text import counted
 
-QubitsOption = Annotated[int, typer.Option("--qubits", "-q", min=1, help="Number of qubits.")]
+MOST_QUBITS = 62  # as a state has, and as many as a register may have that onehop reads
+MOST_LAYERS = 1_000_000
+QubitsOption = Annotated[
+    int, typer.Option("--qubits", "-q", min=1, max=MOST_QUBITS, help="Number of qubits.")
+]
 OutputOption = Annotated[
     str, typer.Option("-o", "--output", metavar="FILE", help="OpenQASM file to write; - is stdout.")
 ]
@@ -38,7 +42,7 @@ PeriodicOption = Annotated[
     bool, typer.Option("--periodic/--open", help="Boundary conditions of the lattice.")
 ]
 TimeOption = Annotated[float, typer.Option(help="Duration of the evolution.")]
-StepsOption = Annotated[int, typer.Option(min=1, help="Number of Trotter steps.")]
+StepsOption = Annotated[int, typer.Option(min=1, max=MOST_LAYERS, help="Number of Trotter steps.")]
 OrderOption = Annotated[int, typer.Option(min=1, max=2, help="Order of the Trotter formula.")]
 MirrorOption = Annotated[
     bool,
@@ -133,7 +137,8 @@ def qpe(
 @circuits.command()
 def tfim(
     qubits: Annotated[
-        int | None, typer.Option("--qubits", "-q", min=1, help="Number of qubits of a chain.")
+        int | None,
+        typer.Option("--qubits", "-q", min=1, max=MOST_QUBITS, help="Number of qubits of a chain."),
     ] = None,
     extents: ExtentsOption = None,
     lattice: LatticeOption = "grid",
@@ -163,7 +168,8 @@ def tfim(
 @circuits.command()
 def heisenberg(
     qubits: Annotated[
-        int | None, typer.Option("--qubits", "-q", min=1, help="Number of qubits of a chain.")
+        int | None,
+        typer.Option("--qubits", "-q", min=1, max=MOST_QUBITS, help="Number of qubits of a chain."),
     ] = None,
     extents: ExtentsOption = None,
     lattice: LatticeOption = "grid",
@@ -206,7 +212,7 @@ def ghz(
 def random(
     qubits: QubitsOption,
     output: OutputOption = "-",
-    depth: Annotated[int, typer.Option(min=1, help="Number of layers.")] = 20,
+    depth: Annotated[int, typer.Option(min=1, max=MOST_LAYERS, help="Number of layers.")] = 20,
     seed: SeedOption = 0,
     measure: MeasureOption = False,
     version: VersionOption = 2,
@@ -221,7 +227,7 @@ def qv(
     qubits: QubitsOption,
     output: OutputOption = "-",
     depth: Annotated[
-        int | None, typer.Option(min=1, help="Number of layers (default: one per qubit).")
+        int | None, typer.Option(min=1, max=MOST_LAYERS, help="Number of layers (default: one per qubit).")
     ] = None,
     seed: SeedOption = 0,
     measure: MeasureOption = False,
@@ -236,8 +242,12 @@ def qv(
 def qaoa(
     qubits: QubitsOption,
     output: OutputOption = "-",
-    layers: Annotated[int, typer.Option(min=1, help="Number of pairs of cost and mixing layers.")] = 2,
-    degree: Annotated[int, typer.Option(min=1, help="Number of neighbours of each vertex of the graph.")] = 3,
+    layers: Annotated[
+        int, typer.Option(min=1, max=MOST_LAYERS, help="Number of pairs of cost and mixing layers.")
+    ] = 2,
+    degree: Annotated[
+        int, typer.Option(min=1, max=MOST_QUBITS, help="Number of neighbours of each vertex of the graph.")
+    ] = 3,
     seed: SeedOption = 0,
     measure: MeasureOption = False,
     version: VersionOption = 2,

@@ -15,6 +15,7 @@ from rich.console import Console
 from onehop import _core
 from onehop.cli.common import (
     LARGEST_SEED,
+    LARGEST_SIZE,
     JsonOption,
     RanksOption,
     console,
@@ -223,7 +224,9 @@ def _run(options: RunOptions, group: Group) -> None:
 def run(
     file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
     ranks: RanksOption = None,
-    shots: Annotated[int, typer.Option(min=0, help="Number of shots; 0: no sampling.")] = 1000,
+    shots: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SIZE, help="Number of shots; 0: no sampling.")
+    ] = 1000,
     seed: Annotated[
         int | None,
         typer.Option(
