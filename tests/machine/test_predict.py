@@ -20,6 +20,7 @@ from onehop.bench.machine_times import (
     PIECES,
     TIMED_ALONE,
     MachineTimes,
+    _pieces,
     lines_out,
     times_from,
 )
@@ -97,6 +98,15 @@ def test_times_are_found_in_the_samples() -> None:
     assert [size for size, _ in times.packed_pieces] == list(PIECES)
     assert [us for _, us in times.packed_pieces] == pytest.approx([piece_us(size) for size in PIECES])
     assert times.copied_piece_us == pytest.approx(COPIED_PIECE)
+
+
+def test_faces_of_pieces_do_not_overlap() -> None:
+    for piece in PIECES:
+        schedule = onehop.halo(**_pieces(piece))
+        sent = [t.from_.slice for t in schedule.rounds[0].transfers if t.from_.rank == 0]
+        elements = np.concatenate([np.asarray(one.indices) for one in sent])
+        assert len(elements) == 2 * FACE // 8 == len(set(elements.tolist()))
+        assert {one.pieces for one in sent} == {FACE // piece}
 
 
 def test_times_that_descend_are_raised_to_the_time_before() -> None:
