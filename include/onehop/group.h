@@ -90,6 +90,9 @@ class Group {
   // The ranks that share memory with this rank, itself included, in ascending order.
   [[nodiscard]] std::vector<int> local_ranks() const;
 
+  // A rank that has died, closed its group or cannot be reached, as far as this rank knows without waiting; -1: none.
+  [[nodiscard]] int gone_rank() const;
+
   void barrier() const;
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine) const;
 

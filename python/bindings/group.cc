@@ -151,6 +151,9 @@ void bind_group(nb::module_& module) {
            "Return whether a rank runs on this machine and shares memory with this rank.")
       .def_prop_ro("local_ranks", &Group::local_ranks,
                    "Ranks that share memory with this rank, itself included, in ascending order.")
+      .def_prop_ro("gone_rank", &Group::gone_rank,
+                   "A rank that has died, closed its group or cannot be reached, as far as this rank knows without "
+                   "waiting; -1: none.")
       .def("abort", &Group::abort,
            "Give the group up, from any thread: waits of this rank in it raise Error, and waits of the other ranks of "
            "this machine raise PeerLost, which names this rank. The group cannot be used afterwards.")

@@ -6,7 +6,8 @@ import atexit
 import math
 import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from onehop import _core
 from onehop.channel import Channels, End, Message, open_channels
 from onehop.error import BadInput
-from onehop.store import Store, allgathers_through, store_of_torchrun
+from onehop.store import Store, agree_on_survivors, allgathers_through, store_of_torchrun
 from onehop.text import counted
 
 _world: list[Group] = []
@@ -83,6 +84,8 @@ class Group(_core.Group):
     local_ranks : list of int
         The ranks that share memory with this one, itself included.
     """
+
+    _store: tuple[Store, str] | None = None  # with the prefix of its keys
 
     @classmethod
     def world(cls) -> Group:
@@ -168,8 +171,59 @@ class Group(_core.Group):
         BadInput
             The store lacks a method.
         """
-        maker = allgathers_through(store, prefix)
-        return cls(_core.Group.from_allgathers(rank, size, maker))
+        groups: list[weakref.ref[Group]] = []  # this one, once it is made
+
+        def gone_rank() -> int:
+            group = groups[0]() if groups else None
+            return -1 if group is None else group.gone_rank
+
+        maker = allgathers_through(store, prefix, gone_rank)
+        made = cls(_core.Group.from_allgathers(rank, size, maker))
+        made._store = store, prefix
+        groups.append(weakref.ref(made))
+        return made
+
+    def survivors(self, lost: Collection[int] = (), wait: float = 10) -> Group:
+        """Return a group of the ranks that are left after some were lost. Collective over those that are left.
+
+        Every rank that is left calls it, usually after `PeerLost` or `Timeout`. The ranks keep their order, and are
+        numbered anew. Close the old group's plans and channels: they cannot be used again.
+
+        Parameters
+        ----------
+        lost : collection of int
+            Ranks known to be lost, such as the number in `PeerLost`. Nobody waits for them.
+        wait : float
+            Seconds after which ranks that have not called this count as lost. The same on all ranks.
+
+        Raises
+        ------
+        BadInput
+            This group was not made by `from_store`, nor by `world` under a torchrun on several machines. Or the store
+            lacks a method: `check(keys)` and `compare_set(key, expected, desired)`, as those of
+            `torch.distributed.Store`.
+        PeerLost
+            The others have gone on without this rank, which came too late.
+
+        Examples
+        --------
+        A run that goes on from its checkpoint on the ranks that are left:
+
+        >>> try:
+        ...     result = simulate(circuit, group, shots=1000, seed=7, checkpoint="run.h5")
+        ... except PeerLost as error:
+        ...     group = group.survivors(lost=[error.rank])
+        ...     result = simulate(circuit, group, shots=1000, seed=7, checkpoint="run.h5")
+        """
+        if self._store is None:
+            raise BadInput(
+                f"survivors() needs a group that was made from a store, found one made by {self.origin}: with other "
+                "launchers, end and start all ranks again"
+            )
+        store, prefix = self._store
+        own = f"{prefix}/survivors"
+        left = agree_on_survivors(store, own, self.rank, self.size, lost, wait)
+        return Group.from_store(store, left.index(self.rank), len(left), own)
 
     def split(self, color: int, key: int = 0) -> Group | None:
         """Split the group as MPI_Comm_split does: ranks that pass the same color form a new group. Collective.

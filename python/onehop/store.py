@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
-from onehop.error import BadInput, Error
+from onehop.error import BadInput, Error, PeerLost
 
-__all__ = ["Store", "allgathers_through", "store_of_torchrun"]
+__all__ = ["Store", "agree_on_survivors", "allgathers_through", "store_of_torchrun"]
 
 AllGather = Callable[[bytes], list[bytes]]
 _EMPTY = b"\0"  # some stores keep no empty values
+_WATCHED = 60  # seconds for which an all-gather looks for lost ranks; then the store's own time limit begins
 
 
 class Store(Protocol):
@@ -24,7 +27,26 @@ class Store(Protocol):
         """Wait until the key has a value, and return it."""
 
 
-def allgathers_through(store: Store, prefix: str) -> Callable[[str, int, int], AllGather]:
+def _await(store: Any, key: str, gone_rank: Callable[[], int]) -> None:
+    """Wait until a key has a value, for a minute, or until a rank is gone. Does nothing if the store cannot tell."""
+    if not callable(getattr(store, "check", None)):
+        return
+    end = time.monotonic() + _WATCHED
+    pause = 0.0005
+    while not store.check([key]) and time.monotonic() < end:
+        gone = gone_rank()
+        # What it wrote before counts.
+        if gone >= 0 and not store.check([key]):
+            raise PeerLost(
+                f"rank {gone} has ended or cannot be reached, and others wait for it in a store", gone
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+
+
+def allgathers_through(
+    store: Store, prefix: str, gone_rank: Callable[[], int] = lambda: -1
+) -> Callable[[str, int, int], AllGather]:
     """Return a function that makes the all-gather of the ranks of a group, or of a part of it.
 
     Parameters
@@ -33,6 +55,9 @@ def allgathers_through(store: Store, prefix: str) -> Callable[[str, int, int], A
         The store. Entries that all ranks have read are deleted if it has a method `delete_key`.
     prefix : str
         Begins every key. No other group, also of an earlier run, may have used it in this store.
+    gone_rank : callable
+        Returns a rank of the group that is known to have ended, or -1. All-gathers of the whole group then raise
+        `PeerLost` if the store has a method `check`; others wait as long as the store does.
     """
     for name in ("set", "get"):
         if not callable(getattr(store, name, None)):
@@ -52,7 +77,11 @@ def allgathers_through(store: Store, prefix: str) -> Callable[[str, int, int], A
             nonlocal step
             number, step = step, step + 1
             store.set(key(number, rank), mine or _EMPTY)
-            parts = [bytes(store.get(key(number, other))) for other in range(size)]
+            parts = []
+            for other in range(size):
+                if not name:
+                    _await(store, key(number, other), gone_rank)
+                parts.append(bytes(store.get(key(number, other))))
             # Every rank has reached step number - 1, so it has read the entries of step number - 2.
             if delete is not None and number >= 2:
                 delete(key(number - 2, rank))
@@ -61,6 +90,60 @@ def allgathers_through(store: Store, prefix: str) -> Callable[[str, int, int], A
         return allgather
 
     return make
+
+
+def agree_on_survivors(
+    store: Any, prefix: str, rank: int, size: int, lost: Collection[int], wait: float
+) -> list[int]:
+    """Agree with the other ranks that are left which ranks those are.
+
+    Every rank that is left registers. The first that has seen all ranks but those in `lost`, or has waited, decides for
+    all: it writes the list with the store's atomic comparison, so there is one list only.
+
+    Parameters
+    ----------
+    store : Store
+        Has the methods `check(keys)`, whether all keys have values, and `compare_set(key, expected, desired)`, which
+        writes a key without a value if `expected` is empty, and returns the value that the key has then.
+    prefix : str
+        Begins the keys.
+    rank, size : int
+        Number of this rank, and number of ranks before the loss.
+    lost : collection of int
+        Ranks for which nobody needs to wait.
+    wait : float
+        Seconds after which ranks that have not registered count as lost.
+
+    Raises
+    ------
+    BadInput
+        The store lacks a method.
+    PeerLost
+        The others have decided without this rank, which came too late.
+    """
+    for name in ("check", "compare_set"):
+        if not callable(getattr(store, name, None)):
+            raise BadInput(
+                f"expected a store with the methods check(keys) and compare_set(key, expected, desired), found "
+                f"{type(store).__name__} without {name}"
+            )
+    decision = f"{prefix}/decision"
+    store.set(f"{prefix}/{rank}", b"here")
+    end = time.monotonic() + wait
+    while not store.check([decision]):
+        here = [other for other in range(size) if store.check([f"{prefix}/{other}"])]
+        if time.monotonic() > end or set(range(size)) <= {*here, *lost}:
+            store.compare_set(decision, "", json.dumps(here))
+            break
+        time.sleep(0.01)
+    left: list[int] = json.loads(bytes(store.get(decision)))
+    if rank not in left:
+        raise PeerLost(
+            f"rank {rank} came too late: the ranks {', '.join(map(str, left))} have decided to go on without it; "
+            f"let survivors wait longer than {wait:g} s",
+            left[0],
+        )
+    return left
 
 
 def store_of_torchrun() -> tuple[Any, int, int, str] | None:

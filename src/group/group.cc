@@ -85,7 +85,7 @@ int GroupState::gone_rank() {
     const RankPage* page = pages[static_cast<std::size_t>(r)].page;
     if (r != rank && page != nullptr && page->left.load(std::memory_order_acquire) != 0) return r;
   }
-  return -1;
+  return reports != nullptr ? reports->unreachable() : -1;
 }
 
 void GroupState::throw_if_lost(const std::string& step) {
@@ -199,6 +199,11 @@ bool Group::shares_memory(int rank) const {
     throw BadInput("expected a rank from 0 to " + std::to_string(size() - 1) + ", found " + std::to_string(rank));
   }
   return state_->shares_memory(rank);
+}
+
+int Group::gone_rank() const {
+  state_->check_process();
+  return state_->gone_rank();
 }
 
 std::vector<int> Group::local_ranks() const {

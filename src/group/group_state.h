@@ -33,6 +33,8 @@ class LossReports {
   virtual void tell(int lost) noexcept = 0;
   // The rank that another one has reported first; -1: none.
   [[nodiscard]] virtual int heard() const noexcept = 0;
+  // A rank that can no longer be reached; -1: none.
+  [[nodiscard]] virtual int unreachable() const noexcept = 0;
 };
 
 struct GroupState {
@@ -103,7 +105,7 @@ struct GroupState {
   // Checks which of the ranks on this machine are gone, and what ranks elsewhere report. Read the awaited flag after
   // this call, not before.
   [[nodiscard]] PeerStatus poll_peers(int waited_for);
-  // A rank of this machine that has died, or else one that has closed its group in order; -1: none.
+  // A rank that has died, or else one that has closed its group in order or cannot be reached; -1: none.
   [[nodiscard]] int gone_rank();
 };
 

@@ -272,6 +272,13 @@ void Connections::tell(int lost) noexcept {
   move();
 }
 
+int Connections::unreachable() const noexcept {
+  for (int rank = 0; rank < static_cast<int>(reach_.size()); ++rank) {
+    if (lost(rank)) return rank;
+  }
+  return -1;
+}
+
 void Connections::hear(const Message& message) noexcept {
   LossReport report;
   if (message.header.size() == sizeof report) std::memcpy(&report, message.header.data(), sizeof report);

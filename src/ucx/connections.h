@@ -120,6 +120,7 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   [[nodiscard]] bool lost(int rank) const noexcept;
   [[nodiscard]] std::string why_lost(int rank) const;
   void tell(int lost) noexcept override;
+  [[nodiscard]] int unreachable() const noexcept override;
   [[nodiscard]] int heard() const noexcept override { return heard_.load(std::memory_order_relaxed); }
   // The slots of a closed receiving end. A sender may still write to them, so they stay until the group closes.
   struct Slots {

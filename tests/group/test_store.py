@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from file_store import FileStore
-from onehop import BadInput, Group, _core
+from onehop import BadInput, Group, PeerLost, _core
 from ranks import Ranks
 
 
@@ -108,3 +108,44 @@ def test_ranks_on_all_hosts_name_the_rank_that_was_lost_first(
     assert sorted(line for line in done.stdout.splitlines() if "lost" in line) == [
         f"[{rank}] lost 1" for rank in (0, 2, 3)
     ], done.stderr
+
+
+def test_survivors_agree(tmp_path: Path) -> None:
+    """Rank 2 is lost; the others go on. What it does later changes nothing for them."""
+    store = FileStore(tmp_path)
+    ranks = 4
+
+    def work(rank: int) -> tuple[int, int, list[bytes]] | Group:
+        group = Group.from_store(store, rank, ranks, "before")
+        if rank == 2:
+            return group
+        left = group.survivors(lost=[2], wait=60)
+        return left.rank, left.size, left.allgather(str(rank).encode())
+
+    with ThreadPoolExecutor(ranks) as pool:
+        results = list(pool.map(work, range(ranks)))
+    assert results[:2] + results[3:] == [(i, 3, [b"0", b"1", b"3"]) for i in range(3)]
+    late = results[2]
+    assert isinstance(late, Group)
+    with pytest.raises(PeerLost, match="rank 2 came too late: the ranks 0, 1, 3 have decided"):
+        late.survivors()
+
+
+def test_ranks_that_do_not_come_are_lost(tmp_path: Path) -> None:
+    """Two survivors that know of no loss wait for the third, and then agree."""
+    store = FileStore(tmp_path)
+
+    def work(rank: int) -> list[bytes]:
+        group = Group.from_store(store, rank, 3)
+        return group.survivors(wait=0.5).allgather(bytes([rank])) if rank != 0 else []
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(work, range(3))) == [[], [b"\1", b"\2"], [b"\1", b"\2"]]
+
+
+def test_survivors_need_a_store() -> None:
+    with pytest.raises(BadInput, match="made from a store, found one made by alone"):
+        Group.alone().survivors()
+    group = Group.from_store(Dictionary(), 0, 1)
+    with pytest.raises(BadInput, match="found Dictionary without check"):
+        group.survivors()

@@ -180,3 +180,45 @@ def test_a_host_that_vanishes(hosts: EmulatedHosts, tmp_path: Path) -> None:
         assert code == 0, results
         assert "lost" in text
         assert "on onehop1" in text, text
+
+
+def test_survivors_finish_a_circuit(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """A circuit loses a host in the middle and goes on from its checkpoint on the other one, with the same shots."""
+    checkpoint = tmp_path / "store/run.h5"
+
+    def kill() -> None:
+        end = time.monotonic() + 40
+        while not checkpoint.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        hosts.kill(1)
+
+    results = _run(
+        hosts,
+        tmp_path,
+        """
+        from onehop.quantum import Circuit, simulate
+        circuit = Circuit(16, 16)
+        angles = np.random.default_rng(1).uniform(0, 3, (2000, 16))
+        for layer in angles:
+            for qubit, angle in enumerate(layer):
+                circuit.ry(angle, qubit)
+            for qubit in range(15):
+                circuit.cx(qubit, qubit + 1)
+        circuit.measure(range(16), range(16))
+        def run(group, **more):
+            return simulate(circuit, group, shots=100, seed=7, search_seconds=0, **more)
+        try:
+            run(group, checkpoint=folder + "/run.h5", every=0.2)
+            raise SystemExit("nothing was lost")
+        except PeerLost as error:
+            group = group.survivors(lost=[error.rank], wait=5)
+        assert (group.rank, group.size) == (rank, 2)
+        result = run(group, checkpoint=folder + "/run.h5")
+        assert result.resumed
+        assert result.counts == run(Group.alone()).counts
+        print("the same shots", flush=True)
+        """,
+        kill,
+    )
+    assert [code for code, _ in results[:2]] == [0, 0], results
+    assert all("the same shots" in text for _, text in results[:2]), results

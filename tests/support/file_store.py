@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
 import time
 from pathlib import Path
 
@@ -32,6 +35,21 @@ class FileStore:
             except FileNotFoundError:
                 time.sleep(0.002)
         raise TimeoutError(f"no rank has set {key}")
+
+    def check(self, keys: list[str]) -> bool:
+        """Whether all keys have values."""
+        return all(self._file(key).exists() for key in keys)
+
+    def compare_set(self, key: str, expected: str, desired: str) -> bytes:
+        """Store a value if the key has none, and return the value that it has then."""
+        assert not expected
+        file = self._file(key)
+        part = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}")
+        part.write_text(desired)
+        with contextlib.suppress(FileExistsError):
+            os.link(part, file)  # atomic
+        part.unlink()
+        return file.read_bytes()
 
     def delete_key(self, key: str) -> None:
         """Delete a value."""
