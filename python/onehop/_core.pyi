@@ -669,6 +669,13 @@ class Group:
     def local_ranks(self) -> list[int]:
         """Ranks that share memory with this rank, itself included, in ascending order."""
 
+    @property
+    def gone_rank(self) -> int:
+        """
+        A rank that has died, closed its group or cannot be reached, as far as this rank knows without
+        waiting; -1: none.
+        """
+
     def abort(self) -> None:
         """
         Give the group up, from any thread: waits of this rank in it raise Error, and waits of the other ranks
