@@ -1,6 +1,7 @@
 #include "onehop/wait.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <chrono>
@@ -55,29 +56,32 @@ void take_from_anyone(const Group& group) {
   group.barrier();
 }
 
-// A thread that sleeps early polls once a nap instead of once a yield.
+// How often this thread has gone to sleep. A yield is not a sleep.
+long naps() {
+  rusage used{};
+  ::getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw;
+}
+
 TEST(Wait, SleepsEarlyIfTheThreadIsToldTo) {
   on_ranks(1, [](const Group& group) {
     Tuning many = tuning();
     many.spins = many.spins_oversubscribed = 0;
-    many.yields = 1 << 20;
+    many.yields = 1 << 30;
     set_tuning(many);
-    const auto polls_in = [&](std::chrono::milliseconds time) {
-      int polls = 0;
+    const auto naps_in = [&](std::chrono::milliseconds time) {
+      const long before = naps();
       const auto end = std::chrono::steady_clock::now() + time;
-      wait_until(group, {.peer = 0, .what = "the test"}, [&] {
-        ++polls;
-        return std::chrono::steady_clock::now() > end;
-      });
-      return polls;
+      wait_until(group, {.peer = 0, .what = "the test"}, [&] { return std::chrono::steady_clock::now() > end; });
+      return naps() - before;
     };
-    const int yielding = polls_in(std::chrono::milliseconds(100));
+    constexpr std::chrono::milliseconds time{100};
+    EXPECT_LE(naps_in(time), 2);
     set_sleep_early(true);
-    // A poll before each nap and two after it, of a millisecond at least.
-    EXPECT_LE(polls_in(std::chrono::milliseconds(100)), 400);
-    std::thread([&] { EXPECT_GT(polls_in(std::chrono::milliseconds(100)), 400); }).join();  // only for its own thread
+    EXPECT_GE(naps_in(time), 5);
+    std::thread([&] { EXPECT_LE(naps_in(time), 2); }).join();  // only for its own thread
     set_sleep_early(false);
-    EXPECT_GT(yielding, 400);
+    EXPECT_LE(naps_in(time), 2);
   });
 }
 

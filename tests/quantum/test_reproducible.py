@@ -27,7 +27,8 @@ def _bits(compiled: Any, values: Any, sums: Any) -> list[bytes]:
         compiled.gradients(values, sums, variance=True),
     ]
     arrays = [array for one in found for array in (one.values, one.derivatives)]
-    arrays += [np.array(compiled.expectations(values, sums)), compiled.run(values).vector()]
+    # The sign of an amplitude that is zero depends on the ranks.
+    arrays += [np.array(compiled.expectations(values, sums)), compiled.run(values).vector() + 0.0]
     return [array.tobytes() for array in arrays]
 
 
@@ -35,6 +36,7 @@ def _bits(compiled: Any, values: Any, sums: Any) -> list[bytes]:
 # ranks and local bits on 1.
 @settings(max_examples=12, deadline=None)
 @example(seed=7, qubits=7, precision="double")
+@example(seed=10, qubits=6, precision="single")  # amplitudes of 0 and -0
 @given(
     seed=st.integers(0, 2**32),
     qubits=st.sampled_from([6, 7, 12, 15]),
@@ -53,7 +55,8 @@ def test_the_bits_do_not_depend_on_the_ranks(seed: int, qubits: int, precision: 
     expected = run_threads(1, look)[0]
     assert expected[0] == expected[2]
     for ranks in RANKS[1:]:
-        assert run_threads(ranks, look) == [expected] * ranks
+        same = [found == expected for found in run_threads(ranks, look)]
+        assert all(same), same  # not the bytes, whose difference pytest would take minutes to show
 
 
 @pytest.mark.parametrize("ranks", RANKS)
