@@ -293,7 +293,9 @@ def gradients(group: Group, seconds: float) -> StepResult:
         effort = _core.BenchEffort(seconds=seconds)
         variants = [("onehop", "ours", "raw", "auto", 0), ("onehop, q8", "variant", "q8", "auto", 0)]
         measured = _core.bench_allreduce(group, mine.nbytes, effort, True, variants, [])
-        figures = _figures([one[:3] for one in measured], 1)
+        # The tour compares with plain MPI; the benchmark has other peers, too.
+        fair = [one[:3] for one in measured if one[1] != "peer" or one[0].startswith("MPI_")]
+        figures = _figures(fair, 1)
     else:
         figures = _simply_timed(group, lambda: allreduce(group, mine, out=raw))
     schedule = _core.allreduce_schedule(group.size, mine.size)
