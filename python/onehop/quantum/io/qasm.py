@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["load_qasm", "load_qiskit", "parse_qasm"]
 
-_VERSION = re.compile(r"^\s*OPENQASM\s+(\d+)(?:\.\d+)?\s*;", re.M | re.ASCII)
+_VERSION = re.compile(r"^\s*OPENQASM\s+(\d+)(?:\.(\d+))?\s*;", re.M | re.ASCII)
+# Qiskit's Rust code panics at a minor version that does not fit into eight bytes.
+_MINOR_DIGITS = 9
 _PLACE = re.compile(r"^(?:(.*):)?(\d+),(\d+): (.*)$", re.S)
 _INCLUDE = re.compile(r'\binclude\s*"([^"]+)"\s*;')
 # Brackets, and strings, whose brackets do not count.
@@ -174,6 +176,9 @@ def _parse(text: str, name: str, folder: Path) -> QuantumCircuit:
     number = int(version[1]) if version else (2 if re.search(r"\bqreg\b", plain) else 3)
     if number not in (2, 3):
         raise BadInput(f"{name}: expected OpenQASM 2 or 3, found version {number}")
+    if version and len(version[2] or "") > _MINOR_DIGITS:
+        where, digits = place(plain, version.start(2)), len(version[2])
+        raise BadInput(f"{name}:{where}: expected OpenQASM 2.0 or 3.0, found a minor version of {digits} digits")
     if number == 2:
         plain = _Includes(folder).expanded(plain, name)
     _check_depth(plain, name)
