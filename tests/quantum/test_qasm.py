@@ -104,7 +104,10 @@ HEAD_3 = 'OPENQASM 3.0;\ninclude "stdgates.inc";\nqubit[2] q;\n'
         (HEAD_3 + "  x q[0] q[1];", "f.qasm:4:10: syntax error: did not expect 'q'"),
         (HEAD_3 + "bit b;\nwhile (b) { b = measure q[0]; }", "f.qasm:5:1: while_loop cannot"),
         ("OPENQASM 4.0;\n", "expected OpenQASM 2 or 3, found version 4"),
-        (f"OPENQASM 2.{'6' * 30};\n", ":1:12: expected OpenQASM 2.0 or 3.0, found a minor version of 30 digits"),
+        (
+            f"OPENQASM 2.{'6' * 30};\n",
+            ":1:12: expected OpenQASM 2.0 or 3.0, found a minor version of 30 digits",
+        ),
         ("// nothing\n", "f.qasm:1:1: expected an OpenQASM program"),
         (
             HEAD_3 + "// ((\nrz(" + 300_000 * "(",

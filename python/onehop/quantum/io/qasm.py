@@ -178,7 +178,9 @@ def _parse(text: str, name: str, folder: Path) -> QuantumCircuit:
         raise BadInput(f"{name}: expected OpenQASM 2 or 3, found version {number}")
     if version and len(version[2] or "") > _MINOR_DIGITS:
         where, digits = place(plain, version.start(2)), len(version[2])
-        raise BadInput(f"{name}:{where}: expected OpenQASM 2.0 or 3.0, found a minor version of {digits} digits")
+        raise BadInput(
+            f"{name}:{where}: expected OpenQASM 2.0 or 3.0, found a minor version of {digits} digits"
+        )
     if number == 2:
         plain = _Includes(folder).expanded(plain, name)
     _check_depth(plain, name)
