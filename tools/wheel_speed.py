@@ -1,9 +1,11 @@
 """Compare installed builds of onehop in one run: wheel_speed.py [--rounds N] [--restarts N] [--json F] NAME=PYTHON...
 
 Each NAME is a build: an interpreter that has onehop installed. Its programs run side by side with those of the other
-builds and take turns, one measurement each, so that all see the same state of the machine; a program that does not
-measure sleeps. They are restarted several times, because the placement of memory differs from start to start. The
-ratio of a case is the median over the rounds of the time of each build over that of the last one.
+builds and take turns, so that all see the same state of the machine; a program that does not measure sleeps. A turn is
+two measurements, and only the second is kept: the first one after another program's turn is slower, by a third for
+messages of 8 bytes, which once made one of two equal builds look faster. They are restarted several times, because the
+placement of memory differs from start to start. The ratio of a case is the median over the rounds of the time of each
+build over that of the last one.
 """
 
 from __future__ import annotations
@@ -85,6 +87,7 @@ def measure(
         for number in range(rounds):
             for (ranks, case), seconds in found.items():
                 for name in names if number % 2 else reversed(names):
+                    programs[name].ask(ranks, case)
                     seconds[name].append(programs[name].ask(ranks, case))
         for one in programs.values():
             one.close()
@@ -95,7 +98,10 @@ def main() -> int:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--rounds", type=int, default=5, help="measurements of each case after a start (default 5)"
+        "--rounds",
+        type=int,
+        default=5,
+        help="measurements of each case that are kept after a start (default 5)",
     )
     parser.add_argument("--restarts", type=int, default=3, help="starts of the programs (default 3)")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names contain this text")
