@@ -78,9 +78,9 @@ def _under_mpi(ranks: Ranks, source: random.Random, size: int, line: list[str]) 
     return done.stdout
 
 
-def exchanges_line(seed: int, source: random.Random) -> list[str]:
-    """Return the command that runs random schedules."""
-    numbers = (seed, source.randint(3, 12), source.choice([3, 40, 400, 4000]))
+def exchanges_line(seed: int, source: random.Random, most: int = 4000) -> list[str]:
+    """Return the command that runs random schedules, each up to `most` times."""
+    numbers = (seed, source.randint(3, 12), min(most, source.choice([3, 40, 400, 4000])))
     return [str(PROGRAMS / "exchanges.py"), *map(str, numbers)]
 
 
