@@ -45,7 +45,8 @@ def stored_exchanges(ranks: Ranks, seed: int) -> Counter[str]:
     done = ranks.onehop("launch", "-n", size, *line, timeout=LAUNCH_SECONDS)
     expect(done.returncode == 0, f"{done.stdout}{done.stderr}"[-3000:])
     found = sums(done.stdout)
-    expect(found["ucx_channels"] > 0, f"nothing went over UCX: {done.stdout}")
+    is_right = (found["ucx_channels"] > 0) == (found["transfers_between_hosts"] > 0)
+    expect(is_right, f"expected channels over UCX if, and only if, hosts exchange something: {done.stdout}")
     return found + Counter(ucx_runs=1, ucx_exchanges=found["exchanges"])
 
 

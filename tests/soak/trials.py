@@ -43,7 +43,8 @@ def expect(holds: bool, what: str) -> None:
 def sums(output: str) -> Counter[str]:
     """Add up the counts that the programs of the ranks print."""
     found: Counter[str] = Counter()
-    for name, number in re.findall(r"\b(exchanges|schedules|reductions|ucx_channels) (\d+)", output):
+    names = "exchanges|schedules|reductions|ucx_channels|transfers_between_hosts"
+    for name, number in re.findall(rf"\b({names}) (\d+)", output):
         found[name] += int(number)
     return found
 

@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from meeting import meet
+from meeting import host_of, is_stored, meet
 
 import onehop
 from onehop import ArraySpec, Place, Plan, Round, Schedule, Slice, Transfer, codec
@@ -65,6 +65,7 @@ def random_slice(rng: np.random.Generator, length: int, count: int) -> tuple[Sli
 
 
 carriers = [0]  # channels of this rank over UCX, of all plans so far
+between_hosts = [0]  # transfers between ranks of different hosts, of all schedules so far
 Move = tuple[np.ndarray, np.ndarray, str, str, bool]  # from, to, combine, codec, inside a rank
 
 
@@ -90,6 +91,7 @@ def random_schedule(
             if onehop.verify(Schedule("soak", ranks, memory.specs, [Round(more)])):
                 continue
             transfers = more
+            between_hosts[0] += host_of(sender) != host_of(receiver)
             moved.append((read, written, combine, form, sender == receiver))
         rounds.append(Round(transfers))
         moves.append(moved)
@@ -156,8 +158,9 @@ def main() -> None:
     group = meet()
     done = sum(check_schedule(group, [seed, number], runs, transport) for number in range(schedules))
     group.barrier()
+    of_all = sum(int(one) for one in group.allgather(str(carriers[0]).encode()))
     if group.rank == 0:
-        over_ucx = f" ucx_channels {carriers[0]}" if carriers[0] else ""
+        over_ucx = f" ucx_channels {of_all} transfers_between_hosts {between_hosts[0]}" if is_stored() else ""
         print(f"exchanges {done} schedules {schedules}{over_ucx}", flush=True)
 
 

@@ -21,11 +21,16 @@ def is_stored() -> bool:
     return "SOAK_STORE" in os.environ
 
 
+def host_of(rank: int) -> str:
+    """Return the name of the host on which a rank is pretended to be."""
+    return f"h{rank % int(os.environ.get('SOAK_HOSTS', '1'))}"
+
+
 def meet() -> onehop.Group:
     """Return the group of all ranks. Collective."""
     folder = os.environ.get("SOAK_STORE")
     if folder is None:
         return onehop.Group.world()
     rank, size = (int(os.environ[name]) for name in ("ONEHOP_RANK", "ONEHOP_RANKS"))
-    os.environ["ONEHOP_TEST_HOST"] = f"h{rank % int(os.environ['SOAK_HOSTS'])}"
+    os.environ["ONEHOP_TEST_HOST"] = host_of(rank)
     return onehop.Group.from_store(FileStore(folder), rank, size)
