@@ -26,14 +26,7 @@ from onehop.cli.lattice.solve_report import finish_solve, solve_report
 from onehop.cli.lattice.solve_wilson import WILSON_ACTIONS, solve_wilson, wilson_choice
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.lattice import (
-    Staggered,
-    read_gauge,
-    read_links,
-    read_vectors,
-    smearing,
-    write_vectors,
-)
+from onehop.lattice import Staggered, read_gauge, read_links, read_vectors, smearing, write_vectors
 from onehop.lattice.files import check_target, read_note
 from onehop.lattice.phases import check_phases, with_staggered_phases
 from onehop.lattice.staggered import PRECISIONS
