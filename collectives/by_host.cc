@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "collectives/arrays.h"
 #include "onehop/error.h"
 
 namespace onehop::collectives::detail {
@@ -16,8 +17,6 @@ namespace {
 constexpr std::int64_t piece_bytes = 2 << 20;
 // A multiple of the block of every codec.
 constexpr std::int64_t unit = 64;
-
-std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 // Runs a step among `ranks`, which are those of its group in the whole group, and names a lost rank as the latter does.
 template <class Step>

@@ -18,6 +18,7 @@ namespace onehop::collectives {
 
 using detail::Exchange;
 using detail::Header;
+using detail::index;
 using detail::Operation;
 using detail::Range;
 
@@ -31,7 +32,6 @@ constexpr std::int64_t block = 64;
 constexpr std::int64_t short_bytes = 4 << 10;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
-std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 void check_length(const std::string& what, std::int64_t count, std::int64_t bytes_each, std::int64_t times) {
   if (count < 0) throw BadInput(what + ": expected a length of 0 or more, found " + text(count));
@@ -86,6 +86,18 @@ void complete(Operation& operation) {
   for (const auto* ranges : {&operation.gather_send, &operation.gather_receive}) {
     for (const Range& range : *ranges)
       operation.gather_chunks = std::max(operation.gather_chunks, operation.chunks(range));
+  }
+  // A rank may have nothing to send or receive in an all-to-all of the others.
+  operation.uses_slots =
+      operation.reduce_chunks + operation.gather_chunks > 0 || operation.header.kind == Header::Kind::all_to_all;
+}
+
+// Lets the ranks compare the lengths of the blocks, which are in bytes.
+void compare_lengths(Operation& operation, int rank) {
+  operation.compares_lengths = true;
+  for (int other = 0; other < static_cast<int>(operation.gather_send.size()); ++other) {
+    operation.lengths_sum += detail::length_hash(rank, other, operation.gather_send[index(other)].elements());
+    operation.lengths_sum -= detail::length_hash(other, rank, operation.gather_receive[index(other)].elements());
   }
 }
 
@@ -316,6 +328,7 @@ Collective Collectives::allgather(std::span<const std::int64_t> bytes, const Con
   operation.in_place_at_result = operation.gather_receive[index(rank)].first;
   set_chunk(operation, *exchange_, *std::max_element(bytes.begin(), bytes.end()), 0);
   complete(operation);
+  compare_lengths(operation, rank);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 
@@ -355,6 +368,7 @@ Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::
   set_chunk(operation, *exchange_, exchange_->slot_bytes, 0);
   if (!bytes_to.empty()) operation.stores = stores_for(*std::max_element(bytes_to.begin(), bytes_to.end()), *exchange_);
   complete(operation);
+  compare_lengths(operation, exchange_->rank);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 

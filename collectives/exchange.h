@@ -9,22 +9,16 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <string>
 #include <vector>
 
+#include "collectives/arrays.h"
 #include "collectives/header.h"
-#include "collectives/reduce.h"
+#include "collectives/operation.h"
 #include "onehop/collectives/collectives.h"
 #include "onehop/store_decision.h"
 
 namespace onehop::collectives::detail {
-
-// Elements [first, last) of an array.
-struct Range {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  [[nodiscard]] std::int64_t elements() const noexcept { return last - first; }
-};
 
 // A rank's state for operations of one kind and length. Rank 0 decides for all ranks and says in the header of an
 // operation how to store the next one of its kind. All ranks then store alike, so the time of an operation measures one
@@ -37,96 +31,7 @@ struct StoreChoice {
   std::uint64_t operations = 0;
 };
 
-class HostReduction;
 class HostStages;
-
-// A prepared operation. Ranges have an entry for every rank.
-struct Operation {
-  Header header;
-  std::int64_t element_bytes = 1;
-  std::int64_t source_elements = 0;
-  std::int64_t result_elements = 0;
-  std::int64_t chunk = 0;  // elements
-  StoreKind stores = StoreKind::plain;
-  int choice = -1;                         // index in Exchange::choices, which then gives the store kind; -1: none
-  bool streams = false;                    // the result is stored non-temporally, because the caches cannot hold it
-  bool encoded = false;                    // both phases encode the data that they send
-  bool adds = false;                       // the operation is a sum or mean of float32
-  std::shared_ptr<HostReduction> by_host;  // takes the place of both phases; null: none
-  int lines = 0;                           // cache lines of the header if the whole contribution travels in them
-  // Whether source and result may share memory. Element `in_place_at_source` of the source is then element
-  // `in_place_at_result` of the result.
-  bool in_place = false;
-  std::int64_t in_place_at_source = 0;
-  std::int64_t in_place_at_result = 0;
-
-  // Reduce phase: the range of this rank's source that goes to each rank. This rank reduces its own range, and stores
-  // it from `reduced_at` on in the result.
-  bool reduces = false;
-  ReduceFunction reduce = nullptr;
-  ReduceFunction reduce_wide = nullptr;  // of decoded numbers
-  std::vector<Range> contribute;
-  std::int64_t reduced_at = 0;
-
-  // Allgather phase: the range of this rank's result (`gathers_result`) or source that goes to each rank, and the range
-  // of the result in which the data of each rank is stored. This rank copies its own ranges.
-  bool gathers = false;
-  bool gathers_result = false;
-  std::vector<Range> gather_send;
-  std::vector<Range> gather_receive;
-
-  // Number of chunks of the longest range of each phase.
-  std::int64_t reduce_chunks = 0;
-  std::int64_t gather_chunks = 0;
-
-  [[nodiscard]] std::int64_t chunks(const Range& range) const noexcept {
-    return (range.elements() + chunk - 1) / chunk;
-  }
-  [[nodiscard]] Range part(const Range& range, std::int64_t number) const noexcept {
-    const std::int64_t first = range.first + number * chunk;
-    return {first, first + chunk < range.last ? first + chunk : range.last};
-  }
-};
-
-// The memory of an operation: one source and one result, or several arrays that the operation treats as one contiguous
-// array.
-class Arrays {
- public:
-  void set(const std::byte* source, std::byte* result, std::int64_t element_bytes);
-  void set(std::span<const Part> parts, std::int64_t element_bytes);
-
-  // Calls visit(source, result, bytes) for each piece of a range.
-  template <class Visit>
-  void for_each(const Range& range, Visit&& visit) const {
-    if (begins_.empty()) {
-      const std::int64_t at = range.first * element_bytes_;
-      if (range.elements() > 0) visit(source_ + at, result_ + at, range.elements() * element_bytes_);
-      return;
-    }
-    std::int64_t first = range.first;
-    for (std::size_t i = find(first); first < range.last; ++i) {
-      const Part& part = parts_[i];
-      const std::int64_t end = begins_[i] + part.elements < range.last ? begins_[i] + part.elements : range.last;
-      const std::int64_t at = (first - begins_[i]) * element_bytes_;
-      if (end > first) visit(part.source + at, part.result + at, (end - first) * element_bytes_);
-      first = end > first ? end : first;
-    }
-  }
-
-  // The start of a range that lies in one array, else null.
-  [[nodiscard]] const std::byte* source(const Range& range) const;
-  [[nodiscard]] std::byte* result(const Range& range) const;
-
- private:
-  [[nodiscard]] std::size_t find(std::int64_t element) const;
-  [[nodiscard]] bool in_one_piece(const Range& range, std::size_t part) const;
-
-  std::int64_t element_bytes_ = 1;
-  const std::byte* source_ = nullptr;
-  std::byte* result_ = nullptr;
-  std::vector<Part> parts_;
-  std::vector<std::int64_t> begins_;  // of the parts; empty: one source and one result
-};
 
 struct Exchange {
   Exchange(const Group& of, const CollectivesOptions& options);
@@ -176,6 +81,12 @@ struct Exchange {
   void look_ahead() noexcept;
   void check_headers();
   void check(const Peer& peer, const Header& theirs);
+  // Throws Mismatch: each rank has compared all headers with its own, or added up the same numbers of all headers, so
+  // that if one rank found a difference, all did.
+  [[noreturn]] void disagree(const std::string& what);
+  void write_lengths(std::byte* line, int peer) const;
+  // "rank 0 sends 24 bytes to rank 1, which expects 16", or an empty string.
+  [[nodiscard]] std::string difference_of(const BlockLengths& theirs, int peer) const;
   // After a mismatch, which every rank has seen: receives and drops what was sent for the abandoned operation.
   void settle();
   void start_in_line();
@@ -186,9 +97,12 @@ struct Exchange {
   void choose_stores(double us);
   [[nodiscard]] static bool is_timed(StoreChoice& choice);
   void send_contribution(Peer& peer);
-  // Sends the chunks below `limit` as far as slots are free.
+  // Sends what needs no data of other ranks, as far as slots are free, so that a short operation takes one way only.
   void send_ahead();
+  // Sends the chunks below `limit` as far as slots are free.
   void send_contributions_ahead(std::int64_t limit);
+  // After the headers have shown that all ranks run this operation.
+  void run_phases();
   void reduce(std::int64_t number);
   void reduce_in_pieces(const Range& range, std::byte* result);
   // With a codec (exchange_codec.cc).
@@ -214,7 +128,8 @@ struct Exchange {
   double started_us_ = 0;                  // duration of its start()
   bool times_ = false;                     // whether the running operation is timed; on rank 0 only
   int slots_ = 0;
-  bool backed_ = false;      // the memory for long operations is allocated
+  bool backed_ = false;      // the memory for long operations is allocated,
+  bool all_backed_ = false;  // and that of all peers, as their headers for a long operation have shown
   std::size_t checked_ = 0;  // peers whose header equals that of the running operation
   // The last operation was a mismatch. Its headers had this many lines; 0: one line, with the contributions sent
   // separately.

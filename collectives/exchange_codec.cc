@@ -22,8 +22,6 @@ constexpr std::size_t wire_row = block * sizeof(float);
 using Row = std::array<std::byte, row>;
 using WireRow = std::array<std::byte, wire_row>;
 
-std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
-
 ElementType wide(ElementType type) { return type == ElementType::float64 ? type : ElementType::float32; }
 
 template <class T>

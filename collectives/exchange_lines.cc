@@ -15,8 +15,6 @@ using onehop::detail::copy_bytes;
 
 constexpr std::byte hint_given{0x80};
 
-std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
-
 }  // namespace
 
 void Exchange::back_staging() {
@@ -41,6 +39,7 @@ void Exchange::send_headers() {
     std::byte* const line = peer.line_out.slot().data();
     std::memcpy(line, &running->header, sizeof running->header);
     hint(line + sizeof running->header);
+    if (running->compares_lengths) write_lengths(line, peer.rank);
     peer.line_out.put();
   }
 }
@@ -63,15 +62,46 @@ void Exchange::look_ahead() noexcept {
 void Exchange::check_headers() {
   look_ahead();
   checked_ = 0;
+  std::uint64_t sum = running->lengths_sum;
+  std::string difference;
   for (Peer& peer : peers_) {
     Header theirs;
     const std::byte* const line = peer.line_in.wait().data();
     std::memcpy(&theirs, line, sizeof theirs);
     check(peer, theirs);
     if (peer.rank == 0) take_hint(line[sizeof theirs]);
+    if (running->compares_lengths) {
+      BlockLengths lengths;
+      std::memcpy(&lengths, line + lengths_at, sizeof lengths);
+      sum += lengths.sum;
+      if (difference.empty()) difference = difference_of(lengths, peer.rank);
+    }
     peer.line_in.release();
     ++checked_;
   }
+  if (sum != 0) {
+    const std::string what = describe(running->header) + " in which ";
+    disagree(difference.empty() ? what + "other ranks disagree about the length of a block; see their errors"
+                                : what + difference);
+  }
+  if (running->uses_slots) all_backed_ = true;
+}
+
+void Exchange::write_lengths(std::byte* line, int peer) const {
+  const BlockLengths lengths{running->lengths_sum, running->gather_send[index(peer)].elements(),
+                             running->gather_receive[index(peer)].elements()};
+  std::memcpy(line + lengths_at, &lengths, sizeof lengths);
+}
+
+std::string Exchange::difference_of(const BlockLengths& theirs, int peer) const {
+  const std::int64_t to = running->gather_send[index(peer)].elements();
+  const std::int64_t from = running->gather_receive[index(peer)].elements();
+  if (theirs.from_you == to && theirs.to_you == from) return "";
+  const std::string me = "rank " + std::to_string(rank);
+  const std::string other = "rank " + std::to_string(peer);
+  const bool sends = theirs.from_you != to;
+  return (sends ? me : other) + " sends " + std::to_string(sends ? to : theirs.to_you) + " bytes to " +
+         (sends ? other : me) + ", which expects " + std::to_string(sends ? theirs.from_you : from);
 }
 
 // Writes the store kind of the next operation of this kind behind the header. Only rank 0's is read.
@@ -101,18 +131,21 @@ void Exchange::check(const Peer& peer, const Header& theirs) {
                 std::to_string(peer.rank) +
                 " has not enough memory for the slots of its paths (its own error says how much is missing)");
   }
+  disagree("rank " + std::to_string(rank) + " runs " + describe(running->header) + ", but rank " +
+           std::to_string(peer.rank) + " runs " + describe(theirs));
+}
+
+void Exchange::disagree(const std::string& what) {
   disagreed_ = true;
   disagreed_lines_ = running->lines;
-  const std::string what = "rank " + std::to_string(rank) + " runs " + describe(running->header) + ", but rank " +
-                           std::to_string(peer.rank) + " runs " + describe(theirs);
   running = nullptr;
   throw Mismatch(what +
                  "; all ranks must run the same operations in the same order. Nothing was combined, and the next "
                  "operation that is the same on all ranks works again");
 }
 
-// Each rank has compared all headers with its own, so if one rank found a difference, all did, and all call this when
-// they start the next operation. Only data sent by start() is on its way: all other data follows the comparison.
+// If one rank found a difference, all did, and all call this when they start the next operation. Only data sent by
+// start() is on its way: all other data follows the comparison.
 void Exchange::settle() {
   disagreed_ = false;  // an exception from here on leaves the Collectives broken
   const bool in_lines = disagreed_lines_ > 0;

@@ -59,6 +59,14 @@ std::string shape_text(std::uint64_t word, std::int64_t elements) {
   return text + (known ? std::to_string(elements) : "...") + ")";
 }
 
+std::uint64_t length_hash(int from, int to, std::int64_t bytes) noexcept {
+  std::uint64_t value = (static_cast<std::uint64_t>(from) << 32U | static_cast<std::uint32_t>(to)) + 1;
+  for (const std::uint64_t next : {static_cast<std::uint64_t>(bytes), std::uint64_t{0}}) {
+    value = (value ^ value >> 31U) * 0x9e3779b97f4a7c15U + next;
+  }
+  return (value ^ value >> 29U) * 0xbf58476d1ce4e5b9U;
+}
+
 std::string describe(const Header& what) {
   const std::string count = std::to_string(what.elements);
   const std::string numbers = count + " " + std::string(to_string(what.type)) + shape_text(what.shape, what.elements) +

@@ -61,6 +61,18 @@ struct Line {
   std::array<std::byte, payload_bytes> payload;
 };
 static_assert(sizeof(Line) == 56);
+
+// In place of a contribution: what a rank knows of the blocks of an operation that moves blocks of any lengths. `sum`
+// is the sum of hashes of the lengths that it sends, less those of the lengths that it receives. If both ends of every
+// path have the same length, the sums of all ranks add up to 0.
+struct BlockLengths {
+  std::uint64_t sum = 0;
+  std::int64_t to_you = 0;
+  std::int64_t from_you = 0;
+};
+inline constexpr std::size_t lengths_at = sizeof(Line) - sizeof(BlockLengths);
+[[nodiscard]] std::uint64_t length_hash(int from, int to, std::int64_t bytes) noexcept;
+
 inline constexpr std::size_t more_lines = 3;
 inline constexpr std::size_t more_bytes = 56;  // of each
 inline constexpr std::size_t in_line_bytes = Line::payload_bytes + more_lines * more_bytes;

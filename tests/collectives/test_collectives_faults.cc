@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "onehop/error.h"
@@ -27,6 +29,18 @@ void sum_works(const Collectives& collectives, std::int64_t elements) {
   collectives.allreduce({.elements = elements}).run(bytes, bytes);
   const auto expected = static_cast<float>(group.size() * (group.size() + 1) / 2);
   EXPECT_EQ(std::count(x.begin(), x.end(), expected), elements) << "rank " << group.rank();
+}
+
+constexpr auto npos = std::string::npos;
+
+// The text of the Mismatch that a call throws, or an empty one.
+std::string mismatch_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Mismatch& error) {
+    return error.what();
+  }
+  return "";
 }
 
 // One rank runs another operation: every rank throws a Mismatch that names it, and none hangs.
@@ -82,6 +96,56 @@ TEST(Collectives, MismatchOnEveryRank) {
       EXPECT_THROW(collectives.barrier(), Mismatch);
     } else {
       EXPECT_THROW(collectives.broadcast(100, 1).run(array, array), Mismatch);
+    }
+  });
+}
+
+// Lengths of blocks that no header has: where two ranks disagree, every rank throws, and the two are named where they
+// are.
+TEST(Collectives, MismatchOfBlockLengths) {
+  on_threads(3, [&](const Group& group) {
+    group.set_timeout(20);
+    const Collectives collectives(group, {.slots = 2, .slot_bytes = 4096});
+    const int me = group.rank();
+    for (const std::int64_t more : {-8, 8, 5000, 50000}) {
+      std::vector<std::int64_t> to(3, 5008);
+      const std::vector<std::int64_t> from(3, 5008);
+      if (me == 0) to[2] += more;
+      const Bytes source(static_cast<std::size_t>(to[0] + to[1] + to[2]), std::byte{5});
+      Bytes result(std::size_t{3} * 5008, std::byte{9});
+      const std::string named =
+          me == 1 ? "other ranks disagree"
+                  : "rank 0 sends " + std::to_string(5008 + more) + " bytes to rank 2, which expects 5008";
+      for (int times = 0; times < 2; ++times) {
+        EXPECT_NE(mismatch_of([&] { collectives.all_to_all(to, from).run(source, result); }).find(named), npos);
+      }
+      EXPECT_EQ(result, Bytes(result.size(), std::byte{9}));  // nothing was moved
+      sum_works(collectives, 5000);
+      // The same total on all ranks, but not the same blocks.
+      std::vector<std::int64_t> each{50000, 50000, 100000};
+      if (me == 1) std::swap(each[1], each[2]);
+      Bytes own(static_cast<std::size_t>(each[static_cast<std::size_t>(me)]));
+      Bytes all(200000, std::byte{9});
+      EXPECT_NE(mismatch_of([&] { collectives.allgather(each).run(own, all); }).find("expects"), npos);
+      EXPECT_EQ(all, Bytes(all.size(), std::byte{9}));
+    }
+    sum_works(collectives, 60000);
+  });
+}
+
+// The memory of slots comes with the first operation that needs it, and a rank sends nothing before all ranks have it.
+TEST(Collectives, SendsAheadOnceAllRanksHaveSlots) {
+  on_threads(2, [](const Group& group) {
+    const Collectives collectives(group);
+    const Bytes source(40000);
+    Bytes result(80000);
+    Collective operation = collectives.allgather(40000);
+    for (const std::int64_t ahead : {0, 40000}) {
+      const std::int64_t before = collectives.counters().bytes_sent;
+      operation.start(source, result);
+      EXPECT_EQ(collectives.counters().bytes_sent - before, ahead);
+      operation.finish();
+      collectives.barrier();
     }
   });
 }

@@ -142,7 +142,8 @@ class Collectives {
   // memory. Other ranks do not read their source.
   [[nodiscard]] Collective broadcast(std::int64_t bytes, int root, const Content& content = {}) const;
   // Sends block r of the source, of bytes_to[r] bytes, to rank r, and receives block r of the result, of bytes_from[r]
-  // bytes, from rank r. Source and result must be disjoint.
+  // bytes, from rank r. Source and result must be disjoint. Throws Mismatch on every rank if bytes_to of one rank and
+  // bytes_from of another differ.
   [[nodiscard]] Collective all_to_all(std::span<const std::int64_t> bytes_to, std::span<const std::int64_t> bytes_from,
                                       const Content& content = {}) const;
   // Waits until all ranks have called it.
