@@ -139,6 +139,17 @@ ends "a transport that must be driven" driven
 breaks deadlock "driven once, then asleep" driven -DSLEEP_WITHOUT_LIMIT
 check "endless run" "-O0 -DNP" "broken: not driven while waiting in memory" driven -DNOT_DRIVEN
 
+holds "collective operations of any kinds, three ranks" collective -DOPERATIONS=1 -DCHUNKS=1 -DSLOTS=1
+holds "collective operations, two ranks, more chunks than slots" collective -DRANKS=2 -DOPERATIONS=3 -DCHUNKS=3
+holds "collective operations, reduce phase, two ranks" collective -DRANKS=2 -DREDUCE -DCHUNKS=4
+ends "collective operations, two ranks" collective -DRANKS=2
+breaks assertion "after a mismatch, what was sent ahead is not dropped" collective -DRANKS=2 -DNOTHING_DROPPED
+breaks assertion "after a mismatch, each rank drops as much as it had sent" collective -DRANKS=2 -DDROP_OWN_NUMBER
+breaks assertion "after a mismatch, nobody settles" collective -DRANKS=2 -DNOT_SETTLED
+breaks assertion "after a mismatch, headers stay in their slots" collective -DRANKS=2 -DHEADERS_STAY
+breaks deadlock "finish() sends again what start() has sent" collective -DRANKS=2 -DSENT_AGAIN
+breaks deadlock "start() waits for slots" collective -DRANKS=2 -DREDUCE -DCHUNKS=4 -DAHEAD_WAITS
+
 holds "who is lost" life
 breaks assertion "flag checked before the processes" life -DREADY_FIRST
 breaks assertion "\`left\` checked before the processes" life -DLEFT_FIRST
