@@ -89,10 +89,10 @@ SharedArrays::SharedArrays(GroupState& group, std::span<const std::span<std::byt
   }
   const auto ranks = static_cast<std::size_t>(group.size);
   std::vector<Location> own(arrays.size());
-  for (std::size_t a = 0; allowed && a < arrays.size(); ++a) {
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
     SharedMemory memory = SharedMemory::holding(arrays[a]);
     if (memory.data() == nullptr) continue;
-    own[a] = {memory.fd(), 0, arrays[a].data() - memory.data()};
+    if (allowed) own[a] = {memory.fd(), 0, arrays[a].data() - memory.data()};
     own_memory_.push_back(std::move(memory));
   }
   // Only cycles of a permutation involve ranks that share memory with each other but perhaps not with this one.

@@ -244,6 +244,7 @@ void Plan::Impl::begin(bool at_once) {
   state = State::broken;  // stays so after an exception
   round = 0;
   runs_on = at_once;
+  program.guard.poison();
   if (!program.rounds.empty()) begin_round();
   state = State::running;
 }
@@ -336,7 +337,10 @@ Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;
 
-void Plan::start() { impl_->begin(false); }
+void Plan::start() {
+  impl_->begin(false);
+  impl_->program.guard.close();
+}
 void Plan::finish() { impl_->finish(); }
 void Plan::run() {
   impl_->begin(true);
@@ -348,6 +352,7 @@ void Plan::Impl::finish() {
   group->check_process();
   if (state == State::idle) throw BadInput("finish() needs a start() before it");
   state = State::broken;  // until the run is complete; stays so after an exception
+  program.guard.open();
   do {
     detail::Waiting waiting(*group, program.polls);
     while (!all_moved()) {
@@ -361,6 +366,7 @@ void Plan::Impl::finish() {
   } while (next_round());
   state = State::idle;
   ++counters.runs;
+  program.guard.report();
 }
 
 bool Plan::test() {
@@ -369,6 +375,7 @@ bool Plan::test() {
   run.group->check_process();
   if (run.state == Impl::State::idle) return true;
   run.state = Impl::State::broken;  // stays so after an exception
+  run.program.guard.open();
   do {
     if (run.program.polls) run.progress();
     while (!run.all_moved() && run.move()) {
@@ -381,13 +388,13 @@ bool Plan::test() {
     detail::Waiting(*run.group, run.program.polls)
         .check_peers([&] { return run.anything_to_do(); }, [&] { return run.waiting_for(); });
   }
+  if (!complete) run.program.guard.close();
   run.state = Impl::State::running;
   return complete;
 }
 
 const PlanCounters& Plan::counters() const noexcept { return impl_->counters; }
 std::int64_t Plan::staging_bytes() const noexcept { return impl_->program.staging_bytes; }
-
 std::vector<PlanChannel> Plan::channels() const { return detail::channels_of(impl_->program); }
 
 }  // namespace onehop

@@ -44,13 +44,14 @@ class Builder {
       : schedule_(schedule), arrays_(arrays), rank_(group.rank()) {
     check_arguments(group, schedule, arrays, options);
     parts_ = sort_transfers(schedule, rank_);
+    program_.guard = PlanGuard(Guard::make(schedule, arrays, rank_));
   }
 
   // Collective.
   Program build(const Group& group, const PlanOptions& options) {
     const bool may_share =
         options.transport == TransportKind::automatic || options.transport == TransportKind::shared_memory;
-    shared_.emplace(*group.state(), arrays_, may_share, permutations_of(schedule_));
+    shared_.emplace(*group.state(), arrays_, may_share && !program_.guard.watches(), permutations_of(schedule_));
     steps_.emplace(program_, schedule_, arrays_, rank_, *shared_);
     try {
       for (RoundPart& part : parts_) take_direct(part);

@@ -11,6 +11,7 @@
 #include "onehop/schedule.h"
 #include "src/channel/store.h"
 #include "src/plan/direct_exchange.h"
+#include "src/plan/guard.h"
 #include "src/plan/slice_copy.h"
 
 namespace onehop::detail {
@@ -128,6 +129,7 @@ struct Program {
   double patience = 0;                  // seconds to wait until a receiver has exposed its array
   std::vector<Signals> signals;         // of direct exchanges, one per rank that takes part
   std::vector<SharedMemory> kept;  // the arrays in shared memory of this rank, and those of others that it accesses
+  PlanGuard guard;
   std::int64_t staging_bytes = 0;
   bool exposes = false;  // some incoming message does
   bool polls = false;    // some end needs progress() between polls

@@ -66,6 +66,7 @@ def test_the_table_is_sorted_and_names_sources_that_read() -> None:
 
 # Wrong values of every variable that has wrong values. Texts have none, and paths are known only to their readers.
 WRONG = {
+    "ONEHOP_GUARD": ("2", "yes"),
     "ONEHOP_LAUNCHER_PID": ("init", "0"),
     "ONEHOP_NETWORK": ("pigeons", "mpi or ucx"),
     "ONEHOP_QASM_MEMORY_MIB": ("-1", "16 GiB"),
