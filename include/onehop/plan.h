@@ -63,11 +63,13 @@ class Plan {
   ~Plan();
 
   // Starts a run without waiting: packs and sends the first round as far as slots are free. Until finish() returns, do
-  // not write the slices that the schedule reads, and do not access the slices that it writes.
+  // not write the slices that the schedule reads, and do not access the slices that it writes. ONEHOP_GUARD=1 detects
+  // a program that does.
   void start();
 
   // Completes the run: sends the rest, receives everything, and runs the remaining rounds. Throws BadInput without a
-  // start(), PeerLost, Timeout; after the last two the plan cannot be used again.
+  // start(), PeerLost, Timeout; after the last two the plan cannot be used again. With ONEHOP_GUARD=1 throws BadInput at
+  // the end of a run during which the program touched what it may not.
   void finish();
 
   // Moves whatever can be moved without waiting. Returns true if the run is complete. Throws PeerLost, which

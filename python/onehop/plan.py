@@ -20,8 +20,8 @@ class Plan(_core.Plan):
 
     `start()` begins a run and never waits, `finish()` completes it, `run()` does both. Compute between them what needs
     no data of other ranks. Until `finish()` returns, do not write data that the schedule reads, and do not touch data
-    that it writes. As a context manager a plan starts at the beginning of the block and finishes at its end, unless the
-    block raises:
+    that it writes; with ONEHOP_GUARD=1 in the environment `finish` raises BadInput if the program did. As a context
+    manager a plan starts at the beginning of the block and finishes at its end, unless the block raises:
 
         with plan:
             compute_interior()

@@ -40,8 +40,8 @@ void set_access(const MemoryRange& pages, int protection) noexcept {
 struct ClosedGuards {
   std::mutex mutex;
   std::vector<PageGuard*> guards;
-  struct sigaction before_fault {};
-  struct sigaction before_step {};
+  struct sigaction before_fault{};
+  struct sigaction before_step{};
 
   static ClosedGuards& instance() {
     static auto* all = new ClosedGuards;  // never destroyed: handlers use it
@@ -132,11 +132,11 @@ void on_step(int signal, siginfo_t* info, void* context) {
 using Handler = void (*)(int, siginfo_t*, void*);
 
 void install(int signal, Handler handler, struct sigaction& before) {
-  struct sigaction now {};
+  struct sigaction now{};
   sigaction(signal, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == handler) return;
   before = now;
-  struct sigaction ours {};
+  struct sigaction ours{};
   ours.sa_sigaction = handler;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&ours.sa_mask);

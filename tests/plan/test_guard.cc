@@ -126,12 +126,12 @@ TEST(Guard, AReadGhostIsNamed) {
         EXPECT_TRUE(std::isnan(ghost));
       }
       const std::int64_t element = dimension == 0 ? 30 * 64 + 30 : (30 * 64 + 30) * halo.shape[2];
-      EXPECT_EQ(error_of(plan),
-                group.rank() == 1 ? ""
-                                  : "plan 'halo': the program read element " + std::to_string(element) +
-                                        " of array 0 ('" + halo.schedule.arrays[0].name +
-                                        "') between start() and finish(), and the exchange writes it meanwhile; "
-                                        "access it before start() or after finish()");
+      EXPECT_EQ(error_of(plan), group.rank() == 1
+                                    ? ""
+                                    : "plan 'halo': the program read element " + std::to_string(element) +
+                                          " of array 0 ('" + halo.schedule.arrays[0].name +
+                                          "') between start() and finish(), and the exchange writes it meanwhile; "
+                                          "access it before start() or after finish()");
       // The exchange itself is complete, and the plan can go on.
       EXPECT_FALSE(std::isnan(halo.at(0, 30, 30)) || std::isnan(halo.at(30, 30, 0)));
       plan.run();

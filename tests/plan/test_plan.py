@@ -6,6 +6,7 @@ import array
 import gc
 import json
 import mmap
+import re
 import time
 import weakref
 from typing import Any
@@ -318,3 +319,46 @@ def test_arrays_from_the_group_are_written_directly(wanted: bool) -> None:
         assert (send["direct_puts"] > 0) == (wanted and send["adaptive"])
 
     run_threads(2, rank)
+
+
+BREAKS_THE_PROMISE = """
+    import numpy as np, onehop
+
+    group = onehop.Group.world()
+    layout = dict(extents=(8, 24, 24), grid=(group.size, 1, 1), width=1)
+    u = {memory}
+    plan = onehop.Plan(onehop.halo(**layout), group, [u])
+    block = onehop.halo_block(**layout, rank=group.rank)
+    for access in (lambda: u[block.interior].sum(), lambda: {access}):
+        u[...] = 1
+        try:
+            with plan:
+                access()
+        except onehop.BadInput as error:
+            print(error)
+        assert np.isfinite(u).all()
+"""
+
+
+@pytest.mark.parametrize("memory", ["group.empty((6, 26, 26))", "np.empty((6, 26, 26))"])
+@pytest.mark.parametrize(
+    ("access", "said"),
+    [
+        ("u.sum()", "read element .* and the exchange writes it"),
+        ("u.__setitem__((0, 5, 6), 2)", "wrote element 136 .* and the exchange writes it"),
+        ("u.__setitem__((1, 3, 4), 2)", "wrote element 758 .* and the exchange reads it"),
+        ("u.__setitem__((2, 3, 4), 2)", None),
+    ],
+)
+def test_a_guarded_program_that_breaks_the_promise(
+    ranks: Ranks, memory: str, access: str, said: str | None
+) -> None:
+    """Computing on the interior is allowed, on pages that hold ghosts as well."""
+    ranks.environment["ONEHOP_GUARD"] = "1"
+    done = ranks.launch(2, BREAKS_THE_PROMISE.format(memory=memory, access=access))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == (2 if said else 0), lines
+    for line in lines:
+        assert re.search(rf"plan 'halo': the program {said} meanwhile", line), line
+        assert "of array 0 ('field0') between start() and finish()" in line
