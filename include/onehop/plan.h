@@ -68,8 +68,8 @@ class Plan {
   void start();
 
   // Completes the run: sends the rest, receives everything, and runs the remaining rounds. Throws BadInput without a
-  // start(), PeerLost, Timeout; after the last two the plan cannot be used again. With ONEHOP_GUARD=1 throws BadInput at
-  // the end of a run during which the program touched what it may not.
+  // start(), PeerLost, Timeout; after the last two the plan cannot be used again. With ONEHOP_GUARD=1 throws BadInput
+  // at the end of a run during which the program touched what it may not.
   void finish();
 
   // Moves whatever can be moved without waiting. Returns true if the run is complete. Throws PeerLost, which

@@ -26,11 +26,12 @@ constexpr std::array table{
     Variable{"ONEHOP_EMULATED_HOSTS", "text", "none",
              "Describes the emulated hosts on which this rank runs, such as `hosts=2 per_host=2 rate=1gbit links=1`.",
              "python/onehop/hosts/launch.py", "launcher"},
-    Variable{"ONEHOP_GUARD", "0 or 1", "0",
-             "1: plans watch the program between `start` and `finish`. If it touches there what the exchange writes, or "
-             "writes what the exchange reads, `finish` raises `BadInput` and names the plan, the array and the element. "
-             "For debugging: exchanges are slower, and never write straight into arrays.",
-             "src/plan/guard.cc", "user"},
+    Variable{
+        "ONEHOP_GUARD", "0 or 1", "0",
+        "1: plans watch the program between `start` and `finish`. If it touches there what the exchange writes, or "
+        "writes what the exchange reads, `finish` raises `BadInput` and names the plan, the array and the element. "
+        "For debugging: exchanges are slower, and never write straight into arrays.",
+        "src/plan/guard.cc", "user"},
     Variable{"ONEHOP_LATTICE_SAMPLES", "path", "none",
              "A folder of gauge configurations written by other programs, as additional input for the reader tests.",
              "tests/lattice/test_files.py", "test"},
