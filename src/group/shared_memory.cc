@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,6 +118,17 @@ void check_available(std::int64_t bytes, const std::string& what) {
                 " available on this machine or in its control group; use smaller arrays, fewer ranks here, or a "
                 "smaller slot_bytes");
   }
+}
+
+// A file that grows beyond the limit ends the process by a signal (SIGXFSZ), and a memfd is a file.
+void check_file_limit(std::int64_t bytes, const std::string& what) {
+  struct rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+      static_cast<std::uint64_t>(bytes) <= limit.rlim_cur)
+    return;
+  throw Error("cannot make " + base::bytes_text(bytes) + " of shared memory for " + what +
+              ": the limit of the size of files is " + base::bytes_text(static_cast<std::int64_t>(limit.rlim_cur)) +
+              "; raise `ulimit -f`");
 }
 
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -250,8 +262,12 @@ SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string
   bytes = std::max(page, (bytes + page - 1) / page * page);
   SharedMemory memory;
   memory.mapping_ = std::make_shared<Mapping>();
+  check_file_limit(bytes, what);
   const int fd = memfd_create("onehop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) throw Error("cannot make shared memory for " + what + ": " + std::strerror(errno));
+  if (fd < 0) {
+    throw Error("cannot make shared memory for " + what + ": " + std::strerror(errno) +
+                (errno == EMFILE ? "; close files, or raise `ulimit -n`" : ""));
+  }
   memory.mapping_->fd = fd;
   memory.mapping_->process = getpid();
   if (ftruncate(fd, bytes) != 0) {

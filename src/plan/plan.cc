@@ -1,19 +1,17 @@
 #include "onehop/plan.h"
 
 #include <algorithm>
-#include <cassert>
+#include <string>
 #include <utility>
 
 #include "src/base/clock.h"
-#include "src/channel/waiting.h"
 #include "src/group/driven.h"
 #include "src/plan/direct_put.h"
 #include "src/plan/plan_packing.h"
-#include "src/plan/plan_program.h"
+#include "src/plan/plan_run.h"
 
 namespace onehop {
 
-using detail::Program;
 using detail::ProgramChunk;
 using detail::ProgramFragment;
 using detail::ProgramMessage;
@@ -27,57 +25,11 @@ constexpr std::uint32_t polls_per_liveness_check = 512;
   throw BadInput("this plan has failed and cannot be used again; make a new group and a new plan");
 }
 
+[[noreturn]] void throw_undefined(const PeerLost& lost) {
+  throw PeerLost(lost.rank(), lost.what() + std::string("; the elements that this plan writes are undefined now"));
+}
+
 }  // namespace
-
-struct Plan::Impl {
-  std::shared_ptr<detail::GroupState> group;
-  Program program;
-  PlanCounters counters;
-  enum class State { idle, running, broken } state = State::idle;
-  std::size_t round = 0;
-  std::size_t open_messages = 0;  // of the round, in both directions
-  std::uint64_t epoch = 0;        // rounds begun so far
-  // No other computation comes between start() and finish().
-  bool runs_on = false;
-  // Whether senders may wait until a receiver exposes its array, one does, and since when (0: not yet).
-  bool may_defer = false;
-  bool deferring = false;
-  double deferring_since = 0;
-  bool round_done = false;
-  std::uint32_t failed_polls = 0;
-
-  void begin(bool at_once);
-  void finish();
-  void begin_round();
-  // Moves what can be moved in the round, in one pass; returns whether anything moved.
-  bool move();
-  bool send(ProgramMessage& message);
-  bool receive(const ProgramRound& now, ProgramMessage& message);
-  // The same for all messages of a round in lockstep, as far as all of them can proceed.
-  bool send_in_lockstep(ProgramRound& now);
-  bool receive_in_lockstep(ProgramRound& now);
-  // Moves the next chunk of a message. send_chunk returns false if there is none or no free slot; for receive_chunk the
-  // chunk must have arrived.
-  bool send_chunk(ProgramMessage& message);
-  void receive_chunk(ProgramMessage& message);
-  // The same for a sender in shared memory that chooses how it moves a fragment.
-  bool send_adaptively(ProgramMessage& message);
-  void end_fragment(ProgramMessage& message);
-  // Returns true if the receivers' arrays have been waited for long enough.
-  bool stop_deferring();
-  [[nodiscard]] bool has_arrived(const ProgramRound& now, const ProgramMessage& message) const;
-  [[nodiscard]] bool may_unpack(const ProgramRound& now, const ProgramMessage& message) const;
-  [[nodiscard]] bool anything_to_do();
-  [[nodiscard]] detail::WaitingFor waiting_for() const;
-  void progress();
-  [[nodiscard]] bool all_moved() const {
-    return program.rounds.empty() || (open_messages == 0 && program.rounds[round].direct.complete());
-  }
-  // Does the swaps inside the rank that follow the exchange, once everything has arrived.
-  void end_round();
-  // Ends the round and begins the next one, if any. Returns false if the run is complete.
-  bool next_round();
-};
 
 bool Plan::Impl::send_chunk(ProgramMessage& message) {
   Sender& sender = program.senders[message.end];
@@ -147,19 +99,6 @@ bool Plan::Impl::send_in_lockstep(ProgramRound& now) {
     moved |= more;
   }
   return moved;
-}
-
-bool Plan::Impl::may_unpack(const ProgramRound& now, const ProgramMessage& message) const {
-  if (message.dependency < 0) return true;
-  const ProgramMessage& out = now.out[static_cast<std::size_t>(message.dependency)];
-  return out.fragment - out.first >= program.fragments[message.fragment].after;
-}
-
-bool Plan::Impl::has_arrived(const ProgramRound& now, const ProgramMessage& message) const {
-  if (message.fragment == message.last || !may_unpack(now, message)) return false;
-  const ProgramFragment& fragment = program.fragments[message.fragment];
-  const bool last = fragment.first + message.chunk + 1 == fragment.last;
-  return program.receivers[message.end].has(last ? detail::whole : message.chunk + 1);
 }
 
 void Plan::Impl::receive_chunk(ProgramMessage& message) {
@@ -277,55 +216,6 @@ bool Plan::Impl::move() {
   return moved;
 }
 
-// Tests the conditions on which move() acts, without acting. A rank checks them before it sleeps.
-bool Plan::Impl::anything_to_do() {
-  const ProgramRound& now = program.rounds[round];
-  if (!now.direct.complete() && now.direct.anything_to_do(program.signals)) return true;
-  for (const ProgramMessage& message : now.out) {
-    if (message.fragment != message.last && program.senders[message.end].ready()) return true;
-  }
-  const auto arrived = [&](const ProgramMessage& message) { return has_arrived(now, message); };
-  if (now.lockstep) return std::ranges::all_of(now.in, arrived);
-  for (const ProgramMessage& message : now.in) {
-    if (arrived(message)) return true;
-    if (now.ordered && message.fragment != message.last) return false;
-  }
-  return false;
-}
-
-detail::WaitingFor Plan::Impl::waiting_for() const {
-  const ProgramRound& now = program.rounds[round];
-  const std::string where =
-      round == 0 && program.rounds.size() == 1 ? "" : " in round " + std::to_string(round) + " of a plan";
-  const auto name = [&](int from, int to) {
-    return "channel " + std::to_string(from) + " -> " + std::to_string(to) + where;
-  };
-  for (const ProgramMessage& message : now.in) {
-    if (message.fragment == message.last) continue;
-    // A message that has arrived but may not be unpacked yet does not wait for its sender, which may have left in
-    // order: it waits for a slot of its dependency (below), or in lockstep for another message.
-    if ((now.lockstep || !may_unpack(now, message)) && program.receivers[message.end].has(message.chunk + 1)) continue;
-    const int peer = program.receivers[message.end].peer();
-    return {peer, name(peer, group->rank)};
-  }
-  for (const ProgramMessage& message : now.out) {
-    const int peer = program.senders[message.end].peer();
-    if (message.fragment != message.last) return {peer, name(group->rank, peer)};
-  }
-  if (const int peer = now.direct.waits_for(program.signals); peer >= 0) {
-    return {peer, "an exchange in place with rank " + std::to_string(peer) + where};
-  }
-  return {};
-}
-
-void Plan::Impl::progress() {
-  ProgramRound& now = program.rounds[round];
-  for (const ProgramMessage& message : now.out) program.senders[message.end].progress();
-  for (const ProgramMessage& message : now.in) {
-    if (message.fragment != message.last) program.receivers[message.end].progress();
-  }
-}
-
 Plan::Plan(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
            const PlanOptions& options)
     : impl_(std::make_unique<Impl>()) {
@@ -347,23 +237,31 @@ void Plan::run() {
   impl_->finish();
 }
 
+void Plan::Impl::wait_for_round() {
+  detail::Waiting waiting(*group, program.polls);
+  while (!all_moved()) {
+    if (move()) {
+      waiting.reset();
+      continue;
+    }
+    if (program.polls) progress();
+    waiting.idle([&] { return anything_to_do(); }, [&] { return waiting_for(); });
+  }
+}
+
 void Plan::Impl::finish() {
   if (state == State::broken) throw_broken();
   group->check_process();
   if (state == State::idle) throw BadInput("finish() needs a start() before it");
   state = State::broken;  // until the run is complete; stays so after an exception
   program.guard.open();
-  do {
-    detail::Waiting waiting(*group, program.polls);
-    while (!all_moved()) {
-      if (move()) {
-        waiting.reset();
-        continue;
-      }
-      if (program.polls) progress();
-      waiting.idle([&] { return anything_to_do(); }, [&] { return waiting_for(); });
-    }
-  } while (next_round());
+  try {
+    do {
+      wait_for_round();
+    } while (next_round());
+  } catch (const PeerLost& lost) {
+    throw_undefined(lost);
+  }
   state = State::idle;
   ++counters.runs;
   program.guard.report();
@@ -385,8 +283,12 @@ bool Plan::test() {
   // Polling is a form of waiting: other messages must progress, and a lost peer must be noticed.
   if (!complete) detail::Driven::drive_any();
   if (!complete && ++run.failed_polls % polls_per_liveness_check == 0) {
-    detail::Waiting(*run.group, run.program.polls)
-        .check_peers([&] { return run.anything_to_do(); }, [&] { return run.waiting_for(); });
+    try {
+      detail::Waiting(*run.group, run.program.polls)
+          .check_peers([&] { return run.anything_to_do(); }, [&] { return run.waiting_for(); });
+    } catch (const PeerLost& lost) {
+      throw_undefined(lost);
+    }
   }
   if (!complete) run.program.guard.close();
   run.state = Impl::State::running;

@@ -1,12 +1,16 @@
 #include "src/plan/plan_part.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "onehop/error.h"
 #include "onehop/tuning.h"
 #include "src/base/slot_policy.h"
 #include "src/base/text.h"
+#include "src/schedule/element_set.h"
 #include "src/schedule/shape_check.h"
 #include "src/schedule/wire_size.h"
 
@@ -63,6 +67,71 @@ void split_permutation(const Schedule& schedule, std::size_t round, int rank, Ro
   for (const Transfer& transfer : part.exchange) sort_transfer(transfer, rank, part);
 }
 
+// The transfers of a round that write one array of a rank, by their numbers, and whether their slices could overlap.
+struct Writes {
+  std::vector<int> replacing;
+  std::vector<int> combining;
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;  // first and last element
+  bool lists = false;                                        // a list may name an element twice
+
+  void add(int number, const Transfer& transfer) {
+    (transfer.combine == Combine::replace ? replacing : combining).push_back(number);
+    std::pair<std::int64_t, std::int64_t> span{std::numeric_limits<std::int64_t>::max(), -1};
+    transfer.to.slice.for_each_run([&](std::int64_t begin, std::int64_t count) {
+      span = {std::min(span.first, begin), std::max(span.second, begin + count - 1)};
+    });
+    spans.push_back(span);
+    lists |= transfer.to.slice.is_list();
+  }
+  [[nodiscard]] bool may_overlap() {
+    if (replacing.empty()) return false;
+    std::ranges::sort(spans);
+    return lists || std::ranges::adjacent_find(
+                        spans, [](const auto& a, const auto& b) { return a.second >= b.first; }) != spans.end();
+  }
+};
+
+// Throws BadInput if a transfer of the round writes an element that another one replaces.
+void check_writes(const Schedule& schedule, int round, int rank, const Writes& writes) {
+  const auto& transfers = schedule.rounds[static_cast<std::size_t>(round)].transfers;
+  const auto slice = [&](int t) -> const Slice& { return transfers[static_cast<std::size_t>(t)].to.slice; };
+  const int array = transfers[static_cast<std::size_t>(writes.replacing.front())].to.array;
+  const ArraySpec& spec = schedule.arrays[static_cast<std::size_t>(array)];
+  ElementSet written(spec.elements_on(rank));
+  const auto refuse = [&](int t, std::int64_t element) {
+    const auto other = std::ranges::find_if(writes.replacing, [&](int one) {
+      ElementSet elements(spec.elements_on(rank));
+      elements.insert(slice(one));
+      return one != t && elements.first_inside(Slice::range(element, 1)) != ElementSet::none;
+    });
+    const std::string by = other == writes.replacing.end() ? "the transfer itself" : describe(schedule, round, *other);
+    throw BadInput(describe(schedule, round, t) + " writes element " + text(element) + " of array " + spec.name +
+                   " on rank " + text(rank) + ", which " + by +
+                   " writes in the same round: remove one, or put it into another round");
+  };
+  for (const int t : writes.replacing) {
+    if (const std::int64_t element = written.insert(slice(t)); element != ElementSet::none) refuse(t, element);
+  }
+  for (const int t : writes.combining) {
+    if (const std::int64_t element = written.first_inside(slice(t)); element != ElementSet::none) refuse(t, element);
+  }
+}
+
+void check_writes(const Schedule& schedule, int rank) {
+  for (int r = 0; r < static_cast<int>(schedule.rounds.size()); ++r) {
+    const Round& round = schedule.rounds[static_cast<std::size_t>(r)];
+    if (round.permutation) continue;
+    std::map<int, Writes> by_array;
+    for (int t = 0; t < static_cast<int>(round.transfers.size()); ++t) {
+      const Transfer& transfer = round.transfers[static_cast<std::size_t>(t)];
+      if (transfer.to.rank == rank && transfer.to.slice.elements() > 0) by_array[transfer.to.array].add(t, transfer);
+    }
+    for (auto& [array, writes] : by_array) {
+      if (writes.may_overlap()) check_writes(schedule, r, rank, writes);
+    }
+  }
+}
+
 void mix(std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; }
 
 }  // namespace
@@ -113,6 +182,7 @@ std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank) {
       sort_transfer(transfer, rank, parts[r]);
     }
   }
+  check_writes(schedule, rank);
   return parts;
 }
 

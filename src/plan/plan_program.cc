@@ -31,7 +31,7 @@ constexpr std::int64_t copy_elements = 128;
 constexpr std::int64_t shortest_gathered_run = 64;
 constexpr std::int64_t shortest_gathered = 16 << 10;
 
-// The channels that carry "ready" and "done" of direct exchanges; messages have tag 0.
+// Channels that carry "ready" and "done" of direct exchanges. Messages have tag 0.
 constexpr int signal_tag = 1;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -96,9 +96,10 @@ class Builder {
 
   // Whether messages of the round have elements in the same cache lines.
   [[nodiscard]] bool side_by_side(const RoundPart& part) const {
-    if (!part.steps || part.to.size() < 2) return false;
-    const BitPermutation& exchange = part.steps->exchange;
-    return shares_lines(exchange, schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes);
+    return part.steps && part.to.size() >= 2 && shares_lines(part.steps->exchange, element_bytes(*part.steps));
+  }
+  [[nodiscard]] std::int64_t element_bytes(const PermutationSteps& steps) const {
+    return schedule_.arrays[static_cast<std::size_t>(steps.exchange.array)].element_bytes;
   }
 
   // Whether all messages of the round, in both directions, are cut in the same way.
@@ -141,8 +142,7 @@ class Builder {
       std::ranges::sort(ranks);
       part.direct.push_back({std::move(ranks), {std::move(cycle)}});
     }
-    const std::int64_t element_bytes = schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes;
-    CycleGroup connected = connected_cycles(exchange, rank_, element_bytes);
+    CycleGroup connected = connected_cycles(exchange, rank_, element_bytes(*part.steps));
     if (!connected.cycles.empty() && shared_->holds(connected.ranks, exchange.array)) {
       part.direct.clear();
       part.direct.push_back(std::move(connected));
@@ -187,8 +187,8 @@ class Builder {
   void add_inside(ProgramRound& round, const PermutationSteps& steps) const {
     const BitPermutation& exchange = steps.exchange;
     for (const auto& [a, b] : steps.inside) {
-      round.inside.push_back({arrays_[static_cast<std::size_t>(exchange.array)].data(), exchange.local_bits, a, b,
-                              schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes});
+      round.inside.push_back(
+          {arrays_[static_cast<std::size_t>(exchange.array)].data(), exchange.local_bits, a, b, element_bytes(steps)});
     }
   }
 
@@ -251,8 +251,7 @@ class Builder {
       program_.polls |= sender.needs_progress();
     }
     for (const Receiver& receiver : program_.receivers) {
-      const SlotRing& ring = receiver.ring();
-      program_.staging_bytes += static_cast<std::int64_t>(ring.stride) * ring.slots;
+      program_.staging_bytes += static_cast<std::int64_t>(receiver.ring().stride) * receiver.ring().slots;
       program_.polls |= receiver.needs_progress();
     }
   }

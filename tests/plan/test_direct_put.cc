@@ -3,6 +3,7 @@
 #include "src/plan/direct_put.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -229,6 +230,74 @@ TEST(DirectPut, AnArrayLivesAsLongAsThePlan) {
       ASSERT_TRUE(holds(arrays[1], 1 - group.rank(), run));
     }
   });
+}
+
+// Memory of this process that ranks can map, whichever group made it.
+TEST(DirectPut, AnArrayOfAnotherGroupIsWrittenDirectly) {
+  on_ranks(3, [](const Group& group) {
+    constexpr std::int64_t bytes = 40000;
+    const SharedArray out = Group::alone().allocate(bytes);
+    const SharedArray in = group.split(0, 0).allocate(bytes);
+    const std::array<std::span<std::byte>, 2> arrays{out.bytes().first(bytes), in.bytes().first(bytes)};
+    Plan plan(group, ring(group.size(), bytes), arrays);
+    for (int run = 0; run < 200; ++run) {
+      fill(arrays[0], group.rank(), run);
+      plan.run();
+      ASSERT_TRUE(holds(arrays[1], (group.rank() + 2) % 3, run));
+    }
+    EXPECT_GT(plan.channels().front().direct_puts, 0);
+  });
+}
+
+// Two ranks write the same ghosts of a third.
+TEST(DirectPut, OverlappingGhostsAreRefused) {
+  constexpr std::int64_t bytes = 20000;
+  Schedule schedule;
+  schedule.name = "overlap";
+  schedule.ranks = 3;
+  schedule.arrays = {{"u", 4, ElementType::int32, {2 * bytes}}};
+  schedule.rounds.push_back({{{{0, 0, Slice::range(0, bytes)}, {2, 0, Slice::range(0, bytes)}},
+                              {{1, 0, Slice::range(0, bytes)}, {2, 0, Slice::range(bytes - 1, bytes)}}}});
+  for (const bool combine : {false, true}) {
+    for (Transfer& transfer : schedule.rounds[0].transfers) {
+      transfer.combine = combine ? Combine::max : Combine::replace;
+    }
+    on_ranks(3, [&](const Group& group) {
+      const SharedArray u = group.allocate(8 * bytes);
+      std::string said;
+      try {
+        Plan(group, schedule, std::array{u.bytes()}).run();
+      } catch (const Error& error) {
+        said = error.what();
+      }
+      EXPECT_EQ(said.empty(), combine) << said;
+      if (!combine) {
+        const std::string words = "writes element 19999 of array u on rank 2, which round 0, transfer 0 (rank 0";
+        EXPECT_NE(said.find(words), std::string::npos) << said;
+      }
+    });
+  }
+}
+
+// Most of the time it is writing into the array of the other when the signal comes.
+TEST(DirectPut, ASenderThatIsKilledWhileItWritesIsLostAndTheArrayUndefined) {
+  const auto ended = testing::fork_ranks(2,
+                                         [](const Group& group) {
+                                           constexpr std::int64_t bytes = 8 << 20;
+                                           const SharedArray out = group.allocate(bytes);
+                                           const SharedArray in = group.allocate(bytes);
+                                           Plan plan(group, ring(2, bytes), std::array{out.bytes(), in.bytes()});
+                                           for (;;) plan.run();
+                                         },
+                                         {.limit_seconds = 30, .meanwhile = [](const std::vector<int>& processes) {
+                                            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                                            kill(processes[0], SIGKILL);
+                                          }});
+  EXPECT_EQ(ended[0].signal, SIGKILL);
+  EXPECT_EQ(ended[1].exit_code, 3) << ended[1].message;
+  EXPECT_NE(ended[1].message.find("rank 0"), std::string::npos) << ended[1].message;
+  EXPECT_NE(ended[1].message.find("the elements that this plan writes are undefined now"), std::string::npos)
+      << ended[1].message;
 }
 
 TEST(DirectPut, AReceiverThatEndsIsLost) {
