@@ -10,6 +10,7 @@
 #include "onehop/error.h"
 #include "poisson/poisson_faces.h"
 #include "poisson/poisson_kernels.h"
+#include "poisson/poisson_residuals.h"
 #include "poisson/poisson_sum.h"
 #include "src/base/clock.h"
 #include "src/base/text.h"
@@ -23,6 +24,7 @@ using detail::FaceLayout;
 using detail::PoissonEdges;
 using detail::PoissonKernels;
 using detail::PoissonUpdate;
+using detail::Residuals;
 using detail::SumScale;
 
 constexpr double largest_source = 1e140;  // its square, summed over a lattice, is still finite
@@ -78,41 +80,6 @@ void check(const PoissonControl& control) {
     throw BadInput("Poisson: expected a tolerance of 0 or more, found " + text(control.tolerance));
   }
 }
-
-// Receives the sums of a solve one after the other: fills its history, says whether it has ended, reports progress.
-class Residuals {
- public:
-  Residuals(PoissonExchange& exchange, SumScale& scale, const PoissonControl& control, PoissonResult& result)
-      : exchange_(exchange), scale_(scale), control_(control), result_(result) {}
-
-  void start(std::int64_t iteration, double sum) {
-    pending_ = iteration;
-    exchange_.start_sum(sum);
-  }
-  [[nodiscard]] bool is_pending() const { return pending_ >= 0; }
-  // Waits for the sum that `start` sent, if there is one.
-  void finish() {
-    if (!is_pending()) return;
-    const double sum = exchange_.finish_sum();
-    scale_.know(pending_, sum);
-    result_.history.push_back({pending_, std::sqrt(sum)});
-    pending_ = -1;
-    const double norm = result_.history.back().norm;
-    result_.reached_tolerance = control_.tolerance > 0 && norm <= control_.tolerance * result_.history.front().norm;
-    if (control_.progress && base::steady_seconds() - told_ > 0.1) {
-      control_.progress(result_.history.back());
-      told_ = base::steady_seconds();
-    }
-  }
-
- private:
-  PoissonExchange& exchange_;
-  SumScale& scale_;
-  const PoissonControl& control_;
-  PoissonResult& result_;
-  std::int64_t pending_ = -1;  // the iteration whose sum is on its way
-  double told_ = 0;            // when progress was reported last
-};
 
 // Accumulates the times of the parts of an iteration, in the iterations that are timed.
 class Laps {
@@ -199,7 +166,7 @@ struct Poisson::Impl {
   AlignedArray b;
   std::size_t current = 0;  // which of the two holds the solution
   AlignedArray own_faces;
-  AlignedArray neighbours_faces;
+  SharedArray neighbours_faces;  // which neighbours on the same machine write directly
   PoissonEdges edges;
   PoissonKernels kernels = detail::best_poisson_kernels();
   std::unique_ptr<PoissonExchange> exchange;
@@ -209,7 +176,7 @@ struct Poisson::Impl {
   void set_source(std::span<const double> values);
   [[nodiscard]] PoissonUpdate update() const;
   // One update from the current solution to the other array; returns this rank's part of the sum if `residual`.
-  double step(bool residual, double rounder, Laps& laps, PoissonTimes& times);
+  double step(bool residual, double rounder, Residuals& residuals, Laps& laps, PoissonTimes& times);
   PoissonResult solve(const PoissonControl& control);
 };
 
@@ -231,10 +198,10 @@ Poisson::Impl::Impl(const Group& the_group, const PoissonSpec& the_spec, const P
   const Schedule faces = poisson_faces(spec, enlargement);
   const FaceLayout layout = detail::face_layout(block, enlargement);
   own_faces = AlignedArray(layout.elements);
-  neighbours_faces = AlignedArray(layout.elements);
+  neighbours_faces = group.allocate(layout.elements * static_cast<std::int64_t>(sizeof(double)));
   for (std::size_t face = 0; face < 4; ++face) {
     edges.out[face] = own_faces.data() + layout.offset[face];
-    edges.in[face] = neighbours_faces.data() + layout.offset[face];
+    edges.in[face] = reinterpret_cast<const double*>(neighbours_faces.bytes().data()) + layout.offset[face];
   }
   const std::array arrays{own_faces.bytes(), neighbours_faces.bytes()};
   exchange = options.exchange ? options.exchange(faces, arrays) : detail::plan_exchange(group, faces, arrays, options);
@@ -296,11 +263,11 @@ PoissonUpdate Poisson::Impl::update() const {
   return update;
 }
 
-double Poisson::Impl::step(bool residual, double rounder, Laps& laps, PoissonTimes& times) {
+double Poisson::Impl::step(bool residual, double rounder, Residuals& residuals, Laps& laps, PoissonTimes& times) {
   PoissonUpdate now = update();
   now.rounder = rounder;
   double sum = 0;
-  exchange->start();
+  residuals.start_faces();
   laps.lap(times.start);
   if (residual) {
     sum += kernels.interior_residual(now);
@@ -308,7 +275,7 @@ double Poisson::Impl::step(bool residual, double rounder, Laps& laps, PoissonTim
     kernels.interior(now);
   }
   laps.lap(times.interior);
-  exchange->finish();
+  residuals.finish_faces();
   laps.lap(times.wait);
   if (residual) {
     sum += kernels.boundary_residual(now, edges);
@@ -335,21 +302,20 @@ PoissonResult Poisson::Impl::solve(const PoissonControl& control) {
     const bool look = k % timed_every == timed_every / 2;
     looked_at += look ? 1 : 0;
     laps.begin(look);
-    const double sum = step(residual, residual ? scale.rounder(k) : 0, laps, result.times);
+    const double sum = step(residual, residual ? scale.rounder(k) : 0, residuals, laps, result.times);
     current = 1 - current;
-    // The sum of an iteration travels during the next one.
-    laps.begin(true);
-    residuals.finish();
-    if (residual && !result.reached_tolerance) residuals.start(k, sum);
-    if (residual || residuals.is_pending()) laps.lap(result.times.residual);
+    residuals.take();
+    if (residual && !result.reached_tolerance) residuals.keep(k, sum);
   }
+  laps.begin(true);
   residuals.finish();
+  laps.lap(result.times.residual);
   result.seconds = base::steady_seconds() - begin;
   result.iterations = k;
   // The residual of the solution itself: one more update, whose result is not used.
   PoissonTimes unused;
   laps.begin(false);
-  residuals.start(k, step(true, scale.rounder(k), laps, unused));
+  residuals.keep(k, step(true, scale.rounder(k), residuals, laps, unused));
   residuals.finish();
   for (double* part : {&result.times.start, &result.times.interior, &result.times.wait, &result.times.boundary}) {
     *part /= static_cast<double>(std::max<std::int64_t>(looked_at, 1));

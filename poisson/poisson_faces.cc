@@ -6,6 +6,7 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onehop/count.h"
@@ -33,15 +34,29 @@ int neighbour(const PoissonSpec& spec, int rank, std::size_t dimension, int step
   return at[0] * spec.grid[1] + at[1];
 }
 
+// The schedule of the faces with every rank's summand for every other one in the same round, as array 2. So it travels
+// in the messages to the neighbours, and alone to other ranks.
+Schedule with_summands(Schedule faces) {
+  const Schedule all = allgather(faces.ranks, 1, sizeof(double));
+  faces.name = "poisson with sum";
+  faces.arrays.push_back(all.arrays[0]);
+  for (Transfer transfer : all.rounds[0].transfers) {
+    transfer.from.array = transfer.to.array = 2;
+    faces.rounds[0].transfers.push_back(std::move(transfer));
+  }
+  return faces;
+}
+
 class PlanExchange : public PoissonExchange {
  public:
   PlanExchange(const Group& group, const Schedule& faces, std::span<const std::span<std::byte>> arrays,
                const PoissonOptions& options)
       : faces_(group, faces, arrays, face_options(faces, group.rank(), options)),
-        sums_memory_(group.size()),
-        sums_(group, allgather(group.size(), 1, sizeof(double), group.rank()), std::array{sums_memory_.bytes()},
+        summands_(group.allocate(group.size() * static_cast<std::int64_t>(sizeof(double)))),
+        sums_(group, allgather(group.size(), 1, sizeof(double), group.rank()), std::array{summands_.bytes()},
               {.transport = options.transport}),
-        values_(sums_memory_.data(), static_cast<std::size_t>(group.size())),
+        both_(both(group, faces, arrays, options)),
+        values_(reinterpret_cast<double*>(summands_.bytes().data()), static_cast<std::size_t>(group.size())),
         rank_(static_cast<std::size_t>(group.rank())) {}
 
   void start() override { faces_.start(); }
@@ -54,9 +69,17 @@ class PlanExchange : public PoissonExchange {
 
   double finish_sum() override {
     sums_.finish();
-    double sum = 0;
-    for (const double value : values_) sum += value;
-    return sum;
+    return sum();
+  }
+
+  void start_with_sum(double mine) override {
+    values_[rank_] = mine;
+    both_.start();
+  }
+
+  double finish_with_sum() override {
+    both_.finish();
+    return sum();
   }
 
  private:
@@ -67,9 +90,23 @@ class PlanExchange : public PoissonExchange {
     return plan;
   }
 
+  [[nodiscard]] Plan both(const Group& group, const Schedule& faces, std::span<const std::span<std::byte>> arrays,
+                          const PoissonOptions& options) const {
+    const Schedule schedule = with_summands(faces);
+    return {group, schedule, std::array{arrays[0], arrays[1], summands_.bytes()},
+            face_options(schedule, group.rank(), options)};
+  }
+
+  [[nodiscard]] double sum() const {
+    double sum = 0;
+    for (const double value : values_) sum += value;
+    return sum;
+  }
+
   Plan faces_;
-  detail::AlignedArray sums_memory_;
+  SharedArray summands_;
   Plan sums_;
+  Plan both_;
   std::span<double> values_;
   std::size_t rank_;
 };

@@ -33,7 +33,7 @@ class AlignedArray {
   std::int64_t elements_ = 0;
 };
 
-// Two plans: one for the faces, one for the sums. Collective.
+// Plans for the faces, for the sums, and for both in the same messages. Collective.
 [[nodiscard]] std::unique_ptr<PoissonExchange> plan_exchange(const Group& group, const Schedule& faces,
                                                              std::span<const std::span<std::byte>> arrays,
                                                              const PoissonOptions& options);

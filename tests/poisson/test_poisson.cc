@@ -212,8 +212,13 @@ TEST(Poisson, AnotherExchangeIsUsed) {
   struct Copies : PoissonExchange {
     std::span<std::byte> own, neighbours;
     int started = 0;
+    int sums_with_faces = 0;
     double sum = 0;
     void start() override { ++started; }
+    void start_with_sum(double mine) override {
+      ++sums_with_faces;
+      PoissonExchange::start_with_sum(mine);
+    }
     // One rank is its own neighbour, so its lower face is its upper neighbour face.
     void finish() override {
       const std::size_t face = own.size() / 4;
@@ -235,6 +240,7 @@ TEST(Poisson, AnotherExchangeIsUsed) {
   Poisson poisson(Group::alone(), spec, options);
   const PoissonResult result = poisson.solve({.iterations = 40});
   EXPECT_EQ(used->started, 41);
+  EXPECT_EQ(used->sums_with_faces, 4);
   expect_same_bits({poisson.solution(), result.history}, solve_alone(spec, {.iterations = 40}));
 }
 

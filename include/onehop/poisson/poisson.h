@@ -50,7 +50,8 @@ struct PoissonBlock {
 // length and is sent with it to other ranks. Throws BadInput.
 [[nodiscard]] Schedule poisson_faces(const PoissonSpec& spec, std::int64_t enlargement = 1);
 
-// Exchanges faces and sums residuals. The solver has its own implementation, two plans; a benchmark may supply another.
+// Exchanges faces and sums residuals. The solver has its own implementation, with plans; a benchmark may supply
+// another.
 class PoissonExchange {
  public:
   virtual ~PoissonExchange() = default;
@@ -60,6 +61,16 @@ class PoissonExchange {
   // The sum of `mine` over all ranks. The values are rounded so that every order of summation gives the same bits.
   virtual void start_sum(double mine) = 0;
   [[nodiscard]] virtual double finish_sum() = 0;
+  // Both at once: the solver sends the sum of an iteration with the faces of the next one. An exchange that can put
+  // them into the same messages does.
+  virtual void start_with_sum(double mine) {
+    start_sum(mine);
+    start();
+  }
+  [[nodiscard]] virtual double finish_with_sum() {
+    finish();
+    return finish_sum();
+  }
 };
 
 // Makes a PoissonExchange for `faces` (enlargement 1) and the memory of its two arrays, which stays valid. Collective.
