@@ -137,9 +137,12 @@ std::vector<Samples> permutation(const Group& group, const PermuteBitsSpec& spec
   };
   const PlanOptions plan_options{.transport = options.transport};
   Plan fused(group, permute_bits(spec, group.rank()), arrays, plan_options);
-  Plan slow(group, permute_bits_one_swap_at_a_time(spec, group.rank()), arrays, plan_options);
   add("onehop", Role::ours, [&] { fused.run(); });
-  add("onehop, one swap at a time", Role::variant, [&] { slow.run(); });
+  std::unique_ptr<Plan> slow;
+  if (!options.alone) {
+    slow = std::make_unique<Plan>(group, permute_bits_one_swap_at_a_time(spec, group.rank()), arrays, plan_options);
+    add("onehop, one swap at a time", Role::variant, [&] { slow->run(); });
+  }
   std::vector<std::unique_ptr<Plan>> rounding;
   for (const Codec codec : options.codecs) {
     PermuteBitsSpec encoded = spec;
@@ -152,7 +155,7 @@ std::vector<Samples> permutation(const Group& group, const PermuteBitsSpec& spec
   std::unique_ptr<PermutationPeer> peer;
   if (options.peers) peer = mpi_swap_peer(group, state.bytes(), spec, options.pairs);
   if (peer) add("Sendrecv through a full buffer, one swap at a time", Role::peer, [&] { peer->run(); });
-  if (arena.one_host()) candidates.push_back(least_work(arena, state.bytes(), spec, options));
+  if (!options.alone && arena.one_host()) candidates.push_back(least_work(arena, state.bytes(), spec, options));
   auto measured = run_rounds(arena, candidates, options.effort);
   group.barrier();  // no rank may free its state while others use it
   return measured;

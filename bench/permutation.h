@@ -17,8 +17,9 @@ struct PermutationOptions {
   Effort effort;
   bool peers = true;
   TransportKind transport = TransportKind::automatic;
-  std::vector<std::pair<int, int>> pairs;  // (local bit, bit of the rank), disjoint
+  std::vector<std::pair<int, int>> pairs;  // of bits, disjoint; usually (local bit, bit of the rank)
   std::vector<Codec> codecs{};             // additional candidates: these codecs on complex doubles
+  bool alone = false;                      // only onehop, without one swap at a time and the speed of light
 };
 
 // The same permutation by other means, in place in this rank's part of the state.

@@ -214,6 +214,7 @@ void Machine::check() const {
   check_required(memory_bandwidth, "memory_bandwidth", Sign::positive);
   check_required(memory, "memory", Sign::positive);
   check_table(copies, "copies");
+  check_table(updates, "updates");
   check_optional(packed_piece, "packed_piece");
   check_table(packed_pieces, "packed_pieces");
   check_optional(copied_piece, "copied_piece");

@@ -118,6 +118,7 @@ std::string Machine::to_json(int indent) const {
   json["memory_bandwidth"] = to_json_value(memory_bandwidth);
   json["memory"] = to_json_value(memory);
   set_optional(json, "copies", copies);
+  set_optional(json, "updates", updates);
   set_optional(json, "packed_piece", packed_piece);
   set_optional(json, "packed_pieces", packed_pieces);
   set_optional(json, "copied_piece", copied_piece);
@@ -132,7 +133,7 @@ Machine Machine::from_json(std::string_view text) {
   const Json json = detail::parse_json(text, name);
   const Node root(json, name);
   root.expect_keys({"onehop_machine", "name", "levels", "memory_bandwidth", "memory"},
-                   {"title", "copies", "packed_piece", "packed_pieces", "copied_piece", "used_line",
+                   {"title", "copies", "updates", "packed_piece", "packed_pieces", "copied_piece", "used_line",
                     "multiply_adds_double", "multiply_adds_single"});
   const Node version = root.at("onehop_machine");
   if (version.integer(detail::any_integer, detail::largest_integer) != format_version) {
@@ -145,6 +146,7 @@ Machine Machine::from_json(std::string_view text) {
   machine.memory_bandwidth = figure_from(root.at("memory_bandwidth"));
   machine.memory = figure_from(root.at("memory"));
   machine.copies = optional_table(root, "copies");
+  machine.updates = optional_table(root, "updates");
   machine.packed_piece = optional_figure(root, "packed_piece");
   machine.packed_pieces = optional_table(root, "packed_pieces");
   machine.copied_piece = optional_figure(root, "copied_piece");

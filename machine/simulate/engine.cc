@@ -48,9 +48,11 @@ double Engine::local_seconds(int round, std::uint32_t rank) const {
   const double bytes = flows.local_bytes[rank];
   if (bytes <= 0) return 0;
   const double pieces = flows.local_pieces[rank] * machine.copied_piece.value;
+  const bool in_place = traffic_.rounds[static_cast<std::size_t>(round)].local_in_place;
+  if (in_place && !machine.updates.empty()) return machine.updates.seconds(bytes);
   if (machine.copies.empty()) return copy_seconds(bytes) + pieces;
   // Each half moves in the place of the other.
-  if (traffic_.rounds[static_cast<std::size_t>(round)].local_in_place) return 2 * machine.copies.seconds(bytes / 2);
+  if (in_place) return 2 * machine.copies.seconds(bytes / 2);
   return machine.copies.seconds(bytes) + pieces;
 }
 

@@ -269,7 +269,8 @@ void bind_bench(nb::module_& module) {
   module.def(
       "bench_permutation",
       [](const Group& group, int local_bits, const std::vector<std::pair<int, int>>& pairs, std::int64_t element_bytes,
-         const std::string& transport, const Effort& effort, bool peers, const std::vector<std::string>& codecs) {
+         const std::string& transport, const Effort& effort, bool peers, const std::vector<std::string>& codecs,
+         bool alone) {
         onehop::PermuteBitsSpec spec;
         spec.local_bits = spec.bits = local_bits;
         while (1 << (spec.bits - local_bits) < group.size()) ++spec.bits;
@@ -280,11 +281,13 @@ void bind_bench(nb::module_& module) {
         spec.element_bytes = element_bytes;
         bench::PermutationOptions options{effort, peers, onehop::transport_from_string(transport), pairs};
         for (const std::string& codec : codecs) options.codecs.push_back(onehop::codec_from_string(codec));
+        options.alone = alone;
         return measure([&] { return bench::permutation(group, spec, options); });
       },
       "group"_a, "local_bits"_a, "pairs"_a, "element_bytes"_a, "transport"_a, "effort"_a, "peers"_a,
-      "codecs"_a = std::vector<std::string>{},
-      "Measure a permutation that swaps pairs of a local bit and a rank bit of a distributed state.");
+      "codecs"_a = std::vector<std::string>{}, "alone"_a = false,
+      "Measure a permutation that swaps pairs of index bits of a distributed state. `alone` leaves out all candidates "
+      "but onehop.");
   module.def(
       "bench_poisson",
       [](const Group& group, std::int64_t local, std::int64_t enlargement, const Effort& effort, bool peers) {

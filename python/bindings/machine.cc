@@ -93,6 +93,8 @@ void bind_machine(nb::module_& module) {
       .def_ro("memory_bandwidth", &Machine::memory_bandwidth, "Bytes per second of one processor's memory.")
       .def_ro("memory", &Machine::memory, "Bytes of memory per processor.")
       .def_ro("copies", &Machine::copies, "Times in which a processor copies in its memory.")
+      .def_ro("updates", &Machine::updates,
+              "Times in which a processor exchanges two parts of its memory in place, by the bytes of both.")
       .def_ro("packed_piece", &Machine::packed_piece,
               "Seconds for each contiguous piece of a message that a processor gathers or scatters.")
       .def_ro("packed_pieces", &Machine::packed_pieces,

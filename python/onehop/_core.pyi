@@ -2135,8 +2135,12 @@ def bench_permutation(
     effort: BenchEffort,
     peers: bool,
     codecs: Sequence[str] = [],
+    alone: bool = False,
 ) -> list:
-    """Measure a permutation that swaps pairs of a local bit and a rank bit of a distributed state."""
+    """
+    Measure a permutation that swaps pairs of index bits of a distributed state. `alone` leaves out all
+    candidates but onehop.
+    """
 
 def bench_poisson(group: Group, local: int, enlargement: int, effort: BenchEffort, peers: bool) -> list:
     """Measure one iteration of the Poisson solver."""
@@ -3387,6 +3391,10 @@ class Machine:
     @property
     def copies(self) -> TimeTable:
         """Times in which a processor copies in its memory."""
+
+    @property
+    def updates(self) -> TimeTable:
+        """Times in which a processor exchanges two parts of its memory in place, by the bytes of both."""
 
     @property
     def packed_piece(self) -> Figure:

@@ -19,6 +19,7 @@ from onehop.bench.machine_times import (
     MESSAGES,
     PIECES,
     TIMED_ALONE,
+    UPDATES,
     MachineTimes,
     _pieces,
     lines_out,
@@ -53,6 +54,10 @@ def copies(size: int) -> float:
     return 0.01 + size / 2e4
 
 
+def updates(size: int) -> float:
+    return 0.02 + size / 3e4
+
+
 def piece_us(size: int) -> float:
     return PIECE + size / 1e6
 
@@ -67,6 +72,7 @@ def measured() -> dict[str, dict[str, list[float]]]:
     found = {f"one_way {size}": samples(one_way(size), 0) for size in MESSAGES}
     found |= {f"both_ways {size}": samples(both_ways(size), max(1.0, size / 64)) for size in EXCHANGES}
     found |= {f"copies {size}": samples(copies(size), 0) for size in COPIES}
+    found |= {f"updates {size}": samples(updates(size), 0) for size in UPDATES}
     pieces, size = 2 * ROWS, 2 * ROWS * 8
     exact = MachineTimes(*(tuple((s, f(s)) for s in sizes) for f, sizes in TABLES), [], 0, 0)  # type: ignore[arg-type]
     for piece in PIECES:
@@ -76,7 +82,7 @@ def measured() -> dict[str, dict[str, list[float]]]:
     return found
 
 
-TABLES = ((one_way, MESSAGES), (both_ways, EXCHANGES), (copies, COPIES))
+TABLES = ((one_way, MESSAGES), (both_ways, EXCHANGES), (copies, COPIES), (updates, list(UPDATES)))
 
 
 def interpolated(table: Any, size: int) -> float:
@@ -91,7 +97,8 @@ def machine() -> Machine:
 
 def test_times_are_found_in_the_samples() -> None:
     times = times_from(measured())
-    for table, (function, sizes) in zip((times.one_way, times.both_ways, times.copies), TABLES, strict=True):
+    tables = (times.one_way, times.both_ways, times.copies, times.updates)
+    for table, (function, sizes) in zip(tables, TABLES, strict=True):
         assert [size for size, _ in table] == list(sizes)
         assert [us for _, us in table] == pytest.approx([function(size) for size in sizes])
     assert times.used_line_us == pytest.approx(LINE)
@@ -171,7 +178,7 @@ def test_the_command_compares(tmp_path: Path) -> None:
         + 2 * COPIED_PIECE
         + 128 * LINE,
         # All lines of 32 MiB are read and written.
-        "permutation": 2 * copies(16 << 20),
+        "permutation": updates(32 << 20),
         # Two shots: half goes each way twice, half is copied.
         "allreduce": 2 * interpolated(table, 1 << 19) + interpolated(copied, 1 << 19),
     }
@@ -192,7 +199,7 @@ def test_the_file_can_be_shipped_unedited(monkeypatch: pytest.MonkeyPatch) -> No
     assert source.startswith(f"onehop {onehop.__version__}, onehop tune --machine-file, 20")
     assert source.endswith("A fast processor; half of the time of the shortest message")
     figures = [line for line in text.splitlines() if "value =" in line or "points =" in line]
-    assert len(figures) == 13
+    assert len(figures) == 14
     assert all('basis = "measured", source = "tune", note = ' in line for line in figures)
     shipped = load_machine("two-core")
     assert [level.name for level in machine.levels] == [level.name for level in shipped.levels]

@@ -219,6 +219,7 @@ def test_the_figures_of_the_issue() -> None:
 TABLES = GOOD.replace(
     "[[level]]",
     'copies = { points = [[64, 1e-8], [4096, 2e-7]], basis = "measured", source = "paper", note = "warm" }\n'
+    'updates = { points = [[64, 2e-8], [4096, 3e-7]], basis = "measured", source = "paper" }\n'
     'packed_pieces = { points = [[8, 1e-9], [64, 2e-9]], basis = "measured", source = "paper" }\n'
     'packed_piece = { value = 1e-9, basis = "measured", source = "paper" }\n\n[[level]]',
     1,
@@ -232,6 +233,7 @@ def test_times_by_size_are_tables_of_points(tmp_path: Path, capsys: pytest.Captu
     machine = parse_machine(TABLES, "mine")
     assert machine.copies.points == ((64, 1e-8), (4096, 2e-7))
     assert (machine.copies.basis, machine.copies.source) == ("measured", "A paper; warm")
+    assert machine.updates.points == ((64, 2e-8), (4096, 3e-7))
     assert machine.levels[0].both_ways.seconds(8) == 3e-7
     assert machine.levels[1].one_way.points == ()
     assert machine.packed_piece.value == 1e-9
@@ -241,6 +243,7 @@ def test_times_by_size_are_tables_of_points(tmp_path: Path, capsys: pytest.Captu
         "one_way",
         "both_ways",
         "copies",
+        "updates",
         "packed_pieces",
     ]
     file = tmp_path / "mine.toml"
@@ -263,6 +266,7 @@ def test_times_by_size_are_tables_of_points(tmp_path: Path, capsys: pytest.Captu
         ("[[64, 1e-8], [4096, 2e-7]]", '[[64, "x"]]', "memory.copies: expected a number in each point"),
         ("[[64, 1e-8], [4096, 2e-7]]", "[[64, 1e-8]]", "memory.copies: expected 2 to 64 points, found 1"),
         ("[4096, 2e-7]]", "[4096, 2e-9]]", "memory.copies: expected finite bytes above 0 that ascend"),
+        ("[[64, 2e-8], ", "[[64, 0], ", "memory.updates: expected finite bytes above 0"),
         ("one_way = {", "one_wey = {", "level[1]: expected only the keys"),
         ("[[8, 3e-7]", "[[-8, 3e-7]", "level[1].both_ways: expected finite bytes"),
         (

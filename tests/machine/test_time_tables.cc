@@ -110,6 +110,19 @@ TEST(TimeTables, WhatMovesInPlaceIsCopiedInHalves) {
   EXPECT_NEAR(simulate(traffic, cached).seconds, 2e-6, 1e-14);
 }
 
+TEST(TimeTables, WhatMovesInPlaceTakesTheTimeOfUpdates) {
+  Traffic traffic = round_of(2, {});
+  traffic.rounds[0].local_bytes = {2000};
+  Machine known = measured();
+  known.updates = table({{1000, 1e-6}, {4000, 4e-6}});
+  EXPECT_NEAR(simulate(traffic, known).seconds, 2e-5, 1e-14);  // a copy
+  traffic.rounds[0].local_in_place = true;
+  EXPECT_NEAR(simulate(traffic, known).seconds, 2e-6, 1e-14);
+  // Also where copies are not known.
+  known.copies = {};
+  EXPECT_NEAR(simulate(traffic, known).seconds, 2e-6, 1e-14);
+}
+
 TEST(TimeTables, SymmetryFindsTheSameTimes) {
   Traffic traffic{"bits", 16, std::vector<TrafficRound>(1), 0};
   TrafficRound& round = traffic.rounds[0];
@@ -187,6 +200,8 @@ TEST(TimeTables, JsonRestoresThemAndBadOnesAreRefused) {
       "copies: expected finite bytes above 0 that ascend, and seconds above 0 that do not descend, found 0.0001 s "
       "for 100 bytes after 1e-06 s for 100");
   EXPECT_NE(complaint([](Machine& m) { m.copies.points[1].seconds = 1e-7; }), "");
+  EXPECT_EQ(complaint([](Machine& m) { m.updates = table({{1000, 1e-6}}); }),
+            "updates: expected 2 to 64 points, found 1");
   EXPECT_EQ(complaint([](Machine& m) { m.copies.source.clear(); }),
             "copies: expected the source of the numbers, found none");
   EXPECT_EQ(complaint([](Machine& m) { m.used_line = guess(-1); }),

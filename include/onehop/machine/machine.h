@@ -98,6 +98,9 @@ struct Machine {
   // Seconds in which a processor copies contiguous bytes in its memory while all others do the same. Absent: copies
   // read and write at memory_bandwidth.
   TimeTable copies;
+  // Seconds in which a processor exchanges two parts of its memory in place while all others do the same, by the bytes
+  // of both parts together. Absent: as two copies of one part.
+  TimeTable updates;
   Figure packed_piece;  // seconds for each contiguous piece of a message that a processor gathers or scatters; 0: none
   TimeTable packed_pieces;  // the same by the bytes of a piece, up to the longest measured; replaces packed_piece
   Figure copied_piece;      // seconds for each contiguous piece that it copies inside its memory; 0 if absent

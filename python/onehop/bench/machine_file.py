@@ -73,6 +73,7 @@ tune = "onehop {__version__}, onehop tune --machine-file, {datetime.date.today()
 bandwidth = {_figure(memory_bandwidth(), f"copies of {_COPY_BYTES >> 20} MiB")}
 size = {_figure(memory, "the memory of the host over its cores")}
 copies = {_points(times.copies, "two cores copy at the same time")}
+updates = {_points(times.updates, "two cores exchange two parts of their memory at the same time")}
 packed_pieces = {_points(times.packed_pieces, "two cores exchange faces in pieces of so many bytes")}
 copied_piece = {_figure(times.copied_piece_us * 1e-6, "two cores copy pieces of 8 bytes at the same time")}
 used_line = {_figure(times.used_line_us * 1e-6, "exchanges timed with and without the use of their data")}

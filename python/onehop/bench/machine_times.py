@@ -18,6 +18,10 @@ __all__ = ["MachineTimes", "lines_out", "measure_machine", "times_from"]
 MESSAGES = (8, 64, 256, 1 << 10, *(4 << 10 + i for i in range(9)), 4 << 20)
 EXCHANGES = (*MESSAGES, 16 << 20)
 COPIES = (64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
+# Bytes that move when the two highest index bits of a rank's state are swapped, and how many index bits the state has:
+# half of its elements move.
+ELEMENT = 16
+UPDATES = {ELEMENT << bits >> 1: bits for bits in (9, 13, 15, 17, 18, 19, 20, 21, 22, 23)}
 # From here on the clock runs only while data is exchanged.
 TIMED_ALONE = 16 << 10
 # Pieces of so many bytes are gathered and scattered, as many as make two faces of this length.
@@ -39,9 +43,10 @@ class MachineTimes:
 
     Attributes
     ----------
-    one_way, both_ways, copies : list of (int, float)
+    one_way, both_ways, copies, updates : list of (int, float)
         Bytes, and microseconds: of a message from one rank to the other, of one in each direction from array to array,
-        and of a copy on each rank at the same time. The microseconds do not descend.
+        of a copy on each rank at the same time, and of an exchange of two parts of memory on each rank at the same
+        time. The microseconds do not descend.
     packed_pieces : list of (int, float)
         Bytes of a piece, and microseconds for each such piece that a message gathers or scatters.
     copied_piece_us : float
@@ -53,6 +58,7 @@ class MachineTimes:
     one_way: Table
     both_ways: Table
     copies: Table
+    updates: Table
     packed_pieces: Table
     copied_piece_us: float
     used_line_us: float
@@ -122,8 +128,8 @@ def measure_machine(group: Group, seconds: float) -> dict[str, dict[str, list[fl
     Returns
     -------
     dict
-        By name (`one_way 64`, `both_ways 64`, `copies 64`, `packed 64`, `copied`) the samples in µs: `ours` of
-        everything, `variant` with a clock that runs only while data moves.
+        By name (`one_way 64`, `both_ways 64`, `copies 64`, `updates 4096`, `packed 64`, `copied`) the samples in µs:
+        `ours` of everything, `variant` with a clock that runs only while data moves.
     """
     tries: dict[str, Any] = {}
     for size in MESSAGES:
@@ -137,6 +143,12 @@ def measure_machine(group: Group, seconds: float) -> dict[str, dict[str, list[fl
             )
     for piece in PIECES:
         tries[f"packed {piece}"] = lambda e, piece=piece: _halo_of(group, _pieces(piece), e)
+    for size, bits in UPDATES.items():
+        tries[f"updates {size}"] = lambda e, bits=bits: _by_role(
+            _core.bench_permutation(
+                group, bits, [(bits - 2, bits - 1)], ELEMENT, "auto", e, False, alone=True
+            )
+        )
     tries["copied"] = lambda e: _halo_of(group, _columns(), e)
     effort = _core.BenchEffort(seconds=seconds / (len(tries) * PASSES), block_us=150.0, min_rounds=3)
     found: dict[str, dict[str, list[float]]] = {}
@@ -191,6 +203,7 @@ def times_from(measured: dict[str, dict[str, list[float]]]) -> MachineTimes:
         _table(MESSAGES, [us(f"one_way {size}") for size in MESSAGES]),
         exchanges,
         copies,
+        _table(list(UPDATES), [us(f"updates {size}") for size in UPDATES]),
         _table(PIECES, [max(LEAST_PIECE, packed(piece)) for piece in PIECES]),
         max(0.0, (us("copied") - _at(copies, size)) / pieces),
         used_line,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from onehop._core import Machine
-from onehop.machine.reader import _FIGURES, _PROCESSOR, _PROCESSOR_FIGURES, _TABLES
+from onehop.machine.reader import _FIGURES, _PROCESSOR, _PROCESSOR_FIGURES, _PROCESSOR_TABLES, _TABLES
 
 __all__ = ["figures_of", "time_tables_of"]
 
@@ -30,6 +30,6 @@ def time_tables_of(machine: Machine) -> Iterator[tuple[str, str, Any]]:
         for key in _TABLES:
             if (table := getattr(level, key)).points:
                 yield level.name, key, table
-    for key in ("copies", "packed_pieces"):
+    for key in _PROCESSOR_TABLES:
         if (table := getattr(machine, key)).points:
             yield _PROCESSOR, key, table

@@ -24,7 +24,7 @@ _LONGEST = 1 << 20
 _PROCESSOR = "processor"
 _ROOT = {"title": True, "sources": True, "memory": True, "arithmetic": False, "level": True}
 _PROCESSOR_FIGURES = ("packed_piece", "copied_piece", "used_line")
-_PROCESSOR_TABLES = ("copies", "packed_pieces")
+_PROCESSOR_TABLES = ("copies", "updates", "packed_pieces")
 _MEMORY = {
     "bandwidth": True,
     "size": True,
