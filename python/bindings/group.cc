@@ -9,6 +9,7 @@
 #include <string>
 
 #include "onehop/error.h"
+#include "onehop/status.h"
 #include "python/bindings/bindings.h"
 
 using onehop::Gathered;
@@ -89,9 +90,42 @@ nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> allocate(const Group& group, s
   return {reinterpret_cast<std::uint8_t*>(span.data()), {span.size()}, owner};
 }
 
+nb::list status_of_process(int process) {
+  nb::list ranks;
+  for (const onehop::RankStatus& one : onehop::status_of_process(process)) {
+    nb::list waits;
+    for (const onehop::WaitStatus& wait : one.waits) {
+      nb::dict entry;
+      entry["peer"] = wait.peer;
+      entry["peer_is"] =
+          nb::str(nb::bytes(wait.peer_is.data(), wait.peer_is.size()).attr("decode")("utf-8", "replace"));
+      entry["what"] = nb::str(nb::bytes(wait.what.data(), wait.what.size()).attr("decode")("utf-8", "replace"));
+      entry["seconds"] = wait.seconds;
+      waits.append(entry);
+    }
+    nb::dict rank;
+    rank["rank"] = one.rank;
+    rank["size"] = one.size;
+    rank["group"] = one.group;
+    rank["steps"] = one.steps;
+    rank["left"] = one.left;
+    rank["reported_lost"] = one.reported_lost;
+    rank["waits"] = waits;
+    ranks.append(rank);
+  }
+  return ranks;
+}
+
+void bind_status(nb::module_& module) {
+  module.def("status_of_process", &status_of_process, "process"_a,
+             nb::sig("def status_of_process(process: int) -> list[dict[str, typing.Any]]"),
+             "Return what each group of a process of this machine waits for; see `onehop status`.");
+}
+
 }  // namespace
 
 void bind_group(nb::module_& module) {
+  bind_status(module);
   using release = nb::call_guard<nb::gil_scoped_release>;
   onehop::set_interrupt_check(check_signals);
   module.def("interrupt_thread", &interrupt_thread, "thread"_a, "interrupted"_a = true,

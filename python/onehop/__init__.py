@@ -113,7 +113,7 @@ _MODULES = (
     *("error", "exit_code", "figure", "group", "hosts", "lattice", "launch", "lossless", "machine", "output"),
     *("pennylane", "permutation", "plan", "point_to_point", "poisson", "predict", "pytket", "qedc"),
     *("qiskit", "quantum", "quickreduce", "rank_map", "rendezvous", "schedule", "serialization"),
-    *("store", "text", "topology", "torch", "tour", "tour_lattice"),
+    *("status", "store", "text", "topology", "torch", "tour", "tour_lattice"),
 )
 
 

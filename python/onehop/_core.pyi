@@ -584,6 +584,9 @@ class Memory:
     def address(self) -> int:
         """Address of the memory."""
 
+def status_of_process(process: int) -> list[dict[str, Any]]:
+    """Return what each group of a process of this machine waits for; see `onehop status`."""
+
 def interrupt_thread(thread: int, interrupted: bool = True) -> None:
     """
     Make every wait of the thread with this `threading.get_ident()` raise Error, or with `interrupted` False

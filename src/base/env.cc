@@ -86,6 +86,11 @@ constexpr std::array table{
     Variable{"ONEHOP_SHARE_BUFFERS", "0 or 1", "1",
              "0: senders of the drop-in interface for rdma_comlib do not write into the program's receive buffers.",
              "compat/rdma_comlib/shared_pages.cc", "user"},
+    Variable{
+        "ONEHOP_SILENCE", "number of seconds, 0 or more", "20",
+        "Over UCX, a rank on another host from which nothing arrives for so long counts as lost, though it sends a "
+        "sign of life every half second. 0: never.",
+        "src/ucx/connections.cc", "user"},
     Variable{"ONEHOP_SIMD", "portable, avx2 or avx512", "the best that the processor supports",
              "The instruction set of all kernels.", "src/base/cpu.cc", "user"},
     Variable{"ONEHOP_TEST_FREE_MEMORY", "number of bytes", "the amount that the system reports",

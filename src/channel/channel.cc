@@ -12,8 +12,8 @@
 #include "src/base/clock.h"
 #include "src/base/text.h"
 #include "src/channel/adaptive_stores.h"
+#include "src/channel/channel_agreement.h"
 #include "src/channel/channel_specs.h"
-#include "src/channel/memory_check.h"
 #include "src/channel/store.h"
 #include "src/channel/waiting.h"
 #include "src/group/agreement.h"
@@ -367,11 +367,7 @@ Channels open(const Group& group, std::span<const ChannelSpec> specs, TransportK
     refuse_channels(group, error.what());
     throw;
   }
-  std::vector<detail::MemoryLeft> left;
-  const std::vector<detail::Wanted> all = detail::exchange(*state, own, routes->names(), left);
-  const auto shapes = detail::match(all, state->rank, state->size, state->channels_opened);
-  if (backed) detail::check_memory(*state, all, left);
-  state->channels_opened += static_cast<std::uint32_t>(all.size() / 2);
+  const auto shapes = detail::agree_on_channels(*state, own, routes->names(), backed);
 
   std::vector<std::vector<detail::ChannelShape>> by_transport(routes->transports.size());
   for (const detail::ChannelShape& shape : shapes) {

@@ -1,8 +1,7 @@
 #include "src/channel/channel_specs.h"
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
+#include <map>
 #include <string>
 #include <tuple>
 
@@ -97,95 +96,43 @@ Wanted wanted(const ChannelSpec& spec, int owner) {
   return end;
 }
 
-namespace {
-
-// Header of a rank's contribution. `text_bytes` bytes of text follow (its transports, or why it refuses), then its
-// requests.
-struct Opening {
-  static constexpr std::uint64_t magic = 0x676e'696e'6570'6f01;  // no other collective step begins with it
-  std::uint64_t mark = magic;
-  std::int32_t refused = 0;
-  std::int32_t text_bytes = 0;
-  MemoryLeft left;
-};
-
-std::vector<std::byte> packed(bool refused, const std::string& words, std::span<const Wanted> own) {
-  Opening head;
-  head.refused = refused ? 1 : 0;
-  head.text_bytes = static_cast<std::int32_t>(words.size());
-  if (!refused && !own.empty()) head.left = memory_left();
-  const auto requests = std::as_bytes(own);
-  std::vector<std::byte> bytes(sizeof head + words.size() + requests.size());
-  std::memcpy(bytes.data(), &head, sizeof head);
-  std::memcpy(bytes.data() + sizeof head, words.data(), words.size());
-  if (!requests.empty()) std::memcpy(bytes.data() + sizeof head + words.size(), requests.data(), requests.size());
-  return bytes;
+bool is_possible(std::span<const Wanted> own, int ranks) {
+  try {
+    for (const Wanted& end : own) check(end, ranks);
+  } catch (const BadInput&) {
+    return false;
+  }
+  std::vector<std::tuple<int, int, int, int>> ends;
+  for (const Wanted& end : own) ends.push_back(std::tuple_cat(key(end), std::tuple(end.sends)));
+  std::ranges::sort(ends);
+  return std::ranges::adjacent_find(ends) == ends.end();
 }
 
-struct Contribution {
-  bool refused = false;
-  std::string words;
-  MemoryLeft left;
-  std::vector<Wanted> requests;
-};
-
-// Returns nothing for a contribution to another step.
-std::optional<Contribution> unpacked(std::span<const std::byte> bytes) {
-  Opening head;
-  head.mark = 0;
-  if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
-  if (head.mark != Opening::magic) return std::nullopt;
-  Contribution given;
-  given.refused = head.refused != 0;
-  given.left = head.left;
-  bytes = bytes.subspan(sizeof head);
-  const auto length = static_cast<std::size_t>(head.text_bytes);
-  given.words.assign(reinterpret_cast<const char*>(bytes.data()), length);
-  bytes = bytes.subspan(length);
-  given.requests.resize(bytes.size() / sizeof(Wanted));
-  if (!bytes.empty()) std::memcpy(given.requests.data(), bytes.data(), given.requests.size() * sizeof(Wanted));
-  return given;
-}
-
-}  // namespace
-
-void throw_refusal(const Gathered& gathered, const std::string& step) {
-  for (std::size_t r = 0; r < gathered.size(); ++r) {
-    const auto given = unpacked(gathered[r]);
-    if (given && given->refused) throw Error(step + " failed on rank " + std::to_string(r) + ": " + given->words);
+void number(std::span<ChannelShape> shapes, std::uint32_t first_id) {
+  const auto key_of = [](const ChannelShape& shape) { return std::tuple(shape.from, shape.to, shape.tag); };
+  std::ranges::sort(shapes, {}, key_of);
+  std::map<int, std::uint32_t> next;  // by the other rank
+  for (ChannelShape& shape : shapes) {
+    // Of the two ranks, one is this one, and the sum of both tells which the other is.
+    shape.id = first_id + next[shape.from + shape.to]++;
   }
 }
 
-std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own, const std::string& transports,
-                             std::vector<MemoryLeft>& left) {
-  const Gathered gathered = group.allgather(packed(false, transports, own));
-  throw_refusal(gathered, "opening channels");
-  std::vector<Wanted> all;
-  std::string first;
-  for (std::size_t r = 0; r < gathered.size(); ++r) {
-    const auto given = unpacked(gathered[r]);
-    if (!given) {
-      group.out_of_step = true;
-      throw Mismatch("open_channels: rank " + std::to_string(r) +
-                     " is in another collective step (a barrier, an all-gather, a split); do all ranks make the same "
-                     "steps in the same order?");
-    }
-    if (r == 0) first = given->words;
-    if (given->words != first) {
-      throw Mismatch("open_channels: rank 0 opens its channels over " + first + ", but rank " + std::to_string(r) +
-                     " over " + given->words + "; all ranks must ask for the same transport");
-    }
-    left.push_back(given->left);
-    all.insert(all.end(), given->requests.begin(), given->requests.end());
-  }
-  return all;
+ChannelShape shape_of(const Wanted& end) {
+  const auto [from, to, tag] = key(end);
+  return {from,
+          to,
+          tag,
+          end.bytes,
+          end.slot_bytes,
+          end.chunk_bytes,
+          end.slots,
+          static_cast<StoreKind>(end.stores),
+          end.adaptive != 0,
+          0};
 }
 
-void exchange_refusal(GroupState& group, const std::string& why) {
-  static_cast<void>(group.allgather(packed(true, why.empty() ? "no reason given" : why, {})));
-}
-
-std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks, std::uint32_t first_id) {
+std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks) {
   std::vector<const Wanted*> order;
   order.reserve(all.size());
   for (const Wanted& end : all) {
@@ -197,8 +144,7 @@ std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks
     return std::tuple_cat(key(*a), std::tuple(-a->sends)) < std::tuple_cat(key(*b), std::tuple(-b->sends));
   });
   std::vector<ChannelShape> own;
-  std::uint32_t id = first_id;
-  for (std::size_t i = 0; i < order.size(); i += 2, ++id) {
+  for (std::size_t i = 0; i < order.size(); i += 2) {
     const Wanted& sender = *order[i];
     if (sender.sends == 0 || i + 1 == order.size() || key(*order[i + 1]) != key(sender)) throw_unmatched(sender);
     const Wanted& receiver = *order[i + 1];
@@ -208,8 +154,7 @@ std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks
     }
     check_pair(sender, receiver);
     if (sender.owner != rank && receiver.owner != rank) continue;
-    own.push_back({sender.owner, receiver.owner, sender.tag, sender.bytes, sender.slot_bytes, sender.chunk_bytes,
-                   sender.slots, static_cast<StoreKind>(sender.stores), sender.adaptive != 0, id});
+    own.push_back(shape_of(sender));
   }
   return own;
 }

@@ -1,4 +1,4 @@
-// Exchanges the requests of all ranks before channels are opened, and checks that both ends of each channel agree.
+// The requests for channels, and checks that both ends of each channel agree.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,18 @@ struct Wanted {
 // Fills in the values that `spec` leaves to onehop.
 [[nodiscard]] Wanted wanted(const ChannelSpec& spec, int owner);
 
-// Collective: returns the requests of all ranks. `transports` names this rank's transports, which must be the same on
-// all ranks. Throws Error if a rank has refused (below), Mismatch if ranks differ in their transports or one is in
-// another collective step. Appends the memory that each rank had left to `left`, for check_memory.
-[[nodiscard]] std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own,
-                                           const std::string& transports, std::vector<MemoryLeft>& left);
+// Whether every request of a rank is possible by itself: with a valid peer and sizes, and with a tag of its own.
+[[nodiscard]] bool is_possible(std::span<const Wanted> own, int ranks);
 
-// Takes part in the same step on a rank that cannot open channels, and sends `why` to the others.
-void exchange_refusal(GroupState& group, const std::string& why);
+// The channel of a request, without a number. The slots are those of the sender.
+[[nodiscard]] ChannelShape shape_of(const Wanted& end);
 
-// For an earlier step that a rank may refuse in the same way: throws Error if one has.
-void throw_refusal(const Gathered& gathered, const std::string& step);
+// Orders the channels of a rank, and gives them numbers from `first_id` on that no other channel between the same two
+// ranks has. The other rank does so with the same result.
+void number(std::span<ChannelShape> shapes, std::uint32_t first_id);
 
-// Matches the requests of all ranks into channels, in the same order on every rank, and returns those with an end on
-// `rank`. Throws the same error on every rank: BadInput for an impossible spec, Mismatch for ends that do not fit.
-[[nodiscard]] std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks, std::uint32_t first_id);
+// Matches the requests of all ranks into channels, and returns those with an end on `rank`, without numbers. Throws the
+// same error on every rank: BadInput for an impossible spec, Mismatch for ends that do not fit.
+[[nodiscard]] std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks);
 
 }  // namespace onehop::detail

@@ -19,18 +19,11 @@ std::int64_t ring_bytes_of(const Wanted& sender) {
   return __builtin_mul_overflow(sender.slot_bytes + 256, std::int64_t{sender.slots}, &bytes) ? no_memory_limit : bytes;
 }
 
-// Bytes needed by each rank. If two ranks share memory, only the receiver has slots; otherwise both ends have.
-std::vector<std::int64_t> needs(const GroupState& group, std::span<const Wanted> all) {
-  std::vector<std::int64_t> need(group.pages.size());
-  for (const Wanted& end : all) {
-    if (end.sends == 0) continue;
-    const auto from = static_cast<std::size_t>(end.owner);
-    const auto to = static_cast<std::size_t>(end.peer);
-    const bool same_machine = group.pages[from].host == group.pages[to].host;
-    need[to] = sum_of_bytes(need[to], ring_bytes_of(end));
-    need[from] = sum_of_bytes(need[from], same_machine ? released_bytes : ring_bytes_of(end));
-  }
-  return need;
+// If two ranks share memory, only the receiver has slots; otherwise both ends have.
+std::int64_t sender_need(const GroupState& group, const Wanted& sender) {
+  const auto from = static_cast<std::size_t>(sender.owner);
+  const auto to = static_cast<std::size_t>(sender.peer);
+  return group.pages[from].host == group.pages[to].host ? released_bytes : ring_bytes_of(sender);
 }
 
 // Ranks under the same memory limit: that of a machine, or of a control group on it.
@@ -49,8 +42,26 @@ struct Pool {
 
 }  // namespace
 
-void check_memory(const GroupState& group, std::span<const Wanted> all, std::span<const MemoryLeft> left) {
-  const std::vector<std::int64_t> need = needs(group, all);
+std::vector<std::int64_t> memory_needs(const GroupState& group, std::span<const Wanted> all) {
+  std::vector<std::int64_t> need(group.pages.size());
+  for (const Wanted& end : all) {
+    if (end.sends == 0) continue;
+    std::int64_t& from = need[static_cast<std::size_t>(end.owner)];
+    from = sum_of_bytes(from, sender_need(group, end));
+    std::int64_t& to = need[static_cast<std::size_t>(end.peer)];
+    to = sum_of_bytes(to, ring_bytes_of(end));
+  }
+  return need;
+}
+
+std::int64_t own_memory_need(const GroupState& group, std::span<const Wanted> own) {
+  std::int64_t need = 0;
+  for (const Wanted& end : own)
+    need = sum_of_bytes(need, end.sends != 0 ? sender_need(group, end) : ring_bytes_of(end));
+  return need;
+}
+
+void check_memory(const GroupState& group, std::span<const std::int64_t> need, std::span<const MemoryLeft> left) {
   std::map<std::string, Pool> pools;
   for (std::size_t r = 0; r < need.size(); ++r) {
     const std::string& host = group.pages[r].host;

@@ -23,6 +23,35 @@ std::string GroupState::where_to_look(int other) const {
          " for the reason";
 }
 
+void Waiting::throw_silent(int silent, const WaitingFor& waiting) {
+  group_.tell_lost(silent);
+  throw PeerLost(silent, group_.name_of(silent) + " cannot be reached: nothing has arrived from it of late; rank " +
+                             std::to_string(group_.rank) + " was waiting for rank " + std::to_string(waiting.peer) +
+                             " in " + waiting.what + " for longer than the timeout of the group; " +
+                             group_.where_to_look(silent));
+}
+
+void Waiting::show(const WaitingFor& waiting) noexcept {
+  if (shown_ == nullptr) {
+    for (WaitRecord& record : group_.own_page().waits) {
+      if (!record.claim()) continue;
+      shown_ = &record;
+      break;
+    }
+  } else if (shown_peer_ == waiting.peer) {
+    return;  // a plan may wait for one channel of the peer after another; the first one says enough
+  }
+  if (shown_ == nullptr) return;
+  shown_peer_ = waiting.peer;
+  const bool known = waiting.peer >= 0 && waiting.peer < group_.size;
+  shown_->write(waiting.peer, base::steady_seconds(), known ? group_.name_of(waiting.peer) : "", waiting.what);
+}
+
+void Waiting::hide() noexcept {
+  shown_->release();
+  shown_ = nullptr;
+}
+
 void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
   const std::string rank = "rank " + std::to_string(group_.rank);
   if (group_.own_page().left.load(std::memory_order_relaxed) != 0) {
@@ -32,7 +61,9 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
   const int lost = status.lost;
   if (lost >= 0) {
     group_.tell_lost(lost);
-    const char* const how = group_.has_left(lost) ? " has aborted this group; " : " has ended; ";
+    const char* const how = group_.has_left(lost)        ? " has aborted this group; "
+                            : group_.shares_memory(lost) ? " has ended; "
+                                                         : " has ended or cannot be reached; ";
     throw PeerLost(lost, group_.name_of(lost) + how + rank + " was waiting for rank " + std::to_string(waiting.peer) +
                              " in " + waiting.what + "; " + group_.where_to_look(lost));
   }
@@ -43,7 +74,13 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
     throw PeerLost(closed, group_.name_of(closed) + " has closed its group while " + rank + " still waits for " +
                                after + " in " + waiting.what + "; do all ranks make the same number of steps?");
   }
+  show(waiting);
   if (!deadline_) deadline_.emplace(group_.timeout);
+  if (group_.timeout > 0 && group_.reports != nullptr && deadline_->seconds() > group_.timeout) {
+    if (const int silent = group_.reports->silent(silence_that_counts); silent >= 0) throw_silent(silent, waiting);
+    // Another rank of this machine may wait for a rank elsewhere, and is about to report it.
+    if (deadline_->seconds() < group_.timeout + seconds_for_reports) return;
+  }
   deadline_->check([&] { return rank + " waited for rank " + std::to_string(waiting.peer) + " in " + waiting.what; });
 }
 

@@ -29,11 +29,19 @@ class Waiting {
  public:
   // `polls`: the caller must make progress between two polls, so the rank may not sleep.
   Waiting(GroupState& group, bool polls) noexcept : group_(group), polls_(polls) {}
+  ~Waiting() {
+    if (shown_ != nullptr) [[unlikely]]
+      hide();
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
 
   // Starts to spin again. Call it when something has moved.
   void reset() noexcept {
     failed_polls_ = 0;
     deadline_.reset();
+    if (shown_ != nullptr) [[unlikely]]
+      hide();
   }
 
   // Spins, yields or sleeps, depending on how often it was called. `ready()` returns whether there is anything to do;
@@ -84,6 +92,10 @@ class Waiting {
   static constexpr int polls_without_pause = 40;
   static constexpr double driven_nap = 0.0001;  // seconds
   static constexpr int naps_per_liveness_check = 200;
+  // Seconds. At the time limit, a rank elsewhere that has been silent for so long counts as lost; it gives signs of
+  // life every half second. And how long a rank waits beyond the limit for others to report such a rank.
+  static constexpr double silence_that_counts = 1.8;
+  static constexpr double seconds_for_reports = 1.2;
 
   template <class Ready>
   void sleep_unless(const Ready& ready, bool barrier, double seconds) {
@@ -104,11 +116,17 @@ class Waiting {
   // A full barrier on every running thread of every process of the group.
   static void process_barrier() noexcept;
   void judge(const WaitingFor& waiting, const PeerStatus& status);
+  [[noreturn]] void throw_silent(int silent, const WaitingFor& waiting);
+  // Shows this wait to `onehop status`, until hide().
+  void show(const WaitingFor& waiting) noexcept;
+  void hide() noexcept;
 
   GroupState& group_;
   bool polls_;
   int failed_polls_ = 0;
   std::optional<Deadline> deadline_;
+  WaitRecord* shown_ = nullptr;
+  int shown_peer_ = -1;
 };
 
 }  // namespace onehop::detail

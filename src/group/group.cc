@@ -107,6 +107,7 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
                 "channels, a split), so its steps no longer match those of the others; make a new group, or start the "
                 "program again");
   }
+  const ShownStep shown(own_page());
   try {
     return bootstrap->allgather(mine);
   } catch (const PeerLost& error) {

@@ -35,6 +35,8 @@ class LossReports {
   [[nodiscard]] virtual int heard() const noexcept = 0;
   // A rank that can no longer be reached; -1: none.
   [[nodiscard]] virtual int unreachable() const noexcept = 0;
+  // A rank from which nothing has arrived for so long, though it sends signs of life; -1: none.
+  [[nodiscard]] virtual int silent(double seconds) const noexcept = 0;
 };
 
 struct GroupState {

@@ -15,6 +15,7 @@
 #include <random>
 #include <string>
 
+#include "onehop/version.h"
 #include "src/base/cpu.h"
 #include "src/base/env.h"
 #include "src/base/text.h"
@@ -34,6 +35,7 @@ struct Introduction {
   std::uint64_t word = 0;             // RankPage::word of the rank's page
   std::uint64_t processors[16] = {};  // the first 1024 that the rank may run on
   char machine[64] = {};              // its name, for messages
+  char version[32] = {};              // of onehop
 };
 
 template <class T>
@@ -54,6 +56,7 @@ Introduction introduce(int fd, std::uint64_t word) {
   std::strncpy(own.host, host.c_str(), sizeof own.host - 1);
   utsname system{};
   if (uname(&system) == 0) std::string(system.nodename).copy(own.machine, sizeof own.machine - 1);
+  std::string(version()).copy(own.version, sizeof own.version - 1);
   own.pid = getpid();
   own.fd = fd;
   own.process_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;
@@ -66,6 +69,15 @@ Introduction introduce(int fd, std::uint64_t word) {
 std::uint64_t random_word() {
   std::random_device random;
   return std::uint64_t{random()} << 32 | random();
+}
+
+// Versions may lay out slots and messages differently.
+void check_versions(const std::vector<Introduction>& all) {
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    if (std::strcmp(all[r].version, all[0].version) == 0) continue;
+    throw Mismatch("rank 0 runs onehop " + std::string(all[0].version) + ", but rank " + std::to_string(r) + " on " +
+                   all[r].machine + " runs onehop " + all[r].version + "; all ranks need the same version");
+  }
 }
 
 // Checks that `memory` is the page that `rank` made.
@@ -217,6 +229,10 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   own.memory = SharedMemory::create(sizeof(RankPage), "the rank's doorbell");
   own.page = new (own.memory.data()) RankPage{};
   own.page->word = random_word();
+  own.page->rank.store(rank, std::memory_order_relaxed);
+  own.page->size.store(size, std::memory_order_relaxed);
+  own.page->mark.store(RankPage::status_mark, std::memory_order_release);
+  std::optional<ShownStep> shown(std::in_place, *own.page);
   const Gathered gathered = group->bootstrap->allgather(bytes_of(introduce(own.memory.fd(), own.page->word)));
   std::vector<Introduction> all(static_cast<std::size_t>(size));
   for (std::size_t r = 0; r < all.size(); ++r) {
@@ -228,9 +244,13 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
     std::memcpy(&all[r], gathered[r].data(), sizeof(Introduction));
     all[r].host[sizeof all[r].host - 1] = '\0';
     all[r].machine[sizeof all[r].machine - 1] = '\0';
+    all[r].version[sizeof all[r].version - 1] = '\0';
   }
+  check_versions(all);
+  own.page->group_word.store(all.front().word, std::memory_order_release);
   map_pages(*group, all);
   agree_on_sharing(*group);
+  shown.reset();
   group->oversubscribed = is_oversubscribed(*group, all);
   group->process_barrier =
       std::all_of(all.begin(), all.end(), [](const Introduction& i) { return i.process_barrier != 0; });

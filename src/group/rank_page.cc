@@ -7,6 +7,8 @@
 
 #include <climits>
 
+#include "src/base/clock.h"
+
 namespace onehop::detail {
 namespace {
 
@@ -16,6 +18,20 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 }
 
 }  // namespace
+
+ShownStep::ShownStep(RankPage& page) noexcept {
+  page.steps.fetch_add(1, std::memory_order_relaxed);
+  for (WaitRecord& record : page.waits) {
+    if (!record.claim()) continue;
+    record_ = &record;
+    record.write(-1, base::steady_seconds(), "", "a collective step (barrier, all-gather, opening channels, split)");
+    return;
+  }
+}
+
+ShownStep::~ShownStep() {
+  if (record_ != nullptr) record_->release();
+}
 
 void ring(RankPage& page) noexcept {
   page.bell.fetch_add(1, std::memory_order_seq_cst);

@@ -4,11 +4,13 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
 
 #include "src/group/shared_memory.h"
+#include "src/group/wait_record.h"
 
 namespace onehop::detail {
 
@@ -30,6 +32,15 @@ struct RankPage {
   std::atomic<std::uint32_t> missed;
   // Bytes that the rank is about to allocate and that the system does not count as used yet.
   std::atomic<std::int64_t> about_to_take;
+
+  // For `onehop status`, which recognises a page by `mark`, of which a new layout gets another value.
+  static constexpr std::uint64_t status_mark = 0x31'73'70'6f'68'65'6e'6f;
+  alignas(128) std::atomic<std::uint64_t> mark;
+  std::atomic<std::uint64_t> group_word;  // `word` of rank 0 of the group; 0 until ranks know each other
+  std::atomic<std::int32_t> rank;
+  std::atomic<std::int32_t> size;
+  std::atomic<std::uint64_t> steps;  // collective steps of the group that the rank has begun
+  std::array<WaitRecord, 4> waits;   // further threads that wait at the same time are not shown
 };
 
 // This rank's view of a peer.
@@ -40,6 +51,18 @@ struct PeerPage {
   std::string machine;  // the name of its machine, for messages
   std::string host;
   std::string why_not;  // the reason if it cannot be mapped
+};
+
+// Shows a collective step of the group to `onehop status` while it lasts.
+class ShownStep {
+ public:
+  explicit ShownStep(RankPage& page) noexcept;
+  ~ShownStep();
+  ShownStep(const ShownStep&) = delete;
+  ShownStep& operator=(const ShownStep&) = delete;
+
+ private:
+  WaitRecord* record_ = nullptr;
 };
 
 // Wakes the sleeping threads of the rank.

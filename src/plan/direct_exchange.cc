@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "onehop/error.h"
-#include "src/channel/channel_specs.h"
+#include "src/channel/channel_agreement.h"
 
 namespace onehop::detail {
 

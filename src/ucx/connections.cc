@@ -10,6 +10,7 @@
 
 #include "onehop/error.h"
 #include "src/base/clock.h"
+#include "src/base/env.h"
 #include "src/base/text.h"
 #include "src/group/group_state.h"
 
@@ -24,6 +25,11 @@ constexpr double drain_limit = 2;
 // How many seconds pass from the failure of one rail to the loss of the peer: what the peer sent on the others before
 // it died may still arrive.
 constexpr double rail_grace = 0.2;
+// Seconds between the signs of life of a rank with few connections, for each connection of one with many, and of a
+// silence that counts once a wait has reached the time limit of the group.
+constexpr double between_signs = 0.5;
+constexpr double for_each_connection = 0.005;
+constexpr double default_silence = 20;
 // Shorter parts stay on the first rail. Their time does not depend on the rate of a network.
 constexpr std::size_t shortest_spread = 2048;
 
@@ -81,7 +87,11 @@ Registered::Registered(const ProcessContext& context, std::byte* memory, std::in
 Registered::~Registered() { static_cast<void>(context_.library.memory_unmap(context_.context, handle_)); }
 
 Connections::Connections(std::span<const RailChoice> rails, int rank, int ranks)
-    : rank_(rank), loads_(rails.size()), reach_(static_cast<std::size_t>(ranks), 1) {
+    : rank_(rank),
+      loads_(rails.size()),
+      reach_(static_cast<std::size_t>(ranks), 1),
+      silence_(env::number("ONEHOP_SILENCE").value_or(default_silence)),
+      between_signs_(between_signs) {
   for (const RailChoice& one : rails) {
     rails_.push_back(std::make_unique<Rail>(*one.context, rank, ranks, static_cast<Arrivals&>(*this)));
     speeds_.push_back(one.speed);
@@ -216,7 +226,26 @@ RemoteKey* Connections::unpack_key(int rank, const std::byte* packed) {
 bool Connections::move() {
   bool moved = false;
   for (const auto& rail : rails_) moved |= rail->progress();
+  if (signs_due_.load(std::memory_order_relaxed)) [[unlikely]]
+    give_signs_of_life();
   return moved;
+}
+
+void Connections::give_signs_of_life() {
+  signs_due_.store(false, std::memory_order_relaxed);
+  const double now = base::steady_seconds();
+  const double period = between_signs_.load(std::memory_order_relaxed);
+  const double since = signs_given_ == 0 ? 0 : now - signs_given_;
+  signs_given_ = now;
+  int connections = 0;
+  for (const auto& rail : rails_) {
+    // A process that was stopped, or had no processor, has heard nothing meanwhile.
+    rail->give_signs_of_life(now, since > 2 * period ? since : 0, silence_);
+    connections += rail->connections();
+  }
+  const double longest = silence_ > 0 ? std::max(between_signs, silence_ / 4) : 5;
+  between_signs_.store(std::clamp(for_each_connection * connections, std::min(between_signs, longest), longest),
+                       std::memory_order_relaxed);
 }
 
 void Connections::progress() {
@@ -233,7 +262,12 @@ void Connections::drive() noexcept {
 // waits for this very message. What the network did not take at once would stay here, as would the answers that UCX
 // expects.
 void Connections::drive_until_closed() noexcept {
+  double next_signs = base::steady_seconds();
   while (!closed_.load(std::memory_order_relaxed)) {
+    if (const double now = base::steady_seconds(); now >= next_signs) {
+      next_signs = now + between_signs_.load(std::memory_order_relaxed);
+      signs_due_.store(true, std::memory_order_relaxed);
+    }
     bool busy = false;
     if (const std::unique_lock guard(mutex_, std::try_to_lock); guard.owns_lock()) busy = move();
     std::this_thread::sleep_for(busy ? busy_period : idle_period);
@@ -275,6 +309,17 @@ void Connections::tell(int lost) noexcept {
 int Connections::unreachable() const noexcept {
   for (int rank = 0; rank < static_cast<int>(reach_.size()); ++rank) {
     if (lost(rank)) return rank;
+  }
+  return -1;
+}
+
+int Connections::silent(double seconds) const noexcept {
+  const double now = base::steady_seconds();
+  for (int rank = 0; rank < static_cast<int>(reach_.size()); ++rank) {
+    for (const auto& rail : rails_of(rank)) {
+      const double at = rail->heard_at(rank);
+      if (at != 0 && now - at > seconds) return rank;
+    }
   }
   return -1;
 }

@@ -121,6 +121,7 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   [[nodiscard]] std::string why_lost(int rank) const;
   void tell(int lost) noexcept override;
   [[nodiscard]] int unreachable() const noexcept override;
+  [[nodiscard]] int silent(double seconds) const noexcept override;
   [[nodiscard]] int heard() const noexcept override { return heard_.load(std::memory_order_relaxed); }
   // The slots of a closed receiving end. A sender may still write to them, so they stay until the group closes.
   struct Slots {
@@ -140,6 +141,7 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   void arrived(const Message& message) noexcept override;
   void hear(const Message& message) noexcept;
   bool move();
+  void give_signs_of_life();
   [[nodiscard]] Rail& rail_for(int rank, const Message& message);
   [[nodiscard]] std::span<const std::unique_ptr<Rail>> rails_of(int rank) const noexcept;
   void close();
@@ -155,6 +157,11 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   std::array<std::unordered_map<std::uint64_t, Inbox*>, 4> inboxes_;  // by kind; then by rank and channel
   std::vector<std::shared_ptr<Outgoing>> lingering_;
   std::vector<Slots> kept_;
+  // Signs of life: the driver says when they are due, and whoever moves messages next gives them.
+  const double silence_;  // seconds; 0: no limit
+  std::atomic<bool> signs_due_{false};
+  double signs_given_ = 0;
+  std::atomic<double> between_signs_;
   std::atomic<bool> told_{false};
   std::atomic<int> heard_{-1};
   // Moves what is left to do while the program is elsewhere.

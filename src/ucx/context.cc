@@ -14,14 +14,6 @@
 namespace onehop::detail::ucx {
 namespace {
 
-// Settings of UCX that differ from its defaults, unless the environment sets them: a peer whose machine has vanished is
-// noticed after some seconds instead of a minute.
-struct Setting {
-  const char* name;
-  const char* value;
-};
-constexpr Setting settings[] = {{"KEEPALIVE_INTERVAL", "2s"}, {"TCP_KEEPIDLE", "3s"}, {"TCP_KEEPINTVL", "1s"}};
-
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
   for (const auto& line : lines) text += "\n  " + line;
@@ -67,10 +59,6 @@ const ProcessContext* start(const Library& library, const std::string& device) {
   }
   Config* config = nullptr;
   check(library, library.config_read(nullptr, nullptr, &config), "reading the variables UCX_...");
-  for (const auto& [name, value] : settings) {
-    if (std::getenv((std::string("UCX_") + name).c_str()) != nullptr) continue;
-    static_cast<void>(library.config_modify(config, name, value));
-  }
   if (!device.empty()) {
     check(library, library.config_modify(config, "NET_DEVICES", device.c_str()), "choosing the interface " + device);
   }

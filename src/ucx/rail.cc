@@ -9,8 +9,11 @@
 namespace onehop::detail::ucx {
 namespace {
 
-constexpr std::array kinds{Kind::part, Kind::released, Kind::key,     Kind::leaving,
-                           Kind::left, Kind::hello,    Kind::welcome, Kind::lost};
+constexpr std::array kinds{Kind::part,  Kind::released, Kind::key,  Kind::leaving, Kind::left,
+                           Kind::hello, Kind::welcome,  Kind::lost, Kind::alive};
+
+// The failure of a connection on which nothing arrives. UCX has only numbers up to 100.
+constexpr int silence = 1000;
 
 // Frees completed requests; set with the first worker. A process uses one library.
 constinit std::atomic<void (*)(void*)> request_free{nullptr};
@@ -150,12 +153,40 @@ void Rail::answer() {
   }
 }
 
+int Rail::connections() const noexcept {
+  return static_cast<int>(std::ranges::count_if(peers_, [](const auto& peer) { return peer->end != nullptr; }));
+}
+
+void Rail::give_signs_of_life(double now, double paused, double limit) {
+  for (auto& one : peers_) {
+    Peer& peer = *one;
+    if (peer.end == nullptr || peer.rank == rank_ || has_failed(peer.rank)) continue;
+    // A rank need not send before the connection is complete, nor when it has closed its group.
+    if (!is_complete(peer.rank) || peer.leaving) {
+      peer.heard_at.store(0, std::memory_order_relaxed);
+      continue;
+    }
+    const double before = peer.heard_at.load(std::memory_order_relaxed);
+    const bool heard = std::exchange(peer.heard, false) || before == 0;
+    const double at = heard ? now : before + paused;
+    peer.heard_at.store(at, std::memory_order_relaxed);
+    if (limit > 0 && now - at > limit) {
+      fail(peer, silence);
+    } else if (peer.signs_pending == 0) {  // a network that is down takes none
+      const std::int32_t own = rank_;
+      send(peer.rank, {Kind::alive, std::as_bytes(std::span(&own, 1)), {}}, &peer.signs_pending);
+    }
+  }
+}
+
 bool Rail::has_failed(int rank) const noexcept { return peer(rank).failure.load(std::memory_order_acquire) != 0; }
 
 double Rail::failed_since(int rank) const noexcept { return peer(rank).failed_at.load(std::memory_order_relaxed); }
 
 std::string Rail::failure(int rank) const {
-  return library_.status_text(static_cast<Status>(peer(rank).failure.load(std::memory_order_relaxed)));
+  const int status = peer(rank).failure.load(std::memory_order_relaxed);
+  if (status == silence) return "nothing has arrived from it for longer than ONEHOP_SILENCE";
+  return library_.status_text(static_cast<Status>(status));
 }
 
 void Rail::say_goodbye() {
@@ -206,22 +237,34 @@ void Rail::completed(void* request, Status, void* pending) {
 }
 
 void Rail::failed(void* argument, RemoteEnd*, Status status) {
-  auto* const peer = static_cast<Peer*>(argument);
-  if (peer->failure.load(std::memory_order_relaxed) != 0) return;
-  peer->failed_at.store(base::steady_seconds(), std::memory_order_relaxed);
-  peer->failure.store(static_cast<int>(status), std::memory_order_release);
+  fail(*static_cast<Peer*>(argument), static_cast<int>(status));
+}
+
+void Rail::fail(Peer& peer, int why) noexcept {
+  if (peer.failure.load(std::memory_order_relaxed) != 0) return;
+  peer.failed_at.store(base::steady_seconds(), std::memory_order_relaxed);
+  peer.failure.store(why, std::memory_order_release);
 }
 
 Status Rail::arrived(void* argument, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                      const MessageDetails*) {
   const auto* const to = static_cast<const HandlerArgument*>(argument);
   const std::span first(static_cast<const std::byte*>(header), header_bytes);
+  to->owner->note_sender(first);
+  if (to->kind == Kind::alive) return Status::ok;
   if (to->kind >= Kind::leaving && to->kind <= Kind::welcome) {
     to->owner->handle_question(to->kind, first);
   } else {
     to->owner->arrivals_.arrived({to->kind, first, std::span(static_cast<const std::byte*>(data), bytes)});
   }
   return Status::ok;
+}
+
+// Every message begins with the rank that sends it.
+void Rail::note_sender(std::span<const std::byte> header) noexcept {
+  std::int32_t from = -1;
+  if (header.size() >= sizeof from) std::memcpy(&from, header.data(), sizeof from);
+  if (from >= 0 && from < static_cast<int>(peers_.size())) peer(from).heard = true;
 }
 
 void Rail::handle_question(Kind kind, std::span<const std::byte> header) {

@@ -24,6 +24,7 @@ enum class Kind : std::uint8_t {
   hello = 6,     // to a rank: the first message
   welcome = 7,   // the answer
   lost = 8,      // to a rank: the sender of this message gives up because a rank was lost
+  alive = 9,     // to a rank: a sign of life
 };
 
 // A message to an end of a channel (up to Kind::key), or about a lost rank.
@@ -79,6 +80,14 @@ class Rail {
   // Moves what can be moved. Returns whether there was anything.
   bool progress();
 
+  // Called at regular times: gives every peer a sign of life, and looks whether they have given one. A connection on
+  // which nothing has arrived for `limit` seconds (0: no limit) fails. `paused` are seconds in which this process did
+  // not run, and heard nothing for that reason.
+  void give_signs_of_life(double now, double paused, double limit);
+  [[nodiscard]] int connections() const noexcept;
+  // When the last message from a rank arrived, to within the time between signs of life; 0 if it need not send any.
+  [[nodiscard]] double heard_at(int rank) const noexcept { return peer(rank).heard_at.load(std::memory_order_relaxed); }
+
   // Whether the connection to a rank has failed, since when (base::steady_seconds()), and UCX's reason.
   [[nodiscard]] bool has_failed(int rank) const noexcept;
   [[nodiscard]] double failed_since(int rank) const noexcept;
@@ -102,8 +111,11 @@ class Rail {
     std::vector<RemoteKey*> keys;
     std::atomic<int> failure{0};  // the status; 0: none
     std::atomic<double> failed_at{0};
-    bool greeted = false;  // by this rank
-    bool welcome = false;  // it has answered that
+    bool heard = false;  // since the last look
+    std::atomic<double> heard_at{0};
+    std::uint32_t signs_pending = 0;  // signs of life that have not left
+    bool greeted = false;             // by this rank
+    bool welcome = false;             // it has answered that
     // Its questions, and whether this rank has answered.
     bool hello = false;
     bool hello_answered = false;
@@ -119,7 +131,9 @@ class Rail {
   static Status arrived(void* argument, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                         const MessageDetails*);
   static void failed(void* argument, RemoteEnd*, Status status);
+  static void fail(Peer& peer, int why) noexcept;
   static void completed(void* request, Status status, void* pending);
+  void note_sender(std::span<const std::byte> header) noexcept;
   void handle_question(Kind kind, std::span<const std::byte> header);
   void issued(Peer& to, void* returned, std::uint32_t* pending);
   void answer();

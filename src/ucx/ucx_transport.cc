@@ -9,7 +9,7 @@
 
 #include "onehop/error.h"
 #include "src/base/env.h"
-#include "src/channel/channel_specs.h"
+#include "src/channel/channel_agreement.h"
 #include "src/channel/wait_limits.h"
 #include "src/channel/waiting.h"
 #include "src/group/agreement.h"

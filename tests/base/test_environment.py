@@ -77,6 +77,7 @@ WRONG = {
     "ONEHOP_RANKS": ("2.5", "two", "1e300"),
     "ONEHOP_RESTARTED": ("yes",),
     "ONEHOP_SHARE_BUFFERS": ("yes", "00x"),
+    "ONEHOP_SILENCE": ("-1", "long"),
     "ONEHOP_SIMD": ("mmx",),
     "ONEHOP_TEST_FREE_MEMORY": ("1.5", "-1"),
     "ONEHOP_TEST_MPI_TAGS": ("0", "few", "1.5"),

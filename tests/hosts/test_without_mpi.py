@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
-import textwrap
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from hosts_runner import PACKAGE, SUPPORT
+from hosts_runner import run_without_mpi
 from onehop import _core
 from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts
 
 pytestmark = pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
-HEAD = """
-    import sys
-    import numpy as np
-    from file_store import FileStore
-    from onehop import Group, PeerLost, Plan, halo, halo_block
-    rank, folder = int(sys.argv[1]), sys.argv[2]
-    group = Group.from_store(FileStore(folder), rank, 4)
-"""
 
 
 @pytest.fixture(params=[1])
@@ -42,43 +29,9 @@ def hosts(request: pytest.FixtureRequest) -> Iterator[EmulatedHosts]:
         made.__exit__(None, None, None)
 
 
-def _run(
-    hosts: EmulatedHosts, folder: Path, source: str, meanwhile: Callable[[], None] = lambda: None
-) -> list[tuple[int, str]]:
-    """Run a program on two ranks a host; return the exit code and output of each."""
-    program = folder / "program.py"
-    program.write_text(textwrap.dedent(HEAD) + textwrap.dedent(source))
-    store = folder / "store"
-    store.mkdir()
-    path = os.pathsep.join([str(PACKAGE), str(SUPPORT)])
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": path,
-        "ONEHOP_TIMEOUT": "40",
-        "ONEHOP_MPI": "none",
-    }
-    results: list[tuple[int, str]] = [(0, "")] * 4
-
-    def rank(number: int) -> None:
-        with tempfile.TemporaryFile("w+") as out, Path(os.devnull).open() as null:
-            words = [sys.executable, str(program), str(number), str(store)]
-            descriptors = (null.fileno(), out.fileno(), out.fileno())
-            code = hosts.run(number // 2, words, environment, descriptors)
-            out.seek(0)
-            results[number] = (code, out.read())
-
-    threads = [threading.Thread(target=rank, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    meanwhile()
-    for thread in threads:
-        thread.join()
-    return results
-
-
 def test_messages_sums_and_parts(hosts: EmulatedHosts, tmp_path: Path) -> None:
     """A halo, an all-reduce by hosts and a split, against NumPy."""
-    results = _run(
+    results = run_without_mpi(
         hosts,
         tmp_path,
         """
@@ -116,7 +69,7 @@ def test_messages_sums_and_parts(hosts: EmulatedHosts, tmp_path: Path) -> None:
 @pytest.mark.parametrize("hosts", [3], indirect=True, ids=["3 links"])
 def test_three_links_share_the_messages(hosts: EmulatedHosts, tmp_path: Path) -> None:
     """Faces of unequal sizes and a sum: every link carries a third of the bytes, and what arrives is right."""
-    results = _run(
+    results = run_without_mpi(
         hosts,
         tmp_path,
         """
@@ -157,7 +110,7 @@ def test_a_host_that_vanishes(hosts: EmulatedHosts, tmp_path: Path) -> None:
             time.sleep(0.02)
         hosts.kill(1)
 
-    results = _run(
+    results = run_without_mpi(
         hosts,
         tmp_path,
         """
@@ -192,7 +145,7 @@ def test_survivors_finish_a_circuit(hosts: EmulatedHosts, tmp_path: Path) -> Non
             time.sleep(0.01)
         hosts.kill(1)
 
-    results = _run(
+    results = run_without_mpi(
         hosts,
         tmp_path,
         """

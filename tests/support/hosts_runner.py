@@ -6,6 +6,8 @@ import os
 import sys
 import tempfile
 import textwrap
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from onehop.hosts import EmulatedHosts, launch_on_hosts
@@ -47,3 +49,54 @@ class OnHosts:
         code, text = self.run(source, per_host)
         assert code == 0, text
         return text
+
+
+# What programs without MPI begin with: a group of four ranks from a store of files.
+HEAD = """
+    import sys
+    import numpy as np
+    from file_store import FileStore
+    from onehop import Group, PeerLost, Plan, halo, halo_block
+    rank, folder = int(sys.argv[1]), sys.argv[2]
+    group = Group.from_store(FileStore(folder), rank, 4)
+"""
+
+
+def run_without_mpi(
+    hosts: EmulatedHosts,
+    folder: Path,
+    source: str,
+    meanwhile: Callable[[], None] = lambda: None,
+    **variables: str,
+) -> list[tuple[int, str]]:
+    """Run a program on two ranks of each of two hosts, behind `HEAD`; return exit code and output of each."""
+    program = folder / "program.py"
+    program.write_text(textwrap.dedent(HEAD) + textwrap.dedent(source))
+    store = folder / "store"
+    store.mkdir(exist_ok=True)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(SUPPORT)]),
+        "ONEHOP_TIMEOUT": "40",
+        "ONEHOP_MPI": "none",
+        **variables,
+    }
+    results: list[tuple[int, str]] = [(0, "")] * 4
+
+    def rank(number: int) -> None:
+        with tempfile.TemporaryFile("w+") as out, Path(os.devnull).open() as null:
+            words = [sys.executable, str(program), str(number), str(store)]
+            descriptors = (null.fileno(), out.fileno(), out.fileno())
+            code = hosts.run(number // 2, words, environment, descriptors)
+            out.seek(0)
+            results[number] = (code, out.read())
+
+    threads = [threading.Thread(target=rank, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        meanwhile()
+    finally:
+        for thread in threads:
+            thread.join()
+    return results

@@ -136,6 +136,17 @@ class EmulatedHosts:
         with suppress(ProcessLookupError):
             os.kill(self.hosts[host].pid, signal.SIGKILL)
 
+    def pause(self, host: int, paused: bool = True) -> None:
+        """Stop all programs of a host (SIGSTOP), or let them go on (SIGCONT)."""
+        keeper = self.hosts[host].pid
+        space = os.readlink(f"/proc/{keeper}/ns/pid")
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) == keeper:
+                continue
+            with suppress(OSError):
+                if os.readlink(f"/proc/{name}/ns/pid") == space:
+                    os.kill(int(name), signal.SIGSTOP if paused else signal.SIGCONT)
+
     def alive(self) -> list[bool]:
         """Return for each host whether it lives."""
         return [_serves(self.folder / f"{host.name}.sock") for host in self.hosts]

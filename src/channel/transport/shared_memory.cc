@@ -1,12 +1,14 @@
-// Channels between ranks that map each other's memory. A rank's memory holds the rings of the channels on which it
-// receives and, for each channel on which it sends, the line in which the receiver stores `released` and, of adaptive
-// channels, behind it how long it read a slot (adaptive_stores.h) and for which epoch it has exposed its arrays.
+// Channels between ranks that map each other's memory. A rank's memory holds a table of its parts, the rings of the
+// channels on which it receives and, for each channel on which it sends, the line in which the receiver stores
+// `released` and, of adaptive channels, behind it how long it read a slot (adaptive_stores.h) and for which epoch it
+// has exposed its arrays.
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <new>
+#include <utility>
 
 #include "onehop/error.h"
-#include "src/base/text.h"
 #include "src/channel/transport/transport.h"
 #include "src/group/group_state.h"
 
@@ -35,44 +37,50 @@ class SharedMemoryEndpoint final : public Endpoint {
   SharedMemory other_;
 };
 
-// What a rank contributes: an Offer, then the place of each of its channels in its memory (Part), or its error message.
+// What a rank contributes; its error message follows if it has failed.
 struct Offer {
   std::int32_t fd = -1;
   std::int32_t failed = 0;
-  std::int64_t parts = 0;
 };
+// A rank's memory begins with the number of its parts and a table of them, so that ranks gather nothing about the
+// channels of others.
 struct Part {
+  std::int32_t peer = 0;
   std::uint32_t id = 0;
-  std::uint32_t is_ring = 0;
+  std::int64_t is_ring = 0;
   std::int64_t offset = 0;
+};
+struct Table {
+  std::int64_t parts = 0;
+  [[nodiscard]] static std::int64_t bytes(std::size_t parts) {
+    constexpr std::int64_t line = released_bytes;
+    return (static_cast<std::int64_t>(sizeof(Table) + parts * sizeof(Part)) + line - 1) / line * line;
+  }
 };
 
 class Rank {
  public:
   Rank(GroupState& group, std::span<const ChannelShape> shapes, bool backed) : group_(group) {
-    std::int64_t total = 0;
     for (const ChannelShape& shape : shapes) {
-      if (shape.from == group.rank) {
-        parts_.push_back({shape.id, 0, total});
-        total += released_bytes;
-      }
-      if (shape.to == group.rank) {
-        parts_.push_back({shape.id, 1, total});
-        total += ring_bytes(shape);
-      }
+      if (shape.from == group.rank) parts_.push_back({shape.to, shape.id, 0, released_bytes});
+      if (shape.to == group.rank) parts_.push_back({shape.from, shape.id, 1, ring_bytes(shape)});
     }
+    std::int64_t total = Table::bytes(parts_.size());
+    for (Part& part : parts_) total += std::exchange(part.offset, total);
+    if (parts_.empty()) return;
     try {
-      if (total > 0)
-        memory_ = backed ? SharedMemory::create(total, slots_name) : SharedMemory::create_unbacked(total, slots_name);
+      memory_ = backed ? SharedMemory::create(total, slots_name) : SharedMemory::create_unbacked(total, slots_name);
+      const Table table{static_cast<std::int64_t>(parts_.size())};
+      std::memcpy(memory_.data(), &table, sizeof table);
+      std::memcpy(memory_.data() + sizeof table, parts_.data(), parts_.size() * sizeof(Part));
     } catch (const Error& error) {
       failure_ = error.what();
     }
   }
 
-  // Exchanges the parts of all ranks; throws on every rank if any rank could not allocate its memory.
+  // Tells all ranks where the memory is; throws on every rank if any rank could not allocate its memory.
   void exchange() {
     const Gathered all = group_.allgather(packed());
-    parts_of_.resize(all.size());
     fds_.resize(all.size());
     for (std::size_t r = 0; r < all.size(); ++r) {
       Offer offer;
@@ -81,23 +89,12 @@ class Rank {
                        " is in another collective step; do all ranks make the same steps in the same order?");
       }
       std::memcpy(&offer, all[r].data(), sizeof offer);
-      const std::byte* rest = all[r].data() + sizeof offer;
-      const std::size_t more = all[r].size() - sizeof offer;
       if (offer.failed != 0) {
-        throw Error("opening channels failed on rank " + std::to_string(r) + ": " +
-                    std::string(reinterpret_cast<const char*>(rest), more));
-      }
-      if (more % sizeof(Part) != 0 || offer.parts != static_cast<std::int64_t>(more / sizeof(Part))) {
-        throw Mismatch("opening channels: rank " + std::to_string(r) + " announces " +
-                       base::counted(offer.parts, "channel") + " in " + base::counted(more, "byte") +
-                       "; do all ranks run the same version of onehop and make the same steps?");
+        throw Error(
+            "opening channels failed on rank " + std::to_string(r) + ": " +
+            std::string(reinterpret_cast<const char*>(all[r].data() + sizeof offer), all[r].size() - sizeof offer));
       }
       fds_[r] = offer.fd;
-      for (std::int64_t i = 0; i < offer.parts; ++i, rest += sizeof(Part)) {
-        Part part;
-        std::memcpy(&part, rest, sizeof part);
-        parts_of_[r][{part.id, part.is_ring != 0}] = part.offset;
-      }
     }
   }
 
@@ -112,10 +109,11 @@ class Rank {
     }
     return mapped;
   }
-  // A channel's part of a rank's memory, at the offset that the rank announced, which is checked.
-  [[nodiscard]] std::byte* part_of(int rank, std::uint32_t id, bool is_ring, std::int64_t bytes) {
+  // The part of a channel of this rank and `peer` in the memory of `rank`, one of both, at the place that its table
+  // says, which is checked.
+  [[nodiscard]] std::byte* part_of(int rank, int peer, std::uint32_t id, bool is_ring, std::int64_t bytes) {
     const SharedMemory& memory = memory_of(rank);
-    const auto& offsets = parts_of_[static_cast<std::size_t>(rank)];
+    const auto& offsets = offsets_of(rank, rank == group_.rank ? peer : group_.rank);
     const auto found = offsets.find({id, is_ring});
     if (found == offsets.end() || found->second < 0 || found->second % released_bytes != 0 ||
         found->second > memory.bytes() - bytes) {
@@ -127,14 +125,31 @@ class Rank {
   }
 
  private:
+  using Offsets = std::map<std::pair<std::uint32_t, bool>, std::int64_t>;
+
   [[nodiscard]] std::vector<std::byte> packed() const {
-    const Offer offer{memory_.fd(), failure_.empty() ? 0 : 1, static_cast<std::int64_t>(parts_.size())};
+    const Offer offer{memory_.fd(), failure_.empty() ? 0 : 1};
     std::vector<std::byte> bytes(sizeof offer);
     std::memcpy(bytes.data(), &offer, sizeof offer);
-    const auto rest = failure_.empty() ? std::as_bytes(std::span<const Part>(parts_))
-                                       : std::as_bytes(std::span<const char>(failure_));
+    const auto rest = std::as_bytes(std::span<const char>(failure_));
     bytes.insert(bytes.end(), rest.begin(), rest.end());
     return bytes;
+  }
+
+  // The parts in the memory of `rank` that are of channels to `peer`.
+  [[nodiscard]] const Offsets& offsets_of(int rank, int peer) {
+    const auto [found, is_new] = offsets_.try_emplace({rank, peer});
+    if (!is_new) return found->second;
+    const SharedMemory& memory = memory_of(rank);
+    Table table;
+    std::memcpy(&table, memory.data(), sizeof table);
+    const std::int64_t most = (memory.bytes() - static_cast<std::int64_t>(sizeof table)) / std::int64_t{sizeof(Part)};
+    for (std::int64_t i = 0; i < std::clamp<std::int64_t>(table.parts, 0, most); ++i) {
+      Part part;
+      std::memcpy(&part, memory.data() + sizeof table + static_cast<std::size_t>(i) * sizeof part, sizeof part);
+      if (part.peer == peer) found->second[{part.id, part.is_ring != 0}] = part.offset;
+    }
+    return found->second;
   }
 
   GroupState& group_;
@@ -142,7 +157,7 @@ class Rank {
   SharedMemory memory_;
   std::string failure_;
   std::vector<std::int32_t> fds_;
-  std::vector<std::map<std::pair<std::uint32_t, bool>, std::int64_t>> parts_of_;
+  std::map<std::pair<int, int>, Offsets> offsets_;  // by the rank that has the memory, and the other rank
   std::map<int, SharedMemory> mapped_;
 };
 
@@ -193,9 +208,9 @@ class SharedMemoryTransport final : public Transport {
   static SenderParts sender(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own) {
     const SharedMemory& peer = own.memory_of(shape.to);
     SenderParts made;
-    made.ring = make_ring(shape, own.part_of(shape.to, shape.id, true, ring_bytes(shape)));
-    made.released =
-        reinterpret_cast<std::atomic<std::uint64_t>*>(own.part_of(shape.from, shape.id, false, released_bytes));
+    made.ring = make_ring(shape, own.part_of(shape.to, shape.from, shape.id, true, ring_bytes(shape)));
+    made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(
+        own.part_of(shape.from, shape.to, shape.id, false, released_bytes));
     if (shape.adaptive) made.reading_time = made.released + 1;
     made.bell = &group->pages[static_cast<std::size_t>(shape.to)].page->sleeping;
     made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.to, own.memory(), peer);
@@ -205,9 +220,9 @@ class SharedMemoryTransport final : public Transport {
   static ReceiverParts receiver(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own) {
     const SharedMemory& peer = own.memory_of(shape.from);
     ReceiverParts made;
-    made.ring = make_ring(shape, own.part_of(shape.to, shape.id, true, ring_bytes(shape)));
-    made.released =
-        reinterpret_cast<std::atomic<std::uint64_t>*>(own.part_of(shape.from, shape.id, false, released_bytes));
+    made.ring = make_ring(shape, own.part_of(shape.to, shape.from, shape.id, true, ring_bytes(shape)));
+    made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(
+        own.part_of(shape.from, shape.to, shape.id, false, released_bytes));
     if (shape.adaptive) made.reading_time = made.released + 1;
     made.bell = &group->pages[static_cast<std::size_t>(shape.from)].page->sleeping;
     // A rank that sends to itself cannot wait for a batched release.

@@ -1,0 +1,90 @@
+"""`onehop status`: what the ranks of a running program wait for."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from onehop.cli.common import LARGEST_INT, JsonOption, console, write_json
+from onehop.status import GroupStatus, Rank, status_of, to_json
+from onehop.text import counted
+
+
+def status(
+    process: Annotated[
+        int | None,
+        typer.Argument(
+            metavar="[PID]",
+            min=1,
+            max=LARGEST_INT,
+            help="Process of a rank, or of the launcher of the program. Without it, all programs of this user.",
+            show_default=False,
+        ),
+    ] = None,
+    json_target: JsonOption = None,
+) -> None:
+    """Show what each rank of a running program waits for: which rank, which channel, and for how long.
+
+    The command examines the processes of this machine only, and disturbs none of them. Ranks on other machines are
+    named where a rank of this one waits for them.
+    """
+    groups = status_of(process)
+    out = console(json_target)
+    if not groups:
+        out.print("no onehop program of this user runs on this machine")
+    shown = [group for group in groups if group.size > 1] or groups
+    for group in shown:
+        out.print(_table(group))
+        if line := _verdict(group):
+            out.print(line)
+    write_json(json_target, to_json(groups))
+
+
+def _table(group: GroupStatus) -> Table:
+    elsewhere = group.size - len(group.ranks)
+    more = f", {elsewhere} of them on other machines" if elsewhere > 0 else ""
+    table = Table(title=f"Group of {counted(group.size, 'rank')}{more}", title_justify="left")
+    for name in ("rank", "process"):
+        table.add_column(name, justify="right")
+    for name in ("state", "waits for", "in"):
+        table.add_column(name, overflow="fold")
+    table.add_column("seconds", justify="right")
+    for rank in group.ranks:
+        start = (str(rank.rank), str(rank.process), _state(rank))
+        if not rank.waits:
+            table.add_row(*start, "", "", "")
+        for wait in rank.waits:
+            table.add_row(*start, wait.who, wait.what, f"{wait.seconds:.1f}")
+            start = ("", "", "")
+    return table
+
+
+def _state(rank: Rank) -> str:
+    if rank.reported_lost is not None and rank.reported_lost != rank.rank:
+        return f"gave up: rank {rank.reported_lost} was lost"
+    if rank.left:
+        return "has left the group"
+    return rank.state
+
+
+def _verdict(group: GroupStatus) -> str:
+    """Return a line that names the ranks at which all waits end."""
+    if group.culprits:
+        by_number = {rank.rank: rank for rank in group.ranks}
+        names = []
+        for number in group.culprits[:8]:
+            rank = by_number.get(number)
+            names.append(
+                f"rank {number} ({'on another machine' if rank is None else f'process {rank.process}, {_state(rank)}'})"
+            )
+        return "The waits end at " + ", ".join(names) + (", ..." if len(group.culprits) > 8 else "")
+    if any(wait.ranks for rank in group.ranks for wait in rank.waits):
+        return "Ranks wait for each other in a circle"
+    return ""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(status)

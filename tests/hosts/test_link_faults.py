@@ -1,0 +1,154 @@
+"""Links and hosts that fail, for a while or for good: ranks go on with the right data, or learn who is lost in time.
+
+`ONEHOP_LONG_FAULTS=1` takes the times of a real network: a link that is down for five seconds, ranks that are stopped
+for ten.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hosts_runner import run_without_mpi
+from onehop import _core
+from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts
+
+pytestmark = pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
+
+LONG = os.environ.get("ONEHOP_LONG_FAULTS") == "1"
+LINK_DOWN, STOPPED = (5.0, 10.0) if LONG else (1.2, 2.0)
+
+# Halos and sums, which all ranks check, until rank 0 says that it is enough. A rank that loses another one says when.
+WORK = """
+    import os, time
+    from onehop.collectives import allreduce
+    length = 20_000
+    layout = {"extents": [4 * length], "grid": [4], "width": 2000, "periodic": [True]}
+    array = np.zeros(halo_block(**layout, rank=rank).shape)
+    plan = Plan(halo(**layout), group, [array])
+    numbers = np.full(5000, rank + 1, np.float32)
+    group.barrier()
+    FileStore(folder).set(f"ready{rank}", b"1")
+    step = 0
+    try:
+        while True:
+            array[:] = 0
+            array[2000:-2000] = rank + 10 * step
+            plan.run()
+            assert (array[:2000] == (rank - 1) % 4 + 10 * step).all()
+            assert (array[-2000:] == (rank + 1) % 4 + 10 * step).all()
+            assert (allreduce(group, numbers) == 10).all()
+            step += 1
+            enough = rank == 0 and os.path.exists(folder + "/enough")
+            if allreduce(group, np.full(1, enough, np.int32))[0]:
+                break
+        print("finished", step, flush=True)
+    except PeerLost as error:
+        print("lost", error.rank, time.clock_gettime(time.CLOCK_MONOTONIC), error, flush=True)
+"""
+
+
+@pytest.fixture(params=[None])
+def hosts(request: pytest.FixtureRequest) -> EmulatedHosts:
+    """Two hosts of each test's own. The parameter is the rate of the link."""
+    made = emulated_hosts(2, request.param)
+    try:
+        two = made.__enter__()
+    except Unavailable as error:
+        pytest.skip(str(error))
+    request.addfinalizer(lambda: made.__exit__(None, None, None))
+    return two
+
+
+def _run(
+    hosts: EmulatedHosts, folder: Path, fault: Callable[[], None], **variables: str
+) -> list[tuple[int, str]]:
+    """Run the work; the fault begins once all ranks are at work, and the work ends a moment after it."""
+
+    def meanwhile() -> None:
+        end = time.monotonic() + 30
+        while not all((folder / f"store/ready{rank}").exists() for rank in range(4)):
+            assert time.monotonic() < end, "the ranks do not begin"
+            time.sleep(0.02)
+        time.sleep(0.2)
+        fault()
+        time.sleep(0.3)
+        (folder / "store/enough").touch()
+
+    return run_without_mpi(hosts, folder, WORK, meanwhile, **variables)
+
+
+def _assert_lost(results: list[tuple[int, str]], lost_by: dict[int, int], begun: float, limit: float) -> None:
+    """Each of these ranks has lost a rank of the host with this number, within the limit and two seconds."""
+    for rank, host in lost_by.items():
+        code, text = results[rank]
+        found = re.search(r"^lost (\d) ([\d.]+) (.*)", text, re.MULTILINE)
+        assert code == 0, results
+        assert found is not None, results
+        assert int(found[1]) // 2 == host, text
+        assert f"on onehop{host}" in found[3], text
+        assert float(found[2]) - begun < limit + 2, (limit, text)
+
+
+@pytest.mark.parametrize("limit", ["ONEHOP_SILENCE", "ONEHOP_TIMEOUT"])
+def test_a_link_that_goes_down_for_good(hosts: EmulatedHosts, tmp_path: Path, limit: str) -> None:
+    """The ranks on both sides name a rank of the other one, by either of the two limits."""
+    begun = 0.0
+
+    def fault() -> None:
+        nonlocal begun
+        begun = time.clock_gettime(time.CLOCK_MONOTONIC)
+        hosts.set_link(1, 0, up=False)
+
+    results = _run(hosts, tmp_path, fault, **{limit: "2"})
+    _assert_lost(results, {0: 1, 1: 1, 2: 0, 3: 0}, begun, 2)
+
+
+def test_a_link_that_comes_back(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    def fault() -> None:
+        hosts.set_link(1, 0, up=False)
+        time.sleep(LINK_DOWN)
+        hosts.set_link(1, 0, up=True)
+
+    results = _run(hosts, tmp_path, fault)
+    assert all(code == 0 and "finished" in text for code, text in results), results
+
+
+def test_a_host_that_is_stopped_and_goes_on(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    def fault() -> None:
+        hosts.pause(1)
+        time.sleep(STOPPED)
+        hosts.pause(1, paused=False)
+
+    results = _run(hosts, tmp_path, fault)
+    assert all(code == 0 and "finished" in text for code, text in results), results
+
+
+def test_a_host_that_is_stopped_for_too_long(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """The other host gives it up. Once it goes on it learns that, and ends too."""
+    begun = 0.0
+
+    def fault() -> None:
+        nonlocal begun
+        begun = time.clock_gettime(time.CLOCK_MONOTONIC)
+        hosts.pause(1)
+        time.sleep(4)
+        hosts.pause(1, paused=False)
+
+    results = _run(hosts, tmp_path, fault, ONEHOP_SILENCE="1.5")
+    _assert_lost(results, {0: 1, 1: 1}, begun, 1.5)
+    for code, text in results[2:]:
+        assert code == 0, results
+        assert "lost" in text, results
+
+
+@pytest.mark.parametrize("hosts", ["10mbit"], indirect=True)
+def test_a_slow_link_is_no_loss(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """Signs of life wait behind data; that the data arrive is one, too."""
+    results = _run(hosts, tmp_path, lambda: time.sleep(1), ONEHOP_SILENCE="1.5")
+    assert all(code == 0 and "finished" in text for code, text in results), results
