@@ -300,8 +300,12 @@ void Connections::tell(int lost) noexcept {
   const std::lock_guard guard(mutex_);
   const LossReport report{rank_, lost};
   for (int rank = 0; rank < static_cast<int>(reach_.size()); ++rank) {
-    if (rank == rank_ || rank == lost || !rails_.front()->is_connected(rank)) continue;
-    rails_.front()->send(rank, {Kind::lost, std::as_bytes(std::span(&report, 1)), {}}, nullptr);
+    if (rank == rank_ || rank == lost) continue;
+    // Any rail to it that works will do.
+    const auto rails = rails_of(rank);
+    const auto works = [rank](const auto& rail) { return rail->is_connected(rank) && !rail->has_failed(rank); };
+    const auto rail = std::ranges::find_if(rails, works);
+    if (rail != rails.end()) (*rail)->send(rank, {Kind::lost, std::as_bytes(std::span(&report, 1)), {}}, nullptr);
   }
   move();
 }
