@@ -269,7 +269,7 @@ def halo_exchange(
     `blocks` are those of one rank. The divided dimension is periodic. In the first case the others are periodic as
     well, and most copies stay inside a rank. Each of `codecs` is measured from Python, too.
     """
-    result = _begin("halo", group, 2 if len(group.local_ranks) == group.size else None, across=True)
+    result = _begin("halo", group, None, across=True)
     ghex = settings.peers and ghex_version() is not None and not _core.bench_why_no_peers(group)
     if ghex:
         result.notes.append(f"GHEX {ghex_version()}, called from Python; edges and corners included")

@@ -230,7 +230,6 @@ def bench_halo(
         Settings(seconds, quick),
         json_target,
         plot,
-        exactly=None if hosts is not None else 2,
         on=on,
     )
 

@@ -90,7 +90,7 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
         "boundary": "compute, boundary",
         "start": "communication visible: pack and send",
         "wait": "communication visible: wait and unpack",
-        "residual": "residual: sum over the ranks",
+        "residual": "residual: last sum over the ranks",
     }
     for name, text in parts.items():
         table.add_row(text, f"{us[name]:.3f}")
