@@ -54,6 +54,16 @@ def check_rounding(rows: list[dict[str, Any]], wanted: dict[str, tuple[float, fl
             assert min(row["raw_ratio"], row["raw_us"]) > 0
 
 
+def test_halo_on_any_number_of_ranks(ranks: Ranks) -> None:
+    found = ranks.onehop(
+        "bench", "halo", "-n", 3, "--quick", "--mpi", "none", "--blocks", "8x8x8", "--json", "-"
+    )
+    assert found.returncode == 0, found.stderr
+    rows = json.loads(found.stdout)["rows"]
+    assert {row["ranks"] for row in rows} == {3}
+    assert [3, 1, 1] in [row["grid"] for row in rows]
+
+
 def test_permutation_has_a_row_for_each_case(ranks: Ranks) -> None:
     arguments = ("permutation", "-n", "2", "--qubits", "10,11", "--mpi", "none", "--codecs", "bf16,q6")
     all_rows = measure(ranks, *arguments)["rows"]
