@@ -41,10 +41,11 @@ constexpr std::array table{
     Variable{"ONEHOP_LOGGOPSIM", "path", "none",
              "A folder with the programs LogGOPSim and txt2bin, whose times a test compares with onehop's.",
              "tests/machine/test_goal.py", "test"},
-    Variable{"ONEHOP_LONG_FAULTS", "0 or 1", "0",
-             "1: the tests of links that fail take the times of a real network: a link that is down for 5 s, ranks that "
-             "are stopped for 10 s.",
-             "tests/hosts/test_link_faults.py", "test"},
+    Variable{
+        "ONEHOP_LONG_FAULTS", "0 or 1", "0",
+        "1: the tests of links that fail take the times of a real network: a link that is down for 5 s, ranks that "
+        "are stopped for 10 s.",
+        "tests/hosts/test_link_faults.py", "test"},
     Variable{"ONEHOP_MEETING_KEY", "text", "empty",
              "A key that all ranks of a launch share. It is part of the name of the socket at which ranks meet under "
              "torchrun and srun without MPI, so that launches with different keys do not meet.",

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "src/base/clock.h"
 #include "src/base/cpu.h"
 #include "src/channel/wait_limits.h"
 #include "src/group/driven.h"
@@ -84,7 +85,9 @@ class Waiting {
     // Read `ready()` only after the peers: a message that a peer sent before it ended counts (docs/design/protocol.md,
     // "When a peer dies"). If this rank waits for another peer by now, that peer has not been polled, so the status
     // says nothing about it.
-    if (!ready() && describe().peer == waiting.peer) judge(waiting, status);
+    if (ready() || describe().peer != waiting.peer) return;
+    if ((status.lost >= 0 || status.closed >= 0) && ready_after_driving(ready)) return;
+    judge(waiting, status);
   }
 
  private:
@@ -96,6 +99,20 @@ class Waiting {
   // life every half second. And how long a rank waits beyond the limit for others to report such a rank.
   static constexpr double silence_that_counts = 1.8;
   static constexpr double seconds_for_reports = 1.2;
+  static constexpr double seconds_to_arrive = 0.05;
+
+  // What a peer sent over a network before it left may still be on its way through the system and the library, although
+  // this rank can see already that it has left.
+  template <class Ready>
+  static bool ready_after_driving(const Ready& ready) {
+    if (!Driven::drive_any()) return false;
+    for (const double end = base::steady_seconds() + seconds_to_arrive; base::steady_seconds() < end;) {
+      if (ready()) return true;
+      sched_yield();
+      Driven::drive_any();
+    }
+    return ready();
+  }
 
   template <class Ready>
   void sleep_unless(const Ready& ready, bool barrier, double seconds) {
