@@ -19,9 +19,12 @@ namespace {
 
 using Number = std::complex<double>;
 
+// A block of both states fits L2, a piece of both fits L1. All strings that lead from one block into another pass over
+// its pieces, one after the other.
 constexpr std::uint64_t block_size = std::uint64_t{1} << 13;
+constexpr std::uint64_t piece_size = std::uint64_t{1} << 10;
 // From this many strings with the same x_mask on, a Walsh-Hadamard transform makes their sum.
-constexpr std::size_t many = 8;
+constexpr std::size_t many = 32;
 
 // The strings with one x_mask: out[j] += w(j) in[j ^ x], where w(j) is the sum of factor * (-1)^parity(j & z).
 struct SharedX {
@@ -56,24 +59,48 @@ void walsh_transform(std::vector<Number>& values) {
   }
 }
 
-// Adds the strings of a group to a block.
+// Adds strings to a block.
 template <typename T>
 class Block {
  public:
   Block(std::span<const std::complex<T>> in, std::span<std::complex<T>> out, std::uint64_t size)
-      : in_(in), out_(out), size_(size), kernels_(kernels<T>()) {}
+      : in_(in), out_(out), size_(size), piece_(std::min(size, piece_size)), kernels_(kernels<T>()) {}
 
-  void add(const SharedX& group, std::uint64_t begin) {
+  // `groups`: with the same bits of x_mask outside the block.
+  void add(std::span<const SharedX> groups, std::uint64_t begin) {
+    for (std::uint64_t at = begin; at < begin + size_; at += piece_) {
+      for (const SharedX& group : groups) {
+        if (group.strings.size() < many) add_to_piece(group, at);
+      }
+    }
+    for (const SharedX& group : groups) {
+      if (group.strings.size() >= many) add_sum(group, begin);
+    }
+  }
+
+  // The groups from `first` on that lead to the same block.
+  [[nodiscard]] std::span<const SharedX> alike(std::span<const SharedX> groups) const {
+    const std::uint64_t far = groups.front().x_mask & ~(size_ - 1);
+    const auto other =
+        std::ranges::find_if(groups, [&](const SharedX& group) { return (group.x_mask & ~(size_ - 1)) != far; });
+    return groups.first(static_cast<std::size_t>(other - groups.begin()));
+  }
+
+ private:
+  void add_to_piece(const SharedX& group, std::uint64_t begin) {
+    const std::uint64_t low = piece_ - 1;
+    const std::complex<T>* const from = in_.data() + (begin ^ (group.x_mask & ~low));
+    for (const auto& [z, factor] : group.strings) {
+      add_one(from, out_.data() + begin, group.x_mask & low, z & low,
+              std::popcount(begin & z) % 2 != 0 ? -factor : factor);
+    }
+  }
+
+  void add_sum(const SharedX& group, std::uint64_t begin) {
     const std::uint64_t low = size_ - 1;
     const std::complex<T>* const from = in_.data() + (begin ^ (group.x_mask & ~low));
     std::complex<T>* const to = out_.data() + begin;
     const std::uint64_t x = group.x_mask & low;
-    if (group.strings.size() < many) {
-      for (const auto& [z, factor] : group.strings) {
-        add_one(from, to, x, z & low, std::popcount(begin & z) % 2 != 0 ? -factor : factor);
-      }
-      return;
-    }
     weights_.assign(size_, 0);
     for (const auto& [z, factor] : group.strings) {
       weights_[z & low] += std::popcount(begin & z) % 2 != 0 ? -factor : factor;
@@ -82,22 +109,22 @@ class Block {
     for (std::uint64_t j = 0; j < size_; ++j) to[j] += times(std::complex<T>(weights_[j]), from[j ^ x]);
   }
 
- private:
   void add_one(const std::complex<T>* from, std::complex<T>* to, std::uint64_t x, std::uint64_t z, Number factor) {
-    if (size_ < 8) {
-      for (std::uint64_t j = 0; j < size_; ++j) {
+    if (piece_ < 8) {
+      for (std::uint64_t j = 0; j < piece_; ++j) {
         const Number signed_factor = std::popcount(j & z) % 2 != 0 ? -factor : factor;
         to[j] += times(std::complex<T>(signed_factor), from[j ^ x]);
       }
       return;
     }
-    if (factor.real() != 0) kernels_.signed_add(from, to, size_, x, z, static_cast<T>(factor.real()), false);
-    if (factor.imag() != 0) kernels_.signed_add(from, to, size_, x, z, static_cast<T>(factor.imag()), true);
+    if (factor.real() != 0) kernels_.signed_add(from, to, piece_, x, z, static_cast<T>(factor.real()), false);
+    if (factor.imag() != 0) kernels_.signed_add(from, to, piece_, x, z, static_cast<T>(factor.imag()), true);
   }
 
   std::span<const std::complex<T>> in_;
   std::span<std::complex<T>> out_;
   std::uint64_t size_;
+  std::uint64_t piece_;
   const Kernels<T>& kernels_;
   std::vector<Number> weights_;
 };
@@ -117,7 +144,11 @@ void add_paulis(std::span<const std::complex<T>> in, std::span<const LocalPauli>
   base::parallel_for(base::thread_count(options.threads), in.size(), block_size,
                      [&](std::uint64_t begin, std::uint64_t end) {
                        Block<T> block(in, out, end - begin);
-                       for (const SharedX& group : groups) block.add(group, begin);
+                       for (std::span<const SharedX> rest = groups; !rest.empty();) {
+                         const auto first = block.alike(rest);
+                         block.add(first, begin);
+                         rest = rest.subspan(first.size());
+                       }
                      });
 }
 

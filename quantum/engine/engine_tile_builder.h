@@ -12,6 +12,7 @@
 
 #include "quantum/engine/engine_tile.h"
 #include "quantum/engine/permutation_gates.h"
+#include "quantum/engine/permutation_groups.h"
 
 namespace onehop::quantum {
 
@@ -116,6 +117,7 @@ class TileProgram<T>::Builder {
     for (std::size_t l = 0; l < std::size_t{1} << lane_bits(); ++l) {
       permutation.step.lane_sources.push_back(static_cast<std::uint32_t>(map.of(l)));
     }
+    group_vectors(permutation.step, lane_bits());
     permutation.flip = static_cast<std::uint32_t>(map.flip);
     for (const auto& [mask, value, flip] : map.conditional) {
       permutation.conditional.push_back({mask, value, static_cast<std::uint32_t>(flip)});

@@ -57,6 +57,16 @@ struct DenseStep {
 struct PermutationStep {
   std::vector<std::uint32_t> sources;
   std::vector<std::uint32_t> lane_sources;
+
+  // If every vector has lanes of four other vectors or more, 2^rank vectors that come from the same 2^rank vectors are
+  // permuted together (quantum/engine/permutation_groups.h). Otherwise rank is 0.
+  int rank = 0;
+  std::size_t group_mask = 0;          // the bits of the vector number that distinguish the vectors of a group
+  std::vector<std::uint32_t> inputs;   // XORed to the number of the source vector of the group's first vector
+  std::vector<std::uint32_t> outputs;  // XORed to the number of the group's first vector
+  // `rank` stages with a vector of lane numbers for each vector of the group: in stage k, lane l of vector i is lane
+  // stages[k][i][l] of the concatenation of the two vectors whose numbers are i, but for bit k, from before the stage.
+  std::vector<std::uint32_t> stages;
 };
 
 // A matrix on two bits, one or both of which are lane bits: `lane_mask`. If only one is, `bit` is the other one's

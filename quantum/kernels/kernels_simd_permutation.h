@@ -62,7 +62,7 @@ struct Mixing {
 };
 
 // Count: the number of source vectors per result vector; 0: any number. Sink: takes the vectors of real and imaginary
-// parts in order.
+// parts.
 template <typename T, int Count, typename Sink>
 ONEHOP_INLINE void permuted_row(const T* from, const TileShape& shape, const PermutationStep& step,
                                 const Mixing<T>& mixing, const Sink& sink) {
@@ -92,9 +92,66 @@ ONEHOP_INLINE void permuted_row(const T* from, const TileShape& shape, const Per
   }
 }
 
+// Groups of 2^Rank vectors (quantum/engine/permutation_groups.h). The sink gets them in any order.
+template <typename T, int Rank, typename Sink>
+void permuted_groups(const T* from, const TileShape& shape, const PermutationStep& step, std::uint32_t flip,
+                     const Sink& sink) {
+  typedef typename LaneIndex<T>::Number Lane;
+  typedef typename LaneIndex<T>::Vector Lanes;
+  constexpr int size = 1 << Rank;
+  Lanes stages[Rank][size];
+  const std::uint32_t* next = step.stages.data();
+  for (auto& stage : stages) {
+    for (Lanes& which : stage) {
+      for (int l = 0; l < lanes<T>; ++l) which[l] = static_cast<Lane>(*next++);
+    }
+  }
+  const std::size_t vectors = std::size_t{1} << (shape.bits - shape.lane_bits);
+  std::size_t v = 0;
+  for (std::size_t group = 0; group < vectors >> Rank; ++group, v = ((v | step.group_mask) + 1) & ~step.group_mask) {
+    const std::uint32_t source = step.sources[v] ^ flip;
+    const auto lane = static_cast<Lane>(source & static_cast<std::uint32_t>(lanes<T> - 1));
+    Vector<T> results[2][size];
+    for (int half = 0; half < 2; ++half) {
+      Vector<T> old[size];
+#pragma GCC unroll 16
+      for (int j = 0; j < size; ++j) {
+        const std::size_t number = (source >> lane_bits<T>)^step.inputs[static_cast<std::size_t>(j)];
+        old[j] = load(from + shape.place(number) + half * lanes<T>);
+      }
+#pragma GCC unroll 4
+      for (int k = 0; k < Rank; ++k) {
+        Vector<T> mixed[size];
+#pragma GCC unroll 16
+        for (int i = 0; i < size; ++i) {
+          const Lanes which = k == 0 ? stages[k][i] ^ lane : stages[k][i];
+          mixed[i] = picked<T>(old[i & ~(1 << k)], old[i | 1 << k], which);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < size; ++i) old[i] = mixed[i];
+      }
+#pragma GCC unroll 16
+      for (int i = 0; i < size; ++i) results[half][i] = old[i];
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < size; ++i) {
+      sink(v ^ step.outputs[static_cast<std::size_t>(i)], results[0][i], results[1][i]);
+    }
+  }
+}
+
 template <typename T, typename Sink>
 ONEHOP_INLINE void permute_into(const T* from, const TileShape& shape, const PermutationStep& step, std::uint32_t flip,
                                 const Sink& sink) {
+  if constexpr (lane_bits<T> >= 2) {
+    if (step.rank == 2) return permuted_groups<T, 2>(from, shape, step, flip, sink);
+  }
+  if constexpr (lane_bits<T> >= 3) {
+    if (step.rank == 3) return permuted_groups<T, 3>(from, shape, step, flip, sink);
+  }
+  if constexpr (lane_bits<T> >= 4) {
+    if (step.rank == 4) return permuted_groups<T, 4>(from, shape, step, flip, sink);
+  }
   const Mixing<T> mixing(step, flip);
   if (mixing.count == 1) {
     permuted_row<T, 1>(from, shape, step, mixing, sink);

@@ -134,25 +134,37 @@ void probe_pairs(const T* ket, const T* bra, const TileShape& shape, const Probe
 }
 
 // X: the mask of exchanged numbers in a vector of pairs of real and imaginary parts. With the lowest bit of it, the
-// parts change places, as the product with i does.
-template <typename T, int X>
+// parts change places, as the product with i does. Unroll: vectors for which one sign is computed.
+template <typename T, int X, int Unroll>
 void signed_add_of(const std::complex<T>* in, std::complex<T>* out, std::size_t count, std::size_t x, std::size_t z,
                    T value) {
   constexpr std::size_t together = lanes<T> / 2;
-  Vector<T> factors[2];
-  for (int l = 0; l < lanes<T>; ++l) {
-    const bool odd = __builtin_popcountll(static_cast<std::size_t>(l / 2) & z) % 2 != 0;
-    const bool negative = odd != (X % 2 != 0 && l % 2 == 0);
-    factors[0][l] = negative ? -value : value;
-    factors[1][l] = -factors[0][l];
+  constexpr std::size_t step = Unroll * together;
+  // Without branches, which would be mispredicted: 1 or -1 for an even or odd parity.
+  const auto sign = [](std::size_t bits) { return static_cast<T>(1 - 2 * (__builtin_popcountll(bits) % 2)); };
+  T of_lane[lanes<T>];
+  for (std::size_t l = 0; l < lanes<T>; ++l) {
+    of_lane[l] = X % 2 != 0 && l % 2 == 0 ? -value * sign(l / 2 & z) : value * sign(l / 2 & z);
+  }
+  const Vector<T> factor = load(of_lane);
+  Vector<T> factors[2][Unroll];  // by the parity of the higher bits
+  std::size_t sources[Unroll];
+  for (std::size_t k = 0; k < Unroll; ++k) {
+    factors[0][k] = factor * sign(k * together & z);
+    factors[1][k] = -factors[0][k];
+    sources[k] = 2 * ((k * together) ^ (x & (step - together)));
   }
   const T* const from = reinterpret_cast<const T*>(in);
   T* const to = reinterpret_cast<T*>(out);
-  const std::size_t far = x & ~(together - 1);
-  for (std::size_t j = 0; j < count; j += together) {
-    const std::size_t odd = __builtin_popcountll(j & z & ~(together - 1)) % 2;
-    const Vector<T> moved = exchange<X>(load(from + 2 * (j ^ far)), LaneNumbers<T>());
-    store(to + 2 * j, load(to + 2 * j) + factors[odd] * moved);
+  const std::size_t far = x & ~(step - 1);
+  for (std::size_t j = 0; j < count; j += step) {
+    const Vector<T>* const signs = factors[__builtin_popcountll(j & z) % 2];
+    const T* const source = from + 2 * (j ^ far);
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Unroll; ++k) {
+      T* const at = to + 2 * (j + k * together);
+      store(at, load(at) + signs[k] * exchange<X>(load(source + sources[k]), LaneNumbers<T>()));
+    }
   }
 }
 
@@ -160,7 +172,11 @@ template <typename T, int X>
 void signed_add_from(const std::complex<T>* in, std::complex<T>* out, std::size_t count, std::size_t x, std::size_t z,
                      T value, int wanted) {
   if constexpr (X < lanes<T>) {
-    if (X == wanted) return signed_add_of<T, X>(in, out, count, x, z, value);
+    if (X == wanted) {
+      // Vectors of any instruction set hold 8 amplitudes at most.
+      return count >= 64 ? signed_add_of<T, X, 8>(in, out, count, x, z, value)
+                         : signed_add_of<T, X, 1>(in, out, count, x, z, value);
+    }
     signed_add_from<T, X + 1>(in, out, count, x, z, value, wanted);
   }
 }
