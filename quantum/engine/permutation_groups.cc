@@ -42,9 +42,9 @@ class Subspace {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> basis_;
 };
 
-class Grouping {
+class VectorGroups {
  public:
-  Grouping(PermutationStep& step, int lane_bits)
+  VectorGroups(PermutationStep& step, int lane_bits)
       : step_(step), lane_bits_(lane_bits), lanes_(1U << lane_bits), lane_mask_(lanes_ - 1) {
     for (int b = 0; b < lane_bits_; ++b) {
       if (inputs_.add(step_.lane_sources[1U << b] >> lane_bits_, 1U << pivots_.size())) pivots_.push_back(b);
@@ -144,8 +144,8 @@ class Grouping {
 }  // namespace
 
 void group_vectors(PermutationStep& step, int lane_bits) {
-  Grouping grouping(step, lane_bits);
-  if (grouping.rank() >= 2) grouping.fill();
+  VectorGroups groups(step, lane_bits);
+  if (groups.rank() >= 2) groups.fill();
 }
 
 }  // namespace onehop::quantum
