@@ -18,16 +18,19 @@ constexpr std::int64_t piece_bytes = 2 << 20;
 // A multiple of the block of every codec.
 constexpr std::int64_t unit = 64;
 
-// Runs a step among `ranks`, which are those of its group in the whole group, and names a lost rank as the latter does.
+// Runs a step among `ranks`, which are those of its group in the whole group `all`, and names a lost rank as the latter
+// does. A rank that left this group because another one was lost may have reported that one in the whole group only.
 template <class Step>
-void among(const std::vector<int>& ranks, const Step& step) {
+void among(const Group& all, const std::vector<int>& ranks, const Step& step) {
   try {
     step();
   } catch (const PeerLost& error) {
-    const int lost = error.rank() >= 0 && error.rank() < static_cast<int>(ranks.size())
-                         ? ranks[static_cast<std::size_t>(error.rank())]
-                         : error.rank();
-    throw PeerLost(lost, "an all-reduce by hosts lost rank " + std::to_string(lost) + ": " + error.what());
+    const bool in_group = error.rank() >= 0 && error.rank() < static_cast<int>(ranks.size());
+    const int missed = in_group ? ranks[static_cast<std::size_t>(error.rank())] : error.rank();
+    const int known = all.gone_rank();
+    const int lost = known >= 0 ? known : missed;
+    const std::string name = lost >= 0 ? all.name_of(lost) : "a rank";
+    throw PeerLost(lost, "an all-reduce by hosts lost " + name + ": " + error.what());
   }
 }
 
@@ -51,25 +54,25 @@ std::vector<std::vector<int>> ranks_by_host(const Group& group) {
 void HostReduction::begin(Steps& steps, const std::byte* source, std::byte* result) {
   const std::int64_t block_bytes = steps.reduce.result_bytes();
   const std::span<std::byte> block(result + block_ * block_bytes, index(block_bytes));
-  among(on_host_, [&] { steps.reduce.run({source, index(steps.bytes)}, block); });
+  among(*group_, on_host_, [&] { steps.reduce.run({source, index(steps.bytes)}, block); });
   Steps* const before = on_network_;
   std::byte* const result_before = result_;
-  if (before != nullptr) among(across_, [&] { before->across.finish(); });
-  among(across_, [&] { steps.across.start(block, block); });
+  if (before != nullptr) among(*group_, across_, [&] { before->across.finish(); });
+  among(*group_, across_, [&] { steps.across.start(block, block); });
   on_network_ = &steps;
   result_ = result;
   if (before == nullptr) return;
   const std::span<std::byte> done(result_before + block_ * before->reduce.result_bytes(),
                                   index(before->reduce.result_bytes()));
-  among(on_host_, [&] { before->gather.run(done, {result_before, index(before->bytes)}); });
+  among(*group_, on_host_, [&] { before->gather.run(done, {result_before, index(before->bytes)}); });
 }
 
 void HostReduction::end() {
   if (on_network_ == nullptr) return;
   Steps& steps = *std::exchange(on_network_, nullptr);
   const std::int64_t block_bytes = steps.reduce.result_bytes();
-  among(across_, [&] { steps.across.finish(); });
-  among(on_host_,
+  among(*group_, across_, [&] { steps.across.finish(); });
+  among(*group_, on_host_,
         [&] { steps.gather.run({result_ + block_ * block_bytes, index(block_bytes)}, {result_, index(steps.bytes)}); });
 }
 
@@ -107,7 +110,8 @@ std::unique_ptr<HostStages> HostStages::make(const Group& group, const Collectiv
 
 HostStages::HostStages(const Group& group, const CollectivesOptions& options, std::vector<int> on_host,
                        std::vector<int> across)
-    : on_host_(std::move(on_host)),
+    : group_(group),
+      on_host_(std::move(on_host)),
       across_(std::move(across)),
       local_(group.split(on_host_.front(), group.rank()), options),
       between_(group.split(across_.front(), group.rank()), options) {}
@@ -126,6 +130,7 @@ std::shared_ptr<HostReduction> HostStages::prepare(const Reduction& reduction) c
   const std::int64_t element_bytes = bytes_of(reduction.type);
   const std::int64_t block = std::max(piece_bytes / element_bytes / ranks / unit * unit, unit);
   auto made = std::make_shared<HostReduction>();
+  made->group_ = group_;
   made->on_host_ = on_host_;
   made->across_ = across_;
   made->block_ = local_.group().rank();

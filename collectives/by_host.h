@@ -46,6 +46,7 @@ class HostReduction {
   std::int64_t block_ = 0;         // this rank's number among those of its host
   Steps* on_network_ = nullptr;
   std::byte* result_ = nullptr;  // of the piece on the network
+  std::optional<Group> group_;   // the whole group
   std::vector<int> on_host_;     // the ranks of this host, and those with this block, in the whole group
   std::vector<int> across_;
 };
@@ -66,6 +67,7 @@ class HostStages {
   HostStages(const Group& group, const CollectivesOptions& options, std::vector<int> on_host, std::vector<int> across);
   [[nodiscard]] HostReduction::Steps steps(const Reduction& reduction, std::int64_t block_elements) const;
 
+  Group group_;
   std::vector<int> on_host_;
   std::vector<int> across_;
   Collectives local_;

@@ -93,6 +93,10 @@ class Group {
   // A rank that has died, closed its group or cannot be reached, as far as this rank knows without waiting; -1: none.
   [[nodiscard]] int gone_rank() const;
 
+  // A rank as error messages name it: "rank 2 (process 135 on node1)"; without the machine if all ranks are on one.
+  // Throws BadInput for a rank outside the group.
+  [[nodiscard]] std::string name_of(int rank) const;
+
   void barrier() const;
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onehop/error.h"
@@ -62,13 +63,19 @@ std::int64_t own_memory_need(const GroupState& group, std::span<const Wanted> ow
 }
 
 void check_memory(const GroupState& group, std::span<const std::int64_t> need, std::span<const MemoryLeft> left) {
-  std::map<std::string, Pool> pools;
+  // By machine and control group, 0 for the machine itself; in the order of ranks, which is the same on all of them.
+  std::vector<Pool> pools;
+  std::map<std::pair<const std::string*, std::uint64_t>, std::size_t> places;
+  const auto pool_of = [&](const std::string* host, std::uint64_t control_group) -> Pool& {
+    const auto [place, is_new] = places.try_emplace({host, control_group}, pools.size());
+    return is_new ? pools.emplace_back() : pools[place->second];
+  };
   for (std::size_t r = 0; r < need.size(); ++r) {
-    const std::string& host = group.pages[r].host;
-    pools[host].add(r, left[r].system, need);
-    pools[host + " " + std::to_string(left[r].control_group_id)].add(r, left[r].control_group, need);
+    const std::string* const host = group.pages[r].host;
+    pool_of(host, 0).add(r, left[r].system, need);
+    pool_of(host, left[r].control_group_id | 1).add(r, left[r].control_group, need);
   }
-  for (const auto& [name, pool] : pools) {
+  for (const Pool& pool : pools) {
     if (pool.need <= pool.left || pool.need <= always_fits) continue;
     throw Error("not enough memory for the slots of the channels: rank " + std::to_string(pool.most) + " needs " +
                 base::bytes_text(need[pool.most]) + ", all " + base::counted(pool.ranks, "rank") + " of its machine " +

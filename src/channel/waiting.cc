@@ -10,7 +10,7 @@ void Waiting::process_barrier() noexcept { syscall(SYS_membarrier, MEMBARRIER_CM
 
 std::string GroupState::name_of(int other) const {
   const auto at = static_cast<std::size_t>(other);
-  const std::string machine = spans_hosts ? " on " + pages[at].machine : "";
+  const std::string machine = spans_hosts ? " on " + *pages[at].machine : "";
   const std::string process = "process " + std::to_string(pages[at].pid) + machine + ")";
   if (world_ranks.empty()) return "rank " + std::to_string(other) + " (" + process;
   return "rank " + std::to_string(other) + " of this group (rank " + std::to_string(world_ranks[at]) +

@@ -195,10 +195,22 @@ int Group::rank() const noexcept { return state_->rank; }
 int Group::size() const noexcept { return state_->size; }
 const std::string& Group::origin() const noexcept { return state_->origin; }
 
+namespace {
+
+void check_rank(const Group& group, int rank) {
+  if (rank >= 0 && rank < group.size()) return;
+  throw BadInput("expected a rank from 0 to " + std::to_string(group.size() - 1) + ", found " + std::to_string(rank));
+}
+
+}  // namespace
+
+std::string Group::name_of(int rank) const {
+  check_rank(*this, rank);
+  return state_->name_of(rank);
+}
+
 bool Group::shares_memory(int rank) const {
-  if (rank < 0 || rank >= size()) {
-    throw BadInput("expected a rank from 0 to " + std::to_string(size() - 1) + ", found " + std::to_string(rank));
-  }
+  check_rank(*this, rank);
   return state_->shares_memory(rank);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,7 @@ struct GroupState {
   std::unique_ptr<Bootstrap> bootstrap;
   ProcessWatch processes;
   std::vector<PeerPage> pages;  // one per rank
+  std::set<std::string> texts;  // of the pages
   // There are more ranks on this machine than processors, so a waiting rank yields at once.
   bool oversubscribed = false;
   // Every rank can run a barrier on the threads of all others (membarrier); else ranks sleep only briefly

@@ -93,13 +93,12 @@ void map_pages(GroupState& group, const std::vector<Introduction>& all) {
     const Introduction& other = all[static_cast<std::size_t>(r)];
     PeerPage& peer = group.pages[static_cast<std::size_t>(r)];
     peer.pid = other.pid;
-    peer.host = other.host;
-    peer.machine = other.machine;
+    peer.host = &*group.texts.emplace(other.host).first;
+    peer.machine = &*group.texts.emplace(other.machine).first;
     if (r == group.rank) continue;
-    if (std::strcmp(own.host, other.host) != 0) {
-      peer.why_not = "it is on another machine, in another container, or belongs to another user";
-      continue;
-    }
+    // Process numbers of another process-number space mean nothing here. In the same one, trying shows whether memory
+    // is shared.
+    if (std::strcmp(own.host, other.host) != 0) continue;
     try {
       SharedMemory found = SharedMemory::open(other.pid, other.fd, sizeof(RankPage));
       if (!is_page_of(other, found)) {
@@ -185,7 +184,7 @@ void agree_on_sharing(GroupState& group) {
 // process number that does not exist here proves nothing.
 void refuse_the_dead(GroupState& group) {
   if (group.remote != nullptr) return;
-  const std::string& host = group.pages[static_cast<std::size_t>(group.rank)].host;
+  const std::string* const host = group.pages[static_cast<std::size_t>(group.rank)].host;
   const bool all_mapped =
       std::ranges::all_of(group.pages, [&](const PeerPage& peer) { return peer.page != nullptr || peer.host != host; });
   if (!all_mapped) group.throw_if_lost("making a group");

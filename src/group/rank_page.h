@@ -48,9 +48,11 @@ struct PeerPage {
   SharedMemory memory;
   RankPage* page = nullptr;  // null: this rank cannot map its memory
   pid_t pid = 0;
-  std::string machine;  // the name of its machine, for messages
-  std::string host;
-  std::string why_not;  // the reason if it cannot be mapped
+  // Texts of the group (GroupState::texts), so that equal ones are one: the name of its machine, for messages, and what
+  // identifies the machine.
+  const std::string* machine = nullptr;
+  const std::string* host = nullptr;
+  std::string why_not;  // the reason if it cannot be mapped; empty if it is on another machine
 };
 
 // Shows a collective step of the group to `onehop status` while it lasts.

@@ -98,7 +98,7 @@ std::vector<RailDevice> rail_devices(const GroupState& group, const Gathered& al
     const auto bytes = std::span(all[r]).subspan(sizeof(Hello));
     auto& theirs = interfaces.emplace_back(bytes.size() / sizeof(Interface));
     if (!theirs.empty()) std::memcpy(theirs.data(), bytes.data(), theirs.size() * sizeof(Interface));
-    hosts.push_back(group.pages[r].host);
+    hosts.push_back(*group.pages[r].host);
   }
   return common_rails(interfaces, hosts, group.rank);
 }

@@ -30,8 +30,9 @@ class Fault:
 
 
 _PLAN = "src/plan/plan.cc"
+_PLAN_RUN = "src/plan/plan_run.h"
 _STORE = "src/channel/store.cc"
-_EXCHANGE = "collectives/exchange.cc"
+_EXCHANGE = "collectives/exchange_data.cc"
 
 FAULTS = (
     Fault(
@@ -112,7 +113,7 @@ FAULTS = (
         "long_messages",
         (
             Change(
-                _PLAN,
+                _PLAN_RUN,
                 "const bool last = fragment.first + message.chunk + 1 == fragment.last;\n"
                 "  return program.receivers[message.end].has(last ? detail::whole : message.chunk + 1);",
                 "static_cast<void>(fragment);\n  return program.receivers[message.end].has(1);",
@@ -143,7 +144,9 @@ FAULTS = (
         "exchanges",
         (
             Change(
-                _PLAN, "if (message.dependency < 0) return true;", "if (message.dependency < 99) return true;"
+                _PLAN_RUN,
+                "if (message.dependency < 0) return true;",
+                "if (message.dependency < 99) return true;",
             ),
         ),
     ),

@@ -54,7 +54,7 @@ SUMMARIES = {
     "plan": "Show the memory, exchanges and time that a circuit would take (short for `onehop quantum plan`).",
     "rails": "Compare assignments of the messages of a host to its network interfaces.",
     "simulate": "Predict how long a schedule takes on a machine, without a network.",
-    "status": "Show what each rank of a running program waits for.",
+    "status": "Show what each rank of a running program waits for: which rank, which channel, and for how long.",
     "tour": "Run small examples of each kind on a few ranks, check the results, and compare the times with plain MPI.",
     "tune": "Measure the fastest stores, chunks, slots, waiting and all-reduce algorithms of this machine and save "
     "them.",

@@ -1,7 +1,10 @@
 // A transport that moves nothing and never waits: slots are always free, messages have always arrived. A plan over it
 // spends its time on packing and unpacking only.
-#include <new>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
 
+#include "onehop/error.h"
 #include "src/channel/transport/transport.h"
 #include "src/group/group_state.h"
 
@@ -11,12 +14,25 @@ namespace {
 // Larger than any flag that is waited for, and far from wrapping around when slots are added.
 constexpr std::uint64_t always = std::uint64_t{1} << 62;
 
+struct FreeMemory {
+  void operator()(std::byte* memory) const noexcept { std::free(memory); }
+};
+
+std::byte* allocate(std::int64_t bytes) {
+  constexpr std::size_t line = 128;
+  const std::size_t all = (static_cast<std::size_t>(bytes) + line - 1) / line * line;
+  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(line, all));
+  if (memory == nullptr) throw Error("not enough memory for the slots of a mock channel");
+  std::memset(memory, 0, all);
+  return memory;
+}
+
 class MockEndpoint final : public Endpoint {
  public:
   MockEndpoint(std::shared_ptr<GroupState> group, const ChannelShape& shape)
       : Endpoint(std::move(group), shape),
-        memory_(SharedMemory::create(ring_bytes(shape), "the slots of a mock channel")),
-        ring_(make_ring(shape, memory_.data())) {
+        memory_(allocate(ring_bytes(shape))),
+        ring_(make_ring(shape, memory_.get())) {
     for (std::uint32_t slot = 0; slot < ring_.slots; ++slot) {
       ring_.flag_at(ring_.first + slot * ring_.stride).store(always, std::memory_order_relaxed);
     }
@@ -30,7 +46,8 @@ class MockEndpoint final : public Endpoint {
   std::atomic<std::uint32_t> bell{0};
 
  private:
-  SharedMemory memory_;
+  // Not shared memory: a process may have thousands of mock channels, and only so many file descriptors.
+  std::unique_ptr<std::byte, FreeMemory> memory_;
   SlotRing ring_;
 };
 

@@ -169,8 +169,10 @@ class SharedMemoryTransport final : public Transport {
 
   std::string unreachable(int rank) const override {
     const PeerPage& peer = group_.pages[static_cast<std::size_t>(rank)];
-    return peer.page != nullptr ? ""
-                                : "rank " + std::to_string(rank) + " shares no memory with this one: " + peer.why_not;
+    if (peer.page != nullptr) return "";
+    return "rank " + std::to_string(rank) + " shares no memory with this one: " +
+           (peer.why_not.empty() ? "it is on another machine, in another container, or belongs to another user"
+                                 : peer.why_not);
   }
 
   Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) override {
