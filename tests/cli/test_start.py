@@ -82,3 +82,15 @@ def test_onehop_torch_without_torch_says_what_to_do() -> None:
 @pytest.mark.parametrize("name", onehop.launch.__all__)
 def test_every_name_of_the_launcher_is_there(name: str) -> None:
     assert getattr(onehop.launch, name) is not None
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_closed_streams_are_no_traceback(closed: str, tmp_path: Path) -> None:
+    """And whatever would be printed does not land in a file that is written."""
+    file = tmp_path / "halo.json"
+    options = f"schedule halo --extents 8x8 --grid 2x1 -o {file}"
+    shell = f"{sys.executable} -m onehop {options} {closed}"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    onehop.Schedule.from_json(file.read_text())

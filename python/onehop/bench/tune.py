@@ -368,4 +368,7 @@ def save(tuning: dict[str, Any], file: Path) -> None:
 
 
 if __name__ == "__main__":
-    _rank_main(sys.argv[1], float(sys.argv[2]), sys.argv[3] == "1", Path(sys.argv[4]))
+    try:
+        _rank_main(sys.argv[1], float(sys.argv[2]), sys.argv[3] == "1", Path(sys.argv[4]))
+    except Error as error:
+        raise SystemExit(f"error: {error}") from error

@@ -157,6 +157,20 @@ def _json_to_stdout(arguments: Sequence[str]) -> list[str]:
     return completed
 
 
+def _open_closed_streams() -> None:
+    """Open the null device as each standard stream that the caller has closed.
+
+    Without it, the next file that is opened becomes standard output, and whatever is printed lands in it.
+    """
+    for number, name, mode in (0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
@@ -170,6 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code: 0, 1 for a failure, 2 for bad input, 3 for a lost peer, 130 after Ctrl-C.
     """
+    _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     # Importing and building all commands takes longer than most commands run.
     first = arguments[0] if arguments else "--help"

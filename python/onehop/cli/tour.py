@@ -23,6 +23,9 @@ def _time(seconds: float | None) -> str:
     return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.2f} µs"
 
 
+MOST_RANKS = 64
+
+
 def _table(results: list[StepResult], ranks: int) -> Table:
     caption = (
         "ratio: time of onehop over that of MPI's fastest variant, measured in turn; below 1 onehop is faster"
@@ -61,6 +64,10 @@ def tour(
     """
     if not 0 < seconds <= 600:
         raise BadInput(f"expected --seconds above 0 and up to 600, found {seconds:g}")
+    if ranks is not None and ranks > MOST_RANKS:
+        raise BadInput(
+            f"expected at most {MOST_RANKS} ranks, whose examples one machine can run, found {ranks}"
+        )
     ensure_ranks_beside_mpi(ranks, mpi, default=2)
     group = Group.world()
     why_not = why_no_baseline(group)

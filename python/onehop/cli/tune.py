@@ -22,6 +22,8 @@ from onehop.error import BadInput, Error
 from onehop.launch import current_launch
 from onehop.output import check_file_target, write_file
 
+LONGEST = 3600  # seconds
+
 
 def _table(tuned: Tuned) -> Table:
     table = Table("what", "built in", title="onehop tune", title_justify="left")
@@ -65,8 +67,8 @@ def tune(
         raise BadInput(
             "expected no launch, because onehop tune starts its own ranks, found one; run it by itself"
         )
-    if seconds <= 0:
-        raise BadInput(f"expected --seconds above 0, found {seconds:g}")
+    if not 0 < seconds <= LONGEST:
+        raise BadInput(f"expected --seconds above 0 and at most {LONGEST}, found {seconds:g}")
     if machine_file is not None:
         check_file_target(machine_file, "--machine-file")
     cores = usable_cores()
