@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,15 +61,15 @@ class GroupStatus:
 def _process_table() -> dict[int, tuple[int, str]]:
     """Return the parent and the state of each process."""
     table = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
             continue
         try:
-            text = Path("/proc", name, "stat").read_text(errors="replace")
+            text = (folder / "stat").read_text(errors="replace")
         except OSError:
             continue  # it has ended since
         state, parent = text.rpartition(")")[2].split()[:2]
-        table[int(name)] = (int(parent), _STATES.get(state, "sleeping"))
+        table[int(folder.name)] = (int(parent), _STATES.get(state, "sleeping"))
     return table
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -54,15 +54,17 @@ WORK = """
 
 
 @pytest.fixture(params=[None])
-def hosts(request: pytest.FixtureRequest) -> EmulatedHosts:
+def hosts(request: pytest.FixtureRequest) -> Iterator[EmulatedHosts]:
     """Two hosts of each test's own. The parameter is the rate of the link."""
     made = emulated_hosts(2, request.param)
     try:
         two = made.__enter__()
     except Unavailable as error:
         pytest.skip(str(error))
-    request.addfinalizer(lambda: made.__exit__(None, None, None))
-    return two
+    try:
+        yield two
+    finally:
+        made.__exit__(None, None, None)
 
 
 def _run(

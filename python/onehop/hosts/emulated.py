@@ -139,13 +139,13 @@ class EmulatedHosts:
     def pause(self, host: int, paused: bool = True) -> None:
         """Stop all programs of a host (SIGSTOP), or let them go on (SIGCONT)."""
         keeper = self.hosts[host].pid
-        space = os.readlink(f"/proc/{keeper}/ns/pid")
-        for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) == keeper:
+        space = Path(f"/proc/{keeper}/ns/pid").readlink()
+        for folder in Path("/proc").iterdir():
+            if not folder.name.isdigit() or int(folder.name) == keeper:
                 continue
             with suppress(OSError):
-                if os.readlink(f"/proc/{name}/ns/pid") == space:
-                    os.kill(int(name), signal.SIGSTOP if paused else signal.SIGCONT)
+                if (folder / "ns/pid").readlink() == space:
+                    os.kill(int(folder.name), signal.SIGSTOP if paused else signal.SIGCONT)
 
     def alive(self) -> list[bool]:
         """Return for each host whether it lives."""
