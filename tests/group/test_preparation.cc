@@ -147,7 +147,9 @@ TEST(Preparation, GathersAFixedNumberOfBytesFromEachRank) {
   EXPECT_LT(large.plan_bytes, 256 * 400);
   EXPECT_LT(large.group_bytes, 256 * 800);
   EXPECT_NEAR(static_cast<double>(large.plan_bytes) / 256, static_cast<double>(small.plan_bytes) / 64, 1);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep memory of their own
   EXPECT_LT(large.kept_bytes, 1e6);
+#endif
 }
 
 // Prints figures with more ranks: onehop_tests --gtest_filter='Preparation.*' --gtest_also_run_disabled_tests
