@@ -26,7 +26,6 @@ using testing::allocate;
 using testing::cut;
 using testing::expect_plan_moves;
 using testing::Memory;
-using testing::naive_execute;
 using testing::on_ranks;
 using testing::random_memory;
 using testing::SharedCopies;
