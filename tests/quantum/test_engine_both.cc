@@ -54,7 +54,8 @@ LocalOperation random_varying(Random& random, int bits, int probe) {
   }
   const int controls = op.kind == LocalKind::diagonal ? number(random, 0, 3) : std::max(0, number(random, -3, 2));
   for (int k = 0; k < controls; ++k) {
-    const std::uint64_t mask = std::uint64_t{1} << order[static_cast<std::size_t>(letters) + static_cast<std::size_t>(k)];
+    const std::uint64_t mask = std::uint64_t{1}
+                               << order[static_cast<std::size_t>(letters) + static_cast<std::size_t>(k)];
     op.control_mask |= mask;
     if (number(random, 0, 1) == 1) op.control_values |= mask;
   }
