@@ -6,44 +6,39 @@
 #include <utility>
 #include <vector>
 
-#include "bench/buffer.h"
 #include "bench/mpi/peers.h"
 #include "bench/shared_sum.h"
 #include "onehop/error.h"
-#include "src/base/clock.h"
 
 namespace onehop::bench {
 namespace {
 
-constexpr std::int64_t timed_alone = 16 << 10;
-constexpr std::size_t stride = 16;  // floats of a cache line
-constexpr int cycle = 61;           // period of the numbers written
-
 // One candidate's arrays, and the numbers that are written to and expected in them.
 class Arrays {
  public:
-  Arrays(const Group& group, std::span<float> source, std::span<float> result)
-      : rank_(group.rank()), ranks_(group.size()), source_(source), result_(result) {}
+  // `tolerance` is relative to the exact sum.
+  Arrays(const Group& group, std::span<float> source, std::span<float> result, float tolerance)
+      : rank_(group.rank()), ranks_(group.size()), source_(source), result_(result), tolerance_(tolerance) {}
 
   // Writes one number per line, different from line to line and from call to call, small enough for exact sums.
   void dirty() noexcept {
-    const float base = static_cast<float>((rank_ + 1) * (calls_ % cycle + 1));
-    for (std::size_t i = 0; i < source_.size(); i += stride) source_[i] = base;
+    const float base = static_cast<float>((rank_ + 1) * (calls_ % number_cycle + 1));
+    for (std::size_t i = 0; i < source_.size(); i += floats_per_line) source_[i] = base;
   }
 
-  // Checks one number in every line. `tolerance` is relative to the exact sum. Throws Error.
-  void check(const std::string& name, float tolerance) {
+  // Checks one number in every line. Throws Error.
+  void check(const std::string& name) {
     const int sum_of_ranks = ranks_ * (ranks_ + 1) / 2;
-    const float exact = static_cast<float>(sum_of_ranks * (calls_ % cycle + 1));
+    const float exact = static_cast<float>(sum_of_ranks * (calls_ % number_cycle + 1));
     float largest = exact;
     float smallest = exact;
-    for (std::size_t i = 0; i < result_.size(); i += stride) {
+    for (std::size_t i = 0; i < result_.size(); i += floats_per_line) {
       largest = std::max(largest, result_[i]);
       smallest = std::min(smallest, result_[i]);
     }
     ++calls_;
     const float error = std::max(largest - exact, exact - smallest) / exact;
-    if (!(error <= tolerance)) [[unlikely]] {
+    if (!(error <= tolerance_)) [[unlikely]] {
       throw Error(name + " sums wrongly: expected " + std::to_string(exact) + ", found from " +
                   std::to_string(smallest) + " to " + std::to_string(largest));
     }
@@ -79,36 +74,9 @@ class Arrays {
   int ranks_;
   std::span<float> source_;
   std::span<float> result_;
+  float tolerance_;
   int calls_ = 0;
 };
-
-std::span<float> floats(const Buffer& buffer) {
-  return {reinterpret_cast<float*>(buffer.data()), buffer.bytes().size() / sizeof(float)};
-}
-
-Candidate candidate(const std::string& name, Role role, std::shared_ptr<Arrays> arrays, std::function<void()> run,
-                    std::int64_t bytes, float tolerance) {
-  Candidate made{name, role, [=](int repetitions) {
-                   for (int i = 0; i < repetitions; ++i) {
-                     arrays->dirty();
-                     run();
-                     arrays->check(name, tolerance);
-                   }
-                 }};
-  if (bytes < timed_alone) return made;
-  made.timed = [=](int repetitions) {
-    double seconds = 0;
-    for (int i = 0; i < repetitions; ++i) {
-      arrays->dirty();
-      const double begin = base::steady_seconds();
-      run();
-      seconds += base::steady_seconds() - begin;
-      arrays->check(name, tolerance);
-    }
-    return seconds * 1e6;
-  };
-  return made;
-}
 
 // The error that a codec may have in a block in which all numbers but one are zero.
 float tolerance_of(Codec codec) { return codec == Codec::raw ? 0.0F : 0.25F; }
@@ -124,9 +92,9 @@ AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllRedu
   AllReduceSamples measured;
   const auto add = [&](const std::string& name, Role role, std::span<float> source, std::span<float> result,
                        const std::function<void()>& run, float tolerance) {
-    const auto arrays = std::make_shared<Arrays>(group, source, result);
+    const auto arrays = std::make_shared<Arrays>(group, source, result, tolerance);
     measured.errors.push_back(arrays->error_of(run));
-    candidates.push_back(candidate(name, role, arrays, run, bytes, tolerance));
+    candidates.push_back(checked_candidate(name, role, arrays, run, bytes));
   };
   const auto buffer = [&] {
     buffers.emplace_back(bytes);
@@ -158,7 +126,7 @@ AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllRedu
         "vLLM's algorithm", Role::peer, array, array,
         [sum = std::make_shared<SharedSum>(group), array] { sum->run(array); }, 0.0F);
   }
-  for (const OtherReduction& other : options.others)
+  for (const OtherOperation& other : options.others)
     add(other.name, Role::peer, other.source, other.result, other.run, 0.0F);
   measured.samples = run_rounds(arena, candidates, options.effort);
   return measured;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/checked_candidate.h"
 #include "bench/rounds.h"
 #include "onehop/codec.h"
 #include "onehop/collectives/collectives.h"
@@ -21,18 +22,10 @@ struct AllReduceVariant {
   std::int64_t chunk_bytes = 0;  // 0: onehop chooses
 };
 
-// An all-reduce of another library, on arrays that it receives once.
-struct OtherReduction {
-  std::string name;
-  std::function<void()> run;
-  std::span<float> source;
-  std::span<float> result;
-};
-
 struct AllReduceOptions {
   Effort effort;
   std::vector<AllReduceVariant> variants;
-  std::vector<OtherReduction> others;
+  std::vector<OtherOperation> others;
   bool peers = true;
 };
 

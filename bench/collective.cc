@@ -4,16 +4,10 @@
 #include <memory>
 #include <utility>
 
-#include "bench/buffer.h"
 #include "onehop/error.h"
-#include "src/base/clock.h"
 
 namespace onehop::bench {
 namespace {
-
-constexpr std::int64_t timed_alone = 16 << 10;
-constexpr std::size_t stride = 16;  // floats of a cache line
-constexpr int cycle = 61;           // period of the numbers written
 
 // The arrays of one candidate. In call c, rank r writes (r + 1) (c + 1) + b into the part that is for rank b.
 class Arrays {
@@ -27,7 +21,7 @@ class Arrays {
     const std::size_t part = source_.size() / parts;
     for (std::size_t b = 0; b < parts; ++b) {
       const float number = value(rank_, in_source() ? static_cast<int>(b) : 0);
-      for (std::size_t i = b * part; i < (b + 1) * part; i += stride) source_[i] = number;
+      for (std::size_t i = b * part; i < (b + 1) * part; i += floats_per_line) source_[i] = number;
     }
   }
 
@@ -38,7 +32,7 @@ class Arrays {
     const std::size_t part = result_.size() / parts;
     for (std::size_t r = 0; r < parts; ++r) {
       const float exact = expected(static_cast<int>(r));
-      for (std::size_t i = r * part; i < (r + 1) * part; i += stride) {
+      for (std::size_t i = r * part; i < (r + 1) * part; i += floats_per_line) {
         if (result_[i] != exact) [[unlikely]] {
           throw Error(name + " is wrong: expected " + std::to_string(exact) + " at " + std::to_string(i) + ", found " +
                       std::to_string(result_[i]));
@@ -54,7 +48,7 @@ class Arrays {
     return kind_ == CollectiveKind::reduce_scatter || kind_ == CollectiveKind::all_to_all;
   }
   [[nodiscard]] float value(int rank, int part) const noexcept {
-    return static_cast<float>((rank + 1) * (calls_ % cycle + 1) + part);
+    return static_cast<float>((rank + 1) * (calls_ % number_cycle + 1) + part);
   }
   // What this rank finds in part r of the result.
   [[nodiscard]] float expected(int r) const noexcept {
@@ -81,30 +75,6 @@ class Arrays {
   std::span<float> result_;
   int calls_ = 0;
 };
-
-Candidate candidate(const std::string& name, Role role, std::shared_ptr<Arrays> arrays, std::function<void()> run,
-                    std::int64_t bytes) {
-  Candidate made{name, role, [=](int repetitions) {
-                   for (int i = 0; i < repetitions; ++i) {
-                     arrays->dirty();
-                     run();
-                     arrays->check(name);
-                   }
-                 }};
-  if (bytes < timed_alone) return made;
-  made.timed = [=](int repetitions) {
-    double seconds = 0;
-    for (int i = 0; i < repetitions; ++i) {
-      arrays->dirty();
-      const double begin = base::steady_seconds();
-      run();
-      seconds += base::steady_seconds() - begin;
-      arrays->check(name);
-    }
-    return seconds * 1e6;
-  };
-  return made;
-}
 
 collectives::Collective ours(const collectives::Collectives& all, CollectiveKind kind, std::size_t source,
                              std::size_t result) {
@@ -135,8 +105,8 @@ CollectiveKind collective_kind_from_string(std::string_view name) {
 
 CollectiveLengths collective_lengths(CollectiveKind kind, std::int64_t bytes, int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
-  const std::size_t lines = static_cast<std::size_t>(bytes) / (stride * sizeof(float) * n);
-  const std::size_t block = std::max<std::size_t>(lines, 1) * stride;
+  const std::size_t lines = static_cast<std::size_t>(bytes) / (floats_per_line * sizeof(float) * n);
+  const std::size_t block = std::max<std::size_t>(lines, 1) * floats_per_line;
   switch (kind) {
     case CollectiveKind::reduce_scatter:
       return {n * block, block};
@@ -150,7 +120,7 @@ CollectiveLengths collective_lengths(CollectiveKind kind, std::int64_t bytes, in
 }
 
 std::vector<Samples> collective(const Group& group, CollectiveKind kind, std::int64_t bytes, const Effort& effort,
-                                bool peers, const std::vector<OtherCollective>& others) {
+                                bool peers, const std::vector<OtherOperation>& others) {
   Arena arena(group);
   const collectives::Collectives collectives(group);
   const CollectiveLengths lengths = collective_lengths(kind, bytes, group.size());
@@ -158,11 +128,12 @@ std::vector<Samples> collective(const Group& group, CollectiveKind kind, std::in
   std::vector<Candidate> candidates;
   const auto add = [&](const std::string& name, Role role, std::span<float> source, std::span<float> result,
                        const std::function<void()>& run) {
-    candidates.push_back(candidate(name, role, std::make_shared<Arrays>(group, kind, source, result), run, bytes));
+    candidates.push_back(
+        checked_candidate(name, role, std::make_shared<Arrays>(group, kind, source, result), run, bytes));
   };
   const auto buffer = [&](std::size_t length) {
     buffers.emplace_back(static_cast<std::int64_t>(length * sizeof(float)));
-    return std::span(reinterpret_cast<float*>(buffers.back().data()), length);
+    return floats(buffers.back()).first(length);
   };
   const auto arrays = [&] {
     const auto source = buffer(lengths.source);
@@ -181,7 +152,7 @@ std::vector<Samples> collective(const Group& group, CollectiveKind kind, std::in
     add(peer->name(kind), Role::peer, from, to,
         [one = peer.get(), kind, from = from, to = to] { one->run(kind, from, to); });
   }
-  for (const OtherCollective& other : others) add(other.name, Role::peer, other.source, other.result, other.run);
+  for (const OtherOperation& other : others) add(other.name, Role::peer, other.source, other.result, other.run);
   return run_rounds(arena, candidates, effort);
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/checked_candidate.h"
 #include "bench/mpi/peers.h"
 #include "bench/rounds.h"
 #include "onehop/collectives/collectives.h"
@@ -15,14 +16,6 @@
 namespace onehop::bench {
 
 [[nodiscard]] CollectiveKind collective_kind_from_string(std::string_view name);  // throws BadInput
-
-// An operation of another library, on arrays that it receives once. For a broadcast both are the same.
-struct OtherCollective {
-  std::string name;
-  std::function<void()> run;
-  std::span<float> source;
-  std::span<float> result;
-};
 
 // Lengths of a rank's source and result for arrays of `bytes` bytes, which the ranks divide into blocks of whole cache
 // lines: the source of an all-gather and the result of a reduce-scatter are a block.
@@ -36,6 +29,6 @@ struct CollectiveLengths {
 // compared. From 16 KiB on, the clock runs only during the operation. Collective over any group in shared memory.
 [[nodiscard]] std::vector<Samples> collective(const Group& group, CollectiveKind kind, std::int64_t bytes,
                                               const Effort& effort, bool peers,
-                                              const std::vector<OtherCollective>& others);
+                                              const std::vector<OtherOperation>& others);
 
 }  // namespace onehop::bench

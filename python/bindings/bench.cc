@@ -149,7 +149,7 @@ nb::list allreduce(
 // Each other candidate is (name, callable, source, result).
 nb::list collective(const Group& group, const std::string& kind, std::int64_t bytes, const Effort& effort, bool peers,
                     const nb::list& others) {
-  std::vector<bench::OtherCollective> list;
+  std::vector<bench::OtherOperation> list;
   for (const nb::handle item : others) {
     const auto entry = nb::cast<nb::tuple>(item);
     list.push_back({nb::cast<std::string>(entry[0]), call_of(entry[1]), floats_of(entry[2]), floats_of(entry[3])});

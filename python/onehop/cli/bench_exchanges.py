@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -22,36 +21,17 @@ from onehop.bench.run import (
     Advance,
     Settings,
     channel,
-    flag_us,
     halo_exchange,
     pingpong,
     poisson,
     ring,
 )
-from onehop.bench.table import make_table
-from onehop.cli.bench_hosts import (
-    NO_HOSTS,
-    HostsOption,
-    LinksOption,
-    OnHosts,
-    PerHostOption,
-    RateOption,
-    ensure_hosts,
-)
-from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_show import show
-from onehop.cli.common import (
-    JsonOption,
-    MpiOption,
-    RanksOption,
-    check_plot,
-    check_seconds,
-    progress,
-)
+from onehop.cli.bench_start import Start, on_ranks
 from onehop.codec import CODECS
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.launch import current_launch, ensure_ranks_beside_mpi
+from onehop.launch import current_launch
 from onehop.text import counted
 
 SizesOption = Annotated[
@@ -61,49 +41,6 @@ SizesOption = Annotated[
     ),
 ]
 
-Measure = Callable[[Group, Settings, Advance], Bench]
-
-
-def _run(
-    measure: Measure,
-    cases: int,
-    ranks: int | None,
-    default: int,
-    mpi: str | None,
-    settings: Settings,
-    json_target: str | None,
-    plot: str | None,
-    exactly: int | None = None,
-    on: OnHosts = NO_HOSTS,
-) -> None:
-    check_seconds(settings.seconds)
-    on.check(ranks, mpi)
-    if on.hosts is not None and exactly is not None and on.hosts * (on.per_host or 1) != exactly:
-        raise BadInput(
-            f"expected {counted(exactly, 'rank')} for this benchmark, found --hosts {on.hosts} "
-            f"--per-host {on.per_host or 1}"
-        )
-    # Arguments are checked before the ranks start.
-    if exactly is not None and ranks not in (None, exactly):
-        raise BadInput(
-            f"expected {counted(exactly, 'rank')} for this benchmark, found -n {ranks}; leave -n out"
-        )
-    check_plot(plot)
-    if not ensure_hosts(on, mpi):
-        ensure_ranks_beside_mpi(ranks, mpi, default=default)
-    group = Group.world()
-    with progress("measuring", cases) as advance:
-        before = flag_us(group)
-        result = measure(group, settings, advance)
-        after = flag_us(group)
-    if before is not None and after is not None:
-        result.host["flag_us"] = [before, after]
-    show(result, json_target, plot, _TABLES.get(result.bench, make_table))
-
-
-_TABLES = {"allreduce": make_allreduce_table, "collectives": make_collective_table}
-
-
 RoundingOption = Annotated[
     str | None,
     typer.Option(
@@ -112,7 +49,8 @@ RoundingOption = Annotated[
 ]
 
 
-def _rounding(names: str | None) -> list[str]:
+def codecs_beside_raw(names: str | None) -> list[str]:
+    """Parse the value of `RoundingOption`. Raises BadInput."""
     if names is None:
         return []
     _check_codecs(names)
@@ -128,50 +66,26 @@ def _check_codecs(names: str) -> None:
         raise BadInput(f"expected --codecs among {', '.join(CODECS)}, found {unknown[0]!r}")
 
 
+@on_ranks(20, hosts=True)
 def bench_pingpong(
+    start: Start,
     sizes: SizesOption = None,
     get: Annotated[bool, typer.Option("--get", help="Also receive with get(), into an array.")] = False,
-    ranks: RanksOption = None,
-    mpi: MpiOption = None,
-    hosts: HostsOption = None,
-    per_host: PerHostOption = None,
-    rate: RateOption = None,
-    links: LinksOption = None,
-    seconds: SecondsOption = 20,
-    quick: QuickOption = False,
-    json_target: JsonOption = None,
-    plot: PlotOption = None,
 ) -> None:
     """Send one message back and forth between two ranks; times are half a round trip."""
-    on = OnHosts(hosts, per_host, rate, links)
     chosen = PINGPONG_SIZES if sizes is None else parse_sizes(sizes)
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return pingpong(group, settings, advance, chosen, get)
 
-    _run(
-        measure,
-        len(chosen),
-        ranks,
-        2,
-        mpi,
-        Settings(seconds, quick),
-        json_target,
-        plot,
-        exactly=2,
-        on=on,
-    )
+    start.run(measure, len(chosen), exactly=2)
 
 
+@on_ranks(15)
 def bench_channel(
+    start: Start,
     sizes: SizesOption = None,
     messages: Annotated[int, typer.Option(help="Messages in each direction at once.")] = 10,
-    ranks: RanksOption = None,
-    mpi: MpiOption = None,
-    seconds: SecondsOption = 15,
-    quick: QuickOption = False,
-    json_target: JsonOption = None,
-    plot: PlotOption = None,
 ) -> None:
     """Send several messages at once in each direction between two ranks."""
     chosen = CHANNEL_SIZES if sizes is None else parse_sizes(sizes)
@@ -181,7 +95,7 @@ def bench_channel(
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return channel(group, settings, advance, chosen, messages)
 
-    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot, exactly=2)
+    start.run(measure, len(chosen), exactly=2)
 
 
 def _blocks(text: str) -> list[tuple[int, ...]]:
@@ -194,7 +108,9 @@ def _blocks(text: str) -> list[tuple[int, ...]]:
     return blocks
 
 
+@on_ranks(10, hosts=True)
 def bench_halo(
+    start: Start,
     blocks: Annotated[
         str | None,
         typer.Option(
@@ -202,39 +118,20 @@ def bench_halo(
         ),
     ] = None,
     codecs: RoundingOption = None,
-    ranks: RanksOption = None,
-    mpi: MpiOption = None,
-    hosts: HostsOption = None,
-    per_host: PerHostOption = None,
-    rate: RateOption = None,
-    links: LinksOption = None,
-    seconds: SecondsOption = 10,
-    quick: QuickOption = False,
-    json_target: JsonOption = None,
-    plot: PlotOption = None,
 ) -> None:
     """Exchange the ghost layers of a float64 array, including packing and unpacking."""
-    on = OnHosts(hosts, per_host, rate, links)
     chosen = HALO_BLOCKS if blocks is None else _blocks(blocks)
-    rounding = _rounding(codecs)
+    rounding = codecs_beside_raw(codecs)
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return halo_exchange(group, settings, advance, chosen, rounding)
 
-    _run(
-        measure,
-        len(chosen) * len(HALO_CASES),
-        ranks,
-        2,
-        mpi,
-        Settings(seconds, quick),
-        json_target,
-        plot,
-        on=on,
-    )
+    start.run(measure, len(chosen) * len(HALO_CASES))
 
 
+@on_ranks(12)
 def bench_poisson(
+    start: Start,
     enlarge: Annotated[
         str | None,
         typer.Option(
@@ -244,12 +141,6 @@ def bench_poisson(
         ),
     ] = None,
     local: Annotated[int, typer.Option(help="Sites of a rank's block in each dimension.")] = 60,
-    ranks: RanksOption = None,
-    mpi: MpiOption = None,
-    seconds: SecondsOption = 12,
-    quick: QuickOption = False,
-    json_target: JsonOption = None,
-    plot: PlotOption = None,
 ) -> None:
     """Run one iteration of the Poisson solver. The speed of light is its computation alone."""
     chosen = POISSON_ENLARGEMENTS if enlarge is None else parse_sizes(enlarge)
@@ -259,10 +150,12 @@ def bench_poisson(
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return poisson(group, settings, advance, chosen, local)
 
-    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+    start.run(measure, len(chosen))
 
 
+@on_ranks(20, hosts=True)
 def bench_allreduce(
+    start: Start,
     sizes: SizesOption = None,
     codecs: Annotated[
         str,
@@ -280,57 +173,38 @@ def bench_allreduce(
             help="Measure between two emulated hosts, joined by a link of this rate (needs root).",
         ),
     ] = None,
-    ranks: RanksOption = None,
-    mpi: MpiOption = None,
-    hosts: HostsOption = None,
-    per_host: PerHostOption = None,
-    rate: RateOption = None,
-    links: LinksOption = None,
-    seconds: SecondsOption = 20,
-    quick: QuickOption = False,
-    json_target: JsonOption = None,
-    plot: PlotOption = None,
 ) -> None:
     """Sum float32 arrays over all ranks, with the columns of nccl-tests.
 
     The peers are MPI_Allreduce, the algorithm of vLLM's CPU backend (on one machine, up to 8 ranks) and, if torch is
     installed, gloo.
     """
-    on = OnHosts(hosts, per_host, rate, links)
     chosen = ALLREDUCE_SIZES if sizes is None else parse_sizes(sizes)
     if min(chosen) < 4:
         raise BadInput(f"expected --sizes of at least 4 bytes (one float32), found {min(chosen)}")
     _check_codecs(codecs)
     if link_rate is not None:
-        if on.hosts is not None:
+        if start.hosts is not None:
             raise BadInput("--link and --hosts both emulate hosts: give one of them")
-        if current_launch() is not None or ranks not in (None, HOSTS):
+        if current_launch() is not None or start.ranks not in (None, HOSTS):
             raise BadInput(
                 f"--link starts its own {counted(HOSTS, 'rank')}: run it by itself, without a launch or -n"
             )
         lengths = LINK_SIZES if sizes is None else chosen
-        seconds = 1.0 if quick else seconds
-        result = link(link_rate, lengths, codecs.split(","), seconds, mpi)
-        show(result, json_target, plot, make_link_table)
+        seconds = 1.0 if start.quick else start.seconds
+        result = link(link_rate, lengths, codecs.split(","), seconds, start.mpi)
+        show(result, start.json_target, start.plot, make_link_table)
         return
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return allreduce(group, settings, advance, chosen, codecs.split(","))
 
-    _run(
-        measure,
-        len(chosen),
-        ranks,
-        2,
-        mpi,
-        Settings(seconds, quick),
-        json_target,
-        plot,
-        on=on,
-    )
+    start.run(measure, len(chosen), table=make_allreduce_table)
 
 
+@on_ranks(40)
 def bench_collectives(
+    start: Start,
     sizes: Annotated[
         str | None,
         typer.Option("--sizes", metavar="64,1K,...", help="Bytes of the whole array, separated by commas."),
@@ -339,12 +213,6 @@ def bench_collectives(
         str,
         typer.Option("--operations", metavar="allgather,...", help="Operations, separated by commas."),
     ] = ",".join(COLLECTIVES),
-    ranks: RanksOption = None,
-    mpi: MpiOption = None,
-    seconds: SecondsOption = 40,
-    quick: QuickOption = False,
-    json_target: JsonOption = None,
-    plot: PlotOption = None,
 ) -> None:
     """Reduce-scatter, all-gather, broadcast and all-to-all of float32, beside MPI and, with torch, gloo."""
     chosen = COLLECTIVE_SIZES if sizes is None else parse_sizes(sizes)
@@ -356,22 +224,18 @@ def bench_collectives(
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return collectives(group, settings, advance, chosen, names)
 
-    _run(measure, len(chosen) * len(names), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+    start.run(measure, len(chosen) * len(names), table=make_collective_table)
 
 
-def bench_ring(
-    ranks: RanksOption = None,
-    mpi: MpiOption = None,
-    seconds: SecondsOption = 10,
-    quick: QuickOption = False,
-    json_target: JsonOption = None,
-    plot: PlotOption = None,
-) -> None:
+@on_ranks(10)
+def bench_ring(start: Start) -> None:
     """Send 64 bytes from every rank to the next one, also with more ranks than cores."""
-    _run(ring, 2, ranks, 4, mpi, Settings(seconds, quick), json_target, plot)
+    start.run(ring, 2, default=4)
 
 
+@on_ranks(15, ranks=False)
 def bench_codec(
+    start: Start,
     sizes: Annotated[
         str | None,
         typer.Option(
@@ -381,10 +245,6 @@ def bench_codec(
     codecs: Annotated[
         str, typer.Option("--codecs", metavar="q8,...", help="Codecs, separated by commas.")
     ] = ",".join(CODECS[1:]),
-    seconds: SecondsOption = 15,
-    quick: QuickOption = False,
-    json_target: JsonOption = None,
-    plot: PlotOption = None,
 ) -> None:
     """Encode and decode on one core. The speed of light is a copy of the same numbers."""
     chosen = CODEC_SIZES if sizes is None else parse_sizes(sizes)
@@ -395,4 +255,4 @@ def bench_codec(
         return codec(group, settings, advance, chosen, names)
 
     cases = len(chosen) * len(names) * len(CODEC_STEPS)
-    _run(measure, cases, None, 1, "none", Settings(seconds, quick, peers=False), json_target, plot)
+    start.run(measure, cases, default=1, peers=False)
