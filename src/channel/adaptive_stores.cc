@@ -9,7 +9,8 @@ constexpr int before_trial = 6;          // and each of the last ones before a t
 constexpr int most_lost = 8;             // answers, before the sender asks no more
 constexpr int silent_uses = 4096;        // for so many uses
 
-// store.cc has one kind only for other processors.
+// The kind that takes turns with the usual one: plain stores with those past the caches, and either hint (prefetch,
+// demote) with plain stores. store.cc has one kind only for other processors.
 constexpr StoreKind other_than([[maybe_unused]] StoreKind kind) noexcept {
 #if defined(__x86_64__)
   return kind == StoreKind::plain ? StoreKind::nontemporal : StoreKind::plain;
@@ -26,9 +27,7 @@ StoreDecision decision(StoreKind usual, int slots) noexcept {
 
 }  // namespace
 
-bool stores_adapt(StoreKind usual, std::int64_t bytes) noexcept {
-  return bytes > longest_fixed_slot && (usual == StoreKind::plain || usual == StoreKind::nontemporal);
-}
+bool stores_adapt(std::int64_t bytes) noexcept { return bytes > longest_fixed_slot; }
 
 AdaptiveStores::AdaptiveStores(StoreKind usual, int slots, std::int64_t bytes, const std::atomic<std::uint64_t>& answer,
                                const std::atomic<std::uint64_t>& released)

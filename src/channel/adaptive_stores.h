@@ -22,8 +22,9 @@ namespace onehop::detail {
 inline constexpr std::int64_t longest_fixed_slot = 4096;
 inline constexpr int most_adaptive_slots = 8;
 
-// Whether a sender may change between this kind, for slots of so many bytes, and another one.
-[[nodiscard]] bool stores_adapt(StoreKind usual, std::int64_t bytes) noexcept;
+// Whether a sender may change the kind of its stores into slots of so many bytes. Only such senders can also write into
+// the receiver's arrays, because that needs the words that both ends exchange here.
+[[nodiscard]] bool stores_adapt(std::int64_t bytes) noexcept;
 
 // A receiver's answer: the low half of the number of a use, and for how many nanoseconds it read the slot.
 [[nodiscard]] constexpr std::uint64_t reading_time(std::uint64_t use, double seconds) noexcept {

@@ -91,7 +91,7 @@ Wanted wanted(const ChannelSpec& spec, int owner) {
   end.slot_bytes = sizes.slot_bytes;
   end.chunk_bytes = sizes.chunk_bytes;
   const bool adaptive = tuned.adaptive_stores && spec.peer != owner && sizes.slots <= most_adaptive_slots &&
-                        stores_adapt(rule.stores, std::min(spec.bytes, sizes.slot_bytes));
+                        stores_adapt(std::min(spec.bytes, sizes.slot_bytes));
   end.adaptive = adaptive ? 1 : 0;
   return end;
 }
