@@ -38,7 +38,7 @@ struct OtherOperation {
 // number of each line of the result, and throws Error.
 template <class Arrays>
 [[nodiscard]] Candidate checked_candidate(const std::string& name, Role role, std::shared_ptr<Arrays> arrays,
-                                          std::function<void()> run, std::int64_t bytes) {
+                                          const std::function<void()>& run, std::int64_t bytes) {
   Candidate made{name, role, [=](int repetitions) {
                    for (int i = 0; i < repetitions; ++i) {
                      arrays->dirty();
