@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +21,7 @@ from onehop.cli.outputs import check_outputs
 from onehop.cli.usage import usage_message
 from onehop.error import BadInput, Error
 from onehop.exit_code import exit_code
+from onehop.launch.refusal import reason_of, remedy_of
 from onehop.launch.environment import check_paths, current_launch
 
 # The modules, and the commands that each of them adds.
@@ -171,6 +173,33 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
+def _is_somewhere() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _report_refusal(error: OSError | MemoryError) -> int:
+    """Print what the system refused, such as disk space or another open file. Raise any other error again."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        print_error(
+            Error(f"the output could not be written: {error.strerror}; free disk space, or write elsewhere")
+        )
+        # Python would try at its end to write the rest of the buffer, and fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    if isinstance(error, FileNotFoundError) and not _is_somewhere():
+        print_error(Error("the current folder no longer exists; change to another one"))
+        return 1
+    remedy = remedy_of(error)
+    if remedy is None:
+        raise error
+    print_error(Error(f"the system refused what this command needs: {reason_of(error)}; {remedy}"))
+    return 1
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
@@ -208,15 +237,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # as in `onehop ... | head`
         sys.stderr.close()
         return 128 + signal.SIGPIPE
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        print_error(
-            Error(f"the output could not be written: {error.strerror}; free disk space, or write elsewhere")
-        )
-        # Python would try at its end to write the rest of the buffer, and fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except (OSError, MemoryError) as error:
+        return _report_refusal(error)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # Typer turns it into exit code 1
             return 128 + signal.SIGPIPE

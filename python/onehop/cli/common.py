@@ -40,6 +40,7 @@ JsonOption = Annotated[
 # The generators of random numbers take seeds of 64 bits.
 LARGEST_SEED = 2**64 - 1
 LARGEST_INT = 2**31 - 1  # of numbers that are an `int` in C++, such as ranks
+LARGEST_SHOTS = 2**31  # of one circuit
 LARGEST_SIZE = 2**62  # of elements and bytes
 RanksOption = Annotated[
     int | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import enum
 import errno
@@ -17,6 +18,7 @@ from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.launch.cores import available_cores, share_cores
 from onehop.launch.interpreter import python_module
+from onehop.launch.refusal import reason_of, remedy_of
 from onehop.launch.result import LaunchResult
 from onehop.launch.supervisor import SIGKILL_AFTER, Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
@@ -41,6 +43,13 @@ class Output(str, enum.Enum):
 MAX_RANKS = 1024
 
 
+def _here() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return "a folder that no longer exists"
+
+
 def command_of(program: str, arguments: Sequence[str] = (), *, module: bool = False) -> list[str]:
     """The command line of a rank: a .py file and a module run with this Python, anything else by itself.
 
@@ -55,7 +64,7 @@ def command_of(program: str, arguments: Sequence[str] = (), *, module: bool = Fa
         return [sys.executable, "-m", program, *arguments]
     if program.endswith(".py"):
         if not Path(program).is_file():
-            raise BadInput(f"expected a program, found no file {program} in {Path.cwd()}; check the path")
+            raise BadInput(f"expected a program, found no file {program} in {_here()}; check the path")
         return [sys.executable, program, *arguments]
     if Path(program).is_dir():
         raise BadInput(f"expected a program, a .py file, or -m and a module, found the folder {program}")
@@ -200,32 +209,33 @@ def launch(
         environment.setdefault("PYTHONUNBUFFERED", "1")
     sys.stdout.flush()
     sys.stderr.flush()
-    watchdog = Watchdog()
-    prefixed = output == Output.PREFIX
-    supervisor = Supervisor(
-        watchdog,
-        control.tell_ended,
-        prefixed=prefixed,
-        kill_after=kill_after,
-        report=report,
-        stdout=stdout,
-        sigkill_after=sigkill_after,
-    )
-    try:
-        for rank in range(ranks):
-            streams = _streams(rank, output, stdout)
-            supervisor.add(_start(rank, command, environment, cores[rank] if cores else None, streams))
-        code = supervisor.run()
-    except (OSError, subprocess.SubprocessError) as error:
-        if isinstance(error, BrokenPipeError):
-            return 128 + signal.SIGPIPE
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise  # the ranks ran, but their output did not fit on the disk
-        raise Error(f"could not run {command[0]!r} on {ranks} ranks: {error}") from error
-    finally:
-        supervisor.close()
-        watchdog.close()
-        control.close()
+    with contextlib.ExitStack() as stack:
+        stack.callback(control.close)
+        try:
+            watchdog = Watchdog()
+            stack.callback(watchdog.close)
+            supervisor = Supervisor(
+                watchdog,
+                control.tell_ended,
+                prefixed=output == Output.PREFIX,
+                kill_after=kill_after,
+                report=report,
+                stdout=stdout,
+                sigkill_after=sigkill_after,
+            )
+            stack.callback(supervisor.close)
+            for rank in range(ranks):
+                streams = _streams(rank, output, stdout)
+                supervisor.add(_start(rank, command, environment, cores[rank] if cores else None, streams))
+            code = supervisor.run()
+        except (OSError, subprocess.SubprocessError) as error:
+            if isinstance(error, BrokenPipeError):
+                return 128 + signal.SIGPIPE
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise  # the ranks ran, but their output did not fit on the disk
+            remedy = remedy_of(error)
+            why = f"{reason_of(error)}; {remedy}" if remedy else error
+            raise Error(f"could not run {command[0]!r} on {counted(ranks, 'rank')}: {why}") from error
     if on_result is not None:
         on_result(supervisor.result(command, code))
     return code

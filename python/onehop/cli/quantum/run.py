@@ -15,7 +15,7 @@ from rich.console import Console
 from onehop import _core
 from onehop.cli.common import (
     LARGEST_SEED,
-    LARGEST_SIZE,
+    LARGEST_SHOTS,
     JsonOption,
     RanksOption,
     console,
@@ -26,7 +26,7 @@ from onehop.cli.common import (
 from onehop.cli.quantum import profile as profiles
 from onehop.cli.quantum.gradient import gradient_report
 from onehop.cli.quantum.plan import PrecisionOption, check_fits, memory_of_run, one_line, plan_run
-from onehop.cli.quantum.run_options import RunOptions, parse_duration
+from onehop.cli.quantum.run_options import RunOptions, checkpoint_interval
 from onehop.cli.quantum.run_report import draw, make_report, save_result, show, show_gradient
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks
@@ -225,7 +225,7 @@ def run(
     file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
     ranks: RanksOption = None,
     shots: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SIZE, help="Number of shots; 0: no sampling.")
+        int, typer.Option(min=0, max=LARGEST_SHOTS, help="Number of shots; 0: no sampling.")
     ] = 1000,
     seed: Annotated[
         int | None,
@@ -289,8 +289,11 @@ def run(
         ),
     ] = None,
     every: Annotated[
-        str, typer.Option(metavar="TIME", help="Time between checkpoints, for example 30s, 10m or 2h.")
-    ] = "10m",
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Time between checkpoints, for example 30s, 10m or 2h (default: 10m)."
+        ),
+    ] = None,
     noise: Annotated[
         str | None,
         typer.Option(
@@ -301,7 +304,9 @@ def run(
     trajectories: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Number of noisy state vectors to simulate (default: a density matrix instead)."
+            min=1,
+            max=LARGEST_SHOTS,
+            help="Number of noisy state vectors to simulate (default: a density matrix instead).",
         ),
     ] = None,
     json_target: JsonOption = None,
@@ -327,7 +332,7 @@ def run(
         profile=profile,
         rows=rows,
         checkpoint=checkpoint,
-        every=parse_duration(every),
+        every=checkpoint_interval(every, checkpoint),
         noise=None if noise is None else NoiseModel.parse(noise),
         trajectories=trajectories,
         json_target=json_target,

@@ -18,6 +18,7 @@ from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import values_of
 
 SIGKILL_AFTER_CHECKPOINT = 600.0
+DEFAULT_EVERY = "10m"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +141,21 @@ class RunOptions:
             count = len(self.observables)
             needed = memory_of_gradient(circuit, ranks, self.noise, count, self.precision, ranks_per_node)
             check_fits(needed, circuit.name, "the gradient of circuit")
+
+
+def checkpoint_interval(every: str | None, checkpoint: str | None) -> float:
+    """Return the seconds between checkpoints that --every asks for.
+
+    Raises
+    ------
+    BadInput
+        It is no duration, or there is no --checkpoint.
+    """
+    if every is None:
+        return parse_duration(DEFAULT_EVERY)
+    if checkpoint is None:
+        raise BadInput("--every is for --checkpoint; leave it out")
+    return parse_duration(every)
 
 
 def parse_duration(text: str) -> float:
