@@ -21,8 +21,8 @@ from onehop.cli.outputs import check_outputs
 from onehop.cli.usage import usage_message
 from onehop.error import BadInput, Error
 from onehop.exit_code import exit_code
-from onehop.launch.refusal import reason_of, remedy_of
 from onehop.launch.environment import check_paths, current_launch
+from onehop.launch.refusal import reason_of, remedy_of
 
 # The modules, and the commands that each of them adds.
 COMMANDS = {
