@@ -62,6 +62,10 @@ constexpr std::array table{
     Variable{"ONEHOP_PEERS", "path", "that of `make reference-simulators`, if there is one",
              "The Python interpreter of an environment with other circuit simulators, for `onehop bench circuits`.",
              "python/onehop/bench/reference_simulators/__init__.py", "user"},
+    Variable{"ONEHOP_PMIX", "path, or none", "beside the launcher, then in the Python environment, then the system's",
+             "Path of the PMIx library (`libpmix.so.2`) through which ranks without MPI meet under prterun and srun; "
+             "none: use no PMIx.",
+             "src/pmix/library.cc", "user"},
     Variable{"ONEHOP_QASM_MEMORY_MIB", "number of MiB above 0", "16384",
              "Limit of the address space of the process that reads a circuit from a file.",
              "python/onehop/quantum/io/qasm_limits.py", "user"},

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "onehop/error.h"
 #include "src/channel/memory_check.h"
@@ -66,10 +67,11 @@ std::vector<std::byte> packed(Opening head, const std::string& words, std::span<
   return bytes;
 }
 
+// Its texts and requests are those of the gathered bytes: every rank reads as many contributions as there are ranks.
 struct Contribution {
   Opening head;
-  std::string words;
-  std::vector<Wanted> requests;
+  std::string_view words;
+  std::span<const std::byte> requests;
 };
 
 // Returns nothing for a contribution to another step.
@@ -80,10 +82,9 @@ std::optional<Contribution> unpacked(std::span<const std::byte> bytes) {
   if (given.head.mark != Opening::magic) return std::nullopt;
   bytes = bytes.subspan(sizeof given.head);
   const auto length = static_cast<std::size_t>(given.head.text_bytes);
-  given.words.assign(reinterpret_cast<const char*>(bytes.data()), length);
-  bytes = bytes.subspan(length);
-  given.requests.resize(bytes.size() / sizeof(Wanted));
-  if (!given.requests.empty()) std::memcpy(given.requests.data(), bytes.data(), given.requests.size() * sizeof(Wanted));
+  if (length > bytes.size()) return std::nullopt;
+  given.words = {reinterpret_cast<const char*>(bytes.data()), length};
+  given.requests = bytes.subspan(length);
   return given;
 }
 
@@ -107,14 +108,15 @@ Summary gather_digests(GroupState& group, const Opening& own, const std::string&
   throw_refusal(gathered, "opening channels");
   Summary summary;
   Digest total;
-  std::string first;
+  std::string_view first;
   for (std::size_t r = 0; r < gathered.size(); ++r) {
     const auto given = unpacked(gathered[r]);
     if (!given) throw_other_step(group, r);
     if (r == 0) first = given->words;
     if (given->words != first) {
-      throw Mismatch("open_channels: rank 0 opens its channels over " + first + ", but rank " + std::to_string(r) +
-                     " over " + given->words + "; all ranks must ask for the same transport");
+      throw Mismatch("open_channels: rank 0 opens its channels over " + std::string(first) + ", but rank " +
+                     std::to_string(r) + " over " + std::string(given->words) +
+                     "; all ranks must ask for the same transport");
     }
     summary.fits = summary.fits && given->head.impossible == 0;
     summary.most_ends = std::max(summary.most_ends, given->head.ends);
@@ -132,7 +134,9 @@ std::vector<Wanted> gather_requests(GroupState& group, std::span<const Wanted> o
   for (std::size_t r = 0; r < gathered.size(); ++r) {
     const auto given = unpacked(gathered[r]);
     if (!given) throw_other_step(group, r);
-    all.insert(all.end(), given->requests.begin(), given->requests.end());
+    const std::size_t before = all.size();
+    all.resize(before + given->requests.size() / sizeof(Wanted));
+    if (all.size() > before) std::memcpy(&all[before], given->requests.data(), (all.size() - before) * sizeof(Wanted));
   }
   return all;
 }
@@ -177,7 +181,7 @@ void throw_refusal(const Gathered& gathered, const std::string& step) {
   for (std::size_t r = 0; r < gathered.size(); ++r) {
     const auto given = unpacked(gathered[r]);
     if (given && given->head.refused != 0)
-      throw Error(step + " failed on rank " + std::to_string(r) + ": " + given->words);
+      throw Error(step + " failed on rank " + std::to_string(r) + ": " + std::string(given->words));
   }
 }
 

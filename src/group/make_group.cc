@@ -86,19 +86,36 @@ bool is_page_of(const Introduction& rank, const SharedMemory& memory) {
   return reinterpret_cast<const RankPage*>(memory.data())->word == rank.word;
 }
 
+// Keeps one copy of each text of a group. Successive ranks mostly have the same one.
+class SameTexts {
+ public:
+  explicit SameTexts(std::set<std::string>& texts) : texts_(texts) {}
+  const std::string* operator()(const char* text) {
+    if (last_ == nullptr || *last_ != text) last_ = &*texts_.emplace(text).first;
+    return last_;
+  }
+
+ private:
+  std::set<std::string>& texts_;
+  const std::string* last_ = nullptr;
+};
+
 // Maps the pages of all peers. A page that cannot be mapped keeps the reason.
 void map_pages(GroupState& group, const std::vector<Introduction>& all) {
   const Introduction& own = all[static_cast<std::size_t>(group.rank)];
+  SameTexts hosts(group.texts);
+  SameTexts machines(group.texts);
+  const std::string* const own_host = hosts(own.host);
   for (int r = 0; r < group.size; ++r) {
     const Introduction& other = all[static_cast<std::size_t>(r)];
     PeerPage& peer = group.pages[static_cast<std::size_t>(r)];
     peer.pid = other.pid;
-    peer.host = &*group.texts.emplace(other.host).first;
-    peer.machine = &*group.texts.emplace(other.machine).first;
+    peer.host = hosts(other.host);
+    peer.machine = machines(other.machine);
     if (r == group.rank) continue;
     // Process numbers of another process-number space mean nothing here. In the same one, trying shows whether memory
     // is shared.
-    if (std::strcmp(own.host, other.host) != 0) continue;
+    if (peer.host != own_host) continue;
     try {
       SharedMemory found = SharedMemory::open(other.pid, other.fd, sizeof(RankPage));
       if (!is_page_of(other, found)) {
@@ -107,7 +124,7 @@ void map_pages(GroupState& group, const std::vector<Introduction>& all) {
         continue;
       }
       peer.memory = std::move(found);
-      group.processes.watch(r, other.pid);
+      if (other.pid != own.pid) group.processes.watch(r, other.pid);  // else it is a thread of this process
     } catch (const Error& error) {
       peer.why_not = error.what();
     }

@@ -11,10 +11,12 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <mutex>
-#include <vector>
+#include <shared_mutex>
+#include <unordered_map>
 
 #include "onehop/error.h"
 #include "src/base/env.h"
@@ -199,10 +201,12 @@ std::int64_t available_memory() {
   return std::min(left.system, left.control_group);
 }
 
-// Mappings made by this process, by descriptor: ranks that are threads must see each other's memory at one address.
+// Mappings made by this process, by descriptor: ranks that are threads must see each other's memory at one address. A
+// process with thousands of ranks has thousands of them, and looks each of them up as often.
 struct SharedMemory::OwnMappings {
-  std::mutex mutex;
-  std::map<int, std::weak_ptr<Mapping>> by_fd;
+  std::shared_mutex mutex;
+  std::unordered_map<int, std::weak_ptr<Mapping>> by_fd;
+  std::map<const std::byte*, int> by_address;  // where each begins, and its descriptor
 
   static OwnMappings& instance() {
     static auto* all = new OwnMappings;  // never destroyed: mappings may outlive static objects
@@ -211,18 +215,16 @@ struct SharedMemory::OwnMappings {
 };
 
 SharedMemory::Mapping::~Mapping() {
-  if (data != nullptr) munmap(data, static_cast<std::size_t>(bytes));
-  if (fd < 0) return;
-  if (process != getpid()) {
-    // A forked child only closes its copy of the descriptor. The list belongs to its parent, and a thread that the
-    // child does not have may hold the lock.
-    close(fd);
-    return;
+  // A forked child leaves the list to its parent: a thread that the child does not have may hold the lock. It is taken
+  // off the list first, because the next mapping may get the same address and descriptor.
+  if (fd >= 0 && process == getpid()) {
+    OwnMappings& own = OwnMappings::instance();
+    const std::unique_lock lock(own.mutex);
+    own.by_fd.erase(fd);
+    own.by_address.erase(data);
   }
-  OwnMappings& own = OwnMappings::instance();
-  const std::lock_guard lock(own.mutex);
-  own.by_fd.erase(fd);
-  close(fd);
+  if (data != nullptr) munmap(data, static_cast<std::size_t>(bytes));
+  if (fd >= 0) close(fd);
 }
 
 SharedMemory SharedMemory::create(std::int64_t bytes, const std::string& what,
@@ -282,8 +284,11 @@ SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string
   memory.mapping_->bytes = bytes;
   // Listed last, because other threads may find it in the list and expect it to be complete.
   OwnMappings& own = OwnMappings::instance();
-  const std::lock_guard lock(own.mutex);
+  const std::unique_lock lock(own.mutex);
   own.by_fd[fd] = memory.mapping_;
+  // A forked child has unmapped what its parent had there, and left it on the list.
+  own.by_address.erase(own.by_address.lower_bound(memory.data()), own.by_address.lower_bound(memory.data() + bytes));
+  own.by_address[memory.data()] = fd;
   return memory;
 }
 
@@ -315,36 +320,31 @@ SharedMemory SharedMemory::open(const std::string& path, std::int64_t least_byte
 }
 
 SharedMemory SharedMemory::open(pid_t pid, int fd, std::int64_t least_bytes, std::uintptr_t low_bits) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
   if (pid == getpid()) {
-    const SharedMemory own = own_memory(fd);
+    SharedMemory own = own_memory(fd);
     if (own.mapping_ && own.bytes() >= least_bytes) return own;
   }
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
   return adopt(open_of_process(pid, fd, path), least_bytes, path, low_bits);
 }
 
 SharedMemory SharedMemory::holding(std::span<const std::byte> bytes) {
   OwnMappings& own = OwnMappings::instance();
-  // Keeps every handle until the lock is released: ~Mapping of the last handle takes the lock.
-  std::vector<std::shared_ptr<Mapping>> handles;
-  const std::lock_guard lock(own.mutex);
-  for (const auto& [fd, mapping] : own.by_fd) {
-    handles.push_back(mapping.lock());
-    const Mapping* memory = handles.back().get();
-    if (memory == nullptr || memory->data == nullptr || bytes.data() < memory->data) continue;
-    if (bytes.data() + bytes.size() > memory->data + memory->bytes || bytes.empty()) continue;
-    SharedMemory found;
-    found.mapping_ = handles.back();
-    return found;
-  }
-  return {};
+  SharedMemory found;  // outlives the lock, which ~Mapping of the last handle takes
+  const std::shared_lock lock(own.mutex);
+  const auto next = own.by_address.upper_bound(bytes.data());
+  if (next == own.by_address.begin() || bytes.empty()) return {};
+  const auto [begin, fd] = *std::prev(next);
+  if (const auto listed = own.by_fd.find(fd); listed != own.by_fd.end()) found.mapping_ = listed->second.lock();
+  const bool holds = found.data() == begin && bytes.data() + bytes.size() <= found.data() + found.bytes();
+  return holds ? found : SharedMemory{};
 }
 
 SharedMemory SharedMemory::own_memory(int fd) {
   OwnMappings& own = OwnMappings::instance();
-  const std::lock_guard lock(own.mutex);
+  SharedMemory memory;  // outlives the lock, as in holding()
+  const std::shared_lock lock(own.mutex);
   const auto found = own.by_fd.find(fd);
-  SharedMemory memory;
   if (found != own.by_fd.end()) memory.mapping_ = found->second.lock();
   return memory;
 }

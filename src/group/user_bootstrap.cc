@@ -53,33 +53,41 @@ class UserBootstrap final : public Bootstrap {
   }
 
  private:
+  // Checks what came from a rank and removes its label. There are as many as ranks, on every rank, so texts are made
+  // only for errors.
   void unwrap(std::vector<std::byte>& entry, int rank, const Label& own) const {
-    const std::string name = "entry " + std::to_string(rank) + " of its result";
-    const auto contribution = "the contribution of rank " + std::to_string(rank);
     Label label;
-    if (entry.size() < sizeof label) {
-      refuse(name + " has " + base::counted(entry.size(), "byte") + ", fewer than any contribution (at least " +
-             text(sizeof label) + ")");
+    label.mark = 0;
+    if (entry.size() >= sizeof label) std::memcpy(&label, entry.data(), sizeof label);
+    const bool fits = label.mark == Label::magic && label.rank == rank && label.size == size_ &&
+                      entry.size() - sizeof label == label.bytes && label.step == own.step;
+    if (!fits) refuse_entry(entry.size(), label, rank, own);
+    entry.erase(entry.begin(), entry.begin() + sizeof label);
+  }
+
+  [[noreturn]] void refuse_entry(std::size_t bytes, const Label& label, int rank, const Label& own) const {
+    const std::string name = "entry " + std::to_string(rank) + " of its result";
+    const std::string found = name + " (" + base::counted(static_cast<std::int64_t>(bytes), "byte") + ")";
+    const auto contribution = "the contribution of rank " + std::to_string(rank);
+    if (bytes < sizeof label) {
+      refuse(name + " has " + base::counted(static_cast<std::int64_t>(bytes), "byte") +
+             ", fewer than any contribution (at least " + text(sizeof label) + ")");
     }
-    std::memcpy(&label, entry.data(), sizeof label);
     if (label.mark != Label::magic) {
-      refuse(name + " (" + base::counted(entry.size(), "byte") + ") does not begin like " + contribution +
-             "; or do the ranks run different versions of onehop?");
+      refuse(found + " does not begin like " + contribution + "; or do the ranks run different versions of onehop?");
     }
     if (label.rank != rank) refuse(name + " is the contribution of rank " + std::to_string(label.rank));
     if (label.size != size_) {
       refuse(name + " comes from a group of " + base::counted(label.size, "rank") + ", not of " +
              std::to_string(size_));
     }
-    if (entry.size() - sizeof label != label.bytes) {
-      refuse(name + " has " + base::counted(entry.size(), "byte") + ", but " + contribution + " has " +
-             text(sizeof label + label.bytes) + " (contributions may differ in length; none may be cut or padded)");
+    if (bytes - sizeof label != label.bytes) {
+      refuse(name + " has " + base::counted(static_cast<std::int64_t>(bytes), "byte") + ", but " + contribution +
+             " has " + text(sizeof label + label.bytes) +
+             " (contributions may differ in length; none may be cut or padded)");
     }
-    if (label.step != own.step) {
-      refuse(name + " belongs to all-gather " + text(label.step) + " of that rank, but this is number " +
-             text(own.step) + " here: it returned an old one, or the ranks make different steps");
-    }
-    entry.erase(entry.begin(), entry.begin() + sizeof label);
+    refuse(name + " belongs to all-gather " + text(label.step) + " of that rank, but this is number " + text(own.step) +
+           " here: it returned an old one, or the ranks make different steps");
   }
 
   [[noreturn]] void refuse(const std::string& found) const {

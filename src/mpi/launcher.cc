@@ -122,4 +122,26 @@ std::vector<LibraryFolder> mpi_launcher_folders() {
   return folders;
 }
 
+std::vector<LibraryFolder> shipped_library_folders() {
+  std::vector<LibraryFolder> folders;
+  std::error_code error;
+  const auto add_packages = [&](const LibraryFolder& packages, const char* inside) {
+    if (fs::is_directory(packages.path / inside, error)) folders.push_back({packages.path / inside, packages.distrust});
+  };
+  const auto add_library = [&](const LibraryFolder& lib) {
+    folders.push_back(lib);
+    add_packages(lib, "openmpi");
+    for (const auto& entry : fs::directory_iterator(lib.path, error)) {
+      if (!entry.path().filename().string().starts_with("python3")) continue;
+      add_packages({entry.path(), lib.distrust}, "site-packages/libucx/lib");
+    }
+  };
+  for (const LibraryFolder& lib : mpi_launcher_folders()) {
+    folders.push_back(lib);
+    add_packages(lib, "openmpi");
+  }
+  for (const LibraryFolder& lib : environment_library_folders()) add_library(lib);
+  return folders;
+}
+
 }  // namespace onehop::detail

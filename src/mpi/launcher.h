@@ -31,4 +31,7 @@ struct LibraryFolder {
 // interpreter by the name under which it was called.
 [[nodiscard]] std::vector<LibraryFolder> environment_library_folders();
 
+// Folders in which MPI libraries and Python packages ship the libraries that they use, such as UCX and PMIx.
+[[nodiscard]] std::vector<LibraryFolder> shipped_library_folders();
+
 }  // namespace onehop::detail

@@ -117,29 +117,6 @@ std::vector<std::string> in_process() {
   return names;
 }
 
-// Folders of Python packages and of MPI libraries that ship UCX.
-std::vector<LibraryFolder> package_folders() {
-  std::vector<LibraryFolder> folders;
-  std::error_code error;
-  const auto add_packages = [&](const LibraryFolder& packages, const char* inside) {
-    if (fs::is_directory(packages.path / inside, error)) folders.push_back({packages.path / inside, packages.distrust});
-  };
-  const auto add_library = [&](const LibraryFolder& lib) {
-    folders.push_back(lib);
-    add_packages(lib, "openmpi");
-    for (const auto& entry : fs::directory_iterator(lib.path, error)) {
-      if (!entry.path().filename().string().starts_with("python3")) continue;
-      add_packages({entry.path(), lib.distrust}, "site-packages/libucx/lib");
-    }
-  };
-  for (const LibraryFolder& lib : mpi_launcher_folders()) {
-    folders.push_back(lib);
-    add_packages(lib, "openmpi");
-  }
-  for (const LibraryFolder& lib : environment_library_folders()) add_library(lib);
-  return folders;
-}
-
 std::unique_ptr<Library> search(std::vector<std::string>& tried) {
   const auto wanted = env::text("ONEHOP_UCX");
   if (wanted && *wanted == "none") {
@@ -169,7 +146,7 @@ std::unique_ptr<Library> search(std::vector<std::string>& tried) {
     return nullptr;  // do not fall back to another library than the requested one
   }
   std::set<fs::path> seen;
-  for (const auto& [folder, distrust] : package_folders()) {
+  for (const auto& [folder, distrust] : shipped_library_folders()) {
     std::error_code error;
     const fs::path file = folder / file_name;
     if (!seen.insert(folder).second) continue;

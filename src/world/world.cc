@@ -15,6 +15,7 @@
 #include "src/group/leaving.h"
 #include "src/group/rendezvous.h"
 #include "src/mpi/mpi.h"
+#include "src/pmix/pmix.h"
 
 namespace onehop {
 namespace {
@@ -101,6 +102,11 @@ Group join_mpi(detail::MpiRanks made) {
   return Group(detail::make_group(made.rank, made.size, "mpi", std::move(made.bootstrap)));
 }
 
+Group join_pmix() {
+  detail::PmixRanks made = detail::pmix_world();
+  return Group(detail::make_group(made.rank, made.size, "pmix", std::move(made.bootstrap)));
+}
+
 Group from_mpi_launcher(const LaunchInfo& launch) {
   const detail::MpiLibraryInfo library = detail::mpi_library_info();
   if (!library.path.empty()) {
@@ -110,6 +116,7 @@ Group from_mpi_launcher(const LaunchInfo& launch) {
                 ": library and launcher do not belong together; use that library's own mpiexec, or set "
                 "ONEHOP_MPI to the libmpi of this launcher");
   }
+  if (detail::is_pmix_offered()) return join_pmix();
   if (launch.all_here && launch.rank && launch.launcher == "srun") {
     return Group(
         detail::make_group(*launch.rank, launch.ranks, "srun", detail::meet(launch.key, *launch.rank, launch.ranks)));
@@ -138,6 +145,7 @@ Group make_world() {
   }
   // A program that initialised MPI itself, for example with mpi4py, under an unknown launcher.
   if (detail::mpi_is_running()) return join_mpi(detail::mpi_world());
+  if (detail::is_pmix_offered()) return join_pmix();  // prterun, or another launcher that sets no variables of MPI
   return Group::alone();
 }
 

@@ -1,9 +1,11 @@
-"""Emulated hosts for tests, made once for all tests of this folder."""
+"""Emulated hosts for tests: two that all tests of this folder share, and two of a test's own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,19 +15,36 @@ from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts
 from onehop.launch.mpi import find_mpi_launcher
 
 
-@pytest.fixture(scope="session")
-def hosts() -> Iterator[EmulatedHosts]:
-    """Two hosts with a link of 1 Gbit/s."""
+@contextmanager
+def _hosts(**settings: Any) -> Iterator[EmulatedHosts]:
+    """Two hosts; skips the test where they cannot be made."""
+    made = emulated_hosts(2, **settings)
     try:
-        find_mpi_launcher("openmpi")
-        made = emulated_hosts(2, "1gbit")
         two = made.__enter__()
-    except (BadInput, Unavailable) as error:
+    except Unavailable as error:
         pytest.skip(str(error))
     try:
         yield two
     finally:
         made.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def hosts() -> Iterator[EmulatedHosts]:
+    """Two hosts with a link of 1 Gbit/s and an MPI, made once for all tests."""
+    try:
+        find_mpi_launcher("openmpi")
+    except BadInput as error:
+        pytest.skip(str(error))
+    with _hosts(rate="1gbit") as two:
+        yield two
+
+
+@pytest.fixture
+def own_hosts(request: pytest.FixtureRequest) -> Iterator[EmulatedHosts]:
+    """Two hosts of a test's own, which it may break. An indirect parameter has the settings of `emulated_hosts`."""
+    with _hosts(**getattr(request, "param", {})) as two:
+        yield two
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 from hosts_runner import run_without_mpi
 from onehop import _core
-from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts
+from onehop.hosts import EmulatedHosts
 
 pytestmark = pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
 
@@ -53,22 +53,8 @@ WORK = """
 """
 
 
-@pytest.fixture(params=[None])
-def hosts(request: pytest.FixtureRequest) -> Iterator[EmulatedHosts]:
-    """Two hosts of each test's own. The parameter is the rate of the link."""
-    made = emulated_hosts(2, request.param)
-    try:
-        two = made.__enter__()
-    except Unavailable as error:
-        pytest.skip(str(error))
-    try:
-        yield two
-    finally:
-        made.__exit__(None, None, None)
-
-
 def _run(
-    hosts: EmulatedHosts, folder: Path, fault: Callable[[], None], **variables: str
+    own_hosts: EmulatedHosts, folder: Path, fault: Callable[[], None], **variables: str
 ) -> list[tuple[int, str]]:
     """Run the work; the fault begins once all ranks are at work, and the work ends a moment after it."""
 
@@ -82,7 +68,7 @@ def _run(
         time.sleep(0.3)
         (folder / "store/enough").touch()
 
-    return run_without_mpi(hosts, folder, WORK, meanwhile, **variables)
+    return run_without_mpi(own_hosts, folder, WORK, meanwhile, **variables)
 
 
 def _assert_lost(results: list[tuple[int, str]], lost_by: dict[int, int], begun: float, limit: float) -> None:
@@ -98,59 +84,59 @@ def _assert_lost(results: list[tuple[int, str]], lost_by: dict[int, int], begun:
 
 
 @pytest.mark.parametrize("limit", ["ONEHOP_SILENCE", "ONEHOP_TIMEOUT"])
-def test_a_link_that_goes_down_for_good(hosts: EmulatedHosts, tmp_path: Path, limit: str) -> None:
+def test_a_link_that_goes_down_for_good(own_hosts: EmulatedHosts, tmp_path: Path, limit: str) -> None:
     """The ranks on both sides name a rank of the other one, by either of the two limits."""
     begun = 0.0
 
     def fault() -> None:
         nonlocal begun
         begun = time.clock_gettime(time.CLOCK_MONOTONIC)
-        hosts.set_link(1, 0, up=False)
+        own_hosts.set_link(1, 0, up=False)
 
-    results = _run(hosts, tmp_path, fault, **{limit: "2"})
+    results = _run(own_hosts, tmp_path, fault, **{limit: "2"})
     _assert_lost(results, {0: 1, 1: 1, 2: 0, 3: 0}, begun, 2)
 
 
-def test_a_link_that_comes_back(hosts: EmulatedHosts, tmp_path: Path) -> None:
+def test_a_link_that_comes_back(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     def fault() -> None:
-        hosts.set_link(1, 0, up=False)
+        own_hosts.set_link(1, 0, up=False)
         time.sleep(LINK_DOWN)
-        hosts.set_link(1, 0, up=True)
+        own_hosts.set_link(1, 0, up=True)
 
-    results = _run(hosts, tmp_path, fault)
+    results = _run(own_hosts, tmp_path, fault)
     assert all(code == 0 and "finished" in text for code, text in results), results
 
 
-def test_a_host_that_is_stopped_and_goes_on(hosts: EmulatedHosts, tmp_path: Path) -> None:
+def test_a_host_that_is_stopped_and_goes_on(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     def fault() -> None:
-        hosts.pause(1)
+        own_hosts.pause(1)
         time.sleep(STOPPED)
-        hosts.pause(1, paused=False)
+        own_hosts.pause(1, paused=False)
 
-    results = _run(hosts, tmp_path, fault)
+    results = _run(own_hosts, tmp_path, fault)
     assert all(code == 0 and "finished" in text for code, text in results), results
 
 
-def test_a_host_that_is_stopped_for_too_long(hosts: EmulatedHosts, tmp_path: Path) -> None:
+def test_a_host_that_is_stopped_for_too_long(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """The other host gives it up. Once it goes on it learns that, and ends too."""
     begun = 0.0
 
     def fault() -> None:
         nonlocal begun
         begun = time.clock_gettime(time.CLOCK_MONOTONIC)
-        hosts.pause(1)
+        own_hosts.pause(1)
         time.sleep(4)
-        hosts.pause(1, paused=False)
+        own_hosts.pause(1, paused=False)
 
-    results = _run(hosts, tmp_path, fault, ONEHOP_SILENCE="1.5")
+    results = _run(own_hosts, tmp_path, fault, ONEHOP_SILENCE="1.5")
     _assert_lost(results, {0: 1, 1: 1}, begun, 1.5)
     for code, text in results[2:]:
         assert code == 0, results
         assert "lost" in text, results
 
 
-@pytest.mark.parametrize("hosts", ["10mbit"], indirect=True)
-def test_a_slow_link_is_no_loss(hosts: EmulatedHosts, tmp_path: Path) -> None:
+@pytest.mark.parametrize("own_hosts", [{"rate": "10mbit"}], indirect=True)
+def test_a_slow_link_is_no_loss(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """Signs of life wait behind data; that the data arrive is one, too."""
-    results = _run(hosts, tmp_path, lambda: time.sleep(1), ONEHOP_SILENCE="1.5")
+    results = _run(own_hosts, tmp_path, lambda: time.sleep(1), ONEHOP_SILENCE="1.5")
     assert all(code == 0 and "finished" in text for code, text in results), results

@@ -10,29 +10,15 @@ import pytest
 
 from hosts_runner import run_without_mpi
 from onehop import _core
-from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts
+from onehop.hosts import EmulatedHosts
 
 pytestmark = pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
 
 
-@pytest.fixture(params=[1])
-def hosts(request: pytest.FixtureRequest) -> Iterator[EmulatedHosts]:
-    """Two hosts of each test's own, because tests end them. The parameter is the number of links."""
-    try:
-        made = emulated_hosts(2, links=request.param)
-        two = made.__enter__()
-    except Unavailable as error:
-        pytest.skip(str(error))
-    try:
-        yield two
-    finally:
-        made.__exit__(None, None, None)
-
-
-def test_messages_sums_and_parts(hosts: EmulatedHosts, tmp_path: Path) -> None:
+def test_messages_sums_and_parts(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """A halo, an all-reduce by hosts and a split, against NumPy."""
     results = run_without_mpi(
-        hosts,
+        own_hosts,
         tmp_path,
         """
         from onehop.collectives import allreduce
@@ -66,11 +52,11 @@ def test_messages_sums_and_parts(hosts: EmulatedHosts, tmp_path: Path) -> None:
     assert [code for code, _ in results] == [0] * 4, results
 
 
-@pytest.mark.parametrize("hosts", [3], indirect=True, ids=["3 links"])
-def test_three_links_share_the_messages(hosts: EmulatedHosts, tmp_path: Path) -> None:
+@pytest.mark.parametrize("own_hosts", [{"links": 3}], indirect=True, ids=["3 links"])
+def test_three_links_share_the_messages(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """Faces of unequal sizes and a sum: every link carries a third of the bytes, and what arrives is right."""
     results = run_without_mpi(
-        hosts,
+        own_hosts,
         tmp_path,
         """
         from onehop.collectives import allreduce
@@ -100,7 +86,7 @@ def test_three_links_share_the_messages(hosts: EmulatedHosts, tmp_path: Path) ->
     assert [code for code, _ in results] == [0] * 4, results
 
 
-def test_a_host_that_vanishes(hosts: EmulatedHosts, tmp_path: Path) -> None:
+def test_a_host_that_vanishes(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """The ranks of the other host learn it, each with the number of a rank of that host, and end."""
     ready = tmp_path / "store/ready"
 
@@ -108,10 +94,10 @@ def test_a_host_that_vanishes(hosts: EmulatedHosts, tmp_path: Path) -> None:
         end = time.monotonic() + 40
         while not ready.exists() and time.monotonic() < end:
             time.sleep(0.02)
-        hosts.kill(1)
+        own_hosts.kill(1)
 
     results = run_without_mpi(
-        hosts,
+        own_hosts,
         tmp_path,
         """
         array = np.zeros(halo_block(extents=[400], grid=[4], width=1, periodic=[True], rank=rank).shape)
@@ -135,7 +121,7 @@ def test_a_host_that_vanishes(hosts: EmulatedHosts, tmp_path: Path) -> None:
         assert "on onehop1" in text, text
 
 
-def test_survivors_finish_a_circuit(hosts: EmulatedHosts, tmp_path: Path) -> None:
+def test_survivors_finish_a_circuit(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """A circuit loses a host in the middle and goes on from its checkpoint on the other one, with the same shots."""
     checkpoint, ready = tmp_path / "store/run.h5", tmp_path / "store/ready"
 
@@ -143,10 +129,10 @@ def test_survivors_finish_a_circuit(hosts: EmulatedHosts, tmp_path: Path) -> Non
         end = time.monotonic() + 40
         while not (checkpoint.exists() and ready.exists()) and time.monotonic() < end:
             time.sleep(0.01)
-        hosts.kill(1)
+        own_hosts.kill(1)
 
     results = run_without_mpi(
-        hosts,
+        own_hosts,
         tmp_path,
         """
         from onehop.quantum import Circuit, simulate
