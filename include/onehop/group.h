@@ -81,7 +81,7 @@ class Group {
   [[nodiscard]] int rank() const noexcept;
   [[nodiscard]] int size() const noexcept;
 
-  // How the group was made: "launcher", "mpi", "torchrun", "srun", "alone", "allgather", "split".
+  // How the group was made: "launcher", "mpi", "pmix", "torchrun", "srun", "alone", "allgather", "split".
   [[nodiscard]] const std::string& origin() const noexcept;
 
   // Whether `rank` runs on this machine and shares memory with this rank. Throws BadInput for a rank outside the group.

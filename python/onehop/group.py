@@ -77,7 +77,7 @@ class Group(_core.Group):
     rank, size : int
         Number of this rank, and number of ranks.
     origin : str
-        How the group was made: "launcher", "mpi", "torchrun", "srun", "alone", "allgather" or "split".
+        How the group was made: "launcher", "mpi", "pmix", "torchrun", "srun", "alone", "allgather" or "split".
     timeout : float
         Limit in seconds for every wait in this group; 0: no limit. The environment variable ONEHOP_TIMEOUT sets the
         default.
@@ -91,8 +91,9 @@ class Group(_core.Group):
     def world(cls) -> Group:
         """Return the group of all ranks that the launcher of this program started; one rank without a launcher.
 
-        Launchers are `onehop launch`, mpiexec, srun and torchrun. The call initialises MPI if an MPI launcher started
-        the program and MPI is not initialised yet. The group is made once; every further call returns the same group.
+        Launchers are `onehop launch`, mpiexec, srun, prterun and torchrun. The call initialises MPI if an MPI
+        launcher started the program and MPI is not initialised yet. The group is made once; every further call
+        returns the same group.
 
         Raises
         ------

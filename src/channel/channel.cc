@@ -363,6 +363,8 @@ Channels open(const Group& group, std::span<const ChannelSpec> specs, TransportK
   try {
     routes.emplace(*state, kind);
     own = requests(*state, specs, *routes);
+  } catch (const Mismatch&) {
+    throw;  // found in a collective step, by every rank: another step would wait for a rank that makes other ones
   } catch (const std::exception& error) {
     refuse_channels(group, error.what());
     throw;

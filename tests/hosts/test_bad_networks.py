@@ -1,0 +1,163 @@
+"""Networks and libraries that do not fit: every rank gets one clear error, or goes on where that is possible."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from hosts_runner import run_without_mpi
+from onehop import Group, Mismatch, _core
+from onehop.hosts import EmulatedHosts
+
+needs_ucx = pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
+PLAN = """
+    array = np.zeros(halo_block(extents=[400], grid=[4], width=1, periodic=[True], rank=rank).shape)
+    def plan():
+        return Plan(halo(extents=[400], grid=[4], width=1, periodic=[True]), group, [array])
+"""
+
+
+def _run(hosts: EmulatedHosts, folder: Path, source: str, **variables: str) -> list[tuple[int, str]]:
+    return run_without_mpi(hosts, folder, textwrap.dedent(PLAN) + textwrap.dedent(source), **variables)
+
+
+@needs_ucx
+def test_an_interface_that_one_rank_does_not_have(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    results = _run(
+        own_hosts,
+        tmp_path,
+        """
+        import os
+        if rank == 2:
+            os.environ["UCX_NET_DEVICES"] = "eth7"
+        try:
+            plan()
+        except Exception as error:
+            print("error:", " ".join(str(error).split()), flush=True)
+        """,
+    )
+    for rank, (code, text) in enumerate(results):
+        assert code == 0, results
+        assert "names the interface 'eth7', which this machine does not have; it has" in text, (rank, text)
+        assert rank == 2 or "on rank 2" in text, text
+
+
+@needs_ucx
+def test_ranks_that_ask_for_different_transports(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    results = _run(
+        own_hosts,
+        tmp_path,
+        """
+        from onehop import Mismatch
+        other = rank ^ 1
+        try:
+            group.channels(send={other: 8}, receive={other: 8}, transport="shared_memory" if rank == 3 else "ucx")
+        except Mismatch as error:
+            print("mismatch:", error, flush=True)
+        """,
+    )
+    for code, text in results:
+        assert code == 0, results
+        assert "mismatch:" in text, results
+        assert "rank 3" in text or "rank 0" in text, text
+
+
+@needs_ucx
+def test_no_route_between_the_hosts(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """The cable is pulled before the ranks connect."""
+    own_hosts.set_link(1, 0, up=False)
+    results = _run(
+        own_hosts,
+        tmp_path,
+        """
+        try:
+            plan().run()
+        except Exception as error:
+            print("error:", type(error).__name__, error, flush=True)
+        """,
+        ONEHOP_TIMEOUT="5",
+    )
+    for rank, (code, text) in enumerate(results):
+        assert code == 0, results
+        assert "error:" in text, (rank, text)
+        assert "rank" in text, (rank, text)
+
+
+@needs_ucx
+def test_hosts_with_different_packet_lengths(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """TCP agrees on the shorter packets."""
+    own_hosts.output(1, ["ip", "link", "set", "e0", "mtu", "1400"])
+    results = _run(
+        own_hosts,
+        tmp_path,
+        """
+        from onehop.collectives import allreduce
+        array[:] = rank
+        plan().run()
+        assert (array[0], array[-1]) == ((rank - 1) % 4, (rank + 1) % 4)
+        assert (allreduce(group, np.full(500_000, rank + 1, np.float32)) == 10).all()
+        """,
+    )
+    assert [code for code, _ in results] == [0] * 4, results
+
+
+@needs_ucx
+def test_two_ucx_libraries_in_a_process(tmp_path: Path) -> None:
+    path = Path(_core.ucx_library()["path"]).resolve()
+    other = tmp_path / "libucp-other.so"
+    shutil.copy(path, other)
+    program = f"""
+import ctypes
+ctypes.CDLL({str(path)!r})
+ctypes.CDLL({str(other)!r})
+from onehop import _core
+print("refused:", *_core.ucx_library()["tried"])
+"""
+    folder = {"LD_LIBRARY_PATH": str(path.parent), "PYTHONPATH": str(Path(_core.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=folder, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "refused: this process has two UCX libraries" in done.stdout, done.stdout
+    assert str(path) in done.stdout
+    assert str(other) in done.stdout
+
+
+def test_ranks_with_different_versions() -> None:
+    """Both ranks see what rank 1 would have sent if it had another version."""
+    version = _core.__version__.encode() if hasattr(_core, "__version__") else None
+    if version is None:
+        import onehop
+
+        version = onehop.__version__.encode()
+    barrier = threading.Barrier(2, timeout=20)
+    given = [b"", b""]
+    errors: list[str] = ["", ""]
+
+    def rank(number: int) -> None:
+        def allgather(mine: bytes) -> list[bytes]:
+            given[number] = mine
+            barrier.wait()
+            parts = [given[0], given[1].replace(version, b"9" * len(version))]
+            barrier.wait()
+            return parts
+
+        try:
+            Group.from_allgather(number, 2, allgather)
+        except Mismatch as error:
+            errors[number] = str(error)
+
+    threads = [threading.Thread(target=rank, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for text in errors:
+        assert f"rank 0 runs onehop {version.decode()}, but rank 1" in text, errors
+        assert f"runs onehop {'9' * len(version)}; all ranks need the same version" in text
