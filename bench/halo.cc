@@ -7,6 +7,7 @@
 
 #include "bench/compute.h"
 #include "bench/mpi/peers.h"
+#include "bench/packing_lines.h"
 #include "onehop/error.h"
 #include "onehop/plan.h"
 #include "src/base/clock.h"
@@ -177,9 +178,11 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
     if (shared) add_alone("onehop, shared arrays", candidates[1].block, shared->marks, shared->plan);
   }
   std::unique_ptr<Plan> mock;
+  PackingLines lines(schedule, group.rank(), arrays);
   if (options.mock) {
     mock = std::make_unique<Plan>(group, schedule, arrays, PlanOptions{.transport = TransportKind::mock});
     add("onehop, packing only", Role::variant, [&mock] { mock->run(); }, false);
+    add("each line of packing touched once", Role::variant, [&lines] { lines.touch(); }, false);
   }
   if (options.compute_us > 0) add("speed of light: computing alone", Role::speed_of_light, [] {}, false);
   for (const OtherCandidate& other : options.others) add(other.name, other.role, other.run, other.exact);

@@ -258,6 +258,7 @@ PoissonUpdate Poisson::Impl::update() const {
   update.b = b.data();
   update.stride = stride;
   update.extents = block.extents;
+  update.wraps = spec.grid[1] == 1;
   update.diagonal = 4 + spec.mass * spec.mass;
   update.inverse = 1 / update.diagonal;
   return update;

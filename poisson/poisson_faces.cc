@@ -130,7 +130,9 @@ Schedule poisson_faces(const PoissonSpec& spec, std::int64_t enlargement) {
   }
   for (int rank = 0; rank < schedule.ranks; ++rank) {
     const detail::FaceLayout& own = layouts[static_cast<std::size_t>(rank)];
-    for (std::size_t face = 0; face < 4; ++face) {
+    // The kernels wrap rows around that are not cut (PoissonUpdate::wraps).
+    const std::size_t faces = spec.grid[1] == 1 ? 2 : 4;
+    for (std::size_t face = 0; face < faces; ++face) {
       // The lower face goes to the rank below, where it is the face of the neighbour above, and vice versa.
       const int to = neighbour(spec, rank, face / 2, face % 2 == 0 ? -1 : 1);
       // A local copy is not a message, so it is not enlarged.

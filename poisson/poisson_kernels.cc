@@ -48,24 +48,50 @@ template <class Vector, int width>
   return simd::shuffle(v, behind, source);
 }
 
-// The sites that count in a row's first and last vector: all but its first and last site and the padding.
+// What is special in a row's first and last vector.
 template <int width>
-struct Counted {
+struct RowEnds {
   using Mask = simd::Mask<Doubles<width>>;
-  explicit Counted(std::int64_t columns) : last((columns - 1) / width * width) {
+  // `ends` is the number of sites at either end that do not contribute to the sum of the vectors: 0 or 1.
+  RowEnds(std::int64_t columns, std::int64_t ends) : last((columns - 1) / width * width) {
     for (int l = 0; l < width; ++l) {
-      at_first[l] = l > 0 ? -1 : 0;
-      at_last[l] = last + l < columns - 1 ? -1 : 0;
+      counts_at_first[l] = l >= ends ? -1 : 0;
+      counts_at_last[l] = last + l < columns - ends ? -1 : 0;
+      last_site[l] = last + l == columns - 1 ? -1 : 0;
     }
   }
-  std::int64_t last;
-  Mask at_first{};
-  Mask at_last{};
+  std::int64_t last;  // where the last vector begins
+  Mask counts_at_first{};
+  Mask counts_at_last{};  // not the padding
+  Mask last_site{};       // in the last vector
 };
 
+// Updates one site; returns its contribution to the sum.
+template <bool residual>
+[[gnu::always_inline]] inline double update_site(const PoissonUpdate& u, std::int64_t at, double below, double above,
+                                                 double left, double right) {
+  const double t = u.b[at] + ((below + above) + (left + right));
+  u.y[at] = t * u.inverse;
+  if constexpr (residual) return rounded_square<double>(u, t, u.x[at]);
+  return 0;
+}
+
+// Updates the first and the last site of a row that wraps around and that has rows of the same block on both sides.
+template <bool residual>
+[[gnu::always_inline]] inline double update_wrapped_ends(const PoissonUpdate& u, std::int64_t row) {
+  const std::int64_t end = u.extents[1] - 1;
+  const std::int64_t first = row * u.stride;
+  const std::int64_t last = first + end;
+  const double* x = u.x;
+  const double square = update_site<residual>(u, first, x[first - u.stride], x[first + u.stride], x[last],
+                                              x[end > 0 ? first + 1 : first]);
+  if (end == 0) return square;
+  return square + update_site<residual>(u, last, x[last - u.stride], x[last + u.stride], x[last - 1], x[first]);
+}
+
 // Updates how.rows rows from `row` on. Adds the squares of each of these rows to a sum of its own.
-template <int width, Blocking how, bool residual>
-[[gnu::always_inline]] inline void update_rows(const PoissonUpdate& u, std::int64_t row, const Counted<width>& counted,
+template <int width, Blocking how, bool residual, bool wraps>
+[[gnu::always_inline]] inline void update_rows(const PoissonUpdate& u, std::int64_t row, const RowEnds<width>& ends,
                                                Doubles<width>* sums) {
   using Vector = Doubles<width>;
   constexpr int rows = how.rows;
@@ -79,6 +105,9 @@ template <int width, Blocking how, bool residual>
   Vector before[rows];  // the vectors left of the current ones; in front of a row any finite number will do
   Vector at[rows + 2];  // the current vectors, with the rows below and above
   for (int r = 0; r < rows; ++r) before[r] = at[r + 1] = simd::load<Vector>(x + r * stride);
+  if constexpr (wraps && how.shuffled) {
+    for (int r = 0; r < rows; ++r) before[r] = simd::all<Vector>(x[r * stride + columns - 1]);
+  }
   for (std::int64_t j = 0; j < columns; j += width) {
     at[0] = simd::load<Vector>(x + j - stride);
     at[rows + 1] = simd::load<Vector>(x + j + rows * stride);
@@ -95,8 +124,9 @@ template <int width, Blocking how, bool residual>
       const double* here = x + j + r * stride;
       Vector sides;
       if constexpr (how.shuffled) {
-        sides = left_neighbours<Vector, width>(before[r], at[r + 1]) +
-                right_neighbours<Vector, width>(at[r + 1], behind[r]);
+        Vector to_right = right_neighbours<Vector, width>(at[r + 1], behind[r]);
+        if (wraps && j == ends.last) to_right = ends.last_site ? simd::all<Vector>(x[r * stride]) : to_right;
+        sides = left_neighbours<Vector, width>(before[r], at[r + 1]) + to_right;
       } else {
         sides = simd::load<Vector>(here - 1) + simd::load<Vector>(here + 1);
       }
@@ -104,8 +134,8 @@ template <int width, Blocking how, bool residual>
       simd::store(y + j + r * stride, Vector(t * inverse));
       if constexpr (residual) {
         auto square = simd::Mask<Vector>(rounded_square<Vector>(u, t, at[r + 1]));
-        if (j == 0) square &= counted.at_first;
-        if (j == counted.last) square &= counted.at_last;
+        if (j == 0) square &= ends.counts_at_first;
+        if (j == ends.last) square &= ends.counts_at_last;
         sums[r] += Vector(square);
       }
     }
@@ -116,16 +146,19 @@ template <int width, Blocking how, bool residual>
       }
     }
   }
+  if constexpr (wraps && !how.shuffled) {
+    for (int r = 0; r < rows; ++r) sums[r][0] += update_wrapped_ends<residual>(u, row + r);
+  }
 }
 
-template <int width, Blocking how, bool residual>
-[[gnu::always_inline]] inline double update_interior(const PoissonUpdate& u) {
-  const Counted<width> counted(u.extents[1]);
+template <int width, Blocking how, bool residual, bool wraps>
+[[gnu::always_inline]] inline double update_inner_rows(const PoissonUpdate& u) {
+  const RowEnds<width> ends(u.extents[1], wraps && how.shuffled ? 0 : 1);
   Doubles<width> sums[how.rows] = {};
   std::int64_t i = 1;
-  for (; i + how.rows < u.extents[0]; i += how.rows) update_rows<width, how, residual>(u, i, counted, sums);
+  for (; i + how.rows < u.extents[0]; i += how.rows) update_rows<width, how, residual, wraps>(u, i, ends, sums);
   for (; i + 1 < u.extents[0]; ++i) {
-    update_rows<width, Blocking{.rows = 1, .shuffled = how.shuffled}, residual>(u, i, counted, sums);
+    update_rows<width, Blocking{.rows = 1, .shuffled = how.shuffled}, residual, wraps>(u, i, ends, sums);
   }
   double total = 0;
   for (const Doubles<width>& sum : sums) {
@@ -134,14 +167,9 @@ template <int width, Blocking how, bool residual>
   return total;
 }
 
-// Updates one site; returns its contribution to the sum.
-template <bool residual>
-[[gnu::always_inline]] inline double update_site(const PoissonUpdate& u, std::int64_t at, double below, double above,
-                                                 double left, double right) {
-  const double t = u.b[at] + ((below + above) + (left + right));
-  u.y[at] = t * u.inverse;
-  if constexpr (residual) return rounded_square<double>(u, t, u.x[at]);
-  return 0;
+template <int width, Blocking how, bool residual>
+[[gnu::always_inline]] inline double update_interior(const PoissonUpdate& u) {
+  return u.wraps ? update_inner_rows<width, how, residual, true>(u) : update_inner_rows<width, how, residual, false>(u);
 }
 
 // Updates a whole row, given its neighbours below and above.
@@ -168,20 +196,15 @@ template <int width, bool residual>
   return total + update_site<residual>(u, begin + j, below[j], above[j], x[j - 1], right);
 }
 
-template <int width, bool residual>
-[[gnu::always_inline]] inline double update_boundary(const PoissonUpdate& u, const PoissonEdges& edges) {
+// Updates the first and last sites of the rows between, and writes the two faces that consist of such sites.
+template <bool residual>
+[[gnu::always_inline]] inline double update_ends(const PoissonUpdate& u, const PoissonEdges& edges) {
   const auto [rows, columns] = u.extents;
   const std::int64_t stride = u.stride;
-  const double* low = edges.in[0];
-  const double* high = edges.in[1];
   const double* left = edges.in[2];
   const double* right = edges.in[3];
-  const std::int64_t last = (rows - 1) * stride;
   const std::int64_t end = columns - 1;
-  double total = update_row<width, residual>(u, 0, low, rows > 1 ? u.x + stride : high, left[0], right[0]);
-  if (rows > 1) {
-    total += update_row<width, residual>(u, rows - 1, u.x + last - stride, high, left[rows - 1], right[rows - 1]);
-  }
+  double total = 0;
   for (std::int64_t i = 1; i + 1 < rows; ++i) {
     const std::int64_t at = i * stride;
     total +=
@@ -193,12 +216,32 @@ template <int width, bool residual>
       total += update_site<residual>(u, at, u.x[at - stride], u.x[at + stride], u.x[at - 1], right[i]);
     }
   }
-  std::memcpy(edges.out[0], u.y, static_cast<std::size_t>(columns) * sizeof(double));
-  std::memcpy(edges.out[1], u.y + last, static_cast<std::size_t>(columns) * sizeof(double));
   for (std::int64_t i = 0; i < rows; ++i) {
     edges.out[2][i] = u.y[i * stride];
     edges.out[3][i] = u.y[i * stride + end];
   }
+  return total;
+}
+
+template <int width, bool residual>
+[[gnu::always_inline]] inline double update_boundary(const PoissonUpdate& u, const PoissonEdges& edges) {
+  const auto [rows, columns] = u.extents;
+  const std::int64_t stride = u.stride;
+  const double* low = edges.in[0];
+  const double* high = edges.in[1];
+  const double* left = edges.in[2];
+  const double* right = edges.in[3];
+  const std::int64_t last = (rows - 1) * stride;
+  const std::int64_t end = columns - 1;
+  const auto before = [&](std::int64_t row) { return u.wraps ? u.x[row * stride + end] : left[row]; };
+  const auto behind = [&](std::int64_t row) { return u.wraps ? u.x[row * stride] : right[row]; };
+  double total = update_row<width, residual>(u, 0, low, rows > 1 ? u.x + stride : high, before(0), behind(0));
+  if (rows > 1) {
+    total += update_row<width, residual>(u, rows - 1, u.x + last - stride, high, before(rows - 1), behind(rows - 1));
+  }
+  if (!u.wraps) total += update_ends<residual>(u, edges);
+  std::memcpy(edges.out[0], u.y, static_cast<std::size_t>(columns) * sizeof(double));
+  std::memcpy(edges.out[1], u.y + last, static_cast<std::size_t>(columns) * sizeof(double));
   return total;
 }
 

@@ -25,11 +25,14 @@ struct PoissonUpdate {
   std::array<std::int64_t, 2> extents{};
   double diagonal = 4;
   double inverse = 0.25;  // of the diagonal
+  // The first and last site of a row are neighbours of each other. Otherwise other blocks have their neighbours.
+  bool wraps = false;
   // Adding and subtracting this rounds a squared residual to a multiple of a power of two (see poisson_sum.h).
   double rounder = 0;
 };
 
-// The neighbours' faces and this rank's: below and above in dimension 0, below and above in dimension 1.
+// The neighbours' faces and this rank's: below and above in dimension 0, below and above in dimension 1. The latter two
+// are not used if rows wrap around.
 struct PoissonEdges {
   std::array<const double*, 4> in{};
   std::array<double*, 4> out{};
@@ -38,8 +41,8 @@ struct PoissonEdges {
 // The kernels for one kind of processor. Each returns the sum of the rounded squared residuals of its sites.
 struct PoissonKernels {
   std::string_view name;
-  // Updates the sites without neighbours in other blocks. Also writes wrong values at the first and last site of the
-  // rows between, which `boundary` corrects.
+  // Updates the sites without neighbours in other blocks. Unless rows wrap around, it also writes wrong values at the
+  // first and last site of the rows between, which `boundary` corrects.
   void (*interior)(const PoissonUpdate&) = nullptr;
   double (*interior_residual)(const PoissonUpdate&) = nullptr;
   // Updates all other sites; also writes the new faces to edges.out.

@@ -313,7 +313,8 @@ TEST(PoissonKernels, AllProcessorsGiveTheSameBits) {
         edges.in[f] = faces.data() + 64 * f;
         edges.out[f] = out.data() + 64 * f;
       }
-      const detail::PoissonUpdate update{x.data(), b.data(), y.data(), stride, extents, 4.25, 1 / 4.25, 1.5 * 0x1p22};
+      detail::PoissonUpdate update{x.data(), b.data(), y.data(), stride, extents, 4.25, 1 / 4.25};
+      update.rounder = 1.5 * 0x1p22;
       std::vector<double> result;
       for (const bool residual : {false, true}) {
         if (residual) {
@@ -335,6 +336,58 @@ TEST(PoissonKernels, AllProcessorsGiveTheSameBits) {
       ASSERT_EQ(result.size(), results[0].size());
       for (std::size_t i = 0; i < result.size(); ++i) {
         ASSERT_EQ(std::bit_cast<std::uint64_t>(result[i]), std::bit_cast<std::uint64_t>(results[0][i])) << i;
+      }
+    }
+  }
+}
+
+// Rows that wrap around give what columns that come as faces give: the block's own last and first ones.
+TEST(PoissonKernels, RowsThatWrapAroundAreTheirOwnNeighbours) {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> uniform(-3, 3);
+  for (const std::int64_t rows : {1, 2, 3, 4, 7, 8, 60}) {
+    for (const std::int64_t columns : {1, 2, 7, 8, 9, 15, 16, 17, 60, 64}) {
+      const std::int64_t stride = (columns + 7) / 8 * 8;
+      std::vector<double> x(static_cast<std::size_t>(stride * rows)), b(x.size()), faces(4 * 64);
+      for (auto* values : {&x, &b, &faces}) {
+        for (double& value : *values) value = uniform(random);
+      }
+      for (std::int64_t i = 0; i < rows; ++i) {
+        faces[static_cast<std::size_t>(2 * 64 + i)] = x[static_cast<std::size_t>(i * stride + columns - 1)];
+        faces[static_cast<std::size_t>(3 * 64 + i)] = x[static_cast<std::size_t>(i * stride)];
+      }
+      for (const detail::PoissonKernels& kernels : detail::poisson_kernels()) {
+        for (const bool residual : {false, true}) {
+          std::array<std::vector<double>, 2> results;
+          for (const bool wraps : {false, true}) {
+            std::vector<double> y(x.size()), out(faces.size());
+            detail::PoissonEdges edges;
+            for (std::size_t f = 0; f < 4; ++f) {
+              edges.in[f] = wraps && f >= 2 ? nullptr : faces.data() + 64 * f;
+              edges.out[f] = wraps && f >= 2 ? nullptr : out.data() + 64 * f;
+            }
+            detail::PoissonUpdate update{x.data(), b.data(), y.data(), stride, {rows, columns}, 4.25, 1 / 4.25};
+            update.wraps = wraps;
+            update.rounder = 1.5 * 0x1p22;
+            std::vector<double>& result = results[wraps ? 1 : 0];
+            if (residual) {
+              const double interior = kernels.interior_residual(update);
+              result.push_back(interior + kernels.boundary_residual(update, edges));
+            } else {
+              kernels.interior(update);
+              kernels.boundary(update, edges);
+            }
+            for (std::int64_t i = 0; i < rows; ++i) {
+              result.insert(result.end(), y.begin() + i * stride, y.begin() + i * stride + columns);
+            }
+            result.insert(result.end(), out.begin(), out.begin() + columns);
+            result.insert(result.end(), out.begin() + 64, out.begin() + 64 + columns);
+          }
+          for (std::size_t i = 0; i < results[0].size(); ++i) {
+            ASSERT_EQ(std::bit_cast<std::uint64_t>(results[0][i]), std::bit_cast<std::uint64_t>(results[1][i]))
+                << kernels.name << ", " << rows << " x " << columns << ", " << i;
+          }
+        }
       }
     }
   }
