@@ -174,7 +174,7 @@ void bind_quantum_placement(nb::module_& module) {
       .def("exchanges_at_least", &Placement::exchanges_at_least, nb::call_guard<nb::gil_scoped_release>(),
            "Return a number of exchanges that no placement of these operations can go below.")
       .def("passes_at_least", &Placement::passes_at_least, nb::call_guard<nb::gil_scoped_release>(),
-           "Return a number of passes that no placement can go below if no operations cancel each other.")
+           "Return a number of passes of rank 0 that no choice of tiles can go below with these stages.")
       .def("passes", &Placement::passes, nb::call_guard<nb::gil_scoped_release>(),
            "Count the passes that the engine makes over the amplitudes of rank 0 in all stages.");
   bind_place(module);

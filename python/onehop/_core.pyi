@@ -2591,7 +2591,7 @@ class Placement:
         """Return a number of exchanges that no placement of these operations can go below."""
 
     def passes_at_least(self) -> float:
-        """Return a number of passes that no placement can go below if no operations cancel each other."""
+        """Return a number of passes of rank 0 that no choice of tiles can go below with these stages."""
 
     def passes(self) -> float:
         """Count the passes that the engine makes over the amplitudes of rank 0 in all stages."""

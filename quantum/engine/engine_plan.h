@@ -29,4 +29,7 @@ struct Pass {
 
 [[nodiscard]] std::vector<Pass> make_passes(const Items& items, int bits, const TileSizes& sizes);
 
+// A number of passes that make_passes() cannot go below for these items, whatever tiles it chooses. `sizes` has tiles.
+[[nodiscard]] int passes_at_least(const Items& items, int bits, const TileSizes& sizes);
+
 }  // namespace onehop::quantum

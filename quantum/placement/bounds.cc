@@ -1,4 +1,4 @@
-// Lower bounds on exchanges and passes: a search over sets of operations that fewer remote wires than there are allow.
+// Lower bounds on exchanges: a search over sets of operations that fewer remote wires than there are allow.
 //
 // With k remote wires at a time, the operations of a stage are those that need none of the k to be local. Whoever
 // forgets all but j < k of them allows more operations, so that the least number of stages with j remote wires is a
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "onehop/quantum/placement.h"
-#include "quantum/engine/engine_plan.h"
 #include "quantum/placement/circuit_scheduler.h"
 
 namespace onehop::quantum {
@@ -139,17 +138,12 @@ class Search {
   std::vector<int> first_;
 };
 
-// The dependencies of the operations that a placement runs, or of those among them without controls, which every rank
-// runs.
-Dependencies dependencies_of(const Placement& placement, bool controls) {
+// The dependencies of the operations that a placement runs.
+Dependencies dependencies_of(const Placement& placement) {
   std::vector<bool> absent(placement.operations.size(), true);
   int clbits = 0;
   for (const Stage& stage : placement.stages) {
-    for (const int index : stage.operations) {
-      const Operation& operation = placement.operations[static_cast<std::size_t>(index)];
-      const bool whole = operation.controls.empty() && operation.condition.clbits.empty() && operation.is_gate();
-      absent[static_cast<std::size_t>(index)] = !controls && !whole;
-    }
+    for (const int index : stage.operations) absent[static_cast<std::size_t>(index)] = false;
   }
   for (const Operation& operation : placement.operations) {
     for (const int bit : operation.clbits) clbits = std::max(clbits, bit + 1);
@@ -174,19 +168,7 @@ int Placement::exchanges_at_least() const {
   for (int wire = 0; first_state.empty() && wire < qubits; ++wire) {
     if (first_bits[static_cast<std::size_t>(wire)] >= local_bits) first.push_back(wire);
   }
-  return std::min(exchanges(), stages_at_least(dependencies_of(*this, true), remote, first) - 1);
-}
-
-double Placement::passes_at_least() const {
-  const double taken = passes();
-  const int tile = tile_sizes(local_bits, bytes_per_amplitude).tile;
-  const Dependencies dependencies = dependencies_of(*this, false);
-  const auto& needs = dependencies.needed_local;
-  const auto needed = std::count_if(needs.begin(), needs.end(), [](const auto& one) { return !one.empty(); });
-  if (needed == 0 || tile == 0 || qubits <= tile) return std::min(taken, needed > 0 ? 1.0 : 0.0);
-  const auto covered = (needed + tile - 1) / tile;  // each pass covers the wires of a tile
-  return std::min(taken, std::max(static_cast<double>(covered),
-                                  static_cast<double>(stages_at_least(dependencies, qubits - tile, {}))));
+  return std::min(exchanges(), stages_at_least(dependencies_of(*this), remote, first) - 1);
 }
 
 }  // namespace onehop::quantum

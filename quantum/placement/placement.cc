@@ -306,26 +306,48 @@ std::vector<std::int64_t> Placement::bytes_by_level(std::span<const int> units) 
   return bytes;
 }
 
+namespace {
+
+// Calls `use` with the local operations of a rank in each stage.
+template <typename Use>
+void for_each_stage(const Placement& placement, int rank, const Use& use) {
+  std::uint64_t flips = 0;
+  for (const Stage& stage : placement.stages) {
+    std::vector<LocalOperation> local;
+    for (const int index : stage.operations) {
+      const Operation& operation = placement.operations[static_cast<std::size_t>(index)];
+      if (auto one = localize(operation, stage.bits, placement.local_bits, rank, flips)) {
+        local.push_back(std::move(*one));
+      }
+    }
+    use(local);
+  }
+}
+
+}  // namespace
+
 std::vector<std::vector<PassSummary>> Placement::groups(int rank) const {
   if (rank < 0 || rank >= ranks) {
     throw BadInput("placement: expected a rank below " + std::to_string(ranks) + ", found " + std::to_string(rank));
   }
   std::vector<std::vector<PassSummary>> groups;
-  std::uint64_t flips = 0;
-  for (const Stage& stage : stages) {
-    std::vector<LocalOperation> local;
-    for (const int index : stage.operations) {
-      const Operation& operation = operations[static_cast<std::size_t>(index)];
-      if (auto one = localize(operation, stage.bits, local_bits, rank, flips)) local.push_back(std::move(*one));
-    }
+  for_each_stage(*this, rank, [&](const std::vector<LocalOperation>& local) {
     groups.push_back(summarize_passes(local_bits, local, bytes_per_amplitude));
-  }
+  });
   return groups;
 }
 
 double Placement::passes() const {
   double sum = 0;
   for (const auto& stage : groups()) sum += static_cast<double>(stage.size());
+  return sum;
+}
+
+double Placement::passes_at_least() const {
+  double sum = 0;
+  for_each_stage(*this, 0, [&](const std::vector<LocalOperation>& local) {
+    sum += count_passes_at_least(local_bits, local, bytes_per_amplitude);
+  });
   return sum;
 }
 

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -33,6 +35,52 @@ void expect_on_tiles(Random& random, int bits, const std::vector<LocalOperation>
     run_passes<float>(single, operations, list, kernels_named<float>(simd), number(random, 1, 3));
     ASSERT_LT(distance(expected, single), 1e-6 * each * most) << what;
   }
+}
+
+// The fewest passes by definition: every choice of tiles is tried, to `most` passes.
+int fewest_passes(const std::vector<Item>& rest, int bits, const TileSizes& sizes, int most) {
+  if (rest.empty()) return 0;
+  if (most <= 1) return 1;
+  int best = most;
+  for (std::uint64_t high = 0; high < std::uint64_t{1} << (bits - sizes.low); ++high) {
+    if (std::popcount(high) != sizes.tile - sizes.low) continue;
+    const std::uint64_t tile = high << sizes.low | ((std::uint64_t{1} << sizes.low) - 1);
+    std::vector<Item> left;
+    for (const Item& item : rest) {
+      const bool waits = std::any_of(left.begin(), left.end(), [&](const Item& other) {
+        return (item.mixed & (other.mixed | other.watched)) != 0 || (item.watched & other.mixed) != 0;
+      });
+      if (waits || (item.mixed & ~tile) != 0) left.push_back(item);
+    }
+    if (left.size() < rest.size()) best = std::min(best, 1 + fewest_passes(left, bits, sizes, best - 1));
+  }
+  return best;
+}
+
+TEST(QuantumEngineTiles, BoundsOfPassesHoldAndAreMostlyReached) {
+  Random random(11);
+  int cases = 0;
+  int reached = 0;
+  for (int round = 0; round < 60; ++round) {
+    const int bits = 8;
+    const TileSizes sizes{.tile = 6, .low = 4};
+    Items items;
+    for (int i = 0; i < 24; ++i) {
+      Item item{.kind = ItemKind::pair, .mixed = std::uint64_t{1} << number(random, 2, bits - 1)};
+      if (round % 2 == 0) item.mixed |= std::uint64_t{1} << number(random, 2, bits - 1);
+      item.watched = (std::uint64_t{1} << number(random, 0, bits - 1)) & ~item.mixed;
+      items.order.push_back(item);
+    }
+    const int taken = static_cast<int>(make_passes(items, bits, sizes).size());
+    const int fewest = fewest_passes(items.order, bits, sizes, taken);
+    const int bound = passes_at_least(items, bits, sizes);
+    EXPECT_LE(bound, fewest) << "round " << round;
+    EXPECT_LE(fewest, taken) << "round " << round;
+    ++cases;
+    reached += bound == fewest ? 1 : 0;
+  }
+  std::printf("the bound is the fewest passes in %d of %d lists of items\n", reached, cases);
+  EXPECT_EQ(reached, cases);  // both bits outside a tile count, so that the search is exhaustive
 }
 
 TEST(QuantumEngineTiles, AnyCircuit) {

@@ -110,6 +110,10 @@ EngineCounters apply_to_both(std::span<std::complex<T>> ket, std::span<std::comp
 // The number of passes that `apply` would make. Needs no amplitudes.
 [[nodiscard]] double count_passes(int bits, std::span<const LocalOperation> operations, int bytes_per_amplitude);
 
+// A number of passes that no choice of tiles can go below, with the engine's decomposition of these operations.
+[[nodiscard]] double count_passes_at_least(int bits, std::span<const LocalOperation> operations,
+                                           int bytes_per_amplitude);
+
 // The passes that `apply` would make, in order.
 [[nodiscard]] std::vector<PassSummary> summarize_passes(int bits, std::span<const LocalOperation> operations,
                                                         int bytes_per_amplitude);

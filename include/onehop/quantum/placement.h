@@ -90,7 +90,7 @@ struct Placement {
   // A number of exchanges that no placement of these operations can go below, whatever its order of commuting
   // operations and its first layout (unless the state exists already). Not always the largest such number.
   [[nodiscard]] int exchanges_at_least() const;
-  // The same for passes() on any number of ranks, if no operations cancel each other.
+  // A number of passes on rank 0 that the engine cannot go below with these stages, whatever tiles it chooses.
   [[nodiscard]] double passes_at_least() const;
 };
 

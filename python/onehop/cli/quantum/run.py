@@ -26,7 +26,7 @@ from onehop.cli.common import (
 from onehop.cli.quantum import profile as profiles
 from onehop.cli.quantum.gradient import gradient_report
 from onehop.cli.quantum.plan import PrecisionOption, check_fits, memory_of_run, one_line, plan_run
-from onehop.cli.quantum.run_options import RunOptions, checkpoint_interval
+from onehop.cli.quantum.run_options import RunOptions, checkpoint_interval, shots_of
 from onehop.cli.quantum.run_report import draw, make_report, save_result, show, show_gradient
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks
@@ -225,8 +225,13 @@ def run(
     file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
     ranks: RanksOption = None,
     shots: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SHOTS, help="Number of shots; 0: no sampling.")
-    ] = 1000,
+        int | None,
+        typer.Option(
+            min=0,
+            max=LARGEST_SHOTS,
+            help="Number of shots; 0: no sampling.  [default: 1000; with --gradient 0]",
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -252,7 +257,8 @@ def run(
     gradient: Annotated[
         bool,
         typer.Option(
-            "--gradient", help="Also compute the derivatives of every observable by every parameter."
+            "--gradient",
+            help="Compute the derivatives of every observable by every parameter. They are exact and take no shots.",
         ),
     ] = False,
     reproducible: Annotated[
@@ -319,7 +325,7 @@ def run(
     options = RunOptions(
         file=file,
         ranks=ranks,
-        shots=shots,
+        shots=shots_of(shots, gradient),
         seed=seed,
         observables=observable or [],
         bind=bind or [],

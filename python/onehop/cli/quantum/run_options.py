@@ -19,6 +19,7 @@ from onehop.quantum.parameters import values_of
 
 SIGKILL_AFTER_CHECKPOINT = 600.0
 DEFAULT_EVERY = "10m"
+DEFAULT_SHOTS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +157,24 @@ def checkpoint_interval(every: str | None, checkpoint: str | None) -> float:
     if checkpoint is None:
         raise BadInput("--every is for --checkpoint; leave it out")
     return parse_duration(every)
+
+
+def shots_of(asked: int | None, gradient: bool) -> int:
+    """Return the number of shots of a run; `asked` is the value of --shots, or None without the option.
+
+    Raises
+    ------
+    BadInput
+        A gradient of shots was asked for.
+    """
+    if gradient and asked:
+        raise BadInput(
+            f"--gradient: expected no shots, because its derivatives are exact, found --shots {asked}; leave one of "
+            "them out, or average shots at shifted angles with onehop.quantum.parameter_shift"
+        )
+    if asked is not None:
+        return asked
+    return 0 if gradient else DEFAULT_SHOTS
 
 
 def parse_duration(text: str) -> float:

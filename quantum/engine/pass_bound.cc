@@ -1,0 +1,170 @@
+// A lower bound on passes: a search over the bits that tiles leave out.
+//
+// With r bits outside every tile, a pass runs the items that mix none of the r, in an order that commutation allows.
+// Whoever forgets all but j < r of these bits allows more items, so that the least number of passes with j such bits is
+// a lower bound for r. For small j all sequences of such sets are searched: it suffices to run every item that can run,
+// and to follow only those results that no other result contains.
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "quantum/engine/engine_plan.h"
+#include "quantum/engine/engine_run.h"
+
+namespace onehop::quantum {
+namespace {
+
+// The approximate number of items that a search looks at, the most sets of bits to choose from in each pass, the most
+// results of as many passes to follow, and the most bits that count.
+constexpr std::int64_t max_steps = 20'000'000;
+constexpr std::size_t max_sets = 1000;
+constexpr std::size_t max_results = 500;
+constexpr int max_left_out = 4;
+
+using Words = std::vector<std::uint64_t>;  // a bit for each item
+
+bool contains(const Words& whole, const Words& part) {
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    if ((part[i] & ~whole[i]) != 0) return false;
+  }
+  return true;
+}
+
+int count(const Words& words) {
+  int sum = 0;
+  for (const std::uint64_t word : words) sum += std::popcount(word);
+  return sum;
+}
+
+// All masks of `size` of the bits from `low` on; empty if there are too many.
+std::vector<std::uint64_t> masks_of(int low, int bits, int size) {
+  std::vector<std::uint64_t> found{0};
+  for (int k = 0; k < size; ++k) {
+    std::vector<std::uint64_t> longer;
+    for (const std::uint64_t one : found) {
+      for (int bit = std::max(low, static_cast<int>(std::bit_width(one))); bit < bits; ++bit) {
+        longer.push_back(one | std::uint64_t{1} << bit);
+      }
+    }
+    found = std::move(longer);
+    if (found.size() > max_sets * static_cast<std::size_t>(bits)) return {};
+  }
+  return found.size() > max_sets ? std::vector<std::uint64_t>{} : found;
+}
+
+class Search {
+ public:
+  Search(std::vector<Item> items, int bits, const TileSizes& sizes)
+      : items_(std::move(items)), bits_(bits), sizes_(sizes) {}
+
+  // The least number of passes if only `left_out` of the bits outside a tile count before the last pass, or a smaller
+  // number if the search takes too long.
+  [[nodiscard]] int passes(int left_out) const {
+    const Words none((items_.size() + 63) / 64, 0);
+    if (can_end(none)) return 1;
+    const std::vector<std::uint64_t> masks = masks_of(sizes_.low, bits_, left_out);
+    if (masks.empty()) return 1;
+    std::vector<Words> level{none};
+    std::int64_t steps = 0;
+    for (int taken = 1;; ++taken) {
+      std::set<Words> reached;
+      for (const Words& one : level) {
+        for (const std::uint64_t mask : masks) {
+          reached.insert(run(one, mask));
+          steps += static_cast<std::int64_t>(items_.size());
+          if (steps > max_steps) return taken + 1;  // no result of taken - 1 passes could end
+        }
+      }
+      level = largest({reached.begin(), reached.end()});
+      if (level.size() > max_results) return taken + 1;
+      if (std::any_of(level.begin(), level.end(), [&](const Words& one) { return can_end(one); })) return taken + 1;
+    }
+  }
+
+  // Every pass covers the lowest bits, and as many others as fit in a tile.
+  [[nodiscard]] int covered() const {
+    const int others = std::popcount(mixed_by_rest(Words((items_.size() + 63) / 64, 0)));
+    const int room = sizes_.tile - sizes_.low;
+    return std::max(1, (others + room - 1) / room);
+  }
+
+ private:
+  // The bits above the lowest ones that the items that are not done mix.
+  [[nodiscard]] std::uint64_t mixed_by_rest(const Words& done) const {
+    std::uint64_t mixed = 0;
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      if ((done[i / 64] >> (i % 64) & 1) == 0) mixed |= items_[i].mixed;
+    }
+    return mixed >> sizes_.low << sizes_.low;
+  }
+
+  // Whether one more pass suffices.
+  [[nodiscard]] bool can_end(const Words& done) const {
+    return std::popcount(mixed_by_rest(done)) <= sizes_.tile - sizes_.low;
+  }
+
+  // Runs every item that mixes no bit of `outside` and commutes with all earlier ones that have not run.
+  [[nodiscard]] Words run(Words done, std::uint64_t outside) const {
+    const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
+    std::uint64_t mixed = 0;
+    std::uint64_t watched = 0;
+    for (std::size_t i = 0; i < items_.size() && mixed != all; ++i) {
+      if ((done[i / 64] >> (i % 64) & 1) != 0) continue;
+      const Item& item = items_[i];
+      const bool allowed = (item.mixed & (mixed | watched)) == 0 && (item.watched & mixed) == 0;
+      if (allowed && (item.mixed & outside) == 0) {
+        done[i / 64] |= std::uint64_t{1} << (i % 64);
+      } else {
+        mixed |= item.mixed;
+        watched |= item.watched;
+      }
+    }
+    return done;
+  }
+
+  static std::vector<Words> largest(std::vector<Words> all) {
+    std::stable_sort(all.begin(), all.end(), [](const Words& a, const Words& b) { return count(a) > count(b); });
+    std::vector<Words> kept;
+    for (Words& one : all) {
+      if (kept.size() > max_results) break;
+      if (std::any_of(kept.begin(), kept.end(), [&](const Words& other) { return contains(other, one); })) continue;
+      kept.push_back(std::move(one));
+    }
+    return kept;
+  }
+
+  std::vector<Item> items_;
+  int bits_;
+  TileSizes sizes_;
+};
+
+}  // namespace
+
+int passes_at_least(const Items& items, int bits, const TileSizes& sizes) {
+  std::vector<Item> in_tiles;
+  for (const Item& item : items.order) {
+    if (item.kind != ItemKind::direct) in_tiles.push_back(item);
+  }
+  const int direct = static_cast<int>(items.order.size() - in_tiles.size());  // each is a pass of its own
+  if (in_tiles.empty()) return direct;
+  const Search search(std::move(in_tiles), bits, sizes);
+  int most = search.covered();
+  for (int left_out = 1; left_out <= std::min(bits - sizes.tile, max_left_out); ++left_out) {
+    most = std::max(most, search.passes(left_out));
+  }
+  return direct + most;
+}
+
+double count_passes_at_least(int bits, std::span<const LocalOperation> operations, int bytes_per_amplitude) {
+  const TileSizes sizes = tile_sizes(bits, bytes_per_amplitude);
+  const PassList list = make_pass_list(bits, operations, sizes);
+  const auto taken = static_cast<int>(list.passes.size());
+  return sizes.tile == 0 ? taken : std::min(taken, passes_at_least(list.items, bits, sizes));
+}
+
+}  // namespace onehop::quantum
