@@ -116,11 +116,14 @@ def test_faces_of_pieces_do_not_overlap() -> None:
         assert [(one.pieces, one.elements * 8) for one in sent] == [(FACE // piece, FACE)] * 2
 
 
-def test_times_that_descend_are_raised_to_the_time_before() -> None:
+def test_times_that_descend_get_their_geometric_mean() -> None:
     found = measured()
-    found["one_way 1024"] = samples(0.001, 0)
+    found["one_way 256"] = samples(0.4, 0)
+    found["one_way 1024"] = samples(0.1, 0)
     times = dict(times_from(found).one_way)
-    assert times[1024] == times[256]
+    assert times[64] == pytest.approx(one_way(64))  # untouched: the mean of the two is longer
+    assert times[256] == times[1024] == pytest.approx(0.2)
+    assert times[4096] == pytest.approx(one_way(4096))
 
 
 def test_the_file_predicts_what_it_was_made_from(machine: Machine) -> None:

@@ -14,9 +14,9 @@ from onehop.schedule import ArraySpec, Place, Round, Schedule, Slice, Transfer, 
 
 __all__ = ["MachineTimes", "lines_out", "measure_machine", "times_from"]
 
-# Doubling from 4 KiB to 1 MiB: in between, stores and chunks change.
-MESSAGES = (8, 64, 256, 1 << 10, *(4 << 10 + i for i in range(9)), 4 << 20)
-EXCHANGES = (*MESSAGES, 16 << 20)
+# Doubling from 4 KiB to 4 MiB: in between, stores and chunks change, and caches end.
+MESSAGES = (8, 64, 256, 1 << 10, *(4 << 10 + i for i in range(11)))
+EXCHANGES = (*MESSAGES, 8 << 20, 16 << 20)
 COPIES = (64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 # Bytes that move when the two highest index bits of a rank's state are swapped, and how many index bits the state has:
 # half of its elements move.
@@ -163,7 +163,19 @@ def measure_machine(group: Group, seconds: float) -> dict[str, dict[str, list[fl
 
 
 def _table(sizes: Sequence[int], microseconds: Sequence[float]) -> Table:
-    return [(size, float(us)) for size, us in zip(sizes, np.maximum.accumulate(microseconds), strict=True)]
+    """Make the times ascend: neighbours that descend get their geometric mean (pool adjacent violators)."""
+    pools: list[list[float]] = []
+    for us in microseconds:
+        pools.append([us])
+        while len(pools) > 1 and _mean(pools[-2]) > _mean(pools[-1]):
+            last = pools.pop()
+            pools[-1].extend(last)
+    ascending = [_mean(pool) for pool in pools for _ in pool]
+    return list(zip(sizes, ascending, strict=True))
+
+
+def _mean(times: Sequence[float]) -> float:
+    return times[0] if len(times) == 1 else float(np.exp(np.mean(np.log(times))))
 
 
 def _at(table: Table, size: float) -> float:
