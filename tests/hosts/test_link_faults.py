@@ -18,7 +18,11 @@ from hosts_runner import run_without_mpi
 from onehop import _core
 from onehop.hosts import EmulatedHosts
 
-pytestmark = pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
+# Other load would delay signs of life beyond the short limits of these tests.
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found"),
+]
 
 LONG = os.environ.get("ONEHOP_LONG_FAULTS") == "1"
 LINK_DOWN, STOPPED = (5.0, 10.0) if LONG else (1.2, 2.0)
