@@ -228,6 +228,12 @@ FAULTS = (
         "leaked-descriptor",
         "shared memory is unmapped and its descriptor stays open",
         "kills",
-        (Change("src/group/shared_memory.cc", "own.by_fd.erase(fd);\n  close(fd);", "own.by_fd.erase(fd);"),),
+        (
+            Change(
+                "src/group/shared_memory.cc",
+                "if (fd >= 0) close(fd);\n}\n\nSharedMemory SharedMemory::create",
+                "}\n\nSharedMemory SharedMemory::create",
+            ),
+        ),
     ),
 )

@@ -229,7 +229,7 @@ def run(
         typer.Option(
             min=0,
             max=LARGEST_SHOTS,
-            help="Number of shots; 0: no sampling.  [default: 1000; with --gradient 0]",
+            help="Number of shots; 0: no sampling. The default is 1000, and 0 with --gradient.",
         ),
     ] = None,
     seed: Annotated[
