@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from onehop import halo
 from onehop.cli import main
+from onehop.error import BadInput
+from onehop.machine import permutation_traffic, simulate
 
 HALO = ("simulate", "halo", "--grid", "4x4", "--extents", "64x64", "--machine", "fugaku")
 PERMUTATION = ("simulate", "permutation", "--machine", "mira", "--bits", "20", "--local", "16")
@@ -104,6 +108,33 @@ def test_a_number_that_is_not_finite_is_named_by_its_line(
         shown = capsys.readouterr().err
         assert f"line {line}" in shown
         assert "a finite number" in shown
+
+
+@pytest.mark.parametrize("wrong", ["1e-308", "1e300"])
+def test_a_number_of_an_absurd_size_is_named_by_its_line(
+    wrong: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Times computed from it would overflow."""
+    text = (Path(__file__).parents[2] / "python/onehop/machine/files/mira.toml").read_text()
+    file = tmp_path / "bad.toml"
+    file.write_text(text.replace("value = 1.8e9", f"value = {wrong}"))
+    line = next(i for i, one in enumerate(text.splitlines(), 1) if "value = 1.8e9" in one)
+    assert main(["machines", str(file)]) == 2
+    shown = " ".join(capsys.readouterr().err.split())
+    assert f"line {line}" in shown
+    assert "0 or a number from 1e-30 to 1e+30" in shown
+
+
+@pytest.mark.parametrize("places", [[0.7, 1.2], ["0", "1"], [[0], [1]], [0, float("nan")], [0, 10**30]])
+def test_places_are_whole_numbers(places: list[Any]) -> None:
+    schedule = halo(extents=(8,), grid=(2,))
+    with pytest.raises(BadInput, match="the map of ranks: expected one place per rank"):
+        simulate(schedule, "mira", ranks=places)
+
+
+def test_bits_are_whole_numbers() -> None:
+    with pytest.raises(BadInput, match="a permutation of bits: expected a bit of the index for each bit"):
+        permutation_traffic(8, local=6, permutation=[1.5] * 8)  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("which", [("5", "--swap", "0:1"), ("3", "--swap", "0:0")])

@@ -292,8 +292,8 @@ def test_own_files_and_wrong_names(tmp_path: Path) -> None:
         load_machine("mirra")
     with pytest.raises(BadInput, match="No such file"):
         load_machine(tmp_path / "none.toml")
-    file.write_bytes(b'title = "\xff"')
-    with pytest.raises(BadInput, match="expected text in UTF-8"):
+    file.write_bytes(b'# a comment\ntitle = "\xff"')
+    with pytest.raises(BadInput, match=r"mine.toml, line 2: expected text in UTF-8"):
         load_machine(file)
 
 

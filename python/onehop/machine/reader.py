@@ -21,6 +21,8 @@ __all__ = ["load_machine", "machine_names", "machine_path", "parse_machine"]
 
 _FILES = Path(__file__).with_name("files")
 _LONGEST = 1 << 20
+# Times, rates and sizes beyond these are slips of the pen, and times computed from them overflow.
+_LEAST, _MOST = 1e-30, 1e30
 _PROCESSOR = "processor"
 _ROOT = {"title": True, "sources": True, "memory": True, "arithmetic": False, "level": True}
 _PROCESSOR_FIGURES = ("packed_piece", "copied_piece", "used_line")
@@ -110,8 +112,9 @@ def load_machine(name: str | Path) -> Machine:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
         raise BadInput(
-            f"{path} is no machine: expected text in UTF-8, found {error.reason} at byte {error.start}"
+            f"{path}, line {line}: expected text in UTF-8, found {error.reason} at byte {error.start} of the file"
         ) from error
     return parse_machine(text, path.stem, str(path))
 
@@ -241,6 +244,9 @@ class _Reader:
             raise self.lines.fail(table, key, f"a number {where}", _shown(number))
         if not _is_finite(number):
             raise self.lines.fail(table, key, f"a finite number {where}", _shown(number))
+        if number != 0 and not _LEAST <= abs(number) <= _MOST:
+            expected = f"0 or a number from {_LEAST:g} to {_MOST:g} {where}, in seconds, bytes or per second"
+            raise self.lines.fail(table, key, expected, _shown(number))
         return float(number)
 
     def time_table(self, table: str, key: str, value: Any) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,10 +93,21 @@ def permutation_traffic(
     BadInput
         This is no permutation of the bits, or the traffic is neither symmetric nor short enough to list.
     """
-    targets = [int(one) for one in permutation]
+    targets = _whole_numbers(permutation, "a permutation of bits: expected a bit of the index for each bit")
     size = np.dtype(dtype).itemsize
     kind = element_type(dtype)
     return _core.permutation_traffic(int(bits), int(local), targets, size, codec, kind, bool(shared))
+
+
+def _whole_numbers(values: Iterable[int], expected: str) -> list[int]:
+    try:
+        numbers = [operator.index(one) for one in values]
+    except TypeError as error:
+        raise BadInput(f"{expected}, as whole numbers, found {values!r}") from error
+    for one in numbers:
+        if not -(2**31) <= one < 2**31:
+            raise BadInput(f"{expected}, found {one}")
+    return numbers
 
 
 def _numbers(value: float | Sequence[float] | None) -> list[float]:
@@ -178,7 +190,7 @@ def simulate(
     if isinstance(ranks, RankMap):
         described = described.job(len(ranks.position_of))
         ranks = ranks.rank_at
-    places = [] if ranks is None else [int(one) for one in np.asarray(ranks).ravel()]
+    places = [] if ranks is None else _whole_numbers(ranks, "the map of ranks: expected one place per rank")
     if ranks is not None and not places:
         raise BadInput("the map of ranks: expected one place per rank, found none")
     return _core.simulate_traffic(
