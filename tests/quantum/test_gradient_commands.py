@@ -74,10 +74,6 @@ def test_the_command(ranks: int, tmp_path: Any) -> None:
         (["--bind", "theta=1", "--bind", "phi=1", "--bind", "psi=1"], "there is no parameter 'psi'"),
         (["--gradient", "--bind", "theta=1", "--bind", "phi=1"], "at least one --observable"),
         (["--gradient", "--shots", "5", "--observable", "Z0"], "expected no shots, because its derivatives"),
-        (
-            ["--gradient", "--noise", "depolarizing=0.1", "--trajectories", "5", "--observable", "Z0"],
-            "--gradient: expected no --trajectories",
-        ),
         (["--reproducible", "--bind", "theta=1", "--bind", "phi=1"], "expected --gradient and a circuit"),
         (
             ["--gradient", "--reproducible", "--noise", "bit_flip=0.1", "--observable", "Z0"],

@@ -83,11 +83,6 @@ class RunOptions:
             raise BadInput(
                 "--save needs one final state, and --trajectories simulates many: leave one of them out"
             )
-        if self.gradient and self.trajectories is not None:
-            raise BadInput(
-                "--gradient: expected no --trajectories, because its derivatives are those of the density matrix; "
-                "leave one of them out"
-            )
         if self.profile:
             raise BadInput("--profile does not work with --noise; leave one of them out")
 
