@@ -145,6 +145,8 @@ def limit_predictions(study: Study, largest: int, lattice: dict[str, Iteration])
         found = _exchange(machine, qubits, largest)
         case = f"{_TITLES[name]}: passes in the time of an exchange"
         study.predictions.append(Prediction(case, exchange_passes(name, largest), "", bounding_level(found)))
+        most = qubits + largest.bit_length() - 1
+        study.predictions.append(Prediction(f"{_TITLES[name]}: qubits", most, "", "memory"))
     for name in ("genesis", "h100"):
         bits = largest.bit_length() - 1
         found = predict_circuit(
