@@ -154,6 +154,10 @@ std::string to_json(const ReduceTables& tables) {
 }
 
 ReduceTables reduce_tables_from_json(const std::string& text) {
+  if (text.size() > longest_reduce_tables) {
+    throw BadInput("expected tables of at most " + std::to_string(longest_reduce_tables) + " bytes, found " +
+                   std::to_string(text.size()));
+  }
   try {
     return tables_from(Json::parse(text));
   } catch (const nlohmann::json::exception& error) {

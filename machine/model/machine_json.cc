@@ -4,6 +4,7 @@
 #include "onehop/error.h"
 #include "onehop/machine/machine.h"
 #include "src/base/json_node.h"
+#include "src/base/json_text.h"
 
 namespace onehop {
 namespace {
@@ -64,8 +65,7 @@ TimeTable optional_table(const Node& parent, const char* key) {
   node.expect_keys({"points", "basis", "source"});
   TimeTable table{{}, basis_of(node), node.at("source").text()};
   node.at("points").for_each([&](const Node& pair) {
-    std::vector<double> numbers;
-    pair.for_each([&](const Node& one) { numbers.push_back(one.number()); });
+    const std::vector<double> numbers = pair.list([](const Node& one) { return one.number(); });
     if (numbers.size() != 2) pair.complain("a pair of bytes and seconds");
     table.points.push_back({numbers[0], numbers[1]});
   });
@@ -98,9 +98,7 @@ Level level_from(const Node& node) {
   level.injection = optional_figure(node, "injection");
   if (node.has("interfaces"))
     level.interfaces = node.at("interfaces").integer(detail::any_integer, detail::largest_integer);
-  if (node.has("taper")) {
-    node.at("taper").for_each([&](const Node& one) { level.taper.push_back(one.number()); });
-  }
+  if (node.has("taper")) level.taper = node.at("taper").list([](const Node& one) { return one.number(); });
   level.local_bandwidth = optional_figure(node, "local_bandwidth");
   level.group_bandwidth = optional_figure(node, "group_bandwidth");
   return level;
@@ -130,8 +128,7 @@ std::string Machine::to_json(int indent) const {
 
 Machine Machine::from_json(std::string_view text) {
   const std::string name = "the machine";
-  const Json json = detail::parse_json(text, name);
-  const Node root(json, name);
+  const Node root(text, name);
   root.expect_keys({"onehop_machine", "name", "levels", "memory_bandwidth", "memory"},
                    {"title", "copies", "updates", "packed_piece", "packed_pieces", "copied_piece", "used_line",
                     "multiply_adds_double", "multiply_adds_single"});
@@ -142,7 +139,7 @@ Machine Machine::from_json(std::string_view text) {
   Machine machine;
   machine.name = root.at("name").text();
   if (root.has("title")) machine.title = root.at("title").text();
-  root.at("levels").for_each([&](const Node& node) { machine.levels.push_back(level_from(node)); });
+  machine.levels = root.at("levels").list(level_from);
   machine.memory_bandwidth = figure_from(root.at("memory_bandwidth"));
   machine.memory = figure_from(root.at("memory"));
   machine.copies = optional_table(root, "copies");

@@ -24,20 +24,22 @@ class Parser {
  public:
   explicit Parser(const std::string& text) : text_(text) {}
 
-  PauliSum parse() {
-    PauliSum sum;
+  // Calls visit(term) for each term.
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    bool is_first = true;
     skip();
     while (at_ < text_.size()) {
       double sign = 1;
       if (text_[at_] == '+' || text_[at_] == '-') {
         sign = text_[at_++] == '-' ? -1 : 1;
-      } else if (!sum.terms.empty()) {
+      } else if (!is_first) {
         fail("'+' or '-'");
       }
-      sum.terms.push_back(term(sign));
+      visit(term(sign));
+      is_first = false;
     }
-    if (sum.terms.empty()) fail("a sum of Pauli strings such as 'Z0 Z1 + 0.5*X2'");
-    return sum;
+    if (is_first) fail("a sum of Pauli strings such as 'Z0 Z1 + 0.5*X2'");
   }
 
  private:
@@ -288,7 +290,15 @@ class Evaluation {
 
 }  // namespace
 
-PauliSum PauliSum::parse(const std::string& text) { return Parser(text).parse(); }
+// Reads the text twice, so that a text with an error takes no memory, and any other no more than its terms.
+PauliSum PauliSum::parse(const std::string& text) {
+  std::size_t count = 0;
+  Parser(text).for_each([&](const PauliTerm&) { ++count; });
+  PauliSum sum;
+  sum.terms.reserve(count);
+  Parser(text).for_each([&](PauliTerm&& term) { sum.terms.push_back(std::move(term)); });
+  return sum;
+}
 
 int PauliSum::qubits() const noexcept {
   int count = 0;

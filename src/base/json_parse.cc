@@ -1,8 +1,7 @@
-// Parses untrusted JSON: every error is a BadInput that names the place, and time and memory are at most proportional
-// to the length of the text.
+// Checks untrusted JSON: every error is a BadInput that names the place. Time is proportional to the length of the
+// text, and memory to its longest string.
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -43,84 +42,81 @@ std::string printable(std::string_view text) {
   return made;
 }
 
-class Builder : public nlohmann::json_sax<Json> {
+// Follows the parser and keeps no values: only what is open, so that memory does not grow with the text.
+class Checker : public nlohmann::json_sax<Json> {
  public:
-  Builder(std::string_view text, const std::string& what) : text_(text), what_(what) {}
+  Checker(std::string_view text, const std::string& what) : text_(text), what_(what) {}
 
-  [[nodiscard]] Json take() { return std::move(root_); }
-
-  bool null() override { return put(nullptr); }
-  bool boolean(bool value) override { return put(value); }
-  bool number_integer(number_integer_t value) override { return put(value); }
-  bool number_unsigned(number_unsigned_t value) override { return put(value); }
-  bool number_float(number_float_t value, const string_t&) override { return put(value); }
-  bool string(string_t& value) override { return put(std::move(value)); }
+  bool null() override { return count(); }
+  bool boolean(bool) override { return count(); }
+  bool number_integer(number_integer_t) override { return count(); }
+  bool number_unsigned(number_unsigned_t) override { return count(); }
+  bool number_float(number_float_t, const string_t&) override { return count(); }
+  bool string(string_t&) override { return count(); }
   bool binary(binary_t&) override { return false; }  // not in JSON text
-  bool start_object(std::size_t) override { return open(Json::object()); }
-  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool start_object(std::size_t) override { return open(true); }
+  bool start_array(std::size_t) override { return open(false); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
 
   bool key(string_t& name) override {
-    const Json& object = *open_.back();
-    if (object.contains(name))
+    std::vector<std::string>& keys = open_.back().keys;
+    if (std::ranges::find(keys, name) != keys.end()) {
       complain("every key once in an object", "\"" + shortened(name, 60) + "\" twice" + inside());
-    if (object.size() == max_keys) {
+    }
+    if (keys.size() == max_keys) {
       complain("at most " + std::to_string(max_keys) + " keys in an object",
                "one more, \"" + shortened(name, 60) + "\"" + inside());
     }
-    key_ = std::move(name);
+    keys.push_back(std::move(name));
     return true;
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    std::string reason = error.what();
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
-    reason.erase(0, std::min(reason.find("] ") + 2, reason.size()));
-    if (reason.starts_with("parse error at")) reason.erase(0, std::min(reason.find(": ") + 2, reason.size()));
-    complain("JSON",
-             "something else: " + place_of(text_, position) + ": " + shortened(printable(reason), longest_reason));
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ...", which may quote most of the text.
+    std::string_view reason = error.what();
+    reason.remove_prefix(std::min(reason.find("] ") + 2, reason.size()));
+    if (reason.starts_with("parse error at")) reason.remove_prefix(std::min(reason.find(": ") + 2, reason.size()));
+    const std::string start = printable(reason.substr(0, longest_reason + 1));
+    complain("JSON", "something else: " + place_of(text_, position) + ": " + shortened(start, longest_reason));
   }
 
  private:
+  struct Level {
+    bool is_object = false;
+    std::size_t elements = 0;  // of an array
+    std::vector<std::string> keys;
+  };
+
   [[noreturn]] void complain(const std::string& expected, const std::string& found) const {
     throw BadInput(what_ + ": expected " + expected + ", found " + found);
   }
 
-  // The path of the value being read, as " in rounds[0].transfers[3]".
+  // The path of the innermost open value, as " in rounds[0].transfers[3]".
   [[nodiscard]] std::string inside() const {
     std::string path;
     for (std::size_t level = 0; level + 1 < open_.size(); ++level) {
-      const Json& value = *open_[level];
-      if (value.is_array()) {
-        path += "[" + std::to_string(value.size() - 1) + "]";
+      const Level& outer = open_[level];
+      if (outer.is_object) {
+        path += (path.empty() ? "" : ".") + shortened(outer.keys.back(), 60);
       } else {
-        path += (path.empty() ? "" : ".") + shortened(std::prev(value.end()).key(), 60);
+        path += "[" + std::to_string(outer.elements - 1) + "]";
       }
     }
     return path.empty() ? "" : " in " + shortened(path, longest_reason);
   }
 
-  Json& place(Json value) {
-    if (open_.empty()) return root_ = std::move(value);
-    Json& into = *open_.back();
-    if (!into.is_array()) return into[key_] = std::move(value);
-    into.push_back(std::move(value));
-    return into.back();
-  }
-
-  template <class Value>
-  bool put(Value&& value) {
-    (void)place(Json(std::forward<Value>(value)));
+  bool count() {
+    if (!open_.empty()) ++open_.back().elements;
     return true;
   }
 
-  bool open(Json value) {
+  bool open(bool is_object) {
+    count();
     if (open_.size() == max_levels) {
       complain("at most " + std::to_string(max_levels) + " brackets in each other", "more" + inside());
     }
-    // Only the innermost value grows, so the pointers to the outer ones stay valid.
-    open_.push_back(&place(std::move(value)));
+    open_.push_back({is_object, 0, {}});
     return true;
   }
 
@@ -131,17 +127,17 @@ class Builder : public nlohmann::json_sax<Json> {
 
   std::string_view text_;
   const std::string& what_;
-  Json root_;
-  std::vector<Json*> open_;
-  std::string key_;
+  std::vector<Level> open_;
 };
 
 }  // namespace
 
-Json parse_json(std::string_view text, const std::string& what) {
-  Builder builder(text, what);
-  (void)Json::sax_parse(text, &builder);
-  return builder.take();
+std::string_view checked_json(std::string_view text, const std::string& what) {
+  Checker checker(text, what);
+  (void)Json::sax_parse(text, &checker);
+  // The parser skips the mark of UTF-8 at the beginning, which some editors write.
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
 }
 
 std::string shortened(std::string_view text, std::size_t longest) {

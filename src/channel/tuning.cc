@@ -10,6 +10,7 @@
 #include "src/base/cpu.h"
 #include "src/base/env.h"
 #include "src/base/json_node.h"
+#include "src/base/json_text.h"
 #include "src/base/regular_file.h"
 #include "src/channel/wait_limits.h"
 
@@ -25,7 +26,7 @@ constexpr int max_slots = 1 << 16;
 
 // Reads the file, which may be missing unless ONEHOP_TUNING names it.
 detail::FileText read_file() {
-  constexpr std::size_t longest = std::size_t{1} << 20U;
+  constexpr std::size_t longest = std::size_t{64} << 10U;
   detail::FileText file = detail::read_regular_file(tuning_file(), longest);
   if (file.is_missing && !env::text("ONEHOP_TUNING")) file.problem.clear();
   return file;
@@ -80,7 +81,7 @@ const SizeRule& Tuning::rule(std::int64_t bytes) const {
 }
 
 std::string Tuning::to_json() const {
-  nlohmann::ordered_json json;
+  detail::Json json;
   json["onehop_tuning"] = 1;
   json["spins"] = spins;
   json["spins_oversubscribed"] = spins_oversubscribed;
@@ -89,10 +90,10 @@ std::string Tuning::to_json() const {
   json["small_bytes"] = small_bytes;
   json["small_slots"] = small_slots;
   json["adaptive_stores"] = adaptive_stores;
-  json["rules"] = nlohmann::ordered_json::array();
+  json["rules"] = detail::Json::array();
   for (const SizeRule& rule : rules) {
-    nlohmann::ordered_json entry;
-    entry["up_to"] = rule.up_to == no_end ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(rule.up_to);
+    detail::Json entry;
+    entry["up_to"] = rule.up_to == no_end ? detail::Json(nullptr) : detail::Json(rule.up_to);
     entry["chunk_bytes"] = rule.chunk_bytes;
     entry["stores"] = to_string(rule.stores);
     json["rules"].push_back(entry);
@@ -102,8 +103,7 @@ std::string Tuning::to_json() const {
 
 Tuning Tuning::from_json(const std::string& text) {
   const std::string name = "the tuning";
-  const detail::Json json = detail::parse_json(text, name);
-  const detail::Node root(json, name);
+  const detail::Node root(text, name);
   const auto number = [](const detail::Node& node, const char* key, std::int64_t smallest, std::int64_t largest) {
     return node.required(key).integer(smallest, largest);
   };

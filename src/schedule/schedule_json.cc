@@ -4,6 +4,7 @@
 #include "onehop/error.h"
 #include "onehop/schedule.h"
 #include "src/base/json_node.h"
+#include "src/base/json_text.h"
 #include "src/base/text.h"
 
 namespace onehop {
@@ -88,9 +89,16 @@ Transfer transfer_from(const Node& node) {
 // `verify` also checks that this is a permutation and fits the schedule.
 BitPermutation permutation_from(const Node& node) {
   node.expect_keys({"array", "local_bits", "to"});
-  BitPermutation permutation{node.at("array").small_integer(0), node.at("local_bits").small_integer(0), {}};
-  node.at("to").for_each([&](const Node& bit) { permutation.to.push_back(bit.small_integer(0)); });
-  return permutation;
+  return {node.at("array").small_integer(0), node.at("local_bits").small_integer(0),
+          node.at("to").list([](const Node& bit) { return bit.small_integer(0); })};
+}
+
+Round round_from(const Node& node) {
+  node.expect_keys({"transfers"}, {"permutation"});
+  Round round;
+  if (node.has("permutation")) round.permutation = permutation_from(node.at("permutation"));
+  round.transfers = node.at("transfers").list(transfer_from);
+  return round;
 }
 
 ArraySpec array_from(const Node& node, int ranks) {
@@ -135,8 +143,7 @@ std::string Schedule::to_json(int indent) const {
 
 Schedule Schedule::from_json(std::string_view text) {
   const std::string name = "the schedule";
-  const Json json = detail::parse_json(text, name);
-  const Node root(json, name);
+  const Node root(text, name);
   root.expect_keys({"onehop_schedule", "ranks", "arrays", "rounds"}, {"name", "must_cover"});
   const Node version = root.at("onehop_schedule");
   if (version.integer(any_integer, largest_integer) != format_version) {
@@ -145,17 +152,9 @@ Schedule Schedule::from_json(std::string_view text) {
   Schedule schedule;
   if (root.has("name")) schedule.name = root.at("name").text();
   schedule.ranks = static_cast<int>(root.at("ranks").integer(1, max_ranks));
-  root.at("arrays").for_each([&](const Node& node) { schedule.arrays.push_back(array_from(node, schedule.ranks)); });
-  root.at("rounds").for_each([&](const Node& node) {
-    node.expect_keys({"transfers"}, {"permutation"});
-    Round round;
-    if (node.has("permutation")) round.permutation = permutation_from(node.at("permutation"));
-    node.at("transfers").for_each([&](const Node& transfer) { round.transfers.push_back(transfer_from(transfer)); });
-    schedule.rounds.push_back(std::move(round));
-  });
-  if (root.has("must_cover")) {
-    root.at("must_cover").for_each([&](const Node& node) { schedule.must_cover.push_back(place_from(node)); });
-  }
+  schedule.arrays = root.at("arrays").list([&](const Node& node) { return array_from(node, schedule.ranks); });
+  schedule.rounds = root.at("rounds").list(round_from);
+  if (root.has("must_cover")) schedule.must_cover = root.at("must_cover").list(place_from);
   return schedule;
 }
 

@@ -137,7 +137,7 @@ TUNINGS: dict[str, tuple[Callable[[Path], object], str]] = {
     "device": (lambda file: file.symlink_to("/dev/zero"), "expected a file, found a device"),
     "missing": (lambda file: None, "No such file"),
     "loop": (lambda file: file.symlink_to(file), "symbolic links"),
-    "huge": (_huge, "expected at most 1048576 bytes"),
+    "huge": (_huge, "expected at most 65536 bytes"),
     "bytes": (lambda file: file.write_bytes(b"\xff\xfe\0"), "line 1, column 1"),
 }
 

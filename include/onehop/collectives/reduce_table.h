@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -47,7 +48,9 @@ using ReduceTables = std::vector<ReduceTable>;
 // The tables in use: those of tuning_file(), else the defaults. A damaged file is reported once on stderr and ignored.
 [[nodiscard]] const ReduceTables& reduce_tables();
 
-// The JSON list under "allreduce" in the tuning file. reduce_tables_from_json throws BadInput.
+// The JSON list under "allreduce" in the tuning file. reduce_tables_from_json throws BadInput, also for a text of more
+// bytes than a tuning file may have.
+inline constexpr std::size_t longest_reduce_tables = std::size_t{64} << 10U;
 [[nodiscard]] std::string to_json(const ReduceTables& tables);
 [[nodiscard]] ReduceTables reduce_tables_from_json(const std::string& text);
 
