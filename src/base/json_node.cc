@@ -150,8 +150,9 @@ std::string Node::text() const {
 
 std::int64_t Node::integer(std::int64_t smallest, std::int64_t largest) const {
   std::int64_t value = 0;
-  const char* const end = value_.data() + value_.size();
-  const auto [stop, problem] = std::from_chars(value_.data(), end, value);
+  const char* const begin = &value_.front();
+  const char* const end = begin + value_.size();
+  const auto [stop, problem] = std::from_chars(begin, end, value);
   // A number with a fraction or an exponent stops before its end.
   if (problem == std::errc{} && stop == end && value >= smallest && value <= largest) return value;
   complain("an integer from " + std::to_string(smallest) + " to " + std::to_string(largest));
