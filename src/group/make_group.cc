@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <type_traits>
 
 #include "onehop/version.h"
 #include "src/base/cpu.h"
@@ -71,13 +73,26 @@ std::uint64_t random_word() {
   return std::uint64_t{random()} << 32 | random();
 }
 
-// Versions may lay out slots and messages differently.
-void check_versions(const std::vector<Introduction>& all) {
-  for (std::size_t r = 1; r < all.size(); ++r) {
-    if (std::strcmp(all[r].version, all[0].version) == 0) continue;
-    throw Mismatch("rank 0 runs onehop " + std::string(all[0].version) + ", but rank " + std::to_string(r) + " on " +
-                   all[r].machine + " runs onehop " + all[r].version + "; all ranks need the same version");
+// Reads what a rank has sent.
+Introduction introduction_of(std::span<const std::byte> sent, std::size_t rank) {
+  Introduction found;
+  if (sent.size() != sizeof found) {
+    throw Mismatch("making a group: expected " + base::counted(sizeof found, "byte") + " from rank " +
+                   std::to_string(rank) + ", found " + std::to_string(sent.size()) +
+                   "; do all ranks run the same version of onehop?");
   }
+  std::memcpy(&found, sent.data(), sizeof found);
+  found.host[sizeof found.host - 1] = '\0';
+  found.machine[sizeof found.machine - 1] = '\0';
+  found.version[sizeof found.version - 1] = '\0';
+  return found;
+}
+
+// Versions may lay out slots and messages differently.
+void check_version(const Introduction& first, const Introduction& other, std::size_t rank) {
+  if (std::strcmp(first.version, other.version) == 0) return;
+  throw Mismatch("rank 0 runs onehop " + std::string(first.version) + ", but rank " + std::to_string(rank) + " on " +
+                 other.machine + " runs onehop " + other.version + "; all ranks need the same version");
 }
 
 // Checks that `memory` is the page that `rank` made.
@@ -100,35 +115,71 @@ class SameTexts {
   const std::string* last_ = nullptr;
 };
 
-// Maps the pages of all peers. A page that cannot be mapped keeps the reason.
-void map_pages(GroupState& group, const std::vector<Introduction>& all) {
-  const Introduction& own = all[static_cast<std::size_t>(group.rank)];
+// The processors that the ranks of this machine may run on.
+class LocalProcessors {
+ public:
+  void add(const Introduction& rank) {
+    ++ranks_;
+    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= rank.processors[w];
+  }
+  [[nodiscard]] bool are_oversubscribed() const {
+    long available = 0;
+    for (const std::uint64_t word : words_) available += std::popcount(word);
+    return available > 0 && ranks_ > available;
+  }
+
+ private:
+  std::array<std::uint64_t, std::extent_v<decltype(Introduction::processors)>> words_{};
+  long ranks_ = 0;
+};
+
+// Maps the page of a peer of this machine. A page that cannot be mapped keeps the reason.
+void map_page(GroupState& group, int rank, const Introduction& own, const Introduction& other) {
+  PeerPage& peer = group.pages[static_cast<std::size_t>(rank)];
+  const bool is_thread = other.pid == own.pid;  // of this process
+  try {
+    SharedMemory found = is_thread ? SharedMemory::own_memory(other.fd) : SharedMemory{};
+    if (found.data() == nullptr) found = SharedMemory::open(other.pid, other.fd, sizeof(RankPage));
+    if (!is_page_of(other, found)) {
+      peer.why_not = "it has the machine name of this rank, but process " + std::to_string(other.pid) +
+                     " here is another one; it is on a copy of this machine, or in another container";
+      return;
+    }
+    peer.memory = std::move(found);
+    if (!is_thread) group.processes.watch(rank, other.pid);
+  } catch (const Error& error) {
+    peer.why_not = error.what();
+  }
+}
+
+// Exchanges introductions and maps the peers' pages. Introductions take more memory than pages, and in the next step a
+// rank waits for all others, so none is kept until then.
+void meet(GroupState& group) {
+  RankPage& page = group.own_page();
+  const Introduction own = introduce(group.pages[static_cast<std::size_t>(group.rank)].memory.fd(), page.word);
+  const Gathered gathered = group.bootstrap->allgather(bytes_of(own));
+  const Introduction first = introduction_of(gathered.front(), 0);
+  page.group_word.store(first.word, std::memory_order_release);
   SameTexts hosts(group.texts);
   SameTexts machines(group.texts);
-  const std::string* const own_host = hosts(own.host);
-  for (int r = 0; r < group.size; ++r) {
-    const Introduction& other = all[static_cast<std::size_t>(r)];
-    PeerPage& peer = group.pages[static_cast<std::size_t>(r)];
+  LocalProcessors processors;
+  group.process_barrier = true;
+  for (int rank = 0; rank < group.size; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    const Introduction other = introduction_of(gathered[at], at);
+    check_version(first, other, at);
+    group.process_barrier = group.process_barrier && other.process_barrier != 0;
+    PeerPage& peer = group.pages[at];
     peer.pid = other.pid;
     peer.host = hosts(other.host);
     peer.machine = machines(other.machine);
-    if (r == group.rank) continue;
     // Process numbers of another process-number space mean nothing here. In the same one, trying shows whether memory
     // is shared.
-    if (peer.host != own_host) continue;
-    try {
-      SharedMemory found = SharedMemory::open(other.pid, other.fd, sizeof(RankPage));
-      if (!is_page_of(other, found)) {
-        peer.why_not = "it has the machine name of this rank, but process " + std::to_string(other.pid) +
-                       " here is another one; it is on a copy of this machine, or in another container";
-        continue;
-      }
-      peer.memory = std::move(found);
-      if (other.pid != own.pid) group.processes.watch(r, other.pid);  // else it is a thread of this process
-    } catch (const Error& error) {
-      peer.why_not = error.what();
-    }
+    if (std::strcmp(other.host, own.host) != 0) continue;
+    processors.add(other);
+    if (rank != group.rank) map_page(group, rank, own, other);
   }
+  group.oversubscribed = processors.are_oversubscribed();
 }
 
 // Consecutive ranks.
@@ -207,20 +258,6 @@ void refuse_the_dead(GroupState& group) {
   if (!all_mapped) group.throw_if_lost("making a group");
 }
 
-bool is_oversubscribed(const GroupState& group, const std::vector<Introduction>& all) {
-  std::uint64_t processors[16] = {};
-  long local_ranks = 0;
-  for (int r = 0; r < group.size; ++r) {
-    if (group.pages[static_cast<std::size_t>(r)].host != group.pages[static_cast<std::size_t>(group.rank)].host)
-      continue;
-    ++local_ranks;
-    for (std::size_t w = 0; w < 16; ++w) processors[w] |= all[static_cast<std::size_t>(r)].processors[w];
-  }
-  long available = 0;
-  for (const std::uint64_t word : processors) available += std::popcount(word);
-  return available > 0 && local_ranks > available;
-}
-
 }  // namespace
 
 std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap,
@@ -249,27 +286,9 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   own.page->size.store(size, std::memory_order_relaxed);
   own.page->mark.store(RankPage::status_mark, std::memory_order_release);
   std::optional<ShownStep> shown(std::in_place, *own.page);
-  const Gathered gathered = group->bootstrap->allgather(bytes_of(introduce(own.memory.fd(), own.page->word)));
-  std::vector<Introduction> all(static_cast<std::size_t>(size));
-  for (std::size_t r = 0; r < all.size(); ++r) {
-    if (gathered[r].size() != sizeof(Introduction)) {
-      throw Mismatch("making a group: expected " + base::counted(sizeof(Introduction), "byte") + " from rank " +
-                     std::to_string(r) + ", found " + std::to_string(gathered[r].size()) +
-                     "; do all ranks run the same version of onehop?");
-    }
-    std::memcpy(&all[r], gathered[r].data(), sizeof(Introduction));
-    all[r].host[sizeof all[r].host - 1] = '\0';
-    all[r].machine[sizeof all[r].machine - 1] = '\0';
-    all[r].version[sizeof all[r].version - 1] = '\0';
-  }
-  check_versions(all);
-  own.page->group_word.store(all.front().word, std::memory_order_release);
-  map_pages(*group, all);
+  meet(*group);
   agree_on_sharing(*group);
   shown.reset();
-  group->oversubscribed = is_oversubscribed(*group, all);
-  group->process_barrier =
-      std::all_of(all.begin(), all.end(), [](const Introduction& i) { return i.process_barrier != 0; });
   group->remote = group->bootstrap->remote_transport();
   refuse_the_dead(*group);
   group->bootstrap->watch([state = group.get()] { return state->gone_rank(); },

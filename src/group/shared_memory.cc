@@ -16,7 +16,7 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
-#include <unordered_map>
+#include <vector>
 
 #include "onehop/error.h"
 #include "src/base/env.h"
@@ -205,12 +205,17 @@ std::int64_t available_memory() {
 // process with thousands of ranks has thousands of them, and looks each of them up as often.
 struct SharedMemory::OwnMappings {
   std::shared_mutex mutex;
-  std::unordered_map<int, std::weak_ptr<Mapping>> by_fd;
+  std::vector<std::weak_ptr<Mapping>> by_fd;   // the entry of each descriptor; descriptors are small numbers
   std::map<const std::byte*, int> by_address;  // where each begins, and its descriptor
 
   static OwnMappings& instance() {
     static auto* all = new OwnMappings;  // never destroyed: mappings may outlive static objects
     return *all;
+  }
+
+  [[nodiscard]] std::shared_ptr<Mapping> find(int fd) const {
+    const auto at = static_cast<std::size_t>(fd);
+    return fd >= 0 && at < by_fd.size() ? by_fd[at].lock() : nullptr;
   }
 };
 
@@ -220,7 +225,7 @@ SharedMemory::Mapping::~Mapping() {
   if (fd >= 0 && process == getpid()) {
     OwnMappings& own = OwnMappings::instance();
     const std::unique_lock lock(own.mutex);
-    own.by_fd.erase(fd);
+    if (static_cast<std::size_t>(fd) < own.by_fd.size()) own.by_fd[static_cast<std::size_t>(fd)].reset();
     own.by_address.erase(data);
   }
   if (data != nullptr) munmap(data, static_cast<std::size_t>(bytes));
@@ -285,7 +290,9 @@ SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string
   // Listed last, because other threads may find it in the list and expect it to be complete.
   OwnMappings& own = OwnMappings::instance();
   const std::unique_lock lock(own.mutex);
-  own.by_fd[fd] = memory.mapping_;
+  const auto at = static_cast<std::size_t>(fd);
+  if (at >= own.by_fd.size()) own.by_fd.resize(at + 1);
+  own.by_fd[at] = memory.mapping_;
   // A forked child has unmapped what its parent had there, and left it on the list.
   own.by_address.erase(own.by_address.lower_bound(memory.data()), own.by_address.lower_bound(memory.data() + bytes));
   own.by_address[memory.data()] = fd;
@@ -335,7 +342,7 @@ SharedMemory SharedMemory::holding(std::span<const std::byte> bytes) {
   const auto next = own.by_address.upper_bound(bytes.data());
   if (next == own.by_address.begin() || bytes.empty()) return {};
   const auto [begin, fd] = *std::prev(next);
-  if (const auto listed = own.by_fd.find(fd); listed != own.by_fd.end()) found.mapping_ = listed->second.lock();
+  found.mapping_ = own.find(fd);
   const bool holds = found.data() == begin && bytes.data() + bytes.size() <= found.data() + found.bytes();
   return holds ? found : SharedMemory{};
 }
@@ -344,8 +351,7 @@ SharedMemory SharedMemory::own_memory(int fd) {
   OwnMappings& own = OwnMappings::instance();
   SharedMemory memory;  // outlives the lock, as in holding()
   const std::shared_lock lock(own.mutex);
-  const auto found = own.by_fd.find(fd);
-  if (found != own.by_fd.end()) memory.mapping_ = found->second.lock();
+  memory.mapping_ = own.find(fd);
   return memory;
 }
 

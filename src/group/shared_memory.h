@@ -38,6 +38,8 @@ class SharedMemory {
   [[nodiscard]] static SharedMemory adopt(int fd, std::int64_t least_bytes, const std::string& where,
                                           std::uintptr_t low_bits = 0);
 
+  // Returns the memory that this process made with this descriptor; empty if there is none.
+  [[nodiscard]] static SharedMemory own_memory(int fd);
   // Returns the memory made by this process that contains all of `bytes`; empty if there is none.
   [[nodiscard]] static SharedMemory holding(std::span<const std::byte> bytes);
 
@@ -60,8 +62,6 @@ class SharedMemory {
   };
   struct OwnMappings;
   void back_pages(const std::string& what, const std::function<void(std::int64_t)>& backed = {}) const;
-  // Returns the memory that this process made with this descriptor; empty if there is none.
-  static SharedMemory own_memory(int fd);
   std::shared_ptr<Mapping> mapping_;
 };
 

@@ -3,17 +3,14 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <system_error>
 
 #include "onehop/error.h"
 #include "src/base/env.h"
-#include "src/mpi/launcher.h"
+#include "src/mpi/shipped_library.h"
 
 namespace onehop::detail::ucx {
 
@@ -32,17 +29,14 @@ Status status_of(const void* returned) noexcept {
 
 namespace {
 
-constexpr const char* file_name = "libucp.so.0";
+constexpr ShippedLibrary sought = {.file_name = "libucp.so.0", .variable = "ONEHOP_UCX", .called = "UCX"};
 // Older versions do not copy the headers of messages (RequestParams::copy_header). 1.18, 1.20 and 1.22 were tried.
 constexpr unsigned least_minor = 18;
 
 // Binds all functions. Empty if that succeeds, else the name of a function that is missing.
 std::string bind_all(Library& to, void* handle) {
-  std::string missing;
-  const auto bind = [&](auto*& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
-    if (function == nullptr && missing.empty()) missing = name;
-  };
+  FunctionBinder binder(handle);
+  const auto bind = [&binder](auto*& function, const char* name) { binder.bind(function, name); };
   bind(to.get_version, "ucp_get_version");
   bind(to.status_text, "ucs_status_string");
   bind(to.config_read, "ucp_config_read");
@@ -69,17 +63,13 @@ std::string bind_all(Library& to, void* handle) {
   bind(to.key_unpack, "ucp_ep_rkey_unpack");
   bind(to.key_destroy, "ucp_rkey_destroy");
   bind(to.request_free, "ucp_request_free");
-  return missing;
+  return binder.missing();
 }
 
 // Loads the library of this path or name. Null and a reason if that fails.
 std::unique_ptr<Library> load(const std::string& name, std::string& reason) {
-  void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* error = ::dlerror();
-    reason = error == nullptr ? name + ": cannot be loaded" : error;
-    return nullptr;
-  }
+  void* const handle = open_library(name, reason);
+  if (handle == nullptr) return nullptr;
   auto library = std::make_unique<Library>();
   const std::string missing = bind_all(*library, handle);
   if (!missing.empty()) {
@@ -87,9 +77,7 @@ std::unique_ptr<Library> load(const std::string& name, std::string& reason) {
     reason = name + ": has no " + missing + "; a newer UCX is expected";
     return nullptr;
   }
-  Dl_info info{};
-  const bool known = ::dladdr(reinterpret_cast<void*>(library->get_version), &info) != 0 && info.dli_fname != nullptr;
-  library->path = known ? info.dli_fname : name;
+  library->path = path_of_function(reinterpret_cast<void*>(library->get_version), name);
   unsigned release = 0;
   library->get_version(&library->major, &library->minor, &release);
   library->version =
@@ -118,11 +106,8 @@ std::vector<std::string> in_process() {
 }
 
 std::unique_ptr<Library> search(std::vector<std::string>& tried) {
-  const auto wanted = env::text("ONEHOP_UCX");
-  if (wanted && *wanted == "none") {
-    tried.emplace_back("ONEHOP_UCX=none: UCX is switched off");
-    return nullptr;
-  }
+  if (switched_off(sought, tried)) return nullptr;
+  const auto wanted = env::text(sought.variable);
   const std::vector<std::string> mapped = in_process();
   if (mapped.size() > 1) {
     throw BadInput("this process has two UCX libraries, " + mapped[0] + " and " + mapped[1] +
@@ -140,30 +125,13 @@ std::unique_ptr<Library> search(std::vector<std::string>& tried) {
     return nullptr;
   }
   tried.emplace_back("this process: no UCX is loaded");
-  if (wanted) {
-    if (auto library = load(*wanted, reason)) return library;
-    tried.push_back("ONEHOP_UCX=" + *wanted + ": " + reason);
-    return nullptr;  // do not fall back to another library than the requested one
-  }
-  std::set<fs::path> seen;
-  for (const auto& [folder, distrust] : shipped_library_folders()) {
-    std::error_code error;
-    const fs::path file = folder / file_name;
-    if (!seen.insert(folder).second) continue;
-    if (!fs::exists(file, error)) {
-      tried.push_back(folder.string() + ": no " + file_name + " there");
-    } else if (!distrust.empty()) {
-      tried.push_back(file.string() + ": not loaded, because " + distrust + "; ONEHOP_UCX=" + file.string() +
-                      " loads it");
-    } else if (auto library = load(file.string(), reason)) {
-      return library;
-    } else {
-      tried.push_back(reason);
-    }
-  }
-  if (auto library = load(file_name, reason)) return library;
-  tried.push_back(reason);
-  return nullptr;
+  std::unique_ptr<Library> found;
+  const auto keep = [&found](const std::string& name, std::string& why) {
+    found = load(name, why);
+    return found != nullptr;
+  };
+  load_shipped_library(sought, keep, tried);
+  return found;
 }
 
 }  // namespace
