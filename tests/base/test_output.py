@@ -43,12 +43,14 @@ def fill(disk: Path) -> None:
         shutil.copyfileobj(io.BytesIO(bytes(1 << 20)), filler, 512)
 
 
+CIRCUIT = Path(__file__).resolve().parents[1] / "data/qasm/own_gates.qasm"
 COMMANDS = {
     "lattice info": ("lattice", "info", "--extent", "8x8", "-n", 2, "--json"),
     "schedule": ("schedule", "halo", "--extents", "64x64", "--grid", "2x1", "-o"),
     "circuit": ("quantum", "circuit", "qft", "--qubits", 5, "-o"),
     "poisson plot": ("poisson", "--local", "8x8", "--plot"),
     "hamlib": ("quantum", "hamlib", "tfim", 4, "-o"),
+    "state": ("run", CIRCUIT, "--save"),
 }
 
 
@@ -65,7 +67,7 @@ def test_a_full_disk_leaves_what_there_was(
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.count("\n") == 1
-    assert f"to {target}: " in done.stderr
+    assert f" {target}: " in done.stderr
     assert "cannot write" in done.stderr
     assert (
         sorted(one.name for one in small_disk.iterdir())
@@ -73,6 +75,22 @@ def test_a_full_disk_leaves_what_there_was(
     )
     if there_before:
         assert target.read_text() == "what was here before"
+
+
+@pytest.mark.parametrize("pages", range(1, 8))
+def test_a_state_on_a_disk_that_gets_full(pages: int, small_disk: Path, ranks: Ranks) -> None:
+    """The HDF5 library notices it at any of its steps, often only when it closes the file."""
+    subprocess.run(["mount", "-o", f"remount,size={4 * pages}k", str(small_disk)], check=True)
+    circuit = small_disk.with_name("circuit.qasm")
+    circuit.write_text("OPENQASM 2.0;\nqreg q[10];\nU(1,0,0) q[9];\n")
+    done = ranks.onehop("run", circuit, "--save", small_disk / "state.h5")
+    if done.returncode == 0:
+        assert pages > 4  # 16 KiB of amplitudes
+        return
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert f"cannot write {small_disk}/state.h5: No space left on device" in done.stderr
+    assert list(small_disk.iterdir()) == []
 
 
 def test_streams_are_written_as_they_are(ranks: Ranks, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,7 @@ def write_state(
                 temporary = output.enter_context(unfinished_file(file))
                 offset, name = _create(temporary, state, about, more), temporary.name
         except OSError as error:
-            wrong = f"cannot write {file}: {error.strerror or error}"
+            wrong = f"cannot write {file}: {_reason(error)}"
         agree(group, wrong)
         offset, name = json.loads(group.allgather(json.dumps([offset, name]).encode())[0])
         sums = b""
@@ -145,8 +146,7 @@ def write_state(
             if writes:
                 sums = _write_share(Path(file).resolve().with_name(name), state, offset)
         except OSError as error:
-            why = error.strerror or str(error)
-            wrong = f"rank {group.rank} cannot write {file}: {why}; all ranks must see its folder"
+            wrong = f"rank {group.rank} cannot write {file}: {_reason(error)}; all ranks must see its folder"
         agree(group, wrong)
         everything = group.allgather(sums)
         try:
@@ -155,8 +155,41 @@ def write_state(
                 output.close()
                 _flush_folder(Path(file).resolve().parent)
         except OSError as error:
-            wrong = f"cannot write {file}: {error.strerror or error}"
+            wrong = f"cannot write {file}: {_reason(error)}"
         agree(group, wrong)
+
+
+def _reason(error: OSError) -> str:
+    """Return the reason of the system. The HDF5 library's own text has several lines and names the temporary file."""
+    return os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+
+
+def _refused_number(error: BaseException | None) -> int:
+    """Return the number of the system's error that an error of the HDF5 library, or one before it, quotes; else 0."""
+    while error is not None:
+        if found := re.search(r"errno = (\d+)", str(error)):
+            return int(found[1])
+        error = error.__context__
+    return 0
+
+
+@contextlib.contextmanager
+def _written(file: Path, mode: str) -> Iterator[Any]:
+    """Open an HDF5 file to write it.
+
+    What the library keeps in memory reaches the disk in the end. If the disk is full then, h5py raises RuntimeError,
+    which becomes the system's error here.
+    """
+    import h5py
+
+    try:
+        # `unfinished_file` holds a lock on the file; HDF5's own lock would wait for it.
+        with h5py.File(file, mode, locking=False) as stored:
+            yield stored
+    except RuntimeError as error:
+        if number := _refused_number(error):
+            raise OSError(number, os.strerror(number)) from error
+        raise
 
 
 def _create(
@@ -167,8 +200,7 @@ def _create(
 
     size = 1 << state.qubits
     kind = np.dtype(np.complex64 if state.precision == "single" else np.complex128)
-    # `unfinished_file` holds a lock on the file; HDF5's own lock would wait for it.
-    with h5py.File(file, "w", locking=False) as stored:
+    with _written(file, "w") as stored:
         wanted = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         wanted.set_layout(h5py.h5d.CONTIGUOUS)
         wanted.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
@@ -218,9 +250,7 @@ def _write_share(file: Path, state: _core.State, offset: int) -> bytes:
 
 def _complete(file: Path, sums: NDArray[np.uint8]) -> None:
     """Add the checksums and the digest."""
-    import h5py
-
-    with h5py.File(file, "r+", locking=False) as stored:
+    with _written(file, "r+") as stored:
         stored["checksums"][...] = sums.reshape(-1, 32)
         stored.attrs["digest"] = digest(stored)
 
