@@ -61,6 +61,9 @@ void check_table(const TimeTable& table, const std::string& path) {
   TimeTable::Point before;
   for (const TimeTable::Point& point : table.points) {
     const bool finite = std::isfinite(point.bytes) && std::isfinite(point.seconds);
+    if (finite && point.bytes != std::floor(point.bytes)) {
+      complain(path, "whole numbers of bytes", text(point.bytes));
+    }
     if (!finite || !(point.bytes > before.bytes) || !(point.seconds > 0) || !(point.seconds >= before.seconds)) {
       complain(path, "finite bytes above 0 that ascend, and seconds above 0 that do not descend",
                text(point.seconds) + " s for " + text(point.bytes) + " bytes after " + text(before.seconds) +

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "onehop/error.h"
@@ -84,14 +85,51 @@ void check_rounds(const Traffic& traffic, Assignments assignments) {
                  text(assignments.size()));
 }
 
+void check_hosts(const Traffic& traffic, std::span<const int> hosts) {
+  if (std::cmp_equal(hosts.size(), traffic.ranks)) return;
+  throw BadInput("rails: expected the host of each of " + std::to_string(traffic.ranks) + " ranks, found " +
+                 text(hosts.size()) + " hosts");
+}
+
+// Counts the messages of a round that leave their host, and those among them that have rails.
+class Complete {
+ public:
+  Complete(std::span<const int> hosts, std::size_t round) : hosts_(hosts), round_(round) {}
+  void count(const Message& message, bool has_rails) {
+    if (hosts_.empty() || message.bytes == 0 || host(message.from) == host(message.to)) return;
+    ++leaving_;
+    if (has_rails) {
+      ++found_;
+    } else if (!missing_) {
+      missing_ = Pair(message.from, message.to);
+    }
+  }
+  void check() const {
+    if (!missing_) return;
+    throw BadInput("rails: expected rails of " + base::counted(leaving_, "message") +
+                   " that leave their host in round " + text(round_) + ", found those of " + text(found_) +
+                   "; the message " + text(*missing_) + " has none");
+  }
+
+ private:
+  [[nodiscard]] int host(int rank) const {
+    if (rank >= 0 && std::cmp_less(rank, hosts_.size())) return hosts_[static_cast<std::size_t>(rank)];
+    throw BadInput("rails: expected messages of ranks from 0 to " + text(hosts_.size() - 1) + ", found rank " +
+                   std::to_string(rank));
+  }
+
+  std::span<const int> hosts_;
+  std::size_t round_;
+  std::size_t leaving_ = 0;
+  std::size_t found_ = 0;
+  std::optional<Pair> missing_;
+};
+
 }  // namespace
 
 std::vector<std::vector<RailAssignment>> assign_rails(const Traffic& traffic, std::span<const int> hosts,
                                                       const RailOptions& options) {
-  if (std::cmp_not_equal(hosts.size(), traffic.ranks)) {
-    throw BadInput("rails: expected the host of each of " + std::to_string(traffic.ranks) + " ranks, found " +
-                   text(hosts.size()) + " hosts");
-  }
+  check_hosts(traffic, hosts);
   std::vector<std::vector<RailMessage>> rounds;
   for (const TrafficRound& round : traffic.listed().rounds) {
     std::vector<RailMessage>& messages = rounds.emplace_back();
@@ -100,14 +138,17 @@ std::vector<std::vector<RailAssignment>> assign_rails(const Traffic& traffic, st
   return assign_rails(rounds, hosts, options);
 }
 
-Traffic on_rails(const Traffic& traffic, Assignments assignments) {
+Traffic on_rails(const Traffic& traffic, Assignments assignments, std::span<const int> hosts) {
   check_rounds(traffic, assignments);
+  if (!hosts.empty()) check_hosts(traffic, hosts);
   Traffic result = traffic.listed();
   for (std::size_t k = 0; k < result.rounds.size(); ++k) {
     std::map<Pair, std::vector<Message>> pieces = pieces_of(traffic, k, assignments);
     std::vector<Message> messages;
+    Complete complete(hosts, k);
     for (const Message& message : result.rounds[k].messages) {
       const auto found = pieces.find({message.from, message.to});
+      complete.count(message, found != pieces.end());
       if (found == pieces.end()) {
         messages.push_back(message);
         continue;
@@ -119,6 +160,7 @@ Traffic on_rails(const Traffic& traffic, Assignments assignments) {
       throw BadInput("rails: expected rails of messages of round " + text(k) + ", found more " +
                      text(pieces.begin()->first) + " than the round sends");
     }
+    complete.check();
     result.rounds[k].messages = std::move(messages);
   }
   return result;

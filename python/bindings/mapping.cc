@@ -1,5 +1,6 @@
 #include "onehop/machine/mapping.h"
 
+#include "onehop/error.h"
 #include "python/bindings/bindings.h"
 
 using onehop::Grid;
@@ -12,6 +13,28 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
+// The whole numbers of a sequence. Anything else is as wrong an input as a host below 0, so it is the same error.
+template <class Number>
+std::vector<Number> whole_numbers(const nb::object& values, const char* what) {
+  std::vector<Number> numbers;
+  if (nb::try_cast(values, numbers)) return numbers;
+  constexpr std::size_t longest = 60;
+  std::string found = nb::repr(values).c_str();
+  if (found.size() > longest) found = found.substr(0, longest) + "...";
+  throw onehop::BadInput(std::string("map: expected ") + what + " as a sequence of whole numbers below 2^" +
+                         std::to_string(8 * sizeof(Number) - 1) + ", found " + found);
+}
+
+HostLayout layout_of(const nb::object& host_of_rank, const nb::object& groups, const nb::object& costs,
+                     const nb::object& torus) {
+  HostLayout layout{whole_numbers<int>(host_of_rank, "the host of every rank"),
+                    whole_numbers<std::int64_t>(groups, "the hosts of a unit"),
+                    whole_numbers<std::int64_t>(costs, "the costs of a byte"),
+                    whole_numbers<std::int64_t>(torus, "the extents of a torus")};
+  layout.check();
+  return layout;
+}
+
 void bind_hosts(nb::module_& module) {
   nb::class_<HostLayout>(module, "HostLayout",
                          "Which host each rank runs on, and how the hosts are joined.\n\n"
@@ -22,14 +45,17 @@ void bind_hosts(nb::module_& module) {
                          "torus : sequence of int\n    Extents of a torus of hosts; empty: no torus.")
       .def(
           "__init__",
-          [](HostLayout* self, std::vector<int> host_of_rank, Integers groups, Integers costs, Integers torus) {
-            HostLayout layout{std::move(host_of_rank), std::move(groups), std::move(costs), std::move(torus)};
-            layout.check();
-            new (self) HostLayout(std::move(layout));
-          },
-          "host_of_rank"_a, "groups"_a = Integers{}, "costs"_a = Integers{}, "torus"_a = Integers{})
+          [](HostLayout* self, const nb::object& host_of_rank, const nb::object& groups, const nb::object& costs,
+             const nb::object& torus) { new (self) HostLayout(layout_of(host_of_rank, groups, costs, torus)); },
+          nb::sig("def __init__(self, host_of_rank: Sequence[int], groups: Sequence[int] = [], "
+                  "costs: Sequence[int] = [], torus: Sequence[int] = []) -> None"),
+          "host_of_rank"_a, "groups"_a = nb::tuple(), "costs"_a = nb::tuple(), "torus"_a = nb::tuple())
       .def_static(
-          "of_sizes", [](const Integers& sizes) { return HostLayout::of_sizes(sizes); }, "sizes"_a,
+          "of_sizes",
+          [](const nb::object& sizes) {
+            return HostLayout::of_sizes(whole_numbers<std::int64_t>(sizes, "the ranks of every host"));
+          },
+          nb::sig("def of_sizes(sizes: Sequence[int]) -> HostLayout"), "sizes"_a,
           "Return hosts that ranks fill one after the other; host h holds sizes[h] ranks.")
       .def_static("of_equal", &HostLayout::of_equal, "hosts"_a, "per_host"_a,
                   "Return hosts that ranks fill one after the other, with as many ranks on each.")

@@ -87,12 +87,12 @@ void bind_traffic(nb::module_& module) {
           "Return the traffic with the messages of a round, in the order of `messages`, on these interfaces.")
       .def(
           "on_rails",
-          [](const Traffic& t, const std::vector<std::vector<onehop::RailAssignment>>& assignments) {
-            return onehop::on_rails(t, assignments);
-          },
-          "assignments"_a,
+          [](const Traffic& t, const std::vector<std::vector<onehop::RailAssignment>>& assignments,
+             const std::vector<int>& hosts) { return onehop::on_rails(t, assignments, hosts); },
+          "assignments"_a, "hosts"_a = std::vector<int>{},
           "Return the traffic with messages or their pieces on rails: one list of RailAssignment for each round of the "
-          "traffic, or of the schedule that it was made from. Messages without an assignment stay as they are.")
+          "traffic, or of the schedule that it was made from. Messages without an assignment stay as they are; with "
+          "`hosts`, the host of every rank, only messages inside a host may be without one.")
       .def("listed", &Traffic::listed, "Return the same traffic with every message listed.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Traffic& t) {

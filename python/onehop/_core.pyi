@@ -3549,11 +3549,11 @@ class Traffic:
         """
 
     @overload
-    def on_rails(self, assignments: Sequence[Sequence[RailAssignment]]) -> Traffic:
+    def on_rails(self, assignments: Sequence[Sequence[RailAssignment]], hosts: Sequence[int] = []) -> Traffic:
         """
         Return the traffic with messages or their pieces on rails: one list of RailAssignment for each round
         of the traffic, or of the schedule that it was made from. Messages without an assignment stay as they
-        are.
+        are; with `hosts`, the host of every rank, only messages inside a host may be without one.
         """
 
     def listed(self) -> Traffic:

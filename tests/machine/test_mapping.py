@@ -8,6 +8,7 @@ import math
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,35 @@ def test_a_halo_of_this_run_is_mapped_by_its_group() -> None:
 def test_a_map_that_is_no_permutation(value: Any, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         halo(extents=(8, 8), grid=(2, 2), map=value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: HostLayout([0.5]), r"the host of every rank as a sequence of whole numbers.*found \[0.5\]"),
+        (
+            lambda: HostLayout(3),
+            "the host of every rank as a sequence of whole numbers below 2\\^31, found 3",
+        ),
+        (lambda: HostLayout([0, 2**31]), "below 2\\^31, found"),
+        (lambda: HostLayout("abc"), "found 'abc'"),
+        (lambda: HostLayout([0] * 100 + [0.5]), r"found \[0, 0, 0, .*\.\.\."),
+        (lambda: HostLayout([0, 1], costs=[1.5]), r"the costs of a byte as a sequence.*found \[1.5\]"),
+        (lambda: HostLayout([0, 1], groups=[None]), "the hosts of a unit as a sequence"),
+        (lambda: HostLayout([0, 1], torus=2), "the extents of a torus as a sequence"),
+        (lambda: HostLayout.of_sizes([2, "3"]), "the ranks of every host as a sequence"),
+        (lambda: Grid((2, 2)).map([0, 0, 1, 1]), "expected hosts as a HostLayout, found"),
+        (lambda: Grid((2, 2)).cost([0, 0, 1, 1], [0, 1, 2, 3]), "expected hosts as a HostLayout, found"),
+    ],
+)
+def test_hosts_of_another_kind(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        make()
+
+
+def test_hosts_as_an_array() -> None:
+    assert HostLayout(np.array([0, 0, 1])).host_of_rank == (0, 0, 1)
+    assert HostLayout.of_sizes((2, 1)).host_of_rank == (0, 0, 1)
 
 
 def test_a_mapped_lattice_geometry() -> None:

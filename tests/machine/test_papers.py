@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from onehop.bench.papers.quickreduce import all_reduce_seconds
 from onehop.bench.papers.study import Row, changed_machine, solve_two
 from onehop.cli import main
 from onehop.error import BadInput
+from onehop.machine import load_machine
 
 
 @pytest.fixture(scope="module")
@@ -50,24 +52,21 @@ def test_no_study_fits_more_than_two_numbers_to_a_column(studies: dict[str, Stud
 def test_quickreduce_raw(studies: dict[str, Study]) -> None:
     """Fitted to 32 KiB on 2 and 4 ranks, with AMD's 48 GB/s. Links sustain less when several are busy."""
     found = studies["quickreduce"]
-    assert all(0.95 < one < 1.05 for one in factors(found, "2 ranks", "raw"))
-    for ranks in ("4 ranks", "8 ranks"):
-        assert all(0.94 < one < 1.2 for one in factors(found, ranks, "raw", "1024 KiB"))
-        assert all(0.6 < one < 0.9 for one in factors(found, ranks, "raw", "8192 KiB"))
-        assert all(0.75 < one < 0.9 for one in factors(found, ranks, "raw", "65536 KiB"))
-    assert factors(found, "8 ranks", "raw", "32 KiB")[0] == pytest.approx(1.16, abs=0.04)
+    assert factors(found, "2 ranks", "raw") == pytest.approx([1.03, 0.96, 0.96], abs=0.01)
+    assert factors(found, "4 ranks", "raw") == pytest.approx([0.97, 0.74, 0.85], abs=0.01)
+    assert factors(found, "8 ranks", "raw") == pytest.approx([1.16, 1.03, 0.65, 0.79], abs=0.01)
 
 
 def test_quickreduce_compressed(studies: dict[str, Study]) -> None:
     """Two numbers of q8 on 2 ranks predict all codecs there within 20 %, and everything up to 1 MiB."""
     found = studies["quickreduce"]
     for codec in ("fp8", "q8", "q6", "q4"):
-        assert all(0.85 < one < 1.2 for one in factors(found, "2 ranks", codec))
+        assert all(0.87 < one < 1.19 for one in factors(found, "2 ranks", codec))
         for ranks in ("4 ranks", "8 ranks"):
             for size in ("32 KiB", "1024 KiB"):
                 assert all(0.9 < one < 1.2 for one in factors(found, ranks, codec, size))
             # Here the kernels of QuickReduce limit, which the model does not know: it is too fast, up to 1.8 times.
-            assert all(0.55 < one < 0.8 for one in factors(found, ranks, codec, "65536 KiB"))
+            assert all(0.57 < one < 0.77 for one in factors(found, ranks, codec, "65536 KiB"))
 
 
 MPI_SOFTWARE = "MPI's software in an iteration"
@@ -78,6 +77,11 @@ SHARE = "share of the peak of links between GPUs of a host"
 def on_the_page() -> list[str]:
     """Return the lines of docs/performance/scaling.md."""
     return (Path(__file__).parents[2] / "docs/performance/scaling.md").read_text().splitlines()
+
+
+def page_text() -> str:
+    """Return the page without its line breaks."""
+    return " ".join(" ".join(on_the_page()).split())
 
 
 def cells(label: str) -> list[str]:
@@ -118,8 +122,32 @@ def test_the_page_shows_qws(studies: dict[str, Study]) -> None:
         assert cells(f"interfaces, {case}")[1:] == [f"{row.model:.1f} GB/s", f"{row.factor:.2f}"]
     row = studies["qws"].row("put of 8 bytes")
     assert cells("put of 8 bytes")[1:] == [f"{row.model:.3g} µs", "fitted"]
-    row = studies["qws"].row("hopping term, 4,096 nodes over 256")
-    assert cells("hopping term on 4,096 nodes over 256")[1] == f"{row.model:.2f}"
+    times = [
+        prediction(studies["qws"], f"an iteration, {nodes}, neighbours one hop apart")
+        for nodes in ("1 node", "256 nodes", "4,096 nodes")
+    ]
+    assert cells("predicted µs") == [f"{us:.1f}" for us in times]
+    ratio = prediction(studies["qws"], "hopping term, 4,096 nodes over 256, neighbours one hop apart")
+    assert f"as long on 4,096 nodes as on 256 ({ratio:.2f} times)" in page_text()
+
+
+def test_no_figure_of_a_paper_is_in_the_code(studies: dict[str, Study]) -> None:
+    """Every number that a row compares with stands in published.toml."""
+
+    def numbers(found: object) -> Iterator[float]:
+        if isinstance(found, dict):
+            for one in found.values():
+                yield from numbers(one)
+        elif isinstance(found, list):
+            for one in found:
+                yield from numbers(one)
+        elif isinstance(found, (int, float)):
+            yield float(found)
+
+    for name, study in studies.items():
+        known = set(numbers(published()[name]))
+        for row in study.rows:
+            assert {row.low, row.high} <= known, row
 
 
 SEVERAL_NODES = ("8", "16", "32", "64")
@@ -181,7 +209,7 @@ def prediction(study: Study, case: str) -> float:
 
 def test_the_page_tells_what_the_commands_print(studies: dict[str, Study]) -> None:
     """Numbers in the text of the page, outside of tables."""
-    page = " ".join(on_the_page())
+    page = page_text()
     found = studies["circuits"]
     fast = prediction(found, "Genesis, NVLink, QPE strong, 64 GPUs: time")
     fixed = prediction(found, "QPE strong, 64 GPUs: fixed time on both networks for the paper's 3.6")
@@ -226,11 +254,13 @@ def test_the_page_shows_onehops_own_plans(studies: dict[str, Study], label: str,
 
 def test_the_page_shows_what_was_fitted(studies: dict[str, Study]) -> None:
     found = {one.name: one.value for study in studies.values() for one in study.parameters}
-    page = " ".join(on_the_page())
+    page = page_text()
     overhead, latency = found["overhead of a message"], found["latency"]
     assert f"overhead of a message {overhead:.2f} µs, latency {latency:.1f} µs" in page
     constant, rate = found["constant time of a codec"], found["rate of a codec"]
     assert f"{constant:.1f} µs for each all-reduce, and {rate:,.0f} GB/s" in page
+    assert f"overhead of a message {found['overhead in mira.toml']:.3f} µs, latency" in page
+    assert f"latency {found['latency in mira.toml']:.2f} µs. MPI's" in page
     assert f"MPI's overhead of {found['overhead of a message with MPI']:.1f} µs is fitted" in page
     assert f"*Computing* ({found['computing in an iteration']:.2f} ms an iteration)" in page
     assert f"*MPI's software* ({found[MPI_SOFTWARE]:.2f} ms)" in page
@@ -254,7 +284,7 @@ def test_quickreduce_between_the_rows(studies: dict[str, Study]) -> None:
         ("2 ranks, compressed", "fp8", 256): "1.23",
         ("2 ranks, compressed", "fp8", 512): "1.22",
     }
-    assert "1.23 at 256 KiB and 1.22 at 512 KiB" in " ".join(line.strip() for line in on_the_page())
+    assert "1.23 at 256 KiB and 1.22 at 512 KiB" in page_text()
 
 
 def test_one_shot_is_for_small_arrays_and_few_ranks() -> None:
@@ -270,12 +300,12 @@ def test_one_shot_is_for_small_arrays_and_few_ranks() -> None:
 
 def test_mira(studies: dict[str, Study]) -> None:
     found = studies["mira"]
-    assert found.row("halo, mpi, short").factor == pytest.approx(1.38, abs=0.05)
-    assert found.row("pingpong, qspi over MPI, short").factor == pytest.approx(0.83, abs=0.03)
-    assert found.row("pingpong, qspi over MPI, 128 KiB").factor < 1.05
+    assert found.row("halo, mpi, short").factor == pytest.approx(1.38, abs=0.01)
+    assert found.row("pingpong, qspi over MPI, short").factor == pytest.approx(0.83, abs=0.01)
+    assert found.row("pingpong, qspi over MPI, 128 KiB").factor == pytest.approx(1.03, abs=0.01)
     assert found.row("halo, qspi over MPI, short").factor == 1
-    assert found.row("HISQ solver, mapping").factor == pytest.approx(1.13, abs=0.04)
-    assert found.row("HISQ solver, qspi, mapping").factor < 1.1
+    assert found.row("HISQ solver, mapping").factor == pytest.approx(1.13, abs=0.01)
+    assert found.row("HISQ solver, qspi, mapping").factor == pytest.approx(1.08, abs=0.01)
 
 
 def test_mapping_shortens_the_exchange_on_mira() -> None:
@@ -286,37 +316,49 @@ def test_qws(studies: dict[str, Study]) -> None:
     found = studies["qws"]
     assert found.row("interfaces, pattern 1").model == pytest.approx(27.2, abs=0.05)
     assert found.row("interfaces, round robin").model == pytest.approx(36.3, abs=0.05)
-    assert found.row("hopping term, 4,096 nodes over 256").model == pytest.approx(1, abs=0.02)
+    ratio = prediction(found, "hopping term, 4,096 nodes over 256, neighbours one hop apart")
+    assert ratio == pytest.approx(1, abs=0.02)
     near, far, compute = found.panels[1].curves
     assert far.y[-1] > 4 * near.y[-1]
     assert near.y[-1] < 2.5 * compute.y[-1]
 
 
 def test_circuits_on_genesis(studies: dict[str, Study]) -> None:
-    """Two numbers of weak scaling predict its other points, and the Ising model, within 5 % of the paper's ranges."""
+    """Two numbers of weak scaling predict its other points, and the Ising model, within 3 % of the paper's ranges."""
     found = studies["circuits"]
-    assert 5 < fitted().exchanges < 8
-    assert 0.6 < fitted().efficiency < 0.8
+    assert fitted().exchanges == pytest.approx(6.35, abs=0.05)
+    assert fitted().efficiency == pytest.approx(0.70, abs=0.01)
+    assert factors(found, "InfiniBand over NVLink", "QPE weak") == pytest.approx([1, 1, 1], abs=0.01)
+    assert factors(found, "InfiniBand over NVLink", "TFIM strong") == pytest.approx([1, 1, 1, 1], abs=0.03)
     for gpus in (8, 16, 32, 64):
         assert found.row(f"efficiency, QPE weak, {gpus} GPUs").factor == 1
-        assert factors(found, "InfiniBand over NVLink", "TFIM strong", f"{gpus} GPUs") == [
-            pytest.approx(1, abs=0.05)
-        ]
-        # Strong scaling of QPE: no cost of starting kernels, so NVLink is too fast on many GPUs.
-        assert 1 <= factors(found, "InfiniBand over NVLink", "QPE strong", f"{gpus} GPUs")[0] < 1.4
-    assert all(
-        one == pytest.approx(1, abs=0.05) for one in factors(found, "InfiniBand over NVLink", "QPE weak")
-    )
+    # A miss. No cost of starting kernels, so NVLink is too fast on many GPUs.
+    expected = [1, 1.14, 1.28, 1.35]
+    assert factors(found, "InfiniBand over NVLink", "QPE strong") == pytest.approx(expected, abs=0.02)
 
 
 def test_genesis_over_perlmutter_and_pcie(studies: dict[str, Study]) -> None:
     found = studies["circuits"]
-    assert all(0.95 < one < 1.05 for one in factors(found, "Perlmutter over Genesis", "QPE strong"))
-    assert all(0.95 < one < 1.05 for one in factors(found, "Perlmutter over Genesis", "TFIM strong"))
-    # The paper's own times of weak scaling leave 10 of 25 GB/s of an interface.
-    assert all(0.5 < one < 0.9 for one in factors(found, "Perlmutter over Genesis", "QPE weak"))
-    assert found.row("PCIe over NVLink, QPE strong, most").factor == pytest.approx(0.91, abs=0.04)
-    assert found.row("PCIe over NVLink, TFIM strong, most").factor == pytest.approx(0.70, abs=0.04)
+    assert factors(found, "Perlmutter over Genesis", "QPE strong") == pytest.approx([1, 0.99, 1, 1], abs=0.01)
+    assert factors(found, "Perlmutter over Genesis", "TFIM strong") == [1, 1, 1, 1]
+    # A miss. The rate of interfaces that would mend it spoils both other columns.
+    expected = [0.87, 0.55, 0.59, 0.60]
+    assert factors(found, "Perlmutter over Genesis", "QPE weak") == pytest.approx(expected, abs=0.02)
+    figures = published()["circuits"]["genesis_over_perlmutter"]
+    weak, strong, tfim = (
+        prediction(found, f"Perlmutter over Genesis, {case}, 64 GPUs, interfaces at half of their peak")
+        for case in ("QPE weak", "QPE strong", "TFIM strong")
+    )
+    assert figures["qpe_weak_more"][0] <= weak <= figures["qpe_weak_more"][1]
+    assert strong > 1.2 * figures["qpe_strong"][1]
+    assert tfim > 1.2 * figures["hamlib_strong"][1]
+    page = page_text()
+    assert f"meets the paper on 64 GPUs ({weak:.1f})" in page
+    assert (
+        f"strong scaling then is {strong:.1f} (9.7 to 15) for QPE and {tfim:.1f} (6 to 8.1) for TFIM" in page
+    )
+    assert found.row("PCIe over NVLink, QPE strong, most").factor == pytest.approx(0.91, abs=0.01)
+    assert found.row("PCIe over NVLink, TFIM strong, most").factor == pytest.approx(0.70, abs=0.01)
 
 
 def test_the_drop_from_four_to_eight_gpus_over_a_network() -> None:
@@ -373,6 +415,25 @@ def test_wrong_names_and_folders(tmp_path: Path, capfd: pytest.CaptureFixture[st
         f"--to: there is no folder {tmp_path / 'none'} to make the folder papers in" in capfd.readouterr().err
     )
     assert sorted(tmp_path.iterdir()) == [taken]
+
+
+def test_the_command_prints_what_was_fitted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those in machine files, too: every row that is marked as fitted has its parameters."""
+    assert main(["bench", "papers", "mira", "qws"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    on = "qspi's message and halo, Fig. 1 and 2"
+    assert f"fitted: overhead in mira.toml 0.115 µs, on {on}" in shown
+    assert f"fitted: latency in mira.toml 0.37 µs, on {on}" in shown
+    assert "fitted: overhead of a message with MPI 1.315 µs, on ping-pong of MPI" in shown
+    assert "fitted: latency in fugaku.toml 0.29 µs, on the put of 8 bytes" in shown
+
+
+def test_the_overheads_of_mira_follow_from_the_report() -> None:
+    """A halo of ten messages each way is twenty overheads, a message two and a latency."""
+    figures, level = published()["mira"], load_machine("mira").levels[1]
+    assert 20 * level.overhead.value * 1e6 == pytest.approx(figures["halo_us"]["qspi"])
+    least = level.latency.value + 2 * level.overhead.value
+    assert least * 1e6 == pytest.approx(figures["pingpong_us"]["qspi"])
 
 
 def test_rows_and_fits() -> None:

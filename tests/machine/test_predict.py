@@ -25,7 +25,7 @@ from onehop.bench.machine_times import (
     lines_out,
     times_from,
 )
-from onehop.bench.predict import read_bench
+from onehop.bench.predict import BENCHES, joined_benches, read_bench
 from onehop.cli import main
 from onehop.error import BadInput
 from onehop.machine import (
@@ -273,3 +273,86 @@ def test_rows_that_describe_no_halo_are_refused(more: dict[str, Any], tmp_path: 
 def test_seconds_with_files_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "predict", "x.json", "--machine", "two-core", "--seconds", "3"]) == 2
     assert "expected --seconds without files only" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected either --machine or --tune, found neither"),
+        (["--machine", "two-core", "--tune"], "expected either --machine or --tune, found both"),
+        (["x.json", "--tune"], "expected --tune without files, found both"),
+        (["--machine", "two-core", "--machine-file", "x.toml"], "expected --machine-file with --tune only"),
+        (["--tune", "--machine-file", "no/such/folder/x.toml"], "--machine-file"),
+        (["--tune", "--seconds", "-1"], "--seconds"),
+    ],
+)
+def test_tune_is_instead_of_a_machine_and_files(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "predict", *arguments]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_turns_are_joined_by_medians() -> None:
+    turns = [rows("pingpong", ours_us=us) for us in (3.0, 100.0, 4.0)]
+    assert joined_benches(turns)["rows"] == [{**rows("pingpong")["rows"][0], "ours_us": 4.0}]
+    with pytest.raises(BadInput, match="expected the same cases in every turn"):
+        joined_benches([*turns, rows("pingpong", case="2 MiB")])
+
+
+def test_the_machine_and_the_benchmarks_are_measured_in_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both see the same states of the machine: one twice as slow in the last turn changes neither."""
+    order: list[str] = []
+
+    def slower() -> float:
+        return 2.0 if order.count("machine") == 3 else 1.0
+
+    def machine_once(seconds: float) -> Any:
+        order.append("machine")
+        factor = slower()
+        return {
+            name: {role: [factor * us for us in values[:1]] for role, values in roles.items()}
+            for name, roles in measured().items()
+        }
+
+    def bench(name: str, seconds: float, folder: str) -> dict[str, Any]:
+        order.append(name)
+        return rows(name, **{**MORE[name], "ours_us": 100.0 * slower()})
+
+    monkeypatch.setattr("onehop.cli.bench_predict.machine_samples_once", machine_once)
+    monkeypatch.setattr("onehop.cli.bench_predict._measure", bench)
+    this, out = tmp_path / "this.toml", tmp_path / "out.json"
+    assert main(["bench", "predict", "--tune", "--machine-file", str(this), "--json", str(out)]) == 0
+    assert order == ["machine", *BENCHES] * 3
+    found = {row["bench"]: row for row in json.loads(out.read_text())["rows"]}
+    assert {row["measured_us"] for row in found.values()} == {100.0}
+    assert found["pingpong"]["predicted_us"] == pytest.approx(one_way(1 << 20), rel=0.005)
+    machine = load_machine(str(this))
+    assert machine.levels[0].latency.source.startswith(
+        f"onehop {onehop.__version__}, onehop bench predict --tune, "
+    )
+
+
+def test_turns_run_on_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One turn with one of the benchmarks, as briefly as possible."""
+    monkeypatch.setattr("onehop.cli.bench_predict.BENCHES", {"pingpong": BENCHES["pingpong"]})
+    monkeypatch.setattr("onehop.cli.bench_predict._TURNS", 1)
+    this, out = tmp_path / "this.toml", tmp_path / "out.json"
+    command = [
+        "bench",
+        "predict",
+        "--tune",
+        "--seconds",
+        "0.5",
+        "--machine-file",
+        str(this),
+        "--json",
+        str(out),
+    ]
+    assert main(command) == 0
+    found = json.loads(out.read_text())
+    assert found["rows"][0]["case"] == "8 B"
+    assert all(row["measured_us"] > 0 and row["predicted_us"] > 0 for row in found["rows"])
+    assert load_machine(str(this)).levels[0].one_way.points

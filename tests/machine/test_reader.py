@@ -81,7 +81,10 @@ def test_levels_are_ordered_by_their_members_not_by_the_file() -> None:
         ("extents = [4, 4]", 'extents = "4x4"', "extents = ", "a list of whole numbers"),
         ("extents = [4, 4]", "extents = [4, 4]\ntaper = [0.5]", "taper", "this is no fat tree"),
         ("extents = [4, 4]", "extents = [4, 4]\ntaper = [nan]", "taper", "a list of finite numbers"),
-        ("extents = [4, 4]", "extents = [4, 4]\nlinks = 0", "links", "1 to 4096"),
+        ("extents = [4, 4]", "extents = [4, 4]\nlinks = 0", "links", "of links of at least 1, or no key"),
+        ("extents = [4, 4]", "extents = [4, 4]\nlinks = 5000", "links", "1 to 4096"),
+        ("extents = [4, 4]", "extents = [4, 4]\ninterfaces = 0", "interfaces", "of interfaces of at least 1"),
+        ("extents = [4, 4]", "extents = [4, 4]\ninterfaces = true", "interfaces", "found true"),
         ("extents = [4, 4]", "extents = [4, 4]\ninterfaces = 6", "bandwidth", ""),
         ("value = 1e-6", "value = -1e-6", "latency = { value = -1e-6", "found -1e-06"),
         ("value = 1e-6", "value = nan", "latency = { value = nan", ""),
@@ -168,6 +171,15 @@ source = "paper"
     ):
         wrong = text.replace(old, new, 1)
         assert complaint(wrong).startswith(f"mine.toml, line {line_of(wrong, part)}: "), old
+
+
+def test_injection_through_no_interface() -> None:
+    injection = 'injection = { value = 4e9, basis = "published", source = "paper" }'
+    text = GOOD.replace("extents = [4, 4]", f"extents = [4, 4]\ninterfaces = 0\n{injection}", 1)
+    expected = f"mine.toml, line {line_of(text, 'interfaces')}: level[0].interfaces: expected a whole number"
+    assert complaint(text).startswith(expected)
+    assert complaint(text).endswith("of at least 1, or no key, found 0")
+    assert parse_machine(text.replace("interfaces = 0\n", ""), "mine").levels[1].interfaces == 0
 
 
 def test_an_interface_without_injection_and_a_level_of_nothing() -> None:
@@ -266,6 +278,7 @@ def test_times_by_size_are_tables_of_points(tmp_path: Path, capsys: pytest.Captu
         ("[[64, 1e-8], [4096, 2e-7]]", '[[64, "x"]]', "memory.copies: expected a number in each point"),
         ("[[64, 1e-8], [4096, 2e-7]]", "[[64, 1e-8]]", "memory.copies: expected 2 to 64 points, found 1"),
         ("[4096, 2e-7]]", "[4096, 2e-9]]", "memory.copies: expected finite bytes above 0 that ascend"),
+        ("[[64, 2e-8], ", "[[64.5, 2e-8], ", "memory.updates: expected whole numbers of bytes, found 64.5"),
         ("[[64, 2e-8], ", "[[64, 0], ", "memory.updates: expected finite bytes above 0"),
         ("one_way = {", "one_wey = {", "level[1]: expected only the keys"),
         ("[[8, 3e-7]", "[[-8, 3e-7]", "level[1].both_ways: expected finite bytes"),

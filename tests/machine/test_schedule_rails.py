@@ -112,6 +112,13 @@ def test_two_messages_between_the_same_ranks() -> None:
         ([[RailAssignment(0, 4, 1, 0, 60), RailAssignment(0, 4, 2, 60, 60)]], "100 bytes in all, found 120"),
         ([[RailAssignment(0, 5, 1, 0, 100)]], "found more from rank 0 to rank 5 than the round sends"),
         ([[RailAssignment(0, 4, -1, 0, 100)]], "rails from 0 to 1023"),
+        (
+            [[]],
+            "rails of 1 message that leave their host in round 0, found those of 0; .* from rank 0 to rank 4",
+        ),
+        ([[1]], "expected a RailAssignment in round 0, found 1"),
+        ([1], r"one list of RailAssignment for each round, found \[1\]"),
+        (7, "one list of RailAssignment for each round, found 7"),
         ("best", "expected a rule for rails .*found 'best'"),
     ],
 )
@@ -203,6 +210,35 @@ def test_rails_of_other_hosts_are_refused(
     capsys.readouterr()
     assert main(["simulate", str(schedule), "--machine", "fugaku", "--rails", str(rails)]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("rule", ["optimum", "cut"])
+def test_a_file_without_its_last_entry_is_refused(
+    rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schedule, rails, out = (tmp_path / name for name in ("h.json", "r.json", "o.json"))
+    SCHEDULE.save(schedule)
+    common = ["rails", "--schedule", str(schedule), "--machine", "fugaku"]
+    assert main([*common, "--rule", rule, "-o", str(rails)]) == 0
+    found = json.loads(rails.read_text())
+    whole = found["rails"][0]
+    lost = whole.pop()
+    rails.write_text(json.dumps(found))
+    capsys.readouterr()
+    assert (
+        main(["simulate", str(schedule), "--machine", "fugaku", "--rails", str(rails), "--json", str(out)])
+        == 2
+    )
+    message = " ".join(capsys.readouterr().err.split())
+    if any((one["from"], one["to"]) == (lost["from"], lost["to"]) for one in whole):
+        assert f"pieces of the message from rank {lost['from']} to rank {lost['to']} in round 0" in message
+    else:
+        messages = len({(one["from"], one["to"]) for one in whole})
+        assert f"expected rails of {messages + 1} messages that leave their host in round 0" in message
+        assert (
+            f"found those of {messages}; the message from rank {lost['from']} to rank {lost['to']}" in message
+        )
+    assert not out.exists()
 
 
 def test_places_beyond_the_machine_are_refused() -> None:

@@ -88,11 +88,13 @@ inline constexpr std::int64_t max_listed_messages = std::int64_t{1} << 22;
                                                                     const RailOptions& options);
 
 // The same traffic, listed, with messages or pieces of them on the rails of `assignments`. There is one list for each
-// round of the traffic, or for each round of the schedule that it was made from. Messages without an assignment keep
-// their rails. A piece is a message of its own.
+// round of the traffic, or for each round of the schedule that it was made from. A piece is a message of its own.
+// Messages without an assignment keep their rails; with `hosts` (the host of every rank), only those inside a host may
+// be without one, so that a list that lost an entry is noticed.
 //
-// Throws BadInput unless the rounds agree and the pieces of a message add up to it.
-[[nodiscard]] Traffic on_rails(const Traffic& traffic, std::span<const std::vector<RailAssignment>> assignments);
+// Throws BadInput unless the rounds agree, the pieces of a message add up to it, and no assignment is missing.
+[[nodiscard]] Traffic on_rails(const Traffic& traffic, std::span<const std::vector<RailAssignment>> assignments,
+                               std::span<const int> hosts = {});
 
 struct SimulateOptions {
   // The place of every rank on the machine. Empty: rank r has place r on the part of the machine that a job with these

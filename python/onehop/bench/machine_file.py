@@ -58,15 +58,18 @@ def _link_bandwidth(one_way: Table) -> float:
     return max(size / max(us - least, 0.01 * us) for size, us in longer) * 1e6
 
 
-def machine_text(times: MachineTimes, cores: int) -> str:
-    """Return the TOML file of a host with this many cores; the times are those of two of them."""
+def machine_text(times: MachineTimes, cores: int, command: str = "onehop tune --machine-file") -> str:
+    """Return the TOML file of a host with this many cores; the times are those of two of them.
+
+    `command` is the one that has measured them.
+    """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / cores
     least = times.one_way[0][1] * 1e-6
     return f"""\
 title = "A host with {counted(cores, "core")}, measured between two of them"
 
 [sources]
-tune = "onehop {__version__}, onehop tune --machine-file, {datetime.date.today().isoformat()}, \
+tune = "onehop {__version__}, {command}, {datetime.date.today().isoformat()}, \
 {_plain(cpu_name())}"
 
 [memory] # of one core

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from onehop import _core
 from onehop.group import Group
 from onehop.schedule import ArraySpec, Place, Round, Schedule, Slice, Transfer, halo, halo_block
 
-__all__ = ["MachineTimes", "lines_out", "measure_machine", "times_from"]
+__all__ = ["MachineSamples", "MachineTimes", "joined", "lines_out", "measure_machine", "times_from"]
 
 # Doubling from 4 KiB to 4 MiB: in between, stores and chunks change, and caches end.
 MESSAGES = (8, 64, 256, 1 << 10, *(4 << 10 + i for i in range(11)))
@@ -35,6 +35,7 @@ PASSES = 3
 LINE = 64
 
 Table = list[tuple[int, float]]
+MachineSamples = dict[str, dict[str, list[float]]]
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,19 @@ def _halo_of(group: Group, layout: dict[str, Any], effort: Any) -> dict[str, lis
     return _exchange(group, halo(**layout), [array], effort)
 
 
-def measure_machine(group: Group, seconds: float) -> dict[str, dict[str, list[float]]]:
+def measure_machine(group: Group, seconds: float, passes: int = PASSES) -> MachineSamples:
     """Measure as one of two ranks.
 
     Everything is measured several times over the whole duration, so that all see every state of the machine.
+
+    Parameters
+    ----------
+    group : Group
+        Both ranks.
+    seconds : float
+        Time for all measurements together.
+    passes : int
+        How many times everything is measured.
 
     Returns
     -------
@@ -150,16 +160,21 @@ def measure_machine(group: Group, seconds: float) -> dict[str, dict[str, list[fl
             )
         )
     tries["copied"] = lambda e: _halo_of(group, _columns(), e)
-    effort = _core.BenchEffort(seconds=seconds / (len(tries) * PASSES), block_us=150.0, min_rounds=3)
-    found: dict[str, dict[str, list[float]]] = {}
-    for _ in range(PASSES):
-        for name, run in tries.items():
-            for role, us in run(effort).items():
-                found.setdefault(name, {}).setdefault(role, []).extend(us)
-    return found
+    effort = _core.BenchEffort(seconds=seconds / (len(tries) * passes), block_us=150.0, min_rounds=3)
+    return joined({name: run(effort) for name, run in tries.items()} for _ in range(passes))
 
 
 # The launcher's part
+
+
+def joined(measured: Iterable[MachineSamples]) -> MachineSamples:
+    """Join the samples of several measurements."""
+    found: MachineSamples = {}
+    for one in measured:
+        for name, roles in one.items():
+            for role, us in roles.items():
+                found.setdefault(name, {}).setdefault(role, []).extend(us)
+    return found
 
 
 def _table(sizes: Sequence[int], microseconds: Sequence[float]) -> Table:
@@ -183,7 +198,7 @@ def _at(table: Table, size: float) -> float:
     return float(np.exp(np.interp(np.log(size), np.log(sizes), np.log(us))))
 
 
-def times_from(measured: dict[str, dict[str, list[float]]]) -> MachineTimes:
+def times_from(measured: MachineSamples) -> MachineTimes:
     """Make tables from the samples of `measure_machine`: medians, and differences of medians."""
 
     def us(name: str, role: str = "ours") -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from onehop.machine import (
 )
 from onehop.schedule import halo
 
-__all__ = ["BENCHES", "Prediction", "predictions", "read_bench"]
+__all__ = ["BENCHES", "Prediction", "joined_benches", "predictions", "read_bench"]
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,27 @@ def read_bench(file: str) -> dict[str, Any]:
                 f"{file}: expected rows of two ranks with {', '.join(needed)}, found {str(row)[:60]}"
             )
     return found
+
+
+def joined_benches(turns: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Join the results of a benchmark that ran several times: the time of a case is the median of its times.
+
+    Raises
+    ------
+    BadInput
+        The results have different cases.
+    """
+    first, *others = turns
+    cases = [row["case"] for row in first["rows"]]
+    for other in others:
+        if [row["case"] for row in other["rows"]] != cases:
+            raise BadInput(
+                f"onehop bench {first['bench']}: expected the same cases in every turn, found others"
+            )
+    rows = []
+    for each in zip(*(turn["rows"] for turn in turns), strict=True):
+        rows.append({**each[0], "ours_us": float(np.median([row["ours_us"] for row in each]))})
+    return {**first, "rows": rows}
 
 
 def predictions(bench: dict[str, Any], machine: Machine) -> list[Prediction]:

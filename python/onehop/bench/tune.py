@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
-from onehop.bench.machine_times import MachineTimes, measure_machine, times_from
+from onehop.bench.machine_times import MachineSamples, MachineTimes, measure_machine, times_from
 from onehop.bench.tune_allreduce import (
     MORE_RANKS,
     block_that_fits,
@@ -195,6 +195,8 @@ def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
         result = _measure_stores(group, seconds, demote)
     elif part == "machine":
         result = measure_machine(group, seconds)
+    elif part == "machine-once":
+        result = measure_machine(group, seconds, passes=1)
     elif part.startswith("allreduce"):
         result = measure_allreduce(group, seconds)
     else:
@@ -347,6 +349,12 @@ def machine_times(seconds: float, tuning: dict[str, Any] | None) -> MachineTimes
     with tempfile.TemporaryDirectory(prefix="onehop-tune-") as name:
         used = json.loads(_core.tuning()) if tuning is None else tuning
         return times_from(_on_ranks(2, "machine", seconds, False, Path(name), used))
+
+
+def machine_samples_once(seconds: float) -> MachineSamples:
+    """Measure the same once, with the tuning of this process. `joined` and `times_from` make times of several."""
+    with tempfile.TemporaryDirectory(prefix="onehop-tune-") as name:
+        return _on_ranks(2, "machine-once", seconds, False, Path(name), json.loads(_core.tuning()))
 
 
 def save(tuning: dict[str, Any], file: Path) -> None:

@@ -12,12 +12,21 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from onehop.bench.predict import BENCHES, predictions, read_bench
+from onehop.bench.machine_file import machine_text
+from onehop.bench.machine_times import MachineSamples, joined, times_from
+from onehop.bench.predict import BENCHES, joined_benches, predictions, read_bench
 from onehop.bench.table import number
+from onehop.bench.tune import machine_samples_once
 from onehop.cli.common import JsonOption, check_seconds, console, progress, write_json
+from onehop.cores import usable_cores
 from onehop.error import BadInput, Error
+from onehop.launch import current_launch
 from onehop.launch.interpreter import package_environment, python_module
-from onehop.machine import load_machine
+from onehop.machine import Machine, load_machine, parse_machine
+from onehop.output import check_file_target, write_file
+
+_DEFAULT_SECONDS = 40
+_TURNS = 3
 
 
 def _measure(bench: str, seconds: float, folder: str) -> dict[str, Any]:
@@ -41,7 +50,7 @@ def _results(files: list[str], seconds: float | None) -> list[dict[str, Any]]:
         raise BadInput("expected --seconds without files only, found both; leave it out")
     if files:
         return [read_bench(file) for file in files]
-    seconds = 40 if seconds is None else seconds
+    seconds = _DEFAULT_SECONDS if seconds is None else seconds
     check_seconds(seconds)
     found = []
     with TemporaryDirectory() as folder, progress("measuring", len(BENCHES)) as advance:
@@ -51,13 +60,59 @@ def _results(files: list[str], seconds: float | None) -> list[dict[str, Any]]:
     return found
 
 
+def _measure_in_turns(seconds: float | None) -> tuple[str, list[dict[str, Any]]]:
+    """Measure the machine and the benchmarks in turns, so that both meet the same states of the machine.
+
+    Returns
+    -------
+    (str, list of dict)
+        The text of the machine file, and the results.
+    """
+    seconds = _DEFAULT_SECONDS if seconds is None else seconds
+    check_seconds(seconds)
+    cores = usable_cores()
+    if cores < 2:
+        raise Error(
+            "expected two cores for two ranks that run at the same time, found one; run this on more cores"
+        )
+    part = seconds / (_TURNS * (len(BENCHES) + 2))
+    samples: list[MachineSamples] = []
+    turns: dict[str, list[dict[str, Any]]] = {bench: [] for bench in BENCHES}
+    with TemporaryDirectory() as folder, progress("measuring", _TURNS * (len(BENCHES) + 1)) as advance:
+        for _ in range(_TURNS):
+            samples.append(machine_samples_once(2 * part))
+            advance(1)
+            for bench, found in turns.items():
+                found.append(_measure(bench, part, folder))
+                advance(1)
+    text = machine_text(times_from(joined(samples)), cores, "onehop bench predict --tune")
+    return text, [joined_benches(found) for found in turns.values()]
+
+
+def _compared(
+    machine: str | None, tune: bool, machine_file: str | None, files: list[str], seconds: float | None
+) -> tuple[Machine, list[dict[str, Any]]]:
+    """Return the machine, and the results to compare with it."""
+    if (machine is None) == (not tune):
+        found = "neither" if machine is None else "both"
+        raise BadInput(f"expected either --machine or --tune, found {found}")
+    if machine_file is not None:
+        if not tune:
+            raise BadInput("expected --machine-file with --tune only, found it with --machine")
+        check_file_target(machine_file, "--machine-file")
+    if machine is not None:
+        return load_machine(machine), _results(files, seconds)
+    if files:
+        raise BadInput("expected --tune without files, found both: --tune runs the benchmarks itself")
+    if current_launch() is not None:
+        raise BadInput("expected no launch, because --tune starts its own ranks, found one; run it by itself")
+    text, results = _measure_in_turns(seconds)
+    if machine_file is not None:
+        write_file(machine_file, text, "the machine")
+    return parse_machine(text, "this-machine"), results
+
+
 def bench_predict(
-    machine: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FILE.toml", help="Machine, such as the file of onehop tune --machine-file."
-        ),
-    ],
     files: Annotated[
         list[str] | None,
         typer.Argument(
@@ -65,19 +120,37 @@ def bench_predict(
             help=f"JSON of onehop bench {', '.join(BENCHES)} with two ranks. Without files, the command runs them.",
         ),
     ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml", help="Machine, such as the file of onehop tune --machine-file."
+        ),
+    ] = None,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="Instead of --machine: measure this machine in turns with the benchmarks, because times of memory "
+            "change within minutes.",
+        ),
+    ] = False,
+    machine_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.toml", help="With --tune: also write this machine's file."),
+    ] = None,
     seconds: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Time to measure all cases together (only without files). Default: 40. Starting the ranks of "
-            f"{len(BENCHES)} benchmarks takes several seconds more.",
+            help=f"Time to measure all cases together (only without files). Default: {_DEFAULT_SECONDS}. Starting the "
+            f"ranks of {len(BENCHES)} benchmarks takes several seconds more.",
         ),
     ] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Compare measured times with those that onehop simulate predicts."""
-    described = load_machine(machine)
-    rows = [row for result in _results(files or [], seconds) for row in predictions(result, described)]
+    described, results = _compared(machine, tune, machine_file, files or [], seconds)
+    rows = [row for result in results for row in predictions(result, described)]
     table = Table("bench", "case", "measured, µs", "predicted, µs", "factor", title=f"on {described.name}")
     for row in rows:
         table.add_row(

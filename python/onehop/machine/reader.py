@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from onehop._core import Machine
 from onehop.error import BadInput
+from onehop.machine.file_lines import FileLines
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -119,71 +119,6 @@ def load_machine(name: str | Path) -> Machine:
     return parse_machine(text, path.stem, str(path))
 
 
-# Names and dotted names of keys, strings, and comments in TOML.
-_NAME = r"(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')"
-_PATH = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
-_STRINGS = re.compile(
-    r'"""(?:\\.|[^\\])*?"""'
-    r"|'''.*?'''"
-    r'|"(?:\\.|[^"\\\n])*"'
-    r"|'[^'\n]*'"
-    r"|#[^\n]*",
-    re.DOTALL,
-)
-
-
-def _without_lines(found: re.Match[str]) -> str:
-    """Return a string of one line as it is, one of several lines as its line ends, and a comment as nothing."""
-    text = found[0]
-    if text[0] == "#":
-        return ""
-    return '""' + "\n" * text.count("\n") if text[:3] in ('"""', "'''") else text
-
-
-def _parts(path: str) -> list[str]:
-    return [name.strip("\"'") for name in re.findall(_NAME, path)]
-
-
-@dataclass
-class _Lines:
-    """The lines on which keys and tables of a file begin. Tables are named as in `level[2]`."""
-
-    file: str
-    found: dict[tuple[str, str], int] = field(default_factory=dict)
-
-    def read(self, text: str) -> _Lines:
-        path: list[str] = []
-        counts: dict[str, int] = {}
-        depth = 0  # of brackets that earlier lines have opened
-        for number, line in enumerate(_STRINGS.sub(_without_lines, text).split("\n"), 1):
-            header = re.match(rf"\s*(\[\[?)\s*({_PATH})\s*\]", line) if depth == 0 else None
-            if header:
-                path = _parts(header[2])
-                if header[1] == "[[" and len(path) == 1:
-                    counts[path[0]] = counts.get(path[0], -1) + 1
-                self.place(path, counts, number)
-            elif depth == 0 and (key := re.match(rf"\s*({_PATH})\s*=", line)):
-                self.place(path + _parts(key[1]), counts, number)
-            bare = re.sub(_STRINGS, "", line)
-            depth = max(0, depth + bare.count("[") - bare.count("]"))
-        return self
-
-    def place(self, path: list[str], counts: dict[str, int], number: int) -> None:
-        """Note the line of a table, and of a key in it: `[memory.size]` is a line of both."""
-        if path[0] in _ROOT and (len(path) > 1 or path[0] != "title"):
-            table = f"{path[0]}[{counts[path[0]]}]" if path[0] in counts else path[0]
-            self.found.setdefault((table, ""), number)
-            if len(path) > 1:
-                self.found.setdefault((table, path[1]), number)
-        else:
-            self.found.setdefault(("", path[0]), number)
-
-    def fail(self, table: str, key: str, expected: str, found: str) -> BadInput:
-        line = self.found.get((table, key)) or self.found.get((table, "")) or 1
-        what = ".".join(part for part in (table, key) if part)
-        return BadInput(f"{self.file}, line {line}: {what or 'the file'}: expected {expected}, found {found}")
-
-
 def _shown(value: Any) -> str:
     text = json.dumps(value, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -197,7 +132,7 @@ def _is_finite(value: Any) -> bool:
 class _Reader:
     """Translates the parsed file to the JSON of `Machine.from_json`."""
 
-    def __init__(self, lines: _Lines, root: dict[str, Any]) -> None:
+    def __init__(self, lines: FileLines, root: dict[str, Any]) -> None:
         self.lines = lines
         self.root = root
         self.sources: dict[str, str] = {}
@@ -264,6 +199,14 @@ class _Reader:
             raise self.lines.fail(table, key, "a list of whole numbers, such as [8, 12]", _shown(value))
         return value
 
+    def count(self, table: str, key: str, value: Any) -> int:
+        """Return a number of links or interfaces. A level that has none leaves the key out."""
+        if type(value) is not int or value < 1:
+            raise self.lines.fail(
+                table, key, f"a whole number of {key} of at least 1, or no key", _shown(value)
+            )
+        return value
+
     def level(self, table: str, value: Any) -> dict[str, Any]:
         self.keys(table, "", value, _LEVEL)
         topology = self.keys(table, "topology", value["topology"], _TOPOLOGY)
@@ -276,7 +219,7 @@ class _Reader:
         }
         for key in ("links", "interfaces"):
             if key in value:
-                level[key] = self.integers(table, key, [value[key]])[0]
+                level[key] = self.count(table, key, value[key])
         if "taper" in value:
             taper = value["taper"]
             if not isinstance(taper, list) or not all(_is_finite(one) for one in taper):
@@ -402,4 +345,4 @@ def parse_machine(text: str, name: str, file: str = "the machine") -> Machine:
         raise BadInput(f"{file}, line {line}: expected TOML, found an error: {error}") from error
     except RecursionError as error:
         raise BadInput(f"{file}, line 1: expected TOML, found brackets nested too deeply") from error
-    return _Reader(_Lines(file).read(text), root).machine(name)
+    return _Reader(FileLines(file, _ROOT).read(text), root).machine(name)

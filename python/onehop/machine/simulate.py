@@ -14,7 +14,7 @@ from onehop._core import Machine, RailAssignment, RankMap, Schedule, Simulation,
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.machine.reader import load_machine
-from onehop.machine.traffic_rails import machine_rails
+from onehop.machine.traffic_rails import hosts_of_ranks, machine_rails, placed
 from onehop.schedule import halo
 
 __all__ = [
@@ -116,6 +116,38 @@ def _numbers(value: float | Sequence[float] | None) -> list[float]:
     return [float(value)] if np.ndim(value) == 0 else [float(one) for one in np.asarray(value).ravel()]
 
 
+def _places(ranks: Sequence[int]) -> list[int]:
+    places = _whole_numbers(ranks, "the map of ranks: expected one place per rank")
+    if not places:
+        raise BadInput("the map of ranks: expected one place per rank, found none")
+    return places
+
+
+def _on_rails(
+    traffic: Traffic,
+    machine: Machine,
+    ranks: Sequence[int] | RankMap | None,
+    rails: str | Sequence[Sequence[RailAssignment]],
+) -> Traffic:
+    """Return the traffic with every message that leaves a host on the rails of a rule or of a list."""
+    if isinstance(rails, str):
+        return traffic.on_rails(machine_rails(traffic, machine, ranks=ranks, rule=rails))
+    try:
+        listed = [list(one) for one in rails]
+    except TypeError as error:
+        raise BadInput(
+            f"rails: expected a rule or one list of RailAssignment for each round, found {rails!r}"
+        ) from error
+    for number, one in enumerate(listed):
+        for entry in one:
+            if not isinstance(entry, RailAssignment):
+                raise BadInput(f"rails: expected a RailAssignment in round {number}, found {entry!r}")
+    job, places = placed(
+        machine, traffic.ranks, ranks if ranks is None or isinstance(ranks, RankMap) else _places(ranks)
+    )
+    return traffic.on_rails(listed, hosts_of_ranks(job, places))
+
+
 def simulate(
     schedule: Schedule | Traffic,
     machine: Machine | str | Path,
@@ -173,7 +205,7 @@ def simulate(
     ------
     BadInput
         The machine has too few processors, `ranks` is no map of ranks to places of their own, `rails` are not those of
-        the schedule, or a round has too many messages.
+        the schedule or lack one of a message that leaves its host, or a round has too many messages.
 
     Examples
     --------
@@ -184,15 +216,11 @@ def simulate(
     described = machine if isinstance(machine, Machine) else load_machine(machine)
     traffic = traffic_of(schedule)
     if rails is not None:
-        if isinstance(rails, str):
-            rails = machine_rails(traffic, described, ranks=ranks, rule=rails)
-        traffic = traffic.on_rails([list(one) for one in rails])
+        traffic = _on_rails(traffic, described, ranks, rails)
     if isinstance(ranks, RankMap):
         described = described.job(len(ranks.position_of))
         ranks = ranks.rank_at
-    places = [] if ranks is None else _whole_numbers(ranks, "the map of ranks: expected one place per rank")
-    if ranks is not None and not places:
-        raise BadInput("the map of ranks: expected one place per rank, found none")
+    places = [] if ranks is None else _places(ranks)
     return _core.simulate_traffic(
         traffic,
         described,

@@ -28,6 +28,12 @@ def _integers(values: Any, what: str) -> list[int]:
     return numbers
 
 
+def _layout(hosts: Any) -> HostLayout:
+    if not isinstance(hosts, HostLayout):
+        raise BadInput(f"map: expected hosts as a HostLayout, found {hosts!r}")
+    return hosts
+
+
 @dataclass(frozen=True)
 class Grid:
     """A grid of ranks that exchange data with their nearest neighbours.
@@ -99,7 +105,7 @@ class Grid:
         """
         extents, periodic, sizes = self._parts()
         return _core.map_grid(
-            extents, hosts, periodic, sizes, refine, seed, -1 if steps is None else steps, scotch
+            extents, _layout(hosts), periodic, sizes, refine, seed, -1 if steps is None else steps, scotch
         )
 
     def cost(self, hosts: HostLayout, rank_at: Sequence[int]) -> MapCost:
@@ -111,7 +117,7 @@ class Grid:
             `rank_at` does not name a different rank for every position.
         """
         extents, periodic, sizes = self._parts()
-        return _core.map_cost(extents, hosts, _integers(rank_at, "a map"), periodic, sizes)
+        return _core.map_cost(extents, _layout(hosts), _integers(rank_at, "a map"), periodic, sizes)
 
 
 def map_schedule(
@@ -133,4 +139,4 @@ def map_schedule(
     BadInput
         The hosts cannot hold the ranks of the schedule.
     """
-    return _core.map_schedule(schedule, hosts, refine, seed, -1 if steps is None else steps, scotch)
+    return _core.map_schedule(schedule, _layout(hosts), refine, seed, -1 if steps is None else steps, scotch)

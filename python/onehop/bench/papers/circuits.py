@@ -39,10 +39,14 @@ _CASES = {"qpe_weak": "QPE weak", "qpe_strong": "QPE strong", "hamlib_strong": "
 
 @dataclass(frozen=True)
 class Fit:
-    """The two numbers that are fitted: exchanges for one of onehop's, and the efficiency of links inside a host."""
+    """The two numbers that are fitted: exchanges for one of onehop's, and the efficiency of links inside a host.
+
+    `interfaces` is not fitted: the share of their peak at which the interfaces of Perlmutter run.
+    """
 
     exchanges: float
     efficiency: float
+    interfaces: float = 1.0
 
 
 @functools.cache
@@ -61,11 +65,14 @@ def onehop_exchanges(name: str, qubits: int, gpus: int) -> int:
 
 
 @functools.cache
-def _machine(name: str, efficiency: float) -> Machine:
-    peak = load_machine(name).levels[0].bandwidth.value
+def _machine(name: str, efficiency: float, interfaces: float) -> Machine:
+    levels = load_machine(name).levels
+    changes = {0: {"bandwidth": levels[0].bandwidth.value * efficiency}}
+    if name == "perlmutter":
+        changes[1] = {"bandwidth": levels[1].bandwidth.value * interfaces}
     # 33 qubits in single precision on one GPU of Perlmutter fit only into its nodes with 80 GB a GPU.
     memory = _PERLMUTTER_MEMORY if name == "perlmutter" else None
-    return changed_machine(name, {0: {"bandwidth": peak * efficiency}}, memory=memory)
+    return changed_machine(name, changes, memory=memory)
 
 
 def _places(name: str, gpus: int) -> list[int] | None:
@@ -76,7 +83,9 @@ def _places(name: str, gpus: int) -> list[int] | None:
 
 
 @functools.cache
-def exchange_seconds(name: str, qubits: int, gpus: int, efficiency: float = 1.0) -> float:
+def exchange_seconds(
+    name: str, qubits: int, gpus: int, efficiency: float = 1.0, interfaces: float = 1.0
+) -> float:
     """Return the seconds in which all bits of the rank number change places with bits of the local index."""
     if gpus == 1:
         return 0.0
@@ -86,7 +95,7 @@ def exchange_seconds(name: str, qubits: int, gpus: int, efficiency: float = 1.0)
     for bit in range(ranks):
         permutation[local + bit], permutation[local - 1 - bit] = local - 1 - bit, local + bit
     traffic = permutation_traffic(qubits, local=local, permutation=permutation, dtype="complex64")
-    return simulate(traffic, _machine(name, efficiency), ranks=_places(name, gpus)).seconds
+    return simulate(traffic, _machine(name, efficiency, interfaces), ranks=_places(name, gpus)).seconds
 
 
 def _alone(name: str, circuit: str, qubits: int, gpus: int) -> float:
@@ -105,7 +114,7 @@ def seconds_of(fit: Fit, name: str, circuit: str, gpus: int, *, weak: bool) -> f
     """Return the predicted seconds of a circuit on so many GPUs, 33 qubits in all (strong) or on each (weak)."""
     qubits = published()["circuits"]["qubits"] + (gpus.bit_length() - 1 if weak else 0)
     count = onehop_exchanges(circuit, qubits, gpus) * fit.exchanges
-    exchange = exchange_seconds(name, qubits, gpus, fit.efficiency) if count else 0.0
+    exchange = exchange_seconds(name, qubits, gpus, fit.efficiency, fit.interfaces) if count else 0.0
     return _alone(name, circuit, qubits, gpus) + count * exchange
 
 
@@ -195,6 +204,12 @@ def _predict_effects(study: Study, fit: Fit) -> None:
     _add(study, f"{_TITLES['genesis']}, QPE strong, {_LARGEST} GPUs: time", fast, "ms")
     case = f"QPE strong, {_LARGEST} GPUs: fixed time on both networks for the paper's {most}"
     _add(study, case, (slow - most * fast) / (most - 1), "ms")
+    # The rate of interfaces that weak scaling would need, and what it does to the other columns.
+    half = Fit(fit.exchanges, fit.efficiency, interfaces=0.5)
+    for key, circuit in (("qpe_weak", "qpe"), ("qpe_strong", "qpe"), ("hamlib_strong", "hamlib")):
+        ratio = ratio_of(half, "perlmutter", "genesis", circuit, _LARGEST, weak=key == "qpe_weak")
+        case = f"Perlmutter over Genesis, {_CASES[key]}, {_LARGEST} GPUs, interfaces at half of their peak"
+        _add(study, case, ratio, "x")
 
 
 def _predict_own_plans(study: Study) -> None:

@@ -5,9 +5,20 @@ from __future__ import annotations
 import math
 
 from onehop.bench.papers.grids import direct_sum_seconds, dslash_traffic, neighbour_places, sum_seconds
-from onehop.bench.papers.study import Bars, Curve, Panel, Prediction, Row, Study, changed_machine, published
+from onehop.bench.papers.study import (
+    Bars,
+    Curve,
+    Panel,
+    Parameter,
+    Prediction,
+    Row,
+    Study,
+    changed_machine,
+    published,
+)
 from onehop.machine import load_machine, message_traffic, simulate
 from onehop.machine.rails import compare_rails
+from onehop.text import counted
 
 __all__ = ["qws"]
 
@@ -39,11 +50,14 @@ def _weak_scaling(study: Study) -> None:
         exchange.append(near)
         curves["neighbours one hop apart"].append((_HOPPING_TERMS * near + sums) * 1e6)
         curves["row-major ranks"].append((_HOPPING_TERMS * far + sums) * 1e6)
-    # "Good weak scaling for large numbers of nodes": a hopping term takes as long on the most nodes as on 256.
+    # The talk has no times against the number of nodes, only the words "good weak scaling": nothing to compare with.
     large = counts.index(256.0)
-    study.rows.append(
-        Row("hopping term, 4,096 nodes over 256", "x", exchange[-1] / exchange[large], 1.0, 1.0)
-    )
+    case = "hopping term, 4,096 nodes over 256, neighbours one hop apart"
+    study.predictions.append(Prediction(case, exchange[-1] / exchange[large], "x", ""))
+    for count, us in zip(counts, curves["neighbours one hop apart"], strict=True):
+        if count in (1, counts[large], counts[-1]):
+            case = f"an iteration, {counted(int(count), 'node', commas=True)}, neighbours one hop apart"
+            study.predictions.append(Prediction(case, us, "µs", ""))
     for title, seconds in (
         ("by doubling", sum_seconds),
         ("direct, as onehop makes them", direct_sum_seconds),
@@ -76,6 +90,10 @@ def qws() -> Study:
         study.rows.append(Row(f"interfaces, {name}", "GB/s", model[name], paper[-1], paper[-1]))
     put = simulate(message_traffic(2, [[(0, 1, 8)]]), "fugaku", ranks=[0, 4]).seconds * 1e6
     study.rows.append(Row("put of 8 bytes", "µs", put, figures["put_us"], figures["put_us"], fitted=True))
+    latency = load_machine("fugaku").levels[1].latency.value
+    study.parameters.append(
+        Parameter("latency in fugaku.toml", latency * 1e6, "µs", "the put of 8 bytes, Feature of Fugaku")
+    )
     bars = Bars(names, [model[name] for name in names], paper, paper)
     study.panels.append(
         Panel("interfaces of a node", "", "bandwidth in GB/s", "names", bars=bars, log_y=False)
