@@ -143,6 +143,7 @@ void check_level(const Level& level, const std::string& path) {
   check_required(level.bandwidth, path + ".bandwidth", Sign::positive);
   check_table(level.one_way, path + ".one_way");
   check_table(level.both_ways, path + ".both_ways");
+  check_table(level.in_collective, path + ".in_collective");
   if (level.one_way.empty() && !level.both_ways.empty()) {
     complain(path + ".one_way", "the times of messages that flow alone, beside both_ways", "none");
   }
@@ -218,6 +219,7 @@ void Machine::check() const {
   check_required(memory, "memory", Sign::positive);
   check_table(copies, "copies");
   check_table(updates, "updates");
+  check_table(shared_updates, "shared_updates");
   check_optional(packed_piece, "packed_piece");
   check_table(packed_pieces, "packed_pieces");
   check_optional(copied_piece, "copied_piece");

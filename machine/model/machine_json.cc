@@ -39,6 +39,7 @@ Json to_json_value(const Level& level) {
   json["bandwidth"] = to_json_value(level.bandwidth);
   set_optional(json, "one_way", level.one_way);
   set_optional(json, "both_ways", level.both_ways);
+  set_optional(json, "in_collective", level.in_collective);
   json["links"] = level.links;
   set_optional(json, "injection", level.injection);
   json["interfaces"] = level.interfaces;
@@ -78,8 +79,8 @@ Figure optional_figure(const Node& node, const char* key) {
 
 Level level_from(const Node& node) {
   node.expect_keys({"name", "routing", "extents", "latency", "overhead", "bandwidth"},
-                   {"topology", "hop_latency", "gap", "one_way", "both_ways", "links", "injection", "interfaces",
-                    "taper", "local_bandwidth", "group_bandwidth"});
+                   {"topology", "hop_latency", "gap", "one_way", "both_ways", "in_collective", "links", "injection",
+                    "interfaces", "taper", "local_bandwidth", "group_bandwidth"});
   Level level;
   level.name = node.at("name").text();
   const Node routing = node.at("routing");
@@ -94,6 +95,7 @@ Level level_from(const Node& node) {
   level.bandwidth = figure_from(node.at("bandwidth"));
   level.one_way = optional_table(node, "one_way");
   level.both_ways = optional_table(node, "both_ways");
+  level.in_collective = optional_table(node, "in_collective");
   if (node.has("links")) level.links = node.at("links").integer(detail::any_integer, detail::largest_integer);
   level.injection = optional_figure(node, "injection");
   if (node.has("interfaces"))
@@ -117,6 +119,7 @@ std::string Machine::to_json(int indent) const {
   json["memory"] = to_json_value(memory);
   set_optional(json, "copies", copies);
   set_optional(json, "updates", updates);
+  set_optional(json, "shared_updates", shared_updates);
   set_optional(json, "packed_piece", packed_piece);
   set_optional(json, "packed_pieces", packed_pieces);
   set_optional(json, "copied_piece", copied_piece);
@@ -130,8 +133,8 @@ Machine Machine::from_json(std::string_view text) {
   const std::string name = "the machine";
   const Node root(text, name);
   root.expect_keys({"onehop_machine", "name", "levels", "memory_bandwidth", "memory"},
-                   {"title", "copies", "updates", "packed_piece", "packed_pieces", "copied_piece", "used_line",
-                    "multiply_adds_double", "multiply_adds_single"});
+                   {"title", "copies", "updates", "shared_updates", "packed_piece", "packed_pieces", "copied_piece",
+                    "used_line", "multiply_adds_double", "multiply_adds_single"});
   const Node version = root.at("onehop_machine");
   if (version.integer(detail::any_integer, detail::largest_integer) != format_version) {
     version.complain("the format version " + std::to_string(format_version) + ", which this onehop reads");
@@ -144,6 +147,7 @@ Machine Machine::from_json(std::string_view text) {
   machine.memory = figure_from(root.at("memory"));
   machine.copies = optional_table(root, "copies");
   machine.updates = optional_table(root, "updates");
+  machine.shared_updates = optional_table(root, "shared_updates");
   machine.packed_piece = optional_figure(root, "packed_piece");
   machine.packed_pieces = optional_table(root, "packed_pieces");
   machine.copied_piece = optional_figure(root, "copied_piece");

@@ -48,8 +48,11 @@ double Engine::local_seconds(int round, std::uint32_t rank) const {
   const double bytes = flows.local_bytes[rank];
   if (bytes <= 0) return 0;
   const double pieces = flows.local_pieces[rank] * machine.copied_piece.value;
-  const bool in_place = traffic_.rounds[static_cast<std::size_t>(round)].local_in_place;
+  const TrafficRound& traffic = traffic_.rounds[static_cast<std::size_t>(round)];
+  const bool in_place = traffic.local_in_place;
+  if (in_place && traffic.shared && !machine.shared_updates.empty()) return machine.shared_updates.seconds(bytes);
   if (in_place && !machine.updates.empty()) return machine.updates.seconds(bytes);
+  if (traffic.collective && network_.collective_seconds(0, bytes) > 0) return 0;  // a part of that time
   if (machine.copies.empty()) return copy_seconds(bytes) + pieces;
   // Each half moves in the place of the other.
   if (in_place) return 2 * machine.copies.seconds(bytes / 2);
@@ -59,7 +62,7 @@ double Engine::local_seconds(int round, std::uint32_t rank) const {
 // The greatest rate of a flow: that of one link, of a message that flows alone, of packing, and of its slots.
 double Engine::rate_limit(const Flow& flow, double limit) const {
   const Level& level = network_.machine().levels[static_cast<std::size_t>(flow.level)];
-  if (!level.one_way.empty() && flow.bytes > 0) {
+  if (!flow.collective && !level.one_way.empty() && flow.bytes > 0) {
     limit = std::min(limit, flow.bytes / network_.flow_seconds(flow.level, flow.bytes));
   }
   if (options_.chunk_bytes > 0) limit = std::min(limit, network_.machine().memory_bandwidth.value / 2);

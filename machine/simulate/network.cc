@@ -183,6 +183,11 @@ double Network::flow_seconds(int level, double bytes) const {
   return std::max(0.0, one.one_way.seconds(bytes) - one.latency.value - 2 * one.overhead.value);
 }
 
+double Network::collective_seconds(int level, double bytes) const {
+  const TimeTable& table = machine_.levels[static_cast<std::size_t>(level)].in_collective;
+  return table.empty() || bytes > table.points.back().bytes ? 0 : table.seconds(bytes);
+}
+
 double Network::work_seconds(int level, double bytes) const {
   const Level& one = machine_.levels[static_cast<std::size_t>(level)];
   return one.both_ways.empty() ? 0 : std::max(0.0, one.both_ways.seconds(bytes) / 2 - one.overhead.value);

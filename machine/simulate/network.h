@@ -59,6 +59,8 @@ class Network {
   [[nodiscard]] double bandwidth(const Link& link) const;  // bytes per second
   // Seconds that a message which flows alone spends flowing, by the measured times of its level, which has some.
   [[nodiscard]] double flow_seconds(int level, double bytes) const;
+  // Seconds of two such messages in opposite directions inside a collective operation. 0 if they are not known.
+  [[nodiscard]] double collective_seconds(int level, double bytes) const;
   // Seconds, beside the overhead, for which the processor at each end works on a message: half of an exchange of two
   // such messages. 0 if the level has no such times.
   [[nodiscard]] double work_seconds(int level, double bytes) const;

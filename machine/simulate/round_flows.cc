@@ -156,7 +156,8 @@ std::pair<Link, std::int64_t> Classes::canonical(const Link& link) const {
 // Collects the flows of a round.
 class Classes::Builder {
  public:
-  Builder(const Classes& classes, LinkTable& links, RoundFlows& out) : classes_(classes), links_(links), out_(out) {
+  Builder(const Classes& classes, LinkTable& links, RoundFlows& out, bool collective)
+      : classes_(classes), links_(links), out_(out), collective_(collective) {
     out_.out.resize(classes.size());
     out_.incoming.assign(classes.size(), 0);
   }
@@ -181,8 +182,20 @@ class Classes::Builder {
   void add(std::uint32_t from, std::uint32_t to, double bytes, int batch, double count, const Route& route,
            const std::vector<Use>& uses, const Pieces& pieces = {}) {
     const auto number = static_cast<std::uint32_t>(out_.flows.size());
-    out_.flows.push_back({from, to, bytes, count, batch, route.latency, route.overhead, route.gap, route.level, pieces,
-                          classes_.network_.work_seconds(route.level, bytes)});
+    Flow flow{from, to, bytes, count, batch, route.latency, route.overhead, route.gap, route.level, pieces, 0};
+    const double known = collective_ ? classes_.network_.collective_seconds(route.level, bytes) : 0;
+    if (known > 0) {
+      // Half of what the bytes leave of the time passes in the processors at both ends.
+      const double rest = std::max(0.0, known - bytes / route.bandwidth);
+      flow.collective = true;
+      flow.overhead = rest / 4;
+      flow.latency +=
+          rest / 2 - classes_.network_.machine().levels[static_cast<std::size_t>(route.level)].latency.value;
+      flow.work = known / 2 - flow.overhead;
+    } else {
+      flow.work = classes_.network_.work_seconds(route.level, bytes);
+    }
+    out_.flows.push_back(flow);
     out_.table.first.push_back(out_.table.uses.size());
     for (const Use& use : uses) out_.table.uses.push_back({use.link, use.weight * count});
     out_.table.last.push_back(out_.table.uses.size());
@@ -207,6 +220,7 @@ class Classes::Builder {
   const Classes& classes_;
   LinkTable& links_;
   RoundFlows& out_;
+  bool collective_;
   Route route_;
   std::vector<Use> uses_;
 };
@@ -360,7 +374,7 @@ void Classes::add_list(const TrafficRound& round, Builder& builder) const {
 
 RoundFlows Classes::flows_of(const TrafficRound& round, LinkTable& links) const {
   RoundFlows result;
-  Builder builder(*this, links, result);
+  Builder builder(*this, links, result, round.collective);
   const auto per_class = [&](const std::vector<std::int64_t>& values) {
     std::vector<double> found(size(), 0);
     for (std::size_t i = 0; i < size() && !values.empty(); ++i) {

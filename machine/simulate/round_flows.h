@@ -30,8 +30,9 @@ struct Flow {
   double overhead = 0;
   double gap = 0;
   int level = 0;
-  Pieces pieces;    // of each message
-  double work = 0;  // seconds, beside the overhead, for which each end's processor works on a message
+  Pieces pieces;            // of each message
+  double work = 0;          // seconds, beside the overhead, for which each end's processor works on a message
+  bool collective = false;  // overhead and latency are those of a message inside a collective operation
 };
 
 // The links that were used so far, over all rounds, with dense numbers.

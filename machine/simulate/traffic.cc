@@ -159,6 +159,7 @@ Traffic allreduce_traffic(const AllReduceSpec& spec) {
   round.kind = TrafficRound::Kind::everyone;
   round.bytes = part;
   round.local_bytes = {part};
+  round.collective = true;
   round.schedule_rounds = {0, 1};
   traffic.rounds.push_back(round);
   if (two_shot) {
@@ -300,6 +301,7 @@ Traffic shared_permutation_traffic(const PermuteBitsSpec& spec) {
   TrafficRound& round = traffic.rounds[0];
   round.schedule_rounds = {0};
   round.local_in_place = true;
+  round.shared = !bits.free.empty() || !bits.bound_stay;
   for (int rank = 0; rank < ranks; ++rank) {
     round.local_bytes.push_back(in_lines ? state : state - bits.staying(rank) * spec.element_bytes);
   }

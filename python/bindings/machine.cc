@@ -63,6 +63,8 @@ void bind_level(nb::module_& module) {
       .def_ro("one_way", &Level::one_way, "Times of a message that flows alone.")
       .def_ro("both_ways", &Level::both_ways,
               "Times of two messages that flow between the same members in opposite directions.")
+      .def_ro("in_collective", &Level::in_collective,
+              "Times of two short messages in opposite directions inside a collective operation.")
       .def_ro("links", &Level::links, "Links of one member; on a torus, per direction of each dimension.")
       .def_ro("injection", &Level::injection, "Bytes per second that one member sends at most over all its links.")
       .def_ro("interfaces", &Level::interfaces, "Network interfaces of one member.")
@@ -95,6 +97,8 @@ void bind_machine(nb::module_& module) {
       .def_ro("copies", &Machine::copies, "Times in which a processor copies in its memory.")
       .def_ro("updates", &Machine::updates,
               "Times in which a processor exchanges two parts of its memory in place, by the bytes of both.")
+      .def_ro("shared_updates", &Machine::shared_updates,
+              "Times in which two processors exchange parts of arrays that they share, by the bytes of each.")
       .def_ro("packed_piece", &Machine::packed_piece,
               "Seconds for each contiguous piece of a message that a processor gathers or scatters.")
       .def_ro("packed_pieces", &Machine::packed_pieces,

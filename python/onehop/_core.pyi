@@ -3339,6 +3339,10 @@ class Level:
         """Times of two messages that flow between the same members in opposite directions."""
 
     @property
+    def in_collective(self) -> TimeTable:
+        """Times of two short messages in opposite directions inside a collective operation."""
+
+    @property
     def links(self) -> int:
         """Links of one member; on a torus, per direction of each dimension."""
 
@@ -3398,6 +3402,10 @@ class Machine:
     @property
     def updates(self) -> TimeTable:
         """Times in which a processor exchanges two parts of its memory in place, by the bytes of both."""
+
+    @property
+    def shared_updates(self) -> TimeTable:
+        """Times in which two processors exchange parts of arrays that they share, by the bytes of each."""
 
     @property
     def packed_piece(self) -> Figure:

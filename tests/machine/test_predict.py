@@ -13,6 +13,7 @@ import pytest
 import onehop
 from onehop.bench.machine_file import machine_text
 from onehop.bench.machine_times import (
+    BLOCKS,
     COPIES,
     EXCHANGES,
     FACE,
@@ -58,6 +59,14 @@ def updates(size: int) -> float:
     return 0.02 + size / 3e4
 
 
+def shared_updates(size: int) -> float:
+    return 0.03 + size / 1e4
+
+
+def in_collective(size: int) -> float:
+    return 0.12 + size / 8e3
+
+
 def piece_us(size: int) -> float:
     return PIECE + size / 1e6
 
@@ -73,6 +82,10 @@ def measured() -> dict[str, dict[str, list[float]]]:
     found |= {f"both_ways {size}": samples(both_ways(size), max(1.0, size / 64)) for size in EXCHANGES}
     found |= {f"copies {size}": samples(copies(size), 0) for size in COPIES}
     found |= {f"updates {size}": samples(updates(size), 0) for size in UPDATES}
+    found |= {f"shared_updates {size}": samples(shared_updates(size), 0) for size in UPDATES}
+    for size in BLOCKS:
+        used = in_collective(size) + LINE * max(1, size // 64)  # the clock runs while lines are used
+        found[f"in_collective {size}"] = {"ours": [used, used, 7 * used]}
     pieces, size = 2 * ROWS, 2 * ROWS * 8
     exact = MachineTimes(*(tuple((s, f(s)) for s in sizes) for f, sizes in TABLES), [], 0, 0)  # type: ignore[arg-type]
     for piece in PIECES:
@@ -82,7 +95,14 @@ def measured() -> dict[str, dict[str, list[float]]]:
     return found
 
 
-TABLES = ((one_way, MESSAGES), (both_ways, EXCHANGES), (copies, COPIES), (updates, list(UPDATES)))
+TABLES = (
+    (one_way, MESSAGES),
+    (both_ways, EXCHANGES),
+    (in_collective, BLOCKS),
+    (copies, COPIES),
+    (updates, list(UPDATES)),
+    (shared_updates, list(UPDATES)),
+)
 
 
 def interpolated(table: Any, size: int) -> float:
@@ -97,7 +117,14 @@ def machine() -> Machine:
 
 def test_times_are_found_in_the_samples() -> None:
     times = times_from(measured())
-    tables = (times.one_way, times.both_ways, times.copies, times.updates)
+    tables = (
+        times.one_way,
+        times.both_ways,
+        times.in_collective,
+        times.copies,
+        times.updates,
+        times.shared_updates,
+    )
     for table, (function, sizes) in zip(tables, TABLES, strict=True):
         assert [size for size, _ in table] == list(sizes)
         assert [us for _, us in table] == pytest.approx([function(size) for size in sizes])
@@ -181,7 +208,7 @@ def test_the_command_compares(tmp_path: Path) -> None:
         + 2 * COPIED_PIECE
         + 128 * LINE,
         # All lines of 32 MiB are read and written.
-        "permutation": updates(32 << 20),
+        "permutation": shared_updates(32 << 20),
         # Two shots: half goes each way twice, half is copied.
         "allreduce": 2 * interpolated(table, 1 << 19) + interpolated(copied, 1 << 19),
     }
@@ -202,7 +229,7 @@ def test_the_file_can_be_shipped_unedited(monkeypatch: pytest.MonkeyPatch) -> No
     assert source.startswith(f"onehop {onehop.__version__}, onehop tune --machine-file, 20")
     assert source.endswith("A fast processor; half of the time of the shortest message")
     figures = [line for line in text.splitlines() if "value =" in line or "points =" in line]
-    assert len(figures) == 14
+    assert len(figures) == 16
     assert all('basis = "measured", source = "tune", note = ' in line for line in figures)
     shipped = load_machine("two-core")
     assert [level.name for level in machine.levels] == [level.name for level in shipped.levels]

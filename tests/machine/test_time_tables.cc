@@ -123,6 +123,40 @@ TEST(TimeTables, WhatMovesInPlaceTakesTheTimeOfUpdates) {
   EXPECT_NEAR(simulate(traffic, known).seconds, 2e-6, 1e-14);
 }
 
+TEST(TimeTables, WhatMovesInSharedArraysTakesTheTimeOfSharedUpdates) {
+  Machine known = measured();
+  known.updates = table({{1000, 1e-6}, {4000, 4e-6}});
+  known.shared_updates = table({{1000, 2e-6}, {4000, 8e-6}});
+  EXPECT_EQ(Machine::from_json(known.to_json()), known);
+  // The highest of three local bits changes places with that of the rank, or with the one below.
+  const Traffic between = onehop::shared_permutation_traffic({4, 3, {0, 1, 3, 2}, 500});
+  const Traffic inside = onehop::shared_permutation_traffic({4, 3, {0, 2, 1, 3}, 500});
+  EXPECT_NEAR(simulate(between, known).seconds, 4e-6, 1e-14);  // 2000 bytes of each rank
+  EXPECT_NEAR(simulate(inside, known).seconds, 2e-6, 1e-14);
+  known.shared_updates = {};
+  EXPECT_NEAR(simulate(between, known).seconds, 2e-6, 1e-14);
+}
+
+TEST(TimeTables, MessagesOfCollectivesTakeTheTimeOfTheTable) {
+  Machine known = measured();
+  known.levels[0].in_collective = table({{40, 2e-7}, {400, 4e-7}});
+  EXPECT_EQ(Machine::from_json(known.to_json()), known);
+  const auto seconds = [](std::int64_t elements, const Machine& machine) {
+    return simulate(onehop::allreduce_traffic({2, elements, onehop::ElementType::float32, onehop::Combine::add,
+                                               onehop::ReduceAlgorithm::one_shot}),
+                    machine)
+        .seconds;
+  };
+  EXPECT_NEAR(seconds(10, known), 2e-7, 1e-14);
+  EXPECT_NEAR(seconds(100, known), 4e-7, 1e-14);
+  // Longer ones, and messages of plans, are as before.
+  EXPECT_EQ(seconds(101, known), seconds(101, measured()));
+  const Traffic plan = round_of(2, {{0, 1, 40}, {1, 0, 40}});
+  EXPECT_EQ(simulate(plan, known).seconds, simulate(plan, measured()).seconds);
+  known.levels[0].in_collective.points[1].seconds = 1e-9;
+  EXPECT_THROW(known.check(), BadInput);
+}
+
 TEST(TimeTables, SymmetryFindsTheSameTimes) {
   Traffic traffic{"bits", 16, std::vector<TrafficRound>(1), 0};
   TrafficRound& round = traffic.rounds[0];

@@ -74,6 +74,9 @@ struct Level {
   // Absent: messages flow at `bandwidth`. `both_ways` needs `one_way`.
   TimeTable one_way;
   TimeTable both_ways;
+  // Measured times of two messages in opposite directions inside a collective operation, which passes them without a
+  // plan, up to the longest that the table has. Absent: as other messages.
+  TimeTable in_collective;
   // Links of one member to its switch or router; on a torus, links in each direction of each dimension; on a mesh,
   // links to each other member. A processor of the member uses one of them for a message.
   std::int64_t links = 1;
@@ -101,6 +104,9 @@ struct Machine {
   // Seconds in which a processor exchanges two parts of its memory in place while all others do the same, by the bytes
   // of both parts together. Absent: as two copies of one part.
   TimeTable updates;
+  // The same between arrays that two processors share, by the bytes that each of them reads and writes. Absent:
+  // updates.
+  TimeTable shared_updates;
   Figure packed_piece;  // seconds for each contiguous piece of a message that a processor gathers or scatters; 0: none
   TimeTable packed_pieces;  // the same by the bytes of a piece, up to the longest measured; replaces packed_piece
   Figure copied_piece;      // seconds for each contiguous piece that it copies inside its memory; 0 if absent

@@ -48,6 +48,8 @@ struct TrafficRound {
   // The local bytes are read and written where they are, half of them in the place of the other half, as in the
   // exchange of arrays that ranks share.
   bool local_in_place = false;
+  bool shared = false;                    // with `local_in_place`: the other half is in the array of another rank
+  bool collective = false;                // a collective operation passes these messages, without a plan
   std::vector<int> schedule_rounds = {};  // the rounds of the schedule that it stands for
   // For `list` and `bits`: every rank mixes its messages if it has more than 16, so that each part of the time in which
   // it starts them holds an equal part of every kind. `everyone` is always mixed.

@@ -77,6 +77,7 @@ bandwidth = {_figure(memory_bandwidth(), f"copies of {_COPY_BYTES >> 20} MiB")}
 size = {_figure(memory, "the memory of the host over its cores")}
 copies = {_points(times.copies, "two cores copy at the same time")}
 updates = {_points(times.updates, "two cores exchange two parts of their memory at the same time")}
+shared_updates = {_points(times.shared_updates, "two cores exchange parts of arrays that they share")}
 packed_pieces = {_points(times.packed_pieces, "two cores exchange faces in pieces of so many bytes")}
 copied_piece = {_figure(times.copied_piece_us * 1e-6, "two cores copy pieces of 8 bytes at the same time")}
 used_line = {_figure(times.used_line_us * 1e-6, "exchanges timed with and without the use of their data")}
@@ -97,4 +98,5 @@ overhead = {_figure(least / 4, "a quarter of the time of the shortest message")}
 bandwidth = {_figure(_link_bandwidth(times.one_way), "the highest rate in one_way")}
 one_way = {_points(times.one_way, "a ping-pong between two cores; the data is written before and read after")}
 both_ways = {_points(times.both_ways, "two cores exchange arrays")}
+in_collective = {_points(times.in_collective, "two cores exchange blocks in an all-gather")}
 """

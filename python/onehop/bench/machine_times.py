@@ -21,7 +21,9 @@ COPIES = (64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20,
 # Bytes that move when the two highest index bits of a rank's state are swapped, and how many index bits the state has:
 # half of its elements move.
 ELEMENT = 16
-UPDATES = {ELEMENT << bits >> 1: bits for bits in (9, 13, 15, 17, 18, 19, 20, 21, 22, 23)}
+UPDATES = {ELEMENT << bits >> 1: bits for bits in (9, 13, 15, 17, 18, 19, 20, 21, 22, 23, 24)}
+# Bytes that each rank sends inside a collective operation, up to which that differs from an exchange by a plan.
+BLOCKS = (8, 64, 256, 1 << 10, 2 << 10, 4 << 10)
 # From here on the clock runs only while data is exchanged.
 TIMED_ALONE = 16 << 10
 # Pieces of so many bytes are gathered and scattered, as many as make two faces of this length.
@@ -31,6 +33,8 @@ FACE = 16 << 10
 ROWS, COLUMNS = 2048, 40
 # Microseconds of a piece where the difference of two measured times is smaller.
 LEAST_PIECE = 1e-6
+# Microseconds of an exchange inside a collective operation, likewise.
+LEAST_EXCHANGE = 1e-3
 PASSES = 3
 LINE = 64
 
@@ -44,10 +48,11 @@ class MachineTimes:
 
     Attributes
     ----------
-    one_way, both_ways, copies, updates : list of (int, float)
+    one_way, both_ways, in_collective, copies, updates, shared_updates : list of (int, float)
         Bytes, and microseconds: of a message from one rank to the other, of one in each direction from array to array,
-        of a copy on each rank at the same time, and of an exchange of two parts of memory on each rank at the same
-        time. The microseconds do not descend.
+        of one in each direction inside an all-gather, of a copy on each rank at the same time, of an exchange of two
+        parts of memory on each rank at the same time, and of an exchange of parts of both ranks' memory. The
+        microseconds do not descend.
     packed_pieces : list of (int, float)
         Bytes of a piece, and microseconds for each such piece that a message gathers or scatters.
     copied_piece_us : float
@@ -58,8 +63,10 @@ class MachineTimes:
 
     one_way: Table
     both_ways: Table
+    in_collective: Table
     copies: Table
     updates: Table
+    shared_updates: Table
     packed_pieces: Table
     copied_piece_us: float
     used_line_us: float
@@ -138,8 +145,9 @@ def measure_machine(group: Group, seconds: float, passes: int = PASSES) -> Machi
     Returns
     -------
     dict
-        By name (`one_way 64`, `both_ways 64`, `copies 64`, `updates 4096`, `packed 64`, `copied`) the samples in µs:
-        `ours` of everything, `variant` with a clock that runs only while data moves.
+        By name (`one_way 64`, `both_ways 64`, `in_collective 64`, `copies 64`, `updates 4096`, `shared_updates 4096`,
+        `packed 64`, `copied`) the samples in µs: `ours` of everything, `variant` with a clock that runs only while data
+        moves.
     """
     tries: dict[str, Any] = {}
     for size in MESSAGES:
@@ -153,12 +161,18 @@ def measure_machine(group: Group, seconds: float, passes: int = PASSES) -> Machi
             )
     for piece in PIECES:
         tries[f"packed {piece}"] = lambda e, piece=piece: _halo_of(group, _pieces(piece), e)
-    for size, bits in UPDATES.items():
-        tries[f"updates {size}"] = lambda e, bits=bits: _by_role(
-            _core.bench_permutation(
-                group, bits, [(bits - 2, bits - 1)], ELEMENT, "auto", e, False, alone=True
-            )
+    for block in BLOCKS:
+        tries[f"in_collective {block}"] = lambda e, block=block: _by_role(
+            _core.bench_collective(group, "allgather", 2 * block, e, False, [])
         )
+    for name, low in (("updates", -2), ("shared_updates", -1)):
+        for size, bits in UPDATES.items():
+            # The highest bits of a rank's state, or the highest one and that of the rank.
+            tries[f"{name} {size}"] = lambda e, bits=bits, low=low: _by_role(
+                _core.bench_permutation(
+                    group, bits, [(bits + low, bits + low + 1)], ELEMENT, "auto", e, False, alone=True
+                )
+            )
     tries["copied"] = lambda e: _halo_of(group, _columns(), e)
     effort = _core.BenchEffort(seconds=seconds / (len(tries) * passes), block_us=150.0, min_rounds=3)
     return joined({name: run(effort) for name, run in tries.items()} for _ in range(passes))
@@ -217,6 +231,9 @@ def times_from(measured: MachineSamples) -> MachineTimes:
         # The clock would take longer than the exchange.
         return max(us(f"one_way {MESSAGES[0]}"), us(f"both_ways {size}") - used_line * -(-size // LINE))
 
+    def in_collective(size: int) -> float:
+        return max(LEAST_EXCHANGE, us(f"in_collective {size}") - used_line * -(-size // LINE))
+
     exchanges = _table(EXCHANGES, [both_ways(size) for size in EXCHANGES])
     copies = _table(COPIES, [us(f"copies {size}") for size in COPIES])
 
@@ -229,8 +246,10 @@ def times_from(measured: MachineSamples) -> MachineTimes:
     return MachineTimes(
         _table(MESSAGES, [us(f"one_way {size}") for size in MESSAGES]),
         exchanges,
+        _table(BLOCKS, [in_collective(size) for size in BLOCKS]),
         copies,
         _table(list(UPDATES), [us(f"updates {size}") for size in UPDATES]),
+        _table(list(UPDATES), [us(f"shared_updates {size}") for size in UPDATES]),
         _table(PIECES, [max(LEAST_PIECE, packed(piece)) for piece in PIECES]),
         max(0.0, (us("copied") - _at(copies, size)) / pieces),
         used_line,

@@ -26,7 +26,7 @@ _LEAST, _MOST = 1e-30, 1e30
 _PROCESSOR = "processor"
 _ROOT = {"title": True, "sources": True, "memory": True, "arithmetic": False, "level": True}
 _PROCESSOR_FIGURES = ("packed_piece", "copied_piece", "used_line")
-_PROCESSOR_TABLES = ("copies", "updates", "packed_pieces")
+_PROCESSOR_TABLES = ("copies", "updates", "shared_updates", "packed_pieces")
 _MEMORY = {
     "bandwidth": True,
     "size": True,
@@ -35,7 +35,7 @@ _MEMORY = {
 _ARITHMETIC = {"double": False, "single": False}
 _FIGURE = {"value": True, "basis": True, "source": True, "note": False}
 _TABLE = {"points": True, "basis": True, "source": True, "note": False}
-_TABLES = ("one_way", "both_ways")
+_TABLES = ("one_way", "both_ways", "in_collective")
 _TOPOLOGY = {"basis": True, "source": True, "note": False}
 _FIGURES = (
     "latency",
