@@ -51,7 +51,9 @@ template <class Real, int Count>
 struct Peak {
   static constexpr int chains = 12;  // as many as hide the time of one step
   static inline void run(const PeakArguments<Real>& arguments) {
-    simd::Vector<Real, Count> sums[chains]{};
+    // All different: the compiler would compute equal chains once.
+    simd::Vector<Real, Count> sums[chains];
+    for (int c = 0; c < chains; ++c) sums[c] = simd::all<simd::Vector<Real, Count>>(static_cast<Real>(c));
     const simd::Vector<Real, Count> factor = simd::all<simd::Vector<Real, Count>>(arguments.values[0]);
     const simd::Vector<Real, Count> addend = simd::all<simd::Vector<Real, Count>>(arguments.values[1]);
     for (std::int64_t i = 0; i < arguments.times; ++i) {

@@ -321,23 +321,47 @@ void DiagonalRun<T>::begin_tile(std::uint64_t base, const TileShape& shape, Scra
 }
 
 template <typename T>
-void DiagonalRun<T>::apply(T* rows, std::size_t first, std::size_t count, const TileShape& shape,
-                           const Kernels<T>& kernels, const Scratch& scratch) const {
+double DiagonalRun<T>::apply_to_row(const Rows& rows, std::size_t at, const T* table, std::complex<T> factor,
+                                    std::size_t vectors, const Kernels<T>& kernels) {
+  T* const ket = rows.ket + at;
+  if (rows.bra == nullptr) {
+    if (table != nullptr) {
+      kernels.multiply(ket, table, factor, vectors);
+    } else if (factor != std::complex<T>(1)) {
+      kernels.scale(ket, factor, vectors);
+    }
+    return 0;
+  }
+  T* const bra = rows.bra + at;
+  if (table != nullptr && rows.columns != nullptr) {
+    return kernels.probe_and_multiply(ket, bra, table, factor, vectors, rows.columns);
+  }
+  const double sum = rows.columns != nullptr ? kernels.probe_row(ket, bra, vectors, rows.columns) : 0;
+  if (table != nullptr) {
+    kernels.multiply_both(ket, bra, table, factor, vectors);
+  } else if (factor != std::complex<T>(1)) {
+    kernels.scale(ket, factor, vectors);
+    kernels.scale(bra, factor, vectors);
+  }
+  return sum;
+}
+
+template <typename T>
+void DiagonalRun<T>::apply(const Rows& rows, const TileShape& shape, const Kernels<T>& kernels,
+                           const Scratch& scratch) const {
   const std::vector<Number>& factors = moving_.empty() ? row_factors_ : scratch.row_factors;
   const std::size_t numbers = std::size_t{2} << shape.row_bits;
   const std::size_t vectors = std::size_t{1} << (shape.row_bits - shape.lane_bits);
-  for (std::size_t number = 0; number < layers_.size(); ++number) {
+  Rows once = rows;  // products only with the first layer
+  for (std::size_t number = 0; number < layers_.size(); ++number, once.columns = nullptr) {
     const Layer& layer = layers_[number];
     const T* const tables = layer.moving ? scratch.tables[number].data() : layer.tables.data();
-    for (std::size_t r = 0; r < count; ++r) {
-      const std::complex<T> factor = number == 0 ? std::complex<T>(factors[first + r]) : std::complex<T>(1);
-      const std::uint8_t choice = layer.choice[first + r];
-      T* const row = rows + r * shape.row_stride();
-      if (!layer.moving && layer.all_one[choice]) {
-        if (factor != std::complex<T>(1)) kernels.scale(row, factor, vectors);
-      } else {
-        kernels.multiply(row, tables + choice * numbers, factor, vectors);
-      }
+    for (std::size_t r = 0; r < rows.count; ++r) {
+      const std::complex<T> factor = number == 0 ? std::complex<T>(factors[rows.first + r]) : std::complex<T>(1);
+      const std::uint8_t choice = layer.choice[rows.first + r];
+      const T* const table = layer.moving || !layer.all_one[choice] ? tables + choice * numbers : nullptr;
+      const double sum = apply_to_row(once, r * shape.row_stride(), table, factor, vectors, kernels);
+      if (once.columns != nullptr) rows.sums[r] = sum;
     }
   }
 }

@@ -41,9 +41,17 @@ class DiagonalRun {
 
   // Prepares `scratch` for the tile whose other index bits are `base`.
   void begin_tile(std::uint64_t base, const TileShape& shape, Scratch& scratch) const;
-  // Multiplies `count` rows at `rows`, starting with row `first` of the tile of the last begin_tile().
-  void apply(T* rows, std::size_t first, std::size_t count, const TileShape& shape, const Kernels<T>& kernels,
-             const Scratch& scratch) const;
+  // Some rows of the tile of the last begin_tile(), or of the tiles of two states.
+  struct Rows {
+    std::size_t first = 0, count = 0;
+    T* ket = nullptr;
+    T* bra = nullptr;
+    // If not nullptr: before the rows are multiplied, the products of both states are added over the rows to `columns`,
+    // and the sum over each row goes to `sums`.
+    T* columns = nullptr;
+    double* sums = nullptr;
+  };
+  void apply(const Rows& rows, const TileShape& shape, const Kernels<T>& kernels, const Scratch& scratch) const;
 
  private:
   using Number = std::complex<double>;
@@ -91,6 +99,9 @@ class DiagonalRun {
   void fill(const TileShape& shape);
   void fill_layer(std::size_t which, std::span<const Number> factors, const TileShape& shape);
   void factors_of_tile(std::uint64_t base, const TileShape& shape, Scratch& scratch) const;
+  // Returns the sum of the row's products, if they are asked for. `table`: nullptr if all entries are 1.
+  static double apply_to_row(const Rows& rows, std::size_t at, const T* table, std::complex<T> factor,
+                             std::size_t vectors, const Kernels<T>& kernels);
   void tables_of_tile(std::size_t number, const TileShape& shape, Scratch& scratch) const;
 
   std::vector<Phase> phases_;

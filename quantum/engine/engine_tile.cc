@@ -84,6 +84,8 @@ bool TileProgram<T>::is_local(const Step& step) const {
       const BitProbes& probes = bit_probes_[step.index];
       return probes.bits[probes.count - 1] < block_.bits - block_.lane_bits;
     }
+    case StepKind::probed_butterflies:
+      return is_local({StepKind::butterflies, probed_butterflies_[step.index].butterflies});
     case StepKind::pair_probe: {
       const ProbeStep& probe = pair_probes_[step.index].step;
       return ((probe.partner | probe.sign | probe.controls) & beyond) == 0;
@@ -106,8 +108,7 @@ void TileProgram<T>::find_stretches() {
 }
 
 template <typename T>
-void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape,
-                              T* data, const Scratch& scratch) const {
+void TileProgram<T>::run_step(const Step& step, std::uint64_t base, const TileShape& shape, T* data) const {
   const auto holds = [&](const Outside& outside) { return (base & outside.controls) == outside.control_values; };
   switch (step.kind) {
     case StepKind::butterflies: {
@@ -117,9 +118,6 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t 
     }
     case StepKind::lane_butterflies:
       kernels_.lane_butterflies(data, shape, butterflies_[step.index].tangents, butterflies_[step.index].signs);
-      break;
-    case StepKind::diagonal:
-      diagonals_[step.index].apply(data, first_row, shape.rows(), shape, kernels_, scratch.diagonals[step.index]);
       break;
     case StepKind::pair: {
       const Pair& pair = pairs_[step.index];
@@ -139,13 +137,26 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t 
         kernels_.lane_matrix(data, shape, lane_matrices_[step.index].step);
       }
       break;
-    case StepKind::permute:
-      break;  // needs both tiles: see run_stretch and run
     case StepKind::table:
       run_table(tables_[step.index], base, data);
       break;
     default:
-      break;  // probes: see run_probe
+      break;  // see run_stretch
+  }
+}
+
+template <typename T>
+void TileProgram<T>::run_diagonal(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape,
+                                  T* data, T* bra, Scratch& scratch) const {
+  typename DiagonalRun<T>::Rows rows{.first = first_row, .count = shape.rows(), .ket = data, .bra = bra};
+  const bool probes = bra != nullptr && step.probes >= 0;
+  if (probes) {
+    rows.columns = scratch.columns.data() + diagonal_probes_[static_cast<std::size_t>(step.probes)].columns;
+    rows.sums = scratch.rows.data();
+  }
+  diagonals_[step.index].apply(rows, shape, kernels_, scratch.diagonals[step.index]);
+  if (probes) {
+    add_row_sums(diagonal_probes_[static_cast<std::size_t>(step.probes)], base, first_row, shape.rows(), scratch);
   }
 }
 
@@ -154,6 +165,8 @@ PassPart TileProgram<T>::part_of(StepKind kind) {
   switch (kind) {
     case StepKind::butterflies:
     case StepKind::lane_butterflies:
+    case StepKind::probed_butterflies:
+    case StepKind::probed_lane_butterflies:
       return PassPart::rotations;
     case StepKind::pair:
     case StepKind::two_pairs:
@@ -200,19 +213,37 @@ void TileProgram<T>::describe(PassSummary& summary) const {
       case StepKind::table:
         each = 4;
         break;
-      case StepKind::diagonal_probes:
-        each = 3;
+      case StepKind::probed_butterflies:
+      case StepKind::probed_lane_butterflies:
+        each = 2 * butterflies_[probed_butterflies_[step.index].butterflies].count;
         break;
-      case StepKind::vector_probes:
-      case StepKind::lane_probes:
-        each = 2 * bit_probes_[step.index].count;
-        break;
-      case StepKind::pair_probe:
-        each = 2;
-        break;
+      default:
+        break;  // probes
     }
+    each += multiply_adds_of_probe(step);
     summary.sweeps += sweeps;
     summary.multiply_adds += each;
+  }
+}
+
+// Per amplitude of one state.
+template <typename T>
+double TileProgram<T>::multiply_adds_of_probe(const Step& step) const {
+  switch (step.kind) {
+    case StepKind::diagonal:
+      return step.probes >= 0 ? 3 : 0;
+    case StepKind::diagonal_probes:
+      return 3;
+    case StepKind::pair_probe:
+      return 2;
+    case StepKind::vector_probes:
+    case StepKind::lane_probes:
+      return 2 * bit_probes_[step.index].count;
+    case StepKind::probed_butterflies:
+    case StepKind::probed_lane_butterflies:
+      return 2 * bit_probes_[probed_butterflies_[step.index].probes].count;
+    default:
+      return 0;
   }
 }
 
@@ -221,11 +252,7 @@ void TileProgram<T>::count_multiply_adds() {
   PassSummary all;
   describe(all);
   double probes = 0;
-  for (const Step& step : steps_) {
-    const bool bits = step.kind == StepKind::vector_probes || step.kind == StepKind::lane_probes;
-    if (is_probe(step.kind))
-      probes += bits ? 2 * bit_probes_[step.index].count : 3 - (step.kind == StepKind::pair_probe);
-  }
+  for (const Step& step : steps_) probes += multiply_adds_of_probe(step);
   multiply_adds_of_two_ = 2 * (all.multiply_adds - probes) + probes;
 }
 
@@ -265,9 +292,13 @@ void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplit
         if (is_probe(step.kind)) {
           return run_probe(step, base, row, shape, scratch.tile + at, scratch.bra + at, scratch);
         }
+        if (step.kind == StepKind::diagonal) {
+          T* const other = bra == nullptr ? nullptr : scratch.bra + at;
+          return run_diagonal(step, base, row, shape, scratch.tile + at, other, scratch);
+        }
         each_state([&](std::complex<T>*, T*& tile) {
           if (step.kind == StepKind::permute) return permute(step, base, tile, scratch.other);
-          run_step(step, base, row, shape, tile + at, scratch);
+          run_step(step, base, shape, tile + at);
         });
       });
     }
@@ -303,6 +334,7 @@ void TileProgram<T>::run_states(std::complex<T>* amplitudes, std::complex<T>* br
   const std::uint64_t base = deposit_bits(tile, ~tile_ & all);
   scratch.diagonals.resize(diagonals_.size());
   scratch.columns.assign(diagonal_probes_.size() << shape_.row_bits, T(0));
+  scratch.rows.resize(shape_.rows());
   const bool gather_first = stretches_.empty() || !stretches_.front().local;
   const bool scatter_last = permutes_on_scatter_ || stretches_.empty() || !stretches_.back().local;
   if (gather_first) {

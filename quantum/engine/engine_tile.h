@@ -49,7 +49,8 @@ class TileProgram {
     // For derivatives, see run_both(): the bra's tile, of the same size, and probes() sums over the current tile.
     T* bra = nullptr;
     double* sums = nullptr;
-    std::vector<T> columns;  // for each sweep of diagonal probes, the products of a row, added over rows
+    std::vector<T> columns;    // for each sweep of diagonal probes, the products of a row, added over rows
+    std::vector<double> rows;  // and the sum of the products of each row
     std::vector<typename DiagonalRun<T>::Scratch> diagonals;
     std::array<double, pass_parts>* parts = nullptr;  // receives the seconds spent; nullptr: nothing is timed
   };
@@ -79,11 +80,14 @@ class TileProgram {
     diagonal_probes,
     vector_probes,
     lane_probes,
-    pair_probe
+    pair_probe,
+    probed_butterflies,
+    probed_lane_butterflies
   };
   struct Step {
     StepKind kind = StepKind::diagonal;
     std::size_t index = 0;
+    int probes = -1;  // of a diagonal: in diagonal_probes_, products that it makes first
   };
   // Consecutive steps. `local`: they mix only amplitudes within a block, so that all run on one block before the next.
   struct Stretch {
@@ -132,11 +136,13 @@ class TileProgram {
   struct ScaleEvent {
     enum class Kind : std::uint8_t {
       layer,     // multiplied by the cosines of layer_[begin .. end)
-      diagonal,  // diagonals_[begin] multiplies by it, and it is 1 again
-      probe,     // both factors of the products of sum `begin` are smaller by it
+      diagonal,  // diagonals_[index] multiplies by it, and it is 1 again
+      // Both factors of the products of sum `index` are smaller by it, and by the cosines of layer_[begin .. end), the
+      // part of the next layer that comes before the products.
+      probe,
     };
     Kind kind = Kind::layer;
-    std::size_t begin = 0, end = 0;
+    std::size_t index = 0, begin = 0, end = 0;
   };
   // A probe on a tile: where its sum goes, and the factor of it.
   struct ProbeSum {
@@ -161,6 +167,11 @@ class TileProgram {
     int bits[4] = {};
     ProbeSum to[4];
   };
+  // Probes on the bits of butterflies, in one sweep: the products come first.
+  struct ProbedButterflies {
+    std::size_t probes = 0;       // in bit_probes_
+    std::size_t butterflies = 0;  // in butterflies_
+  };
   struct PairProbe {
     Outside outside;
     ProbeSum to;
@@ -172,6 +183,9 @@ class TileProgram {
   [[nodiscard]] bool is_local(const Step& step) const;
   [[nodiscard]] static PassPart part_of(StepKind kind);
   [[nodiscard]] static bool is_probe(StepKind kind) { return kind >= StepKind::diagonal_probes; }
+  [[nodiscard]] double multiply_adds_of_probe(const Step& step) const;
+  // The product of the cosines of layer_[begin .. end).
+  [[nodiscard]] double cosines_of(const Items& items, std::size_t begin, std::size_t end) const;
   void find_stretches();
   void count_multiply_adds();
   void run_states(std::complex<T>* amplitudes, std::complex<T>* bra, std::size_t tile, Scratch& scratch) const;
@@ -183,14 +197,18 @@ class TileProgram {
   void run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::complex<T>* bra, std::uint64_t base,
                    Scratch& scratch, bool gathers, bool scatters) const;
   // Adds the products of two tiles, or of two blocks of them that begin with row `first_row`.
-  void run_probe(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, const T* ket,
-                 const T* bra, Scratch& scratch) const;
-  void probe_diagonals(const DiagonalProbes& probes, std::uint64_t base, std::size_t first_row, std::size_t rows,
-                       const T* ket, const T* bra, Scratch& scratch) const;
+  void run_probe(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* ket, T* bra,
+                 Scratch& scratch) const;
+  void run_bit_probes(const Step& step, const TileShape& shape, T* ket, T* bra, Scratch& scratch) const;
+  // Adds the sums over rows, scratch.rows, to the probes that depend on the row's number.
+  void add_row_sums(const DiagonalProbes& probes, std::uint64_t base, std::size_t first_row, std::size_t rows,
+                    Scratch& scratch) const;
   void finish_diagonal_probes(std::uint64_t base, Scratch& scratch) const;
   [[nodiscard]] bool past_caches() const;
-  void run_step(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* data,
-                const Scratch& scratch) const;
+  // On one state, or on two where `bra` is not nullptr.
+  void run_diagonal(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* data,
+                    T* bra, Scratch& scratch) const;
+  void run_step(const Step& step, std::uint64_t base, const TileShape& shape, T* data) const;
   [[nodiscard]] static std::uint32_t flip_of(const Permutation& permutation, std::uint64_t base);
   void run_table(const Table& table, std::uint64_t base, T* tile) const;
 
@@ -214,6 +232,7 @@ class TileProgram {
   std::vector<DiagonalProbes> diagonal_probes_;
   std::vector<BitProbes> bit_probes_;
   std::vector<PairProbe> pair_probes_;
+  std::vector<ProbedButterflies> probed_butterflies_;
   std::vector<int> probes_;
   std::vector<double> probe_scales_;
   std::vector<ScaleEvent> scale_events_;

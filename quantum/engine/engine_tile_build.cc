@@ -35,6 +35,13 @@ TileProgram<T>::TileProgram(const Pass& pass, const Items& items, std::span<cons
 }
 
 template <typename T>
+double TileProgram<T>::cosines_of(const Items& items, std::size_t begin, std::size_t end) const {
+  double cosines = 1;
+  for (std::size_t i = begin; i < end; ++i) cosines *= items.butterflies[static_cast<std::size_t>(layer_[i])].cosine;
+  return cosines;
+}
+
+template <typename T>
 bool TileProgram<T>::refill(const Items& items) {
   for (Butterflies& group : butterflies_) {
     for (int b = 0; b < 4; ++b) {
@@ -47,10 +54,7 @@ bool TileProgram<T>::refill(const Items& items) {
     const ScaleEvent& event = scale_events_[e];
     switch (event.kind) {
       case ScaleEvent::Kind::layer: {
-        double cosines = 1;
-        for (std::size_t i = event.begin; i < event.end; ++i) {
-          cosines *= items.butterflies[static_cast<std::size_t>(layer_[i])].cosine;
-        }
+        const double cosines = cosines_of(items, event.begin, event.end);
         // The builder would add a diagonal before the layer, or after it.
         if (scale != 1 && scale * cosines < Builder::smallest_within_layer()) return false;
         scale *= cosines;
@@ -59,18 +63,22 @@ bool TileProgram<T>::refill(const Items& items) {
         break;
       }
       case ScaleEvent::Kind::diagonal:
-        diagonals_[event.begin].refill(items, scale, shape_);
+        diagonals_[event.index].refill(items, scale, shape_);
         scale = 1;
         break;
-      case ScaleEvent::Kind::probe:
-        probe_scales_[event.begin] = scale * scale;
+      case ScaleEvent::Kind::probe: {
+        const double at_probe = scale * cosines_of(items, event.begin, event.end);
+        probe_scales_[event.index] = at_probe * at_probe;
         break;
+      }
     }
   }
   last_scale_ = static_cast<T>(scale);
   return true;
 }
 
+template double TileProgram<float>::cosines_of(const Items&, std::size_t, std::size_t) const;
+template double TileProgram<double>::cosines_of(const Items&, std::size_t, std::size_t) const;
 template bool TileProgram<float>::refill(const Items&);
 template bool TileProgram<double>::refill(const Items&);
 template class TileProgram<float>::Builder;

@@ -1,4 +1,4 @@
-// Builds tile programs: turns the items of a pass into steps. engine_tile_build.cc,
+// Builds tile programs: turns the items of a pass into steps. engine_tile_build.cc, engine_tile_butterflies.cc,
 // engine_tile_matrices.cc and engine_tile_probe.cc include it.
 #pragma once
 
@@ -28,9 +28,8 @@ class TileProgram<T>::Builder {
     while (!rest.empty()) {
       const std::size_t before = rest.size();
       rest = take(rest, [&](const Item& item) { return is_bit_probe(item); });
-      flush_bit_probes();
       rest = take(rest, [](const Item& item) { return item.kind == ItemKind::butterfly; });
-      flush_butterflies();
+      flush_turns();
       if (rest.size() != before) continue;
       take_permutations(rest);
       if (rest.size() != before) continue;
@@ -148,72 +147,33 @@ class TileProgram<T>::Builder {
 
   void step(StepKind kind, std::size_t index) {
     flush_held();
-    if (kind != StepKind::lane_butterflies) flush_signs();
+    if (kind != StepKind::lane_butterflies && kind != StepKind::probed_lane_butterflies) flush_signs();
     program_.steps_.push_back({kind, index});
   }
 
-  void event(typename ScaleEvent::Kind kind, std::size_t begin, std::size_t end) {
-    program_.scale_events_.push_back({kind, begin, end});
-  }
+  void event(const ScaleEvent& event) { program_.scale_events_.push_back(event); }
 
   // --- Probes, in engine_tile_probe.cc ---
 
   [[nodiscard]] bool is_bit_probe(const Item& item) const;
-  ProbeSum sum_of(const Probe& probe, double sign = 1);
-  void flush_bit_probes();
+  ProbeSum sum_of(const Probe& probe, double sign = 1, ScaleEvent event = {ScaleEvent::Kind::probe});
+  std::vector<Probe> flush_bit_probes();
+  void add_bit_probes();
   void add_vector_probes(std::span<const Probe> probes);
   void flush_diagonal_probes();
   void add_pair_probe(const Probe& probe, bool signs_matter = true);
 
-  void flush_butterflies() {
-    if (layer_.empty()) return;
-    std::sort(layer_.begin(), layer_.end(), [](const Butterfly& a, const Butterfly& b) { return a.bit < b.bit; });
-    double cosines = 1;
-    for (const Butterfly& butterfly : layer_) cosines *= butterfly.cosine;
-    if (scale_ * cosines < smallest_within_layer()) flush_phases(false);
-    scale_ *= cosines;
-    const std::size_t first = program_.layer_.size();
-    for (const Butterfly& butterfly : layer_) program_.layer_.push_back(butterfly.source);
-    event(ScaleEvent::Kind::layer, first, program_.layer_.size());
-    Butterflies lanes;
-    std::vector<Butterfly> in_block;
-    std::vector<Butterfly> beyond;
-    for (const Butterfly& butterfly : layer_) {
-      const int at = position(butterfly.bit);
-      if (at < lane_bits()) {
-        ++lanes.count;
-        lanes.tangents[at] = static_cast<T>(butterfly.tangent);
-        lanes.sources[at] = butterfly.source;
-      } else {
-        (at < program_.block_.bits ? in_block : beyond).push_back(butterfly);
-      }
-    }
-    layer_.clear();
-    if (lanes.count > 0) {
-      step(StepKind::lane_butterflies, program_.butterflies_.size());
-      for (const Phase& sign : signs_) lanes.signs ^= in_lane(sign.mask);
-      signs_.clear();
-      program_.butterflies_.push_back(lanes);
-    }
-    add_butterflies(in_block);
-    add_butterflies(beyond);
-    if (scale_ < smallest_scale()) flush_phases();
-  }
+  // --- Butterflies, and the probes on their bits, in engine_tile_butterflies.cc ---
 
-  // Adds steps of up to four butterflies; five or six are split evenly.
-  void add_butterflies(std::span<const Butterfly> layer) {
-    while (!layer.empty()) {
-      const std::size_t count = layer.size() == 5 || layer.size() == 6 ? 3 : std::min<std::size_t>(4, layer.size());
-      Butterflies group;
-      for (const Butterfly& butterfly : layer.first(count)) {
-        group.bits[group.count] = position(butterfly.bit) - lane_bits();
-        group.sources[group.count] = butterfly.source;
-        group.tangents[group.count++] = static_cast<T>(butterfly.tangent);
-      }
-      step(StepKind::butterflies, program_.butterflies_.size());
-      program_.butterflies_.push_back(group);
-      layer = layer.subspan(count);
-    }
+  struct Turn;
+  void flush_turns();
+  void add_layer(std::span<const Turn> turns);
+  void add_steps(std::span<const Turn> turns, std::size_t first);
+  void add_step(std::span<const Turn> turns, const ScaleEvent& before);
+  // The number of butterflies or probes of the next step, if steps have at most `most`: all steps have about as many.
+  [[nodiscard]] static std::size_t next_group(std::size_t left, std::size_t most) {
+    const std::size_t steps = (left + most - 1) / most;
+    return (left + steps - 1) / steps;
   }
 
   // Whether the phases are only Z gates on lane bits. A lane_butterflies step can apply such signs without a sweep of
@@ -237,8 +197,16 @@ class TileProgram<T>::Builder {
       flush_held();
       return signs_.swap(phases_);
     }
+    flush_held();
+    // The step also makes products that come just before it.
+    int probes = -1;
+    if (!program_.steps_.empty() && program_.steps_.back().kind == StepKind::diagonal_probes) {
+      probes = static_cast<int>(program_.steps_.back().index);
+      program_.steps_.pop_back();
+    }
     step(StepKind::diagonal, program_.diagonals_.size());
-    event(ScaleEvent::Kind::diagonal, program_.diagonals_.size(), 0);
+    program_.steps_.back().probes = probes;
+    event({ScaleEvent::Kind::diagonal, program_.diagonals_.size()});
     program_.diagonals_.emplace_back(std::move(phases_), scale_);
     phases_.clear();
     scale_ = 1;

@@ -24,19 +24,37 @@ bool TileProgram<T>::Builder::is_bit_probe(const Item& item) const {
 }
 
 template <typename T>
-typename TileProgram<T>::ProbeSum TileProgram<T>::Builder::sum_of(const Probe& probe, double sign) {
+typename TileProgram<T>::ProbeSum TileProgram<T>::Builder::sum_of(const Probe& probe, double sign, ScaleEvent event) {
+  event.index = program_.probes_.size();
+  const double scale = scale_ * program_.cosines_of(items_, event.begin, event.end);
   program_.probes_.push_back(probe.result);
-  program_.probe_scales_.push_back(scale_ * scale_);
-  event(ScaleEvent::Kind::probe, program_.probes_.size() - 1, 0);
-  return {program_.probes_.size() - 1, sign * probe.factor};
+  program_.probe_scales_.push_back(scale * scale);
+  program_.scale_events_.push_back(event);
+  return {event.index, sign * probe.factor};
+}
+
+// Adds the probes that no butterfly of the layer follows on their bit, and returns the others: at most one of each bit.
+template <typename T>
+std::vector<Probe> TileProgram<T>::Builder::flush_bit_probes() {
+  if (waiting_probes_.empty()) return {};
+  std::uint64_t turned = 0;
+  for (const Butterfly& butterfly : layer_) turned |= std::uint64_t{1} << butterfly.bit;
+  std::vector<Probe> with_turns;
+  std::erase_if(waiting_probes_, [&](const Probe& probe) {
+    if ((probe.x_mask & turned) == 0) return false;
+    turned ^= probe.x_mask;
+    with_turns.push_back(probe);
+    return true;
+  });
+  flush_held();
+  add_bit_probes();
+  return with_turns;
 }
 
 template <typename T>
-void TileProgram<T>::Builder::flush_bit_probes() {
-  if (waiting_probes_.empty()) return;
+void TileProgram<T>::Builder::add_bit_probes() {
   std::sort(waiting_probes_.begin(), waiting_probes_.end(),
             [](const Probe& a, const Probe& b) { return a.x_mask < b.x_mask; });
-  flush_held();
   BitProbes lanes;
   std::vector<Probe> in_block;
   std::vector<Probe> beyond;
@@ -62,7 +80,7 @@ void TileProgram<T>::Builder::flush_bit_probes() {
 template <typename T>
 void TileProgram<T>::Builder::add_vector_probes(std::span<const Probe> probes) {
   while (!probes.empty()) {
-    const std::size_t count = probes.size() == 4 ? 2 : std::min<std::size_t>(3, probes.size());
+    const std::size_t count = next_group(probes.size(), 3);
     BitProbes group;
     for (const Probe& probe : probes.first(count)) {
       group.bits[group.count] = position(std::countr_zero(probe.x_mask)) - lane_bits();
@@ -129,19 +147,17 @@ void TileProgram<T>::Builder::add_pair_probe(const Probe& probe, bool signs_matt
 // --- Running ---
 
 template <typename T>
-void TileProgram<T>::probe_diagonals(const DiagonalProbes& probes, std::uint64_t base, std::size_t first_row,
-                                     std::size_t rows, const T* ket, const T* bra, Scratch& scratch) const {
-  const std::size_t vectors = std::size_t{1} << (shape_.row_bits - shape_.lane_bits);
-  T* const columns = scratch.columns.data() + probes.columns;
-  for (std::size_t r = 0; r < rows; ++r) {
-    const std::size_t at = r * shape_.row_stride();
-    const double sum = kernels_.probe_row(ket + at, bra + at, vectors, columns);
-    for (const auto& one : probes.ones) {
-      if (one.in_row) continue;
-      const double outside = factor_of(base, one.outside.sign, one.outside.controls, one.outside.control_values);
-      scratch.sums[one.to.sum] +=
-          one.to.factor * outside * factor_of(first_row + r, one.sign, one.controls, one.control_values) * sum;
+void TileProgram<T>::add_row_sums(const DiagonalProbes& probes, std::uint64_t base, std::size_t first_row,
+                                  std::size_t rows, Scratch& scratch) const {
+  for (const auto& one : probes.ones) {
+    if (one.in_row) continue;
+    const double outside = factor_of(base, one.outside.sign, one.outside.controls, one.outside.control_values);
+    if (outside == 0) continue;
+    double sum = 0;
+    for (std::size_t r = 0; r < rows; ++r) {
+      sum += factor_of(first_row + r, one.sign, one.controls, one.control_values) * scratch.rows[r];
     }
+    scratch.sums[one.to.sum] += one.to.factor * outside * sum;
   }
 }
 
@@ -164,26 +180,42 @@ void TileProgram<T>::finish_diagonal_probes(std::uint64_t base, Scratch& scratch
 }
 
 template <typename T>
-void TileProgram<T>::run_probe(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape,
-                               const T* ket, const T* bra, Scratch& scratch) const {
-  const auto add = [&](const ProbeSum& to, double sum) { scratch.sums[to.sum] += to.factor * sum; };
-  switch (step.kind) {
-    case StepKind::diagonal_probes:
-      return probe_diagonals(diagonal_probes_[step.index], base, first_row, shape.rows(), ket, bra, scratch);
-    case StepKind::vector_probes:
-    case StepKind::lane_probes: {
-      const BitProbes& probes = bit_probes_[step.index];
-      double out[4] = {};
-      const bool lanes = step.kind == StepKind::lane_probes;
-      if (lanes) {
-        kernels_.probe_lanes(ket, bra, shape, out);
-      } else {
-        kernels_.probe_vectors(ket, bra, shape, probes.bits, probes.count, out);
-      }
-      for (int b = 0; b < probes.count; ++b) add(probes.to[b], out[lanes ? probes.bits[b] : b]);
-      return;
+void TileProgram<T>::run_bit_probes(const Step& step, const TileShape& shape, T* ket, T* bra, Scratch& scratch) const {
+  const bool turns = step.kind == StepKind::probed_butterflies || step.kind == StepKind::probed_lane_butterflies;
+  const bool lanes = step.kind == StepKind::lane_probes || step.kind == StepKind::probed_lane_butterflies;
+  const BitProbes& probes = bit_probes_[turns ? probed_butterflies_[step.index].probes : step.index];
+  double out[4] = {};
+  if (turns) {
+    const Butterflies& b = butterflies_[probed_butterflies_[step.index].butterflies];
+    if (lanes) {
+      kernels_.probed_lane_butterflies(ket, bra, shape, b.tangents, b.signs, out);
+    } else {
+      kernels_.probed_butterflies(ket, bra, shape, b.bits, b.tangents, b.count, out);
     }
-    default: {
+  } else if (lanes) {
+    kernels_.probe_lanes(ket, bra, shape, out);
+  } else {
+    kernels_.probe_vectors(ket, bra, shape, probes.bits, probes.count, out);
+  }
+  for (int b = 0; b < probes.count; ++b) {
+    scratch.sums[probes.to[b].sum] += probes.to[b].factor * out[lanes ? probes.bits[b] : b];
+  }
+}
+
+template <typename T>
+void TileProgram<T>::run_probe(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape,
+                               T* ket, T* bra, Scratch& scratch) const {
+  switch (step.kind) {
+    case StepKind::diagonal_probes: {
+      const DiagonalProbes& probes = diagonal_probes_[step.index];
+      const std::size_t vectors = std::size_t{1} << (shape_.row_bits - shape_.lane_bits);
+      for (std::size_t r = 0; r < shape.rows(); ++r) {
+        const std::size_t at = r * shape_.row_stride();
+        scratch.rows[r] = kernels_.probe_row(ket + at, bra + at, vectors, scratch.columns.data() + probes.columns);
+      }
+      return add_row_sums(probes, base, first_row, shape.rows(), scratch);
+    }
+    case StepKind::pair_probe: {
       const PairProbe& probe = pair_probes_[step.index];
       const double outside = factor_of(base, probe.outside.sign, probe.outside.controls, probe.outside.control_values);
       if (outside == 0) return;
@@ -191,21 +223,26 @@ void TileProgram<T>::run_probe(const Step& step, std::uint64_t base, std::size_t
       kernels_.probe_pairs(ket, bra, shape, probe.step, out);
       double sum = 0;
       for (std::size_t l = 0; l < probe.lanes.size(); ++l) sum += probe.lanes[l] * out[l];
-      return add(probe.to, outside * sum);
+      scratch.sums[probe.to.sum] += probe.to.factor * outside * sum;
+      return;
     }
+    default:
+      return run_bit_probes(step, shape, ket, bra, scratch);
   }
 }
 
 template class TileProgram<float>::Builder;
 template class TileProgram<double>::Builder;
-template void TileProgram<float>::run_probe(const Step&, std::uint64_t, std::size_t, const TileShape&, const float*,
-                                            const float*, Scratch&) const;
-template void TileProgram<double>::run_probe(const Step&, std::uint64_t, std::size_t, const TileShape&, const double*,
-                                             const double*, Scratch&) const;
-template void TileProgram<float>::probe_diagonals(const DiagonalProbes&, std::uint64_t, std::size_t, std::size_t,
-                                                  const float*, const float*, Scratch&) const;
-template void TileProgram<double>::probe_diagonals(const DiagonalProbes&, std::uint64_t, std::size_t, std::size_t,
-                                                   const double*, const double*, Scratch&) const;
+template void TileProgram<float>::run_bit_probes(const Step&, const TileShape&, float*, float*, Scratch&) const;
+template void TileProgram<double>::run_bit_probes(const Step&, const TileShape&, double*, double*, Scratch&) const;
+template void TileProgram<float>::run_probe(const Step&, std::uint64_t, std::size_t, const TileShape&, float*, float*,
+                                            Scratch&) const;
+template void TileProgram<double>::run_probe(const Step&, std::uint64_t, std::size_t, const TileShape&, double*,
+                                             double*, Scratch&) const;
+template void TileProgram<float>::add_row_sums(const DiagonalProbes&, std::uint64_t, std::size_t, std::size_t,
+                                               Scratch&) const;
+template void TileProgram<double>::add_row_sums(const DiagonalProbes&, std::uint64_t, std::size_t, std::size_t,
+                                                Scratch&) const;
 template void TileProgram<float>::finish_diagonal_probes(std::uint64_t, Scratch&) const;
 template void TileProgram<double>::finish_diagonal_probes(std::uint64_t, Scratch&) const;
 

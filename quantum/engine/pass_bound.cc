@@ -1,9 +1,10 @@
 // A lower bound on passes: a search over the bits that tiles leave out.
 //
-// With r bits outside every tile, a pass runs the items that mix none of the r, in an order that commutation allows.
-// Whoever forgets all but j < r of these bits allows more items, so that the least number of passes with j such bits is
-// a lower bound for r. For small j all sequences of such sets are searched: it suffices to run every item that can run,
-// and to follow only those results that no other result contains.
+// A pass runs the items that mix none of the bits outside its tile, in an order that commutation allows. A tile has
+// room for m bits above the lowest ones, so that of any m + j such bits it leaves out at least j. Whoever forgets all
+// others that it leaves out allows more items: the least number of passes that leave out j of m + j chosen bits is a
+// lower bound. For small j and some choices all sequences of such sets are searched: it suffices to run every item that
+// can run, and to follow only those results that no other result contains.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -20,11 +21,12 @@ namespace onehop::quantum {
 namespace {
 
 // The approximate number of items that a search looks at, the most sets of bits to choose from in each pass, the most
-// results of as many passes to follow, and the most bits that count.
+// results of as many passes to follow, the most bits left out that count, and the most choices of bits for each number.
 constexpr std::int64_t max_steps = 20'000'000;
-constexpr std::size_t max_sets = 1000;
-constexpr std::size_t max_results = 500;
-constexpr int max_left_out = 4;
+constexpr std::size_t max_sets = 2500;
+constexpr std::size_t max_results = 2000;
+constexpr int max_left_out = 5;
+constexpr int max_windows = 3;
 
 using Words = std::vector<std::uint64_t>;  // a bit for each item
 
@@ -41,18 +43,18 @@ int count(const Words& words) {
   return sum;
 }
 
-// All masks of `size` of the bits from `low` on; empty if there are too many.
-std::vector<std::uint64_t> masks_of(int low, int bits, int size) {
+// All masks of `size` of the bits from `first` to `last`; empty if there are too many.
+std::vector<std::uint64_t> masks_of(int first, int last, int size) {
   std::vector<std::uint64_t> found{0};
   for (int k = 0; k < size; ++k) {
     std::vector<std::uint64_t> longer;
     for (const std::uint64_t one : found) {
-      for (int bit = std::max(low, static_cast<int>(std::bit_width(one))); bit < bits; ++bit) {
+      for (int bit = std::max(first, static_cast<int>(std::bit_width(one))); bit <= last; ++bit) {
         longer.push_back(one | std::uint64_t{1} << bit);
       }
     }
     found = std::move(longer);
-    if (found.size() > max_sets * static_cast<std::size_t>(bits)) return {};
+    if (found.size() > max_sets * static_cast<std::size_t>(last + 1)) return {};
   }
   return found.size() > max_sets ? std::vector<std::uint64_t>{} : found;
 }
@@ -62,12 +64,12 @@ class Search {
   Search(std::vector<Item> items, int bits, const TileSizes& sizes)
       : items_(std::move(items)), bits_(bits), sizes_(sizes) {}
 
-  // The least number of passes if only `left_out` of the bits outside a tile count before the last pass, or a smaller
-  // number if the search takes too long.
-  [[nodiscard]] int passes(int left_out) const {
+  // The least number of passes if every pass before the last leaves out `left_out` of the bits from `first` to `last`
+  // and has all others, or a smaller number if the search takes too long.
+  [[nodiscard]] int passes(int left_out, int first, int last) const {
     const Words none((items_.size() + 63) / 64, 0);
     if (can_end(none)) return 1;
-    const std::vector<std::uint64_t> masks = masks_of(sizes_.low, bits_, left_out);
+    const std::vector<std::uint64_t> masks = masks_of(first, last, left_out);
     if (masks.empty()) return 1;
     std::vector<Words> level{none};
     std::int64_t steps = 0;
@@ -155,7 +157,13 @@ int passes_at_least(const Items& items, int bits, const TileSizes& sizes) {
   const Search search(std::move(in_tiles), bits, sizes);
   int most = search.covered();
   for (int left_out = 1; left_out <= std::min(bits - sizes.tile, max_left_out); ++left_out) {
-    most = std::max(most, search.passes(left_out));
+    const int length = sizes.tile - sizes.low + left_out;
+    const int places = bits - sizes.low - length;  // of a window of consecutive bits, after the first
+    const int windows = std::min(places + 1, max_windows);
+    for (int w = 0; w < windows; ++w) {
+      const int first = sizes.low + (windows == 1 ? 0 : w * places / (windows - 1));
+      most = std::max(most, search.passes(left_out, first, first + length - 1));
+    }
   }
   return direct + most;
 }

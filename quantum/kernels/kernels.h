@@ -132,6 +132,10 @@ struct Kernels {
   void (*multiply)(T* row, const T* table, std::complex<T> factor, std::size_t vectors);
   void (*scale)(T* row, std::complex<T> factor, std::size_t vectors);
 
+  // multiply() for the same row of two states; and probe_row() before it.
+  void (*multiply_both)(T* ket, T* bra, const T* table, std::complex<T> factor, std::size_t vectors);
+  double (*probe_and_multiply)(T* ket, T* bra, const T* table, std::complex<T> factor, std::size_t vectors, T* columns);
+
   // Derivatives, with `ket` and `bra` tiles of the same shape. probe_row adds Im(conj(bra) ket) of each amplitude of a
   // row to `columns` and returns their sum. probe_vectors writes for each of `count` (1 to 3) bits b of the vector
   // number the sum over pairs of amplitudes (0 and 1 at the bit) of Re(conj(bra_1) ket_0 - conj(bra_0) ket_1), and
@@ -140,6 +144,13 @@ struct Kernels {
   void (*probe_vectors)(const T* ket, const T* bra, const TileShape& shape, const int* bits, int count, double* out);
   void (*probe_lanes)(const T* ket, const T* bra, const TileShape& shape, double* out);
   void (*probe_pairs)(const T* ket, const T* bra, const TileShape& shape, const ProbeStep& step, double* out);
+  // probe_vectors() and then butterflies() of both states in one sweep, on 1 to `max_probed_turns` bits. And the same
+  // for lane bits.
+  int max_probed_turns;
+  void (*probed_butterflies)(T* ket, T* bra, const TileShape& shape, const int* bits, const T* tangents, int count,
+                             double* out);
+  void (*probed_lane_butterflies)(T* ket, T* bra, const TileShape& shape, const T* tangents, unsigned signs,
+                                  double* out);
 
   // The sum over j < count of (-1)^parity(j & z) conj(left[j ^ x]) right[j], in double precision. `count`: a power of
   // two, at least 8; x and z must be below it.

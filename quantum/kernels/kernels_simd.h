@@ -261,6 +261,14 @@ namespace {
 // --- Diagonals ---
 
 template <typename T>
+ONEHOP_INLINE void multiply_vectors(T* at, Vector<T> w_re, Vector<T> w_im) {
+  const Vector<T> re = load(at);
+  const Vector<T> im = load(at + lanes<T>);
+  store(at, w_re * re - w_im * im);
+  store(at + lanes<T>, w_re * im + w_im * re);
+}
+
+template <typename T>
 void multiply(T* row, const T* table, std::complex<T> factor, std::size_t vectors) {
   const T* const parts = reinterpret_cast<const T*>(&factor);
   const Vector<T> f_re = all<T>(parts[0]);
@@ -274,11 +282,38 @@ void multiply(T* row, const T* table, std::complex<T> factor, std::size_t vector
       w_re = f_re * t - f_im * w_im;
       w_im = f_re * w_im + f_im * t;
     }
-    const Vector<T> re = load(row);
-    const Vector<T> im = load(row + lanes<T>);
-    store(row, w_re * re - w_im * im);
-    store(row + lanes<T>, w_re * im + w_im * re);
+    multiply_vectors(row, w_re, w_im);
   }
+}
+
+template <bool Probe, typename T>
+ONEHOP_INLINE double multiply_two(T* ket, T* bra, const T* table, std::complex<T> factor, std::size_t vectors,
+                                  T* columns) {
+  const T* const parts = reinterpret_cast<const T*>(&factor);
+  const Vector<T> f_re = all<T>(parts[0]);
+  const Vector<T> f_im = all<T>(parts[1]);
+  Vector<T> total = {};
+  for (std::size_t v = 0; v < vectors; ++v) {
+    const std::size_t i = v * 2 * lanes<T>;
+    const Vector<T> t_re = load(table + i);
+    const Vector<T> t_im = load(table + i + lanes<T>);
+    const Vector<T> w_re = f_re * t_re - f_im * t_im;
+    const Vector<T> w_im = f_re * t_im + f_im * t_re;
+    if constexpr (Probe) total = total + add_row_product(ket + i, bra + i, columns + v * lanes<T>);
+    multiply_vectors(ket + i, w_re, w_im);
+    multiply_vectors(bra + i, w_re, w_im);
+  }
+  return Probe ? lane_sum<T>(total) : 0;
+}
+
+template <typename T>
+void multiply_both(T* ket, T* bra, const T* table, std::complex<T> factor, std::size_t vectors) {
+  multiply_two<false>(ket, bra, table, factor, vectors, static_cast<T*>(nullptr));
+}
+
+template <typename T>
+double probe_and_multiply(T* ket, T* bra, const T* table, std::complex<T> factor, std::size_t vectors, T* columns) {
+  return multiply_two<true>(ket, bra, table, factor, vectors, columns);
 }
 
 template <typename T>
@@ -354,11 +389,31 @@ std::complex<double> signed_product(const std::complex<T>* left, const std::comp
 
 template <typename T>
 const Kernels<T>& kernel_set() {
-  static constexpr Kernels<T> kernels = {
-      lane_bits<T>,     ONEHOP_PREFER_DENSE, gather<T>,      scatter<T>,        scatter_permuted<T>,
-      butterflies<T>,   lane_butterflies<T>, pair<T>,        two_pairs<T>,      dense<T>,
-      permute<T>,       lane_matrix<T>,      multiply<T>,    scale<T>,          probe_row<T>,
-      probe_vectors<T>, probe_lanes<T>,      probe_pairs<T>, signed_product<T>, signed_add<T>};
+  static constexpr Kernels<T> kernels = {lane_bits<T>,
+                                         ONEHOP_PREFER_DENSE,
+                                         gather<T>,
+                                         scatter<T>,
+                                         scatter_permuted<T>,
+                                         butterflies<T>,
+                                         lane_butterflies<T>,
+                                         pair<T>,
+                                         two_pairs<T>,
+                                         dense<T>,
+                                         permute<T>,
+                                         lane_matrix<T>,
+                                         multiply<T>,
+                                         scale<T>,
+                                         multiply_both<T>,
+                                         probe_and_multiply<T>,
+                                         probe_row<T>,
+                                         probe_vectors<T>,
+                                         probe_lanes<T>,
+                                         probe_pairs<T>,
+                                         max_probed_turns,
+                                         probed_butterflies<T>,
+                                         probed_lane_butterflies<T>,
+                                         signed_product<T>,
+                                         signed_add<T>};
   return kernels;
 }
 

@@ -9,15 +9,20 @@ ONEHOP_INLINE double lane_sum(Vector<T> v) {
   return sum;
 }
 
+// The imaginary parts of conj(bra) ket, which are also added to `column`.
+template <typename T>
+ONEHOP_INLINE Vector<T> add_row_product(const T* ket, const T* bra, T* column) {
+  const Vector<T> product = load(bra) * load(ket + lanes<T>) - load(bra + lanes<T>) * load(ket);
+  store(column, load(column) + product);
+  return product;
+}
+
 template <typename T>
 double probe_row(const T* ket, const T* bra, std::size_t vectors, T* columns) {
   Vector<T> total = {};
   for (std::size_t v = 0; v < vectors; ++v) {
     const std::size_t at = v * 2 * lanes<T>;
-    const Vector<T> product = load(bra + at) * load(ket + at + lanes<T>) - load(bra + at + lanes<T>) * load(ket + at);
-    T* const column = columns + v * lanes<T>;
-    store(column, load(column) + product);
-    total = total + product;
+    total = total + add_row_product(ket + at, bra + at, columns + v * lanes<T>);
   }
   return lane_sum<T>(total);
 }
@@ -82,6 +87,16 @@ ONEHOP_INLINE void add_lane_products(Vector<T> ket, Vector<T> bra, Vector<T>* su
 }
 
 template <typename T>
+void write_lane_sums(const Vector<T>* re, const Vector<T>* im, double* out) {
+  for (int b = 0; b < lane_bits<T>; ++b) {
+    const Vector<T> sum = re[b] + im[b];
+    out[b] = 0;
+    for (int l = 0; l < lanes<T>; ++l)
+      out[b] += (l >> b & 1) != 0 ? static_cast<double>(sum[l]) : -static_cast<double>(sum[l]);
+  }
+}
+
+template <typename T>
 void probe_lanes(const T* ket, const T* bra, const TileShape& shape, double* out) {
   Vector<T> re[lane_bits<T>] = {};
   Vector<T> im[lane_bits<T>] = {};
@@ -93,13 +108,117 @@ void probe_lanes(const T* ket, const T* bra, const TileShape& shape, double* out
       add_lane_products<T, 0>(load(ket + i + lanes<T>), load(bra + i + lanes<T>), im);
     }
   }
-  for (int b = 0; b < lane_bits<T>; ++b) {
-    const Vector<T> sum = re[b] + im[b];
-    out[b] = 0;
-    for (int l = 0; l < lanes<T>; ++l)
-      out[b] += (l >> b & 1) != 0 ? static_cast<double>(sum[l]) : -static_cast<double>(sum[l]);
+  write_lane_sums<T>(re, im, out);
+}
+
+// --- Products and rotations in one sweep ---
+
+// A sweep keeps 2^bits vectors of both states in registers, and two sums and a tangent for each bit.
+inline constexpr int max_probed_turns = simd::registers >= 32 ? 3 : 2;
+
+template <typename T, int Count>
+ONEHOP_INLINE void turn_vectors(Vector<T>* x, const Vector<T>* tangents) {
+#pragma GCC unroll 3
+  for (int b = 0; b < Count; ++b) {
+#pragma GCC unroll 8
+    for (int j = 0; j < 1 << Count; ++j) {
+      if ((j >> b & 1) != 0) continue;
+      const Vector<T> first = x[j];
+      const Vector<T> second = x[j | 1 << b];
+      x[j] = first - tangents[b] * second;
+      x[j | 1 << b] = second + tangents[b] * first;
+    }
   }
 }
+
+template <typename T, int Count>
+void probed_butterflies_of(T* ket, T* bra, const TileShape& shape, const int* bits, const T* tangents, double* out) {
+  constexpr int size = 1 << Count;
+  std::size_t mask = 0;
+  Vector<T> t[Count];
+#pragma GCC unroll 3
+  for (int b = 0; b < Count; ++b) {
+    mask |= std::size_t{1} << bits[b];
+    t[b] = all<T>(tangents[b]);
+  }
+  std::size_t offsets[size];
+  for (int j = 0; j < size; ++j) {
+    std::size_t v = 0;
+    for (int b = 0; b < Count; ++b) v |= static_cast<std::size_t>(j >> b & 1) << bits[b];
+    offsets[j] = shape.place(v);
+  }
+  Vector<T> plus[Count] = {};
+  Vector<T> minus[Count] = {};
+  const std::size_t groups = (std::size_t{1} << (shape.bits - shape.lane_bits)) >> Count;
+  std::size_t v = 0;
+  for (std::size_t g = 0; g < groups; ++g, v = ((v | mask) + 1) & ~mask) {
+    std::size_t at = shape.place(v);
+    for (int half = 0; half < 2; ++half, at += lanes<T>) {
+      Vector<T> x[size];
+      Vector<T> y[size];
+#pragma GCC unroll 8
+      for (int j = 0; j < size; ++j) {
+        x[j] = load_once(ket + at + offsets[j]);
+        y[j] = load_once(bra + at + offsets[j]);
+      }
+#pragma GCC unroll 3
+      for (int b = 0; b < Count; ++b) {
+#pragma GCC unroll 8
+        for (int j = 0; j < size; ++j) {
+          if ((j >> b & 1) != 0) continue;
+          plus[b] = plus[b] + y[j | 1 << b] * x[j];
+          minus[b] = minus[b] + y[j] * x[j | 1 << b];
+        }
+      }
+      turn_vectors<T, Count>(x, t);
+      turn_vectors<T, Count>(y, t);
+#pragma GCC unroll 8
+      for (int j = 0; j < size; ++j) {
+        store(ket + at + offsets[j], x[j]);
+        store(bra + at + offsets[j], y[j]);
+      }
+    }
+  }
+  for (int b = 0; b < Count; ++b) out[b] = lane_sum<T>(plus[b] - minus[b]);
+}
+
+template <typename T>
+void probed_butterflies(T* ket, T* bra, const TileShape& shape, const int* bits, const T* tangents, int count,
+                        double* out) {
+  if (count == 1) return probed_butterflies_of<T, 1>(ket, bra, shape, bits, tangents, out);
+  if (count == 2) return probed_butterflies_of<T, 2>(ket, bra, shape, bits, tangents, out);
+  if constexpr (max_probed_turns >= 3) probed_butterflies_of<T, 3>(ket, bra, shape, bits, tangents, out);
+}
+
+template <typename T>
+void probed_lane_butterflies(T* ket, T* bra, const TileShape& shape, const T* tangents, unsigned signs, double* out) {
+  Vector<T> sign;
+  Vector<T> signed_tangents[lane_bits<T>];
+  for (int l = 0; l < lanes<T>; ++l) {
+    sign[l] = __builtin_popcount(static_cast<unsigned>(l) & signs) % 2 != 0 ? T(-1) : T(1);
+    for (int b = 0; b < lane_bits<T>; ++b) signed_tangents[b][l] = (l >> b & 1) != 0 ? tangents[b] : -tangents[b];
+  }
+  Vector<T> re[lane_bits<T>] = {};
+  Vector<T> im[lane_bits<T>] = {};
+  const auto step = [&](T* x, T* y, Vector<T>* sums) ONEHOP_INLINE_LAMBDA {
+    const Vector<T> of_ket = load(x) * sign;
+    const Vector<T> of_bra = load(y) * sign;
+    add_lane_products<T, 0>(of_ket, of_bra, sums);
+    store(x, lane_butterfly<T, 0>(of_ket, signed_tangents));
+    store(y, lane_butterfly<T, 0>(of_bra, signed_tangents));
+  };
+  const std::size_t numbers = std::size_t{2} << shape.row_bits;
+  for (std::size_t r = 0; r < shape.rows(); ++r) {
+    const std::size_t row = r * shape.row_stride();
+    for (std::size_t i = row; i < row + numbers; i += 2 * lanes<T>) {
+      step(ket + i, bra + i, re);
+      step(ket + i + lanes<T>, bra + i + lanes<T>, im);
+    }
+  }
+  write_lane_sums<T>(re, im, out);
+}
+
+// --- Strings ---
 
 template <typename T, int Lane>
 void probe_pairs_of(const T* ket, const T* bra, const TileShape& shape, const ProbeStep& step, double* out) {

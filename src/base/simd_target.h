@@ -29,6 +29,13 @@
 namespace onehop::simd {
 namespace {
 
+// Vector registers of the instruction set.
+#if (defined(__x86_64__) && ONEHOP_SIMD_BYTES == 64) || defined(__aarch64__)
+inline constexpr int registers = 32;
+#else
+inline constexpr int registers = 16;
+#endif
+
 // A load that the compiler cannot repeat. Otherwise it loads a value again to save a register, which is slower in loops
 // that the load unit limits.
 template <class V>

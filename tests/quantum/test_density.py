@@ -314,7 +314,7 @@ def test_plan_of_a_density_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_bad_input_is_refused() -> None:
-    with pytest.raises(BadInput, match="not complete"):
+    with pytest.raises(BadInput, match="do not preserve the trace"):
         Channel([np.eye(2) * 0.9])
     with pytest.raises(BadInput, match="shape"):
         Channel([np.eye(2), np.eye(4)])

@@ -70,6 +70,16 @@ def _repeated() -> None:
         (lambda: quantum.compile(ONE).run_many(np.array([["b"]]), ["Z0"]), "expected a finite number"),
         (lambda: quantum.compile(ONE).run_many([["b"]], ["Z0"]), "expected a finite number"),
         (lambda: quantum.compile(ONE).run_many(np.array([[np.inf]]), ["Z0"]), "expected a finite number"),
+        (
+            lambda: quantum.compile(ONE).run_many([[1], [1, 2]], ["Z0"]),
+            "binding 1: expected a value for each of 1",
+        ),
+        (lambda: quantum.compile(ONE).run_many({"a": [1, 2]}, ["Z0"]), "found one mapping; put it in a list"),
+        (
+            lambda: A * Parameter("b"),
+            r"expected a linear expression of parameters, found the product of \(a\)",
+        ),
+        (lambda: NoiseModel().add([np.eye(2)]), "expected the name of a channel or a Channel, found list"),
     ],
 )
 def test_wrong_input(wrong: Callable[[], Any], message: str) -> None:

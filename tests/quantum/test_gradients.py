@@ -201,10 +201,10 @@ INSIDE = Circuit(2, 1).rx(A, 0).measure(0, 0).cx(0, 1)
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: ONE.bind({}), "parameter 'a' has no value"),
+        (lambda: ONE.bind({}), r"operation 0 \(rx\): parameter 'a' has no value"),
         (lambda: ONE.bind({"a": 1, "b": 2}), "there is no parameter 'b'; the circuit has a"),
-        (lambda: ONE.bind([1, 2]), "expected a value for each of 1 parameters, found 2"),
-        (lambda: ONE.bind([float("nan")]), "parameter 'a': expected a finite number"),
+        (lambda: ONE.bind([1, 2]), r"expected a value for each of 1 parameters \(a\), found 2"),
+        (lambda: ONE.bind([float("nan")]), r"operation 0 \(rx\): parameter 'a': expected a finite number"),
         (lambda: quantum.simulate(ONE), r"operation 0 \(rx\): parameter 'a' has no value"),
         (lambda: quantum.simulate_density(ONE), r"operation 0 \(rx\): parameter 'a' has no value"),
         (lambda: ONE.operation(0).matrix(), "depends on parameters; bind them first"),

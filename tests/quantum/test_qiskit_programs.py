@@ -311,7 +311,7 @@ _NEGATIVE = SimpleNamespace(num_qubits=1, to_quantumchannel=lambda: SuperOp(np.d
         (_kept("state", width=1), "save_state: expected all 2 qubits"),
         (_kept("unitary"), "save_unitary: expected data of a state vector"),
         (_noisy(3), "NoiseModel of qiskit-aer, found int"),
-        (_noisy(model({"x": _LOSSY})), "noise of x: the Kraus operators are not complete"),
+        (_noisy(model({"x": _LOSSY})), "noise of x: the Kraus operators do not preserve the trace"),
         (_noisy(model({"x": _NEGATIVE})), "completely positive"),
         (
             _noisy(model({"x": error((_two_flips(), 1.0))})),

@@ -240,7 +240,7 @@ class Circuit(NamedGates, _core.Circuit):
         BadInput
             A parameter has no value, a name is unknown, or a value is not a finite number.
         """
-        bound = _core.bind(self, values_of(self.parameters, bindings))
+        bound = _core.bind(self, values_of(self, bindings))
         return Circuit._like(bound)
 
     @classmethod

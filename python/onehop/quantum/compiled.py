@@ -14,7 +14,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.parameters import Bindings, values_of
+from onehop.quantum.parameters import Bindings, rows_of, values_of
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.simulator import Result, result_of
 from onehop.quantum.state import State, core_sum, hermitian_sums, real_where_real
@@ -104,12 +104,12 @@ class CompiledCircuit:
         BadInput
             A parameter has no value, a name is unknown, or a value is not a finite number.
         """
-        return State._of(self._core.run(values_of(self.parameters, bindings)))
+        return State._of(self._core.run(values_of(self._circuit, bindings)))
 
     def expectations(self, bindings: Bindings, observables: Sequence[Any]) -> list[float | complex]:
         """Run the circuit; return the expectation value of each observable. Errors are those of `run`."""
         sums = observables_of(observables, self._circuit.qubits)
-        values = values_of(self.parameters, bindings)
+        values = values_of(self._circuit, bindings)
         return real_where_real(sums, self._core.expectations(values, [core_sum(one) for one in sums]))
 
     def simulate(
@@ -140,7 +140,7 @@ class CompiledCircuit:
             As for `run` and for the function `simulate`.
         """
         sums = observables_of(observables, self._circuit.qubits)
-        values = values_of(self.parameters, bindings)
+        values = values_of(self._circuit, bindings)
         seed = common_seed(seed, self._group)
         core = self._core.simulate(
             values, shots=shots, seed=seed, observables=[core_sum(one) for one in sums]
@@ -176,7 +176,7 @@ class CompiledCircuit:
         if isinstance(bindings, np.ndarray) and (bindings.ndim != 2 or bindings.shape[1] != count):
             raise BadInput(f"expected bindings of shape (runs, {count}), found shape {bindings.shape}")
         if not isinstance(bindings, np.ndarray) or bindings.dtype.kind not in "biuf":
-            rows = [values_of(self.parameters, one) for one in bindings]
+            rows = rows_of(self._circuit, bindings)
             bindings = np.array(rows, np.float64).reshape(len(rows), count)
         values = self._core.run_many(
             np.ascontiguousarray(bindings, np.float64), [core_sum(one) for one in sums]
@@ -212,7 +212,7 @@ class CompiledCircuit:
         """
         sums = hermitian_sums(observables, self._circuit.qubits)
         check_weights(weights, len(sums))
-        values = values_of(self.parameters, bindings)
+        values = values_of(self._circuit, bindings)
         listed = [] if weights is None else [float(one) for one in weights]
         found = self._core.gradients(values, [core_sum(one) for one in sums], listed, variance)
         shape = (len(sums), len(values)) if weights is None or not listed else (len(values),)

@@ -134,7 +134,7 @@ def parameter_shift(
     circuit.validate()
     sums = hermitian_sums(observables, circuit.qubits)
     check_weights(weights, len(sums))
-    values = values_of(circuit.parameters, bindings)
+    values = values_of(circuit, bindings)
     rules = {
         (index, angle): _frequencies(index, operation, angle)
         for index, operation in enumerate(circuit.operations)

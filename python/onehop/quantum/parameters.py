@@ -11,13 +11,14 @@ import numpy as np
 
 from onehop.error import BadInput
 
-__all__ = ["Angle", "Bindings", "Expression", "Parameter", "terms_of", "values_of"]
+__all__ = ["Angle", "Bindings", "Expression", "Parameter", "rows_of", "terms_of", "values_of"]
 
 
 class Expression:
     """A linear expression of parameters: a constant plus factors times parameters.
 
     Expressions are made by adding and subtracting parameters and numbers, and by multiplying and dividing by numbers.
+    Products of expressions are not linear: they raise BadInput.
 
     Parameters
     ----------
@@ -48,6 +49,11 @@ class Expression:
         return Expression(terms, self.constant + other.constant)
 
     def __mul__(self, factor: Any) -> Expression:
+        if isinstance(factor, Expression):
+            raise BadInput(
+                f"expected a linear expression of parameters, found the product of ({self}) and ({factor}); "
+                "multiply by numbers only"
+            )
         if not isinstance(factor, numbers.Real):
             return NotImplemented
         scaled = {name: one * float(factor) for name, one in self.terms.items()}
@@ -131,14 +137,15 @@ def terms_of(angles: Iterable[Angle], names: list[str]) -> list[tuple[float, lis
     return converted
 
 
-def values_of(names: Sequence[str], bindings: Bindings) -> list[float]:
-    """Return the value of each parameter.
+def values_of(circuit: Any, bindings: Bindings) -> list[float]:
+    """Return the value of each parameter of a circuit.
 
     Raises
     ------
     BadInput
         A parameter has no value, a name is none of the parameters, or a value is not a finite number.
     """
+    names = circuit.parameters
     if isinstance(bindings, Mapping):
         given = {one.name if isinstance(one, Parameter) else one: value for one, value in bindings.items()}
         unknown = [str(name) for name in given if name not in names]
@@ -148,18 +155,49 @@ def values_of(names: Sequence[str], bindings: Bindings) -> list[float]:
         missing = [name for name in names if name not in given]
         if missing:
             raise BadInput(
-                f"parameter {missing[0]!r} has no value; the bindings have {', '.join(given) or 'none'}"
+                f"{_first_use(circuit, missing[0])} has no value; the bindings have {', '.join(given) or 'none'}"
             )
         values = [given[name] for name in names]
     else:
         values = np.asarray(bindings, object).reshape(-1).tolist()
         if len(values) != len(names):
-            raise BadInput(f"expected a value for each of {len(names)} parameters, found {len(values)}")
+            raise BadInput(
+                f"expected a value for each of {len(names)} parameters ({', '.join(names) or 'none'}), "
+                f"found {len(values)}"
+            )
     for name, value in zip(names, values, strict=True):
         try:
             finite = isinstance(value, numbers.Real) and math.isfinite(value)
         except OverflowError as error:
-            raise BadInput(f"parameter {name!r}: expected a number below 1.8e308") from error
+            raise BadInput(f"{_first_use(circuit, name)}: expected a number below 1.8e308") from error
         if not finite:
-            raise BadInput(f"parameter {name!r}: expected a finite number, found {value!r}")
+            raise BadInput(f"{_first_use(circuit, name)}: expected a finite number, found {value!r}")
     return [float(value) for value in values]
+
+
+def rows_of(circuit: Any, bindings: Iterable[Bindings]) -> list[list[float]]:
+    """Return the values of each of several bindings.
+
+    Raises
+    ------
+    BadInput
+        As for `values_of`, with the number of the binding.
+    """
+    if isinstance(bindings, Mapping):
+        raise BadInput("expected a sequence of bindings, found one mapping; put it in a list")
+    rows = []
+    for number, one in enumerate(bindings):
+        try:
+            rows.append(values_of(circuit, one))
+        except BadInput as error:
+            raise BadInput(f"binding {number}: {error}") from None
+    return rows
+
+
+def _first_use(circuit: Any, name: str) -> str:
+    """Return the parameter with the first operation that has it."""
+    place = circuit.parameters.index(name)
+    for index, operation in enumerate(circuit.operations):
+        if any(parameter == place for _, terms in operation.angles for parameter, _ in terms):
+            return f"operation {index} ({operation.name}): parameter {name!r}"
+    return f"parameter {name!r}"

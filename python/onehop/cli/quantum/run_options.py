@@ -214,6 +214,6 @@ def _values(texts: list[str], circuit: Circuit) -> list[float]:
             raise BadInput(f"--bind: expected NAME=NUMBER, each name once, found {text!r}")
         given[name.strip()] = value
     try:
-        return values_of(circuit.parameters, given)
+        return values_of(circuit, given)
     except BadInput as error:
         raise BadInput(f"--bind: {error}; for example --bind NAME=0.5") from error

@@ -47,7 +47,7 @@ class Channel:
     Raises
     ------
     BadInput
-        The matrices have different or impossible shapes, or are not complete: the sum of K^dagger K is not 1.
+        The matrices have different or impossible shapes, or do not preserve the trace: the sum of K^dagger K is not 1.
     """
 
     kraus: tuple[Matrix, ...]
@@ -69,7 +69,7 @@ class Channel:
         worst = np.abs(sum(products) - np.eye(size)).max()
         if not worst <= 1e-9:
             raise BadInput(
-                f"{self.name}: the Kraus operators are not complete: "
+                f"{self.name}: the Kraus operators do not preserve the trace: "
                 f"the sum of K^dagger K differs from 1 by {worst:.3g}"
             )
         weights = np.array([product[0, 0].real for product in products])
@@ -274,6 +274,11 @@ class NoiseModel:
                 if not together:
                     return named
                 return cache.setdefault(number, cache.get(number) or depolarizing(parameters[0], number))
+        elif not isinstance(what, Channel):
+            raise BadInput(
+                f"expected the name of a channel or a Channel, found {type(what).__name__}; "
+                "Channel(matrices) makes one of Kraus operators"
+            )
         else:
             own = what
 
