@@ -69,9 +69,11 @@ class Block {
   // `groups`: with the same bits of x_mask outside the block.
   void add(std::span<const SharedX> groups, std::uint64_t begin) {
     for (std::uint64_t at = begin; at < begin + size_; at += piece_) {
+      strings_.clear();
       for (const SharedX& group : groups) {
         if (group.strings.size() < many) add_to_piece(group, at);
       }
+      if (!strings_.empty()) kernels_.signed_add(strings_.data(), strings_.size(), out_.data() + at, piece_);
     }
     for (const SharedX& group : groups) {
       if (group.strings.size() >= many) add_sum(group, begin);
@@ -87,6 +89,7 @@ class Block {
   }
 
  private:
+  // The strings wait in `strings_`, unless the piece is too small for that.
   void add_to_piece(const SharedX& group, std::uint64_t begin) {
     const std::uint64_t low = piece_ - 1;
     const std::complex<T>* const from = in_.data() + (begin ^ (group.x_mask & ~low));
@@ -117,8 +120,8 @@ class Block {
       }
       return;
     }
-    if (factor.real() != 0) kernels_.signed_add(from, to, piece_, x, z, static_cast<T>(factor.real()), false);
-    if (factor.imag() != 0) kernels_.signed_add(from, to, piece_, x, z, static_cast<T>(factor.imag()), true);
+    if (factor.real() != 0) strings_.push_back({from, x, z, static_cast<T>(factor.real()), false});
+    if (factor.imag() != 0) strings_.push_back({from, x, z, static_cast<T>(factor.imag()), true});
   }
 
   std::span<const std::complex<T>> in_;
@@ -127,6 +130,7 @@ class Block {
   std::uint64_t piece_;
   const Kernels<T>& kernels_;
   std::vector<Number> weights_;
+  std::vector<SignedString<T>> strings_;
 };
 
 }  // namespace

@@ -98,6 +98,17 @@ struct ProbeStep {
   bool imaginary = false;  // the imaginary parts of conj(bra) ket; otherwise the real parts
 };
 
+// A Pauli string with a weight: adds (-1)^parity(j & z) factor in[j ^ x] to amplitude j, where factor is `value`, or i
+// `value` if `imaginary`.
+template <typename T>
+struct SignedString {
+  const std::complex<T>* in = nullptr;
+  std::size_t x = 0;
+  std::size_t z = 0;
+  T value = 0;
+  bool imaginary = false;
+};
+
 template <typename T>
 struct Kernels {
   int lane_bits;
@@ -156,10 +167,8 @@ struct Kernels {
   // two, at least 8; x and z must be below it.
   std::complex<double> (*signed_product)(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
                                          std::size_t x, std::size_t z);
-  // out[j] += (-1)^parity(j & z) factor in[j ^ x] for j < count, where factor is `value`, or i `value` if `imaginary`.
-  // `count`, x and z as above.
-  void (*signed_add)(const std::complex<T>* in, std::complex<T>* out, std::size_t count, std::size_t x, std::size_t z,
-                     T value, bool imaginary);
+  // Adds `number` strings, one after the other, to out[j] for j < count. `count`, x and z as above.
+  void (*signed_add)(const SignedString<T>* strings, std::size_t number, std::complex<T>* out, std::size_t count);
 };
 
 // The kernels for cpu::level(): the best instruction set of this processor, or the one that ONEHOP_SIMD names.

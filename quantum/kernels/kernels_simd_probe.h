@@ -252,59 +252,109 @@ void probe_pairs(const T* ket, const T* bra, const TileShape& shape, const Probe
   probe_pairs_from<T, 0>(ket, bra, shape, step, out);
 }
 
-// X: the mask of exchanged numbers in a vector of pairs of real and imaginary parts. With the lowest bit of it, the
-// parts change places, as the product with i does. Unroll: vectors for which one sign is computed.
-template <typename T, int X, int Unroll>
-void signed_add_of(const std::complex<T>* in, std::complex<T>* out, std::size_t count, std::size_t x, std::size_t z,
-                   T value) {
-  constexpr std::size_t together = lanes<T> / 2;
-  constexpr std::size_t step = Unroll * together;
-  // Without branches, which would be mispredicted: 1 or -1 for an even or odd parity.
-  const auto sign = [](std::size_t bits) { return static_cast<T>(1 - 2 * (__builtin_popcountll(bits) % 2)); };
-  T of_lane[lanes<T>];
-  for (std::size_t l = 0; l < lanes<T>; ++l) {
-    of_lane[l] = X % 2 != 0 && l % 2 == 0 ? -value * sign(l / 2 & z) : value * sign(l / 2 & z);
-  }
-  const Vector<T> factor = load(of_lane);
+// --- Sums of strings ---
+
+// What signed_add needs of a string, for `Unroll` vectors at a time, which hold pairs of real and imaginary parts.
+template <typename T, int Unroll>
+struct StringStep {
+  const T* from;
+  std::size_t far;   // of x: which vectors of the others
+  std::size_t near;  // of x: which of the vectors at a time, as an offset in numbers
+  std::size_t z;
+  int lane;  // of x: the mask of exchanged numbers; the lowest bit exchanges real and imaginary parts
   Vector<T> factors[2][Unroll];  // by the parity of the higher bits
-  std::size_t sources[Unroll];
-  for (std::size_t k = 0; k < Unroll; ++k) {
-    factors[0][k] = factor * sign(k * together & z);
-    factors[1][k] = -factors[0][k];
-    sources[k] = 2 * ((k * together) ^ (x & (step - together)));
+
+  void set(const SignedString<T>& string) {
+    constexpr std::size_t together = lanes<T> / 2;
+    constexpr std::size_t step = Unroll * together;
+    // Without branches, which would be mispredicted: 1 or -1 for an even or odd parity.
+    const auto sign = [](std::size_t bits) { return static_cast<T>(1 - 2 * (__builtin_popcountll(bits) % 2)); };
+    from = reinterpret_cast<const T*>(string.in);
+    far = string.x & ~(step - 1);
+    near = 2 * (string.x & (step - together));
+    z = string.z;
+    lane = static_cast<int>(2 * (string.x & (together - 1))) + (string.imaginary ? 1 : 0);
+    Vector<T> factor;
+    for (std::size_t l = 0; l < lanes<T>; ++l) {
+      const T value = string.value * sign(l / 2 & z);
+      factor[static_cast<int>(l)] = string.imaginary && l % 2 == 0 ? -value : value;
+    }
+    for (std::size_t k = 0; k < Unroll; ++k) {
+      factors[0][k] = factor * sign(k * together & z);
+      factors[1][k] = -factors[0][k];
+    }
   }
-  const T* const from = reinterpret_cast<const T*>(in);
-  T* const to = reinterpret_cast<T*>(out);
-  const std::size_t far = x & ~(step - 1);
-  for (std::size_t j = 0; j < count; j += step) {
-    const Vector<T>* const signs = factors[__builtin_popcountll(j & z) % 2];
-    const T* const source = from + 2 * (j ^ far);
+};
+
+template <typename T, int X, int Unroll>
+ONEHOP_INLINE void add_exchanged(Vector<T>* sums, const Vector<T>* factors, const T* from, std::size_t near) {
+  if constexpr (X < lanes<T>) {
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < Unroll; ++k) {
-      T* const at = to + 2 * (j + k * together);
-      store(at, load(at) + signs[k] * exchange<X>(load(source + sources[k]), LaneNumbers<T>()));
+      sums[k] = sums[k] + factors[k] * exchange<X>(load(from + ((k * lanes<T>)^near)), LaneNumbers<T>());
     }
   }
 }
 
-template <typename T, int X>
-void signed_add_from(const std::complex<T>* in, std::complex<T>* out, std::size_t count, std::size_t x, std::size_t z,
-                     T value, int wanted) {
-  if constexpr (X < lanes<T>) {
-    if (X == wanted) {
-      // Vectors of any instruction set hold 8 amplitudes at most.
-      return count >= 64 ? signed_add_of<T, X, 8>(in, out, count, x, z, value)
-                         : signed_add_of<T, X, 1>(in, out, count, x, z, value);
+// Keeps `Unroll` vectors of the result in registers while it adds the strings.
+template <typename T, int Unroll>
+void signed_add_of(const StringStep<T, Unroll>* strings, std::size_t number, std::complex<T>* out, std::size_t count) {
+  constexpr std::size_t step = Unroll * lanes<T> / 2;
+  T* const to = reinterpret_cast<T*>(out);
+  for (std::size_t j = 0; j < count; j += step) {
+    Vector<T> sums[Unroll];
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Unroll; ++k) sums[k] = load(to + 2 * j + k * lanes<T>);
+    for (const StringStep<T, Unroll>* s = strings; s != strings + number; ++s) {
+      const T* const from = s->from + 2 * (j ^ s->far);
+      const Vector<T>* const factors = s->factors[__builtin_popcountll(j & s->z) % 2];
+      switch (s->lane) {
+#define ONEHOP_CASE(X)                                         \
+  case X:                                                      \
+    add_exchanged<T, X, Unroll>(sums, factors, from, s->near); \
+    break;
+        ONEHOP_CASE(0)
+        ONEHOP_CASE(1)
+        ONEHOP_CASE(2)
+        ONEHOP_CASE(3)
+        ONEHOP_CASE(4)
+        ONEHOP_CASE(5)
+        ONEHOP_CASE(6)
+        ONEHOP_CASE(7)
+        ONEHOP_CASE(8)
+        ONEHOP_CASE(9)
+        ONEHOP_CASE(10)
+        ONEHOP_CASE(11)
+        ONEHOP_CASE(12)
+        ONEHOP_CASE(13)
+        ONEHOP_CASE(14)
+        ONEHOP_CASE(15)
+#undef ONEHOP_CASE
+        default:
+          break;
+      }
     }
-    signed_add_from<T, X + 1>(in, out, count, x, z, value, wanted);
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Unroll; ++k) store(to + 2 * j + k * lanes<T>, sums[k]);
+  }
+}
+
+template <typename T, int Unroll>
+void signed_add_in_turns(const SignedString<T>* strings, std::size_t number, std::complex<T>* out, std::size_t count) {
+  constexpr std::size_t most = 8;  // strings at a time, whose factors stay in the first-level cache
+  StringStep<T, Unroll> steps[most];
+  for (std::size_t done = 0; done < number; done += most) {
+    const std::size_t some = number - done < most ? number - done : most;
+    for (std::size_t s = 0; s < some; ++s) steps[s].set(strings[done + s]);
+    signed_add_of<T, Unroll>(steps, some, out, count);
   }
 }
 
 template <typename T>
-void signed_add(const std::complex<T>* in, std::complex<T>* out, std::size_t count, std::size_t x, std::size_t z,
-                T value, bool imaginary) {
-  const std::size_t inside = x & (lanes<T> / 2 - 1);
-  signed_add_from<T, 0>(in, out, count, x, z, value, static_cast<int>(2 * inside) + (imaginary ? 1 : 0));
+void signed_add(const SignedString<T>* strings, std::size_t number, std::complex<T>* out, std::size_t count) {
+  // Vectors of any instruction set hold 8 amplitudes at most.
+  return count >= 64 ? signed_add_in_turns<T, 8>(strings, number, out, count)
+                     : signed_add_in_turns<T, 1>(strings, number, out, count);
 }
 
 }  // namespace
