@@ -68,6 +68,8 @@ bool TileProgram<T>::refill(const Items& items) {
         break;
       case ScaleEvent::Kind::probe: {
         const double at_probe = scale * cosines_of(items, event.begin, event.end);
+        // The builder would make the products before the layer.
+        if (event.begin != event.end && at_probe < Builder::smallest_scale()) return false;
         probe_scales_[event.index] = at_probe * at_probe;
         break;
       }

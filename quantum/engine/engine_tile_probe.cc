@@ -33,12 +33,19 @@ typename TileProgram<T>::ProbeSum TileProgram<T>::Builder::sum_of(const Probe& p
   return {event.index, sign * probe.factor};
 }
 
-// Adds the probes that no butterfly of the layer follows on their bit, and returns the others: at most one of each bit.
+// Adds the probes that are not made in the sweep of a butterfly of the layer, and returns the others: at most one of
+// each bit.
 template <typename T>
 std::vector<Probe> TileProgram<T>::Builder::flush_bit_probes() {
   if (waiting_probes_.empty()) return {};
   std::uint64_t turned = 0;
-  for (const Butterfly& butterfly : layer_) turned |= std::uint64_t{1} << butterfly.bit;
+  double scale = scale_;
+  for (const Butterfly& butterfly : layer_) {
+    turned |= std::uint64_t{1} << butterfly.bit;
+    scale *= butterfly.cosine;
+  }
+  // Products in the middle of a layer of steep rotations would leave the range of T.
+  if (scale < smallest_scale()) turned = 0;
   std::vector<Probe> with_turns;
   std::erase_if(waiting_probes_, [&](const Probe& probe) {
     if ((probe.x_mask & turned) == 0) return false;
