@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from onehop.cli import main
+from onehop.error import BadInput
+from onehop.launch import find_mpi_launcher
 
 ONEHOP = f"{sys.executable} -m onehop"
 
@@ -44,6 +46,9 @@ def test_little_memory(halo: str, tmp_path: Path) -> None:
         done = shell(f"ulimit -v {kibibytes}; {ONEHOP} schedule verify {halo}", tmp_path)
         if done.returncode == 0:
             break
+        assert (
+            "onehop/cli" not in done.stderr
+        )  # no traceback; Python itself may fail with one, and OpenBLAS ends it
         if done.stderr.startswith("error: "):
             failed.append(kibibytes)
             check_one_line(done, "memory")
@@ -80,6 +85,19 @@ def test_options_are_refused_before_ranks_start(
     shown = capsys.readouterr()
     assert part in shown.err
     assert shown.err.count("\n") == 1
+
+
+def test_few_open_files_for_mpiexec(tmp_path: Path) -> None:
+    """Open MPI's own text speaks of pipes, and its exit code is 186."""
+    try:
+        find_mpi_launcher("openmpi")
+    except BadInput as error:
+        pytest.skip(str(error))
+    done = shell(f"ulimit -n 20; {ONEHOP} bench pingpong --quick", tmp_path)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("error: ")
+    assert "expected a limit of at least 34 open files for 2 ranks, found 20; raise it (`ulimit -n`)" in last
 
 
 @pytest.mark.parametrize("output", ["prefix", "raw", "rank0"])

@@ -181,7 +181,7 @@ def _is_somewhere() -> bool:
     return True
 
 
-def _report_refusal(error: OSError | MemoryError) -> int:
+def _report_refusal(error: OSError | MemoryError | ImportError) -> int:
     """Print what the system refused, such as disk space or another open file. Raise any other error again."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         print_error(
@@ -218,7 +218,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Importing and building all commands takes longer than most commands run.
     first = arguments[0] if arguments else "--help"
     is_known = any(first in names for names in COMMANDS.values())
-    command = make_command(*arguments[:2]) if is_known else _make_summary()
+    try:
+        command = make_command(*arguments[:2]) if is_known else _make_summary()
+    except (OSError, MemoryError, ImportError) as error:
+        return _report_refusal(error)
     try:
         completed = _json_to_stdout(arguments)
         check_outputs(completed)

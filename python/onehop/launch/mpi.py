@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -175,6 +176,19 @@ def mpi_command(
     return [launcher.path, "-n", str(ranks), *options, *command], environment
 
 
+def _check_open_files(mpiexec: str, code: int, ranks: int) -> None:
+    """Raise Error if a failed mpiexec might not open as many files as Open MPI 5 needs: its own text does not say so.
+
+    Measured: 34 files start 2 ranks, 42 start 4, and 58 start 8; 4 fewer do not.
+    """
+    allowed, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[0], 26 + 4 * ranks
+    if allowed != resource.RLIM_INFINITY and allowed < needed:
+        raise Error(
+            f"{mpiexec} failed with exit code {code}: expected a limit of at least {needed} open files for "
+            f"{ranks} ranks, found {allowed}; raise it (`ulimit -n`)"
+        )
+
+
 def launch_under_mpi(
     ranks: int,
     command: Sequence[str],
@@ -208,7 +222,7 @@ def launch_under_mpi(
     BadInput
         The MPI was not found, or the number of ranks is below 1 or above 1024.
     Error
-        The mpiexec could not be started.
+        The mpiexec could not be started, or it failed with fewer open files than Open MPI needs.
     """
     check_ranks(ranks)  # an mpiexec takes large numbers for negative ones
     line, variables = mpi_command(find_mpi_launcher(mpi), ranks, command, bind=bind)
@@ -233,4 +247,6 @@ def launch_under_mpi(
             told = True
     if interrupted:
         return 128 + signal.SIGINT  # mpiexec itself returns 1, as for any failure
+    if code != 0:
+        _check_open_files(line[0], code, ranks)
     return code if code >= 0 else 128 - code
