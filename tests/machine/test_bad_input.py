@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import pytest
 from onehop import halo
 from onehop.cli import main
 from onehop.error import BadInput
-from onehop.machine import permutation_traffic, simulate
+from onehop.machine import goal, load_machine, machine_rails, permutation_traffic, simulate
+from onehop.predict import predict_solver
+from onehop.topology import Grid, HostLayout, machine_hosts, map_schedule, renumber
 
 HALO = ("simulate", "halo", "--grid", "4x4", "--extents", "64x64", "--machine", "fugaku")
 PERMUTATION = ("simulate", "permutation", "--machine", "mira", "--bits", "20", "--local", "16")
@@ -145,3 +149,39 @@ def test_a_permutation_may_move_nothing_between_ranks(
     arguments = ["simulate", "permutation", "--bits", "5", "--local", local, *swap, "--machine", "fugaku"]
     assert main([*arguments, "--json", "-"]) == 0
     assert all(one["messages"] == 0 for one in json.loads(capsys.readouterr().out)["rounds"])
+
+
+SCHEDULE = halo(extents=(8, 8), grid=(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: simulate(None, "fugaku"), "expected a Schedule or a Traffic, found None"),  # type: ignore[arg-type]
+        (lambda: goal("halo.json"), "expected a Schedule or a Traffic, found 'halo.json'"),  # type: ignore[arg-type]
+        (lambda: machine_rails(3, "fugaku"), "expected a Schedule or a Traffic, found 3"),  # type: ignore[arg-type]
+        (lambda: simulate(SCHEDULE, 5), "expected a machine"),  # type: ignore[arg-type]
+        (lambda: load_machine(None), "expected a machine"),  # type: ignore[arg-type]
+        (lambda: simulate(SCHEDULE, "fugaku", compute="x"), "compute: expected a number"),  # type: ignore[arg-type]
+        (lambda: machine_hosts("mira", 0), "expected 1 to 786432 ranks"),
+        (lambda: machine_hosts("mira", "4"), "found 4"),  # type: ignore[arg-type]
+        (lambda: machine_hosts(None, 4), "expected a machine"),  # type: ignore[arg-type]
+        (lambda: predict_solver((8, 8, 8), "mira", 4), "four whole numbers of sites"),
+        (lambda: predict_solver("8888", "mira", 4), "four whole numbers of sites"),  # type: ignore[arg-type]
+        (lambda: map_schedule(None, HostLayout.of_equal(2, 2)), "expected a Schedule"),  # type: ignore[arg-type]
+        (lambda: renumber(None, [0]), "expected a Schedule"),  # type: ignore[arg-type]
+        (lambda: renumber(SCHEDULE, None), "a permutation of the ranks as a sequence"),  # type: ignore[arg-type]
+        (lambda: renumber(SCHEDULE, [0, 1, 2, 2.5]), "a permutation of the ranks as a sequence"),  # type: ignore[list-item]
+        (lambda: renumber(SCHEDULE, [0, 1, 2, 2**40]), "a permutation of the ranks from 0"),
+    ],
+)
+def test_wrong_types_in_python_are_bad_input(call: Callable[[], object], expected: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(expected)):
+        call()
+
+
+def test_a_machine_is_named_and_a_map_renumbers() -> None:
+    hosts = machine_hosts("fugaku", 16)
+    assert hosts.torus == machine_hosts(load_machine("fugaku"), 16).torus
+    found = Grid((2, 2)).map(HostLayout.of_equal(2, 2))
+    assert renumber(SCHEDULE, found) == renumber(SCHEDULE, found.rank_at)

@@ -76,7 +76,9 @@ def machine_path(name: str | Path) -> Path:
     BadInput
         There is no machine of this name.
     """
-    if isinstance(name, Path) or name.endswith(".toml") or "/" in name:
+    if isinstance(name, Path):
+        return name
+    if isinstance(name, str) and (name.endswith(".toml") or "/" in name):
         return Path(name)
     if name not in machine_names():
         raise BadInput(

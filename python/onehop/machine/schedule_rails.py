@@ -13,7 +13,7 @@ from onehop.error import BadInput
 from onehop.machine.hosts import host_level, host_rails
 from onehop.machine.rails import ASSIGNMENTS, assign_rails, checked_speeds
 from onehop.machine.simulate import simulate
-from onehop.machine.traffic_rails import RAIL_RULES, hosts_of_ranks
+from onehop.machine.traffic_rails import RAIL_RULES, hosts_of_ranks, traffic_of
 
 __all__ = ["compare_schedule_rails"]
 
@@ -109,7 +109,7 @@ def compare_schedule_rails(
     BadInput
         An argument is missing or out of range, or the machine has too few processors.
     """
-    traffic = schedule if isinstance(schedule, Traffic) else _core.traffic_of(schedule)
+    traffic = traffic_of(schedule)
     if machine is not None:
         job = machine.job(traffic.ranks)
         hosts = hosts_of_ranks(job, range(traffic.ranks))

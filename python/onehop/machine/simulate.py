@@ -14,7 +14,7 @@ from onehop._core import Machine, RailAssignment, RankMap, Schedule, Simulation,
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.machine.reader import load_machine
-from onehop.machine.traffic_rails import hosts_of_ranks, machine_rails, placed
+from onehop.machine.traffic_rails import hosts_of_ranks, machine_rails, placed, traffic_of
 from onehop.schedule import halo
 
 __all__ = [
@@ -27,11 +27,6 @@ __all__ = [
     "simulate",
     "traffic_of",
 ]
-
-
-def traffic_of(schedule: Schedule | Traffic) -> Traffic:
-    """Return the messages of a schedule. Everything that a rank sends to another in one round is one message."""
-    return schedule if isinstance(schedule, Traffic) else _core.traffic_of(schedule)
 
 
 def halo_traffic(**parameters: Any) -> Traffic:
@@ -113,7 +108,10 @@ def _whole_numbers(values: Iterable[int], expected: str) -> list[int]:
 def _numbers(value: float | Sequence[float] | None) -> list[float]:
     if value is None:
         return []
-    return [float(value)] if np.ndim(value) == 0 else [float(one) for one in np.asarray(value).ravel()]
+    try:
+        return [float(one) for one in np.asarray(value, dtype=float).ravel()]
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"compute: expected a number, or one for each round, found {value!r}") from error
 
 
 def _places(ranks: Sequence[int]) -> list[int]:

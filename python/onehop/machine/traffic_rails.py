@@ -14,7 +14,7 @@ from onehop.error import BadInput
 from onehop.machine.hosts import host_level, host_rails
 from onehop.machine.reader import load_machine
 
-__all__ = ["RAIL_RULES", "hosts_of_ranks", "machine_rails", "rails_from_json", "rails_to_json"]
+__all__ = ["RAIL_RULES", "hosts_of_ranks", "machine_rails", "rails_from_json", "rails_to_json", "traffic_of"]
 
 # Names of the ways to assign messages, with the rule of `assign_rails` and whether messages are cut.
 RAIL_RULES = {
@@ -26,6 +26,21 @@ RAIL_RULES = {
 }
 _LARGEST = 2**31 - 1
 _MAX_BYTES = 2**63 - 1
+
+
+def traffic_of(schedule: Schedule | Traffic) -> Traffic:
+    """Return the messages of a schedule. Everything that a rank sends to another in one round is one message.
+
+    Raises
+    ------
+    BadInput
+        This is no schedule.
+    """
+    if isinstance(schedule, Traffic):
+        return schedule
+    if not isinstance(schedule, Schedule):
+        raise BadInput(f"expected a Schedule or a Traffic, found {schedule!r}")
+    return _core.traffic_of(schedule)
 
 
 def placed(
@@ -85,7 +100,7 @@ def machine_rails(
     BadInput
         There is no such rule, or the machine has too few processors.
     """
-    traffic = schedule if isinstance(schedule, Traffic) else _core.traffic_of(schedule)
+    traffic = traffic_of(schedule)
     if rule not in RAIL_RULES:
         raise BadInput(f"expected a rule for rails (one of: {', '.join(RAIL_RULES)}), found {rule!r}")
     if not 1 <= min_piece <= _MAX_BYTES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -287,6 +288,12 @@ def predict_solver(
     (2, 2)
     """
     described = machine_of(machine)
+    try:
+        extents = [operator.index(one) for one in extents]
+    except TypeError as error:
+        raise BadInput(f"expected a lattice of four whole numbers of sites, found {extents!r}") from error
+    if len(extents) != 4:
+        raise BadInput(f"expected a lattice of four whole numbers of sites, found {len(extents)}")
     quark = _action(action, recon)
     link_size, size = _sizes(precision)
     if sums not in SUMS:

@@ -3,10 +3,10 @@
 A map is computed from plain data, without communication. Equal inputs give equal maps on every rank.
 """
 
-from onehop._core import HostLayout, MapCandidate, MapCost, RankMap, renumber
+from onehop._core import HostLayout, MapCandidate, MapCost, RankMap
 from onehop.topology.export import FORMATS, map_text
 from onehop.topology.figure import check_map_figure, save_map_figure
-from onehop.topology.grid import Grid, map_schedule
+from onehop.topology.grid import Grid, map_schedule, renumber
 from onehop.topology.machine_hosts import machine_hosts
 
 __all__ = [

@@ -11,7 +11,7 @@ from onehop import _core
 from onehop._core import HostLayout, MapCost, RankMap, Schedule
 from onehop.error import BadInput
 
-__all__ = ["Grid", "map_schedule"]
+__all__ = ["Grid", "map_schedule", "renumber"]
 
 _LARGEST = 2**63 - 1
 
@@ -32,6 +32,12 @@ def _layout(hosts: Any) -> HostLayout:
     if not isinstance(hosts, HostLayout):
         raise BadInput(f"map: expected hosts as a HostLayout, found {hosts!r}")
     return hosts
+
+
+def _schedule(schedule: Any) -> Schedule:
+    if not isinstance(schedule, Schedule):
+        raise BadInput(f"map: expected a Schedule, found {schedule!r}")
+    return schedule
 
 
 @dataclass(frozen=True)
@@ -139,4 +145,22 @@ def map_schedule(
     BadInput
         The hosts cannot hold the ranks of the schedule.
     """
-    return _core.map_schedule(schedule, _layout(hosts), refine, seed, -1 if steps is None else steps, scotch)
+    return _core.map_schedule(
+        _schedule(schedule), _layout(hosts), refine, seed, -1 if steps is None else steps, scotch
+    )
+
+
+def renumber(schedule: Schedule, rank_at: Sequence[int] | RankMap) -> Schedule:
+    """Return the same schedule with other rank numbers: `rank_at[r]` does what rank r did.
+
+    Raises
+    ------
+    BadInput
+        `rank_at` is no permutation of the ranks.
+    """
+    ranks = (
+        rank_at.rank_at if isinstance(rank_at, RankMap) else _integers(rank_at, "a permutation of the ranks")
+    )
+    if any(not 0 <= one < 2**31 for one in ranks):
+        raise BadInput(f"map: expected a permutation of the ranks from 0, found {rank_at!r}")
+    return _core.renumber(_schedule(schedule), ranks)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
 
 from onehop._core import HostLayout, Level, Machine
 from onehop.error import BadInput
 from onehop.machine.hosts import host_level
+from onehop.machine.reader import load_machine
 from onehop.text import counted
 
 __all__ = ["machine_hosts"]
@@ -53,7 +57,9 @@ def _costs(host: float, tiers: Sequence[float]) -> list[int]:
     return [cost // common for cost in costs]
 
 
-def machine_hosts(machine: Machine, ranks: int, costs: Sequence[int] | None = None) -> HostLayout:
+def machine_hosts(
+    machine: Machine | str | Path, ranks: int, costs: Sequence[int] | None = None
+) -> HostLayout:
     """Return the hosts of the part of a machine that a job gets (`Machine.job`).
 
     A host is a member of the outermost level of which the job has more than one member: of Mira, a node. Rank r is at
@@ -63,8 +69,8 @@ def machine_hosts(machine: Machine, ranks: int, costs: Sequence[int] | None = No
 
     Parameters
     ----------
-    machine : Machine
-        The machine.
+    machine : Machine, str or path
+        The machine, the name of an installed one, or the path of a TOML file.
     ranks : int
         Number of ranks, one per processor.
     costs : sequence of int, optional
@@ -77,17 +83,18 @@ def machine_hosts(machine: Machine, ranks: int, costs: Sequence[int] | None = No
 
     Examples
     --------
-    >>> import onehop
-    >>> layout = machine_hosts(onehop.machine.load_machine("fugaku"), 4096)
+    >>> layout = machine_hosts("fugaku", 4096)
     >>> layout.hosts, layout.torus
     (1024, (2, 2, 2, 4, 4, 8))
     """
-    if not 1 <= ranks <= machine.processors:
+    if not isinstance(machine, Machine):
+        machine = load_machine(machine)
+    if not isinstance(ranks, (int, np.integer)) or not 1 <= ranks <= machine.processors:
         raise BadInput(
             f"expected 1 to {counted(machine.processors, 'rank')}, one per processor of the machine "
             f"{machine.name}, found {ranks}"
         )
-    job = machine.job(ranks)
+    job = machine.job(int(ranks))
     level, size = host_level(job)
     hosts = -(-ranks // size)
     torus = [extent for extent in reversed(level.extents) if extent > 1] if level.routing == "torus" else []
