@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from onehop.cli import main
+from onehop.cli import common, main
 from onehop.error import BadInput
 from onehop.launch import find_mpi_launcher
 
@@ -85,6 +86,19 @@ def test_options_are_refused_before_ranks_start(
     shown = capsys.readouterr()
     assert part in shown.err
     assert shown.err.count("\n") == 1
+
+
+def test_no_file_is_left_for_the_error_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rich loads some of its modules only when it prints: with `ulimit -n 5` that was a traceback."""
+
+    def refused(**_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(common, "_console", refused)
+    common.print_error(BadInput("expected this, found that"))
+    assert capsys.readouterr().err == "error: expected this, found that\n"
 
 
 def test_few_open_files_for_mpiexec(tmp_path: Path) -> None:

@@ -235,7 +235,10 @@ def print_error(error: BaseException) -> None:
 
     def say() -> None:
         who = f"rank {rank}: " if rank != 0 else ""
-        _console(stderr=True, soft_wrap=True).print(f"{who}[bold red]error:[/] ", end="")
+        try:
+            _console(stderr=True, soft_wrap=True).print(f"{who}[bold red]error:[/] ", end="")
+        except (OSError, MemoryError, ImportError):  # no file or memory is left for a module of Rich
+            print(f"{who}error: ", end="", file=sys.stderr)
         print(error, file=sys.stderr, flush=True)
 
     # If the command has started itself again, its launcher already shows the output of one rank only.
