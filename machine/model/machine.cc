@@ -152,7 +152,7 @@ void check_level(const Level& level, const std::string& path) {
   }
   check_optional(level.injection, path + ".injection");
   if (level.interfaces < 0 || level.interfaces > max_links) {
-    complain(path + ".interfaces", "0 to " + std::to_string(max_links), std::to_string(level.interfaces));
+    complain(path + ".interfaces", "1 to " + std::to_string(max_links), std::to_string(level.interfaces));
   }
   if (level.interfaces > 0 && !(level.injection.value > 0)) {
     complain(path + ".injection", "the bandwidth that " + std::to_string(level.interfaces) + " interfaces share",

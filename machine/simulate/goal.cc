@@ -88,6 +88,7 @@ void add_round(RankProgram& program, const RankRound& round, int tag, std::int64
 
 GoalProgram goal_program(const Traffic& traffic, const GoalOptions& options) {
   check(traffic, options);
+  traffic.check();
   const Traffic listed = traffic.listed();
   const auto ranks = static_cast<std::size_t>(listed.ranks);
   std::vector<RankProgram> programs(ranks);
@@ -95,8 +96,8 @@ GoalProgram goal_program(const Traffic& traffic, const GoalOptions& options) {
     const TrafficRound& round = listed.rounds[k];
     std::vector<RankRound> parts(ranks);
     for (const Message& message : round.messages) {
-      parts.at(static_cast<std::size_t>(message.from)).out.push_back(&message);
-      parts.at(static_cast<std::size_t>(message.to)).in.push_back(&message);
+      parts[static_cast<std::size_t>(message.from)].out.push_back(&message);
+      parts[static_cast<std::size_t>(message.to)].in.push_back(&message);
     }
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       double copied = 0;

@@ -65,24 +65,6 @@ void check_options(const Traffic& traffic, const SimulateOptions& options) {
   }
 }
 
-void check_messages(const Traffic& traffic) {
-  for (const TrafficRound& round : traffic.rounds) {
-    for (const Message& message : round.messages) {
-      const bool exist =
-          message.from >= 0 && message.from < traffic.ranks && message.to >= 0 && message.to < traffic.ranks;
-      if (exist && message.from != message.to && message.bytes >= 0) continue;
-      complain("a message", "two different ranks below " + std::to_string(traffic.ranks) + " and 0 bytes or more",
-               "rank " + std::to_string(message.from) + " to rank " + std::to_string(message.to) + ", " +
-                   base::counted(message.bytes, "byte"));
-    }
-    for (const auto& [numbers, what] :
-         {std::pair(&round.local_bytes, "local_bytes"), std::pair(&round.local_pieces, "local_pieces")}) {
-      if (numbers->size() <= 1 || numbers->size() == static_cast<std::size_t>(traffic.ranks)) continue;
-      complain(what, "one number per rank, one for all, or none", std::to_string(numbers->size()));
-    }
-  }
-}
-
 }  // namespace
 
 Simulation simulate(const Traffic& traffic, const Machine& machine, const SimulateOptions& options) {
@@ -97,7 +79,7 @@ Simulation simulate(const Traffic& traffic, const Machine& machine, const Simula
   }
   const Machine job = options.places.empty() ? machine.job(traffic.ranks) : machine;
   check_options(traffic, options);
-  check_messages(traffic);
+  traffic.check();
   Simulation result;
   result.schedule = traffic.name;
   result.machine = machine.name;

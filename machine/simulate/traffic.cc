@@ -6,6 +6,7 @@
 #include "onehop/error.h"
 #include "onehop/machine/simulate.h"
 #include "src/base/checked.h"
+#include "src/base/text.h"
 
 namespace onehop {
 namespace {
@@ -306,6 +307,24 @@ Traffic shared_permutation_traffic(const PermuteBitsSpec& spec) {
     round.local_bytes.push_back(in_lines ? state : state - bits.staying(rank) * spec.element_bytes);
   }
   return traffic;
+}
+
+void Traffic::check() const {
+  for (const TrafficRound& round : rounds) {
+    for (const Message& message : round.messages) {
+      const bool exist = message.from >= 0 && message.from < ranks && message.to >= 0 && message.to < ranks;
+      if (exist && message.from != message.to && message.bytes >= 0) continue;
+      throw BadInput("a message: expected two different ranks below " + std::to_string(ranks) +
+                     " and 0 bytes or more, found rank " + std::to_string(message.from) + " to rank " +
+                     std::to_string(message.to) + ", " + base::counted(message.bytes, "byte"));
+    }
+    for (const auto& [numbers, what] :
+         {std::pair(&round.local_bytes, "local_bytes"), std::pair(&round.local_pieces, "local_pieces")}) {
+      if (numbers->size() <= 1 || numbers->size() == static_cast<std::size_t>(ranks)) continue;
+      throw BadInput(std::string(what) + ": expected one number per rank, one for all, or none, found " +
+                     std::to_string(numbers->size()));
+    }
+  }
 }
 
 Traffic Traffic::listed() const {

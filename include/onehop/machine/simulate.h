@@ -66,6 +66,8 @@ struct Traffic {
 
   // The same traffic with every message listed. Throws BadInput if a round has more than `max_listed_messages`.
   [[nodiscard]] Traffic listed() const;
+  // Throws BadInput for a message between ranks that do not exist, or lists of another length than there are ranks.
+  void check() const;
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
 
