@@ -91,7 +91,9 @@ def test_the_text_has_every_message_once_on_both_sides() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(BadInput, match="different ranks below 4 and 0 bytes or more, found rank 0 to rank 9, 8 bytes"):
+    with pytest.raises(
+        BadInput, match="different ranks below 4 and 0 bytes or more, found rank 0 to rank 9, 8 bytes"
+    ):
         goal(message_traffic(4, [[(0, 9, 8)]]))
     with pytest.raises(BadInput, match="found rank -1 to rank 0"):
         loggops(message_traffic(4, [[(-1, 0, 8)]]))
