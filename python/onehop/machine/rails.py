@@ -253,6 +253,12 @@ def _measured(
     }
 
 
+def check_injected(gb_per_s: float) -> None:
+    """Refuse bandwidths from which rates of infinity or zero follow, as machine files do."""
+    if not 1e-30 <= gb_per_s <= 1e30:
+        raise BadInput(f"expected an injected bandwidth from 1e-30 to 1e30 GB/s, found {gb_per_s:g}")
+
+
 def compare_rails(
     ranks: int | Sequence[int],
     rails: int,
@@ -298,8 +304,7 @@ def compare_rails(
     BadInput
         An argument is out of range; see `assign_rails` and `halo_messages`.
     """
-    if not 0 < injected < math.inf:
-        raise BadInput(f"expected a finite injected bandwidth above 0 GB/s, found {injected:g}")
+    check_injected(injected)
     shares = checked_speeds(rails, speeds)
     number = ranks if isinstance(ranks, int) else math.prod(ranks)
     cases = {

@@ -11,7 +11,7 @@ from onehop import _core
 from onehop._core import Machine, RailAssignment, Schedule, Traffic
 from onehop.error import BadInput
 from onehop.machine.hosts import host_level, host_rails
-from onehop.machine.rails import ASSIGNMENTS, assign_rails, checked_speeds
+from onehop.machine.rails import ASSIGNMENTS, assign_rails, check_injected, checked_speeds
 from onehop.machine.simulate import simulate
 from onehop.machine.traffic_rails import RAIL_RULES, hosts_of_ranks, traffic_of
 
@@ -117,8 +117,7 @@ def compare_schedule_rails(
         rates = [speed] * number
     else:
         hosts = _hosts(traffic.ranks, per_host)
-        if not 0 < injected < math.inf:
-            raise BadInput(f"expected a finite injected bandwidth above 0 GB/s, found {injected:g}")
+        check_injected(injected)
         shares = checked_speeds(rails, speeds)
         rates = [injected * _GIGA * share / sum(shares) for share in shares]
     listed = [traffic.messages(number) for number in range(traffic.rounds)]
