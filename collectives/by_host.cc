@@ -1,13 +1,17 @@
 #include "collectives/by_host.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "collectives/arrays.h"
 #include "onehop/error.h"
+#include "onehop/loss.h"
+#include "src/base/clock.h"
 
 namespace onehop::collectives::detail {
 namespace {
@@ -17,6 +21,28 @@ namespace {
 constexpr std::int64_t piece_bytes = 2 << 20;
 // A multiple of the block of every codec.
 constexpr std::int64_t unit = 64;
+
+// How long a rank waits beyond the time limit, as in waits over a network.
+constexpr double seconds_for_reports = 1.2;
+
+// The rank that others report as lost, waiting for that; -1: none. For a rank that waits inside its host for one that
+// waits for a lost rank elsewhere: both reach the time limit at about the same time, and only the other one knows why.
+int reported_loss(const Group& all) {
+  const double end = base::steady_seconds() + seconds_for_reports;
+  int lost = all.gone_rank();
+  while (lost < 0 && base::steady_seconds() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    lost = all.gone_rank();
+  }
+  return lost;
+}
+
+// Reports the rank in the whole group, because others may not be in the group that lost it.
+[[noreturn]] void throw_lost(const Group& all, int lost, const Error& error) {
+  report_loss(all, lost);
+  const std::string name = lost >= 0 ? all.name_of(lost) : "a rank";
+  throw PeerLost(lost, "an all-reduce by hosts lost " + name + ": " + error.what());
+}
 
 // Runs a step among `ranks`, which are those of its group in the whole group `all`, and names a lost rank as the latter
 // does. A rank that left this group because another one was lost may have reported that one in the whole group only.
@@ -28,9 +54,11 @@ void among(const Group& all, const std::vector<int>& ranks, const Step& step) {
     const bool in_group = error.rank() >= 0 && error.rank() < static_cast<int>(ranks.size());
     const int missed = in_group ? ranks[static_cast<std::size_t>(error.rank())] : error.rank();
     const int known = all.gone_rank();
-    const int lost = known >= 0 ? known : missed;
-    const std::string name = lost >= 0 ? all.name_of(lost) : "a rank";
-    throw PeerLost(lost, "an all-reduce by hosts lost " + name + ": " + error.what());
+    throw_lost(all, known >= 0 ? known : missed, error);
+  } catch (const Timeout& error) {
+    const int lost = reported_loss(all);
+    if (lost < 0) throw;
+    throw_lost(all, lost, error);
   }
 }
 

@@ -34,8 +34,8 @@ bool load_shipped_library(const ShippedLibrary& sought, const LibraryLoader& loa
     if (!fs::exists(file, error)) {
       tried.push_back(folder.string() + ": no " + sought.file_name + " there");
     } else if (!distrust.empty()) {
-      tried.push_back(file.string() + ": not loaded, because " + distrust + "; " + setting + file.string() +
-                      " loads it");
+      std::string why = file.string() + ": not loaded, because " + distrust;
+      tried.push_back(why.append("; ").append(setting).append(file.string()).append(" loads it"));
     } else if (load(file.string(), reason)) {
       return true;
     } else {

@@ -80,8 +80,8 @@ def _assert_lost(results: list[tuple[int, str]], lost_by: dict[int, int], begun:
     for rank, host in lost_by.items():
         code, text = results[rank]
         found = re.search(r"^lost (\d) ([\d.]+) (.*)", text, re.MULTILINE)
-        assert code == 0, results
-        assert found is not None, results
+        assert code == 0, f"rank {rank} ends with {code}: {text}"
+        assert found is not None, f"rank {rank}: {text}"
         assert int(found[1]) // 2 == host, text
         assert f"on onehop{host}" in found[3], text
         assert float(found[2]) - begun < limit + 2, (limit, text)
