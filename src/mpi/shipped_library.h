@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace onehop::detail {
@@ -25,6 +26,18 @@ using LibraryLoader = std::function<bool(const std::string& name, std::string& r
 // Searches a library that is not in the process yet: the one that the variable names and then no other one, else in the
 // folders of shipped_library_folders(), else where the system searches. `tried` receives the searched places.
 bool load_shipped_library(const ShippedLibrary& sought, const LibraryLoader& load, std::vector<std::string>& tried);
+
+// The same for a function that returns what it has loaded, as a pointer that may be null.
+template <class Load>
+auto load_shipped_library_with(const ShippedLibrary& sought, const Load& load, std::vector<std::string>& tried) {
+  decltype(load(std::string(), std::declval<std::string&>())) found;
+  const auto keep = [&](const std::string& name, std::string& reason) {
+    found = load(name, reason);
+    return found != nullptr;
+  };
+  load_shipped_library(sought, keep, tried);
+  return found;
+}
 
 // dlopen with RTLD_NOW | RTLD_LOCAL | `more`. Null and a reason if that fails.
 [[nodiscard]] void* open_library(const std::string& name, std::string& reason, int more = 0);

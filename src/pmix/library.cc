@@ -44,13 +44,8 @@ std::unique_ptr<Library> search(std::vector<std::string>& tried) {
   std::string reason;
   if (auto library = load(sought.file_name, reason, RTLD_NOLOAD)) return library;
   tried.emplace_back("this process: no PMIx is loaded");
-  std::unique_ptr<Library> found;
-  const auto keep = [&found](const std::string& name, std::string& why) {
-    found = load(name, why);
-    return found != nullptr;
-  };
-  load_shipped_library(sought, keep, tried);
-  return found;
+  return load_shipped_library_with(
+      sought, [](const std::string& name, std::string& why) { return load(name, why); }, tried);
 }
 
 }  // namespace

@@ -125,13 +125,7 @@ std::unique_ptr<Library> search(std::vector<std::string>& tried) {
     return nullptr;
   }
   tried.emplace_back("this process: no UCX is loaded");
-  std::unique_ptr<Library> found;
-  const auto keep = [&found](const std::string& name, std::string& why) {
-    found = load(name, why);
-    return found != nullptr;
-  };
-  load_shipped_library(sought, keep, tried);
-  return found;
+  return load_shipped_library_with(sought, load, tried);
 }
 
 }  // namespace
