@@ -82,6 +82,12 @@ inline constexpr std::uint64_t whole = (std::uint64_t{1} << chunk_bits) - 1;
 inline constexpr std::uint64_t mark_timed = 1;     // the receiver should tell for how long it reads
 inline constexpr std::uint64_t mark_in_array = 2;  // the fragment is in the receiver's array, not in the slot
 
+// The bytes of a fragment up to `end` that no piece before it holds, and the network interface that carries them.
+struct RailPiece {
+  int rail = 0;
+  std::int64_t end = 0;
+};
+
 [[nodiscard]] constexpr std::uint64_t flag_value(std::uint64_t use, std::uint64_t chunks) noexcept {
   return (use << chunk_bits) | chunks;
 }
@@ -237,6 +243,10 @@ class Sender {
   // polls on each of its channels whose needs_progress() is true.
   void progress();
   [[nodiscard]] bool needs_progress() const;
+  // Among how many network interfaces the transport chooses; 1: it does not choose. assign_rails() chooses for it: the
+  // u-th use of a slot, from 0, takes uses[u % uses.size()], which is empty where the transport shall choose.
+  [[nodiscard]] int rails() const;
+  void assign_rails(const std::vector<std::vector<detail::RailPiece>>& uses);
 
  private:
   friend struct ChannelAccess;

@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "onehop/channel.h"
 #include "onehop/group.h"
+#include "onehop/rail_assignment.h"
 #include "onehop/schedule.h"
 
 namespace onehop {
@@ -22,6 +24,11 @@ struct PlanOptions {
   std::int64_t chunk_bytes = 0;  // 0: onehop chooses
   // Whether senders write straight into the receiver's array where the ranks share it (Group::allocate).
   bool direct_puts = true;
+  // Which network interface carries each message, or each piece of it, where the transport uses several (UCX with
+  // active messages): one list for each round. Without lists, and for messages that are not listed: each part of a
+  // message takes the interface that has been given the fewest bytes for its speed. Where one interface or none carries
+  // messages, the lists are checked and change nothing.
+  std::optional<RailLists> rails = std::nullopt;
 };
 
 // Messages and bytes that a plan has moved since it was made. For one run they equal `count(schedule).ranks[rank]`.
@@ -49,6 +56,10 @@ struct PlanChannel {
   // them so far.
   std::int64_t direct_puts = 0;
   StoreKind direct_stores = StoreKind::plain;
+  // For a sender: among how many network interfaces its bytes are divided, and whether PlanOptions::rails does that for
+  // one of its messages.
+  int rails = 1;
+  bool rails_assigned = false;
 };
 
 class Plan {

@@ -8,7 +8,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <string>
+
 #include "onehop/channel.h"
+#include "onehop/error.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -55,6 +58,18 @@ template <class Sequence>
   nb::list list;
   for (const auto& item : items) list.append(nb::cast(item));
   return nb::tuple(list);
+}
+
+// A whole number of Python or NumPy. Anything else is as wrong an input as one out of range, so it is the same error.
+template <class Number>
+[[nodiscard]] Number whole_number(const nb::object& value, const char* name) {
+  Number number{};
+  if (nb::try_cast(value, number)) return number;
+  constexpr std::size_t longest = 60;
+  std::string found = nb::repr(value).c_str();
+  if (found.size() > longest) found = found.substr(0, longest) + "...";
+  throw onehop::BadInput(std::string(name) + ": expected a whole number below 2^" +
+                         std::to_string(8 * sizeof(Number) - 1) + ", found " + found);
 }
 
 // Looks up the transport of a collective step by name. An unknown name throws on this rank; the other ranks, which are

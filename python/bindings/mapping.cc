@@ -49,16 +49,23 @@ void bind_hosts(nb::module_& module) {
              const nb::object& torus) { new (self) HostLayout(layout_of(host_of_rank, groups, costs, torus)); },
           nb::sig("def __init__(self, host_of_rank: Sequence[int], groups: Sequence[int] = [], "
                   "costs: Sequence[int] = [], torus: Sequence[int] = []) -> None"),
-          "host_of_rank"_a, "groups"_a = nb::tuple(), "costs"_a = nb::tuple(), "torus"_a = nb::tuple())
+          "host_of_rank"_a.none(), "groups"_a.none() = nb::tuple(), "costs"_a.none() = nb::tuple(),
+          "torus"_a.none() = nb::tuple())
       .def_static(
           "of_sizes",
           [](const nb::object& sizes) {
             return HostLayout::of_sizes(whole_numbers<std::int64_t>(sizes, "the ranks of every host"));
           },
-          nb::sig("def of_sizes(sizes: Sequence[int]) -> HostLayout"), "sizes"_a,
+          nb::sig("def of_sizes(sizes: Sequence[int]) -> HostLayout"), "sizes"_a.none(),
           "Return hosts that ranks fill one after the other; host h holds sizes[h] ranks.")
-      .def_static("of_equal", &HostLayout::of_equal, "hosts"_a, "per_host"_a,
-                  "Return hosts that ranks fill one after the other, with as many ranks on each.")
+      .def_static(
+          "of_equal",
+          [](const nb::object& hosts, const nb::object& per_host) {
+            return HostLayout::of_equal(whole_number<std::int64_t>(hosts, "hosts"),
+                                        whole_number<std::int64_t>(per_host, "per_host"));
+          },
+          nb::sig("def of_equal(hosts: int, per_host: int) -> HostLayout"), "hosts"_a.none(), "per_host"_a.none(),
+          "Return hosts that ranks fill one after the other, with as many ranks on each.")
       .def_static("of_group", &HostLayout::of_group, "group"_a, nb::call_guard<nb::gil_scoped_release>(),
                   "Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in the "
                   "order of their first ranks. Collective.")

@@ -36,6 +36,12 @@ std::function<bool(double)> guarded(const nb::object& progress) {
   };
 }
 
+void check_round(const Traffic& traffic, std::size_t round) {
+  if (round < traffic.rounds.size()) return;
+  throw onehop::BadInput("expected a round below " + std::to_string(traffic.rounds.size()) + ", found " +
+                         std::to_string(round));
+}
+
 void bind_traffic(nb::module_& module) {
   nb::class_<Traffic>(module, "Traffic", "The messages of a schedule, without their contents.")
       .def_ro("name", &Traffic::name, "Name of the schedule or pattern.")
@@ -48,7 +54,7 @@ void bind_traffic(nb::module_& module) {
           "messages",
           [](const Traffic& t, std::size_t round) {
             const Traffic listed = t.listed();
-            if (round >= listed.rounds.size()) throw nb::index_error();
+            check_round(listed, round);
             nb::list list;
             for (const Message& m : listed.rounds[round].messages) list.append(nb::make_tuple(m.from, m.to, m.bytes));
             return nb::tuple(list);
@@ -59,7 +65,7 @@ void bind_traffic(nb::module_& module) {
           "pieces",
           [](const Traffic& t, std::size_t round) {
             const Traffic listed = t.listed();
-            if (round >= listed.rounds.size()) throw nb::index_error();
+            check_round(listed, round);
             nb::list list;
             for (const Message& m : listed.rounds[round].messages) {
               list.append(nb::make_tuple(m.pieces_sent, m.pieces_received));
@@ -73,7 +79,7 @@ void bind_traffic(nb::module_& module) {
           "on_rails",
           [](const Traffic& t, std::size_t round, const std::vector<int>& rails) {
             Traffic result = t.listed();
-            if (round >= result.rounds.size()) throw nb::index_error();
+            check_round(result, round);
             auto& messages = result.rounds[round].messages;
             if (rails.size() != messages.size()) {
               throw onehop::BadInput("rails: expected one for each of " +

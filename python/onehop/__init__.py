@@ -109,10 +109,30 @@ _NAMES = {
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 # All modules of the package, which are also imported when they are first used.
 _MODULES = (
-    *("array_memory", "bench", "channel", "cirq", "cli", "codec", "collectives", "cores", "doctor"),
+    *(
+        "arguments",
+        "array_memory",
+        "bench",
+        "channel",
+        "cirq",
+        "cli",
+        "codec",
+        "collectives",
+        "cores",
+        "doctor",
+    ),
     *("error", "exit_code", "figure", "group", "hosts", "lattice", "launch", "lossless", "machine", "output"),
     *("pennylane", "permutation", "plan", "point_to_point", "poisson", "predict", "pytket", "qedc"),
-    *("qiskit", "quantum", "quickreduce", "rank_map", "rendezvous", "schedule", "serialization"),
+    *(
+        "qiskit",
+        "quantum",
+        "quickreduce",
+        "rail_lists",
+        "rank_map",
+        "rendezvous",
+        "schedule",
+        "serialization",
+    ),
     *("status", "store", "text", "topology", "torch", "tour", "tour_lattice"),
 )
 

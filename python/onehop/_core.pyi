@@ -869,6 +869,8 @@ class Plan:
         Number and size of the slots, and bytes between two flags; 0 lets onehop choose.
     direct_puts : bool
         Whether senders write straight into the receiver's array where the ranks share it.
+    rails : list of list of RailAssignment or None
+        The network interface of each message; None: onehop chooses.
     """
 
     def __init__(
@@ -881,6 +883,7 @@ class Plan:
         slot_bytes: int,
         chunk_bytes: int,
         direct_puts: bool,
+        rails: Sequence[Sequence[RailAssignment]] | None,
     ) -> None: ...
     def start(self) -> None:
         """Start a run without waiting."""

@@ -60,7 +60,12 @@ def check_name(path: str | Path, begin: str) -> Path:
     ------
     BadInput
         The system refuses the name: it is too long, its links form a circle, or a folder on the way is not accessible.
+        Or it is -, which other options take for standard output.
     """
+    if str(path) == "-":
+        raise BadInput(
+            f"{begin}: expected the name of a file, found '-'; standard output is /dev/stdout, a file of this name ./-"
+        )
     try:
         target = Path(os.path.realpath(path))
         target.stat()
@@ -225,6 +230,7 @@ def write_file(path: str | Path, data: bytes | str, what: str) -> None:
         The file cannot be written.
     """
     raw = data.encode() if isinstance(data, str) else data
+    check_name(path, f"cannot write {what}")
     try:
         with unfinished_file(path) as place:
             place.write_bytes(raw)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from onehop import _core
-from onehop._core import PlanCounters, Schedule
+from onehop._core import PlanCounters, RailAssignment, Schedule
 from onehop.channel import heard_by_all
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.rail_lists import listed_rails
 from onehop.text import counted
 
 __all__ = ["Plan", "PlanCounters"]
@@ -49,6 +50,11 @@ class Plan(_core.Plan):
     direct_puts : bool
         Whether senders write long messages straight into the receiver's array where the ranks share it
         (`Group.empty`). Their data then crosses in one copy instead of two.
+    rails : sequence of sequence of RailAssignment, optional
+        The network interface that carries each message, or each piece of it, where a network with several interfaces
+        carries messages: one list for each round, as `onehop.machine.rails.schedule_rails` makes them. By default, and
+        for messages that are not listed, each part of a message takes the interface that has been given the fewest
+        bytes for its speed. Where one interface or none carries messages, the lists are checked and change nothing.
 
     Attributes
     ----------
@@ -60,8 +66,9 @@ class Plan(_core.Plan):
     Raises
     ------
     BadInput
-        An array is too short, not contiguous, or read-only though the schedule writes it; or there are not as many
-        arrays as in the schedule. All other ranks raise Error with this rank's number and the reason.
+        An array is too short, not contiguous, or read-only though the schedule writes it; there are not as many arrays
+        as in the schedule; or `rails` are not those of this rank's messages. All other ranks raise Error with this
+        rank's number and the reason.
     Mismatch
         On all ranks: the schedules of the ranks do not fit together.
     PeerLost, Timeout
@@ -79,10 +86,14 @@ class Plan(_core.Plan):
         slot_bytes: int = 0,
         chunk_bytes: int = 0,
         direct_puts: bool = True,
+        rails: Sequence[Sequence[RailAssignment]] | None = None,
     ) -> None:
         with heard_by_all(group):
             memory = _memory_of(schedule, group.rank, list(arrays))
-        super().__init__(group, schedule, memory, transport, slots, slot_bytes, chunk_bytes, direct_puts)
+            lists = None if rails is None else listed_rails(rails)
+        super().__init__(
+            group, schedule, memory, transport, slots, slot_bytes, chunk_bytes, direct_puts, lists
+        )
         self._group, self._transport = group, transport
         self._memory = memory  # keeps the arrays' memory alive as long as the plan
 
@@ -98,7 +109,9 @@ class Plan(_core.Plan):
             "mpi", or for UCX how it carries messages, "ucx: active messages over tcp/eth0". A sender also has
             `stores`, the kind of stores that is the fastest so far, and `adaptive`: whether the sender tries the other
             kind while the plan runs; `direct_puts`, the number of fragments of messages that it has written straight
-            into the receiver's array, and `direct_stores`, the best kind of stores for them so far.
+            into the receiver's array, and `direct_stores`, the best kind of stores for them so far; `rails`, the number
+            of network interfaces among which its messages are divided, and `rails_assigned`: whether the argument
+            `rails` divides them.
         """
         channels = self._channels()
         for channel in channels:

@@ -114,6 +114,8 @@ void Sender::ring_bell(std::uint64_t chunks, std::int64_t bytes) { endpoint_->pu
 void Sender::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
 void Sender::progress() { endpoint_->progress(); }
 bool Sender::needs_progress() const { return endpoint_->needs_progress(); }
+int Sender::rails() const { return endpoint_->rails(); }
+void Sender::assign_rails(const std::vector<std::vector<detail::RailPiece>>& uses) { endpoint_->assign_rails(uses); }
 
 void Sender::begin_use(std::int64_t bytes, StoreTarget target) {
   if (!adaptive_) return;

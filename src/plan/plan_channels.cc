@@ -25,6 +25,8 @@ std::vector<PlanChannel> channels_of(const Program& program) {
     channel.adaptive = sender.adaptive();
     channel.direct_puts = program.puts_done[i];
     channel.direct_stores = sender.best_stores(StoreTarget::array);
+    channel.rails = sender.rails();
+    channel.rails_assigned = !program.rails_assigned.empty() && program.rails_assigned[i];
   }
   for (const Receiver& receiver : program.receivers) found.push_back(channel_of(receiver, false));
   return found;

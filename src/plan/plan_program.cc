@@ -15,6 +15,7 @@
 #include "src/plan/direct_put.h"
 #include "src/plan/plan_dependencies.h"
 #include "src/plan/plan_part.h"
+#include "src/plan/plan_rails.h"
 #include "src/plan/step_builder.h"
 #include "src/plan/wire_layout.h"
 #include "src/schedule/bit_permutation.h"
@@ -44,6 +45,7 @@ class Builder {
       : schedule_(schedule), arrays_(arrays), rank_(group.rank()) {
     check_arguments(group, schedule, arrays, options);
     parts_ = sort_transfers(schedule, rank_);
+    if (options.rails) check_rails(*options.rails, schedule, parts_, rank_);
     program_.guard = PlanGuard(Guard::make(schedule, arrays, rank_));
   }
 
@@ -64,6 +66,7 @@ class Builder {
     std::exception_ptr failure;
     try {
       build_rounds(options.direct_puts);
+      if (options.rails) assign_rails(program_, *options.rails, rank_);
     } catch (const std::exception&) {
       failure = std::current_exception();
     }

@@ -124,6 +124,7 @@ struct Program {
   std::vector<ProgramRound> rounds;
   std::vector<std::byte> scratch;
   std::vector<std::byte> numbers;       // numbers to be encoded, or decoded ones, of pieces that are not contiguous
+  std::vector<bool> rails_assigned;     // whether a sender follows PlanOptions::rails; empty: none does
   std::vector<ProgramCopy> puts;        // into the arrays of other ranks
   std::vector<std::int64_t> puts_done;  // fragments, one per sender
   double patience = 0;                  // seconds to wait until a receiver has exposed its array

@@ -199,18 +199,21 @@ void Connections::enlist(Kind kind, int rank, std::uint32_t channel, Inbox* inbo
   }
 }
 
-Rail& Connections::rail_for(int rank, const Message& message) {
+Rail& Connections::rail_for(int rank, const Message& message, int rail) {
   const int usable = rails_to(rank);
-  if (usable == 1 || message.kind != Kind::part || message.data.size() < shortest_spread) return *rails_.front();
-  const auto least = std::min_element(loads_.begin(), loads_.begin() + usable);
-  const auto rail = static_cast<std::size_t>(least - loads_.begin());
-  *least += static_cast<double>(message.data.size()) / speeds_[rail];
-  return *rails_[rail];
+  if (usable == 1 || message.kind != Kind::part) return *rails_.front();
+  if (rail == any_rail) {
+    if (message.data.size() < shortest_spread) return *rails_.front();
+    rail = static_cast<int>(std::min_element(loads_.begin(), loads_.begin() + usable) - loads_.begin());
+  }
+  const auto at = static_cast<std::size_t>(rail);
+  loads_[at] += static_cast<double>(message.data.size()) / speeds_[at];
+  return *rails_[at];
 }
 
-void Connections::send(int rank, const Message& message, std::uint32_t* pending) {
+void Connections::send(int rank, const Message& message, std::uint32_t* pending, int rail) {
   const std::lock_guard guard(mutex_);
-  rail_for(rank, message).send(rank, message, pending);
+  rail_for(rank, message, rail).send(rank, message, pending);
 }
 
 void Connections::put(int rank, RemoteKey* key, const Written& data, const Written& flag, std::uint32_t* pending) {

@@ -107,8 +107,9 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   void enlist(Kind kind, int rank, std::uint32_t channel, Inbox* inbox);
 
   // Sends a message. The header is copied; the data must stay until `*pending` (unless null) is zero again. Parts take
-  // the rail that has been given the fewest bytes for its speed, so messages may overtake each other.
-  void send(int rank, const Message& message, std::uint32_t* pending);
+  // this rail, or else the one that has been given the fewest bytes for its speed, so messages may overtake each other.
+  static constexpr int any_rail = -1;
+  void send(int rank, const Message& message, std::uint32_t* pending, int rail = any_rail);
   // Writes `data` and, in order, `flag`. Both must stay until `*pending` is zero again.
   void put(int rank, RemoteKey* key, const Written& data, const Written& flag, std::uint32_t* pending);
   // A key that a receiver has sent. Lives as long as the connection.
@@ -142,7 +143,7 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   void hear(const Message& message) noexcept;
   bool move();
   void give_signs_of_life();
-  [[nodiscard]] Rail& rail_for(int rank, const Message& message);
+  [[nodiscard]] Rail& rail_for(int rank, const Message& message, int rail);
   [[nodiscard]] std::span<const std::unique_ptr<Rail>> rails_of(int rank) const noexcept;
   void close();
   void drive_until_closed() noexcept;

@@ -117,15 +117,25 @@ void SendEnd::published(std::uint64_t use, std::uint64_t chunks, std::int64_t by
   progress();  // short messages complete at once, so the next put() finds its slot free
 }
 
+SendEnd::Way SendEnd::way(std::uint64_t use) const noexcept {
+  if (!assigned_.empty()) {
+    const auto& pieces = assigned_[(use - 1) % assigned_.size()];
+    const auto piece = std::ranges::upper_bound(pieces, at_, {}, &RailPiece::end);
+    if (piece != pieces.end()) return {piece->rail, piece->end, longest_part};
+  }
+  return {.part_bytes = part_bytes_};
+}
+
 void SendEnd::send_parts(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) {
   // Chunks are as long as suits caches. Over a network every part costs a message, so short chunks travel together.
-  if (chunks != whole && bytes - at_ < part_bytes_) return;
+  if (chunks != whole && bytes - at_ < way(use).part_bytes) return;
   do {
-    const std::int64_t length = std::min(part_bytes_, bytes - at_);
+    const Way now = way(use);
+    const std::int64_t length = std::min({now.part_bytes, now.end - at_, bytes - at_});
     const bool last = at_ + length == bytes;
     const Part part{{group().rank, shape().id}, use, at_, last ? chunks : 0};
     const std::span data(slot(use) + ring_.payload + at_, static_cast<std::size_t>(length));
-    connections_->send(shape().to, {Kind::part, bytes_of(part), data}, &outgoing_->pending[index(use)]);
+    connections_->send(shape().to, {Kind::part, bytes_of(part), data}, &outgoing_->pending[index(use)], now.rail);
     at_ += length;
   } while (at_ < bytes);
 }

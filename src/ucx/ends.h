@@ -1,8 +1,9 @@
 // The two ends of a channel over UCX. Both keep slots in their own memory; the bell of both is always up.
 //
 // With messages, a fragment travels in active messages, its parts, each with its place in the fragment; the receiver
-// copies them into the slot and stores the flag. Several rails share the parts, which may overtake each other. With
-// puts, the sender writes the fragment into the receiver's slot and then, behind a fence, its flag.
+// copies them into the slot and stores the flag. Several rails share the parts, which may overtake each other; each
+// part takes the rail of its bytes if the fragment has an assignment. With puts, the sender writes the fragment into
+// the receiver's slot and then, behind a fence, its flag.
 //
 // The receiver has more slots than the sender, so that it returns slots in batches and the sender seldom waits for
 // them: a message that returns slots waits behind the data of the other direction.
@@ -10,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -71,6 +73,8 @@ class SendEnd final : public Endpoint, public Inbox {
   void released(std::uint64_t) override {}
   void progress() override;
   [[nodiscard]] bool needs_progress() const override { return true; }
+  [[nodiscard]] int rails() const override { return connections_->rails_to(shape().to); }
+  void assign_rails(const std::vector<std::vector<RailPiece>>& uses) override { assigned_ = uses; }
   void arrived(const std::byte* header, std::size_t header_bytes, const std::byte* data,
                std::size_t bytes) noexcept override;
 
@@ -84,6 +88,13 @@ class SendEnd final : public Endpoint, public Inbox {
     return static_cast<std::size_t>((use - 1) % ring_.slots);
   }
   [[nodiscard]] std::byte* slot(std::uint64_t use) const noexcept { return ring_.first + index(use) * ring_.stride; }
+  // Which rail carries the byte `at_` of a use and those behind it, up to where, and how long parts are there.
+  struct Way {
+    int rail = Connections::any_rail;
+    std::int64_t end = std::numeric_limits<std::int64_t>::max();
+    std::int64_t part_bytes = 0;
+  };
+  [[nodiscard]] Way way(std::uint64_t use) const noexcept;
   void send_parts(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes);
   void put(std::uint64_t use, std::int64_t bytes);
   void update();
@@ -94,7 +105,8 @@ class SendEnd final : public Endpoint, public Inbox {
   SlotRing remote_;                 // the shape of the receiver's; its memory is not this rank's
   std::uint64_t remote_first_ = 0;  // where the receiver has it; of puts
   bool puts_;
-  std::int64_t part_bytes_;  // the longest part
+  std::int64_t part_bytes_;  // the longest part without an assignment
+  std::vector<std::vector<RailPiece>> assigned_;
   RemoteKey* key_ = nullptr;
   std::vector<std::byte> packed_key_;
   std::uint64_t given_ = 0;     // uses passed to UCX

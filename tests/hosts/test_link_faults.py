@@ -31,10 +31,13 @@ LINK_DOWN, STOPPED = (5.0, 10.0) if LONG else (1.2, 2.0)
 WORK = """
     import os, time
     from onehop.collectives import allreduce
+    from onehop.machine.rails import schedule_rails
     length = 20_000
     layout = {"extents": [4 * length], "grid": [4], "width": 2000, "periodic": [True]}
     array = np.zeros(halo_block(**layout, rank=rank).shape)
-    plan = Plan(halo(**layout), group, [array])
+    # On one link this changes nothing. With two of them ranks 1 and 3 use the second one for their faces.
+    rails = schedule_rails(halo(**layout), 2, rails=2, rule="by_rank")
+    plan = Plan(halo(**layout), group, [array], rails=rails)
     numbers = np.full(5000, rank + 1, np.float32)
     step = 0
     try:
@@ -101,11 +104,15 @@ def test_a_link_that_goes_down_for_good(own_hosts: EmulatedHosts, tmp_path: Path
     _assert_lost(results, {0: 1, 1: 1, 2: 0, 3: 0}, begun, 2)
 
 
+@pytest.mark.parametrize("own_hosts", [{"links": 1}, {"links": 2}], indirect=True, ids=["a link", "a rail"])
 def test_a_link_that_comes_back(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """Messages wait for it, also those that are assigned to the last of several links."""
+    last = own_hosts.links - 1
+
     def fault() -> None:
-        own_hosts.set_link(1, 0, up=False)
+        own_hosts.set_link(1, last, up=False)
         time.sleep(LINK_DOWN)
-        own_hosts.set_link(1, 0, up=True)
+        own_hosts.set_link(1, last, up=True)
 
     results = _run(own_hosts, tmp_path, fault)
     assert all(code == 0 and "finished" in text for code, text in results), results

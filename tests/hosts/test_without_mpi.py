@@ -85,6 +85,74 @@ def test_three_links_share_the_messages(own_hosts: EmulatedHosts, tmp_path: Path
     assert [code for code, _ in results] == [0] * 4, results
 
 
+@pytest.mark.parametrize("own_hosts", [{"links": 3}], indirect=True, ids=["3 links"])
+def test_assigned_rails_carry_their_bytes(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """Messages, and pieces cut anywhere, leave through the interfaces of the plan's `rails`, by the counters."""
+    results = run_without_mpi(
+        own_hosts,
+        tmp_path,
+        """
+        from onehop import Error, permute_bits
+        from onehop.machine.rails import RailAssignment, schedule_rails
+        hosts, seen = [0, 0, 1, 1], []
+        def sent():
+            return np.array([int(open(f"/sys/class/net/e{k}/statistics/tx_bytes").read()) for k in range(3)])
+        def check(schedule, rails, array, run, **more):
+            plan = Plan(schedule, group, [array], rails=rails, **more)
+            senders = [c for c in plan.explain()["channels"] if c["direction"] == "send"]
+            assert {(c["peer"] // 2, c["rails"], c["rails_assigned"]) for c in senders} <= {
+                (rank // 2, 1, False), (1 - rank // 2, 3, True)}, senders
+            group.barrier()
+            before = sent()
+            group.barrier()
+            for step in range(3):
+                run(plan, step)
+            group.barrier()
+            assigned = np.zeros(3)
+            for one in (one for pieces in rails for one in pieces if one.from_ // 2 == rank // 2):
+                assigned[one.rail] += 3 * one.bytes
+            # Headers take 1 %, the barriers and signs of life a few kilobytes.
+            found = sent() - before
+            assert (found >= assigned).all() and (found < 1.04 * assigned + 20_000).all(), (found, assigned)
+            seen.append(tuple(found > 50_000))
+        layout = {"extents": [96, 200, 500], "grid": [2, 2, 1], "width": [1, 2, 0], "periodic": [True] * 3}
+        faces = halo(**layout)
+        array = np.zeros(halo_block(**layout, rank=rank).shape)
+        def exchange(plan, step):
+            array[:] = rank + 10 * step
+            plan.run()
+            assert (array[0, 2:-2] == (rank + 2) % 4 + 10 * step).all()
+            assert (array[1:-1, :2] == (rank ^ 1) + 10 * step).all()
+        random = np.random.default_rng(5)
+        def pieces_of(one):
+            at = sorted({0, one.bytes, *map(int, random.integers(0, one.bytes, 6))})
+            return [RailAssignment(one.from_, one.to, int(random.integers(3)), a, b - a) for a, b in zip(at, at[1:])]
+        whole = schedule_rails(faces, hosts, rails=3)
+        check(faces, whole, array, exchange)
+        check(faces, schedule_rails(faces, hosts, rails=3, cut=True), array, exchange)
+        pieces = [[piece for one in whole[0] for piece in pieces_of(one)][::-1]]
+        check(faces, pieces, array, exchange, slots=5, slot_bytes=70_000)
+        assert seen == [(True, True, False), (True, True, True), (True, True, True)], seen
+        # Bits of the rank number, of which one tells the hosts apart, change places with bits inside a rank.
+        bits = permute_bits(16, local=14, pairs=[(3, 15), (0, 14)], element_bytes=8)
+        state = np.zeros(1 << 14)
+        def permute(plan, step):
+            state[:] = np.arange(rank << 14, rank + 1 << 14) + step
+            plan.run()
+            index = np.arange(rank << 14, rank + 1 << 14)
+            swap = lambda x, a, b: x ^ ((x >> a ^ x >> b) & 1) * (1 << a | 1 << b)
+            assert (state == swap(swap(index, 3, 15), 0, 14) + step).all()
+        check(bits, schedule_rails(bits, hosts, rails=3, cut=True), state, permute)
+        try:
+            Plan(faces, group, [array], rails=[[RailAssignment(0, 2, 3, 0, whole[0][0].bytes)]])
+            raise SystemExit("rail 3 of three was taken")
+        except Error as error:
+            assert "expected rails from 0 to 2" in str(error) and "rail 3" in str(error), error
+        """,
+    )
+    assert [code for code, _ in results] == [0] * 4, results
+
+
 def test_a_host_that_vanishes(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """The ranks of the other host learn it, each with the number of a rank of that host, and end."""
     ready = tmp_path / "store/ready"

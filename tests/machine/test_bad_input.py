@@ -13,7 +13,17 @@ import pytest
 from onehop import halo
 from onehop.cli import main
 from onehop.error import BadInput
-from onehop.machine import goal, load_machine, machine_rails, permutation_traffic, simulate
+from onehop.machine import (
+    RailAssignment,
+    goal,
+    load_machine,
+    loggops,
+    machine_rails,
+    message_traffic,
+    permutation_traffic,
+    simulate,
+)
+from onehop.machine.rails import assign_rails, schedule_rails
 from onehop.predict import predict_solver
 from onehop.topology import Grid, HostLayout, machine_hosts, map_schedule, renumber
 
@@ -151,6 +161,18 @@ def test_a_permutation_may_move_nothing_between_ranks(
     assert all(one["messages"] == 0 for one in json.loads(capsys.readouterr().out)["rounds"])
 
 
+@pytest.mark.parametrize("option", ["-o", "--rankfile", "--plot"])
+def test_standard_output_is_no_file_of_a_map(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table is printed there. Options that print nothing else take `-`."""
+    arguments = ["map", "--grid", "4x4", "--hosts", "4", "--per-host", "4", "--no-scotch", option, "-"]
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert "expected the name of a file, found '-'" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 SCHEDULE = halo(extents=(8, 8), grid=(2, 2))
 
 
@@ -164,18 +186,51 @@ SCHEDULE = halo(extents=(8, 8), grid=(2, 2))
         (lambda: load_machine(None), "expected a machine"),  # type: ignore[arg-type]
         (lambda: simulate(SCHEDULE, "fugaku", compute="x"), "compute: expected a number"),  # type: ignore[arg-type]
         (lambda: machine_hosts("mira", 0), "expected 1 to 786432 ranks"),
-        (lambda: machine_hosts("mira", "4"), "found 4"),  # type: ignore[arg-type]
+        (lambda: machine_hosts("mira", "4"), "ranks: expected a whole number, found '4'"),  # type: ignore[arg-type]
         (lambda: machine_hosts(None, 4), "expected a machine"),  # type: ignore[arg-type]
         (lambda: predict_solver((8, 8, 8), "mira", 4), "four whole numbers of sites"),
         (lambda: predict_solver("8888", "mira", 4), "four whole numbers of sites"),  # type: ignore[arg-type]
         (lambda: map_schedule(None, HostLayout.of_equal(2, 2)), "expected a Schedule"),  # type: ignore[arg-type]
         (lambda: renumber(None, [0]), "expected a Schedule"),  # type: ignore[arg-type]
-        (lambda: renumber(SCHEDULE, None), "a permutation of the ranks as a sequence"),  # type: ignore[arg-type]
-        (lambda: renumber(SCHEDULE, [0, 1, 2, 2.5]), "a permutation of the ranks as a sequence"),  # type: ignore[list-item]
+        (lambda: renumber(SCHEDULE, None), "a permutation of the ranks: expected a sequence"),  # type: ignore[arg-type]
+        (
+            lambda: renumber(SCHEDULE, [0, 1, 2, 2.5]),
+            "a permutation of the ranks: expected a whole number, found 2.5",
+        ),  # type: ignore[list-item]
         (lambda: renumber(SCHEDULE, [0, 1, 2, 2**40]), "a permutation of the ranks from 0"),
+        (
+            lambda: Grid((4, 4)).map(HostLayout.of_equal(4, 4), steps=-5),
+            "steps: expected a whole number from 0",
+        ),
+        (
+            lambda: Grid((4, 4)).map(HostLayout.of_equal(4, 4), seed=-1),
+            "seed: expected a whole number from 0",
+        ),
+        (
+            lambda: map_schedule(SCHEDULE, HostLayout.of_equal(2, 2), steps=2.5),
+            "steps: expected a whole number",
+        ),  # type: ignore[arg-type]
+        (lambda: Grid((4, 4), "no").map(HostLayout.of_equal(4, 4)), "map: periodic: expected True or False"),  # type: ignore[arg-type]
+        (lambda: HostLayout.of_equal(2.5, 2), "hosts: expected a whole number below 2^63, found 2.5"),  # type: ignore[arg-type]
+        (lambda: HostLayout(None), "the host of every rank as a sequence"),  # type: ignore[arg-type]
+        (lambda: load_machine("mira").job("4"), "processors: expected a whole number below 2^63, found '4'"),  # type: ignore[arg-type]
+        (lambda: simulate(SCHEDULE, "fugaku", slots=1.5), "slots: expected a whole number, found 1.5"),  # type: ignore[arg-type]
+        (
+            lambda: simulate(SCHEDULE, "fugaku", chunk_bytes=2**64),
+            "chunk_bytes: expected a whole number from",
+        ),
+        (lambda: simulate(SCHEDULE, "fugaku", accuracy="1"), "accuracy: expected a number, found '1'"),  # type: ignore[arg-type]
+        (lambda: machine_rails(SCHEDULE, "fugaku", rule=[]), "expected a rule for rails"),  # type: ignore[arg-type]
+        (lambda: schedule_rails(None, 2, rails=2), "expected a Schedule, found None"),  # type: ignore[arg-type]
+        (lambda: schedule_rails(SCHEDULE, 2, rails="2"), "rails: expected a whole number, found '2'"),  # type: ignore[arg-type]
+        (lambda: schedule_rails(SCHEDULE, 2, rails=2, cut=1), "cut: expected True or False, found 1"),  # type: ignore[arg-type]
+        (lambda: assign_rails([(0, 1)], rails=2), "expected messages as sender, receiver and bytes"),  # type: ignore[list-item]
+        (lambda: RailAssignment(0, 1, "e0", 0, 8), "rail: expected a whole number below 2^31, found 'e0'"),  # type: ignore[arg-type]
+        (lambda: message_traffic(0, []), "ranks: expected a whole number from 1"),
+        (lambda: loggops(SCHEDULE, latency=2.5), "latency: expected a whole number, found 2.5"),  # type: ignore[arg-type]
     ],
 )
-def test_wrong_types_in_python_are_bad_input(call: Callable[[], object], expected: str) -> None:
+def test_wrong_arguments_in_python_are_bad_input(call: Callable[[], object], expected: str) -> None:
     with pytest.raises(BadInput, match=re.escape(expected)):
         call()
 

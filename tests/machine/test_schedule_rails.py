@@ -117,7 +117,7 @@ def test_two_messages_between_the_same_ranks() -> None:
             "rails of 1 message that leave their host in round 0, found those of 0; .* from rank 0 to rank 4",
         ),
         ([[1]], "expected a RailAssignment in round 0, found 1"),
-        ([1], r"one list of RailAssignment for each round, found \[1\]"),
+        ([1], r"one list of RailAssignment for each round, found 1 for round 0"),
         (7, "one list of RailAssignment for each round, found 7"),
         ("best", "expected a rule for rails .*found 'best'"),
     ],

@@ -16,6 +16,7 @@ import pytest
 
 import onehop
 from onehop import ArraySpec, Group, Place, Plan, Round, Schedule, Slice, Transfer
+from onehop.machine import RailAssignment
 from ranks import Ranks
 from threads import run_threads
 
@@ -192,6 +193,56 @@ def test_number_of_arrays() -> None:
         Plan(onehop.halo(**LAYOUT), Group.alone(), [np.zeros(6), np.zeros(6)])
 
 
+ONE_WAY = Schedule(
+    "one way",
+    2,
+    [ArraySpec("u", 3)],
+    [Round([Transfer(Place(0, 0, Slice.range(0, 3)), Place(1, 0, Slice.range(0, 3)))]), Round([])],
+)
+
+
+@pytest.mark.parametrize(
+    ("rails", "why"),
+    [
+        ([], "a list for each of 2 rounds, found 0"),
+        ("cut", "one list of RailAssignment for each round, found 'cut'"),
+        (7, "one list of RailAssignment for each round, found 7"),
+        ([7, []], "found 7 for round 0"),
+        ([[], [7]], "expected a RailAssignment in round 1, found 7"),
+        ([[], [RailAssignment(0, 1, 0, 0, 24)]], "rank 0 to rank 1 in round 1, which it does not have"),
+        ([[RailAssignment(0, 0, 0, 0, 24)], []], "rank 0 to rank 0 in round 0, which it does not have"),
+        ([[RailAssignment(0, 1, 0, 0, 23)], []], "with 24 bytes in all, found 23"),
+        ([[RailAssignment(0, 1, 0, 0, 25)], []], "its 24 bytes, found 25 bytes from byte 0 on"),
+        ([[RailAssignment(0, 1, 0, 2**63 - 1, 2**63 - 1)], []], "where byte 0 is next"),
+        ([[RailAssignment(0, 1, 0, 0, 9), RailAssignment(0, 1, 0, 8, 16)], []], "where byte 9 is next"),
+        ([[RailAssignment(0, 1, 0, 0, 30), RailAssignment(0, 1, 0, 30, -6)], []], "its 24 bytes, found 30"),
+    ],
+)
+def test_rails_of_other_messages(rails: Any, why: str) -> None:
+    def rank(group: Group) -> None:
+        with pytest.raises(onehop.Error, match=re.escape(why)) as caught:
+            Plan(ONE_WAY, group, [np.zeros(3)], rails=rails)
+        assert isinstance(caught.value, onehop.BadInput) or group.rank == 1
+        group.barrier()
+
+    run_threads(2, rank)
+
+
+def test_rails_change_nothing_in_shared_memory() -> None:
+    def rank(group: Group) -> None:
+        values = np.arange(3.0) * (1 - group.rank)
+        pieces = [RailAssignment(0, 1, 9, 10, 14), RailAssignment(0, 1, 4, 0, 10)]
+        plan = Plan(ONE_WAY, group, [values], rails=[pieces, []])
+        plan.run()
+        assert values.tolist() == [0, 1, 2]
+        assert all(
+            c["rails"] == 1 and not c["rails_assigned"] for c in plan.explain()["channels"] if "rails" in c
+        )
+        group.barrier()
+
+    run_threads(2, rank)
+
+
 def test_plan_keeps_its_memory_and_group() -> None:
     memory = np.arange(6.0)
     watch = weakref.ref(memory)
@@ -293,7 +344,7 @@ def test_explain_says_how_messages_move() -> None:
         assert send.pop("adaptive") in {True, False}
         assert send.pop("direct_puts") == 0  # NumPy's own arrays cannot be written by others
         assert send.pop("direct_stores") in {"plain", "nontemporal", "prefetch"}
-        assert send == {"direction": "send", **shape}
+        assert send == {"direction": "send", "rails": 1, "rails_assigned": False, **shape}
         if group.rank == 0:
             assert alone(np.zeros(6)).explain()["channels"] == []
 

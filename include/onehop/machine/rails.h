@@ -1,6 +1,6 @@
 // Rails are the network interfaces of one host. `assign_rails` chooses a rail for every message that the ranks of a
 // host send at the same time, or cuts messages, so that the busiest rail finishes as early as possible. The result is
-// plain data, which `simulate` reads.
+// plain data (rail_assignment.h), which `simulate` and plans read.
 //
 // The choice depends on the arguments only: every rank that computes it finds the same one without communication.
 #pragma once
@@ -10,19 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "onehop/rail_assignment.h"
 #include "onehop/schedule.h"
 
 namespace onehop {
-
-// A piece of a message, and the rail that carries it. A message that is not cut is one piece.
-struct RailAssignment {
-  int from = 0;
-  int to = 0;
-  int rail = 0;
-  std::int64_t first_byte = 0;  // where the piece begins in its message
-  std::int64_t bytes = 0;
-  friend bool operator==(const RailAssignment&, const RailAssignment&) = default;
-};
 
 // A message that leaves a host. `to` is only passed on to the assignment.
 struct RailMessage {

@@ -29,7 +29,7 @@ from onehop.machine.simulate import (
     simulate,
     traffic_of,
 )
-from onehop.machine.traffic_rails import machine_rails
+from onehop.machine.traffic_rails import machine_rails, rails_from_json, rails_to_json
 
 __all__ = [
     "Figure",
@@ -53,6 +53,8 @@ __all__ = [
     "message_traffic",
     "parse_machine",
     "permutation_traffic",
+    "rails_from_json",
+    "rails_to_json",
     "simulate",
     "time_tables_of",
     "traffic_of",

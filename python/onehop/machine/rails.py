@@ -13,6 +13,15 @@ from typing import Any
 
 from onehop import _core
 from onehop._core import RailAssignment, RailPlan
+from onehop.arguments import (
+    is_sequence,
+    items,
+    real_number,
+    real_numbers,
+    whole_number,
+    whole_numbers,
+    yes_or_no,
+)
 from onehop.error import BadInput
 from onehop.schedule import Schedule
 from onehop.text import counted
@@ -40,30 +49,49 @@ _TALK_MESSAGES = 4
 _MAX_RAILS = 1024
 _MAX_RANKS = 4096
 _LARGEST = 2**63 - 1
+_RANKS = (-(2**31), 2**31 - 1)
 
 
 def checked_speeds(rails: int | None, speeds: Sequence[float] | None) -> list[float]:
     """Return the speeds of all rails; equal ones if only their number is given."""
     if speeds is None and rails is None:
         raise BadInput("expected the number of rails or their speeds, found neither")
-    number = len(speeds or ()) if rails is None else rails
+    rates = None if speeds is None else real_numbers(speeds, "speeds")
+    number = len(rates or ()) if rails is None else whole_number(rails, "rails")
     if not 1 <= number <= _MAX_RAILS:
         raise BadInput(f"expected 1 to {_MAX_RAILS} rails, found {number}")
-    if speeds is None:
+    if rates is None:
         return [1.0] * number
-    if len(speeds) != number:
+    if len(rates) != number:
         raise BadInput(
-            f"expected one speed for each of {counted(number, 'rail')}, found {counted(len(speeds), 'speed')}"
+            f"expected one speed for each of {counted(number, 'rail')}, found {counted(len(rates), 'speed')}"
         )
-    for rail, speed in enumerate(speeds):
+    for rail, speed in enumerate(rates):
         if not 0 < speed < math.inf:
             raise BadInput(f"rail {rail}: expected a finite speed above 0, found {speed:g}")
-    return [float(speed) for speed in speeds]
+    return rates
 
 
-def _check_piece(min_piece: int) -> None:
-    if not 1 <= min_piece <= _LARGEST:
-        raise BadInput(f"expected min_piece of at least 1 and below 2^63, found {min_piece}")
+def message_of(message: object) -> tuple[int, int, int]:
+    """Return sender, receiver and bytes of a message.
+
+    Raises
+    ------
+    BadInput
+        These are no three whole numbers.
+    """
+    parts = items(message, "a message: expected sender, receiver and bytes")
+    if len(parts) != 3:
+        raise BadInput(f"expected messages as sender, receiver and bytes, found {message!r}")
+    sender, receiver = whole_numbers(parts[:2], "the ranks of a message", *_RANKS)
+    return sender, receiver, whole_number(parts[2], "the bytes of a message")
+
+
+def _choice(rule: str, cut: bool, min_piece: int) -> tuple[str, bool, int]:
+    """Return the last arguments of the functions of C++."""
+    if not isinstance(rule, str):
+        raise BadInput(f"rule: expected the name of a rule, found {rule!r}")
+    return rule, yes_or_no(cut, "cut"), whole_number(min_piece, "min_piece", 1)
 
 
 def assign_rails(
@@ -104,11 +132,8 @@ def assign_rails(
         There are no rails or more than 1024, a speed is not above 0 and finite, a size is below 0, or the rule is
         unknown or cannot cut.
     """
-    for number, (_, _, size) in enumerate(messages):
-        if size > _LARGEST:
-            raise BadInput(f"message {number}: expected a size below 2^63 bytes, found {size}")
-    _check_piece(min_piece)
-    return _core.assign_rails(list(messages), checked_speeds(rails, speeds), rule, cut, min_piece)
+    listed = [message_of(one) for one in items(messages, "messages")]
+    return _core.assign_rails(listed, checked_speeds(rails, speeds), *_choice(rule, cut, min_piece))
 
 
 def schedule_rails(
@@ -144,18 +169,21 @@ def schedule_rails(
     BadInput
         The ranks do not divide into such hosts, or an argument is wrong as for `assign_rails`.
     """
-    if isinstance(ranks_per_host, int):
-        if ranks_per_host < 1 or schedule.ranks % ranks_per_host:
+    if not isinstance(schedule, Schedule):
+        raise BadInput(f"expected a Schedule, found {schedule!r}")
+    if not is_sequence(ranks_per_host):
+        per_host = whole_number(ranks_per_host, "ranks_per_host")
+        if per_host < 1 or schedule.ranks % per_host:
             raise BadInput(
                 f"expected a number of ranks per host that divides the {counted(schedule.ranks, 'rank')} of "
-                "the schedule, "
-                f"found {ranks_per_host}"
+                f"the schedule, found {per_host}"
             )
-        hosts = [rank // ranks_per_host for rank in range(schedule.ranks)]
+        hosts = [rank // per_host for rank in range(schedule.ranks)]
     else:
-        hosts = list(ranks_per_host)
-    _check_piece(min_piece)
-    return _core.assign_schedule_rails(schedule, hosts, checked_speeds(rails, speeds), rule, cut, min_piece)
+        hosts = whole_numbers(ranks_per_host, "ranks_per_host", *_RANKS)
+    return _core.assign_schedule_rails(
+        schedule, hosts, checked_speeds(rails, speeds), *_choice(rule, cut, min_piece)
+    )
 
 
 def _checked_ranks(ranks: Sequence[int], faces: Sequence[int]) -> None:
@@ -168,6 +196,10 @@ def _checked_ranks(ranks: Sequence[int], faces: Sequence[int]) -> None:
         )
     if min(ranks) < 1 or math.prod(ranks) > _MAX_RANKS:
         raise BadInput(f"expected 1 to {_MAX_RANKS} ranks of a host, found {text}")
+
+
+def _grid(ranks: int | Sequence[int]) -> list[int]:
+    return whole_numbers(ranks, "ranks") if is_sequence(ranks) else [whole_number(ranks, "ranks")]
 
 
 def halo_messages(
@@ -199,7 +231,9 @@ def halo_messages(
         An extent or number of ranks is below 1, the grid has another dimension than the lattice or is missing, or the
         sum of all sizes reaches 2^63.
     """
-    grid = [ranks] if isinstance(ranks, int) else list(ranks)
+    grid = _grid(ranks)
+    faces = whole_numbers(faces, "faces")
+    inside = yes_or_no(inside, "inside")
     if not faces or min(faces) < 1:
         raise BadInput(
             f"expected extents of the local lattice of at least 1 each, found {'x'.join(map(str, faces)) or 'none'}"
@@ -304,9 +338,10 @@ def compare_rails(
     BadInput
         An argument is out of range; see `assign_rails` and `halo_messages`.
     """
+    injected = real_number(injected, "injected")
     check_injected(injected)
     shares = checked_speeds(rails, speeds)
-    number = ranks if isinstance(ranks, int) else math.prod(ranks)
+    number = math.prod(_grid(ranks))
     cases = {
         "talk": halo_messages(_TALK_FACES, number),
         "faces": halo_messages(faces, ranks, inside=inside),
@@ -323,7 +358,7 @@ def compare_rails(
         assignments.append({"name": name, "messages": case, **summary, **both})
     return {
         "ranks": number,
-        "grid": None if isinstance(ranks, int) else list(ranks),
+        "grid": _grid(ranks) if is_sequence(ranks) else None,
         "rails": rails,
         "faces": list(faces),
         "injected": injected,

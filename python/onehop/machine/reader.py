@@ -17,7 +17,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["load_machine", "machine_names", "machine_path", "parse_machine"]
+__all__ = ["load_machine", "machine_names", "machine_of", "machine_path", "parse_machine"]
 
 _FILES = Path(__file__).with_name("files")
 _LONGEST = 1 << 20
@@ -80,11 +80,16 @@ def machine_path(name: str | Path) -> Path:
         return name
     if isinstance(name, str) and (name.endswith(".toml") or "/" in name):
         return Path(name)
-    if name not in machine_names():
+    if not isinstance(name, str) or name not in machine_names():
         raise BadInput(
             f"expected a machine ({', '.join(machine_names())}) or a file that ends in .toml, found {name!r}"
         )
     return _FILES / f"{name}.toml"
+
+
+def machine_of(machine: Machine | str | Path) -> Machine:
+    """Return a machine, read from its file unless it is one already. Errors are those of `load_machine`."""
+    return machine if isinstance(machine, Machine) else load_machine(machine)
 
 
 def load_machine(name: str | Path) -> Machine:
@@ -339,6 +344,8 @@ def parse_machine(text: str, name: str, file: str = "the machine") -> Machine:
     BadInput
         The text describes no machine; the message names file and line.
     """
+    if not isinstance(text, str):
+        raise BadInput(f"{file}: expected the text of a machine, found {text!r}")
     try:
         root = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

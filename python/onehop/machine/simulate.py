@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from onehop import _core
-from onehop._core import Machine, RailAssignment, RankMap, Schedule, Simulation, Traffic, message_traffic
+from onehop._core import Machine, RailAssignment, RankMap, Schedule, Simulation, Traffic
+from onehop.arguments import (
+    is_sequence,
+    items,
+    real_number,
+    real_numbers,
+    whole_number,
+    whole_numbers,
+    yes_or_no,
+)
 from onehop.codec import element_type
 from onehop.error import BadInput
-from onehop.machine.reader import load_machine
+from onehop.machine.rails import message_of
+from onehop.machine.reader import machine_of
 from onehop.machine.traffic_rails import hosts_of_ranks, machine_rails, placed, traffic_of
+from onehop.rail_lists import listed_rails
 from onehop.schedule import halo
 
 __all__ = [
@@ -27,6 +37,35 @@ __all__ = [
     "simulate",
     "traffic_of",
 ]
+
+
+# The range of the numbers of ranks, places and bits.
+_SHORT = (-(2**31), 2**31 - 1)
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise BadInput(f"{name}: expected a name, found {value!r}")
+    return value
+
+
+def message_traffic(ranks: int, rounds: Sequence[Sequence[tuple[int, int, int]]]) -> Traffic:
+    """Return traffic from lists of messages.
+
+    Parameters
+    ----------
+    ranks : int
+        Number of ranks.
+    rounds : sequence of sequence of (int, int, int)
+        Sender, receiver and bytes of the messages of each round.
+
+    Raises
+    ------
+    BadInput
+        This is something else.
+    """
+    listed = [[message_of(one) for one in items(messages, "rounds")] for messages in items(rounds, "rounds")]
+    return _core.message_traffic(whole_number(ranks, "ranks", 1, _SHORT[1]), listed)
 
 
 def halo_traffic(**parameters: Any) -> Traffic:
@@ -55,7 +94,12 @@ def allreduce_traffic(
     BadInput
         A number is out of range, or the algorithm unknown.
     """
-    return _core.allreduce_traffic(int(ranks), int(elements), element_type(dtype), algorithm)
+    return _core.allreduce_traffic(
+        whole_number(ranks, "ranks", *_SHORT),
+        whole_number(elements, "elements"),
+        element_type(dtype),
+        _text(algorithm, "algorithm"),
+    )
 
 
 def permutation_traffic(
@@ -88,34 +132,38 @@ def permutation_traffic(
     BadInput
         This is no permutation of the bits, or the traffic is neither symmetric nor short enough to list.
     """
-    targets = _whole_numbers(permutation, "a permutation of bits: expected a bit of the index for each bit")
-    size = np.dtype(dtype).itemsize
     kind = element_type(dtype)
-    return _core.permutation_traffic(int(bits), int(local), targets, size, codec, kind, bool(shared))
+    return _core.permutation_traffic(
+        whole_number(bits, "bits", *_SHORT),
+        whole_number(local, "local", *_SHORT),
+        _bit_targets(permutation),
+        np.dtype(dtype).itemsize,
+        _text(codec, "codec"),
+        kind,
+        yes_or_no(shared, "shared"),
+    )
 
 
-def _whole_numbers(values: Iterable[int], expected: str) -> list[int]:
-    try:
-        numbers = [operator.index(one) for one in values]
-    except TypeError as error:
-        raise BadInput(f"{expected}, as whole numbers, found {values!r}") from error
-    for one in numbers:
-        if not -(2**31) <= one < 2**31:
-            raise BadInput(f"{expected}, found {one}")
-    return numbers
+def _bit_targets(permutation: Sequence[int]) -> list[int]:
+    return whole_numbers(
+        permutation, "a permutation of bits: expected a bit of the index for each bit", *_SHORT
+    )
 
 
-def _numbers(value: float | Sequence[float] | None) -> list[float]:
+def _compute_seconds(value: float | Sequence[float] | None) -> list[float]:
     if value is None:
         return []
-    try:
-        return [float(one) for one in np.asarray(value, dtype=float).ravel()]
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"compute: expected a number, or one for each round, found {value!r}") from error
+    return real_numbers(value, "compute") if is_sequence(value) else [real_number(value, "compute")]
+
+
+def _compute_ns(value: int | Sequence[int] | None) -> list[int]:
+    if value is None:
+        return []
+    return whole_numbers(value, "compute_ns") if is_sequence(value) else [whole_number(value, "compute_ns")]
 
 
 def _places(ranks: Sequence[int]) -> list[int]:
-    places = _whole_numbers(ranks, "the map of ranks: expected one place per rank")
+    places = whole_numbers(ranks, "the map of ranks: expected one place per rank", *_SHORT)
     if not places:
         raise BadInput("the map of ranks: expected one place per rank, found none")
     return places
@@ -130,16 +178,7 @@ def _on_rails(
     """Return the traffic with every message that leaves a host on the rails of a rule or of a list."""
     if isinstance(rails, str):
         return traffic.on_rails(machine_rails(traffic, machine, ranks=ranks, rule=rails))
-    try:
-        listed = [list(one) for one in rails]
-    except TypeError as error:
-        raise BadInput(
-            f"rails: expected a rule or one list of RailAssignment for each round, found {rails!r}"
-        ) from error
-    for number, one in enumerate(listed):
-        for entry in one:
-            if not isinstance(entry, RailAssignment):
-                raise BadInput(f"rails: expected a RailAssignment in round {number}, found {entry!r}")
+    listed = listed_rails(rails, "a rule or one list of RailAssignment for each round")
     job, places = placed(
         machine, traffic.ranks, ranks if ranks is None or isinstance(ranks, RankMap) else _places(ranks)
     )
@@ -211,7 +250,7 @@ def simulate(
     >>> onehop.machine.simulate(schedule, "fugaku").seconds < 1e-4
     True
     """
-    described = machine if isinstance(machine, Machine) else load_machine(machine)
+    described = machine_of(machine)
     traffic = traffic_of(schedule)
     if rails is not None:
         traffic = _on_rails(traffic, described, ranks, rails)
@@ -223,12 +262,12 @@ def simulate(
         traffic,
         described,
         places,
-        _numbers(compute),
-        int(chunk_bytes),
-        int(slot_bytes),
-        int(slots),
-        bool(contention),
-        float(accuracy),
+        _compute_seconds(compute),
+        whole_number(chunk_bytes, "chunk_bytes"),
+        whole_number(slot_bytes, "slot_bytes"),
+        whole_number(slots, "slots", *_SHORT),
+        yes_or_no(contention, "contention"),
+        real_number(accuracy, "accuracy"),
         progress,
     )
 
@@ -255,8 +294,8 @@ def goal(
     BadInput
         A time is negative, or the schedule has too many messages to list.
     """
-    times = [int(one) for one in _numbers(compute_ns)]
-    return _core.to_goal(traffic_of(schedule), times, float(copy_ns_per_byte))
+    traffic = traffic_of(schedule)
+    return _core.to_goal(traffic, _compute_ns(compute_ns), real_number(copy_ns_per_byte, "copy_ns_per_byte"))
 
 
 def loggops(
@@ -288,11 +327,11 @@ def loggops(
     """
     return _core.loggops(
         traffic_of(schedule),
-        int(latency),
-        int(overhead),
-        int(gap),
-        int(gap_per_byte),
-        int(overhead_per_byte),
-        [int(one) for one in _numbers(compute_ns)],
-        float(copy_ns_per_byte),
+        whole_number(latency, "latency"),
+        whole_number(overhead, "overhead"),
+        whole_number(gap, "gap"),
+        whole_number(gap_per_byte, "gap_per_byte"),
+        whole_number(overhead_per_byte, "overhead_per_byte"),
+        _compute_ns(compute_ns),
+        real_number(copy_ns_per_byte, "copy_ns_per_byte"),
     )

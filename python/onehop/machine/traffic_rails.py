@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from onehop import _core
 from onehop._core import Machine, RailAssignment, RankMap, Schedule, Traffic
+from onehop.arguments import whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.machine.hosts import host_level, host_rails
-from onehop.machine.reader import load_machine
+from onehop.machine.reader import machine_of
+from onehop.rail_lists import listed_rails
 
 __all__ = ["RAIL_RULES", "hosts_of_ranks", "machine_rails", "rails_from_json", "rails_to_json", "traffic_of"]
 
@@ -51,7 +52,7 @@ def placed(
         return machine.job(ranks), range(ranks)
     if isinstance(places, RankMap):
         return machine.job(len(places.position_of)), places.rank_at
-    listed = [int(one) for one in np.asarray(places).ravel()]
+    listed = whole_numbers(places, "ranks")
     for rank, place in enumerate(listed):
         if not 0 <= place < machine.processors:
             raise BadInput(
@@ -68,7 +69,7 @@ def hosts_of_ranks(job: Machine, places: Sequence[int]) -> list[int]:
 
 def machine_rails(
     schedule: Schedule | Traffic,
-    machine: Machine | str,
+    machine: Machine | str | Path,
     *,
     ranks: Sequence[int] | RankMap | None = None,
     rule: str = "optimum",
@@ -80,7 +81,7 @@ def machine_rails(
     ----------
     schedule : Schedule or Traffic
         What moves.
-    machine : Machine or str
+    machine : Machine, str or path
         The machine, the name of an installed one, or the path of a TOML file. A host is a member of its outermost level
         of which the job has more than one member.
     ranks : sequence of int or RankMap, optional
@@ -101,16 +102,14 @@ def machine_rails(
         There is no such rule, or the machine has too few processors.
     """
     traffic = traffic_of(schedule)
-    if rule not in RAIL_RULES:
+    if not isinstance(rule, str) or rule not in RAIL_RULES:
         raise BadInput(f"expected a rule for rails (one of: {', '.join(RAIL_RULES)}), found {rule!r}")
-    if not 1 <= min_piece <= _MAX_BYTES:
-        raise BadInput(f"expected min_piece of at least 1 and below 2^63, found {min_piece}")
-    described = machine if isinstance(machine, Machine) else load_machine(machine)
-    job, places = placed(described, traffic.ranks, ranks)
+    piece = whole_number(min_piece, "min_piece", 1)
+    job, places = placed(machine_of(machine), traffic.ranks, ranks)
     number, speed = host_rails(host_level(job)[0])
     name, cut = RAIL_RULES[rule]
     hosts = hosts_of_ranks(job, places)
-    return _core.assign_traffic_rails(traffic, hosts, [speed] * number, name, cut, min_piece)
+    return _core.assign_traffic_rails(traffic, hosts, [speed] * number, name, cut, piece)
 
 
 def rails_to_json(rounds: Sequence[Sequence[RailAssignment]]) -> list[list[dict[str, int]]]:
@@ -126,7 +125,7 @@ def rails_to_json(rounds: Sequence[Sequence[RailAssignment]]) -> list[list[dict[
             }
             for one in assignments
         ]
-        for assignments in rounds
+        for assignments in listed_rails(rounds)
     ]
 
 
@@ -141,7 +140,7 @@ def rails_from_json(found: Any, where: str) -> list[list[RailAssignment]]:
     expected = "rails that `onehop rails --schedule -o` has written"
     rounds = found.get("rails") if isinstance(found, dict) else found
     if not isinstance(rounds, list) or not all(isinstance(one, list) for one in rounds):
-        raise BadInput(f"{where}: expected {expected}, found {json.dumps(found)[:60]}")
+        raise BadInput(f"{where}: expected {expected}, found {json.dumps(found, default=repr)[:60]}")
     keys = {
         "from": _LARGEST,
         "to": _LARGEST,
@@ -153,13 +152,12 @@ def rails_from_json(found: Any, where: str) -> list[list[RailAssignment]]:
     def one(entry: Any) -> RailAssignment:
         if not isinstance(entry, dict) or set(entry) != set(keys):
             raise BadInput(
-                f"{where}: expected assignments with {', '.join(keys)}, found {json.dumps(entry)[:60]}"
+                f"{where}: expected assignments with {', '.join(keys)}, found {json.dumps(entry, default=repr)[:60]}"
             )
         for key, largest in keys.items():
             if type(entry[key]) is not int or not 0 <= entry[key] <= largest:
-                raise BadInput(
-                    f"{where}: expected {key} as a number from 0 to {largest}, found {json.dumps(entry[key])[:60]}"
-                )
+                found_text = json.dumps(entry[key], default=repr)[:60]
+                raise BadInput(f"{where}: expected {key} as a number from 0 to {largest}, found {found_text}")
         return RailAssignment(*(entry[key] for key in keys))
 
     return [[one(entry) for entry in assignments] for assignments in rounds]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 
 from onehop.error import BadInput
-from onehop.machine import Machine, Simulation, load_machine
+from onehop.machine import Machine, Simulation
+from onehop.machine.reader import machine_of
 from onehop.text import counted
 
 __all__ = [
@@ -19,11 +19,6 @@ __all__ = [
     "ranks_per_host",
     "ranks_per_unit",
 ]
-
-
-def machine_of(machine: Machine | str | Path) -> Machine:
-    """Return a machine, read from its file unless it is one already."""
-    return machine if isinstance(machine, Machine) else load_machine(machine)
 
 
 def check_ranks(ranks: int, machine: Machine) -> None:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from onehop import _core
 from onehop._core import HostLayout, MapCost, RankMap, Schedule
+from onehop.arguments import whole_number, whole_numbers, yes_or_no
 from onehop.error import BadInput
 
 __all__ = ["Grid", "map_schedule", "renumber"]
 
-_LARGEST = 2**63 - 1
-
 
 def _integers(values: Any, what: str) -> list[int]:
-    """Return a sequence as integers of 64 bits, or raise BadInput."""
-    try:
-        numbers = [operator.index(one) for one in values]
-    except TypeError as error:
-        raise BadInput(f"map: expected {what} as a sequence of integers, found {values!r}") from error
-    for number in numbers:
-        if not -_LARGEST <= number <= _LARGEST:
-            raise BadInput(f"map: expected {what} below 2^63, found {number}")
-    return numbers
+    return whole_numbers(values, f"map: {what}")
+
+
+def _search(refine: bool, seed: int, steps: int | None, scotch: bool) -> tuple[bool, int, int, bool]:
+    """Return the settings of the search as C++ takes them."""
+    proposed = -1 if steps is None else whole_number(steps, "steps", 0)
+    return yes_or_no(refine, "refine"), whole_number(seed, "seed", 0), proposed, yes_or_no(scotch, "scotch")
 
 
 def _layout(hosts: Any) -> HostLayout:
@@ -61,9 +57,9 @@ class Grid:
     def _parts(self) -> tuple[list[int], list[bool], list[int]]:
         extents = _integers(self.extents, "a grid")
         periodic = (
-            [bool(self.periodic)] * len(extents)
-            if isinstance(self.periodic, (bool, int))
-            else [bool(one) for one in self.periodic]
+            [yes_or_no(one, "map: periodic") for one in self.periodic]
+            if isinstance(self.periodic, Iterable)
+            else [yes_or_no(self.periodic, "map: periodic")] * len(extents)
         )
         return (
             extents,
@@ -92,9 +88,9 @@ class Grid:
         refine : bool
             Whether to improve the best published map by a local search.
         seed : int
-            Seed of the local search.
+            Seed of the local search, from 0 on.
         steps : int, optional
-            Number of exchanges that the local search proposes. Default: chosen by the size of the grid.
+            Number of exchanges that the local search proposes, from 0 on. Default: chosen by the size of the grid.
         scotch : bool
             Whether to ask the mapper of the library SCOTCH, too. Maps may then differ between machines with and without
             this library.
@@ -110,9 +106,7 @@ class Grid:
             The hosts cannot hold the grid, or a parameter makes no sense.
         """
         extents, periodic, sizes = self._parts()
-        return _core.map_grid(
-            extents, _layout(hosts), periodic, sizes, refine, seed, -1 if steps is None else steps, scotch
-        )
+        return _core.map_grid(extents, _layout(hosts), periodic, sizes, *_search(refine, seed, steps, scotch))
 
     def cost(self, hosts: HostLayout, rank_at: Sequence[int]) -> MapCost:
         """Return the cost of any map: `rank_at[p]` is the rank at position p.
@@ -145,9 +139,7 @@ def map_schedule(
     BadInput
         The hosts cannot hold the ranks of the schedule.
     """
-    return _core.map_schedule(
-        _schedule(schedule), _layout(hosts), refine, seed, -1 if steps is None else steps, scotch
-    )
+    return _core.map_schedule(_schedule(schedule), _layout(hosts), *_search(refine, seed, steps, scotch))
 
 
 def renumber(schedule: Schedule, rank_at: Sequence[int] | RankMap) -> Schedule:

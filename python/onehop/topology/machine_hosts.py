@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from onehop._core import HostLayout, Level, Machine
+from onehop.arguments import whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.machine.hosts import host_level
-from onehop.machine.reader import load_machine
+from onehop.machine.reader import machine_of
 from onehop.text import counted
 
 __all__ = ["machine_hosts"]
@@ -87,16 +86,16 @@ def machine_hosts(
     >>> layout.hosts, layout.torus
     (1024, (2, 2, 2, 4, 4, 8))
     """
-    if not isinstance(machine, Machine):
-        machine = load_machine(machine)
-    if not isinstance(ranks, (int, np.integer)) or not 1 <= ranks <= machine.processors:
+    described = machine_of(machine)
+    number = whole_number(ranks, "ranks")
+    if not 1 <= number <= described.processors:
         raise BadInput(
-            f"expected 1 to {counted(machine.processors, 'rank')}, one per processor of the machine "
-            f"{machine.name}, found {ranks}"
+            f"expected 1 to {counted(described.processors, 'rank')}, one per processor of the machine "
+            f"{described.name}, found {number}"
         )
-    job = machine.job(int(ranks))
+    job = described.job(number)
     level, size = host_level(job)
-    hosts = -(-ranks // size)
+    hosts = -(-number // size)
     torus = [extent for extent in reversed(level.extents) if extent > 1] if level.routing == "torus" else []
     groups: list[int] = []
     rates: list[float] = []
@@ -105,5 +104,5 @@ def machine_hosts(
             break
         groups.append(members)
         rates.append(rate)
-    known = _costs(_bandwidth(level), rates) if costs is None else list(costs)
-    return HostLayout([rank // size for rank in range(ranks)], groups, known, torus)
+    known = _costs(_bandwidth(level), rates) if costs is None else whole_numbers(costs, "costs")
+    return HostLayout([rank // size for rank in range(number)], groups, known, torus)

@@ -54,6 +54,10 @@ class Endpoint {
   // "channel 0 -> 1 (tag 3)"
   [[nodiscard]] std::string name() const;
 
+  // As in Sender. A transport that has one rail ignores assignments.
+  [[nodiscard]] virtual int rails() const { return 1; }
+  virtual void assign_rails(const std::vector<std::vector<RailPiece>>& /*uses*/) {}
+
   // Allocates the slots of a channel that was opened unbacked, and returns how many bytes that is.
   virtual std::int64_t back_slots() { return 0; }
 

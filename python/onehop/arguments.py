@@ -1,0 +1,127 @@
+"""Arguments of Python functions as the numbers that C++ takes: whatever they are not is one clear error."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from onehop.error import BadInput
+
+__all__ = [
+    "is_sequence",
+    "items",
+    "real_number",
+    "real_numbers",
+    "whole_number",
+    "whole_numbers",
+    "yes_or_no",
+]
+
+LARGEST = 2**63 - 1
+_LONGEST = 60  # characters of a value that an error quotes
+
+
+def _quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _name(number: int) -> str:
+    return {LARGEST: "2^63 - 1", 2**31 - 1: "2^31 - 1", 2**64 - 1: "2^64 - 1"}.get(number, str(number))
+
+
+def is_sequence(value: Any) -> bool:
+    """Whether an argument has items, as texts and arrays without dimensions do not."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return False
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def items(values: Any, name: str) -> list[Any]:
+    """Return the items of a sequence.
+
+    Raises
+    ------
+    BadInput
+        It is none, or a text; `name` begins the error.
+    """
+    if is_sequence(values):
+        return list(values)
+    raise BadInput(f"{name}: expected a sequence, found {_quoted(values)}")
+
+
+def whole_number(value: Any, name: str, least: int = -LARGEST, most: int = LARGEST) -> int:
+    """Return a whole number, of Python or of NumPy.
+
+    Parameters
+    ----------
+    value : object
+        The argument.
+    name : str
+        Its name, which begins the error.
+    least, most : int
+        The range of the number.
+
+    Raises
+    ------
+    BadInput
+        It is no whole number, or out of range.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise BadInput(f"{name}: expected a whole number, found {_quoted(value)}") from error
+    if not least <= number <= most:
+        raise BadInput(
+            f"{name}: expected a whole number from {_name(least)} to {_name(most)}, found {_quoted(number)}"
+        )
+    return number
+
+
+def whole_numbers(values: Any, name: str, least: int = -LARGEST, most: int = LARGEST) -> list[int]:
+    """Return a sequence as whole numbers. Parameters and errors are those of `whole_number`."""
+    listed = items(values, name)
+    try:
+        numbers = [operator.index(one) for one in listed]
+    except TypeError:
+        return [whole_number(one, name) for one in listed]  # which names the wrong one
+    if numbers and not (least <= min(numbers) and max(numbers) <= most):
+        return [whole_number(one, name, least, most) for one in numbers]
+    return numbers
+
+
+def real_number(value: Any, name: str) -> float:
+    """Return a real number, which may be infinite or NaN.
+
+    Raises
+    ------
+    BadInput
+        It is no number.
+    """
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadInput(f"{name}: expected a number, found {_quoted(value)}") from error
+
+
+def real_numbers(values: Any, name: str) -> list[float]:
+    """Return a sequence as real numbers. Parameters and errors are those of `real_number`."""
+    return [real_number(one, name) for one in items(values, name)]
+
+
+def yes_or_no(value: Any, name: str) -> bool:
+    """Return a truth value, of Python or of NumPy.
+
+    Raises
+    ------
+    BadInput
+        It is neither true nor false.
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise BadInput(f"{name}: expected True or False, found {_quoted(value)}")

@@ -1,0 +1,99 @@
+"""Sends messages of unequal sizes between two hosts with three links, each message on an assigned link.
+
+Two emulated hosts with two ranks each exchange 11 units. For each rule of `schedule_rails`, and without one, the
+program prints the median time of an exchange, and what each link of the first host has carried, by the counters of the
+interfaces. It needs root, an MPI and UCX:
+
+    python tools/rails_on_links.py 300mbit
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import onehop
+from onehop.hosts import Unavailable, emulated_hosts, launch_on_hosts
+from onehop.machine.rails import schedule_rails
+
+LINKS, RUNS = 3, 15
+UNIT = 256 << 10  # bytes
+UNITS = {
+    (0, 2): 4,
+    (0, 3): 3,
+    (1, 2): 2,
+    (1, 3): 2,
+}  # by the two ranks of a pair, which send each other as much
+RULES = ("none", "by_rank", "round_robin", "longest_first", "optimum", "cut")
+
+
+def exchange() -> onehop.Schedule:
+    """Build the schedule. The first array of a rank has what it sends to each rank, the second what it receives."""
+    place, most = onehop.Place, max(UNITS.values()) * UNIT
+    transfers = []
+    for (a, b), units in UNITS.items():
+        for source, target in ((a, b), (b, a)):
+            sent = onehop.Slice.range(target * most, units * UNIT)
+            received = onehop.Slice.range(source * most, units * UNIT)
+            transfers.append(onehop.Transfer(place(source, 0, sent), place(target, 1, received)))
+    arrays = [onehop.ArraySpec(name, 4 * most, 1) for name in ("sent", "received")]
+    return onehop.Schedule("unequal messages", 4, arrays, [onehop.Round(transfers)])
+
+
+def carried() -> np.ndarray:
+    """Bytes that this host has sent on each link."""
+    counters = [f"/sys/class/net/e{link}/statistics/tx_bytes" for link in range(LINKS)]
+    return np.array([int(Path(counter).read_text()) for counter in counters])
+
+
+def measure(group: onehop.Group) -> None:
+    """Run the exchange with each rule, in turns, and print a table on rank 0."""
+    schedule = exchange()
+    sent = np.full(schedule.arrays[0].elements[0], group.rank, np.uint8)
+    received = np.full_like(sent, 255)
+    plans = {}
+    for rule in RULES:
+        name, cut = ("optimum", True) if rule == "cut" else (rule, False)
+        rails = None if rule == "none" else schedule_rails(schedule, 2, rails=LINKS, rule=name, cut=cut)
+        plans[rule] = onehop.Plan(schedule, group, [sent, received], transport="ucx", rails=rails)
+    seconds = {rule: [] for rule in RULES}
+    moved = {rule: np.zeros(LINKS) for rule in RULES}
+    for run in range(RUNS + 1):
+        for rule, plan in plans.items():
+            received[:] = 255
+            group.barrier()
+            before, begin = carried(), time.perf_counter()
+            plan.run()
+            group.barrier()  # the time is that of the last rank
+            if run > 0:  # the first run opens connections
+                seconds[rule].append(time.perf_counter() - begin)
+                moved[rule] += carried() - before
+            ranks, counts = np.unique(received, return_counts=True)
+            expected = {
+                b if a == group.rank else a: n * UNIT for (a, b), n in UNITS.items() if group.rank in (a, b)
+            }
+            assert dict(zip(ranks, counts, strict=True)) == {
+                **expected,
+                255: received.size - sum(expected.values()),
+            }
+    if group.rank == 0:
+        fastest = np.median(seconds["none"])
+        print(f"{'rule':14} {'ms':>7} {'to none':>8}   units on each link")
+        for rule in RULES:
+            middle = np.median(seconds[rule])
+            links = " ".join(f"{units:5.2f}" for units in moved[rule] / RUNS / UNIT)
+            print(f"{rule:14} {middle * 1e3:7.1f} {middle / fastest:8.2f}   {links}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: {sys.argv[0]} RATE, for example 300mbit or 1gbit")
+    if sys.argv[1] == "measure":
+        measure(onehop.Group.world())
+    else:
+        try:
+            with emulated_hosts(2, sys.argv[1], LINKS) as hosts:
+                sys.exit(launch_on_hosts(hosts, 2, [sys.executable, __file__, "measure"]))
+        except Unavailable as error:
+            sys.exit(f"skipped: {error}")
