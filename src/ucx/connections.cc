@@ -202,12 +202,12 @@ void Connections::enlist(Kind kind, int rank, std::uint32_t channel, Inbox* inbo
 Rail& Connections::rail_for(int rank, const Message& message, int rail) {
   const int usable = rails_to(rank);
   if (usable == 1 || message.kind != Kind::part) return *rails_.front();
-  if (rail == any_rail) {
-    if (message.data.size() < shortest_spread) return *rails_.front();
-    rail = static_cast<int>(std::min_element(loads_.begin(), loads_.begin() + usable) - loads_.begin());
-  }
-  const auto at = static_cast<std::size_t>(rail);
-  loads_[at] += static_cast<double>(message.data.size()) / speeds_[at];
+  // Assigned parts do not count as loads: the others would make up for them long afterwards.
+  if (rail != any_rail) return *rails_[static_cast<std::size_t>(rail)];
+  if (message.data.size() < shortest_spread) return *rails_.front();
+  const auto least = std::min_element(loads_.begin(), loads_.begin() + usable);
+  const auto at = static_cast<std::size_t>(least - loads_.begin());
+  *least += static_cast<double>(message.data.size()) / speeds_[at];
   return *rails_[at];
 }
 

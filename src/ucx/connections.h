@@ -153,8 +153,8 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   std::recursive_mutex mutex_;
   std::vector<std::unique_ptr<Rail>> rails_;
   std::vector<double> speeds_;
-  std::vector<double> loads_;                                         // by rail: bytes of parts over speed
-  std::vector<int> reach_;                                            // by rank: rails to it
+  std::vector<double> loads_;  // by rail: bytes of parts without an assignment over speed
+  std::vector<int> reach_;     // by rank: rails to it
   std::array<std::unordered_map<std::uint64_t, Inbox*>, 4> inboxes_;  // by kind; then by rank and channel
   std::vector<std::shared_ptr<Outgoing>> lingering_;
   std::vector<Slots> kept_;
