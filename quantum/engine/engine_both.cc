@@ -1,6 +1,5 @@
 // Applies operations to a ket and a bra at once, with the derivatives of expectation values.
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <string>
 #include <vector>
@@ -9,7 +8,7 @@
 #include "quantum/engine/engine_direct.h"
 #include "quantum/engine/engine_run.h"
 #include "quantum/engine/engine_tile.h"
-#include "quantum/engine/tile_memory.h"
+#include "quantum/engine/engine_tile_threads.h"
 #include "src/base/clock.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
@@ -63,24 +62,12 @@ void check(std::span<const LocalOperation> operations, std::size_t ket, std::siz
 template <typename T>
 void run_tiles_of_two(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, const TileProgram<T>& program,
                       int threads, std::span<double> derivatives) {
-  const std::size_t tiles = program.tiles();
+  const std::size_t parts = program.tiles() * program.parts();
   const std::size_t probes = program.probes().size();
-  threads = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), tiles));
-  std::vector<double> sums(tiles * probes);
-  std::atomic<std::size_t> next{0};
-  base::ThreadPool(threads, base::WaitStyle::sleep).run([&](int) {
-    const std::size_t numbers = program.shape().numbers();
-    typename TileProgram<T>::Scratch scratch;
-    scratch.tile = tile_memory<T>(program.needs_other() ? 3 * numbers : 2 * numbers);
-    scratch.bra = scratch.tile + numbers;
-    if (program.needs_other()) scratch.other = scratch.bra + numbers;
-    for (std::size_t t = next++; t < tiles; t = next++) {
-      scratch.sums = sums.data() + t * probes;
-      program.run_both(ket.data(), bra.data(), t, scratch);
-    }
-  });
-  // In the order of tiles, so that the result does not depend on the threads.
-  for (std::size_t t = 0; t < tiles; ++t) {
+  std::vector<double> sums(parts * probes);
+  TileThreads<T>(program, ket.data(), bra.data(), threads, sums.data()).run_all();
+  // In the order of parts, so that the result does not depend on the threads.
+  for (std::size_t t = 0; t < parts; ++t) {
     for (std::size_t p = 0; p < probes; ++p) {
       derivatives[static_cast<std::size_t>(program.probes()[p])] += program.probe_scales()[p] * sums[t * probes + p];
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 #include "quantum/kernels/kernels.h"
 
@@ -129,13 +128,17 @@ class Grouping {
   TileSizes sizes_;
 };
 
+// States from `least_bits_in_parts` up to 2 MiB are one tile, whose parts the threads share: one pass is then worth
+// more than tiles that fit a second-level cache.
+bool is_shared(int bits, bool is_double) { return bits >= least_bits_in_parts && bits <= (is_double ? 17 : 18); }
+
 }  // namespace
 
 TileSizes tile_sizes(int bits, int bytes_per_amplitude) {
   if (bits < min_tiled_bits) return {};
   // Half a megabyte of amplitudes leaves room for tables in an L2 cache of one megabyte.
-  const int tile = std::min(bits, bytes_per_amplitude > 8 ? 15 : 16);
   const bool is_double = bytes_per_amplitude > 8;
+  const int tile = is_shared(bits, is_double) ? bits : std::min(bits, is_double ? 15 : 16);
   return {.tile = tile,
           .low = std::min(tile, is_double ? 6 : 7),
           .matrices = is_double ? kernels<double>().prefer_dense : kernels<float>().prefer_dense,
@@ -145,7 +148,8 @@ TileSizes tile_sizes(int bits, int bytes_per_amplitude) {
 
 TileSizes tile_sizes_of_two(int bits, int bytes_per_amplitude) {
   TileSizes sizes = tile_sizes(bits, bytes_per_amplitude);
-  if (sizes.tile > 0) sizes.tile = std::min(bits, bytes_per_amplitude > 8 ? 14 : 15);
+  const bool is_double = bytes_per_amplitude > 8;
+  if (sizes.tile > 0 && !is_shared(bits, is_double)) sizes.tile = std::min(bits, is_double ? 14 : 15);
   return sizes;
 }
 

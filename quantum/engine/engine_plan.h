@@ -10,6 +10,10 @@
 
 namespace onehop::quantum {
 
+// From this size on, threads share a tile that holds the whole state: they meet after most steps, which is slow where
+// a core is busy with something else, and smaller states have too little work between two meetings.
+inline constexpr int least_bits_in_parts = 16;
+
 // The sizes of tiles in index bits.
 struct TileSizes {
   int tile = 0;          // bits of a tile, at least 9; 0: no tiles, every operation is applied directly

@@ -1,26 +1,11 @@
 #include "quantum/engine/engine_program.h"
 
-#include <algorithm>
-#include <atomic>
-
 #include "quantum/engine/engine_direct.h"
-#include "quantum/engine/tile_memory.h"
+#include "quantum/engine/engine_tile_threads.h"
 #include "src/base/clock.h"
 #include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
-namespace {
-
-template <typename T>
-void run_tiles(const TileProgram<T>& program, std::complex<T>* amplitudes, std::atomic<std::size_t>& next) {
-  const std::size_t numbers = program.shape().numbers();
-  typename TileProgram<T>::Scratch scratch;
-  scratch.tile = tile_memory<T>(program.needs_other() ? 2 * numbers : numbers);
-  if (program.needs_other()) scratch.other = scratch.tile + numbers;
-  for (std::size_t t = next++; t < program.tiles(); t = next++) program.run(amplitudes, t, scratch);
-}
-
-}  // namespace
 
 template <typename T>
 EngineProgram<T>::EngineProgram(int bits, std::vector<LocalOperation> operations, States states, int threads)
@@ -77,13 +62,7 @@ EngineCounters EngineProgram<T>::run(std::span<std::complex<T>> amplitudes, int 
       apply_directly(amplitudes, operations_[list_.passes[p].items.front().index], threads);
       continue;
     }
-    std::atomic<std::size_t> next{0};
-    const int some = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), program->tiles()));
-    if (some == 1) {
-      run_tiles(*program, amplitudes.data(), next);
-    } else {
-      base::ThreadPool(some, base::WaitStyle::sleep).run([&](int) { run_tiles(*program, amplitudes.data(), next); });
-    }
+    TileThreads<T>(*program, amplitudes.data(), nullptr, threads).run_all();
   }
   EngineCounters counters;
   counters.passes = static_cast<double>(list_.passes.size());

@@ -7,7 +7,7 @@
 
 #include "quantum/engine/engine_direct.h"
 #include "quantum/engine/engine_tile.h"
-#include "quantum/engine/tile_memory.h"
+#include "quantum/engine/engine_tile_threads.h"
 #include "src/base/clock.h"
 #include "src/base/thread_pool.h"
 
@@ -16,19 +16,16 @@ namespace {
 
 template <typename T>
 void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, int threads, PassRecord* record) {
-  const std::size_t tiles = program.tiles();
-  threads = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), tiles));
+  TileThreads<T> work(program, amplitudes.data(), nullptr, threads);
+  threads = work.threads();
   std::atomic<std::size_t> next_diagonal{0};
-  std::atomic<std::size_t> next_tile{0};
   std::atomic<bool> failed{false};
   base::Barrier barrier(threads);
   std::vector<std::array<double, pass_parts>> parts(record != nullptr ? static_cast<std::size_t>(threads) : 0);
   base::ThreadPool(threads, base::WaitStyle::sleep).run([&](int thread) {
-    T* tile = nullptr;
     std::exception_ptr thrown;  // rethrown only after the barrier, at which the other threads wait
     try {
-      const std::size_t numbers = program.shape().numbers();
-      tile = tile_memory<T>(program.needs_other() ? 2 * numbers : numbers);
+      work.prepare(thread);
       for (std::size_t d = next_diagonal++; d < program.diagonals(); d = next_diagonal++) program.prepare(d);
     } catch (...) {
       thrown = std::current_exception();
@@ -37,14 +34,10 @@ void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, in
     barrier.wait();
     if (thrown) std::rethrow_exception(thrown);
     if (failed) return;
-    typename TileProgram<T>::Scratch scratch;
-    if (record != nullptr) {
-      scratch.parts = &parts[static_cast<std::size_t>(thread)];
-      (*scratch.parts)[static_cast<std::size_t>(PassPart::preparing)] = base::steady_seconds() - record->begin;
-    }
-    scratch.tile = tile;
-    if (program.needs_other()) scratch.other = scratch.tile + program.shape().numbers();
-    for (std::size_t t = next_tile++; t < tiles; t = next_tile++) program.run(amplitudes.data(), t, scratch);
+    if (record == nullptr) return work.run(thread);
+    std::array<double, pass_parts>& mine = parts[static_cast<std::size_t>(thread)];
+    mine[static_cast<std::size_t>(PassPart::preparing)] = base::steady_seconds() - record->begin;
+    work.run(thread, &mine);
   });
   for (const auto& of_thread : parts) {
     for (std::size_t p = 0; p < pass_parts; ++p) record->parts[p] += of_thread[p] / threads;

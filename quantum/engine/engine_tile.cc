@@ -37,10 +37,11 @@ std::uint32_t TileProgram<T>::flip_of(const Permutation& permutation, std::uint6
 }
 
 template <typename T>
-void TileProgram<T>::run_table(const Table& table, std::uint64_t base, T* tile) const {
+void TileProgram<T>::run_table(const Table& table, std::uint64_t base, std::size_t part, T* tile) const {
   const LocalOperation& op = *table.operation;
   const std::size_t lanes = std::size_t{1} << shape_.lane_bits;
-  for (std::size_t r = 0; r < shape_.rows(); ++r) {
+  const std::size_t rows = rows_of_part();
+  for (std::size_t r = part * rows; r < (part + 1) * rows; ++r) {
     T* const row = tile + r * shape_.row_stride();
     for (std::size_t l = 0; l < std::size_t{1} << shape_.row_bits; ++l) {
       const std::uint64_t i = base | offsets_[r] | l;
@@ -58,57 +59,8 @@ void TileProgram<T>::run_table(const Table& table, std::uint64_t base, T* tile) 
 }
 
 template <typename T>
-bool TileProgram<T>::is_local(const Step& step) const {
-  const std::size_t beyond = ~((std::size_t{1} << (block_.bits - block_.lane_bits)) - 1);
-  switch (step.kind) {
-    case StepKind::butterflies: {
-      const Butterflies& b = butterflies_[step.index];
-      return b.bits[b.count - 1] < block_.bits - block_.lane_bits;
-    }
-    case StepKind::two_pairs: {
-      const auto& bits = two_pairs_[step.index].bits;
-      return *std::max_element(bits, bits + 4) < block_.bits - block_.lane_bits;
-    }
-    case StepKind::pair: {
-      const PairStep<T>& pair = pairs_[step.index].step;
-      return ((pair.partner | pair.sign | pair.controls) & beyond) == 0;
-    }
-    case StepKind::dense: {
-      const DenseStep<T>& dense = dense_[step.index].step;
-      return (dense.controls & beyond) == 0 &&
-             *std::max_element(dense.bits.begin(), dense.bits.end()) < block_.bits - block_.lane_bits;
-    }
-    case StepKind::lane_matrix:
-      return lane_matrices_[step.index].step.bit < block_.bits - block_.lane_bits;
-    case StepKind::vector_probes: {
-      const BitProbes& probes = bit_probes_[step.index];
-      return probes.bits[probes.count - 1] < block_.bits - block_.lane_bits;
-    }
-    case StepKind::probed_butterflies:
-      return is_local({StepKind::butterflies, probed_butterflies_[step.index].butterflies});
-    case StepKind::pair_probe: {
-      const ProbeStep& probe = pair_probes_[step.index].step;
-      return ((probe.partner | probe.sign | probe.controls) & beyond) == 0;
-    }
-    case StepKind::permute:
-    case StepKind::table:
-      return false;
-    default:
-      return true;
-  }
-}
-
-template <typename T>
-void TileProgram<T>::find_stretches() {
-  for (std::size_t s = 0; s < steps_.size(); ++s) {
-    const bool local = is_local(steps_[s]);
-    if (stretches_.empty() || stretches_.back().local != local) stretches_.push_back({s, s, local});
-    stretches_.back().end = s + 1;
-  }
-}
-
-template <typename T>
-void TileProgram<T>::run_step(const Step& step, std::uint64_t base, const TileShape& shape, T* data) const {
+void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t part, const TileShape& shape,
+                              T* data) const {
   const auto holds = [&](const Outside& outside) { return (base & outside.controls) == outside.control_values; };
   switch (step.kind) {
     case StepKind::butterflies: {
@@ -138,7 +90,7 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, const TileSh
       }
       break;
     case StepKind::table:
-      run_table(tables_[step.index], base, data);
+      run_table(tables_[step.index], base, part, data);
       break;
     default:
       break;  // see run_stretch
@@ -257,32 +209,43 @@ void TileProgram<T>::count_multiply_adds() {
 }
 
 template <typename T>
-void TileProgram<T>::permute(const Step& step, std::uint64_t base, T*& tile, T*& other) const {
-  const Permutation& permutation = permutations_[step.index];
-  kernels_.permute(tile, other, shape_, permutation.step, flip_of(permutation, base));
+void TileProgram<T>::permute(const Stretch& stretch, std::uint64_t base, std::size_t part, T*& tile, T*& other) const {
+  const Permutation& permutation = permutations_[steps_[stretch.begin].index];
+  if (has_part(stretch.split, part)) {
+    const TileShape shape = shape_of_part(stretch.split, part);
+    kernels_.permute(tile, other, shape, permutation.step, flip_of(permutation, base));
+  }
   std::swap(tile, other);
 }
 
 template <typename T>
-void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::complex<T>* bra,
-                                 std::uint64_t base, Scratch& scratch, bool gathers, bool scatters) const {
+void TileProgram<T>::run_stretch(const Stretch& stretch, const States& states, std::uint64_t base, Scratch& scratch,
+                                 bool gathers, bool scatters) const {
+  const auto each_state = [&](const auto& body) {
+    if (states.ket != nullptr) body(states.ket, scratch.tile);
+    if (states.bra != nullptr) body(states.bra, scratch.bra);
+  };
+  if (stretch.permutes) {
+    return timed(scratch.parts, part_of(StepKind::permute), [&] {
+      each_state([&](std::complex<T>*, T*& tile) { permute(stretch, base, scratch.part, tile, scratch.other); });
+    });
+  }
+  if (!has_part(stretch.split, scratch.part)) return;
   for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
     if (steps_[s].kind != StepKind::diagonal) continue;
     const std::size_t number = steps_[s].index;
     timed(scratch.parts, PassPart::diagonals,
           [&] { diagonals_[number].begin_tile(base, shape_, scratch.diagonals[number]); });
   }
-  const TileShape& shape = stretch.local ? block_ : shape_;
-  for (std::size_t row = 0; row < shape_.rows(); row += shape.rows()) {
+  const TileShape shape = stretch.local ? block_ : shape_of_part(stretch.split, scratch.part);
+  const std::size_t rows = stretch.local ? rows_of_part() : shape_.rows();
+  const std::size_t first = stretch.local ? scratch.part * rows : 0;
+  for (std::size_t row = first; row < first + rows; row += shape.rows()) {
     const std::size_t at = row * shape_.row_stride();
-    const auto each_state = [&](const auto& body) {
-      body(amplitudes, scratch.tile);
-      if (bra != nullptr) body(bra, scratch.bra);
-    };
     if (gathers) {
       timed(scratch.parts, PassPart::gather, [&] {
         each_state([&](std::complex<T>* state, T* tile) {
-          kernels_.gather(state + base, offsets_.data() + row, shape, tile + at, shape_.rows() - row - shape.rows());
+          kernels_.gather(state + base, offsets_.data() + row, shape, tile + at, first + rows - row - shape.rows());
         });
       });
     }
@@ -293,13 +256,10 @@ void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplit
           return run_probe(step, base, row, shape, scratch.tile + at, scratch.bra + at, scratch);
         }
         if (step.kind == StepKind::diagonal) {
-          T* const other = bra == nullptr ? nullptr : scratch.bra + at;
+          T* const other = states.bra == nullptr ? nullptr : scratch.bra + at;
           return run_diagonal(step, base, row, shape, scratch.tile + at, other, scratch);
         }
-        each_state([&](std::complex<T>*, T*& tile) {
-          if (step.kind == StepKind::permute) return permute(step, base, tile, scratch.other);
-          run_step(step, base, shape, tile + at);
-        });
+        each_state([&](std::complex<T>*, T* tile) { run_step(step, base, scratch.part, shape, tile + at); });
       });
     }
     if (scatters) {
@@ -313,45 +273,83 @@ void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplit
 }
 
 template <typename T>
-void TileProgram<T>::gather(const std::complex<T>* amplitudes, std::uint64_t base, T* tile) const {
-  kernels_.gather(amplitudes + base, offsets_.data(), shape_, tile, 0);
+void TileProgram<T>::gather(const std::complex<T>* amplitudes, std::uint64_t base, std::size_t part, T* tile) const {
+  TileShape shape = shape_;
+  shape.bits -= std::countr_zero(parts_);
+  const std::size_t row = part * shape.rows();
+  kernels_.gather(amplitudes + base, offsets_.data() + row, shape, tile + row * shape.row_stride(), 0);
 }
 
 template <typename T>
-void TileProgram<T>::scatter(std::complex<T>* amplitudes, std::uint64_t base, const T* tile) const {
+void TileProgram<T>::scatter(std::complex<T>* amplitudes, std::uint64_t base, std::size_t part, const T* tile) const {
   if (!permutes_on_scatter_) {
-    return kernels_.scatter(amplitudes + base, offsets_.data(), shape_, tile, last_scale_, past_caches());
+    TileShape shape = shape_;
+    shape.bits -= std::countr_zero(parts_);
+    const std::size_t row = part * shape.rows();
+    return kernels_.scatter(amplitudes + base, offsets_.data() + row, shape, tile + row * shape.row_stride(),
+                            last_scale_, past_caches());
   }
   const Permutation& permutation = permutations_.back();
-  kernels_.scatter_permuted(amplitudes + base, offsets_.data(), shape_, tile, permutation.step,
+  const std::size_t split = split_without(permutation.step.group_mask);
+  if (!has_part(split, part)) return;
+  kernels_.scatter_permuted(amplitudes + base, offsets_.data(), shape_of_part(split, part), tile, permutation.step,
                             flip_of(permutation, base), last_scale_, past_caches());
 }
 
 template <typename T>
-void TileProgram<T>::run_states(std::complex<T>* amplitudes, std::complex<T>* bra, std::size_t tile,
-                                Scratch& scratch) const {
+void TileProgram<T>::prepare_scratch(Scratch& scratch) const {
+  scratch.diagonals.resize(diagonals_.size());
+  scratch.columns.resize(diagonal_probes_.size() << shape_.row_bits);
+  scratch.rows.resize(shape_.rows());
+}
+
+template <typename T>
+void TileProgram<T>::run(std::complex<T>* ket, std::complex<T>* bra, std::size_t tile, std::span<Scratch> parts,
+                         base::Barrier* barrier) const {
   const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
   const std::uint64_t base = deposit_bits(tile, ~tile_ & all);
-  scratch.diagonals.resize(diagonals_.size());
-  scratch.columns.assign(diagonal_probes_.size() << shape_.row_bits, T(0));
-  scratch.rows.resize(shape_.rows());
+  const std::size_t by_rows = split_without(0);
+  std::size_t last = by_rows;
+  // A part whose bits are those of the last step reads and writes only what its own thread has written.
+  const auto meet = [&](std::size_t split, bool always) {
+    if (barrier != nullptr && (always || split != last)) barrier->wait();
+    last = split;
+  };
+  const auto each_part = [&](const auto& body) {
+    for (Scratch& scratch : parts) body(scratch);
+  };
+  each_part([&](Scratch& scratch) { std::fill(scratch.columns.begin(), scratch.columns.end(), T(0)); });
   const bool gather_first = stretches_.empty() || !stretches_.front().local;
   const bool scatter_last = permutes_on_scatter_ || stretches_.empty() || !stretches_.back().local;
   if (gather_first) {
-    timed(scratch.parts, PassPart::gather, [&] {
-      gather(amplitudes, base, scratch.tile);
-      if (bra != nullptr) gather(bra, base, scratch.bra);
+    each_part([&](Scratch& scratch) {
+      timed(scratch.parts, PassPart::gather, [&] {
+        gather(ket, base, scratch.part, scratch.tile);
+        if (bra != nullptr) gather(bra, base, scratch.part, scratch.bra);
+      });
     });
   }
   for (const Stretch& stretch : stretches_) {
-    run_stretch(stretch, amplitudes, bra, base, scratch, !gather_first && &stretch == &stretches_.front(),
-                !scatter_last && &stretch == &stretches_.back());
+    const bool gathers = !gather_first && &stretch == &stretches_.front();
+    const bool scatters = !scatter_last && &stretch == &stretches_.back();
+    meet(stretch.split, stretch.permutes);
+    const bool in_turn = stretch.permutes && bra != nullptr;
+    each_part([&](Scratch& scratch) {
+      run_stretch(stretch, {ket, in_turn ? nullptr : bra}, base, scratch, gathers, scatters);
+    });
+    if (!in_turn) continue;
+    // The bra goes to the tile that the ket came from.
+    meet(stretch.split, true);
+    each_part([&](Scratch& scratch) { run_stretch(stretch, {nullptr, bra}, base, scratch, gathers, scatters); });
   }
-  finish_diagonal_probes(base, scratch);
+  each_part([&](Scratch& scratch) { finish_diagonal_probes(base, scratch); });
   if (!scatter_last) return;
-  timed(scratch.parts, PassPart::scatter, [&] {
-    scatter(amplitudes, base, scratch.tile);
-    if (bra != nullptr) scatter(bra, base, scratch.bra);
+  meet(by_rows, permutes_on_scatter_);
+  each_part([&](Scratch& scratch) {
+    timed(scratch.parts, PassPart::scatter, [&] {
+      scatter(ket, base, scratch.part, scratch.tile);
+      if (bra != nullptr) scatter(bra, base, scratch.part, scratch.bra);
+    });
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <complex>
 #include <cstdint>
 #include <span>
@@ -11,6 +12,7 @@
 #include "quantum/engine/engine_plan.h"
 #include "quantum/engine/gate_decomposition.h"
 #include "quantum/kernels/kernels.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 
@@ -22,6 +24,8 @@ class TileProgram {
               const Kernels<T>& kernels);
 
   [[nodiscard]] std::size_t tiles() const { return std::size_t{1} << (bits_ - shape_.bits); }
+  // A tile that holds the whole state is worked on in several parts, which threads share; otherwise 1.
+  [[nodiscard]] std::size_t parts() const { return parts_; }
   [[nodiscard]] const TileShape& shape() const { return shape_; }
 
   // The diagonals. Each must be prepared once, on any thread, before the first tile runs.
@@ -42,11 +46,12 @@ class TileProgram {
   // because the scatter performs it.
   [[nodiscard]] bool needs_other() const { return permutations_.size() > (permutes_on_scatter_ ? 1U : 0U); }
 
-  // A thread's work space.
+  // The work space of a part of a tile. The parts of a tile have the same memory for the tile itself.
   struct Scratch {
+    std::size_t part = 0;
     T* tile = nullptr;   // shape().numbers() numbers, aligned to 64 bytes
     T* other = nullptr;  // the same size, if needs_other()
-    // For derivatives, see run_both(): the bra's tile, of the same size, and probes() sums over the current tile.
+    // For derivatives: the bra's tile, of the same size, and probes() sums over the part of the current tile.
     T* bra = nullptr;
     double* sums = nullptr;
     std::vector<T> columns;    // for each sweep of diagonal probes, the products of a row, added over rows
@@ -54,13 +59,13 @@ class TileProgram {
     std::vector<typename DiagonalRun<T>::Scratch> diagonals;
     std::array<double, pass_parts>* parts = nullptr;  // receives the seconds spent; nullptr: nothing is timed
   };
-  void run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const {
-    run_states(amplitudes, nullptr, tile, scratch);
-  }
-  // Applies the steps to the tiles of two states, and adds up the products of both where the pass has probes.
-  void run_both(std::complex<T>* ket, std::complex<T>* bra, std::size_t tile, Scratch& scratch) const {
-    run_states(ket, bra, tile, scratch);
-  }
+  // Sets the sizes of the vectors, so that run() allocates nothing where the tile holds the whole state.
+  void prepare_scratch(Scratch& scratch) const;
+  // Runs the steps on a tile of one state, or on the tiles of two where `bra` is not nullptr, and then adds up the
+  // products of both where the pass has probes. `parts`: those of the tile that this thread works on. The threads that
+  // have the other ones meet at the barrier; without one this thread has all.
+  void run(std::complex<T>* ket, std::complex<T>* bra, std::size_t tile, std::span<Scratch> parts,
+           base::Barrier* barrier) const;
   // The result to which each of the sums of a tile belongs.
   [[nodiscard]] const std::vector<int>& probes() const { return probes_; }
   // The factor of each of the sums.
@@ -89,10 +94,18 @@ class TileProgram {
     std::size_t index = 0;
     int probes = -1;  // of a diagonal: in diagonal_probes_, products that it makes first
   };
-  // Consecutive steps. `local`: they mix only amplitudes within a block, so that all run on one block before the next.
+  // Consecutive steps that mix only amplitudes within a block, so that all run on one block before the next; or one
+  // other step. `split`: the bits of the vector number that tell the parts of the tile apart, none of which it mixes.
   struct Stretch {
     std::size_t begin = 0, end = 0;
     bool local = false;
+    bool permutes = false;
+    std::size_t split = 0;
+  };
+  // The states that something is done with; nullptr: not with this one.
+  struct States {
+    std::complex<T>* ket = nullptr;
+    std::complex<T>* bra = nullptr;
   };
   struct Butterflies {
     int count = 0;
@@ -187,15 +200,25 @@ class TileProgram {
   // The product of the cosines of layer_[begin .. end).
   [[nodiscard]] double cosines_of(const Items& items, std::size_t begin, std::size_t end) const;
   void find_stretches();
+  // The bits of the vector number that the step mixes or watches; with those on which only its signs depend, if wanted.
+  [[nodiscard]] std::size_t bits_of(const Step& step, bool with_signs) const;
+  // The highest bits of the vector number that tell the parts apart, none of them in `unsplittable`; fewer than there
+  // are parts if not enough are left.
+  [[nodiscard]] std::size_t split_without(std::size_t unsplittable) const;
+  // The shape with the mask of a part.
+  [[nodiscard]] TileShape shape_of_part(std::size_t split, std::size_t part) const;
+  [[nodiscard]] bool has_part(std::size_t split, std::size_t part) const {
+    return part < std::size_t{1} << std::popcount(split);
+  }
+  [[nodiscard]] std::size_t rows_of_part() const { return shape_.rows() / parts_; }
   void count_multiply_adds();
-  void run_states(std::complex<T>* amplitudes, std::complex<T>* bra, std::size_t tile, Scratch& scratch) const;
-  void gather(const std::complex<T>* amplitudes, std::uint64_t base, T* tile) const;
-  void scatter(std::complex<T>* amplitudes, std::uint64_t base, const T* tile) const;
-  void permute(const Step& step, std::uint64_t base, T*& tile, T*& other) const;
-  // Runs a stretch, a block of rows at a time if it is local, so that a block stays in L1. `gathers` and `scatters`:
-  // also load the rows from the amplitudes before, and store them after.
-  void run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::complex<T>* bra, std::uint64_t base,
-                   Scratch& scratch, bool gathers, bool scatters) const;
+  void gather(const std::complex<T>* amplitudes, std::uint64_t base, std::size_t part, T* tile) const;
+  void scatter(std::complex<T>* amplitudes, std::uint64_t base, std::size_t part, const T* tile) const;
+  void permute(const Stretch& stretch, std::uint64_t base, std::size_t part, T*& tile, T*& other) const;
+  // Runs a stretch on a part of the tile, a block of rows at a time if it is local, so that a block stays in L1.
+  // `gathers` and `scatters`: also load the rows from the amplitudes before, and store them after.
+  void run_stretch(const Stretch& stretch, const States& states, std::uint64_t base, Scratch& scratch, bool gathers,
+                   bool scatters) const;
   // Adds the products of two tiles, or of two blocks of them that begin with row `first_row`.
   void run_probe(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* ket, T* bra,
                  Scratch& scratch) const;
@@ -208,13 +231,14 @@ class TileProgram {
   // On one state, or on two where `bra` is not nullptr.
   void run_diagonal(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* data,
                     T* bra, Scratch& scratch) const;
-  void run_step(const Step& step, std::uint64_t base, const TileShape& shape, T* data) const;
+  void run_step(const Step& step, std::uint64_t base, std::size_t part, const TileShape& shape, T* data) const;
   [[nodiscard]] static std::uint32_t flip_of(const Permutation& permutation, std::uint64_t base);
-  void run_table(const Table& table, std::uint64_t base, T* tile) const;
+  void run_table(const Table& table, std::uint64_t base, std::size_t part, T* tile) const;
 
   int bits_;
   std::uint64_t tile_;
   TileShape shape_;
+  std::size_t parts_ = 1;
   TileShape block_;  // consecutive rows, as many as L1 holds together with their tables
   const Kernels<T>& kernels_;
   std::vector<std::uint64_t> offsets_;  // of each row in the amplitudes

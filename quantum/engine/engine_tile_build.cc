@@ -10,6 +10,9 @@ namespace {
 // With rows of this size, the tables of a diagonal for a few conditions on the row's number stay in L1.
 constexpr int max_row_bits = 8;
 constexpr std::size_t gap_bytes = 128;
+// The number of parts does not depend on the threads, so that sums over them have the same bits.
+constexpr std::size_t most_parts = 4;
+
 TileShape shape_of(std::uint64_t tile, int lane_bits, std::size_t number_bytes) {
   TileShape shape;
   shape.bits = std::popcount(tile);
@@ -27,6 +30,7 @@ TileProgram<T>::TileProgram(const Pass& pass, const Items& items, std::span<cons
     : bits_(bits), tile_(pass.tile), shape_(shape_of(pass.tile, kernels.lane_bits, sizeof(T))), kernels_(kernels) {
   const std::uint64_t high = tile_ & ~((std::uint64_t{1} << shape_.row_bits) - 1);
   for (std::size_t r = 0; r < shape_.rows(); ++r) offsets_.push_back(deposit_bits(r, high));
+  if (tiles() == 1 && bits_ >= least_bits_in_parts) parts_ = most_parts;
   block_ = shape_;
   block_.bits = std::min(shape_.bits, std::max(shape_.row_bits, sizeof(T) == sizeof(float) ? 11 : 10));
   Builder(*this, items, operations).build(pass.items);

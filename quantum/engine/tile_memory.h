@@ -7,7 +7,7 @@
 
 namespace onehop::quantum {
 
-// Returns this thread's memory for at least `numbers` numbers, at most about a megabyte, aligned to 64 bytes. It is
+// Returns this thread's memory for at least `numbers` numbers, at most some megabytes, aligned to 64 bytes. It is
 // kept between passes and runs, because an allocation would take longer than a gate on a small state, and allocations
 // of changing sizes would fragment the heap. A call with more numbers invalidates the previous result.
 template <typename T>

@@ -19,6 +19,10 @@ struct TileShape {
   int lane_bits = 0;
   int row_bits = 0;         // at least lane_bits
   std::size_t row_gap = 0;  // in numbers of type T, like row_stride(), numbers() and place()
+  // Kernels work on the vectors v with (v & part_mask) == part only; those that go through rows take no such mask. A
+  // kernel that mixes or watches bits of the vector number needs a mask without these bits.
+  std::size_t part_mask = 0;
+  std::size_t part = 0;
 
   [[nodiscard]] std::size_t rows() const { return std::size_t{1} << (bits - row_bits); }
   [[nodiscard]] std::size_t row_stride() const { return (std::size_t{2} << row_bits) + row_gap; }

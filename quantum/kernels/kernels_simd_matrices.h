@@ -6,32 +6,30 @@ namespace {
 
 template <typename T, int LanePartner>
 void pair_of(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd) {
-  const std::size_t fixed = step.controls | step.top;
-  const std::size_t count = std::size_t{1} << (shape.bits - shape.lane_bits - __builtin_popcountll(fixed));
   Vector<T> c[2][4];
   for (int p = 0; p < 2; ++p) {
     for (int k = 0; k < 4; ++k) c[p][k] = load(step.coefficients.data() + (p * 4 + k) * lanes<T>);
   }
-  std::size_t free = 0;
-  for (std::size_t i = 0; i < count; ++i, free = ((free | fixed) + 1) & ~fixed) {
-    const std::size_t v = free | step.control_values;
-    const int p = (__builtin_popcountll(v & step.sign) & 1) ^ static_cast<int>(odd);
-    T* first = tile + shape.place(v);
-    if (step.partner == 0) {
-      for (int half = 0; half < 2; ++half, first += lanes<T>) {
-        const Vector<T> a = load(first);
-        store(first, c[p][0] * a + c[p][1] * exchange<LanePartner>(a, LaneNumbers<T>()));
-      }
-      continue;
-    }
-    T* second = tile + shape.place(v ^ step.partner);
-    for (int half = 0; half < 2; ++half, first += lanes<T>, second += lanes<T>) {
-      const Vector<T> a = load(first);
-      const Vector<T> b = load(second);
-      store(first, c[p][0] * a + c[p][1] * exchange<LanePartner>(b, LaneNumbers<T>()));
-      store(second, c[p][2] * b + c[p][3] * exchange<LanePartner>(a, LaneNumbers<T>()));
-    }
-  }
+  // `top` is fixed at 0.
+  VectorGroups<0>(shape, nullptr, step.controls | step.top, step.control_values)
+      .each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
+        const int p = (__builtin_popcountll(v & step.sign) & 1) ^ static_cast<int>(odd);
+        T* first = tile + shape.place(v);
+        if (step.partner == 0) {
+          for (int half = 0; half < 2; ++half, first += lanes<T>) {
+            const Vector<T> a = load(first);
+            store(first, c[p][0] * a + c[p][1] * exchange<LanePartner>(a, LaneNumbers<T>()));
+          }
+          return;
+        }
+        T* second = tile + shape.place(v ^ step.partner);
+        for (int half = 0; half < 2; ++half, first += lanes<T>, second += lanes<T>) {
+          const Vector<T> a = load(first);
+          const Vector<T> b = load(second);
+          store(first, c[p][0] * a + c[p][1] * exchange<LanePartner>(b, LaneNumbers<T>()));
+          store(second, c[p][2] * b + c[p][3] * exchange<LanePartner>(a, LaneNumbers<T>()));
+        }
+      });
 }
 
 template <typename T, int LanePartner>
@@ -54,22 +52,12 @@ ONEHOP_INLINE void turn(Vector<T>& first, Vector<T>& second, const T* m) {
 
 template <typename T>
 void two_pairs(T* tile, const TileShape& shape, const TwoPairsStep<T>& step) {
-  std::size_t mask = 0;
-  for (const int bit : step.bits) mask |= std::size_t{1} << bit;
-  std::size_t offsets[16];
-  for (int j = 0; j < 16; ++j) {
-    std::size_t v = 0;
-    for (int b = 0; b < 4; ++b) v |= static_cast<std::size_t>(j >> b & 1) << step.bits[b];
-    offsets[j] = shape.place(v);
-  }
-  const std::size_t groups = (std::size_t{1} << (shape.bits - shape.lane_bits)) >> 4;
-  std::size_t v = 0;
-  for (std::size_t g = 0; g < groups; ++g, v = ((v | mask) + 1) & ~mask) {
+  const VectorGroups<4> groups(shape, step.bits);
+  groups.each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
     T* part = tile + shape.place(v);
     for (int half = 0; half < 2; ++half, part += lanes<T>) {
       Vector<T> x[16];
-#pragma GCC unroll 16
-      for (int j = 0; j < 16; ++j) x[j] = load_once(part + offsets[j]);
+      load_group<T, 16>(x, part, groups.offsets);
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
         turn(x[4 * k], x[4 * k + 3], step.matrix[0][0]);
@@ -80,10 +68,9 @@ void two_pairs(T* tile, const TileShape& shape, const TwoPairsStep<T>& step) {
         turn(x[k], x[k + 12], step.matrix[1][0]);
         turn(x[k + 4], x[k + 8], step.matrix[1][1]);
       }
-#pragma GCC unroll 16
-      for (int j = 0; j < 16; ++j) store(part + offsets[j], x[j]);
+      store_group<T, 16>(x, part, groups.offsets);
     }
-  }
+  });
 }
 
 // --- Matrices ---
@@ -91,19 +78,11 @@ void two_pairs(T* tile, const TileShape& shape, const TwoPairsStep<T>& step) {
 template <typename T, int Count>
 void dense_of(T* tile, const TileShape& shape, const DenseStep<T>& step) {
   constexpr int size = 1 << Count;
-  std::size_t mask = step.controls;
-  for (int b = 0; b < Count; ++b) mask |= std::size_t{1} << step.bits[static_cast<std::size_t>(b)];
-  std::size_t offsets[size];
-  for (int j = 0; j < size; ++j) {
-    std::size_t v = 0;
-    for (int b = 0; b < Count; ++b) v |= static_cast<std::size_t>(j >> b & 1) << step.bits[static_cast<std::size_t>(b)];
-    offsets[j] = shape.place(v);
-  }
+  const VectorGroups<Count> groups(shape, step.bits.data(), step.controls, step.control_values);
+  const std::size_t* const offsets = groups.offsets;
   const T* const matrix = reinterpret_cast<const T*>(step.matrix.data());
-  const std::size_t count = std::size_t{1} << (shape.bits - shape.lane_bits - __builtin_popcountll(mask));
-  std::size_t free = 0;
-  for (std::size_t i = 0; i < count; ++i, free = ((free | mask) + 1) & ~mask) {
-    T* const group = tile + shape.place(free | step.control_values);
+  groups.each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
+    T* const group = tile + shape.place(v);
     Vector<T> re[size];
     Vector<T> im[size];
 #pragma GCC unroll 8
@@ -127,7 +106,7 @@ void dense_of(T* tile, const TileShape& shape, const DenseStep<T>& step) {
       store(group + offsets[r], sum_re - more_re);
       store(group + offsets[r] + lanes<T>, sum_im + more_im);
     }
-  }
+  });
 }
 
 template <typename T>
@@ -149,14 +128,12 @@ void dense(T* tile, const TileShape& shape, const DenseStep<T>& step) {
 // A matrix on the lane bit `Lane` and one bit of the vector number.
 template <typename T, int Lane>
 void lane_matrix_one(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step) {
-  const std::size_t mask = std::size_t{1} << step.bit;
-  const std::size_t other = shape.place(mask);
-  const std::size_t groups = (std::size_t{1} << (shape.bits - shape.lane_bits)) >> 1;
+  const VectorGroups<1> groups(shape, &step.bit);
+  const std::size_t other = groups.offsets[1];
   Vector<T> c[2][2][2][2];  // [to][from][exchanged][re, im]
   const T* coefficients = step.coefficients.data();
   for (int k = 0; k < 16; ++k, coefficients += lanes<T>) c[k >> 3][k >> 2 & 1][k >> 1 & 1][k & 1] = load(coefficients);
-  std::size_t v = 0;
-  for (std::size_t g = 0; g < groups; ++g, v = ((v | mask) + 1) & ~mask) {
+  groups.each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
     T* const first = tile + shape.place(v);
     Vector<T> re[2][2];
     Vector<T> im[2][2];
@@ -185,7 +162,7 @@ void lane_matrix_one(T* tile, const TileShape& shape, const LaneMatrixStep<T>& s
       store(first + (to == 0 ? 0 : other), sum_re - more_re);
       store(first + (to == 0 ? 0 : other) + lanes<T>, sum_im + more_im);
     }
-  }
+  });
 }
 
 // A matrix on the lane bits `Low` and `High`.

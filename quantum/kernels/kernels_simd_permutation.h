@@ -68,8 +68,7 @@ ONEHOP_INLINE void permuted_row(const T* from, const TileShape& shape, const Per
                                 const Mixing<T>& mixing, const Sink& sink) {
   typedef typename LaneIndex<T>::Number Lane;
   constexpr std::uint32_t lane_mask = static_cast<std::uint32_t>(lanes<T> - 1);
-  const std::size_t vectors = std::size_t{1} << (shape.bits - shape.lane_bits);
-  for (std::size_t v = 0; v < vectors; ++v) {
+  VectorGroups<0>(shape, nullptr).each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
     const std::uint32_t source = step.sources[v] >> lane_bits<T>;
     const auto lane = static_cast<Lane>(step.sources[v] & lane_mask);
     if constexpr (Count == 0) {
@@ -89,7 +88,7 @@ ONEHOP_INLINE void permuted_row(const T* from, const TileShape& shape, const Per
       sink(v, picked<T>(load(first), load(second), lanes_taken),
            picked<T>(load(first + lanes<T>), load(second + lanes<T>), lanes_taken));
     }
-  }
+  });
 }
 
 // Groups of 2^Rank vectors (quantum/engine/permutation_groups.h). The sink gets them in any order.
@@ -106,9 +105,8 @@ void permuted_groups(const T* from, const TileShape& shape, const PermutationSte
       for (int l = 0; l < lanes<T>; ++l) which[l] = static_cast<Lane>(*next++);
     }
   }
-  const std::size_t vectors = std::size_t{1} << (shape.bits - shape.lane_bits);
-  std::size_t v = 0;
-  for (std::size_t group = 0; group < vectors >> Rank; ++group, v = ((v | step.group_mask) + 1) & ~step.group_mask) {
+  // The bits of the group are fixed at 0.
+  VectorGroups<0>(shape, nullptr, step.group_mask).each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
     const std::uint32_t source = step.sources[v] ^ flip;
     const auto lane = static_cast<Lane>(source & static_cast<std::uint32_t>(lanes<T> - 1));
     Vector<T> results[2][size];
@@ -137,7 +135,7 @@ void permuted_groups(const T* from, const TileShape& shape, const PermutationSte
     for (int i = 0; i < size; ++i) {
       sink(v ^ step.outputs[static_cast<std::size_t>(i)], results[0][i], results[1][i]);
     }
-  }
+  });
 }
 
 template <typename T, typename Sink>

@@ -27,43 +27,43 @@ double probe_row(const T* ket, const T* bra, std::size_t vectors, T* columns) {
   return lane_sum<T>(total);
 }
 
+// The sums of probe_vectors(), by vectors.
 template <typename T, int Count>
-void probe_vectors_of(const T* ket, const T* bra, const TileShape& shape, const int* bits, double* out) {
-  constexpr int size = 1 << Count;
-  std::size_t mask = 0;
-  for (int b = 0; b < Count; ++b) mask |= std::size_t{1} << bits[b];
-  std::size_t offsets[size];
-  for (int j = 0; j < size; ++j) {
-    std::size_t v = 0;
-    for (int b = 0; b < Count; ++b) v |= static_cast<std::size_t>(j >> b & 1) << bits[b];
-    offsets[j] = shape.place(v);
-  }
+struct BitProducts {
   Vector<T> plus[Count] = {};
   Vector<T> minus[Count] = {};
-  const std::size_t groups = (std::size_t{1} << (shape.bits - shape.lane_bits)) >> Count;
-  std::size_t v = 0;
-  for (std::size_t g = 0; g < groups; ++g, v = ((v | mask) + 1) & ~mask) {
-    std::size_t at = shape.place(v);
-    for (int half = 0; half < 2; ++half, at += lanes<T>) {
-      Vector<T> x[size];
-      Vector<T> y[size];
-#pragma GCC unroll 8
-      for (int j = 0; j < size; ++j) {
-        x[j] = load_once(ket + at + offsets[j]);
-        y[j] = load_once(bra + at + offsets[j]);
-      }
+
+  ONEHOP_INLINE void add(const Vector<T>* ket, const Vector<T>* bra) {
 #pragma GCC unroll 3
-      for (int b = 0; b < Count; ++b) {
+    for (int b = 0; b < Count; ++b) {
 #pragma GCC unroll 8
-        for (int j = 0; j < size; ++j) {
-          if ((j >> b & 1) != 0) continue;
-          plus[b] = plus[b] + y[j | 1 << b] * x[j];
-          minus[b] = minus[b] + y[j] * x[j | 1 << b];
-        }
+      for (int j = 0; j < 1 << Count; ++j) {
+        if ((j >> b & 1) != 0) continue;
+        plus[b] = plus[b] + bra[j | 1 << b] * ket[j];
+        minus[b] = minus[b] + bra[j] * ket[j | 1 << b];
       }
     }
   }
-  for (int b = 0; b < Count; ++b) out[b] = lane_sum<T>(plus[b] - minus[b]);
+  void write(double* out) const {
+    for (int b = 0; b < Count; ++b) out[b] = lane_sum<T>(plus[b] - minus[b]);
+  }
+};
+
+template <typename T, int Count>
+void probe_vectors_of(const T* ket, const T* bra, const TileShape& shape, const int* bits, double* out) {
+  const VectorGroups<Count> groups(shape, bits);
+  BitProducts<T, Count> products;
+  groups.each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
+    std::size_t at = shape.place(v);
+    for (int half = 0; half < 2; ++half, at += lanes<T>) {
+      Vector<T> x[groups.size];
+      Vector<T> y[groups.size];
+      load_group<T, groups.size>(x, ket + at, groups.offsets);
+      load_group<T, groups.size>(y, bra + at, groups.offsets);
+      products.add(x, y);
+    }
+  });
+  products.write(out);
 }
 
 template <typename T>
@@ -117,69 +117,26 @@ void probe_lanes(const T* ket, const T* bra, const TileShape& shape, double* out
 inline constexpr int max_probed_turns = simd::registers >= 32 ? 3 : 2;
 
 template <typename T, int Count>
-ONEHOP_INLINE void turn_vectors(Vector<T>* x, const Vector<T>* tangents) {
-#pragma GCC unroll 3
-  for (int b = 0; b < Count; ++b) {
-#pragma GCC unroll 8
-    for (int j = 0; j < 1 << Count; ++j) {
-      if ((j >> b & 1) != 0) continue;
-      const Vector<T> first = x[j];
-      const Vector<T> second = x[j | 1 << b];
-      x[j] = first - tangents[b] * second;
-      x[j | 1 << b] = second + tangents[b] * first;
-    }
-  }
-}
-
-template <typename T, int Count>
 void probed_butterflies_of(T* ket, T* bra, const TileShape& shape, const int* bits, const T* tangents, double* out) {
-  constexpr int size = 1 << Count;
-  std::size_t mask = 0;
+  const VectorGroups<Count> groups(shape, bits);
   Vector<T> t[Count];
-#pragma GCC unroll 3
-  for (int b = 0; b < Count; ++b) {
-    mask |= std::size_t{1} << bits[b];
-    t[b] = all<T>(tangents[b]);
-  }
-  std::size_t offsets[size];
-  for (int j = 0; j < size; ++j) {
-    std::size_t v = 0;
-    for (int b = 0; b < Count; ++b) v |= static_cast<std::size_t>(j >> b & 1) << bits[b];
-    offsets[j] = shape.place(v);
-  }
-  Vector<T> plus[Count] = {};
-  Vector<T> minus[Count] = {};
-  const std::size_t groups = (std::size_t{1} << (shape.bits - shape.lane_bits)) >> Count;
-  std::size_t v = 0;
-  for (std::size_t g = 0; g < groups; ++g, v = ((v | mask) + 1) & ~mask) {
+  for (int b = 0; b < Count; ++b) t[b] = all<T>(tangents[b]);
+  BitProducts<T, Count> products;
+  groups.each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
     std::size_t at = shape.place(v);
     for (int half = 0; half < 2; ++half, at += lanes<T>) {
-      Vector<T> x[size];
-      Vector<T> y[size];
-#pragma GCC unroll 8
-      for (int j = 0; j < size; ++j) {
-        x[j] = load_once(ket + at + offsets[j]);
-        y[j] = load_once(bra + at + offsets[j]);
-      }
-#pragma GCC unroll 3
-      for (int b = 0; b < Count; ++b) {
-#pragma GCC unroll 8
-        for (int j = 0; j < size; ++j) {
-          if ((j >> b & 1) != 0) continue;
-          plus[b] = plus[b] + y[j | 1 << b] * x[j];
-          minus[b] = minus[b] + y[j] * x[j | 1 << b];
-        }
-      }
+      Vector<T> x[groups.size];
+      Vector<T> y[groups.size];
+      load_group<T, groups.size>(x, ket + at, groups.offsets);
+      load_group<T, groups.size>(y, bra + at, groups.offsets);
+      products.add(x, y);
       turn_vectors<T, Count>(x, t);
       turn_vectors<T, Count>(y, t);
-#pragma GCC unroll 8
-      for (int j = 0; j < size; ++j) {
-        store(ket + at + offsets[j], x[j]);
-        store(bra + at + offsets[j], y[j]);
-      }
+      store_group<T, groups.size>(x, ket + at, groups.offsets);
+      store_group<T, groups.size>(y, bra + at, groups.offsets);
     }
-  }
-  for (int b = 0; b < Count; ++b) out[b] = lane_sum<T>(plus[b] - minus[b]);
+  });
+  products.write(out);
 }
 
 template <typename T>
@@ -222,19 +179,17 @@ void probed_lane_butterflies(T* ket, T* bra, const TileShape& shape, const T* ta
 
 template <typename T, int Lane>
 void probe_pairs_of(const T* ket, const T* bra, const TileShape& shape, const ProbeStep& step, double* out) {
-  const std::size_t vectors = std::size_t{1} << (shape.bits - shape.lane_bits);
   const std::size_t first = step.imaginary ? lanes<T> : 0;
   const std::size_t second = lanes<T> - first;
   Vector<T> a = {};
   Vector<T> b = {};
-  for (std::size_t v = 0; v < vectors; ++v) {
-    if ((v & step.controls) != step.control_values) continue;
+  VectorGroups<0>(shape, nullptr, step.controls, step.control_values).each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
     const T* const left = bra + shape.place(v);
     const T* const right = ket + shape.place(v ^ step.partner);
     const Vector<T> sign = all<T>(__builtin_popcountll(v & step.sign) % 2 != 0 ? T(-1) : T(1));
     a = a + sign * load(left) * exchange<Lane>(load(right + first), LaneNumbers<T>());
     b = b + sign * load(left + lanes<T>) * exchange<Lane>(load(right + second), LaneNumbers<T>());
-  }
+  });
   const Vector<T> sum = step.imaginary ? a - b : a + b;
   for (int l = 0; l < lanes<T>; ++l) out[l] = static_cast<double>(sum[l]);
 }

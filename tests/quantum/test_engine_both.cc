@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onehop/error.h"
@@ -131,6 +132,23 @@ TEST(QuantumEngineBoth, TilesOfEverySize) {
   }
 }
 
+// One tile, whose parts the threads share: on any number of them the sums have the same bits.
+TEST(QuantumEngineBoth, ThreadsShareATile) {
+  Random random(16);
+  constexpr int bits = least_bits_in_parts;
+  for (int round = 0; round < 2; ++round) {
+    const Case one = random_case(random, bits);
+    const TileSizes sizes{bits, 6};
+    for (const std::string& simd : simd_names()) {
+      SCOPED_TRACE(simd + ", round " + std::to_string(round));
+      for (int threads = 1; threads <= 5; ++threads) {
+        expect_case<double>(one, sizes, kernels_named<double>(simd), threads, 1e-12);
+      }
+      expect_case<float>(one, sizes, kernels_named<float>(simd), number(random, 1, 4), 4e-4);
+    }
+  }
+}
+
 TEST(QuantumEngineBoth, SmallStatesWithoutTiles) {
   Random random(12);
   for (int round = 0; round < 30; ++round) {
@@ -176,17 +194,21 @@ TEST(QuantumEngineBoth, RefilledProgramsAreThoseOfTheNewAngles) {
 
 TEST(QuantumEngineBoth, SumsDoNotDependOnThreads) {
   Random random(13);
-  const Case one = random_case(random, 12);
-  std::vector<std::vector<double>> found;
-  for (const int threads : {1, 3}) {
-    Amplitudes ket = one.ket;
-    Amplitudes bra = one.bra;
-    found.emplace_back(one.derivatives.size());
-    const TileSizes sizes{9, 5};
-    run_passes_of_two<double>(ket, bra, one.operations, make_pass_list(12, one.operations, sizes), sizes,
-                              kernels<double>(), threads, found.back());
+  // Many tiles, and one that is shared.
+  for (const auto& [bits, sizes] :
+       {std::pair(12, TileSizes{9, 5}), std::pair(least_bits_in_parts, TileSizes{least_bits_in_parts, 6})}) {
+    const Case one = random_case(random, bits);
+    std::vector<std::vector<double>> found;
+    for (const int threads : {1, 2, 3}) {
+      Amplitudes ket = one.ket;
+      Amplitudes bra = one.bra;
+      found.emplace_back(one.derivatives.size());
+      run_passes_of_two<double>(ket, bra, one.operations, make_pass_list(bits, one.operations, sizes), sizes,
+                                kernels<double>(), threads, found.back());
+    }
+    EXPECT_EQ(found[0], found[1]);
+    EXPECT_EQ(found[0], found[2]);
   }
-  EXPECT_EQ(found[0], found[1]);
 }
 
 TEST(QuantumEngineBoth, RefusesOtherSizesAndProbes) {

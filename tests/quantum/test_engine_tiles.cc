@@ -17,22 +17,26 @@ namespace {
 
 using namespace testing;
 
-// Tiles of random size, all instruction sets of this processor, both precisions, one to three threads.
+// States of so many bits are one tile, of which each thread works on some parts.
+constexpr int bits_in_parts = least_bits_in_parts;
+
+// Tiles of random size, all instruction sets of this processor, both precisions, one to four threads.
 void expect_on_tiles(Random& random, int bits, const std::vector<LocalOperation>& operations,
                      const std::string& about) {
   const Amplitudes start = random_state(random, bits);
   double most = 1;
   const Amplitudes expected = by_definition(start, operations, most);
-  const TileSizes sizes{number(random, 9, bits), number(random, 4, 6), number(random, 0, 1) == 0};
+  const int tile = number(random, bits == bits_in_parts ? bits : 9, bits);
+  const TileSizes sizes{tile, number(random, 4, 6), number(random, 0, 1) == 0};
   const PassList list = make_pass_list(bits, operations, sizes);
   const double each = 1 + static_cast<double>(operations.size());
   for (const std::string& simd : simd_names()) {
     const std::string what = simd + ", " + about;
     auto found = as<double>(start);
-    run_passes<double>(found, operations, list, kernels_named<double>(simd), number(random, 1, 3));
+    run_passes<double>(found, operations, list, kernels_named<double>(simd), number(random, 1, 4));
     ASSERT_LT(distance(expected, found), 1e-14 * each * most) << what;
     auto single = as<float>(start);
-    run_passes<float>(single, operations, list, kernels_named<float>(simd), number(random, 1, 3));
+    run_passes<float>(single, operations, list, kernels_named<float>(simd), number(random, 1, 4));
     ASSERT_LT(distance(expected, single), 1e-6 * each * most) << what;
   }
 }
@@ -86,7 +90,7 @@ TEST(QuantumEngineTiles, BoundsOfPassesHoldAndAreMostlyReached) {
 TEST(QuantumEngineTiles, AnyCircuit) {
   Random random(3);
   for (int round = 0; round < 60; ++round) {
-    const int bits = number(random, 10, 12);
+    const int bits = round % 20 == 0 ? bits_in_parts : number(random, 10, 12);
     std::vector<LocalOperation> operations;
     const int count = number(random, 1, 60);
     for (int i = 0; i < count; ++i) operations.push_back(random_operation(random, bits, 3));
@@ -107,7 +111,7 @@ TEST(QuantumEngineTiles, AnyCircuit) {
 TEST(QuantumEngineTiles, PermutationGates) {
   Random random(8);
   for (int round = 0; round < 60; ++round) {
-    const int bits = number(random, 10, 12);
+    const int bits = round % 20 == 0 ? bits_in_parts : number(random, 10, 12);
     std::vector<LocalOperation> operations;
     const int count = number(random, 1, 40);
     for (int i = 0; i < count; ++i) {

@@ -17,6 +17,7 @@ qml = pytest.importorskip("pennylane", reason="there is no PennyLane; pip instal
 
 from pennylane import numpy as np  # noqa: E402
 
+from onehop.error import BadInput  # noqa: E402
 from onehop.pennylane import OnehopQubit  # noqa: E402
 
 
@@ -153,6 +154,23 @@ def test_the_adjoint_method_takes_no_shots() -> None:
         qml.grad(node)(x)
     node = qml.set_shots(qml.QNode(circuit, device, diff_method="best"), 10000)
     assert abs(qml.grad(node)(x) + np.sin(0.3)) < 5 / 100
+
+
+def test_errors_name_the_operator() -> None:
+    @qml.qnode(OnehopQubit(wires=["a", "b"]), diff_method="adjoint")
+    def circuit(x: Any, weight: Any = 1.0) -> Any:
+        qml.RY(0.1, "b")
+        qml.RX(x, "a")
+        return qml.expval(weight * qml.Z("a"))
+
+    bad = np.array(float("nan"), requires_grad=True)
+    for call in (circuit, qml.grad(circuit)):
+        with pytest.raises(
+            BadInput, match=r"operation 1 \(RX on wires a\): expected a finite parameter 0, found nan"
+        ):
+            call(bad)
+        with pytest.raises(BadInput, match=r"expected a Hermitian observable, found 2j \* Z\('a'\)"):
+            call(np.array(0.3, requires_grad=True), 2j)
 
 
 @pytest.mark.parametrize("interface", ["autograd", "jax", "torch"])

@@ -41,7 +41,7 @@ Circuit layers(int qubits, int depth) {
 }
 
 TEST(QuantumProfile, PassesAddUp) {
-  const Circuit circuit = layers(17, 6);
+  const Circuit circuit = layers(18, 6);
   const auto group = Group::alone();
   SimulationOptions options;
   const SimulationResult plain = simulate(circuit, group, options);
@@ -64,7 +64,7 @@ TEST(QuantumProfile, PassesAddUp) {
     if (entry.kind != ProfileEntry::Kind::pass) continue;
     ++passes;
     gates += entry.pass.pass.gates;
-    EXPECT_EQ(entry.bytes, std::int64_t{32} << 17);
+    EXPECT_EQ(entry.bytes, std::int64_t{32} << 18);
     EXPECT_EQ(entry.pass.pass.tile_bits.size(), 15U);
     EXPECT_GT(entry.pass.pass.multiply_adds, 0);
     EXPECT_GT(entry.pass.pass.sweeps, 0);

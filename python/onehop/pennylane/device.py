@@ -29,7 +29,7 @@ from pennylane.transforms import broadcast_expand, defer_measurements
 from pennylane.transforms.core import CompilePipeline
 
 from onehop import quantum
-from onehop.pennylane.operations import DIFFERENTIABLE, append, is_known, pauli_sum
+from onehop.pennylane.operations import DIFFERENTIABLE, append, is_known, pauli_sum, require_valid
 from onehop.pennylane.tree import measured_tree
 from onehop.quantum import Circuit, Parameter, State
 
@@ -180,6 +180,7 @@ class OnehopQubit(Device):
         return tuple(self._execute(one) for one in circuits)
 
     def _execute(self, script: QuantumScript) -> Any:
+        require_valid(script)
         script = script.map_to_standard_wires()
         if any(isinstance(one, MidMeasure) for one in script.operations):
             return self._tree(script)
@@ -225,6 +226,7 @@ class OnehopQubit(Device):
 
     def _gradients(self, script: QuantumScript, weights: Sequence[float] | None = None) -> Any:
         """Return values and derivatives by the trainable parameters."""
+        require_valid(script)
         script = script.map_to_standard_wires()
         trained = {place: number for number, place in enumerate(script.trainable_params)}
         circuit = Circuit(max(len(script.wires), 1))

@@ -11,7 +11,7 @@ from onehop.error import BadInput
 from onehop.quantum import Circuit, PauliSum, PauliTerm
 from onehop.quantum.parameters import Angle
 
-__all__ = ["DIFFERENTIABLE", "LARGEST_MATRIX", "append", "is_known", "pauli_sum"]
+__all__ = ["DIFFERENTIABLE", "LARGEST_MATRIX", "append", "is_known", "pauli_sum", "require_valid"]
 
 # PennyLane's names of gates that OpenQASM names, with the same parameters, controls first.
 _NAMED = {
@@ -33,6 +33,34 @@ def is_known(operator: Any) -> bool:
     if operator.name in _NAMED or operator.name in _SPECIAL or operator.name in ("Identity", "Barrier"):
         return True
     return operator.has_matrix and 0 < len(operator.wires) <= LARGEST_MATRIX
+
+
+def require_valid(script: Any) -> None:
+    """Check a circuit's parameters and observables.
+
+    Raises
+    ------
+    BadInput
+        A parameter is infinite or NaN, or an observable of Pauli strings has complex weights. The message names the
+        operator and the parameter.
+    """
+    for index, operator in enumerate(script.operations):
+        for number, one in enumerate(operator.data):
+            values = np.asarray(one)
+            if not np.isfinite(values).all():
+                found = values[~np.isfinite(values)].flat[0]
+                wires = ", ".join(map(str, operator.wires))
+                raise BadInput(
+                    f"operation {index} ({operator.name} on wires {wires}): expected a finite parameter {number}, "
+                    f"found {found}"
+                )
+    for measurement in script.measurements:
+        sentence = measurement.obs.pauli_rep if measurement.obs is not None else None
+        for weight in (sentence or {}).values():
+            if abs(np.imag(weight)) > 1e-14:
+                raise BadInput(
+                    f"expected a Hermitian observable, found {measurement.obs} with the weight {weight}"
+                )
 
 
 def append(circuit: Circuit, operator: Any, qubit_of: Callable[[Any], int], angles: Sequence[Angle]) -> None:
@@ -58,7 +86,7 @@ def append(circuit: Circuit, operator: Any, qubit_of: Callable[[Any], int], angl
 
 
 def pauli_sum(observable: Any, qubit_of: Callable[[Any], int]) -> PauliSum:
-    """Convert an observable with a representation by Pauli strings.
+    """Convert a Hermitian observable with a representation by Pauli strings.
 
     Raises
     ------
@@ -72,7 +100,4 @@ def pauli_sum(observable: Any, qubit_of: Callable[[Any], int]) -> PauliSum:
     for word, weight in sentence.items():
         paulis = sorted((qubit_of(wire), letter) for wire, letter in word.items())
         terms.append(PauliTerm(complex(weight), tuple(paulis)))
-    real = all(abs(one.coefficient.imag) < 1e-14 for one in terms)
-    return PauliSum(
-        tuple(PauliTerm(one.coefficient.real, one.paulis) for one in terms) if real else tuple(terms)
-    )
+    return PauliSum(tuple(PauliTerm(complex(one.coefficient.real), one.paulis) for one in terms))

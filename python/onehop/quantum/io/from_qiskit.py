@@ -210,7 +210,7 @@ class _Converter:
     def block(self, circuit: QuantumCircuit, context: Block) -> None:
         """Convert all instructions of a circuit or of a body."""
         self.budget.spend(len(circuit.data) + 1)
-        phase = angle_of(circuit.global_phase)
+        phase = angle_of(circuit.global_phase, "global phase")
         if phase:
             operation = Operation("global_phase", "gphase", [], angle=number_of(phase))
             self.add(with_angle(operation, phase), context)

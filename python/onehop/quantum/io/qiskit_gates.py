@@ -68,8 +68,10 @@ def _is_qiskits(operation: Any) -> bool:
 PARAMETERS: ContextVar[list[str]] = ContextVar("PARAMETERS")
 
 
-def angle_of(value: Any) -> float | Expression:
+def angle_of(value: Any, gate: str, qubits: Sequence[int] = ()) -> float | Expression:
     """Convert an angle of Qiskit: a number, or a linear expression of parameters.
+
+    Errors name the gate and its qubits.
 
     Raises
     ------
@@ -79,6 +81,8 @@ def angle_of(value: Any) -> float | Expression:
     from qiskit.exceptions import QiskitError
 
     parameters = getattr(value, "parameters", None) or ()
+    places = ", ".join(map(str, qubits))
+    where = f"{gate} on {'qubit' if len(qubits) == 1 else 'qubits'} {places}" if qubits else gate
     try:
         if not parameters:
             return float(value)
@@ -88,10 +92,10 @@ def angle_of(value: Any) -> float | Expression:
             return Expression({name: float(slope) for name, slope in slopes.items()}, float(constant))
     except (QiskitError, ArithmeticError, RuntimeError, TypeError, ValueError) as error:
         raise BadInput(
-            f"expected real numbers and linear expressions of parameters, found {value}"
+            f"{where}: expected real numbers and linear expressions of parameters, found {value}"
         ) from error
     names = ", ".join(sorted(one.name for one in parameters))
-    raise BadInput(f"expected linear expressions of parameters, found {value}; bind {names} first")
+    raise BadInput(f"{where}: expected linear expressions of parameters, found {value}; bind {names} first")
 
 
 def with_angle(operation: Operation, angle: float | Expression) -> Operation:
@@ -120,7 +124,7 @@ def _named(operation: Any, qubits: Sequence[int]) -> Operation | None:
     number, parameters = _known().get(name, (0, -1))
     if parameters != len(operation.params) or number not in (-1, len(qubits)):
         return None
-    angles = [angle_of(one) for one in operation.params]
+    angles = [angle_of(one, name, qubits) for one in operation.params]
     if any(isinstance(one, Expression) for one in angles):
         found = parametrised_gate(name, list(qubits), terms_of(angles, PARAMETERS.get()))
     else:
@@ -180,7 +184,7 @@ def _defined(definition: QuantumCircuit, qubits: Sequence[int]) -> list[Operatio
     places = {qubit: qubits[k] for k, qubit in enumerate(definition.qubits)}
     found = []
     current_budget().spend(len(definition.data))
-    phase = angle_of(definition.global_phase)
+    phase = angle_of(definition.global_phase, "global phase")
     if phase:
         found.append(with_angle(Operation("global_phase", "gphase", [], angle=number_of(phase)), phase))
     for instruction in definition.data:
@@ -248,7 +252,7 @@ def _evolution(operation: Any, qubits: list[int]) -> list[Operation]:
             return _defined(operation.definition, qubits)
         if letters:
             targets = [qubits[one] for one in which]
-            turn = angle_of(angle)
+            turn = angle_of(angle, operation.name, targets)
             rotation = Operation(
                 "pauli_rotation", "pauli_rotation", targets, paulis=letters, angle=number_of(turn)
             )
@@ -261,7 +265,7 @@ def _evolution(operation: Any, qubits: list[int]) -> list[Operation]:
         if not letters
     )
     if weights:
-        phase = -weights * angle_of(operation.time)
+        phase = -weights * angle_of(operation.time, operation.name, qubits)
         found.append(with_angle(Operation("global_phase", "gphase", [], angle=number_of(phase)), phase))
     return found
 
