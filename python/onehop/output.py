@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -21,6 +22,29 @@ __all__ = ["check_file_target", "check_name", "make_folder", "unfinished_file", 
 def _is_stream(target: Path) -> bool:
     """Whether the target is a pipe, a terminal or a device, which must be written directly and not be replaced."""
     return target.exists() and not target.is_file()
+
+
+def _followed(path: str | Path) -> Path:
+    """Return the place that a path names, with symbolic links followed, unless one may be a trap.
+
+    In a folder where every user may write, such as /tmp, a link of another user could lead to any file of this user.
+    Linux refuses to follow it if fs.protected_symlinks is set, but only while it opens a file, not to `realpath`.
+
+    Raises
+    ------
+    PermissionError
+        The path is a link of another user in such a folder.
+    """
+    link = Path(path)
+    for _ in range(40):  # as many as Linux follows
+        if not link.is_symlink():
+            break
+        owner, folder = link.lstat().st_uid, link.parent.stat()
+        open_to_all = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+        if open_to_all and owner not in (os.geteuid(), folder.st_uid):
+            raise PermissionError(errno.EACCES, f"the link {link} belongs to user {owner}")
+        link = link.parent / link.readlink()
+    return Path(os.path.realpath(path))
 
 
 def _descriptor(path: str | Path) -> int | None:
@@ -60,14 +84,15 @@ def check_name(path: str | Path, begin: str) -> Path:
     ------
     BadInput
         The system refuses the name: it is too long, its links form a circle, or a folder on the way is not accessible.
-        Or it is -, which other options take for standard output.
+        Or it is -, which other options take for standard output, or a link of another user in a folder where every user
+        may write.
     """
     if str(path) == "-":
         raise BadInput(
             f"{begin}: expected the name of a file, found '-'; standard output is /dev/stdout, a file of this name ./-"
         )
     try:
-        target = Path(os.path.realpath(path))
+        target = _followed(path)
         target.stat()
     except (FileNotFoundError, NotADirectoryError):
         return target
@@ -185,14 +210,15 @@ def unfinished_file(path: str | Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        The temporary file cannot be created, flushed to disk or renamed.
+        The temporary file cannot be created, flushed to disk or renamed, or the path is a link of another user in a
+        folder where every user may write.
     """
     number = _descriptor(path)
     if number is not None:
         with _continued(number) as place:
             yield place
         return
-    target = Path(os.path.realpath(path))
+    target = _followed(path)
     with contextlib.suppress(FileNotFoundError):
         target.stat()  # raises for links in a circle, which would be replaced
     if _is_stream(target):

@@ -38,6 +38,21 @@ pid_t parent_of(pid_t pid) {
   return static_cast<pid_t>(std::strtol(text.c_str() + close + 4, nullptr, 10));
 }
 
+// Whether a process runs as this user or as root. An ancestor may be anybody's: sudo starts programs for others. The
+// owner of /proc/PID would not do: it is root for every process that may not be traced.
+bool is_own_process(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+  std::string word;
+  while (file >> word) {
+    if (word != "Uid:") continue;
+    uid_t real = 0;
+    uid_t effective = 0;
+    const auto trusted = [](uid_t user) { return user == ::geteuid() || user == 0; };
+    return file >> real >> effective && trusted(real) && trusted(effective);
+  }
+  return false;
+}
+
 bool is_launcher(std::string_view program) {
   constexpr std::array names{"hydra_pmi_proxy", "hydra_bstrap_proxy", "prterun", "prte", "prted", "orterun", "orted",
                              "mpirun",          "mpirun_rsh"};
@@ -114,6 +129,7 @@ std::vector<LibraryFolder> mpi_launcher_folders() {
   constexpr int generations = 16;
   pid_t pid = ::getppid();
   for (int i = 0; i < generations && pid > 1; ++i, pid = parent_of(pid)) {
+    if (!is_own_process(pid)) break;
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/" + std::to_string(pid) + "/exe", error);
     if (error || !is_launcher(program.filename().string())) continue;

@@ -226,7 +226,7 @@ void ReceiveEnd::arrived(const std::byte* header, std::size_t header_bytes, cons
   const auto at = static_cast<std::size_t>((part.use - 1) % ring_.slots);
   std::byte* const slot = ring_.first + at * ring_.stride;
   const auto length = static_cast<std::int64_t>(bytes);
-  if (part.at < 0 || part.at + length > ring_.slot_bytes) return;
+  if (part.at < 0 || part.at > ring_.slot_bytes - length) return;
   if (bytes > 0) std::memcpy(slot + ring_.payload + part.at, data, bytes);
   const std::uint64_t complete = filling_[at].add(part, length);
   if (complete != 0) ring_.flag_at(slot).store(flag_value(part.use, complete), std::memory_order_release);

@@ -1,8 +1,14 @@
 // Which folders an MPI library is loaded from: none that another user of the machine can fill.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -63,6 +69,49 @@ TEST_F(MpiFolders, LinksAreFollowedBeforeTheCheck) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].path, root_ / "elsewhere");
   EXPECT_EQ(found[0].distrust, "every user may write there");
+}
+
+// Whether the folder beside an mpiexec is among those of the launcher, for a process of root whose parent is that
+// mpiexec and runs as `user`.
+bool finds_folder_of_parent(const fs::path& bin, uid_t user) {
+  std::array<int, 2> execs{};
+  std::array<int, 2> answer{};
+  EXPECT_EQ(pipe2(execs.data(), O_CLOEXEC), 0);
+  EXPECT_EQ(pipe2(answer.data(), O_CLOEXEC), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    if (fork() == 0) {
+      close(execs[1]);
+      char byte = 0;
+      static_cast<void>(!read(execs[0], &byte, 1));  // returns once the parent has become mpiexec
+      setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+      const auto found = detail::mpi_launcher_folders();
+      const bool any =
+          std::ranges::any_of(found, [&](const auto& one) { return one.path == bin.parent_path() / "lib"; });
+      static_cast<void>(!write(answer[1], any ? "y" : "n", 1));
+      _exit(0);
+    }
+    if (setuid(user) == 0) execl((bin / "mpiexec").c_str(), "mpiexec", "60", nullptr);
+    _exit(1);
+  }
+  for (const int end : {execs[0], execs[1], answer[1]}) close(end);
+  char word = 0;
+  EXPECT_EQ(read(answer[0], &word, 1), 1);
+  close(answer[0]);
+  kill(parent, SIGKILL);
+  waitpid(parent, nullptr, 0);
+  return word == 'y';
+}
+
+// As under `sudo -E`: a process of root whose parent is a program of somebody else that calls itself mpiexec.
+TEST_F(MpiFolders, ThoseOfALauncherOfAnotherUserAreNotSearched) {
+  if (geteuid() != 0) GTEST_SKIP() << "acting as another user needs root";
+  ASSERT_EQ(chmod(root_.c_str(), 0755), 0);
+  fs::create_directories(root_ / "bin");
+  fs::copy_file("/bin/sleep", root_ / "bin/mpiexec");
+  for (const char* folder : {"bin", "lib"}) ASSERT_EQ(chown((root_ / folder).c_str(), other_user, other_user), 0);
+  EXPECT_TRUE(finds_folder_of_parent(root_ / "bin", 0));
+  EXPECT_FALSE(finds_folder_of_parent(root_ / "bin", other_user));
 }
 
 }  // namespace

@@ -137,6 +137,22 @@ def shared_memory(pid: int) -> list[int]:
     return [int(one.name) for one in folder.iterdir() if "memfd:onehop" in str(one.readlink())]
 
 
+def internet_sockets(pid: int) -> list[str]:
+    """Return the sockets of a process that a network could reach, with their addresses."""
+    names = set()
+    for one in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(
+            FileNotFoundError
+        ):  # the descriptor with which this process reads the folder
+            names.add(str(one.readlink()))
+    return [
+        f"{kind} {fields[1]}"
+        for kind in ("tcp", "tcp6", "udp", "udp6", "raw")
+        for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]
+        if f"socket:[{(fields := line.split())[9]}]" in names
+    ]
+
+
 def test_no_way_leads_to_the_memory_of_a_run(ranks: Ranks) -> None:
     process = ranks.start(3, WORK)
     assert process.stdout is not None
@@ -149,6 +165,9 @@ def test_no_way_leads_to_the_memory_of_a_run(ranks: Ranks) -> None:
         working += line.endswith("at work\n")
     shared = {pid: shared_memory(pid) for pid in pids}
     assert all(shared.values()), "the launcher and each rank have shared memory"
+    with socket.create_server(("127.0.0.1", 0)):
+        assert internet_sockets(os.getpid())
+    assert {pid: internet_sockets(pid) for pid in pids} == {pid: [] for pid in pids}
     # This test can fail: what the other user tries works for this one.
     for name, action in attempts(pids[1], shared[pids[1]]).items():
         assert name in ("interrupt it", "kill it", "trace it", "copy its memory") or not refused(action), name
