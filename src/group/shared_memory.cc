@@ -1,9 +1,11 @@
 #include "src/group/shared_memory.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -158,6 +160,18 @@ std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& w
   return status.st_size;
 }
 
+// Waits until a process has ended that has closed its descriptors: the kernel closes them first, and shows the end of a
+// large process milliseconds later. Then the caller finds that the process is lost. Gives up after a second.
+void await_end(pid_t pid) {
+  if (pid == getpid()) return;
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0) return;
+  constexpr int most_ms = 1000;
+  pollfd ended{process, POLLIN, 0};
+  static_cast<void>(poll(&ended, 1, most_ms));
+  close(process);
+}
+
 // Opens descriptor `fd` of process `pid`, if that process belongs to the same user and the descriptor is a file.
 int open_of_process(int pid, int fd, const std::string& path) {
   const std::string folder = "/proc/" + std::to_string(pid);
@@ -168,8 +182,13 @@ int open_of_process(int pid, int fd, const std::string& path) {
   struct stat file{};
   std::string trouble;
   int opened = -1;
-  if (fstat(process, &owner) != 0 || fstatat(process, name.c_str(), &file, 0) != 0) {
+  bool gone = false;
+  const auto cannot_open = [&] {
+    gone = errno == ENOENT;
     trouble = "cannot open " + path + ": " + std::strerror(errno);
+  };
+  if (fstat(process, &owner) != 0 || fstatat(process, name.c_str(), &file, 0) != 0) {
+    cannot_open();
   } else if (owner.st_uid != geteuid()) {
     trouble = "process " + std::to_string(pid) + " belongs to user " + std::to_string(owner.st_uid) +
               ", but this process to user " + std::to_string(geteuid()) + ": its memory is not used";
@@ -178,9 +197,10 @@ int open_of_process(int pid, int fd, const std::string& path) {
     trouble = path + " is not memory of onehop: expected a memfd, found another kind of file";
   } else {
     opened = openat(process, name.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (opened < 0) trouble = "cannot open " + path + ": " + std::strerror(errno);
+    if (opened < 0) cannot_open();
   }
   close(process);
+  if (gone) await_end(pid);
   if (!trouble.empty()) throw Error(trouble);
   return opened;
 }

@@ -2,6 +2,8 @@
 // are tested in test_faults_disagreement.cc, leftover resources in test_faults_leftovers.cc.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <functional>
 #include <random>
@@ -12,6 +14,7 @@
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
+#include "src/group/shared_memory.h"
 #include "tests/support/faults.h"
 #include "tests/support/ranks.h"
 #include "tests/support/transport_suite.h"
@@ -329,6 +332,17 @@ TEST(Faults, TimeLimitStartsAnewWhenSomethingMoved) {
       sender.advance();
     }
   });
+}
+
+// The kernel closes the descriptors of a process that ends before it shows that the process has ended.
+TEST(Faults, MemoryThatHasVanishedMeansThatItsProcessHasEndedAfterTheError) {
+  const pid_t ending = fork();
+  if (ending == 0) {
+    nap(0.2);  // without the memory, as during an end that takes long
+    _exit(0);
+  }
+  EXPECT_THROW(static_cast<void>(detail::SharedMemory::open(ending, 1000, 1)), Error);
+  EXPECT_EQ(waitpid(ending, nullptr, WNOHANG), ending);
 }
 
 }  // namespace
