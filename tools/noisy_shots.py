@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Seconds a shot of one noisy circuit: `noisy_shots.py onehop|qiskit-aer|qsim --shots N [--threads N]`.
+"""Seconds a shot of one noisy circuit: `noisy_shots.py onehop|qiskit-aer|qsim --shots N [--threads N] [--precision P]`.
 
 20 qubits, 20 layers of a rotation of every qubit and CX of neighbours, with depolarising and amplitude damping of 1e-3
 after every gate. `make reference-simulators` installs the other programs in an environment of their own; run this file
@@ -30,7 +30,7 @@ def gates() -> list[Gate]:
     return made
 
 
-def onehop_run(shots: int, threads: int) -> Callable[[], object]:
+def onehop_run(shots: int, threads: int, precision: str) -> Callable[[], object]:
     """Prepare the run of onehop."""
     from onehop import quantum
 
@@ -40,11 +40,11 @@ def onehop_run(shots: int, threads: int) -> Callable[[], object]:
     circuit.measure(range(QUBITS), range(QUBITS))
     noise = quantum.NoiseModel().add("depolarizing", RATE).add("amplitude_damping", RATE)
     return lambda: quantum.simulate_trajectories(
-        circuit, noise=noise, trajectories=shots, shots=shots, seed=1, threads=threads
+        circuit, noise=noise, trajectories=shots, shots=shots, seed=1, threads=threads, precision=precision
     )
 
 
-def aer_run(shots: int, threads: int) -> Callable[[], object]:
+def aer_run(shots: int, threads: int, precision: str) -> Callable[[], object]:
     """Prepare the run of qiskit-aer, with its shot branching."""
     from qiskit import QuantumCircuit
     from qiskit_aer import AerSimulator
@@ -60,6 +60,7 @@ def aer_run(shots: int, threads: int) -> Callable[[], object]:
     noise.add_all_qubit_quantum_error(depolarizing_error(RATE, 2).compose(damping.tensor(damping)), ["cx"])
     simulator = AerSimulator(
         method="statevector",
+        precision=precision,
         noise_model=noise,
         shot_branching_enable=True,
         shot_branching_sampling_enable=True,
@@ -69,7 +70,7 @@ def aer_run(shots: int, threads: int) -> Callable[[], object]:
     return lambda: simulator.run(circuit, shots=shots).result()
 
 
-def qsim_run(shots: int, threads: int) -> Callable[[], object]:
+def qsim_run(shots: int, threads: int, precision: str) -> Callable[[], object]:
     """Prepare the run of qsim, which has single precision only."""
     import cirq
     import qsimcirq
@@ -109,8 +110,9 @@ def main() -> None:
     parser.add_argument("program", choices=PROGRAMS)
     parser.add_argument("--shots", type=int, required=True)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision", choices=["double", "single"], default="double", help="not of qsim")
     asked = parser.parse_args()
-    run = PROGRAMS[asked.program](asked.shots, asked.threads)
+    run = PROGRAMS[asked.program](asked.shots, asked.threads, asked.precision)
     begin = time.perf_counter()
     run()
     seconds = time.perf_counter() - begin

@@ -19,11 +19,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-folder, results = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
-sys.path.insert(0, str(folder))
 warnings.simplefilter("ignore")
 
-import qiskit_aer  # noqa: E402
+import qiskit_aer  # noqa: E402  before the checkout, whose package of this name is not built
+
+folder, results = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
+sys.path.insert(0, str(folder))  # its package `test` comes before Python's own
 
 from onehop.qiskit import OnehopBackend  # noqa: E402
 

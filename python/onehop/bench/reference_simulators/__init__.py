@@ -28,7 +28,7 @@ __all__ = [
     "find_simulators",
 ]
 
-REFERENCE_SIMULATORS = ("qiskit-aer", "qsim", "qulacs", "lightning.qubit", "lightning.kokkos")
+REFERENCE_SIMULATORS = ("qiskit-aer", "qsim", "qulacs", "lightning.qubit", "lightning.kokkos", "prism-q")
 GRADIENT_SIMULATORS = ("lightning.qubit", "lightning.kokkos", "qulacs", "prism-q")
 _PACKAGES = {
     "qsim": "qsimcirq",

@@ -296,6 +296,40 @@ class Kokkos(Lightning):
         return whole[indices]
 
 
+class Prism:
+    """prism-q, in double precision only. Its time includes the copy of the state, which no other call returns."""
+
+    precisions = ("double",)
+
+    def __init__(self, threads: int) -> None:
+        from importlib.metadata import version
+
+        import prism_q
+
+        self.prism = prism_q
+        self.version = version("prism-q")
+
+    def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
+        """Build the simulator's circuit from the gates."""
+        builder = self.prism.CircuitBuilder(qubits)
+        for name, which, numbers in gates:
+            if name == "matrix":
+                # Its first qubit is the most significant one of the matrix.
+                builder.gate(self.prism.Gate.unitary(matrix_of(which, numbers)), which[::-1])
+            elif name == "mcz":
+                builder.mcu(np.diag([1, -1]).astype(complex), which[1:], which[0])
+            else:
+                getattr(builder, "cphase" if name == "cp" else name)(*numbers, *which)
+        self.circuit = builder.build()
+        return ["default"]
+
+    def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
+        """Run once, and return the seconds and the amplitudes."""
+        begin = time.perf_counter()
+        state = self.prism.simulate(self.circuit).state_vector()
+        return time.perf_counter() - begin, state[indices]
+
+
 class Printed:
     """A context that captures the output of C code in `text`."""
 
@@ -322,6 +356,7 @@ PEERS = {
     "qulacs": Qulacs,
     "lightning.qubit": Lightning,
     "lightning.kokkos": Kokkos,
+    "prism-q": Prism,
 }
 
 
