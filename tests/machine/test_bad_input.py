@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,17 @@ def test_standard_output_is_no_file_of_a_map(
     assert main(arguments) == 2
     assert "expected the name of a file, found '-'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_halo_of_more_ranks_than_processors_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Listing its messages takes minutes."""
+    begin = time.monotonic()
+    assert (
+        main(["simulate", "halo", "--grid", "1024x1024x4", "--extents", "2048x2048x8", "--machine", "mira"])
+        == 2
+    )
+    assert time.monotonic() - begin < 5
+    assert "expected 1 to 786432 ranks" in capsys.readouterr().err
 
 
 SCHEDULE = halo(extents=(8, 8), grid=(2, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from onehop.cli.map_file import naming, read_map, read_rails
 from onehop.cli.schedule import load_schedule, parse_dtype, parse_periodic, parse_widths
 from onehop.error import BadInput
 from onehop.machine import (
+    Machine,
     Simulation,
     Traffic,
     allreduce_traffic,
@@ -122,8 +124,12 @@ def _permutation_of_bits(options: Mapping[str, Any]) -> Traffic:
     )
 
 
-def _traffic(what: str, options: Mapping[str, Any]) -> Traffic:
+def _traffic(what: str, options: Mapping[str, Any], machine: Machine) -> Traffic:
     """Return the messages of a pattern with the command's options, or of the schedule in a file."""
+    if what == "halo" and options["grid"] is not None:
+        ranks = math.prod(parse_numbers(options["grid"], "--grid", "x", LARGEST_INT))
+        if ranks > machine.processors:
+            machine.job(ranks)  # which refuses them, before millions of messages are listed
     patterns = {"halo": _halo, "allreduce": _allreduce, "permutation": _permutation_of_bits}
     return patterns[what](options) if what in patterns else traffic_of(load_schedule(what))
 
@@ -309,7 +315,7 @@ def simulate_command(
     if processors is not None:
         with naming(map_file):
             described = described.job(processors)
-    traffic = _traffic(what, context.params)
+    traffic = _traffic(what, context.params, described)
     program = None if goal_file is None else goal(traffic, compute_ns=round(compute * 1e9))
     assignments = read_rails(rails, described, traffic.ranks, mapped=places is not None)
     with progress("simulating", 1) as advance, naming(map_file):
