@@ -22,17 +22,43 @@ std::string text(const Pair& pair) {
   return "from rank " + std::to_string(pair.first) + " to rank " + std::to_string(pair.second);
 }
 
+// Whether pieces follow each other in their order. A piece at byte 0 begins another message.
+bool follow_each_other(std::span<const RailAssignment> pieces) {
+  std::int64_t next = 0;
+  return std::ranges::all_of(pieces, [&next](const RailAssignment& piece) {
+    if (piece.first_byte != 0 && piece.first_byte != next) return false;
+    next = piece.first_byte + std::min(piece.bytes, std::numeric_limits<std::int64_t>::max() - piece.first_byte);
+    return true;
+  });
+}
+
+// Throws BadInput unless the pieces between two ranks follow each other: in their order, or, of one message, in
+// another.
+void check_places(std::vector<RailAssignment> pieces, std::size_t round) {
+  if (follow_each_other(pieces)) return;
+  std::ranges::sort(pieces, {}, [](const RailAssignment& one) { return std::pair(one.first_byte, one.bytes); });
+  if (follow_each_other(pieces)) return;
+  throw BadInput("rails: expected pieces of the message " + text(Pair(pieces.front().from, pieces.front().to)) +
+                 " in round " + text(round) + " that begin at byte 0 and follow each other, found other first bytes");
+}
+
 // The pieces of each message of a round.
-std::map<Pair, std::vector<Message>> pieces_of(const Traffic& traffic, std::size_t round, Assignments assignments) {
-  std::map<Pair, std::vector<Message>> pieces;
+std::map<Pair, std::vector<RailAssignment>> pieces_of(const Traffic& traffic, std::size_t round,
+                                                      Assignments assignments) {
+  std::map<Pair, std::vector<RailAssignment>> pieces;
   const auto add = [&](const std::vector<RailAssignment>& list) {
+    std::map<Pair, std::vector<RailAssignment>> of_list;
     for (const RailAssignment& one : list) {
       if (one.rail < 0 || one.rail >= max_rails || one.bytes < 0) {
         throw BadInput("rails: expected rails from 0 to " + std::to_string(max_rails - 1) +
                        " and 0 bytes or more, found rail " + std::to_string(one.rail) + " and " +
                        std::to_string(one.bytes) + " bytes " + text(Pair(one.from, one.to)));
       }
-      pieces[{one.from, one.to}].push_back({one.from, one.to, one.bytes, one.rail});
+      of_list[{one.from, one.to}].push_back(one);
+    }
+    for (const auto& [pair, found] : of_list) {
+      check_places(found, round);
+      pieces[pair].insert(pieces[pair].end(), found.begin(), found.end());
     }
   };
   if (assignments.size() == traffic.rounds.size()) {
@@ -44,7 +70,7 @@ std::map<Pair, std::vector<Message>> pieces_of(const Traffic& traffic, std::size
 }
 
 // Moves the pieces that make up a message from the front of `pieces` to `messages`.
-void take_pieces(std::vector<Message>& pieces, const Message& message, std::size_t round,
+void take_pieces(std::vector<RailAssignment>& pieces, const Message& message, std::size_t round,
                  std::vector<Message>& messages) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::int64_t sum = 0;
@@ -65,10 +91,10 @@ void take_pieces(std::vector<Message>& pieces, const Message& message, std::size
                : std::llround(static_cast<double>(all) * (static_cast<double>(bytes) / static_cast<double>(sum)));
   };
   for (auto piece = pieces.begin(); piece != end; ++piece) {
-    piece->pieces_sent = share(message.pieces_sent, piece->bytes);
-    piece->pieces_received = share(message.pieces_received, piece->bytes);
+    Message& made = messages.emplace_back(Message{piece->from, piece->to, piece->bytes, piece->rail});
+    made.pieces_sent = share(message.pieces_sent, piece->bytes);
+    made.pieces_received = share(message.pieces_received, piece->bytes);
   }
-  messages.insert(messages.end(), pieces.begin(), end);
   pieces.erase(pieces.begin(), end);
 }
 
@@ -143,7 +169,7 @@ Traffic on_rails(const Traffic& traffic, Assignments assignments, std::span<cons
   if (!hosts.empty()) check_hosts(traffic, hosts);
   Traffic result = traffic.listed();
   for (std::size_t k = 0; k < result.rounds.size(); ++k) {
-    std::map<Pair, std::vector<Message>> pieces = pieces_of(traffic, k, assignments);
+    std::map<Pair, std::vector<RailAssignment>> pieces = pieces_of(traffic, k, assignments);
     std::vector<Message> messages;
     Complete complete(hosts, k);
     for (const Message& message : result.rounds[k].messages) {

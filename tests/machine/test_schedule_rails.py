@@ -97,6 +97,12 @@ def test_rails_of_joined_rounds() -> None:
     assert simulate(schedule, "fugaku", rails=by_traffic).seconds > 0
 
 
+def test_pieces_in_any_order() -> None:
+    traffic = message_traffic(8, [[(0, 4, 100)]])
+    pieces = [RailAssignment(0, 4, 1, 40, 60), RailAssignment(0, 4, 2, 0, 40)]
+    assert sorted(traffic.on_rails([pieces]).messages(0)) == [(0, 4, 40), (0, 4, 60)]
+
+
 def test_two_messages_between_the_same_ranks() -> None:
     traffic = message_traffic(8, [[(0, 4, 100), (0, 4, 300), (1, 5, 50)]])
     rails = machine_rails(traffic, "fugaku", rule="round_robin")
@@ -110,6 +116,8 @@ def test_two_messages_between_the_same_ranks() -> None:
         ([], "expected a list for each of 1 round, found 0"),
         ([[RailAssignment(0, 4, 1, 0, 99)]], "100 bytes in all, found 99"),
         ([[RailAssignment(0, 4, 1, 0, 60), RailAssignment(0, 4, 2, 60, 60)]], "100 bytes in all, found 120"),
+        ([[RailAssignment(0, 4, 1, 7, 100)]], "rank 0 to rank 4 in round 0 that begin at byte 0 and follow"),
+        ([[RailAssignment(0, 4, 1, 50, 50), RailAssignment(0, 4, 2, 50, 50)]], "found other first bytes"),
         ([[RailAssignment(0, 5, 1, 0, 100)]], "found more from rank 0 to rank 5 than the round sends"),
         ([[RailAssignment(0, 4, -1, 0, 100)]], "rails from 0 to 1023"),
         (
