@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 5> op_names = {"sum", "mean", "min", "max
 constexpr std::int64_t max_bytes = std::numeric_limits<std::int64_t>::max() / 2;
 // A multiple of the block of every codec, so that chunks begin at block boundaries.
 constexpr std::int64_t block = 64;
-// Up to this length, the tuning's rules for short messages give the store kind and the chunks.
+// Below this length, the tuning's rules for short messages give the store kind and the chunks.
 constexpr std::int64_t short_bytes = 4 << 10;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -46,7 +46,7 @@ std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, 
 }
 
 bool is_short_for(std::int64_t bytes, const Exchange& exchange) {
-  return bytes <= short_bytes && exchange.table.in_memory;
+  return bytes < short_bytes && exchange.table.in_memory;
 }
 
 // Received data is read once, so if non-temporal stores are best for long messages, they are best for all but the
@@ -67,7 +67,14 @@ void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t byte
       chunk_elements(chunk_bytes != 0 ? chunk_bytes : usual, exchange.slot_bytes, operation.element_bytes);
   operation.header.log2_chunk =
       static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(operation.chunk)));
-  operation.streams = operation.result_elements * operation.element_bytes >= 4096 * kib;
+  const std::int64_t result_bytes = operation.result_elements * operation.element_bytes;
+  operation.streams = result_bytes >= 4096 * kib && result_bytes >= 16384 * kib / exchange.size;
+}
+
+// The chunk of one phase of a two-shot sum, in which each rank sends `bytes` bytes to each other one, or 0 for the usual one.
+std::int64_t phase_chunk(const Exchange& exchange, std::int64_t bytes) {
+  if (bytes < short_bytes || !exchange.table.in_memory) return 0;
+  return exchange.table.rule(bytes * exchange.size, false).chunk_bytes;
 }
 
 // From this length on, sending fewer bytes between hosts saves more than the additional steps inside them cost.
@@ -280,7 +287,7 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   if (!two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(detail::in_line_bytes))
     operation.lines = lines_for(bytes);
   const std::int64_t to_each = two_shot ? bytes / ranks : bytes;
-  const bool measured = to_each > short_bytes && reduction.chunk_bytes == 0;
+  const bool measured = to_each >= short_bytes && reduction.chunk_bytes == 0;
   set_chunk(operation, *exchange_, to_each, measured ? rule.chunk_bytes : reduction.chunk_bytes);
   for (int r = 0; r < ranks; ++r) {
     const auto [first, last] = two_shot ? reduce_segment(elements, ranks, r) : std::pair(std::int64_t{0}, elements);
@@ -305,9 +312,12 @@ Collective Collectives::reduce_scatter(const Reduction& reduction) const {
   operation.result_elements = reduction.elements;
   operation.in_place = true;
   operation.in_place_at_source = rank * reduction.elements;
-  set_chunk(operation, *exchange_, reduction.elements * operation.element_bytes, reduction.chunk_bytes);
+  const std::int64_t to_each = reduction.elements * operation.element_bytes;
+  const bool usual = reduction.chunk_bytes == 0 && !operation.encoded;
+  set_chunk(operation, *exchange_, to_each, usual ? phase_chunk(*exchange_, to_each) : reduction.chunk_bytes);
   operation.contribute = blocks_of(std::vector<std::int64_t>(index(ranks), reduction.elements));
   complete(operation);
+  operation.choice = exchange_->choice_for(operation, to_each);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 
@@ -326,9 +336,11 @@ Collective Collectives::allgather(std::span<const std::int64_t> bytes, const Con
   operation.gather_send.assign(bytes.size(), {0, operation.source_elements});
   operation.in_place = true;
   operation.in_place_at_result = operation.gather_receive[index(rank)].first;
-  set_chunk(operation, *exchange_, *std::max_element(bytes.begin(), bytes.end()), 0);
+  const std::int64_t longest = *std::max_element(bytes.begin(), bytes.end());
+  set_chunk(operation, *exchange_, longest, phase_chunk(*exchange_, longest));
   complete(operation);
   compare_lengths(operation, rank);
+  operation.choice = exchange_->choice_for(operation, longest);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 
@@ -366,9 +378,11 @@ Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::
   operation.gather_receive = blocks_of(bytes_from);
   // The chunk must be the same on all ranks, whatever their lengths are.
   set_chunk(operation, *exchange_, exchange_->slot_bytes, 0);
-  if (!bytes_to.empty()) operation.stores = stores_for(*std::max_element(bytes_to.begin(), bytes_to.end()), *exchange_);
+  const std::int64_t longest = *std::max_element(bytes_to.begin(), bytes_to.end());
+  operation.stores = stores_for(longest, *exchange_);
   complete(operation);
   compare_lengths(operation, exchange_->rank);
+  operation.choice = exchange_->choice_for(operation, longest);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 

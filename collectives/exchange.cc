@@ -20,10 +20,8 @@ constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
 constexpr int second_phase_tag = first_phase_tag + 1;
 // The store kind is chosen at run time (StoreChoice) for 4 KiB and more to each rank, for each power of two by itself.
 constexpr int shortest_width = 13;
-constexpr int widths = 18;
 constexpr std::uint64_t timed_operations = 8;  // one of so many is timed,
 constexpr int before_trial = 6;                // and each of the last ones before a trial
-constexpr std::size_t all_choices = codec_count * 2 * widths;
 
 double now_us() noexcept { return base::steady_seconds() * 1e6; }
 
@@ -94,15 +92,17 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
   gathered_.resize(index(slot_bytes));
   reduced_.resize(index(slot_bytes));
   in_lines_.resize(index(size) * in_line_bytes);
-  choices.resize(all_choices);
 }
 
-int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each) const {
+int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each) {
   const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes_to_each)));
   if (operation.stores != StoreKind::nontemporal || !table.in_memory || width < shortest_width) return -1;
-  const int algorithm = operation.header.algorithm == ReduceAlgorithm::one_shot ? 0 : 1;
-  return (static_cast<int>(operation.header.codec) * 2 + algorithm) * widths +
-         std::min(width - shortest_width, widths - 1);
+  const Header& header = operation.header;
+  const StoreChoice::Key key{header.kind, header.algorithm, header.codec, width};
+  const auto found = std::ranges::find(choices, key, &StoreChoice::key);
+  if (found != choices.end()) return static_cast<int>(found - choices.begin());
+  choices.push_back({.key = key});
+  return static_cast<int>(std::ssize(choices)) - 1;
 }
 
 bool Exchange::is_timed(StoreChoice& choice) {

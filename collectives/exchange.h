@@ -24,6 +24,14 @@ namespace onehop::collectives::detail {
 // operation how to store the next one of its kind. All ranks then store alike, so the time of an operation measures one
 // kind.
 struct StoreChoice {
+  struct Key {
+    Header::Kind kind = Header::Kind::barrier;
+    ReduceAlgorithm algorithm = ReduceAlgorithm::automatic;
+    Codec codec = Codec::raw;
+    int width = 0;  // of the number of bytes that go to each rank, in bits
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  Key key;
   StoreKind now = StoreKind::nontemporal;
   StoreKind next = StoreKind::nontemporal;
   // Used on rank 0 only.
@@ -41,8 +49,8 @@ struct Exchange {
   // Requires that `arrays` is set.
   void start(const Operation& operation);
   void finish();
-  // The entry of `choices` for all-reduces like this one, or -1.
-  [[nodiscard]] int choice_for(const Operation& operation, std::int64_t bytes_to_each) const;
+  // The entry of `choices` for operations like this one, or -1. The number may differ from rank to rank.
+  [[nodiscard]] int choice_for(const Operation& operation, std::int64_t bytes_to_each);
 
   Group group;
   int rank;
@@ -52,7 +60,7 @@ struct Exchange {
   ReduceTable table;                  // rank 0's
   std::shared_ptr<HostStages> hosts;  // for reductions by hosts; null where there are none
   Arrays arrays;
-  std::vector<StoreChoice> choices;  // for all there can be
+  std::vector<StoreChoice> choices;  // for the operations that have been prepared
   CollectivesCounters counters;
   const Operation* running = nullptr;
   bool broken = false;

@@ -185,7 +185,7 @@ double Network::flow_seconds(int level, double bytes) const {
 
 double Network::collective_seconds(int level, double bytes) const {
   const TimeTable& table = machine_.levels[static_cast<std::size_t>(level)].in_collective;
-  return table.empty() || bytes > table.points.back().bytes ? 0 : table.seconds(bytes);
+  return table.empty() ? 0 : table.seconds(bytes);
 }
 
 double Network::work_seconds(int level, double bytes) const {

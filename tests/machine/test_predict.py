@@ -18,6 +18,7 @@ from onehop.bench.machine_times import (
     EXCHANGES,
     FACE,
     MESSAGES,
+    ONE_SHOT,
     PIECES,
     TIMED_ALONE,
     UPDATES,
@@ -84,7 +85,9 @@ def measured() -> dict[str, dict[str, list[float]]]:
     found |= {f"updates {size}": samples(updates(size), 0) for size in UPDATES}
     found |= {f"shared_updates {size}": samples(shared_updates(size), 0) for size in UPDATES}
     for size in BLOCKS:
-        used = in_collective(size) + LINE * max(1, size // 64)  # the clock runs while lines are used
+        used = 2 * in_collective(size)  # both rounds
+        if size in ONE_SHOT:  # one round, and the clock runs while lines are used
+            used = in_collective(size) + LINE * -(-size // 64)
         found[f"in_collective {size}"] = {"ours": [used, used, 7 * used]}
     pieces, size = 2 * ROWS, 2 * ROWS * 8
     exact = MachineTimes(*(tuple((s, f(s)) for s in sizes) for f, sizes in TABLES), [], 0, 0)  # type: ignore[arg-type]
@@ -209,8 +212,8 @@ def test_the_command_compares(tmp_path: Path) -> None:
         + 128 * LINE,
         # All lines of 32 MiB are read and written.
         "permutation": shared_updates(32 << 20),
-        # Two shots: half goes each way twice, half is copied.
-        "allreduce": 2 * interpolated(table, 1 << 19) + interpolated(copied, 1 << 19),
+        # Two shots: half goes each way twice.
+        "allreduce": 2 * interpolated([(size, in_collective(size)) for size in BLOCKS], 1 << 19),
     }
     for bench, us in predicted.items():
         assert found[bench]["predicted_us"] == pytest.approx(us, rel=0.005), bench
@@ -331,28 +334,25 @@ def test_the_machine_and_the_benchmarks_are_measured_in_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both see the same states of the machine: one twice as slow in the last turn changes neither."""
-    order: list[str] = []
+    turns: list[float] = []
 
-    def slower() -> float:
-        return 2.0 if order.count("machine") == 3 else 1.0
-
-    def machine_once(seconds: float) -> Any:
-        order.append("machine")
-        factor = slower()
+    def turn(seconds: float) -> dict[str, Any]:
+        turns.append(seconds)
+        factor = 2.0 if len(turns) == 7 else 1.0
         return {
-            name: {role: [factor * us for us in values[:1]] for role, values in roles.items()}
-            for name, roles in measured().items()
+            "samples": {
+                name: {role: [factor * us for us in values[:1]] for role, values in roles.items()}
+                for name, roles in measured().items()
+            },
+            "benches": {
+                name: rows(name, **{**MORE[name], "ours_us": 100.0 * factor}) for name in BENCHES
+            },
         }
 
-    def bench(name: str, seconds: float, folder: str) -> dict[str, Any]:
-        order.append(name)
-        return rows(name, **{**MORE[name], "ours_us": 100.0 * slower()})
-
-    monkeypatch.setattr("onehop.cli.bench_predict.machine_samples_once", machine_once)
-    monkeypatch.setattr("onehop.cli.bench_predict._measure", bench)
+    monkeypatch.setattr("onehop.cli.bench_predict.turn_on_ranks", turn)
     this, out = tmp_path / "this.toml", tmp_path / "out.json"
     assert main(["bench", "predict", "--tune", "--machine-file", str(this), "--json", str(out)]) == 0
-    assert order == ["machine", *BENCHES] * 3
+    assert turns == pytest.approx([40 / 7] * 7)
     found = {row["bench"]: row for row in json.loads(out.read_text())["rows"]}
     assert {row["measured_us"] for row in found.values()} == {100.0}
     assert found["pingpong"]["predicted_us"] == pytest.approx(one_way(1 << 20), rel=0.005)
@@ -363,8 +363,7 @@ def test_the_machine_and_the_benchmarks_are_measured_in_turns(
 
 
 def test_turns_run_on_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One turn with one of the benchmarks, as briefly as possible."""
-    monkeypatch.setattr("onehop.cli.bench_predict.BENCHES", {"pingpong": BENCHES["pingpong"]})
+    """One turn, as briefly as possible."""
     monkeypatch.setattr("onehop.cli.bench_predict._TURNS", 1)
     this, out = tmp_path / "this.toml", tmp_path / "out.json"
     command = [
@@ -380,6 +379,6 @@ def test_turns_run_on_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ]
     assert main(command) == 0
     found = json.loads(out.read_text())
-    assert found["rows"][0]["case"] == "8 B"
+    assert {row["bench"] for row in found["rows"]} == set(BENCHES)
     assert all(row["measured_us"] > 0 and row["predicted_us"] > 0 for row in found["rows"])
     assert load_machine(str(this)).levels[0].one_way.points

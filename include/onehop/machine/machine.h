@@ -75,7 +75,7 @@ struct Level {
   TimeTable one_way;
   TimeTable both_ways;
   // Measured times of two messages in opposite directions inside a collective operation, which passes them without a
-  // plan, up to the longest that the table has. Absent: as other messages.
+  // plan. They include a rank's work on its own part of the data. Absent: as other messages.
   TimeTable in_collective;
   // Links of one member to its switch or router; on a torus, links in each direction of each dimension; on a mesh,
   // links to each other member. A processor of the member uses one of them for a message.

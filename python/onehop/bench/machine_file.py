@@ -98,5 +98,5 @@ overhead = {_figure(least / 4, "a quarter of the time of the shortest message")}
 bandwidth = {_figure(_link_bandwidth(times.one_way), "the highest rate in one_way")}
 one_way = {_points(times.one_way, "a ping-pong between two cores; the data is written before and read after")}
 both_ways = {_points(times.both_ways, "two cores exchange arrays")}
-in_collective = {_points(times.in_collective, "two cores exchange blocks in an all-gather")}
+in_collective = {_points(times.in_collective, "two cores exchange blocks in the rounds of all-reduces")}
 """

@@ -22,8 +22,11 @@ COPIES = (64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20,
 # half of its elements move.
 ELEMENT = 16
 UPDATES = {ELEMENT << bits >> 1: bits for bits in (9, 13, 15, 17, 18, 19, 20, 21, 22, 23, 24)}
-# Bytes that each rank sends inside a collective operation, up to which that differs from an exchange by a plan.
-BLOCKS = (8, 64, 256, 1 << 10, 2 << 10, 4 << 10)
+# Bytes that each rank sends in a round of a sum: short ones in one-shot sums, which have one round, longer ones in
+# two-shot sums of twice as many bytes, which have two.
+ONE_SHOT = (16, 128, 256, 1 << 10, 2 << 10, 8 << 10)
+TWO_SHOT = (16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
+BLOCKS = (*ONE_SHOT, *TWO_SHOT)
 # From here on the clock runs only while data is exchanged.
 TIMED_ALONE = 16 << 10
 # Pieces of so many bytes are gathered and scattered, as many as make two faces of this length.
@@ -36,6 +39,8 @@ LEAST_PIECE = 1e-6
 # Microseconds of an exchange inside a collective operation, likewise.
 LEAST_EXCHANGE = 1e-3
 PASSES = 3
+# Large arrays are slow in their first rounds, in which their pages are mapped.
+LEAST_ROUNDS = 9
 LINE = 64
 
 Table = list[tuple[int, float]]
@@ -50,7 +55,7 @@ class MachineTimes:
     ----------
     one_way, both_ways, in_collective, copies, updates, shared_updates : list of (int, float)
         Bytes, and microseconds: of a message from one rank to the other, of one in each direction from array to array,
-        of one in each direction inside an all-gather, of a copy on each rank at the same time, of an exchange of two
+        of one in each direction in a round of a sum, of a copy on each rank at the same time, of an exchange of two
         parts of memory on each rank at the same time, and of an exchange of parts of both ranks' memory. The
         microseconds do not descend.
     packed_pieces : list of (int, float)
@@ -128,6 +133,13 @@ def _halo_of(group: Group, layout: dict[str, Any], effort: Any) -> dict[str, lis
     return _exchange(group, halo(**layout), [array], effort)
 
 
+def _sum(group: Group, block: int, effort: Any) -> dict[str, list[float]]:
+    """A sum in whose rounds each rank sends so many bytes."""
+    size, algorithm = (block, "one_shot") if block in ONE_SHOT else (2 * block, "two_shot")
+    kind = ("onehop", "ours", "raw", algorithm, 0)
+    return {role: us for _, role, us, _ in _core.bench_allreduce(group, size, effort, False, [kind], [])}
+
+
 def measure_machine(group: Group, seconds: float, passes: int = PASSES) -> MachineSamples:
     """Measure as one of two ranks.
 
@@ -162,9 +174,7 @@ def measure_machine(group: Group, seconds: float, passes: int = PASSES) -> Machi
     for piece in PIECES:
         tries[f"packed {piece}"] = lambda e, piece=piece: _halo_of(group, _pieces(piece), e)
     for block in BLOCKS:
-        tries[f"in_collective {block}"] = lambda e, block=block: _by_role(
-            _core.bench_collective(group, "allgather", 2 * block, e, False, [])
-        )
+        tries[f"in_collective {block}"] = lambda e, block=block: _sum(group, block, e)
     for name, low in (("updates", -2), ("shared_updates", -1)):
         for size, bits in UPDATES.items():
             # The highest bits of a rank's state, or the highest one and that of the rank.
@@ -174,7 +184,7 @@ def measure_machine(group: Group, seconds: float, passes: int = PASSES) -> Machi
                 )
             )
     tries["copied"] = lambda e: _halo_of(group, _columns(), e)
-    effort = _core.BenchEffort(seconds=seconds / (len(tries) * passes), block_us=150.0, min_rounds=3)
+    effort = _core.BenchEffort(seconds=seconds / (len(tries) * passes), block_us=150.0, min_rounds=LEAST_ROUNDS)
     return joined({name: run(effort) for name, run in tries.items()} for _ in range(passes))
 
 
@@ -232,7 +242,10 @@ def times_from(measured: MachineSamples) -> MachineTimes:
         return max(us(f"one_way {MESSAGES[0]}"), us(f"both_ways {size}") - used_line * -(-size // LINE))
 
     def in_collective(size: int) -> float:
-        return max(LEAST_EXCHANGE, us(f"in_collective {size}") - used_line * -(-size // LINE))
+        whole = us(f"in_collective {size}")
+        if size in TWO_SHOT:
+            return whole / 2  # the clock runs only while data moves
+        return max(LEAST_EXCHANGE, whole - used_line * -(-size // LINE))
 
     exchanges = _table(EXCHANGES, [both_ways(size) for size in EXCHANGES])
     copies = _table(COPIES, [us(f"copies {size}") for size in COPIES])

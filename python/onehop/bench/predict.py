@@ -10,8 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from onehop.bench.machine_times import LINE, TIMED_ALONE, lines_out
+from onehop.bench.allreduce import allreduce
+from onehop.bench.machine_times import LINE, TIMED_ALONE, lines_out, measure_machine
+from onehop.bench.permutation import permutation
+from onehop.bench.result import Bench
+from onehop.bench.run import Settings, halo_exchange, pingpong
 from onehop.error import BadInput
+from onehop.group import Group
 from onehop.machine import (
     Machine,
     Traffic,
@@ -23,7 +28,7 @@ from onehop.machine import (
 )
 from onehop.schedule import halo
 
-__all__ = ["BENCHES", "Prediction", "joined_benches", "predictions", "read_bench"]
+__all__ = ["BENCHES", "Compared", "Prediction", "joined_benches", "measure_turn", "predictions", "read_bench"]
 
 
 @dataclass(frozen=True)
@@ -94,13 +99,61 @@ def _allreduce(row: dict[str, Any]) -> Work:
     return Work(traffic, -(-row["bytes"] // LINE) if row["bytes"] < TIMED_ALONE else 0)
 
 
-# What each benchmark measures, and the keys of a row that say so.
-BENCHES: dict[str, tuple[Callable[[dict[str, Any]], Work], tuple[str, ...]]] = {
-    "pingpong": (_pingpong, ()),
-    "halo": (_halo, ("extents", "grid", "periodic")),
-    "permutation": (_permutation, ("qubits", "pairs", "transport")),
-    "allreduce": (_allreduce, ("count",)),
+@dataclass(frozen=True)
+class Compared:
+    """A benchmark that can be predicted.
+
+    Attributes
+    ----------
+    work : callable
+        What a row has measured.
+    keys : tuple of str
+        The keys of a row that say so.
+    measure : callable
+        The benchmark on a group of two ranks.
+    """
+
+    work: Callable[[dict[str, Any]], Work]
+    keys: tuple[str, ...]
+    measure: Callable[[Group, Settings, Callable[[float], None]], Bench]
+
+
+BENCHES: dict[str, Compared] = {
+    "pingpong": Compared(_pingpong, (), pingpong),
+    "halo": Compared(_halo, ("extents", "grid", "periodic"), halo_exchange),
+    "permutation": Compared(_permutation, ("qubits", "pairs", "transport"), permutation),
+    "allreduce": Compared(_allreduce, ("count",), allreduce),
 }
+
+
+def measure_turn(group: Group, seconds: float) -> dict[str, Any]:
+    """Measure the times of a machine file once, and every benchmark, as one of two ranks.
+
+    Parameters
+    ----------
+    group : Group
+        Both ranks.
+    seconds : float
+        Time for all measurements together.
+
+    Returns
+    -------
+    dict
+        `samples`, as `measure_machine` returns them but with medians, so that every turn counts the same; and
+        `benches`, the benchmarks' results by name as for JSON.
+    """
+    part = seconds / (len(BENCHES) + 2)
+    samples = measure_machine(group, 2 * part, passes=1)
+    settings = Settings(seconds=part, peers=False)
+    return {
+        "samples": {
+            name: {role: [float(np.median(us))] for role, us in roles.items()}
+            for name, roles in samples.items()
+        },
+        "benches": {
+            name: one.measure(group, settings, lambda _: None).to_dict() for name, one in BENCHES.items()
+        },
+    }
 
 
 def _is_rounded(row: Any) -> bool:
@@ -125,7 +178,7 @@ def read_bench(file: str) -> dict[str, Any]:
     rows = found.get("rows") if isinstance(found, dict) else None
     if not isinstance(rows, list) or found.get("bench") not in BENCHES:
         raise BadInput(f"{file}: expected {expected}, found something else")
-    needed = ("case", "bytes", "ranks", "ours_us", *BENCHES[found["bench"]][1])
+    needed = ("case", "bytes", "ranks", "ours_us", *BENCHES[found["bench"]].keys)
     for row in rows:
         if _is_rounded(row):
             continue
@@ -170,7 +223,7 @@ def predictions(bench: dict[str, Any], machine: Machine) -> list[Prediction]:
         if _is_rounded(row) or row["bytes"] == 0:
             continue
         try:
-            work = BENCHES[bench["bench"]][0](row)
+            work = BENCHES[bench["bench"]].work(row)
             measured_us = float(row["ours_us"])
         except (TypeError, ValueError, IndexError, AttributeError) as error:
             raise BadInput(

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
-from onehop.bench.machine_times import MachineSamples, MachineTimes, measure_machine, times_from
+from onehop.bench.machine_times import MachineTimes, measure_machine, times_from
+from onehop.bench.predict import measure_turn
 from onehop.bench.tune_allreduce import (
     MORE_RANKS,
     block_that_fits,
@@ -195,8 +196,8 @@ def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
         result = _measure_stores(group, seconds, demote)
     elif part == "machine":
         result = measure_machine(group, seconds)
-    elif part == "machine-once":
-        result = measure_machine(group, seconds, passes=1)
+    elif part == "turn":
+        result = measure_turn(group, seconds)
     elif part.startswith("allreduce"):
         result = measure_allreduce(group, seconds)
     else:
@@ -351,10 +352,10 @@ def machine_times(seconds: float, tuning: dict[str, Any] | None) -> MachineTimes
         return times_from(_on_ranks(2, "machine", seconds, False, Path(name), used))
 
 
-def machine_samples_once(seconds: float) -> MachineSamples:
-    """Measure the same once, with the tuning of this process. `joined` and `times_from` make times of several."""
+def turn_on_ranks(seconds: float) -> dict[str, Any]:
+    """Measure on two ranks what `measure_turn` measures, with the tuning of this process."""
     with tempfile.TemporaryDirectory(prefix="onehop-tune-") as name:
-        return _on_ranks(2, "machine-once", seconds, False, Path(name), json.loads(_core.tuning()))
+        return _on_ranks(2, "turn", seconds, False, Path(name), json.loads(_core.tuning()))
 
 
 def save(tuning: dict[str, Any], file: Path) -> None:

@@ -13,10 +13,10 @@ import typer
 from rich.table import Table
 
 from onehop.bench.machine_file import machine_text
-from onehop.bench.machine_times import MachineSamples, joined, times_from
+from onehop.bench.machine_times import joined, times_from
 from onehop.bench.predict import BENCHES, joined_benches, predictions, read_bench
 from onehop.bench.table import number
-from onehop.bench.tune import machine_samples_once
+from onehop.bench.tune import turn_on_ranks
 from onehop.cli.common import JsonOption, check_seconds, console, progress, write_json
 from onehop.cores import usable_cores
 from onehop.error import BadInput, Error
@@ -26,7 +26,7 @@ from onehop.machine import Machine, load_machine, parse_machine
 from onehop.output import check_file_target, write_file
 
 _DEFAULT_SECONDS = 40
-_TURNS = 3
+_TURNS = 7
 
 
 def _measure(bench: str, seconds: float, folder: str) -> dict[str, Any]:
@@ -75,18 +75,14 @@ def _measure_in_turns(seconds: float | None) -> tuple[str, list[dict[str, Any]]]
         raise Error(
             "expected two cores for two ranks that run at the same time, found one; run this on more cores"
         )
-    part = seconds / (_TURNS * (len(BENCHES) + 2))
-    samples: list[MachineSamples] = []
-    turns: dict[str, list[dict[str, Any]]] = {bench: [] for bench in BENCHES}
-    with TemporaryDirectory() as folder, progress("measuring", _TURNS * (len(BENCHES) + 1)) as advance:
+    turns: list[dict[str, Any]] = []
+    with progress("measuring", _TURNS) as advance:
         for _ in range(_TURNS):
-            samples.append(machine_samples_once(2 * part))
+            turns.append(turn_on_ranks(seconds / _TURNS))
             advance(1)
-            for bench, found in turns.items():
-                found.append(_measure(bench, part, folder))
-                advance(1)
-    text = machine_text(times_from(joined(samples)), cores, "onehop bench predict --tune")
-    return text, [joined_benches(found) for found in turns.values()]
+    samples = joined(turn["samples"] for turn in turns)
+    text = machine_text(times_from(samples), cores, "onehop bench predict --tune")
+    return text, [joined_benches([turn["benches"][bench] for turn in turns]) for bench in BENCHES]
 
 
 def _compared(
