@@ -55,11 +55,12 @@ test-tsan: setup-test  ## Run the C++ tests whose ranks are threads under the th
 	@tools/build.sh tsan
 	@$(CTEST) --preset tsan
 
-# The seconds that each target of `make fuzz` runs; SEED repeats a run. The name is make's: every shell sets SECONDS itself.
+# The seconds that each target of `make fuzz` runs; SEED repeats a run, and FUZZ_JOBS targets run at once (2). The
+# name SECONDS is make's: every shell sets SECONDS itself.
 fuzz: setup-test  ## Fuzz every reader of files for SECONDS=60 each; findings in build/fuzz-findings
 	@tools/build.sh release _core
 	@tools/setup.sh fuzz
-	@tools/fuzz.sh --seconds $(if $(filter command,$(firstword $(origin SECONDS))),$(SECONDS),60) --seed $(or $(SEED),0)
+	@tools/fuzz.sh --seconds $(if $(filter command,$(firstword $(origin SECONDS))),$(SECONDS),60) --seed $(or $(SEED),0) $(if $(FUZZ_JOBS),--jobs $(FUZZ_JOBS))
 
 soak: setup-test  ## Run random trials with faults for HOURS=1; counts go to build/soak-counts.jsonl
 	@tools/build.sh release onehop_soak
