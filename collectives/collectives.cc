@@ -71,7 +71,7 @@ void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t byte
   operation.streams = result_bytes >= 4096 * kib && result_bytes >= 16384 * kib / exchange.size;
 }
 
-// The chunk of one phase of a two-shot sum, in which each rank sends `bytes` bytes to each other one, or 0 for the usual one.
+// The chunk of a phase of a two-shot sum in which each rank sends `bytes` bytes to each other one; 0: the usual one.
 std::int64_t phase_chunk(const Exchange& exchange, std::int64_t bytes) {
   if (bytes < short_bytes || !exchange.table.in_memory) return 0;
   return exchange.table.rule(bytes * exchange.size, false).chunk_bytes;

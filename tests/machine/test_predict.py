@@ -344,9 +344,7 @@ def test_the_machine_and_the_benchmarks_are_measured_in_turns(
                 name: {role: [factor * us for us in values[:1]] for role, values in roles.items()}
                 for name, roles in measured().items()
             },
-            "benches": {
-                name: rows(name, **{**MORE[name], "ours_us": 100.0 * factor}) for name in BENCHES
-            },
+            "benches": {name: rows(name, **{**MORE[name], "ours_us": 100.0 * factor}) for name in BENCHES},
         }
 
     monkeypatch.setattr("onehop.cli.bench_predict.turn_on_ranks", turn)

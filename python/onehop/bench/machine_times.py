@@ -184,7 +184,9 @@ def measure_machine(group: Group, seconds: float, passes: int = PASSES) -> Machi
                 )
             )
     tries["copied"] = lambda e: _halo_of(group, _columns(), e)
-    effort = _core.BenchEffort(seconds=seconds / (len(tries) * passes), block_us=150.0, min_rounds=LEAST_ROUNDS)
+    effort = _core.BenchEffort(
+        seconds=seconds / (len(tries) * passes), block_us=150.0, min_rounds=LEAST_ROUNDS
+    )
     return joined({name: run(effort) for name, run in tries.items()} for _ in range(passes))
 
 
