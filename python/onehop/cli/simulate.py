@@ -312,10 +312,10 @@ def simulate_command(
         check_file_target(goal_file, "--goal")
     described = load_machine(machine)
     places, processors = (None, None) if map_file is None else read_map(map_file, described)
+    traffic = _traffic(what, context.params, described)
     if processors is not None:
         with naming(map_file):
             described = described.job(processors)
-    traffic = _traffic(what, context.params, described)
     program = None if goal_file is None else goal(traffic, compute_ns=round(compute * 1e9))
     assignments = read_rails(rails, described, traffic.ranks, mapped=places is not None)
     with progress("simulating", 1) as advance, naming(map_file):
