@@ -91,6 +91,7 @@ def check_name(path: str | Path, begin: str) -> Path:
         raise BadInput(
             f"{begin}: expected the name of a file, found '-'; standard output is /dev/stdout, a file of this name ./-"
         )
+    target = Path(path)
     try:
         target = _followed(path)
         target.stat()

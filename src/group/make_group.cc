@@ -139,7 +139,7 @@ void map_page(GroupState& group, int rank, const Introduction& own, const Introd
   const bool is_thread = other.pid == own.pid;  // of this process
   try {
     SharedMemory found = is_thread ? SharedMemory::own_memory(other.fd) : SharedMemory{};
-    if (found.data() == nullptr) found = SharedMemory::open(other.pid, other.fd, sizeof(RankPage));
+    if (found.data() == nullptr) found = SharedMemory::open_at_once(other.pid, other.fd, sizeof(RankPage));
     if (!is_page_of(other, found)) {
       peer.why_not = "it has the machine name of this rank, but process " + std::to_string(other.pid) +
                      " here is another one; it is on a copy of this machine, or in another container";

@@ -173,7 +173,7 @@ void await_end(pid_t pid) {
 }
 
 // Opens descriptor `fd` of process `pid`, if that process belongs to the same user and the descriptor is a file.
-int open_of_process(int pid, int fd, const std::string& path) {
+int open_of_process(int pid, int fd, const std::string& path, bool awaits_end) {
   const std::string folder = "/proc/" + std::to_string(pid);
   const int process = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (process < 0) throw Error("cannot open " + path + ": " + std::strerror(errno));
@@ -200,7 +200,7 @@ int open_of_process(int pid, int fd, const std::string& path) {
     if (opened < 0) cannot_open();
   }
   close(process);
-  if (gone) await_end(pid);
+  if (gone && awaits_end) await_end(pid);
   if (!trouble.empty()) throw Error(trouble);
   return opened;
 }
@@ -352,7 +352,12 @@ SharedMemory SharedMemory::open(pid_t pid, int fd, std::int64_t least_bytes, std
     if (own.mapping_ && own.bytes() >= least_bytes) return own;
   }
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
-  return adopt(open_of_process(pid, fd, path), least_bytes, path, low_bits);
+  return adopt(open_of_process(pid, fd, path, true), least_bytes, path, low_bits);
+}
+
+SharedMemory SharedMemory::open_at_once(pid_t pid, int fd, std::int64_t least_bytes) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  return adopt(open_of_process(pid, fd, path, false), least_bytes, path, 0);
 }
 
 SharedMemory SharedMemory::holding(std::span<const std::byte> bytes) {

@@ -29,8 +29,11 @@ class SharedMemory {
   // Maps memory that process `pid` made and has at descriptor `fd`. Memory of this process itself (ranks that are
   // threads) is returned at its present address. Throws Error with the system's reason, or if it is not memory as
   // `create` makes it: of this user, of at least `least_bytes`, sealed so that it cannot become shorter. If `low_bits`
-  // is not 0, the address agrees with it in the lower 28 bits, down to whole pages, where that is possible.
+  // is not 0, the address agrees with it in the lower 28 bits, down to whole pages, where that is possible. If the
+  // descriptor has vanished, open() returns after the process has ended, so that the caller finds it lost.
   [[nodiscard]] static SharedMemory open(pid_t pid, int fd, std::int64_t least_bytes, std::uintptr_t low_bits = 0);
+  // The same without a wait: where ranks end one after the other, the caller finds the one that has ended first.
+  [[nodiscard]] static SharedMemory open_at_once(pid_t pid, int fd, std::int64_t least_bytes);
   // The same by its path, "/proc/PID/fd/N".
   [[nodiscard]] static SharedMemory open(const std::string& path, std::int64_t least_bytes,
                                          std::uintptr_t low_bits = 0);
