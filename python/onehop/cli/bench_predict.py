@@ -139,7 +139,7 @@ def bench_predict(
         typer.Option(
             metavar="SECONDS",
             help=f"Time to measure all cases together (only without files). Default: {_DEFAULT_SECONDS}. Starting the "
-            f"ranks of {len(BENCHES)} benchmarks takes several seconds more.",
+            f"ranks of {len(BENCHES)} benchmarks takes several seconds more, and --tune about 90 s more for large arrays.",
         ),
     ] = None,
     json_target: JsonOption = None,
