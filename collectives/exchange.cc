@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "collectives/by_host.h"
@@ -20,6 +21,7 @@ constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
 constexpr int second_phase_tag = first_phase_tag + 1;
 // The store kind is chosen at run time (StoreChoice) for 4 KiB and more to each rank, for each power of two by itself.
 constexpr int shortest_width = 13;
+constexpr std::size_t most_choices = 512;
 constexpr std::uint64_t timed_operations = 8;  // one of so many is timed,
 constexpr int before_trial = 6;                // and each of the last ones before a trial
 
@@ -92,6 +94,7 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
   gathered_.resize(index(slot_bytes));
   reduced_.resize(index(slot_bytes));
   in_lines_.resize(index(size) * in_line_bytes);
+  choices.reserve(most_choices);
 }
 
 int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each) {
@@ -99,8 +102,10 @@ int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each)
   if (operation.stores != StoreKind::nontemporal || !table.in_memory || width < shortest_width) return -1;
   const Header& header = operation.header;
   const StoreChoice::Key key{header.kind, header.algorithm, header.codec, width};
+  const std::lock_guard lock(preparing_);
   const auto found = std::ranges::find(choices, key, &StoreChoice::key);
   if (found != choices.end()) return static_cast<int>(found - choices.begin());
+  if (choices.size() == most_choices) return -1;
   choices.push_back({.key = key});
   return static_cast<int>(std::ssize(choices)) - 1;
 }

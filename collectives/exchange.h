@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,8 @@ struct Exchange {
   ReduceTable table;                  // rank 0's
   std::shared_ptr<HostStages> hosts;  // for reductions by hosts; null where there are none
   Arrays arrays;
-  std::vector<StoreChoice> choices;  // for the operations that have been prepared
+  // For the operations that have been prepared. Never reallocated: one may run while another thread prepares one.
+  std::vector<StoreChoice> choices;
   CollectivesCounters counters;
   const Operation* running = nullptr;
   bool broken = false;
@@ -125,6 +127,7 @@ struct Exchange {
   void copy_own() const;
   void run_by_host();
 
+  std::mutex preparing_;  // guards the length of `choices`
   std::vector<Peer> peers_;
   std::vector<const std::byte*> sources_;  // the contributions to reduce, by rank
   std::vector<const std::byte*> shifted_;  // the same, advanced to the current piece

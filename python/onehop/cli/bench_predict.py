@@ -127,7 +127,7 @@ def bench_predict(
         typer.Option(
             "--tune",
             help="Instead of --machine: measure this machine in turns with the benchmarks, because times of memory "
-            "change within minutes.",
+            "change within seconds.",
         ),
     ] = False,
     machine_file: Annotated[
@@ -139,7 +139,8 @@ def bench_predict(
         typer.Option(
             metavar="SECONDS",
             help=f"Time to measure all cases together (only without files). Default: {_DEFAULT_SECONDS}. Starting the "
-            f"ranks of {len(BENCHES)} benchmarks takes several seconds more, and --tune about 90 s more for large arrays.",
+            f"ranks of {len(BENCHES)} benchmarks takes several seconds more, "
+            "and --tune about 90 s more for large arrays.",
         ),
     ] = None,
     json_target: JsonOption = None,
