@@ -382,7 +382,11 @@ Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::
   operation.stores = stores_for(longest, *exchange_);
   complete(operation);
   compare_lengths(operation, exchange_->rank);
-  operation.choice = exchange_->choice_for(operation, longest);
+  // A rank knows its own lengths only. Where they differ, those of others may, too, and times would say little.
+  const auto all_equal = [longest](std::int64_t one) { return one == longest; };
+  if (std::ranges::all_of(bytes_to, all_equal) && std::ranges::all_of(bytes_from, all_equal)) {
+    operation.choice = exchange_->choice_for(operation, longest);
+  }
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 

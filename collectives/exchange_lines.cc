@@ -13,7 +13,9 @@ namespace {
 
 using onehop::detail::copy_bytes;
 
+// The byte between a header and the lengths of blocks.
 constexpr std::byte hint_given{0x80};
+static_assert(sizeof(Header) < lengths_at);
 
 }  // namespace
 

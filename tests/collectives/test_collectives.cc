@@ -184,6 +184,44 @@ TEST(Collectives, ScatterGatherBroadcastAllToAllAndBarrier) {
   }
 }
 
+// Often enough that every kind of stores is tried, after 4 operations and after 16 more.
+TEST(Collectives, ResultsStayRightWhileStoresAreTried) {
+  for (const int ranks : {2, 3}) {
+    on_threads(ranks, [&](const Group& group) {
+      const Collectives collectives(group);
+      constexpr std::int64_t block = 8192;
+      const auto n = static_cast<std::size_t>(ranks);
+      const std::vector<std::int64_t> each(n, block);
+      const std::int64_t numbers = block / 4;
+      Collective gather = collectives.allgather(each);
+      Collective exchange = collectives.all_to_all(each, each);
+      Collective scatter = collectives.reduce_scatter({.elements = numbers});
+      for (int run = 0; run < 40; ++run) {
+        const auto value = [run](int from, int to) { return static_cast<float>(100 * run + 10 * from + to); };
+        std::vector<float> source;
+        for (int to = 0; to < ranks; ++to) source.insert(source.end(), numbers, value(group.rank(), to));
+        std::vector<float> result(source.size());
+        std::vector<float> gathered;
+        std::vector<float> exchanged;
+        float sum = 0;
+        for (int from = 0; from < ranks; ++from) {
+          gathered.insert(gathered.end(), numbers, value(from, 0));
+          exchanged.insert(exchanged.end(), numbers, value(from, group.rank()));
+          sum += value(from, group.rank());
+        }
+        const std::span<const float> whole(source);
+        gather.run(std::as_bytes(whole.first(numbers)), std::as_writable_bytes(std::span(result)));
+        ASSERT_EQ(result, gathered) << "run " << run;
+        exchange.run(std::as_bytes(whole), std::as_writable_bytes(std::span(result)));
+        ASSERT_EQ(result, exchanged) << "run " << run;
+        std::vector<float> part(static_cast<std::size_t>(numbers));
+        scatter.run(std::as_bytes(whole), std::as_writable_bytes(std::span(part)));
+        ASSERT_EQ(part, std::vector<float>(part.size(), sum)) << "run " << run;
+      }
+    });
+  }
+}
+
 TEST(Collectives, BlocksOfDifferentLengths) {
   on_threads(3, [](const Group& group) {
     const Collectives collectives(group);
