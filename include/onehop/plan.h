@@ -27,7 +27,7 @@ struct PlanOptions {
   // Which network interface carries each message, or each piece of it, where the transport uses several (UCX with
   // active messages): one list for each round. Without lists, and for messages that are not listed: each part of a
   // message takes the interface that has been given the fewest bytes for its speed. Where one interface or none carries
-  // messages, the lists are checked and change nothing.
+  // messages, the pieces of the lists are checked, not their rails, and the lists change nothing.
   std::optional<RailLists> rails = std::nullopt;
 };
 

@@ -160,6 +160,8 @@ std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& w
   return status.st_size;
 }
 
+std::string path_of(pid_t pid, int fd) { return "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd); }
+
 // Waits until a process has ended that has closed its descriptors: the kernel closes them first, and shows the end of a
 // large process milliseconds later. Then the caller finds that the process is lost. Gives up after a second.
 void await_end(pid_t pid) {
@@ -351,12 +353,12 @@ SharedMemory SharedMemory::open(pid_t pid, int fd, std::int64_t least_bytes, std
     SharedMemory own = own_memory(fd);
     if (own.mapping_ && own.bytes() >= least_bytes) return own;
   }
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  const std::string path = path_of(pid, fd);
   return adopt(open_of_process(pid, fd, path, true), least_bytes, path, low_bits);
 }
 
 SharedMemory SharedMemory::open_at_once(pid_t pid, int fd, std::int64_t least_bytes) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  const std::string path = path_of(pid, fd);
   return adopt(open_of_process(pid, fd, path, false), least_bytes, path, 0);
 }
 
