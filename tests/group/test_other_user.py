@@ -131,20 +131,23 @@ def attempts(pid: int, shared: list[int]) -> dict[str, Callable[[], Any]]:
     return found
 
 
+def descriptors(pid: int) -> dict[int, str]:
+    """Return what each descriptor of a process is. Some, as that which reads the folder, are closed meanwhile."""
+    found = {}
+    for one in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found[int(one.name)] = str(one.readlink())
+    return found
+
+
 def shared_memory(pid: int) -> list[int]:
-    """Return the descriptors of shared memory of a process of this user."""
-    folder = Path(f"/proc/{pid}/fd")
-    return [int(one.name) for one in folder.iterdir() if "memfd:onehop" in str(one.readlink())]
+    """Return the descriptors of the shared memory of a process."""
+    return [number for number, name in descriptors(pid).items() if "memfd:onehop" in name]
 
 
 def internet_sockets(pid: int) -> list[str]:
     """Return the sockets of a process that a network could reach, with their addresses."""
-    names = set()
-    for one in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(
-            FileNotFoundError
-        ):  # the descriptor with which this process reads the folder
-            names.add(str(one.readlink()))
+    names = set(descriptors(pid).values())
     return [
         f"{kind} {fields[1]}"
         for kind in ("tcp", "tcp6", "udp", "udp6", "raw")
