@@ -1,4 +1,4 @@
-"""The server of an emulated host runs commands of its own user only."""
+"""The server of an emulated host runs commands of its own user only, and only a server of the user gets a command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from onehop.hosts import keeper
+from onehop.hosts import keeper, remote_shell
 
 NOBODY = 65534
 
@@ -32,3 +32,38 @@ def test_another_user_is_refused(user: int, tmp_path: Path) -> None:
     connection.close()
     listener.close()
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="acting as another user takes root")
+def test_a_server_of_another_user_gets_nothing(tmp_path: Path) -> None:
+    address = "\0onehop-test-" + tmp_path.name
+    received = {user: _received(address + str(user), user) for user in (0, NOBODY)}
+    assert received[0].startswith(b'{"words": ["true"]')
+    assert received[NOBODY] == b""
+
+
+def _received(address: str, user: int) -> bytes:
+    """What a server of a user receives from `connect`, which must raise an error if the user is not this one."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setuid(user)
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(address)
+            listener.listen()
+            os.write(writing, b"x")
+            os.write(writing, listener.accept()[0].recv(100))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    assert os.read(reading, 1) == b"x"
+    if user == os.geteuid():
+        remote_shell.connect(address, ["true"], {}, (0, 1, 2)).close()
+    else:
+        with pytest.raises(PermissionError, match=f"user {user}"):
+            remote_shell.connect(address, ["true"], {}, (0, 1, 2))
+    with os.fdopen(reading, "rb") as stream:
+        received = stream.read()
+    os.waitpid(child, 0)
+    return received

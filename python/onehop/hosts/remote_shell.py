@@ -10,6 +10,7 @@ import array
 import json
 import os
 import socket
+import struct
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -33,11 +34,12 @@ def connect(
     Raises
     ------
     OSError
-        The host is gone.
+        The host is gone, or its server runs as another user (PermissionError), which gets nothing.
     """
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(path)
+        _check_user(connection)
         command = {"words": list(words), "environment": dict(environment), "folder": os.getcwd()}
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
         text = json.dumps(command).encode() + b"\n"
@@ -50,6 +52,14 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def _check_user(connection: socket.socket) -> None:
+    """Raise PermissionError if the server runs as another user, as the kernel says (struct ucred)."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    user = struct.unpack("3i", credentials)[1]
+    if user != os.geteuid():
+        raise PermissionError(f"expected a server of user {os.geteuid()}, found one of user {user}")
 
 
 def exit_status(connection: socket.socket) -> int:
