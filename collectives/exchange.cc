@@ -21,6 +21,9 @@ constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
 constexpr int second_phase_tag = first_phase_tag + 1;
 // The store kind is chosen at run time (StoreChoice) for 4 KiB and more to each rank, for each power of two by itself.
 constexpr int shortest_width = 13;
+// Up to this width, choices begin with plain stores. With near cores these are the faster ones, but by less than what
+// makes a choice change; with far cores non-temporal ones are faster by so much that a choice changes soon.
+constexpr int plain_width = 13;
 constexpr std::size_t most_choices = 512;
 constexpr std::uint64_t timed_operations = 8;  // one of so many is timed,
 constexpr int before_trial = 6;                // and each of the last ones before a trial
@@ -41,7 +44,13 @@ ReduceTable agreed_table(const Group& group, TransportKind transport) {
   throw BadInput("these Collectives have failed and cannot be used again; make a new group and new Collectives");
 }
 
+StoreKind first_kind(int width) { return width <= plain_width ? StoreKind::plain : StoreKind::nontemporal; }
+StoreKind second_kind(int width) { return width <= plain_width ? StoreKind::nontemporal : StoreKind::plain; }
+
 }  // namespace
+
+StoreChoice::StoreChoice(const Key& of)
+    : key(of), now(first_kind(of.width)), next(now), decision(now, second_kind(of.width)) {}
 
 Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     : group(of), rank(of.rank()), size(of.size()), sources_(index(of.size())), shifted_(index(of.size())) {
@@ -106,7 +115,7 @@ int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each)
   const auto found = std::ranges::find(choices, key, &StoreChoice::key);
   if (found != choices.end()) return static_cast<int>(found - choices.begin());
   if (choices.size() == most_choices) return -1;
-  choices.push_back({.key = key});
+  choices.emplace_back(key);
   return static_cast<int>(std::ssize(choices)) - 1;
 }
 

@@ -32,11 +32,12 @@ struct StoreChoice {
     int width = 0;  // of the number of bytes that go to each rank, in bits
     friend bool operator==(const Key&, const Key&) = default;
   };
+  explicit StoreChoice(const Key& of);
+
   Key key;
-  StoreKind now = StoreKind::nontemporal;
-  StoreKind next = StoreKind::nontemporal;
-  // Used on rank 0 only.
-  StoreDecision decision{StoreKind::nontemporal, StoreKind::plain};
+  StoreKind now;
+  StoreKind next;
+  StoreDecision decision;  // used on rank 0 only
   std::uint64_t operations = 0;
 };
 

@@ -15,15 +15,13 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "onehop/gathered.h"
 
 namespace onehop {
 
 namespace detail {
 struct GroupState;
 }
-
-// The contributions of all ranks, in rank order.
-using Gathered = std::vector<std::vector<std::byte>>;
 
 // An all-gather supplied by the user. Every rank calls it with its bytes (lengths may differ); it returns those of all
 // ranks.

@@ -118,7 +118,7 @@ double Flow::Impl::difference() {
     });
     for (const double one : embedded->differences) largest = std::max(largest, std::isfinite(one) ? one : HUGE_VAL);
   }
-  const std::vector<std::vector<std::byte>> all = space.group().allgather(std::as_bytes(std::span(&largest, 1)));
+  const Gathered all = space.group().allgather(std::as_bytes(std::span(&largest, 1)));
   for (const auto& part : all) {
     double one = 0;
     std::memcpy(&one, part.data(), sizeof one);

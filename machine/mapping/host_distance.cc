@@ -87,7 +87,7 @@ HostLayout HostLayout::of_group(const Group& group) {
   const int first = group.local_ranks().front();
   std::map<int, int> host_of;  // by the first rank of the host
   HostLayout layout;
-  for (const std::vector<std::byte>& each : group.allgather(std::as_bytes(std::span(&first, 1)))) {
+  for (const std::span<const std::byte> each : group.allgather(std::as_bytes(std::span(&first, 1)))) {
     int theirs = 0;
     if (each.size() != sizeof theirs) throw BadInput("map: expected a first rank of 4 bytes from every rank");
     std::memcpy(&theirs, each.data(), sizeof theirs);

@@ -38,13 +38,13 @@ onehop::AllGather as_allgather(const nb::callable& callable) {
   return [held](std::span<const std::byte> mine) {
     const nb::gil_scoped_acquire gil;
     const nb::object result = (*held)(nb::bytes(mine.data(), mine.size()));
-    Gathered all;
+    std::vector<std::vector<std::byte>> all;
     for (const nb::handle item : result) {
       const auto bytes = nb::cast<nb::bytes>(item);
       const auto span = as_span(bytes);
       all.emplace_back(span.begin(), span.end());
     }
-    return all;
+    return Gathered(all);
   };
 }
 

@@ -66,7 +66,7 @@ class ControlBootstrap final : public Bootstrap {
   void set_world_ranks(std::vector<int> ranks) override { world_ranks_ = std::move(ranks); }
 
   Gathered allgather(std::span<const std::byte> mine) override {
-    Gathered all(static_cast<std::size_t>(ranks_));
+    std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(ranks_));
     std::int64_t longest = 0;
     std::int64_t sent = 0;
     do {

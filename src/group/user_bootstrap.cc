@@ -43,26 +43,25 @@ class UserBootstrap final : public Bootstrap {
     std::vector<std::byte> labelled(sizeof own + mine.size());
     std::memcpy(labelled.data(), &own, sizeof own);
     if (!mine.empty()) std::memcpy(labelled.data() + sizeof own, mine.data(), mine.size());
-    Gathered all = allgather_(labelled);
+    const Gathered all = allgather_(labelled);
     if (all.size() != static_cast<std::size_t>(size_)) {
       refuse("it returned " + base::counted(static_cast<std::int64_t>(all.size()), "entry") + ", but the group has " +
              base::counted(size_, "rank"));
     }
-    for (std::size_t r = 0; r < all.size(); ++r) unwrap(all[r], static_cast<int>(r), own);
-    return all;
+    for (std::size_t r = 0; r < all.size(); ++r) check(all[r], static_cast<int>(r), own);
+    return all.without_first(sizeof own);
   }
 
  private:
-  // Checks what came from a rank and removes its label. There are as many as ranks, on every rank, so texts are made
-  // only for errors.
-  void unwrap(std::vector<std::byte>& entry, int rank, const Label& own) const {
+  // Checks the label of what came from a rank. There are as many as ranks, on every rank, so texts are made only for
+  // errors.
+  void check(std::span<const std::byte> entry, int rank, const Label& own) const {
     Label label;
     label.mark = 0;
     if (entry.size() >= sizeof label) std::memcpy(&label, entry.data(), sizeof label);
     const bool fits = label.mark == Label::magic && label.rank == rank && label.size == size_ &&
                       entry.size() - sizeof label == label.bytes && label.step == own.step;
     if (!fits) refuse_entry(entry.size(), label, rank, own);
-    entry.erase(entry.begin(), entry.begin() + sizeof label);
   }
 
   [[noreturn]] void refuse_entry(std::size_t bytes, const Label& label, int rank, const Label& own) const {

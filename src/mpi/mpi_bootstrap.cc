@@ -108,8 +108,10 @@ std::vector<std::int64_t> MpiBootstrap<Abi>::gather_lengths(std::int64_t mine) c
 template <class Abi>
 Gathered MpiBootstrap<Abi>::allgather(std::span<const std::byte> mine) {
   const auto lengths = gather_lengths(static_cast<std::int64_t>(mine.size()));
-  Gathered gathered(lengths.size());
-  for (std::size_t r = 0; r < lengths.size(); ++r) gathered[r].resize(static_cast<std::size_t>(lengths[r]));
+  std::vector<std::size_t> ends;
+  for (const std::int64_t length : lengths)
+    ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<std::size_t>(length));
+  std::vector<std::byte> gathered(ends.back());
   const std::int64_t longest = *std::ranges::max_element(lengths);
   const std::int64_t step = std::max<std::int64_t>(1, portion_ / size_);
   for (std::int64_t begin = 0; begin < longest; begin += step) {
@@ -137,11 +139,11 @@ Gathered MpiBootstrap<Abi>::allgather(std::span<const std::byte> mine) {
     }
     for (std::size_t r = 0; r < lengths.size(); ++r) {
       if (portion->counts[r] == 0) continue;
-      std::memcpy(gathered[r].data() + begin, portion->all.data() + portion->starts[r],
+      std::memcpy(gathered.data() + ends[r] - lengths[r] + begin, portion->all.data() + portion->starts[r],
                   static_cast<std::size_t>(portion->counts[r]));
     }
   }
-  return gathered;
+  return {std::move(gathered), std::move(ends)};
 }
 
 template <class Abi>

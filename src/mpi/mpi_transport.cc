@@ -257,7 +257,9 @@ class MpiTransport final : public Transport {
       }
       const std::byte mine{clash};
       const Gathered all = group.allgather({&mine, 1});
-      if (std::ranges::any_of(all, [](const auto& theirs) { return theirs.at(0) != std::byte{0}; })) continue;
+      if (std::ranges::any_of(
+              all, [](std::span<const std::byte> theirs) { return !theirs.empty() && theirs.front() != std::byte{0}; }))
+        continue;
       auto sender = senders.begin();
       auto receiver = receivers.begin();
       for (std::size_t i = 0; i < shapes.size(); ++i) {

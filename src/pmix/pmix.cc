@@ -109,7 +109,7 @@ class PmixBootstrap final : public Bootstrap {
     const std::string key = "onehop" + name_ + "/" + std::to_string(step_++);
     put(key, mine);
     wait(key);
-    Gathered all;
+    std::vector<std::vector<std::byte>> all;
     for (std::size_t r = 0; r < ranks_.size(); ++r) all.push_back(value_of(r, key));
     return all;
   }

@@ -69,7 +69,7 @@ Hello greeting() {
 }
 
 // The hello of a rank. Throws Mismatch for a contribution to another step.
-Hello hello_of(const std::vector<std::byte>& bytes, std::size_t rank) {
+Hello hello_of(std::span<const std::byte> bytes, std::size_t rank) {
   Hello hello;
   hello.mark = 0;
   if (bytes.size() >= sizeof hello) std::memcpy(&hello, bytes.data(), sizeof hello);
@@ -95,7 +95,7 @@ std::vector<RailDevice> rail_devices(const GroupState& group, const Gathered& al
   std::vector<std::vector<Interface>> interfaces;
   std::vector<std::string> hosts;
   for (std::size_t r = 0; r < all.size(); ++r) {
-    const auto bytes = std::span(all[r]).subspan(sizeof(Hello));
+    const auto bytes = all[r].subspan(sizeof(Hello));
     auto& theirs = interfaces.emplace_back(bytes.size() / sizeof(Interface));
     if (!theirs.empty()) std::memcpy(theirs.data(), bytes.data(), theirs.size() * sizeof(Interface));
     hosts.push_back(*group.pages[r].host);
@@ -120,7 +120,7 @@ Gathered exchange(GroupState& group, const Hello& own, std::span<const std::byte
   throw_refusal(all, "opening channels");
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (hello_of(all[r], r).usable != 0) continue;
-    const std::span<const std::byte> theirs = std::span(all[r]).subspan(sizeof(Hello));
+    const std::span<const std::byte> theirs = all[r].subspan(sizeof(Hello));
     throw Error("opening channels over UCX failed on rank " + std::to_string(r) + ": " +
                 std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()));
   }
@@ -180,7 +180,7 @@ class UcxTransport final : public Transport {
       hello_of(addresses[r], r);
       // Ranks of this host are reached through its memory.
       const bool same_host = group.pages[r].host == group.pages[static_cast<std::size_t>(group.rank)].host;
-      connections_->set_addresses(static_cast<int>(r), std::span(addresses[r]).subspan(sizeof(Hello)),
+      connections_->set_addresses(static_cast<int>(r), addresses[r].subspan(sizeof(Hello)),
                                   same_host ? 1 : std::numeric_limits<std::size_t>::max());
     }
     group.reports = connections_;

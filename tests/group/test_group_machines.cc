@@ -44,7 +44,7 @@ Gathered gather(int socket, int rank, std::span<const std::byte> mine) {
   read_all(socket, std::as_writable_bytes(std::span(&other_length, 1)));
   std::vector<std::byte> other(other_length);
   read_all(socket, other);
-  Gathered all(2);
+  std::vector<std::vector<std::byte>> all(2);
   all[static_cast<std::size_t>(rank)].assign(mine.begin(), mine.end());
   all[static_cast<std::size_t>(1 - rank)] = std::move(other);
   return all;

@@ -31,11 +31,11 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// An all-gather between threads whose results are copied outside the lock. As many ranks compute at a time as there are
-// cores; thousands would wait for each other's memory allocator instead.
+// An all-gather between threads, which share its result. As many ranks compute at a time as there are cores; thousands
+// would wait for each other's memory allocator instead.
 class Gathering {
  public:
-  explicit Gathering(int ranks) : ranks_(ranks), given_(std::make_shared<Gathered>(static_cast<std::size_t>(ranks))) {
+  explicit Gathering(int ranks) : ranks_(ranks), given_(static_cast<std::size_t>(ranks)) {
     sem_init(&cores_, 0, std::max(1U, std::thread::hardware_concurrency()));
   }
 
@@ -50,26 +50,25 @@ class Gathering {
   void end_to_compute() { sem_post(&cores_); }
 
   Gathered operator()(int rank, std::span<const std::byte> mine) {
-    std::shared_ptr<const Gathered> complete;
+    Gathered complete;
     end_to_compute();
     {
       std::unique_lock lock(mutex_);
-      (*given_)[static_cast<std::size_t>(rank)].assign(mine.begin(), mine.end());
-      const std::shared_ptr<Gathered> table = given_;
+      given_[static_cast<std::size_t>(rank)].assign(mine.begin(), mine.end());
       if (++count_ == ranks_) {
         count_ = 0;
-        given_ = std::make_shared<Gathered>(static_cast<std::size_t>(ranks_));
-        for (const auto& one : *table) bytes_ += static_cast<std::int64_t>(one.size());
+        complete_ = Gathered(given_);
+        for (const std::span<const std::byte> one : complete_) bytes_ += static_cast<std::int64_t>(one.size());
         ++generation_;
         changed_.notify_all();
       } else {
         const std::uint64_t generation = generation_;
         changed_.wait(lock, [&] { return generation_ != generation; });
       }
-      complete = table;
+      complete = complete_;
     }
     begin_to_compute();
-    return *complete;
+    return complete;
   }
   // Of all contributions so far: what each rank has received.
   [[nodiscard]] std::int64_t bytes() {
@@ -82,7 +81,8 @@ class Gathering {
   sem_t cores_{};
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::shared_ptr<Gathered> given_;
+  std::vector<std::vector<std::byte>> given_;
+  Gathered complete_;  // no rank contributes to the next one before it has taken this one
   int count_ = 0;
   std::uint64_t generation_ = 0;
   std::int64_t bytes_ = 0;

@@ -21,7 +21,7 @@ TEST_P(MpiTransport, BehavesOverUcx) {
     usable = false;
   }
   const std::byte mine{usable};
-  for (const auto& theirs : world().allgather({&mine, 1})) usable = usable && theirs.at(0) != std::byte{0};
+  for (const auto& theirs : world().allgather({&mine, 1})) usable = usable && theirs.front() != std::byte{0};
   if (!usable) GTEST_SKIP() << "UCX cannot be used on all ranks";
   GetParam().check(world(), {TransportKind::ucx, true});
 }

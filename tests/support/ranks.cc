@@ -103,7 +103,7 @@ void on_threads(int ranks, const std::function<void(const Group&)>& rank_main) {
   struct Table {
     std::mutex mutex;
     std::condition_variable changed;
-    Gathered given;
+    std::vector<std::vector<std::byte>> given;
     Gathered complete;
     int count = 0;
     std::uint64_t generation = 0;
