@@ -136,6 +136,23 @@ class Rewriting {
   std::vector<Operation>& out_;
 };
 
+bool has_parameters(const Operation& operation) {
+  return std::ranges::any_of(operation.angles, [](const Expression& angle) { return !angle.terms.empty(); });
+}
+
+// Names an operation with the first parameter of its angles, if it has any, as messages begin.
+std::string named(const Circuit& circuit, std::size_t index) {
+  const Operation& operation = circuit.operations[index];
+  const std::string text = "operation " + std::to_string(index) + " (" + operation.name + ")";
+  for (const Expression& angle : operation.angles) {
+    if (angle.terms.empty()) continue;
+    const auto which = static_cast<std::size_t>(angle.terms.front().first);
+    return text + ": parameter '" +
+           (which < circuit.parameters.size() ? circuit.parameters[which] : std::to_string(which)) + "'";
+  }
+  return text;
+}
+
 }  // namespace
 
 double Expression::value(std::span<const double> values) const {
@@ -159,13 +176,7 @@ Operation parametrised_gate(const std::string& name, const std::vector<int>& qub
 
 void Circuit::require_bound() const {
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    for (const Expression& angle : operations[i].angles) {
-      if (angle.terms.empty()) continue;
-      const auto which = static_cast<std::size_t>(angle.terms.front().first);
-      throw BadInput("operation " + std::to_string(i) + " (" + operations[i].name + "): parameter '" +
-                     (which < parameters.size() ? parameters[which] : std::to_string(which)) +
-                     "' has no value; bind all parameters first");
-    }
+    if (has_parameters(operations[i])) throw BadInput(named(*this, i) + " has no value; bind all parameters first");
   }
 }
 
@@ -203,8 +214,8 @@ Circuit with_rotations(const Circuit& circuit, std::vector<int>* origin) {
     if (operation.angles.empty()) {
       result.operations.push_back(operation);
     } else if (!Rewriting(operation, result.operations).run()) {
-      throw BadInput("operation " + std::to_string(i) + " (" + operation.name +
-                     "): expected a gate whose angles are those of rotations and phases, which has derivatives; use a "
+      throw BadInput(named(circuit, i) +
+                     ": expected a gate whose angles are those of rotations and phases, which has derivatives; use a "
                      "gate of OpenQASM or pauli_rotation");
     }
     if (origin != nullptr) origin->resize(result.operations.size(), static_cast<int>(i));

@@ -69,7 +69,14 @@ def _repeated() -> None:
         (lambda: quantum.compile(ONE).run_many(np.array([[0.1 + 1j]]), ["Z0"]), "expected a finite number"),
         (lambda: quantum.compile(ONE).run_many(np.array([["b"]]), ["Z0"]), "expected a finite number"),
         (lambda: quantum.compile(ONE).run_many([["b"]], ["Z0"]), "expected a finite number"),
-        (lambda: quantum.compile(ONE).run_many(np.array([[np.inf]]), ["Z0"]), "expected a finite number"),
+        (
+            lambda: quantum.compile(ONE).run_many(np.array([[0.1], [np.inf]]), ["Z0"]),
+            r"binding 1: operation 0 \(rx\): parameter 'a': expected a finite number, found inf",
+        ),
+        (
+            lambda: quantum.compile(ONE).run([]),
+            r"operation 0 \(rx\): parameter 'a' has no value: expected a value for each of 1",
+        ),
         (
             lambda: quantum.compile(ONE).run_many([[1], [1, 2]], ["Z0"]),
             "binding 1: expected a value for each of 1",

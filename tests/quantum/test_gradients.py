@@ -236,7 +236,9 @@ def test_a_gate_without_derivative() -> None:
     strange.add(operation)
     strange.parameters = ["a"]
     for method in (lambda: quantum.compile(strange), lambda: parameter_shift(strange, [1], ["Z0"], exact)):
-        with pytest.raises(BadInput, match=r"operation 0 \(mystery\): expected a gate whose angles"):
+        with pytest.raises(
+            BadInput, match=r"operation 0 \(mystery\): parameter 'a': expected a gate whose angles"
+        ):
             method()
 
 

@@ -150,8 +150,10 @@ def test_the_adjoint_method_takes_no_shots() -> None:
 
     x, device = np.array(0.3, requires_grad=True), OnehopQubit(wires=1, seed=1)
     node = qml.set_shots(qml.QNode(circuit, device, diff_method="adjoint"), 100)
-    with pytest.raises(qml.exceptions.QuantumFunctionError, match="does not support adjoint"):
-        qml.grad(node)(x)
+    message = r"by parameter 0 of operation 0 \(RX on wires 0\): expected exact results.*found 100 shots"
+    for call in (node, qml.grad(node)):
+        with pytest.raises(qml.exceptions.QuantumFunctionError, match=message):
+            call(x)
     node = qml.set_shots(qml.QNode(circuit, device, diff_method="best"), 10000)
     assert abs(qml.grad(node)(x) + np.sin(0.3)) < 5 / 100
 
@@ -171,6 +173,36 @@ def test_errors_name_the_operator() -> None:
             call(bad)
         with pytest.raises(BadInput, match=r"expected a Hermitian observable, found 2j \* Z\('a'\)"):
             call(np.array(0.3, requires_grad=True), 2j)
+
+
+def test_the_adjoint_method_names_what_it_cannot() -> None:
+    class Mystery(qml.operation.Operation):
+        num_params, num_wires = 1, 1
+
+        @staticmethod
+        def compute_matrix(x: Any) -> Any:
+            return np.diag([1, np.exp(1j * x)])
+
+    def strange(x: Any) -> Any:
+        Mystery(x, wires=0)
+        return qml.expval(qml.Z(0))
+
+    def squared(x: Any) -> Any:
+        qml.RX(x, 0)
+        return qml.expval(qml.X(0)), qml.var(qml.Z(0))
+
+    def skew(x: Any) -> Any:
+        qml.RX(x, 0)
+        return qml.expval(qml.Z(1) + 2 * qml.Hermitian(np.eye(2, k=1, requires_grad=False), 0))
+
+    x = np.array(0.3, requires_grad=True)
+    device = OnehopQubit(wires=2)
+    with pytest.raises(qml.exceptions.DeviceError, match=r"Mystery on wires 0: parameter 0: expected a gate"):
+        qml.grad(qml.QNode(strange, device, diff_method="adjoint"))(x)
+    with pytest.raises(qml.exceptions.QuantumFunctionError, match=r"found var\(Z\(0\)\) as measurement 1"):
+        qml.QNode(squared, device, diff_method="adjoint")(x)
+    with pytest.raises(BadInput, match="found Hermitian on wires 0 with a matrix that is not"):
+        qml.QNode(skew, device)(x)
 
 
 @pytest.mark.parametrize("interface", ["autograd", "jax", "torch"])

@@ -280,6 +280,12 @@ def _bound(*binds: Any) -> Any:
     return lambda: OnehopBackend().run(circuit, list(binds) or None)
 
 
+def _estimated(values: Any) -> Any:
+    circuit = QuantumCircuit(1)
+    circuit.rx(Parameter("a") + Parameter("b"), 0)
+    return lambda: EstimatorV2().run([(circuit, "Z", values)])
+
+
 def _kept(kind: str, **options: Any) -> Any:
     circuit = QuantumCircuit(2, 1)
     circuit.h([0, 1])
@@ -300,12 +306,13 @@ _NEGATIVE = SimpleNamespace(num_qubits=1, to_quantumchannel=lambda: SuperOp(np.d
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        (_bound(), "unbound parameters: a, b"),
-        (_bound({"a": 1}), "without value: b; unknown: none"),
+        (_bound(), "rx on qubit 0: parameter 'a' has no value; give `parameter_binds` with values for a, b"),
+        (_bound({"a": 1}), "without value: rx on qubit 0: parameter 'b'; unknown: none"),
         (_bound({"a": 1, "b": 2, "c": 3}), "unknown: c"),
         (_bound({"a": [1, 2], "b": [1, 2, 3]}), "lists of one length"),
-        (_bound({"a": [1], "b": ["x"]}), "b: expected numbers"),
-        (_bound({"a": [1], "b": [np.inf]}), "finite"),
+        (_bound({"a": [1], "b": ["x"]}), "rx on qubit 0: parameter 'b': expected numbers"),
+        (_bound({"a": [1], "b": [np.inf]}), "rx on qubit 0: parameter 'b': expected finite numbers"),
+        (_estimated([0.1, np.nan]), "rx on qubit 0: parameter 'b': expected finite numbers, found nan"),
         (_bound({"a": 1, "b": 1}, {}), "a list of 1 mappings, found 2"),
         (_kept("statevector", method="density_matrix"), "save_statevector: expected a state vector"),
         (_kept("state", width=1), "save_state: expected all 2 qubits"),

@@ -20,7 +20,7 @@ from pennylane.devices.preprocess import (
     validate_observables,
 )
 from pennylane.devices.qubit.simulate import measure_final_state
-from pennylane.exceptions import DeviceError
+from pennylane.exceptions import DeviceError, QuantumFunctionError
 from pennylane.measurements import ExpectationMP
 from pennylane.operation import StatePrepBase
 from pennylane.ops import Conditional, MidMeasure
@@ -29,7 +29,7 @@ from pennylane.transforms import broadcast_expand, defer_measurements
 from pennylane.transforms.core import CompilePipeline
 
 from onehop import quantum
-from onehop.pennylane.operations import DIFFERENTIABLE, append, is_known, pauli_sum, require_valid
+from onehop.pennylane.operations import DIFFERENTIABLE, append, is_known, named, pauli_sum, require_valid
 from onehop.pennylane.tree import measured_tree
 from onehop.quantum import Circuit, Parameter, State
 
@@ -46,12 +46,44 @@ def _supported_in_tree(operator: Any) -> bool:
 
 
 def _differentiable(operator: Any) -> bool:
-    trained = any(math.requires_grad(one) for one in operator.data)
-    return is_known(operator) and (not trained or operator.name in DIFFERENTIABLE)
+    trained = [number for number, one in enumerate(operator.data) if math.requires_grad(one)]
+    if not trained or operator.name in DIFFERENTIABLE:
+        return is_known(operator)
+    if not operator.has_decomposition:
+        raise DeviceError(
+            f"{operator.name} on wires {', '.join(map(str, operator.wires))}: parameter {trained[0]}: expected a gate "
+            "that has a derivative by the adjoint method, or a decomposition into such gates; use "
+            "diff_method='finite-diff' or 'parameter-shift'"
+        )
+    return False
 
 
 def _pauli(observable: Any) -> bool:
     return observable.pauli_rep is not None
+
+
+def _why_not_adjoint(circuit: QuantumScript) -> str | None:
+    """Return why the adjoint method cannot differentiate the measurements of a circuit, or None if it can."""
+    if circuit.shots:
+        return (
+            f"adjoint derivatives{_first_parameter(circuit)}: expected exact results, because the adjoint method is "
+            f"exact, found {circuit.shots.total_shots} shots"
+        )
+    for number, one in enumerate(circuit.measurements):
+        if not isinstance(one, ExpectationMP) or one.obs is None or not _pauli(one.obs):
+            return (
+                f"adjoint derivatives{_first_parameter(circuit)}: expected expectation values of Pauli strings, found "
+                f"{' '.join(str(one).split())} as measurement {number}"
+            )
+    return None
+
+
+def _first_parameter(circuit: QuantumScript) -> str:
+    """Name the first parameter by which a circuit is differentiated, with its gate."""
+    if not circuit.trainable_params:
+        return ""
+    first = circuit.par_info[circuit.trainable_params[0]]
+    return f" by parameter {first['p_idx']} of {named(first['op_idx'], first['op'])}"
 
 
 @simulator_tracking
@@ -97,16 +129,21 @@ class OnehopQubit(Device):
     def supports_derivatives(
         self, execution_config: ExecutionConfig | None = None, circuit: QuantumScript | None = None
     ) -> bool:
-        """Check that derivatives are those of expectation values of Pauli strings, without shots."""
+        """Check that derivatives are those of expectation values of Pauli strings, without shots.
+
+        Raises
+        ------
+        QuantumFunctionError
+            The configuration asks for the adjoint method by its name, and the circuit is one that it cannot take.
+            PennyLane would raise this error for a plain `False`, without the reason.
+        """
         method = "adjoint" if execution_config is None else execution_config.gradient_method
         if method not in ("adjoint", "best"):
             return False
-        if circuit is None:
-            return True
-        return not circuit.shots and all(
-            isinstance(one, ExpectationMP) and one.obs is not None and _pauli(one.obs)
-            for one in circuit.measurements
-        )
+        reason = None if circuit is None else _why_not_adjoint(circuit)
+        if reason is not None and execution_config is not None and method == "adjoint":
+            raise QuantumFunctionError(f"{reason}; use diff_method='parameter-shift' or 'best'")
+        return reason is None
 
     supports_vjp = supports_derivatives
 

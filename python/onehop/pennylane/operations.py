@@ -11,7 +11,7 @@ from onehop.error import BadInput
 from onehop.quantum import Circuit, PauliSum, PauliTerm
 from onehop.quantum.parameters import Angle
 
-__all__ = ["DIFFERENTIABLE", "LARGEST_MATRIX", "append", "is_known", "pauli_sum", "require_valid"]
+__all__ = ["DIFFERENTIABLE", "LARGEST_MATRIX", "append", "is_known", "named", "pauli_sum", "require_valid"]
 
 # PennyLane's names of gates that OpenQASM names, with the same parameters, controls first.
 _NAMED = {
@@ -35,6 +35,11 @@ def is_known(operator: Any) -> bool:
     return operator.has_matrix and 0 < len(operator.wires) <= LARGEST_MATRIX
 
 
+def named(index: int, operator: Any) -> str:
+    """Name an operator of a circuit in a message."""
+    return f"operation {index} ({operator.name} on wires {', '.join(map(str, operator.wires))})"
+
+
 def require_valid(script: Any) -> None:
     """Check a circuit's parameters and observables.
 
@@ -49,18 +54,32 @@ def require_valid(script: Any) -> None:
             values = np.asarray(one)
             if not np.isfinite(values).all():
                 found = values[~np.isfinite(values)].flat[0]
-                wires = ", ".join(map(str, operator.wires))
                 raise BadInput(
-                    f"operation {index} ({operator.name} on wires {wires}): expected a finite parameter {number}, "
-                    f"found {found}"
+                    f"{named(index, operator)}: expected a finite parameter {number}, found {found}"
                 )
     for measurement in script.measurements:
+        _require_hermitian(measurement.obs)
         sentence = measurement.obs.pauli_rep if measurement.obs is not None else None
         for weight in (sentence or {}).values():
             if abs(np.imag(weight)) > 1e-14:
                 raise BadInput(
                     f"expected a Hermitian observable, found {measurement.obs} with the weight {weight}"
                 )
+
+
+def _require_hermitian(observable: Any) -> None:
+    """Check the matrices of `qml.Hermitian` in an observable, which PennyLane takes as they are."""
+    if observable is None:
+        return
+    if observable.name == "Hermitian":
+        matrix = np.asarray(observable.matrix())
+        if not np.allclose(matrix, matrix.conj().T, rtol=0, atol=1e-8):
+            wires = ", ".join(map(str, observable.wires))
+            raise BadInput(
+                f"expected a Hermitian observable, found Hermitian on wires {wires} with a matrix that is not"
+            )
+    for part in (*getattr(observable, "operands", ()), getattr(observable, "base", None)):
+        _require_hermitian(part)
 
 
 def append(circuit: Circuit, operator: Any, qubit_of: Callable[[Any], int], angles: Sequence[Angle]) -> None:

@@ -10,7 +10,7 @@ from qiskit import QuantumCircuit
 
 from onehop.error import BadInput
 
-__all__ = ["bound_circuits"]
+__all__ = ["bound_circuits", "require_finite"]
 
 
 def bound_circuits(
@@ -35,9 +35,10 @@ def bound_circuits(
     if binds is None:
         for circuit in circuits:
             if circuit.parameters:
-                names = ", ".join(one.name for one in circuit.parameters)
+                names = [one.name for one in circuit.parameters]
                 raise BadInput(
-                    f"circuit {circuit.name} has unbound parameters: {names}; give `parameter_binds`"
+                    f"circuit {circuit.name}: {_first_use(circuit, names[0])} has no value; give `parameter_binds` "
+                    f"with values for {', '.join(names)}"
                 )
         return list(circuits)
     if isinstance(binds, Mapping) or len(binds) != len(circuits):
@@ -53,7 +54,8 @@ def _bound(circuit: QuantumCircuit, bind: Mapping[Any, Any]) -> list[QuantumCirc
     if missing or unknown:
         raise BadInput(
             f"parameter_binds of {circuit.name}: expected values for {', '.join(names) or 'no parameters'}; "
-            + f"without value: {', '.join(missing) or 'none'}; unknown: {', '.join(map(str, unknown)) or 'none'}"
+            + f"without value: {', '.join(_first_use(circuit, one) for one in missing) or 'none'}; "
+            + f"unknown: {', '.join(map(str, unknown)) or 'none'}"
         )
     if not names:
         return [circuit]
@@ -62,9 +64,15 @@ def _bound(circuit: QuantumCircuit, bind: Mapping[Any, Any]) -> list[QuantumCirc
         try:
             columns[name] = np.atleast_1d(np.asarray(values[name], float))
         except (TypeError, ValueError):
-            raise BadInput(f"parameter_binds: {name}: expected numbers, found {values[name]!r}") from None
+            raise BadInput(
+                f"parameter_binds of {circuit.name}: {_first_use(circuit, name)}: expected numbers, "
+                f"found {values[name]!r}"
+            ) from None
         if not np.isfinite(columns[name]).all():
-            raise BadInput(f"parameter_binds: {name}: expected finite numbers, found {values[name]!r}")
+            raise BadInput(
+                f"parameter_binds of {circuit.name}: {_first_use(circuit, name)}: expected finite numbers, "
+                f"found {values[name]!r}"
+            )
     lengths = {name: column.shape for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or len(next(iter(lengths.values()))) != 1:
         found = ", ".join(f"{name}: {shape}" for name, shape in lengths.items())
@@ -73,3 +81,30 @@ def _bound(circuit: QuantumCircuit, bind: Mapping[Any, Any]) -> list[QuantumCirc
         )
     rows = zip(*columns.values(), strict=True)
     return [circuit.assign_parameters(dict(zip(columns, map(float, row), strict=True))) for row in rows]
+
+
+def require_finite(circuit: QuantumCircuit, values: Any) -> None:
+    """Check the values of a primitive's circuit.
+
+    Raises
+    ------
+    BadInput
+        A value is infinite or NaN. The message names the first gate that has the parameter.
+    """
+    for names, array in values.data.items():
+        for name, column in zip(names, np.moveaxis(np.asarray(array), -1, 0), strict=True):
+            if not np.isfinite(column).all():
+                found = column[~np.isfinite(column)].flat[0]
+                raise BadInput(
+                    f"circuit {circuit.name}: {_first_use(circuit, name)}: expected finite numbers, found {found}"
+                )
+
+
+def _first_use(circuit: QuantumCircuit, name: str) -> str:
+    """Return the parameter with the first instruction that has it."""
+    for instruction in circuit.data:
+        if any(one.name == name for part in instruction.params for one in getattr(part, "parameters", ())):
+            qubits = ", ".join(str(circuit.find_bit(qubit).index) for qubit in instruction.qubits)
+            plural = "s" if len(instruction.qubits) > 1 else ""
+            return f"{instruction.name} on qubit{plural} {qubits}: parameter {name!r}"
+    return f"parameter {name!r}"

@@ -25,6 +25,7 @@ from qiskit.quantum_info import SparsePauliOp
 
 from onehop.error import BadInput
 from onehop.qiskit.backend import OnehopBackend
+from onehop.qiskit.bindings import require_finite
 from onehop.qiskit.job import DoneJob
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.run.task import Outcome
@@ -73,6 +74,7 @@ class SamplerV2(BaseSamplerV2):
         return DoneJob(job_id, PrimitiveResult(results, metadata={"version": 2}))
 
     def _one(self, pub: SamplerPub, offset: int) -> SamplerPubResult:
+        require_finite(pub.circuit, pub.parameter_values)
         bound = np.asarray(pub.parameter_values.bind_all(pub.circuit), dtype=object)
         seed = None if self.seed is None else self.seed + offset
         outcomes = self.backend.run_circuits(list(bound.ravel()), shots=pub.shots, seed_simulator=seed)
@@ -153,6 +155,7 @@ class EstimatorV2(BaseEstimatorV2):
         return DoneJob(job_id, PrimitiveResult(results, metadata={"version": 2}))
 
     def _one(self, pub: EstimatorPub, random: np.random.Generator) -> PubResult:
+        require_finite(pub.circuit, pub.parameter_values)
         bound = np.asarray(pub.parameter_values.bind_all(pub.circuit), dtype=object)
         circuits, observables = np.broadcast_arrays(bound, np.asarray(pub.observables))
         # Each circuit runs once, with all its observables.

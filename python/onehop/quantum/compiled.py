@@ -175,7 +175,9 @@ class CompiledCircuit:
         count = len(self.parameters)
         if isinstance(bindings, np.ndarray) and (bindings.ndim != 2 or bindings.shape[1] != count):
             raise BadInput(f"expected bindings of shape (runs, {count}), found shape {bindings.shape}")
-        if not isinstance(bindings, np.ndarray) or bindings.dtype.kind not in "biuf":
+        plain = isinstance(bindings, np.ndarray) and bindings.dtype.kind in "biuf"
+        # The check of single values names the binding, the gate and the parameter.
+        if not plain or not np.isfinite(bindings).all():
             rows = rows_of(self._circuit, bindings)
             bindings = np.array(rows, np.float64).reshape(len(rows), count)
         values = self._core.run_many(

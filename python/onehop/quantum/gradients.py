@@ -136,7 +136,7 @@ def parameter_shift(
     check_weights(weights, len(sums))
     values = values_of(circuit, bindings)
     rules = {
-        (index, angle): _frequencies(index, operation, angle)
+        (index, angle): _frequencies(index, operation, angle, circuit.parameters[terms[0][0]])
         for index, operation in enumerate(circuit.operations)
         for angle, (_, terms) in enumerate(operation.angles)
         if terms
@@ -161,7 +161,7 @@ _CONTROLLED = frozenset(("crx", "cry", "crz"))
 _GENERAL = frozenset(("u", "U", "u3", "cu3", "cu"))
 
 
-def _frequencies(index: int, operation: Operation, angle: int) -> tuple[float, int]:
+def _frequencies(index: int, operation: Operation, angle: int, parameter: str) -> tuple[float, int]:
     """Return the unit of the frequencies and the largest multiple of it."""
     name, own_controls = operation.name, len(operation.controls)
     rotates = operation.kind == "pauli_rotation" or name in _ROTATIONS | _CONTROLLED
@@ -176,8 +176,8 @@ def _frequencies(index: int, operation: Operation, angle: int) -> tuple[float, i
     if name == "u0":
         return 1.0, 1
     raise BadInput(
-        f"operation {index} ({name}): expected a gate whose angles are those of rotations and phases, which has "
-        "derivatives; use a gate of OpenQASM or pauli_rotation"
+        f"operation {index} ({name}): parameter {parameter!r}: expected a gate whose angles are those of rotations and "
+        "phases, which has derivatives; use a gate of OpenQASM or pauli_rotation"
     )
 
 

@@ -161,8 +161,13 @@ def values_of(circuit: Any, bindings: Bindings) -> list[float]:
     else:
         values = np.asarray(bindings, object).reshape(-1).tolist()
         if len(values) != len(names):
+            first = (
+                f"{_first_use(circuit, names[len(values)])} has no value: "
+                if len(values) < len(names)
+                else ""
+            )
             raise BadInput(
-                f"expected a value for each of {len(names)} parameters ({', '.join(names) or 'none'}), "
+                f"{first}expected a value for each of {len(names)} parameters ({', '.join(names) or 'none'}), "
                 f"found {len(values)}"
             )
     for name, value in zip(names, values, strict=True):
