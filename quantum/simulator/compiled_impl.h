@@ -75,7 +75,7 @@ struct Compiled::Impl {
   std::vector<std::vector<StageProgram>> inverses;  // of the stages, for two states
   std::uint64_t inverse_flips = 0;                  // of the final state for which they were made
   std::vector<double> inverse_angles;               // the negative of `angles`
-  std::unique_ptr<State> state, bra, kept, once;
+  std::unique_ptr<State> state, bra, kept;
   EngineCounters counters;
   std::unique_ptr<Circuit> circuit;  // to make workers
   Circuit rotated;                   // the circuit with gates that depend on parameters as rotations

@@ -184,8 +184,7 @@ Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<co
   result.forward_seconds = middle - begin;
   const std::size_t rows = weights.empty() ? sums.size() : 1;
   if (!bra) bra = new_state();
-  if (rows > 1 && !kept) kept = new_state();
-  if (variance && !once) once = new_state();
+  if ((rows > 1 || variance) && !kept) kept = new_state();
   if (!weights.empty() && !variance) {
     const std::vector<int> bits(state->bits().begin(), state->bits().end());
     for (const Complex& value : final_values(sums)) result.values.push_back(value.real());
@@ -194,13 +193,16 @@ Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<co
   if (rows > 1) kept->copy_from(*state);
   result.derivatives.assign(rows * names.size(), 0);
   for (std::size_t r = 0; r < rows; ++r) {
-    if (r > 0) state->copy_from(*kept);
+    if (r > 0 && !variance) state->copy_from(*kept);
     const double one = 1;
     const auto of_row = weights.empty() ? sums.subspan(r, 1) : sums;
     const auto factors = weights.empty() ? std::span(&one, 1) : weights;
     if (variance) {
-      const auto found = apply_variances(*state, of_row, factors, *once, *bra);
+      // Of the state and its copy, one is the ket, and the other receives H ket.
+      const State& ket = rows > 1 ? *kept : *state;
+      const auto found = apply_variances(ket, of_row, factors, rows > 1 ? *state : *kept, *bra);
       result.values.insert(result.values.end(), found.begin(), found.end());
+      if (rows > 1) state->copy_from(*kept);
     } else if (weights.empty()) {
       result.values.push_back(apply_sum(*state, sums[r], *bra).real());
     } else {

@@ -10,6 +10,7 @@ import pytest
 import brute_force
 from onehop import BadInput, Group, quantum
 from onehop.quantum import Circuit, NoiseModel, Parameter, PauliSum, PauliTerm, gradients, parameter_shift
+from onehop.quantum.memory_use import MemoryUse
 from threads import run_threads
 
 N = 5
@@ -103,6 +104,16 @@ def test_derivatives_of_variances_are_those_of_parameter_shifts(ranks: int) -> N
         np.testing.assert_allclose(derivatives, expected, rtol=0, atol=1e-10)
         np.testing.assert_allclose(weighted, 0.5 * expected[0] - 2 * expected[1], rtol=0, atol=1e-10)
         np.testing.assert_allclose(plain, of_means, rtol=0, atol=1e-10)
+
+
+def test_derivatives_take_at_most_three_states() -> None:
+    use = MemoryUse()
+    compiled = quantum.compile(Circuit(20).ry(Parameter("a"), 0).cx(0, 1).rx(Parameter("b"), 1))
+    for weights in (None, [0.5, -2.0]):
+        for variance in (True, False):
+            compiled.gradients([0.4, 1.1], ["Z1", "X0 X1"], weights, variance=variance)
+    state = 16 * 2**20
+    assert 2.9 * state < use.peak() - use.before < 3.7 * state
 
 
 def test_derivatives_of_variances_with_noise() -> None:

@@ -75,7 +75,7 @@ class Compiled {
   // Expectation values of Hermitian sums with their derivatives by all parameters, by the adjoint method. `weights`:
   // empty, or one for each sum; then the derivatives of the weighted sum are computed, in one sweep (a vector-Jacobian
   // product). `variance`: the variances <H^2> - <H>^2 take the place of the expectation values. Needs 2 states of
-  // memory, one more for more than one sum without weights, and one more for variances. Throws BadInput for a sum that
+  // memory, and a third for more than one sum without weights or for variances. Throws BadInput for a sum that
   // is not Hermitian or a wrong number of values or weights.
   [[nodiscard]] Gradients gradients(std::span<const double> values, std::span<const PauliSum> sums,
                                     std::span<const double> weights = {}, bool variance = false);
