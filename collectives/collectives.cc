@@ -147,8 +147,8 @@ Operation reduction_of(const Reduction& reduction, Header::Kind kind, const std:
 }
 
 // Number of cache lines of a header that carries a contribution of `bytes` bytes.
-int lines_for(std::int64_t bytes) {
-  constexpr auto first = static_cast<std::int64_t>(detail::Line::payload_bytes);
+int lines_for(std::int64_t bytes, const Exchange& exchange) {
+  const auto first = static_cast<std::int64_t>(exchange.first_line_bytes);
   constexpr auto each = static_cast<std::int64_t>(detail::more_bytes);
   return 1 + static_cast<int>((std::max(bytes - first, std::int64_t{0}) + each - 1) / each);
 }
@@ -284,8 +284,8 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   if (algorithm == ReduceAlgorithm::by_host) algorithm = ReduceAlgorithm::two_shot;
   const bool two_shot = algorithm == ReduceAlgorithm::two_shot;
   operation.header.algorithm = algorithm;
-  if (!two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(detail::in_line_bytes))
-    operation.lines = lines_for(bytes);
+  if (!two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(exchange_->most_line_bytes))
+    operation.lines = lines_for(bytes, *exchange_);
   const std::int64_t to_each = two_shot ? bytes / ranks : bytes;
   const bool measured = to_each >= short_bytes && reduction.chunk_bytes == 0;
   set_chunk(operation, *exchange_, to_each, measured ? rule.chunk_bytes : reduction.chunk_bytes);

@@ -19,6 +19,11 @@ namespace {
 // Paths between two ranks: the header, more lines for it, first phase, second phase.
 constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
 constexpr int second_phase_tag = first_phase_tag + 1;
+// Over a network, where every line would be a message, the whole contribution follows the header in one message, up to
+// so many bytes in a group of eight ranks or fewer; in larger groups fewer, because every peer has slots of this
+// length.
+constexpr std::size_t most_in_message = 16384;
+constexpr std::size_t least_in_message = 256;
 // The store kind is chosen at run time (StoreChoice) for 4 KiB and more to each rank, for each power of two by itself.
 constexpr int shortest_width = 13;
 // Up to this width, choices begin with plain stores. With near cores these are the faster ones, but by less than what
@@ -44,6 +49,10 @@ ReduceTable agreed_table(const Group& group, TransportKind transport) {
   throw BadInput("these Collectives have failed and cannot be used again; make a new group and new Collectives");
 }
 
+std::size_t in_message_bytes(int size) {
+  return std::clamp(std::bit_floor(8 * most_in_message / index(size)), least_in_message, most_in_message);
+}
+
 StoreKind first_kind(int width) { return width <= plain_width ? StoreKind::plain : StoreKind::nontemporal; }
 StoreKind second_kind(int width) { return width <= plain_width ? StoreKind::nontemporal : StoreKind::plain; }
 
@@ -60,14 +69,19 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
   if (slots_ < 2) {  // with one slot, ranks would wait for each other to receive before they receive themselves
     throw BadInput("Collectives: expected 2 slots or more per path, found " + std::to_string(slots_));
   }
+  table = agreed_table(group, options.transport);
+  if (!table.in_memory) first_line_bytes = most_line_bytes = in_message_bytes(size);
+  const int line_tags = table.in_memory ? first_phase_tag : 1;
+  const auto line_bytes = static_cast<std::int64_t>(sizeof(Header) + first_line_bytes);
   using Direction = ChannelSpec::Direction;
   std::vector<ChannelSpec> lines;
   std::vector<ChannelSpec> phases;
   for (int other = 0; other < size; ++other) {
     if (other == rank) continue;
     for (const Direction direction : {Direction::send, Direction::receive}) {
-      for (int tag = 0; tag < first_phase_tag; ++tag) {
-        lines.push_back({.direction = direction, .peer = other, .bytes = sizeof(Line), .tag = tag});
+      for (int tag = 0; tag < line_tags; ++tag) {
+        const std::int64_t bytes = tag == 0 ? line_bytes : static_cast<std::int64_t>(sizeof(Line));
+        lines.push_back({.direction = direction, .peer = other, .bytes = bytes, .tag = tag});
       }
       for (const int tag : {first_phase_tag, second_phase_tag}) {
         phases.push_back({.direction = direction,
@@ -91,18 +105,17 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     Peer& peer = peers_.emplace_back();
     peer.rank = other;
     peer.line_out = std::move(*line_out++);
-    for (Sender& end : peer.more_out) end = std::move(*line_out++);
+    for (int i = 1; i < line_tags; ++i) peer.more_out[index(i - 1)] = std::move(*line_out++);
     for (Sender* end : {&peer.reduce_out, &peer.gather_out}) *end = std::move(*sender++);
     peer.line_in = std::move(*line_in++);
-    for (Receiver& end : peer.more_in) end = std::move(*line_in++);
+    for (int i = 1; i < line_tags; ++i) peer.more_in[index(i - 1)] = std::move(*line_in++);
     for (Receiver* end : {&peer.reduce_in, &peer.gather_in}) *end = std::move(*receiver++);
   }
   slot_bytes = peers_.empty() ? slot_bytes : peers_.front().reduce_out.ring().slot_bytes;
   for (const Peer& peer : peers_) staging_bytes += back_slots(peer.line_in);
-  table = agreed_table(group, options.transport);
   gathered_.resize(index(slot_bytes));
   reduced_.resize(index(slot_bytes));
-  in_lines_.resize(index(size) * in_line_bytes);
+  if (table.in_memory) in_lines_.resize(index(size) * most_line_bytes);
   choices.reserve(most_choices);
 }
 

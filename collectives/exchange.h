@@ -58,7 +58,10 @@ struct Exchange {
   int rank;
   int size;
   std::int64_t slot_bytes = 0;
-  std::int64_t staging_bytes = 0;     // memory behind the paths to this rank
+  std::int64_t staging_bytes = 0;  // memory behind the paths to this rank
+  // How much of a contribution fits behind the header in the first line, and in all lines of a header.
+  std::size_t first_line_bytes = Line::payload_bytes;
+  std::size_t most_line_bytes = in_line_bytes;
   ReduceTable table;                  // rank 0's
   std::shared_ptr<HostStages> hosts;  // for reductions by hosts; null where there are none
   Arrays arrays;

@@ -17,6 +17,12 @@ using onehop::detail::copy_bytes;
 constexpr std::byte hint_given{0x80};
 static_assert(sizeof(Header) < lengths_at);
 
+// Publishes a first line that was written into the slot. Over a network, only so many bytes behind the header are sent.
+void put_line(Sender& line, std::size_t payload_bytes = Line::payload_bytes) {
+  line.publish(onehop::detail::whole, static_cast<std::int64_t>(sizeof(Header) + payload_bytes));
+  line.advance();
+}
+
 }  // namespace
 
 void Exchange::back_staging() {
@@ -27,7 +33,7 @@ void Exchange::back_staging() {
     for (Peer& peer : peers_) {
       const Header refused{.kind = Header::Kind::refused};
       std::memcpy(peer.line_out.slot().data(), &refused, sizeof refused);
-      peer.line_out.put();
+      put_line(peer.line_out);
     }
     throw;
   }
@@ -42,7 +48,7 @@ void Exchange::send_headers() {
     std::memcpy(line, &running->header, sizeof running->header);
     hint(line + sizeof running->header);
     if (running->compares_lengths) write_lengths(line, peer.rank);
-    peer.line_out.put();
+    put_line(peer.line_out);
   }
 }
 
@@ -162,7 +168,7 @@ void Exchange::settle() {
                       .elements = in_lines ? 0 : peer.contributed,
                       .shape = !in_lines && peer.sent_block ? 1U : 0U};
     std::memcpy(peer.line_out.slot().data(), &sent, sizeof sent);
-    peer.line_out.put();
+    put_line(peer.line_out);
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     Peer& peer = peers_[i];
@@ -189,12 +195,12 @@ void Exchange::settle() {
 void Exchange::start_in_line() {
   const auto bytes = index(running->source_elements * running->element_bytes);
   const std::byte* const source = gathered({0, running->source_elements});
-  const std::size_t first = std::min(bytes, Line::payload_bytes);
+  const std::size_t first = std::min(bytes, first_line_bytes);
   for (Peer& peer : peers_) {
     std::byte* const line = peer.line_out.slot().data();
     std::memcpy(line, &running->header, sizeof running->header);
     copy_bytes(line + sizeof running->header, source, first);
-    peer.line_out.put();
+    put_line(peer.line_out, std::max(first, Line::payload_bytes));
     std::size_t at = first;
     for (std::size_t i = 0; at < bytes; ++i, at += more_bytes) {
       copy_bytes(peer.more_out[i].slot().data(), source + at, std::min(bytes - at, more_bytes));
@@ -212,7 +218,7 @@ const std::byte* Exchange::received_in_lines(Peer& peer, std::size_t bytes) {
   check(peer, theirs);
   const std::byte* const payload = line + sizeof theirs;
   if (running->lines == 1) return payload;
-  std::byte* const whole = in_lines_.data() + index(peer.rank) * in_line_bytes;
+  std::byte* const whole = in_lines_.data() + index(peer.rank) * most_line_bytes;
   std::memcpy(whole, payload, Line::payload_bytes);
   std::size_t at = Line::payload_bytes;
   for (std::size_t i = 0; at < bytes; ++i, at += more_bytes) {

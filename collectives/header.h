@@ -55,6 +55,7 @@ static_assert(sizeof(Header) == 24);
 
 // The first cache line of a rank without its flag: the header, and the start of a short contribution. The rest of the
 // contribution follows in further lines, each with its own flag, so that a receiver fetches all lines at the same time.
+// Over a network the payload is longer instead (Exchange::first_line_bytes).
 struct Line {
   static constexpr std::size_t payload_bytes = 32;
   Header header;
