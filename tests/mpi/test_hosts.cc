@@ -211,8 +211,7 @@ TEST_F(MpiHosts, AllReduceWithTheHeader) {
   const int ranks = world().size();
   const auto sum_works = [&](std::int64_t elements) {
     SCOPED_TRACE(elements);
-    collectives::Collective sum =
-        collectives.allreduce({.elements = elements, .algorithm = ReduceAlgorithm::one_shot});
+    collectives::Collective sum = collectives.allreduce({.elements = elements, .algorithm = ReduceAlgorithm::one_shot});
     std::vector<float> array(static_cast<std::size_t>(elements));
     for (int k = 0; k < repeats; ++k) {
       std::vector<float> expected(array.size());
