@@ -100,23 +100,25 @@ AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllRedu
     buffers.emplace_back(bytes);
     return floats(buffers.back()).first(static_cast<std::size_t>(elements));
   };
+  const auto arrays = [&] {
+    const auto source = buffer();
+    return std::pair(source, options.in_place ? source : buffer());
+  };
 
   for (const AllReduceVariant& variant : options.variants) {
-    const auto source = buffer();
-    const auto result = buffer();
+    const auto [source, result] = arrays();
     auto operation = std::make_shared<collectives::Collective>(
         collectives.allreduce({elements, ElementType::float32, collectives::ReduceOp::sum, variant.codec,
                                variant.algorithm, variant.chunk_bytes}));
     add(
         variant.name, variant.role, source, result,
-        [operation, source, result] { operation->run(std::as_bytes(source), std::as_writable_bytes(result)); },
+        [operation, from = source, to = result] { operation->run(std::as_bytes(from), std::as_writable_bytes(to)); },
         tolerance_of(variant.codec));
   }
   std::vector<std::unique_ptr<AllReducePeer>> peers;
   if (options.peers) peers = mpi_allreduce_peers(group);
   for (const auto& peer : peers) {
-    const auto source = buffer();
-    const auto result = buffer();
+    const auto [source, result] = arrays();
     peer->prepare(source, result);
     add(std::string(peer->name()), Role::peer, source, result, [one = peer.get()] { one->run(); }, 0.0F);
   }

@@ -27,6 +27,7 @@ struct AllReduceOptions {
   std::vector<AllReduceVariant> variants;
   std::vector<OtherOperation> others;
   bool peers = true;
+  bool in_place = false;  // each candidate has one array, which is source and result; without codecs
 };
 
 struct AllReduceSamples {

@@ -1,6 +1,6 @@
 """Training with compressed gradients: handwritten digits, raw, q8, q6 and q4, with and without error feedback.
 
-    torchrun --nproc-per-node 2 examples/ddp_digits.py --plot digits.png --json digits.json
+    torchrun --nproc-per-node 2 examples/ddp_digits.py --plot digits.svg --json digits.json
 
 Every variant is trained from the same random starts with the same batches, so that only the format of the gradients
 differs. One more raw training with the batches in another order shows the effect of chance. The data are the 1797
@@ -9,6 +9,7 @@ images of 8x8 pixels in scikit-learn.
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -81,12 +82,14 @@ def train(variant: str, seed: int, epochs: int, data: Data) -> Run:
     state.close()
     check_same_everywhere(model)
     with torch.no_grad():
-        right = model.module(test_images).argmax(1) == test_labels
+        logits = model.module(test_images)
+        right = logits.argmax(1) == test_labels
     return {
         "variant": variant,
         "seed": seed,
         "losses": losses,
         "accuracy": right.float().mean().item(),
+        "test_loss": torch.nn.functional.cross_entropy(logits, test_labels).item(),
         "bytes": state.bytes_sent / state.bytes_raw,
     }
 
@@ -102,46 +105,50 @@ def runs_of(results: list[Run], variant: str) -> list[Run]:
     return [one for one in results if one["variant"] == variant]
 
 
-def mean_and_error(numbers: list[float]) -> tuple[float, float]:
-    """Return the mean and its standard error."""
-    spread = statistics.stdev(numbers) if len(numbers) > 1 else 0.0
-    return statistics.mean(numbers), spread / len(numbers) ** 0.5
+def interval(numbers: list[float]) -> tuple[float, float]:
+    """Return the mean, and half the width of its 95 % confidence interval (Student's t)."""
+    from scipy.stats import t
+
+    if len(numbers) < 2:
+        return numbers[0], math.nan
+    spread = statistics.stdev(numbers) / len(numbers) ** 0.5
+    return statistics.mean(numbers), float(t.ppf(0.975, len(numbers) - 1)) * spread
 
 
 def summarize(results: list[Run]) -> list[dict[str, Any]]:
-    """Return a row per variant: its test accuracy, and the difference from raw with the same start."""
+    """Return a row per variant: loss and accuracy, and their differences from raw with the same start."""
     raw, rows = runs_of(results, "raw"), []
     for variant in VARIANTS:
         runs = runs_of(results, variant)
-        pairs = zip(runs, raw, strict=True)
-        accuracy, error = mean_and_error([one["accuracy"] for one in runs])
-        against, against_error = mean_and_error([one["accuracy"] - other["accuracy"] for one, other in pairs])
-        loss, _ = mean_and_error([one["losses"][-1] for one in runs])
-        rows.append(
-            {
-                "variant": variant,
-                "bytes": runs[0]["bytes"],
-                "loss": loss,
-                "accuracy": accuracy,
-                "accuracy_error": error,
-                "against_raw": against,
-                "against_raw_error": against_error,
-            }
-        )
+        row: dict[str, Any] = {"variant": variant, "bytes": runs[0]["bytes"]}
+        for name in ("test_loss", "accuracy"):
+            values = [one[name] for one in runs]
+            differences = [one[name] - other[name] for one, other in zip(runs, raw, strict=True)]
+            row[name], row[f"{name}_interval"] = interval(values)
+            row[f"{name}_against_raw"], row[f"{name}_against_raw_interval"] = interval(differences)
+        row["loss"] = statistics.mean(one["losses"][-1] for one in runs)
+        rows.append(row)
     return rows
 
 
 def print_table(rows: list[dict[str, Any]], seeds: int) -> None:
     print(
-        f"{seeds} random starts per variant; means and their standard errors. The accuracy is that on the test images."
+        f"{seeds} random starts per variant; means with 95 % confidence intervals. Loss and accuracy are those on the"
     )
-    print("Its difference from raw is computed for each start separately.\n")
-    print(f"{'':16}   bytes   last loss         accuracy      difference from raw")
+    print("test images. A difference from raw is computed for each start separately.\n")
+    print(
+        f"{'':16}   bytes           test loss     minus that of raw          accuracy     minus that of raw"
+    )
     for row in rows:
-        accuracy = f"{row['accuracy']:.2%} ± {row['accuracy_error']:.2%}"
-        against = f"{row['against_raw']:+.2%} ± {row['against_raw_error']:.2%}"
-        against = "" if row["variant"] == "raw" else against
-        print(f"{row['variant']:16} {row['bytes']:7.1%} {row['loss']:11.4f} {accuracy:>16} {against:>24}")
+        first = row["variant"] == "raw"
+        loss = f"{row['test_loss']:.4f} ± {row['test_loss_interval']:.4f}"
+        loss_against = f"{row['test_loss_against_raw']:+.4f} ± {row['test_loss_against_raw_interval']:.4f}"
+        accuracy = f"{row['accuracy']:.2%} ± {row['accuracy_interval']:.2%}"
+        against = f"{row['accuracy_against_raw']:+.2%} ± {row['accuracy_against_raw_interval']:.2%}"
+        print(
+            f"{row['variant']:16} {row['bytes']:7.1%} {loss:>19} {'' if first else loss_against:>21} {accuracy:>17} "
+            f"{'' if first else against:>21}"
+        )
 
 
 def plot(results: list[Run], rows: list[dict[str, Any]], path: str) -> None:
@@ -150,7 +157,7 @@ def plot(results: list[Run], rows: list[dict[str, Any]], path: str) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(10.5, 7.5), layout="constrained")
+    figure, axes = plt.subplots(2, 3, figsize=(13.5, 7.5), layout="constrained")
     losses = {variant: np.array([one["losses"] for one in runs_of(results, variant)]) for variant in VARIANTS}
     epochs = np.arange(1, losses["raw"].shape[1] + 1)
     for codec, panel in zip(CODECS, axes.flat, strict=False):
@@ -160,15 +167,20 @@ def plot(results: list[Run], rows: list[dict[str, Any]], path: str) -> None:
             panel.plot(epochs, losses[variant].mean(axis=0), style, label=f"{variant}, mean", linewidth=2)
         panel.set(xlabel="epoch", ylabel="training loss", yscale="log", title=f"{codec}: losses")
         panel.legend()
-    panel = axes[1, 1]
-    for place, row in enumerate(rows):
-        accuracy = [100 * one["accuracy"] for one in runs_of(results, row["variant"])]
-        (points,) = panel.plot(accuracy, [place] * len(accuracy), "o", alpha=0.25)
-        mean, error = 100 * row["accuracy"], 100 * row["accuracy_error"]
-        panel.errorbar(mean, place, xerr=error, fmt="|", color=points.get_color(), markersize=18, capsize=6)
-    panel.set_yticks(range(len(VARIANTS)), list(VARIANTS))
-    panel.invert_yaxis()
-    panel.set(xlabel="test accuracy in %", title="each start; mean and its standard error")
+    names = {
+        "test_loss": ("test loss minus that of raw", 1),
+        "accuracy": ("test accuracy minus that of raw, %", 100),
+    }
+    for panel, (name, (label, unit)) in zip(axes.flat[len(CODECS) :], names.items(), strict=False):
+        for place, row in enumerate(rows[1:]):
+            mean, width = row[f"{name}_against_raw"], row[f"{name}_against_raw_interval"]
+            panel.errorbar(unit * mean, place, xerr=unit * width, fmt="o", capsize=5)
+        panel.axvline(0, color="0.6", linewidth=1)
+        panel.set_yticks(range(len(rows) - 1), [row["variant"] for row in rows[1:]])
+        panel.invert_yaxis()
+        panel.locator_params(axis="x", nbins=6)
+        panel.set(xlabel=label, title="same starts; 95 % confidence intervals")
+    axes.flat[-1].axis("off")
     figure.savefig(path, dpi=110)
 
 
@@ -177,7 +189,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="Number of random starts per variant.")
     parser.add_argument("--epochs", type=int, default=12, help="Number of epochs.")
     parser.add_argument("--backend", default="onehop", help="Backend of torch.distributed: onehop, gloo, ...")
-    parser.add_argument("--plot", help="Plot the losses to this PNG file.")
+    parser.add_argument("--plot", help="Plot losses and accuracies to this PNG or SVG file.")
     parser.add_argument("--json", help="Write all results to this file.")
     options = parser.parse_args()
     if "RANK" not in os.environ:

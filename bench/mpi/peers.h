@@ -75,7 +75,7 @@ class AllReducePeer {
  public:
   virtual ~AllReducePeer() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;  // "MPI_Allreduce", "MPI_Allreduce_init"
-  // The arrays must stay valid until the next prepare() or the end. Collective.
+  // The arrays must stay valid until the next prepare() or the end. They may be the same. Collective.
   virtual void prepare(std::span<const float> source, std::span<float> result) = 0;
   virtual void run() = 0;
 };

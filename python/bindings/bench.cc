@@ -120,10 +120,11 @@ std::span<float> floats_of(nb::handle memory) {
 nb::list allreduce(
     const Group& group, std::int64_t bytes, const Effort& effort, bool peers,
     const std::vector<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>>& variants,
-    const nb::list& others) {
+    const nb::list& others, bool in_place) {
   bench::AllReduceOptions options;
   options.effort = effort;
   options.peers = peers;
+  options.in_place = in_place;
   for (const auto& [name, role, codec, algorithm, chunk] : variants) {
     options.variants.push_back({name, role_from_string(role), onehop::codec_from_string(codec),
                                 onehop::reduce_algorithm_from_string(algorithm), chunk});
@@ -296,7 +297,9 @@ void bind_bench(nb::module_& module) {
       "group"_a, "local"_a, "enlargement"_a, "effort"_a, "peers"_a, "Measure one iteration of the Poisson solver.");
   module.def(
       "bench_allreduce", &allreduce, "group"_a, "bytes"_a, "effort"_a, "peers"_a, "variants"_a, "others"_a,
-      "Measure an all-reduce of float32. Returns (name, role, microseconds of each round, error) of each candidate.");
+      "in_place"_a = false,
+      "Measure an all-reduce of float32. Returns (name, role, microseconds of each round, error) of each candidate. "
+      "`in_place`: each candidate has one array, which is source and result.");
   module.def("bench_collective", &collective, "group"_a, "kind"_a, "bytes"_a, "effort"_a, "peers"_a, "others"_a,
              "Measure reduce_scatter, allgather, broadcast or all_to_all of float32. Returns (name, role, microseconds "
              "of each round) of each candidate.");

@@ -2158,10 +2158,11 @@ def bench_allreduce(
     peers: bool,
     variants: Sequence[tuple[str, str, str, str, int]],
     others: list,
+    in_place: bool = False,
 ) -> list:
     """
     Measure an all-reduce of float32. Returns (name, role, microseconds of each round, error) of each
-    candidate.
+    candidate. `in_place`: each candidate has one array, which is source and result.
     """
 
 def bench_collective(

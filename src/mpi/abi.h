@@ -45,6 +45,7 @@ struct OpenMpiAbi {
   static constexpr std::array lost_peer = {74, 75, 76, 77};
   static constexpr int tag_ub = 0;
   static Status* status_ignore() noexcept { return nullptr; }
+  static const void* in_place() noexcept { return reinterpret_cast<const void*>(std::uintptr_t{1}); }
 
   // `symbol(name)` returns the address of one of the library's objects, or throws.
   template <class Symbol>
@@ -83,6 +84,7 @@ struct MpichAbi {
   static constexpr std::array lost_peer = {76, 101, 102, 103};
   static constexpr int tag_ub = 0x64400001;
   static Status* status_ignore() noexcept { return reinterpret_cast<Status*>(std::uintptr_t{1}); }
+  static const void* in_place() noexcept { return reinterpret_cast<const void*>(std::intptr_t{-1}); }
 
   template <class Symbol>
   static MpiHandles<MpichAbi> handles(const Symbol&) {
@@ -120,6 +122,7 @@ struct StandardAbi {
   static constexpr std::array lost_peer = {58};
   static constexpr int tag_ub = 501;
   static Status* status_ignore() noexcept { return nullptr; }
+  static const void* in_place() noexcept { return reinterpret_cast<const void*>(std::uintptr_t{1}); }
 
   template <class Symbol>
   static MpiHandles<StandardAbi> handles(const Symbol&) {

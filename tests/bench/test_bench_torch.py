@@ -30,10 +30,10 @@ def test_collectives_beside_their_peers(ranks: Ranks, size: int) -> None:
     assert [row["bytes"] for row in rows[:2]] == [64 * size, (24 << 10) // 64 // size * size * 64]
 
 
-@pytest.mark.parametrize("size", [2, 3])
-def test_the_algorithm_of_vllm_sums(ranks: Ranks, size: int) -> None:
+@pytest.mark.parametrize(("size", "place"), [(2, ()), (3, ("--in-place",))])
+def test_the_algorithm_of_vllm_sums(ranks: Ranks, size: int, place: tuple[str, ...]) -> None:
     # Lengths of one piece, and of several whose last is short. A wrong sum ends the benchmark with an error.
-    rows = measure(ranks, "allreduce", "-n", str(size), "--sizes", "8,64K,2100K")["rows"]
+    rows = measure(ranks, "allreduce", "-n", str(size), "--sizes", "8,64K,2100K", *place)["rows"]
     assert all("vLLM's algorithm" in row["peers"] for row in rows), rows
 
 

@@ -148,6 +148,7 @@ def test_what_cannot_be_is_refused_before_the_work(
         (["bench", "pingpong", "-n", "3"], "expected 2 ranks for this benchmark, found -n 3"),
         (["bench", "channel", "--messages", "0"], "at least 1, found 0"),
         (["bench", "allreduce", "--codecs", "nope"], "found 'nope'"),
+        (["bench", "allreduce", "--codecs", "q8", "--in-place"], "--in-place without --codecs and --link"),
         (["bench", "ring", "--seconds", "nan"], "above 0 and finite, found nan"),
         (["bench", "circuits", "--seconds", "inf"], "above 0 and finite, found inf"),
         (["run", "no.qasm", "--plot", str(tmp_path)], "it is a folder"),

@@ -102,8 +102,13 @@ def allreduce(
     advance: Advance,
     sizes: Sequence[int] = ALLREDUCE_SIZES,
     codecs: Sequence[str] = ("raw",),
+    in_place: bool = False,
 ) -> Bench:
-    """Measure sums of float32 over all ranks. From 16 KiB on the clock runs only while the ranks reduce."""
+    """Measure sums of float32 over all ranks. From 16 KiB on the clock runs only while the ranks reduce.
+
+    `in_place`: every candidate has one array, which is source and result, as for `torch.distributed.all_reduce`.
+    Otherwise gloo and vLLM's algorithm, which know nothing else, touch half as much memory as the others.
+    """
     collectives = Collectives(group)
     result = _begin("allreduce", group, None, across=True)
     for size in sizes:
@@ -114,7 +119,7 @@ def allreduce(
         algorithms = ALGORITHMS if len(group.local_ranks) == group.size else (*ALGORITHMS, "by_host")
         variants += [(f"onehop, {name}", "variant", codecs[0], name, 0) for name in algorithms]
         others = _gloo(group, size) if settings.peers else []
-        measured = _core.bench_allreduce(group, size, effort, settings.peers, variants, others)
+        measured = _core.bench_allreduce(group, size, effort, settings.peers, variants, others, in_place)
         for codec in codecs:
             name = "onehop" if codec == codecs[0] else f"onehop, {codec}"
             chosen = [

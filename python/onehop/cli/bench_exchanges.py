@@ -173,6 +173,10 @@ def bench_allreduce(
             help="Measure between two emulated hosts, joined by a link of this rate (needs root).",
         ),
     ] = None,
+    in_place: Annotated[
+        bool,
+        typer.Option("--in-place", help="One array is source and result, as in torch.distributed; raw only."),
+    ] = False,
 ) -> None:
     """Sum float32 arrays over all ranks, with the columns of nccl-tests.
 
@@ -183,6 +187,8 @@ def bench_allreduce(
     if min(chosen) < 4:
         raise BadInput(f"expected --sizes of at least 4 bytes (one float32), found {min(chosen)}")
     _check_codecs(codecs)
+    if in_place and (codecs != "raw" or link_rate is not None):
+        raise BadInput("expected --in-place without --codecs and --link, found one of them")
     if link_rate is not None:
         if start.hosts is not None:
             raise BadInput("--link and --hosts both emulate hosts: give one of them")
@@ -197,7 +203,7 @@ def bench_allreduce(
         return
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
-        return allreduce(group, settings, advance, chosen, codecs.split(","))
+        return allreduce(group, settings, advance, chosen, codecs.split(","), in_place)
 
     start.run(measure, len(chosen), table=make_allreduce_table)
 
