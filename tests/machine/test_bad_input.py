@@ -239,6 +239,10 @@ SCHEDULE = halo(extents=(8, 8), grid=(2, 2))
         (lambda: assign_rails([(0, 1)], rails=2), "expected messages as sender, receiver and bytes"),  # type: ignore[list-item]
         (lambda: RailAssignment(0, 1, "e0", 0, 8), "rail: expected a whole number below 2^31, found 'e0'"),  # type: ignore[arg-type]
         (lambda: message_traffic(0, []), "ranks: expected a whole number from 1"),
+        (
+            lambda: message_traffic(2, [[], [(0, 2, 8)]]),
+            "round 1: expected ranks from 0 to 1, found the message (0, 2, 8)",
+        ),
         (lambda: loggops(SCHEDULE, latency=2.5), "latency: expected a whole number, found 2.5"),  # type: ignore[arg-type]
     ],
 )

@@ -62,10 +62,17 @@ def message_traffic(ranks: int, rounds: Sequence[Sequence[tuple[int, int, int]]]
     Raises
     ------
     BadInput
-        This is something else.
+        This is something else, or a rank is not below `ranks`.
     """
+    count = whole_number(ranks, "ranks", 1, _SHORT[1])
     listed = [[message_of(one) for one in items(messages, "rounds")] for messages in items(rounds, "rounds")]
-    return _core.message_traffic(whole_number(ranks, "ranks", 1, _SHORT[1]), listed)
+    for number, messages in enumerate(listed):
+        for one in messages:
+            if not (0 <= one[0] < count and 0 <= one[1] < count):
+                raise BadInput(
+                    f"rounds: round {number}: expected ranks from 0 to {count - 1}, found the message {one}"
+                )
+    return _core.message_traffic(count, listed)
 
 
 def halo_traffic(**parameters: Any) -> Traffic:
