@@ -134,6 +134,111 @@ def test_the_tree_refuses_what_it_cannot() -> None:
         circuit()
 
 
+def _kept(shots: int | None, mode: str | None, device: Any, method: str = "deferred") -> Any:
+    @qml.set_shots(shots)
+    @qml.qnode(device, mcm_method=method, postselect_mode=mode)
+    def circuit() -> Any:
+        qml.RX(1.1, 0)
+        qml.CRY(0.8, [0, 1])
+        qml.measure(1, postselect=1)
+        qml.Hadamard(2)
+        first = qml.measure(2, postselect=0, reset=True)
+        qml.cond(first == 0, qml.CNOT)([1, 2])
+        qml.RY(0.3, 1)
+        if shots:
+            return qml.sample(wires=[1, 2])
+        return qml.expval(qml.Z(1) @ qml.X(2)), qml.var(qml.Y(1)), qml.probs(wires=[0, 1, 2])
+
+    return circuit()
+
+
+def test_postselection() -> None:
+    expected = _kept(None, None, qml.device("default.qubit", wires=5))
+    for one, other in zip(_kept(None, None, OnehopQubit(wires=5)), expected, strict=True):
+        assert np.allclose(one, other, rtol=0, atol=1e-12)
+    chance = np.sin(0.55) ** 2 * np.sin(0.4) ** 2 / 2
+    samples = _kept(40000, None, OnehopQubit(wires=5, seed=2))
+    assert abs(len(samples) - 40000 * chance) < 5 * np.sqrt(40000 * chance)
+    assert len(_kept(50, "fill-shots", OnehopQubit(wires=5, seed=2))) == 50
+    with pytest.raises(qml.exceptions.DeviceError, match="'fill-shots' needs mcm_method 'deferred'"):
+        _kept(50, "fill-shots", OnehopQubit(wires=5), "tree-traversal")
+    with pytest.raises(qml.exceptions.DeviceError, match="none in 1 shots, each kept with probability 0"):
+        _kept(1, None, OnehopQubit(wires=5, seed=2))
+
+
+def test_postselection_of_what_never_occurs_is_an_error() -> None:
+    @qml.qnode(OnehopQubit(wires=2))
+    def circuit() -> Any:
+        qml.measure(1, postselect=1)
+        return qml.expval(qml.Z(0))
+
+    with pytest.raises(qml.exceptions.DeviceError, match="found none: their probability is 0"):
+        circuit()
+
+
+def _kept_energy(x: Any) -> Any:
+    qml.RX(x, 0)
+    qml.CNOT([0, 1])
+    qml.RY(x, 1)
+    qml.measure(0, postselect=1)
+    return qml.expval(qml.Z(1))
+
+
+def _weighted_energy(x: Any) -> Any:
+    qml.RX(x, 0)
+    return qml.expval(qml.Hamiltonian(qml.math.stack([x, 2 * x]), [qml.Z(0), qml.Y(0)]))
+
+
+def _energy_after_measurement(x: Any) -> Any:
+    qml.RX(x, 0)
+    qml.measure(0)
+    qml.RX(x, 0)
+    return qml.expval(qml.Z(0))
+
+
+@pytest.mark.parametrize(
+    ("circuit", "options"),
+    [
+        (_kept_energy, {}),
+        (_weighted_energy, {}),
+        (_energy_after_measurement, {"mcm_method": "tree-traversal"}),
+    ],
+)
+def test_the_best_method_shifts_where_the_adjoint_method_cannot(circuit: Any, options: Any) -> None:
+    x = np.array(0.4, requires_grad=True)
+    found = qml.grad(qml.QNode(circuit, OnehopQubit(wires=3), **options))(x)
+    expected = qml.grad(qml.QNode(circuit, qml.device("default.qubit", wires=3)))(x)
+    assert abs(found - expected) < 1e-10
+
+
+def test_second_derivatives() -> None:
+    node = qml.QNode(_weighted_energy, OnehopQubit(wires=1), max_diff=2)
+    x = np.array(0.4, requires_grad=True)
+    expected = -2 * np.sin(x) - x * np.cos(x) - 4 * np.cos(x) + 2 * x * np.sin(x)
+    assert abs(qml.jacobian(qml.grad(node))(x) - expected) < 1e-9
+
+
+def test_the_adjoint_method_refuses_postselection() -> None:
+    with pytest.raises(qml.exceptions.QuantumFunctionError, match="the postselection of operation 3"):
+        qml.QNode(_kept_energy, OnehopQubit(wires=3), diff_method="adjoint")(np.array(0.4))
+
+
+@pytest.mark.parametrize("found", [0.3 + 1j, "x", None])
+def test_an_angle_is_a_real_number(found: Any) -> None:
+    @qml.qnode(OnehopQubit(wires=1))
+    def circuit() -> Any:
+        qml.RX(found, 0)
+        return qml.expval(qml.Z(0))
+
+    with pytest.raises(BadInput, match=r"\(RX on wires 0\): expected a real number as parameter 0, found"):
+        circuit()
+
+
+def test_refuses_another_precision() -> None:
+    with pytest.raises(BadInput, match="expected the precision 'single' or 'double', found 'half'"):
+        OnehopQubit(wires=1, precision="half")
+
+
 def test_refuses_other_methods() -> None:
     @qml.qnode(OnehopQubit(wires=1), mcm_method="one-shot")
     def circuit() -> Any:

@@ -23,13 +23,21 @@ from pennylane.devices.qubit.simulate import measure_final_state
 from pennylane.exceptions import DeviceError, QuantumFunctionError
 from pennylane.measurements import ExpectationMP
 from pennylane.operation import StatePrepBase
-from pennylane.ops import Conditional, MidMeasure
+from pennylane.ops import Conditional, MidMeasure, Projector
 from pennylane.tape import QuantumScript
 from pennylane.transforms import broadcast_expand, defer_measurements
 from pennylane.transforms.core import CompilePipeline
 
 from onehop import quantum
-from onehop.pennylane.operations import DIFFERENTIABLE, append, is_known, named, pauli_sum, require_valid
+from onehop.error import BadInput
+from onehop.pennylane.adjoint import (
+    has_pauli_form,
+    needs_shifts,
+    why_not_adjoint,
+    why_not_expectations,
+)
+from onehop.pennylane.operations import DIFFERENTIABLE, append, is_known, pauli_sum, require_valid
+from onehop.pennylane.postselection import kept_shots, postselects, project
 from onehop.pennylane.tree import measured_tree
 from onehop.quantum import Circuit, Parameter, State
 
@@ -58,34 +66,6 @@ def _differentiable(operator: Any) -> bool:
     return False
 
 
-def _pauli(observable: Any) -> bool:
-    return observable.pauli_rep is not None
-
-
-def _why_not_adjoint(circuit: QuantumScript) -> str | None:
-    """Return why the adjoint method cannot differentiate the measurements of a circuit, or None if it can."""
-    if circuit.shots:
-        return (
-            f"adjoint derivatives{_first_parameter(circuit)}: expected exact results, because the adjoint method is "
-            f"exact, found {circuit.shots.total_shots} shots"
-        )
-    for number, one in enumerate(circuit.measurements):
-        if not isinstance(one, ExpectationMP) or one.obs is None or not _pauli(one.obs):
-            return (
-                f"adjoint derivatives{_first_parameter(circuit)}: expected expectation values of Pauli strings, found "
-                f"{' '.join(str(one).split())} as measurement {number}"
-            )
-    return None
-
-
-def _first_parameter(circuit: QuantumScript) -> str:
-    """Name the first parameter by which a circuit is differentiated, with its gate."""
-    if not circuit.trainable_params:
-        return ""
-    first = circuit.par_info[circuit.trainable_params[0]]
-    return f" by parameter {first['p_idx']} of {named(first['op_idx'], first['op'])}"
-
-
 @simulator_tracking
 @single_tape_support
 class OnehopQubit(Device):
@@ -107,6 +87,11 @@ class OnehopQubit(Device):
         "double" or "single".
     threads : int
         Threads of the simulator; 0: one for each core.
+
+    Raises
+    ------
+    BadInput
+        There is no such precision.
     """
 
     name = "onehop.qubit"
@@ -120,6 +105,8 @@ class OnehopQubit(Device):
         precision: str = "double",
         threads: int = 0,
     ) -> None:
+        if precision not in ("single", "double"):
+            raise BadInput(f"expected the precision 'single' or 'double', found {precision!r}")
         super().__init__(wires=wires, shots=shots)
         self._rng = np.random.default_rng(seed)
         self._options = {"precision": precision, "threads": threads}
@@ -129,7 +116,10 @@ class OnehopQubit(Device):
     def supports_derivatives(
         self, execution_config: ExecutionConfig | None = None, circuit: QuantumScript | None = None
     ) -> bool:
-        """Check that derivatives are those of expectation values of Pauli strings, without shots.
+        """Check that derivatives are those of expectation values of Pauli strings, without shots and postselection.
+
+        If the configuration asks for the best method, the answer is also no for trees of measurements, for second
+        derivatives and for derivatives by weights of observables. PennyLane then takes parameter shifts.
 
         Raises
         ------
@@ -140,9 +130,11 @@ class OnehopQubit(Device):
         method = "adjoint" if execution_config is None else execution_config.gradient_method
         if method not in ("adjoint", "best"):
             return False
-        reason = None if circuit is None else _why_not_adjoint(circuit)
+        reason = None if circuit is None else why_not_adjoint(circuit)
         if reason is not None and execution_config is not None and method == "adjoint":
             raise QuantumFunctionError(f"{reason}; use diff_method='parameter-shift' or 'best'")
+        if execution_config is not None and method == "best" and needs_shifts(execution_config, circuit):
+            return False
         return reason is None
 
     supports_vjp = supports_derivatives
@@ -160,6 +152,10 @@ class OnehopQubit(Device):
                 f"mcm_method {method!r} is not supported on onehop.qubit: expected 'deferred' or 'tree-traversal'"
             )
         tree = method == "tree-traversal"
+        if tree and config.mcm_config.postselect_mode == "fill-shots":
+            raise DeviceError(
+                "postselect_mode='fill-shots' needs mcm_method 'deferred', found 'tree-traversal'"
+            )
         if tree and config.gradient_method == "adjoint":
             raise DeviceError("the adjoint method needs mcm_method 'deferred', found 'tree-traversal'")
         own = not tree and self._is_own_method(config, circuit)
@@ -201,7 +197,7 @@ class OnehopQubit(Device):
             program.add_transform(
                 decompose, stopping_condition=_differentiable, name=name, skip_initial_state_prep=False
             )
-            program.add_transform(validate_observables, _pauli, name=name)
+            program.add_transform(validate_observables, has_pauli_form, name=name)
             program.add_transform(
                 validate_measurements,
                 analytic_measurements=lambda one: isinstance(one, ExpectationMP),
@@ -214,16 +210,18 @@ class OnehopQubit(Device):
 
     def execute(self, circuits: Any, execution_config: ExecutionConfig | None = None) -> Any:
         """Run circuits; return the results of their measurements."""
-        return tuple(self._execute(one) for one in circuits)
+        mode = None if execution_config is None else execution_config.mcm_config.postselect_mode
+        return tuple(self._execute(one, mode) for one in circuits)
 
-    def _execute(self, script: QuantumScript) -> Any:
+    def _execute(self, script: QuantumScript, postselect_mode: str | None) -> Any:
         require_valid(script)
         script = script.map_to_standard_wires()
         if any(isinstance(one, MidMeasure) for one in script.operations):
             return self._tree(script)
-        state = self._state(script)
-        pauli = self.supports_derivatives(None, script)
-        if pauli:
+        state, chance = self._state(script)
+        if script.shots and any(map(postselects, script.operations)):
+            script = kept_shots(script, chance, postselect_mode, self._rng)
+        if why_not_expectations(script) is None:
             sums = [pauli_sum(one.obs, _places(script)) for one in script.measurements]
             found = tuple(np.array(np.real(one)) for one in state.expectations(sums))
             return found[0] if len(found) == 1 else found
@@ -251,13 +249,19 @@ class OnehopQubit(Device):
             state.set_amplitudes(np.asarray(first, complex).reshape(-1))
         return state, operations
 
-    def _state(self, script: QuantumScript) -> State:
+    def _state(self, script: QuantumScript) -> tuple[State, float]:
+        """Return the final state, and the probability that postselection keeps it."""
         state, operations = self._prepared(script)
-        circuit = Circuit(state.qubits)
+        circuit, chance = Circuit(state.qubits), 1.0
         for operation in operations:
-            _append_number(circuit, operation, _places(script))
+            if isinstance(operation, Projector):
+                state.run(circuit)
+                chance *= project(state, operation, _places(script))
+                circuit = Circuit(state.qubits)
+            else:
+                _append_number(circuit, operation, _places(script))
         state.run(circuit)
-        return state
+        return state, chance
 
     # -- derivatives ---------------------------------------------------------------------------------------------------
 

@@ -46,12 +46,18 @@ def require_valid(script: Any) -> None:
     Raises
     ------
     BadInput
-        A parameter is infinite or NaN, or an observable of Pauli strings has complex weights. The message names the
-        operator and the parameter.
+        A parameter is no number, infinite or NaN, an angle is complex, or an observable of Pauli strings has complex
+        weights. The message names the operator and the parameter.
     """
     for index, operator in enumerate(script.operations):
         for number, one in enumerate(operator.data):
             values = np.asarray(one)
+            is_angle = operator.name in DIFFERENTIABLE
+            if values.dtype.kind not in "biufc" or (is_angle and np.any(np.imag(values))):
+                what = "real number" if is_angle else "number"
+                raise BadInput(
+                    f"{named(index, operator)}: expected a {what} as parameter {number}, found {one!r}"
+                )
             if not np.isfinite(values).all():
                 found = values[~np.isfinite(values)].flat[0]
                 raise BadInput(

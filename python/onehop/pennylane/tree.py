@@ -16,12 +16,12 @@ from pennylane.measurements import CountsMP, ExpectationMP, ProbabilityMP, Sampl
 from pennylane.ops import Conditional, MidMeasure
 from pennylane.tape import QuantumScript
 
+from onehop.pennylane.postselection import NEVER
 from onehop.quantum import Circuit, State
 from onehop.quantum.circuit import Operation
 
 __all__ = ["measured_tree"]
 
-_NEVER = 1e-14  # a branch with a smaller probability is left out
 _KINDS = (ExpectationMP, VarianceMP, ProbabilityMP, SampleMP, CountsMP)
 
 
@@ -114,7 +114,7 @@ class _Tree:
         ones = float(self.rng.binomial(round(weight), one)) if self.sampled else weight * one
         before = state.vector()
         for outcome, part, chance in ((0, weight - ones, 1 - one), (1, ones, one)):
-            if part <= (0 if self.sampled else _NEVER) or mid.postselect not in (None, outcome):
+            if part <= (0 if self.sampled else NEVER) or mid.postselect not in (None, outcome):
                 continue
             state.set_amplitudes(before)
             kept = np.array([1.0 - outcome, float(outcome)], complex) / np.sqrt(chance)
