@@ -196,10 +196,17 @@ Circuit bind_parameters(const Circuit& circuit, std::span<const double> values) 
   check_values(values, circuit.parameters);
   Circuit result = circuit;
   result.parameters.clear();
-  for (Operation& operation : result.operations) {
+  for (std::size_t i = 0; i < result.operations.size(); ++i) {
+    Operation& operation = result.operations[i];
     if (operation.angles.empty()) continue;
     std::vector<double> angles;
-    for (const Expression& angle : operation.angles) angles.push_back(angle.value(values));
+    for (const Expression& angle : operation.angles) {
+      angles.push_back(angle.value(values));
+      if (!std::isfinite(angles.back())) {
+        throw BadInput(named(circuit, i) + ": expected a finite angle, found " + std::to_string(angles.back()) +
+                       "; choose smaller factors or values of its parameters");
+      }
+    }
     operation = refilled(operation, angles);
   }
   return result;

@@ -90,9 +90,12 @@ void Compiled::Impl::check(std::span<const double> values) const {
   check_values(values, names);
   for (const int index : varying) {
     const Operation& operation = placement.operations[static_cast<std::size_t>(index)];
-    const double angle = operation.angles.front().value(values);
+    const Expression& expression = operation.angles.front();
+    const double angle = expression.value(values);
     if (!std::isfinite(angle)) {
-      throw BadInput("a gate " + operation.name + ": expected a finite angle, found " + std::to_string(angle) +
+      throw BadInput("a gate " + operation.name + ": parameter '" +
+                     names[static_cast<std::size_t>(expression.terms.front().first)] +
+                     "': expected a finite angle, found " + std::to_string(angle) +
                      "; choose smaller factors or values of its parameters");
     }
   }

@@ -87,11 +87,72 @@ def _repeated() -> None:
             r"expected a linear expression of parameters, found the product of \(a\)",
         ),
         (lambda: NoiseModel().add([np.eye(2)]), "expected the name of a channel or a Channel, found list"),
+        (
+            lambda: NoiseModel().add("bit_flip", 0.1, gates="cx"),
+            r"expected a list of names, .* write \['cx'\]",
+        ),
+        (
+            lambda: ONE.bind([1e308]).rx(2 * A, 0).bind([1e308]),
+            r"operation 1 \(rx\): parameter 'a': expected a finite angle, found inf",
+        ),
+        (
+            lambda: quantum.compile(Circuit(1).rx(2 * A, 0)).run([1e308]),
+            "a gate rx: parameter 'a': expected a finite angle, found inf",
+        ),
+        (
+            lambda: Circuit(1).generated([[np.inf, 0], [0, 0]], A, [0]),
+            "Hermitian generator of finite numbers",
+        ),
+        (lambda: quantum.gradients(ONE, [1], "Z0"), "expected a list of observables, found 'Z0'; put"),
+        (lambda: quantum.gradients(ONE, [1], None), "expected a list of observables, found None"),
+        (lambda: quantum.gradients(ONE, [1], ["Z0"], weights=[np.nan]), "weight 0: expected a finite number"),
+        (lambda: quantum.gradients(ONE, [1], ["Z0"], weights="1"), "weight 0: expected a finite number"),
+        (
+            lambda: quantum.gradients(ONE, [1], ["Z0"], weights=[1, 2]),
+            "a weight for each of 1 observable, found 2",
+        ),
+        (lambda: quantum.simulate(ONE.bind([1]), shots=1, seed=-1), r"from 0 to 2\^64 - 1, found -1"),
+        (lambda: quantum.compile(ONE).simulate([1], shots=1, seed=1.5), "seed: expected a whole number"),
+        (
+            lambda: quantum.simulate_density(ONE.bind([1]), shots=1, seed=1 << 64),
+            "seed: expected a whole number",
+        ),
     ],
 )
 def test_wrong_input(wrong: Callable[[], Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         wrong()
+
+
+def test_a_circuit_that_has_changed_is_not_the_compiled_one() -> None:
+    circuit = Circuit(1).rx(A, 0)
+    compiled = quantum.compile(circuit)
+    compiled.run([0.3])
+    circuit.rx(0.1, 0)
+    for call in (
+        lambda: compiled.run([0.3]),
+        lambda: compiled.run_many(np.array([[0.3]]), ["Z0"]),
+        lambda: compiled.gradients([0.3], ["Z0"]),
+    ):
+        with pytest.raises(
+            BadInput, match="with 1 operation and the parameters a, found one that has changed since"
+        ):
+            call()
+
+
+def test_no_runs_have_no_values() -> None:
+    compiled = quantum.compile(ONE)
+    assert compiled.run_many([], ["Z0", "X0"]).shape == (0, 2)
+    assert compiled.run_many(np.zeros((0, 1)), ["Z0"]).shape == (0, 1)
+    assert compiled.run_many(np.zeros((3, 1)), []).shape == (3, 0)
+
+
+def test_an_expression_without_parameters_is_a_number() -> None:
+    angle = quantum.Expression({}, 1.0)
+    circuit = Circuit(1).pauli_rotation("X", angle, [0]).global_phase(angle)
+    expected = np.exp(1j) * np.array([np.cos(0.5), -1j * np.sin(0.5)])
+    assert circuit.parameters == ()
+    assert np.allclose(quantum.simulate(circuit).state.vector(), expected, rtol=0, atol=1e-12)
 
 
 def test_arrays_of_other_types() -> None:

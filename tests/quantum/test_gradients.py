@@ -210,7 +210,7 @@ INSIDE = Circuit(2, 1).rx(A, 0).measure(0, 0).cx(0, 1)
         (lambda: ONE.operation(0).matrix(), "depends on parameters; bind them first"),
         (lambda: gradients(ONE, [1], [PauliSum.parse("(0+1j)*Z0")]), "expected a Hermitian observable"),
         (lambda: gradients(ONE, [1], ["Z2"]), "qubit 2"),
-        (lambda: gradients(ONE, [1], ["Z0"], weights=[1, 2]), "a weight for each of 1 observables, found 2"),
+        (lambda: gradients(ONE, [1], ["Z0"], weights=[1, 2]), "a weight for each of 1 observable, found 2"),
         (lambda: gradients(ONE, [1, 2], ["Z0"]), "a value for each of 1 parameters"),
         (
             lambda: quantum.compile(INSIDE).run([1]),

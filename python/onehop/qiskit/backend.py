@@ -26,6 +26,7 @@ from onehop.qiskit.noise import AerNoise
 from onehop.qiskit.results import experiment_result
 from onehop.qiskit.target import largest_state, make_target
 from onehop.quantum.io.from_qiskit import program_from_qiskit
+from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.run.executor import Executor, find_executor
 from onehop.quantum.run.task import Outcome, Task
 from onehop.quantum.steps import STATE_KINDS, Apply, Program, Save, SetState
@@ -223,7 +224,11 @@ class OnehopBackend(BackendV2):
         noise_model: Any,
         observables: Sequence[Sequence[Any]] | None = None,
     ) -> list[Task]:
-        seed = self.executor.agree(secrets.randbits(32)) if seed_simulator is None else int(seed_simulator)
+        seed = (
+            self.executor.agree(secrets.randbits(32))
+            if seed_simulator is None
+            else require_seed(seed_simulator, "seed_simulator")
+        )
         noise = None if noise_model is None else AerNoise(noise_model)
         tasks = []
         for k, circuit in enumerate(circuits):
@@ -233,7 +238,7 @@ class OnehopBackend(BackendV2):
             program.circuit.require_bound()
             sums = tuple(observables[k]) if observables else ()
             how = _method_for(program, method)
-            task = Task(program.circuit, shots, seed + k, sums, precision)
+            task = Task(program.circuit, shots, (seed + k) % (1 << 64), sums, precision)
             if not program.is_plain or how == "density_matrix":
                 task = replace(task, program=_with_saved(program, sums), method=how, observables=())
             tasks.append(task)

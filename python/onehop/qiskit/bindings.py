@@ -9,6 +9,7 @@ import numpy as np
 from qiskit import QuantumCircuit
 
 from onehop.error import BadInput
+from onehop.text import counted
 
 __all__ = ["bound_circuits", "require_finite"]
 
@@ -42,12 +43,18 @@ def bound_circuits(
                 )
         return list(circuits)
     if isinstance(binds, Mapping) or len(binds) != len(circuits):
-        found = "one mapping" if isinstance(binds, Mapping) else f"{len(binds)} mappings"
-        raise BadInput(f"parameter_binds: expected a list of {len(circuits)} mappings, found {found}")
+        found = "one mapping" if isinstance(binds, Mapping) else counted(len(binds), "mapping")
+        raise BadInput(
+            f"parameter_binds: expected a list of {counted(len(circuits), 'mapping')}, found {found}"
+        )
     return [one for circuit, bind in zip(circuits, binds, strict=True) for one in _bound(circuit, bind)]
 
 
 def _bound(circuit: QuantumCircuit, bind: Mapping[Any, Any]) -> list[QuantumCircuit]:
+    if not isinstance(bind, Mapping):
+        raise BadInput(
+            f"parameter_binds of {circuit.name}: expected a mapping from parameters to lists of values, found {bind!r}"
+        )
     values = {getattr(key, "name", key): value for key, value in bind.items()}
     names = [one.name for one in circuit.parameters]
     missing, unknown = sorted(set(names) - set(values)), sorted(set(values) - set(names), key=str)
@@ -63,7 +70,7 @@ def _bound(circuit: QuantumCircuit, bind: Mapping[Any, Any]) -> list[QuantumCirc
     for name in names:
         try:
             columns[name] = np.atleast_1d(np.asarray(values[name], float))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise BadInput(
                 f"parameter_binds of {circuit.name}: {_first_use(circuit, name)}: expected numbers, "
                 f"found {values[name]!r}"

@@ -12,7 +12,7 @@ from onehop import _core
 from onehop._core import Condition, Operation, Register, gate, gate_names
 from onehop.error import BadInput
 from onehop.quantum.named_gates import NamedGates
-from onehop.quantum.parameters import Angle, Bindings, Expression, terms_of, values_of
+from onehop.quantum.parameters import Angle, Bindings, Expression, placeholder, terms_of, values_of
 from onehop.text import counted
 
 __all__ = ["Circuit", "Condition", "Operation", "Register", "gate", "gate_names"]
@@ -144,7 +144,7 @@ class Circuit(NamedGates, _core.Circuit):
                 controls=list(controls),
                 control_values=_control_values(controls, control_values),
                 paulis="".join(letter for letter, _ in kept),
-                angle=_placeholder(angle),
+                angle=placeholder(angle),
             ),
             angle,
         )
@@ -167,7 +167,7 @@ class Circuit(NamedGates, _core.Circuit):
         Raises
         ------
         BadInput
-            The matrix is not square, not Hermitian, or not on as many qubits.
+            The matrix is not square, not Hermitian, not finite, or not on as many qubits.
         """
         values = np.asarray(generator, np.complex128)
         size = 1 << len(qubits)
@@ -176,8 +176,11 @@ class Circuit(NamedGates, _core.Circuit):
                 f"generated: expected a matrix of shape ({size}, {size}) on {len(qubits)} qubits (at most 10), "
                 f"found an array of shape {values.shape}"
             )
-        if not np.allclose(values, values.conj().T, rtol=0, atol=1e-12 * max(1.0, np.abs(values).max())):
-            raise BadInput("generated: expected a Hermitian generator, found a matrix that is not")
+        tolerance = 1e-12 * max(1.0, np.abs(values).max())
+        if not np.isfinite(values).all() or not np.allclose(values, values.conj().T, rtol=0, atol=tolerance):
+            raise BadInput(
+                "generated: expected a Hermitian generator of finite numbers, found another matrix"
+            )
         energies, vectors = np.linalg.eigh(values)
         self.unitary(vectors.conj().T, qubits, name="generated")
         # exp(-i angle E) on the eigenvectors: E is a sum of strings of Z, whose weights are its Walsh transform.
@@ -220,7 +223,7 @@ class Circuit(NamedGates, _core.Circuit):
                 [],
                 controls=list(controls),
                 control_values=_control_values(controls, None),
-                angle=_placeholder(angle),
+                angle=placeholder(angle),
             ),
             angle,
         )
@@ -330,7 +333,7 @@ class Circuit(NamedGates, _core.Circuit):
         return self
 
     def _with_angle(self, operation: Operation, angle: Angle) -> Circuit:
-        if isinstance(angle, Expression):
+        if isinstance(angle, Expression) and angle.terms:
             names = list(self.parameters)
             operation.angles = terms_of([angle], names)
             self.parameters = names
@@ -377,11 +380,6 @@ class Circuit(NamedGates, _core.Circuit):
             f"<Circuit{name}: {counted(self.qubits, 'qubit')}, {counted(self.clbits, 'clbit')}, "
             f"{counted(len(self), 'operation')}>"
         )
-
-
-def _placeholder(angle: Angle) -> float:
-    """Return a number for the angle of an operation, arbitrary if parameters will give its value."""
-    return 0.7390851332151607 if isinstance(angle, Expression) else float(angle)
 
 
 def _list(items: int | Sequence[int]) -> list[int]:

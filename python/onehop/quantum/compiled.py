@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,11 +15,12 @@ from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.observables import PauliSum
+from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.parameters import Bindings, rows_of, values_of
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.simulator import Result, result_of
 from onehop.quantum.state import State, core_sum, hermitian_sums, real_where_real
+from onehop.text import counted
 
 __all__ = ["CompiledCircuit", "GradientResult", "check_weights", "compile", "observables_of"]
 
@@ -69,6 +72,7 @@ class CompiledCircuit:
     def __init__(self, core: _core.Compiled, circuit: Circuit, group: Group) -> None:
         self._core = core
         self._circuit = circuit
+        self._operations = len(circuit)
         self._group = group
 
     @property
@@ -86,6 +90,17 @@ class CompiledCircuit:
         """Stages of the execution."""
         return self._core.placement
 
+    def _values(self, bindings: Bindings) -> list[float]:
+        self._require_unchanged()
+        return values_of(self._circuit, bindings)
+
+    def _require_unchanged(self) -> None:
+        if len(self._circuit) != self._operations or self._circuit.parameters != self.parameters:
+            raise BadInput(
+                f"expected the circuit as it was compiled, with {counted(self._operations, 'operation')} and the "
+                f"parameters {', '.join(self.parameters) or 'none'}, found one that has changed since; compile it again"
+            )
+
     def run(self, bindings: Bindings = ()) -> State:
         """Run the circuit from |0...0>, without its final measurements.
 
@@ -102,14 +117,15 @@ class CompiledCircuit:
         Raises
         ------
         BadInput
-            A parameter has no value, a name is unknown, or a value is not a finite number.
+            A parameter has no value, a name is unknown, a value is not a finite number, or the circuit has changed
+            since it was compiled.
         """
-        return State._of(self._core.run(values_of(self._circuit, bindings)))
+        return State._of(self._core.run(self._values(bindings)))
 
     def expectations(self, bindings: Bindings, observables: Sequence[Any]) -> list[float | complex]:
         """Run the circuit; return the expectation value of each observable. Errors are those of `run`."""
         sums = observables_of(observables, self._circuit.qubits)
-        values = values_of(self._circuit, bindings)
+        values = self._values(bindings)
         return real_where_real(sums, self._core.expectations(values, [core_sum(one) for one in sums]))
 
     def simulate(
@@ -140,7 +156,7 @@ class CompiledCircuit:
             As for `run` and for the function `simulate`.
         """
         sums = observables_of(observables, self._circuit.qubits)
-        values = values_of(self._circuit, bindings)
+        values = self._values(bindings)
         seed = common_seed(seed, self._group)
         core = self._core.simulate(
             values, shots=shots, seed=seed, observables=[core_sum(one) for one in sums]
@@ -173,6 +189,7 @@ class CompiledCircuit:
         """
         sums = observables_of(observables, self._circuit.qubits)
         count = len(self.parameters)
+        self._require_unchanged()
         if isinstance(bindings, np.ndarray) and (bindings.ndim != 2 or bindings.shape[1] != count):
             raise BadInput(f"expected bindings of shape (runs, {count}), found shape {bindings.shape}")
         plain = isinstance(bindings, np.ndarray) and bindings.dtype.kind in "biuf"
@@ -182,7 +199,7 @@ class CompiledCircuit:
             bindings = np.array(rows, np.float64).reshape(len(rows), count)
         values = self._core.run_many(
             np.ascontiguousarray(bindings, np.float64), [core_sum(one) for one in sums]
-        )
+        ).reshape(len(bindings), len(sums))
         return values.real if all(one.is_hermitian for one in sums) else values
 
     def gradients(
@@ -210,11 +227,12 @@ class CompiledCircuit:
         Raises
         ------
         BadInput
-            As for `run`; an observable is not Hermitian, or the number of weights is not that of the observables.
+            As for `run`; an observable is not Hermitian, or the weights are not a finite number for each
+            observable.
         """
         sums = hermitian_sums(observables, self._circuit.qubits)
         check_weights(weights, len(sums))
-        values = values_of(self._circuit, bindings)
+        values = self._values(bindings)
         listed = [] if weights is None else [float(one) for one in weights]
         found = self._core.gradients(values, [core_sum(one) for one in sums], listed, variance)
         shape = (len(sums), len(values)) if weights is None or not listed else (len(values),)
@@ -231,16 +249,23 @@ class CompiledCircuit:
 
 def observables_of(observables: Sequence[Any], qubits: int) -> list[PauliSum]:
     """Convert observables. Raises BadInput if one names a qubit that does not exist."""
-    sums = [PauliSum.of(one) for one in observables]
+    sums = sums_of(observables)
     for one in sums:
         one.require(qubits)
     return sums
 
 
 def check_weights(weights: Sequence[float] | None, observables: int) -> None:
-    """Raise BadInput unless there are no weights, or one for each observable."""
-    if weights is not None and len(weights) != observables:
-        raise BadInput(f"expected a weight for each of {observables} observables, found {len(weights)}")
+    """Raise BadInput unless there are no weights, or a finite number for each observable."""
+    if weights is None:
+        return
+    if len(weights) != observables:
+        raise BadInput(
+            f"expected a weight for each of {counted(observables, 'observable')}, found {len(weights)}"
+        )
+    for number, one in enumerate(weights):
+        if not isinstance(one, numbers.Real) or not math.isfinite(one):
+            raise BadInput(f"weight {number}: expected a finite number, found {one!r}")
 
 
 def compile(  # noqa: A001

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onehop.error import BadInput
 from onehop.text import counted
 
-__all__ = ["PauliSum", "PauliTerm"]
+__all__ = ["PauliSum", "PauliTerm", "sums_of"]
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _TOKEN = re.compile(
@@ -203,6 +203,13 @@ def _product(
             phase *= 1j if _NEXT[first] == second else -1j
             letters[qubit] = next(iter({"X", "Y", "Z"} - {first, second}))
     return phase, tuple(sorted(letters.items()))
+
+
+def sums_of(observables: Iterable[Any]) -> list[PauliSum]:
+    """Convert several observables as `PauliSum.of` does. Raises BadInput if they are one text or one sum."""
+    if isinstance(observables, (str, PauliSum)) or not isinstance(observables, Iterable):
+        raise BadInput(f"expected a list of observables, found {observables!r}; put one observable in a list")
+    return [PauliSum.of(one) for one in observables]
 
 
 def _from_label(label: str) -> PauliTerm:

@@ -11,7 +11,7 @@ import numpy as np
 
 from onehop.error import BadInput
 
-__all__ = ["Angle", "Bindings", "Expression", "Parameter", "rows_of", "terms_of", "values_of"]
+__all__ = ["Angle", "Bindings", "Expression", "Parameter", "placeholder", "rows_of", "terms_of", "values_of"]
 
 
 class Expression:
@@ -119,6 +119,13 @@ Angle: TypeAlias = "float | Expression"
 
 Bindings: TypeAlias = "Mapping[str | Parameter, float] | Sequence[float]"
 """Values of parameters: by name, or in the order of `Circuit.parameters`."""
+
+
+def placeholder(angle: Angle) -> float:
+    """Return a number for the angle of an operation, arbitrary if parameters will give its value."""
+    if isinstance(angle, Expression):
+        return 0.7390851332151607 if angle.terms else angle.constant
+    return float(angle)
 
 
 def terms_of(angles: Iterable[Angle], names: list[str]) -> list[tuple[float, list[tuple[int, float]]]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.observables import PauliSum
+from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.profile import Profile
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.run.checkpoint import Checkpoints
@@ -208,7 +208,7 @@ def simulate(
         The memory does not suffice. This is found out before anything runs.
     """
     group = group or Group.alone()
-    sums = [PauliSum.of(o) for o in observables]
+    sums = sums_of(observables)
     checkpoints = None
     if checkpoint is not None:
         settings = {

@@ -14,7 +14,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.state_file import agree, read_state_together, save_state
-from onehop.quantum.observables import PauliSum
+from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.split_state import SplitState
 
 __all__ = ["State"]
@@ -256,7 +256,7 @@ class State(SplitState):
 
         Pauli strings that the observables have in common are evaluated once.
         """
-        sums = [PauliSum.of(o) for o in observables]
+        sums = sums_of(observables)
         return real_where_real(sums, self._core.expectations([core_sum(s) for s in sums]))
 
     def variances(self, observables: Sequence[Any]) -> list[float]:
@@ -330,7 +330,7 @@ def rotations_to(bases: str, measured: Sequence[int], qubits: int) -> tuple[Circ
 
 def hermitian_sums(observables: Sequence[Any], qubits: int) -> list[PauliSum]:
     """Convert observables. Raises BadInput if one is not Hermitian or names a qubit that does not exist."""
-    sums = [PauliSum.of(one) for one in observables]
+    sums = sums_of(observables)
     for one in sums:
         one.require(qubits)
         if not one.is_hermitian:

@@ -211,7 +211,9 @@ def _values(texts: list[str], circuit: Circuit) -> list[float]:
         except ValueError:
             value = math.nan
         if not equals or not math.isfinite(value) or name.strip() in given:
-            raise BadInput(f"--bind: expected NAME=NUMBER, each name once, found {text!r}")
+            raise BadInput(
+                f"--bind: expected NAME=NUMBER with a finite number, each name once, found {text!r}"
+            )
         given[name.strip()] = value
     try:
         return values_of(circuit, given)

@@ -263,8 +263,10 @@ class NoiseModel:
         Raises
         ------
         BadInput
-            As for `channel`.
+            As for `channel`; `gates` is one text.
         """
+        if isinstance(gates, str):
+            raise BadInput(f"gates: expected a list of names, found the text {gates!r}; write [{gates!r}]")
         if isinstance(what, str):
             named = channel(what, *parameters)
             together = named.name == "depolarizing" and len(parameters) == 1

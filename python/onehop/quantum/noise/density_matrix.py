@@ -14,7 +14,7 @@ from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel, NoiseModel
 from onehop.quantum.noise.noisy_run import run_once
 from onehop.quantum.noise.superoperators import on_rows_and_columns
-from onehop.quantum.observables import PauliSum
+from onehop.quantum.observables import sums_of
 from onehop.quantum.random_numbers import uniform
 from onehop.quantum.split_state import SplitState
 from onehop.quantum.state import State, hermitian_sums, real_where_real
@@ -219,7 +219,7 @@ class DensityMatrix(SplitState):
         """Return the expectation values Tr(rho O) of several observables O, each as by `expectation`."""
         rows = np.arange(1 << self.qubits)
         entries: dict[int, NDArray[np.complex128]] = {}
-        sums = [PauliSum.of(observable) for observable in observables]
+        sums = sums_of(observables)
         values = []
         for observable in sums:
             observable.require(self.qubits)

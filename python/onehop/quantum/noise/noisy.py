@@ -21,7 +21,7 @@ from onehop.quantum.noise.histories import Histories, has_gates_only
 from onehop.quantum.noise.noisy_run import Mixed, Pure
 from onehop.quantum.noise.superoperators import moved, on_rows_and_columns
 from onehop.quantum.noise.trajectories import Trajectories
-from onehop.quantum.observables import PauliSum
+from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.state import State
 from onehop.text import counted
@@ -117,7 +117,7 @@ def _checked(
             f"expected at least 0 shots and 1 trajectory, found {counted(shots, 'shot')} and "
             f"{counted(trajectories, 'trajectory')}"
         )
-    sums = [PauliSum.of(one) for one in observables]
+    sums = sums_of(observables)
     for one in sums:
         one.require(circuit.qubits)
     return sums, common_seed(seed, group)
