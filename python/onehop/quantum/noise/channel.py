@@ -372,7 +372,10 @@ class NoiseModel:
             range.
         """
         model = cls()
-        for part in filter(None, (part.strip() for part in text.split(";"))):
+        parts = [part.strip() for part in text.split(";") if part.strip()]
+        if not parts:
+            raise BadInput(f"expected noise as NAME=NUMBERS or NAME=NUMBERS:GATES, found {text!r}")
+        for part in parts:
             name, equals, rest = part.partition("=")
             numbers, _, gates = rest.partition(":")
             try:
@@ -385,7 +388,7 @@ class NoiseModel:
                 model.readout(*values)
             elif len(values) > 1 or name.strip() == "pauli":
                 if name.strip() != "pauli" or len(values) != 3:
-                    raise BadInput(f"'{part}': expected one number, or three for pauli (X, Y, Z)")
+                    raise BadInput(f"'{part}': expected one number, two for readout, or three for pauli")
                 weights = dict(zip("XYZ", values, strict=True))
                 model.add("pauli", weights, gates=_names(gates))
             else:
