@@ -15,6 +15,7 @@ from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.state_file import agree, read_state_together, save_state
 from onehop.quantum.observables import PauliSum, sums_of
+from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.split_state import SplitState
 
 __all__ = ["State"]
@@ -144,7 +145,7 @@ class State(SplitState):
         BadInput
             The circuit is invalid, or has another number of qubits.
         """
-        return self._core.run(circuit, seed)
+        return self._core.run(circuit, require_seed(seed))
 
     def save(
         self, file: str | Path, group: Group | None = None, attributes: Mapping[str, Any] | None = None
@@ -243,11 +244,11 @@ class State(SplitState):
         """
         measured = self._all_or(qubits)
         if bases is None:
-            return self._core.sample(measured, shots, seed)
+            return self._core.sample(measured, shots, require_seed(seed))
         there, back = rotations_to(bases, measured, self.qubits)
         self._core.apply(there, 0)
         try:
-            return self._core.sample(measured, shots, seed)
+            return self._core.sample(measured, shots, require_seed(seed))
         finally:
             self._core.apply(back, 0)
 
@@ -295,8 +296,17 @@ class State(SplitState):
             One side of the cut. The smaller side may have at most 12 qubits.
         base : float
             Base of the logarithm; 2 gives bits.
+
+        Raises
+        ------
+        BadInput
+            A qubit is named twice or does not exist, or the base is not above 1.
         """
         side = list(qubits)
+        if len(set(side)) != len(side):
+            raise BadInput(f"entropy: expected distinct qubits, found {side}")
+        if not base > 1:
+            raise BadInput(f"entropy: expected a base above 1, found {base}")
         if 2 * len(side) > self.qubits:
             side = self._others(qubits)
         if not side:
