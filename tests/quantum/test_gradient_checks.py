@@ -64,6 +64,15 @@ def _repeated() -> None:
     ("wrong", "message"),
     [
         (lambda: DensityMatrix(2).run(ONE), r"operation 0 \(rx\): parameter 'a' has no value"),
+        (lambda: quantum.State(2).entropy([0, 0]), "expected distinct qubits"),
+        (lambda: quantum.State(2).entropy([0], base=1), "expected a base above 1, found 1"),
+        (lambda: quantum.State(2).sample(3, seed=-1), "seed: expected a whole number"),
+        (lambda: quantum.State(2).run(Circuit(2), seed=-1), "seed: expected a whole number"),
+        (
+            lambda: NoiseModel.parse(" ; "),
+            "expected noise as NAME=NUMBERS or NAME=NUMBERS:GATES, found ' ; '",
+        ),
+        (lambda: NoiseModel.parse("readout=1,1,1"), "one number, two for readout, or three for pauli"),
         (_repeated, "expected parameters of different names, found 'a' twice"),
         (lambda: ONE.bind([10**400]), "parameter 'a': expected a number below"),
         (lambda: quantum.compile(ONE).run_many(np.array([[0.1 + 1j]]), ["Z0"]), "expected a finite number"),
