@@ -173,6 +173,11 @@ std::shared_ptr<HostReduction> HostStages::prepare(const Reduction& reduction) c
   return made;
 }
 
+std::int64_t HostStages::messages_from_host() const noexcept {
+  const auto ranks = static_cast<std::int64_t>(on_host_.size());
+  return ranks * (group_.size() - ranks);
+}
+
 CollectivesCounters HostStages::counters() const noexcept {
   const CollectivesCounters inside = local_.counters();
   const CollectivesCounters outside = between_.counters();

@@ -59,6 +59,8 @@ class HostStages {
 
   // For a valid all-reduce of the whole group. The codec is used between hosts only.
   [[nodiscard]] std::shared_ptr<HostReduction> prepare(const Reduction& reduction) const;
+  // How many messages leave a host when every rank sends one to every other rank.
+  [[nodiscard]] std::int64_t messages_from_host() const noexcept;
   // Of all steps of this rank so far.
   [[nodiscard]] CollectivesCounters counters() const noexcept;
   [[nodiscard]] std::int64_t staging_bytes() const noexcept;

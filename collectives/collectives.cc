@@ -79,11 +79,21 @@ std::int64_t phase_chunk(const Exchange& exchange, std::int64_t bytes) {
 
 // From this length on, sending fewer bytes between hosts saves more than the additional steps inside them cost.
 constexpr std::int64_t shortest_by_host = 1 << 10;
+// But a contribution that follows its header in one message takes one step, which is faster as long as a host sends no
+// more than this. Two hosts with two ranks each: 2 KiB took 55 instead of 70 µs, at 1 Gbit/s 72 instead of 75, and 4
+// KiB took 140 instead of 80 there.
+constexpr std::int64_t most_in_one_step = 8 << 10;
+
+bool goes_in_one_step(const Reduction& reduction, std::int64_t bytes, const Exchange& exchange) {
+  return reduction.codec == Codec::raw && bytes <= static_cast<std::int64_t>(exchange.most_line_bytes) &&
+         bytes * exchange.hosts->messages_from_host() <= most_in_one_step;
+}
 
 bool goes_by_host(const Reduction& reduction, std::int64_t bytes, const Exchange& exchange) {
   if (exchange.hosts == nullptr) return false;
   if (reduction.algorithm == ReduceAlgorithm::by_host) return reduction.elements > 0;
-  return reduction.algorithm == ReduceAlgorithm::automatic && bytes >= shortest_by_host;
+  return reduction.algorithm == ReduceAlgorithm::automatic && bytes >= shortest_by_host &&
+         !goes_in_one_step(reduction, bytes, exchange);
 }
 
 // Counts the chunks of both phases, now that the ranges are known.

@@ -4,8 +4,8 @@
 //
 // Reductions combine the elements of all ranks in the order of ranks. The result has the same bits on every rank, for
 // every algorithm, chunk size and timing. The exception is ReduceAlgorithm::by_host, which combines the ranks of each
-// host first and then the hosts; "automatic" chooses it for all-reduces of 1 KiB or more where two or more ranks share
-// each of several hosts.
+// host first and then the hosts; "automatic" may choose it for all-reduces of 1 KiB or more where two or more ranks
+// share each of several hosts.
 #pragma once
 
 #include <cstddef>
