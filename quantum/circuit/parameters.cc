@@ -143,7 +143,7 @@ bool has_parameters(const Operation& operation) {
 // Names an operation with the first parameter of its angles, if it has any, as messages begin.
 std::string named(const Circuit& circuit, std::size_t index) {
   const Operation& operation = circuit.operations[index];
-  const std::string text = "operation " + std::to_string(index) + " (" + operation.name + ")";
+  std::string text = "operation " + std::to_string(index) + " (" + operation.name + ")";
   for (const Expression& angle : operation.angles) {
     if (angle.terms.empty()) continue;
     const auto which = static_cast<std::size_t>(angle.terms.front().first);

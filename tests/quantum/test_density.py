@@ -326,6 +326,18 @@ def test_bad_input_is_refused() -> None:
         DensityMatrix(2).apply(channel("depolarizing", 0.1, 2), [0])
     with pytest.raises(BadInput, match="distinct qubits"):
         DensityMatrix(2).apply(channel("depolarizing", 0.1, 2), [0, 2])
+    for other, found in (
+        (DensityMatrix(1), "one of 1"),
+        (quantum.State(3), "one of 3"),
+        (np.ones((4, 4)), "an array"),
+    ):
+        with pytest.raises(BadInput, match=f"fidelity: expected a state of 2 qubits, found {found}"):
+            DensityMatrix(2).fidelity(other)
+    for seed in (-1, 1.5, 1 << 64):
+        with pytest.raises(BadInput, match="seed: expected a whole number"):
+            DensityMatrix(2).sample(1, seed=seed)
+        with pytest.raises(BadInput, match="seed: expected a whole number"):
+            DensityMatrix(2).measure([0], seed=seed)
     for text in ("depolarizing", "bit_flip=x", "gravity=0.1", "bit_flip=0.1,0.2", "readout=1.5"):
         with pytest.raises(BadInput):
             NoiseModel.parse(text)

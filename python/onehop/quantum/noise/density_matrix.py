@@ -15,7 +15,7 @@ from onehop.quantum.noise.channel import Channel, NoiseModel
 from onehop.quantum.noise.noisy_run import run_once
 from onehop.quantum.noise.superoperators import on_rows_and_columns
 from onehop.quantum.observables import sums_of
-from onehop.quantum.random_numbers import uniform
+from onehop.quantum.random_numbers import require_seed, uniform
 from onehop.quantum.split_state import SplitState
 from onehop.quantum.state import State, hermitian_sums, real_where_real
 
@@ -144,6 +144,7 @@ class DensityMatrix(SplitState):
 
     def measure(self, qubits: Sequence[int], *, seed: int = 0) -> list[int]:
         """Measure qubits one after the other and collapse the state; return the outcomes, drawn from `seed`."""
+        seed = require_seed(seed)
         outcomes = []
         for event, qubit in enumerate(qubits):
             one = self.probability_of_one(qubit)
@@ -211,6 +212,7 @@ class DensityMatrix(SplitState):
         array of uint64, shape (shots,)
             Bit i of an outcome is the value of qubits[i].
         """
+        seed = require_seed(seed)
         cumulated = np.cumsum(np.maximum(self.probabilities(qubits), 0))
         drawn = uniform(seed, np.arange(shots), 1 << 40) * cumulated[-1]
         return np.searchsorted(cumulated, drawn, side="right").astype(np.uint64)
@@ -305,7 +307,17 @@ class DensityMatrix(SplitState):
         -------
         float
             <psi|rho|psi> for a pure state, (Tr sqrt(sqrt(rho) sigma sqrt(rho)))^2 for a density matrix sigma.
+
+        Raises
+        ------
+        BadInput
+            The other state has another number of qubits.
         """
+        qubits = getattr(other, "qubits", None)
+        size = np.shape(other) if qubits is None else (1 << qubits,)
+        if size != (1 << self.qubits,):
+            found = f"an array of shape {size}" if qubits is None else f"one of {qubits}"
+            raise BadInput(f"fidelity: expected a state of {self.qubits} qubits, found {found}")
         own = self.matrix()
         if isinstance(other, DensityMatrix):
             values, vectors = np.linalg.eigh(own)
