@@ -92,11 +92,11 @@ def test_the_text_has_every_message_once_on_both_sides() -> None:
 
 def test_bad_input() -> None:
     with pytest.raises(
-        BadInput, match="different ranks below 4 and 0 bytes or more, found rank 0 to rank 9, 8 bytes"
+        BadInput, match="different ranks below 4 and 0 bytes or more, found rank 3 to rank 3, 8 bytes"
     ):
-        goal(message_traffic(4, [[(0, 9, 8)]]))
-    with pytest.raises(BadInput, match="found rank -1 to rank 0"):
-        loggops(message_traffic(4, [[(-1, 0, 8)]]))
+        goal(message_traffic(4, [[(3, 3, 8)]]))
+    with pytest.raises(BadInput, match="found rank 0 to rank 1, -8 bytes"):
+        loggops(message_traffic(4, [[(0, 1, -8)]]))
     with pytest.raises(BadInput, match="one for each of 1 round,"):
         goal(message_traffic(2, [[(0, 1, 8)]]), compute_ns=[1, 2])
     with pytest.raises(BadInput, match="at least 0"):
