@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,8 +17,17 @@
 
 namespace onehop::detail {
 
-// Below the length up to which MPI libraries send without a handshake (Open MPI over TCP: 64 KiB).
-constexpr std::int64_t part_bytes = 32 << 10;
+// The longest part: a little below the length up to which MPI libraries send without a handshake (Open MPI over TCP:
+// 64 KiB with its header), because every part costs calls of the system.
+constexpr std::int64_t part_bytes = 63 << 10;
+// The parts of a fragment of `bytes` bytes have this length, and the last one the rest: as few as possible, all of about
+// the same length, so that one is received while the next is sent.
+[[nodiscard]] inline std::int64_t part_length(std::int64_t bytes) noexcept {
+  constexpr std::int64_t line = 64;
+  const std::int64_t parts = std::max<std::int64_t>((bytes + part_bytes - 1) / part_bytes, 1);
+  const std::int64_t each = (bytes + parts - 1) / parts;
+  return (each + line - 1) / line * line;
+}
 // The length of a fragment, which precedes its first part. It lies between the flag and the payload of a slot.
 using Length = std::int64_t;
 constexpr double cancel_limit = 0.1;  // seconds

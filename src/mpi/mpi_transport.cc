@@ -2,8 +2,8 @@
 // bell is always set, so every flag calls this transport: it sends a complete fragment, stores the flag in the
 // receiver's slot on arrival, and posts a released slot to MPI as the next receive.
 //
-// A fragment travels in one message, or, if slots are longer than `part_bytes`, in parts of that length: MPI libraries
-// send a longer message only after a handshake, which waits behind the data that are under way. The first part begins
+// A fragment travels in one message, or, if slots are longer than `part_bytes`, in parts of at most that length: MPI
+// libraries send a longer message only after a handshake, which waits behind the data under way. The first part begins
 // with the length of the fragment, and the receiver posts the receives of the other parts when it has arrived. Since
 // short messages no longer wait at their sender, the receiver of such a channel says which slots it has released.
 // Without parts, a slot that has been sent is free.
@@ -52,14 +52,12 @@ class MpiSendEnd final : public MpiEnd<Abi> {
 
   void published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) override {
     if (chunks != whole) return;  // a message is sent when it is complete
-    std::int64_t at = bytes;
-    if (this->cut_) {
-      at = std::min(bytes, part_bytes);
-      std::memcpy(this->message(use), &bytes, sizeof(Length));
-    }
+    const std::int64_t length = this->cut_ ? part_length(bytes) : bytes;
+    if (this->cut_) std::memcpy(this->message(use), &bytes, sizeof(Length));
+    std::int64_t at = std::min(bytes, length);
     this->send(this->message(use), this->payload(use) - this->message(use) + at, Tag::first, this->request(use));
-    for (std::size_t part = 1; at < bytes; at += part_bytes, ++part) {
-      this->send(this->payload(use) + at, std::min(part_bytes, bytes - at), Tag::rest, this->request(use, part));
+    for (std::size_t part = 1; at < bytes; at += length, ++part) {
+      this->send(this->payload(use) + at, std::min(length, bytes - at), Tag::rest, this->request(use, part));
     }
     given_ = use;
     progress();  // short messages complete at once, so the next put() finds its slot free
@@ -159,9 +157,10 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
     if (!this->cut_) return;
     std::int64_t& bytes = lengths_[this->index(use)];
     std::memcpy(&bytes, this->message(use), sizeof(Length));
+    const std::int64_t length = part_length(bytes);
     std::size_t part = 1;
-    for (std::int64_t at = part_bytes; at < bytes; at += part_bytes, ++part) {
-      this->receive(this->payload(use) + at, std::min(part_bytes, bytes - at), Tag::rest, this->request(use, part));
+    for (std::int64_t at = length; at < bytes; at += length, ++part) {
+      this->receive(this->payload(use) + at, std::min(length, bytes - at), Tag::rest, this->request(use, part));
     }
   }
 
@@ -169,8 +168,9 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
   bool complete(std::uint64_t use) {
     const std::int64_t bytes = lengths_[this->index(use)];
     auto& flag = this->ring_.flag_at(this->slot(use));
-    std::int64_t at = static_cast<std::int64_t>(part_) * part_bytes;
-    while (at < bytes && this->done(this->request(use, part_))) at = static_cast<std::int64_t>(++part_) * part_bytes;
+    const std::int64_t length = part_length(bytes);
+    std::int64_t at = static_cast<std::int64_t>(part_) * length;
+    while (at < bytes && this->done(this->request(use, part_))) at = static_cast<std::int64_t>(++part_) * length;
     if (at < bytes) {
       const auto chunks = static_cast<std::uint64_t>(at / this->ring_.chunk_bytes);
       if (chunks > 0) flag.store(flag_value(use, std::min(chunks, whole - 1)), std::memory_order_release);
