@@ -119,7 +119,7 @@ void HostReduction::run(const std::byte* source, std::byte* result) {
 
 std::unique_ptr<HostStages> HostStages::make(const Group& group, const CollectivesOptions& options) {
   if (options.transport != TransportKind::automatic) return nullptr;
-  const auto hosts = ranks_by_host(group);
+  auto hosts = ranks_by_host(group);
   const std::size_t each = hosts.front().size();
   if (hosts.size() < 2 || each < 2) return nullptr;
   if (!std::ranges::all_of(hosts, [&](const auto& ranks) { return ranks.size() == each; })) return nullptr;
@@ -133,12 +133,14 @@ std::unique_ptr<HostStages> HostStages::make(const Group& group, const Collectiv
   }
   std::vector<int> across;
   for (const auto& ranks : hosts) across.push_back(ranks[block]);
-  return std::unique_ptr<HostStages>(new HostStages(group, options, std::move(on_host), std::move(across)));
+  return std::unique_ptr<HostStages>(
+      new HostStages(group, options, std::move(hosts), std::move(on_host), std::move(across)));
 }
 
-HostStages::HostStages(const Group& group, const CollectivesOptions& options, std::vector<int> on_host,
-                       std::vector<int> across)
+HostStages::HostStages(const Group& group, const CollectivesOptions& options, std::vector<std::vector<int>> hosts,
+                       std::vector<int> on_host, std::vector<int> across)
     : group_(group),
+      hosts_(std::move(hosts)),
       on_host_(std::move(on_host)),
       across_(std::move(across)),
       local_(group.split(on_host_.front(), group.rank()), options),

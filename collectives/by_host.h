@@ -59,6 +59,8 @@ class HostStages {
 
   // For a valid all-reduce of the whole group. The codec is used between hosts only.
   [[nodiscard]] std::shared_ptr<HostReduction> prepare(const Reduction& reduction) const;
+  // The ranks of each host, hosts in the order of their first ranks.
+  [[nodiscard]] const std::vector<std::vector<int>>& hosts() const noexcept { return hosts_; }
   // How many messages leave a host when every rank sends one to every other rank.
   [[nodiscard]] std::int64_t messages_from_host() const noexcept;
   // Of all steps of this rank so far.
@@ -66,10 +68,12 @@ class HostStages {
   [[nodiscard]] std::int64_t staging_bytes() const noexcept;
 
  private:
-  HostStages(const Group& group, const CollectivesOptions& options, std::vector<int> on_host, std::vector<int> across);
+  HostStages(const Group& group, const CollectivesOptions& options, std::vector<std::vector<int>> hosts,
+             std::vector<int> on_host, std::vector<int> across);
   [[nodiscard]] HostReduction::Steps steps(const Reduction& reduction, std::int64_t block_elements) const;
 
   Group group_;
+  std::vector<std::vector<int>> hosts_;
   std::vector<int> on_host_;
   std::vector<int> across_;
   Collectives local_;

@@ -10,6 +10,7 @@
 
 #include "collectives/by_host.h"
 #include "collectives/exchange.h"
+#include "collectives/relay.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
 #include "src/base/text.h"
@@ -267,12 +268,14 @@ void Collective::finish() {
 Collectives::Collectives(const Group& group, const CollectivesOptions& options)
     : exchange_(std::make_shared<Exchange>(group, options)) {
   exchange_->hosts = detail::HostStages::make(group, options);
+  if (exchange_->hosts) exchange_->relay = std::make_shared<detail::Relay>(group, exchange_->hosts->hosts(), options);
 }
 
 const Group& Collectives::group() const noexcept { return exchange_->group; }
 CollectivesCounters Collectives::counters() const noexcept { return exchange_->counters; }
 std::int64_t Collectives::staging_bytes() const noexcept {
-  return exchange_->staging_bytes + (exchange_->hosts ? exchange_->hosts->staging_bytes() : 0);
+  return exchange_->staging_bytes + (exchange_->hosts ? exchange_->hosts->staging_bytes() : 0) +
+         (exchange_->relay ? exchange_->relay->staging_bytes() : 0);
 }
 const ReduceTable& Collectives::table() const noexcept { return exchange_->table; }
 
@@ -287,15 +290,24 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   operation.in_place = true;
   if (goes_by_host(reduction, bytes, *exchange_)) {
     operation.header.algorithm = ReduceAlgorithm::by_host;
-    operation.by_host = exchange_->hosts->prepare(reduction);
+    if (!operation.encoded && exchange_->relay->takes(bytes)) {
+      operation.relayed = detail::Relayed::by_host;
+    } else {
+      operation.by_host = exchange_->hosts->prepare(reduction);
+    }
     return {exchange_, std::make_shared<Operation>(std::move(operation))};
   }
   ReduceAlgorithm algorithm = reduction.algorithm == ReduceAlgorithm::automatic ? rule.algorithm : reduction.algorithm;
   if (algorithm == ReduceAlgorithm::by_host) algorithm = ReduceAlgorithm::two_shot;
   const bool two_shot = algorithm == ReduceAlgorithm::two_shot;
   operation.header.algorithm = algorithm;
-  if (!two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(exchange_->most_line_bytes))
-    operation.lines = lines_for(bytes, *exchange_);
+  if (!two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(exchange_->most_line_bytes)) {
+    if (exchange_->relay == nullptr) {
+      operation.lines = lines_for(bytes, *exchange_);
+    } else if (exchange_->relay->takes_by_rank(bytes)) {
+      operation.relayed = detail::Relayed::by_rank;
+    }
+  }
   const std::int64_t to_each = two_shot ? bytes / ranks : bytes;
   const bool measured = to_each >= short_bytes && reduction.chunk_bytes == 0;
   set_chunk(operation, *exchange_, to_each, measured ? rule.chunk_bytes : reduction.chunk_bytes);
@@ -310,6 +322,7 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
     operation.gather_send.assign(index(ranks), operation.contribute[index(rank)]);
   }
   complete(operation);
+  if (operation.relayed != detail::Relayed::nothing) operation.uses_slots = false;
   operation.choice = exchange_->choice_for(operation, to_each);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "collectives/by_host.h"
+#include "collectives/relay.h"
 #include "onehop/error.h"
 #include "onehop/staging.h"
 #include "src/base/clock.h"
@@ -150,7 +151,9 @@ void Exchange::start(const Operation& operation) {
   running = &operation;
   stores_ = operation.stores;
   gather_with_reduce_ = false;
-  if (operation.lines > 0) {
+  if (relay != nullptr) {
+    start_relayed();
+  } else if (operation.lines > 0) {
     start_in_line();
   } else if (operation.by_host != nullptr) {
     send_headers();
@@ -176,7 +179,9 @@ void Exchange::finish() {
   if (broken) throw_failed();
   broken = true;
   const Operation& operation = *running;
-  if (operation.lines > 0) {
+  if (operation.relayed != Relayed::nothing) {
+    finish_relayed();
+  } else if (operation.lines > 0) {
     finish_in_line();
   } else if (operation.by_host != nullptr) {
     check_headers();

@@ -42,6 +42,8 @@ struct StoreChoice {
 };
 
 class HostStages;
+class Relay;
+struct Summary;
 
 struct Exchange {
   Exchange(const Group& of, const CollectivesOptions& options);
@@ -64,6 +66,7 @@ struct Exchange {
   std::size_t most_line_bytes = in_line_bytes;
   ReduceTable table;                  // rank 0's
   std::shared_ptr<HostStages> hosts;  // for reductions by hosts; null where there are none
+  std::shared_ptr<Relay> relay;       // then takes the place of headers from every rank to every other
   Arrays arrays;
   // For the operations that have been prepared. Never reallocated: one may run while another thread prepares one.
   std::vector<StoreChoice> choices;
@@ -94,10 +97,16 @@ struct Exchange {
   // one.
   void look_ahead() noexcept;
   void check_headers();
-  void check(const Peer& peer, const Header& theirs);
+  void check(int peer, const Header& theirs);
   // Throws Mismatch: each rank has compared all headers with its own, or added up the same numbers of all headers, so
   // that if one rank found a difference, all did.
   [[noreturn]] void disagree(const std::string& what);
+  [[noreturn]] void disagree_about_lengths(const std::string& difference);
+  // The same in a group with a relay (exchange_relay.cc).
+  void start_relayed();
+  void finish_relayed();
+  void check(const Summary& all);
+  [[nodiscard]] std::string find_difference();
   void write_lengths(std::byte* line, int peer) const;
   // "rank 0 sends 24 bytes to rank 1, which expects 16", or an empty string.
   [[nodiscard]] std::string difference_of(const BlockLengths& theirs, int peer) const;
@@ -139,6 +148,7 @@ struct Exchange {
   std::vector<std::byte> gathered_;        // a chunk of the source that lies in several arrays
   std::vector<std::byte> reduced_;         // a chunk or piece of the result
   std::vector<std::byte> in_lines_;        // contributions received in header lines, by rank
+  std::vector<std::byte> relayed_;         // a relayed array that lies in several pieces
   StoreKind stores_ = StoreKind::plain;    // of the running operation
   double started_us_ = 0;                  // duration of its start()
   bool times_ = false;                     // whether the running operation is timed; on rank 0 only

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "collectives/exchange.h"
+#include "collectives/relay.h"
 #include "onehop/error.h"
 #include "onehop/staging.h"
 
@@ -30,6 +31,10 @@ void Exchange::back_staging() {
   try {
     for (const Peer& peer : peers_) staging_bytes += back_slots(peer.reduce_in);
   } catch (const Error&) {
+    if (relay != nullptr) {
+      relay->refuse(*running);
+      throw;
+    }
     for (Peer& peer : peers_) {
       const Header refused{.kind = Header::Kind::refused};
       std::memcpy(peer.line_out.slot().data(), &refused, sizeof refused);
@@ -71,6 +76,7 @@ void Exchange::look_ahead() noexcept {
 }
 
 void Exchange::check_headers() {
+  if (relay != nullptr) return check(relay->finish(nullptr));
   look_ahead();
   checked_ = 0;
   std::uint64_t sum = running->lengths_sum;
@@ -79,7 +85,7 @@ void Exchange::check_headers() {
     Header theirs;
     const std::byte* const line = peer.line_in.wait().data();
     std::memcpy(&theirs, line, sizeof theirs);
-    check(peer, theirs);
+    check(peer.rank, theirs);
     if (peer.rank == 0) take_hint(line[sizeof theirs]);
     if (running->compares_lengths) {
       BlockLengths lengths;
@@ -90,11 +96,7 @@ void Exchange::check_headers() {
     peer.line_in.release();
     ++checked_;
   }
-  if (sum != 0) {
-    const std::string what = describe(running->header) + " in which ";
-    disagree(difference.empty() ? what + "other ranks disagree about the length of a block; see their errors"
-                                : what + difference);
-  }
+  if (sum != 0) disagree_about_lengths(difference);
   if (running->uses_slots) all_backed_ = true;
 }
 
@@ -134,16 +136,16 @@ void Exchange::choose_stores(double us) {
   choice.now = choice.next;
 }
 
-void Exchange::check(const Peer& peer, const Header& theirs) {
+void Exchange::check(int peer, const Header& theirs) {
   if (theirs == running->header) [[likely]]
     return;
   if (theirs.kind == Header::Kind::refused) {
     throw Error("rank " + std::to_string(rank) + " runs " + describe(running->header) + ", but rank " +
-                std::to_string(peer.rank) +
+                std::to_string(peer) +
                 " has not enough memory for the slots of its paths (its own error says how much is missing)");
   }
   disagree("rank " + std::to_string(rank) + " runs " + describe(running->header) + ", but rank " +
-           std::to_string(peer.rank) + " runs " + describe(theirs));
+           std::to_string(peer) + " runs " + describe(theirs));
 }
 
 void Exchange::disagree(const std::string& what) {
@@ -153,6 +155,12 @@ void Exchange::disagree(const std::string& what) {
   throw Mismatch(what +
                  "; all ranks must run the same operations in the same order. Nothing was combined, and the next "
                  "operation that is the same on all ranks works again");
+}
+
+void Exchange::disagree_about_lengths(const std::string& difference) {
+  const std::string what = describe(running->header) + " in which ";
+  disagree(difference.empty() ? what + "other ranks disagree about the length of a block; see their errors"
+                              : what + difference);
 }
 
 // If one rank found a difference, all did, and all call this when they start the next operation. Only data sent by
@@ -218,7 +226,7 @@ const std::byte* Exchange::received_in_lines(Peer& peer, std::size_t bytes) {
   const std::byte* const line = peer.line_in.wait().data();
   Header theirs;
   std::memcpy(&theirs, line, sizeof theirs);
-  check(peer, theirs);
+  check(peer.rank, theirs);
   const std::byte* const payload = line + sizeof theirs;
   if (running->lines == 1) return payload;
   std::byte* const whole = in_lines_.data() + index(peer.rank) * most_line_bytes;

@@ -14,6 +14,10 @@ namespace onehop::collectives::detail {
 
 class HostReduction;
 
+// How a contribution travels with the header, where one rank of each host speaks for all (relay.h): not at all, by
+// itself, so that all are combined in the order of ranks, or combined with those of its host.
+enum class Relayed : std::uint8_t { nothing, by_rank, by_host };
+
 // A prepared operation. Ranges have an entry for every rank.
 struct Operation {
   Header header;
@@ -27,6 +31,7 @@ struct Operation {
   bool encoded = false;                    // both phases encode the data that they send
   bool adds = false;                       // the operation is a sum or mean of float32
   std::shared_ptr<HostReduction> by_host;  // takes the place of both phases; null: none
+  Relayed relayed = Relayed::nothing;      // the relay takes the place of both phases
   int lines = 0;                           // cache lines of the header if the whole contribution travels in them
   // Whether source and result may share memory. Element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.

@@ -54,7 +54,7 @@ class Waiting {
       if (++failed_polls_ > polls_without_pause) cpu::pause();
       return;
     }
-    const bool driven = Driven::drive_any();
+    const bool driven = is_turn_to_drive() ? Driven::drive_any() : Driven::exists();
     if (failed_polls_ < spins() + yields()) {
       ++failed_polls_;
       sched_yield();
@@ -93,6 +93,7 @@ class Waiting {
  private:
   static constexpr int polls_per_liveness_check = 512;
   static constexpr int polls_without_pause = 40;
+  static constexpr int polls_per_drive = 16;
   static constexpr double driven_nap = 0.0001;  // seconds
   static constexpr int naps_per_liveness_check = 200;
   // Seconds. At the time limit, a rank elsewhere that has been silent for so long counts as lost; it gives signs of
@@ -122,6 +123,11 @@ class Waiting {
     if (barrier) process_barrier();
     if (!ready()) sleep_on(own, seen, seconds);
     own.sleeping.fetch_sub(1, std::memory_order_relaxed);
+  }
+  // Driving takes longer than yielding, and another rank of the same core waits for it. Naps are longer still.
+  [[nodiscard]] bool is_turn_to_drive() const noexcept {
+    const bool naps = !polls_ && failed_polls_ >= spins() + yields();
+    return !group_.oversubscribed || naps || failed_polls_ % polls_per_drive == 0;
   }
   [[nodiscard]] int spins() const noexcept {
     return group_.oversubscribed ? wait_limits.spins_oversubscribed : wait_limits.spins;

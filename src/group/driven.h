@@ -23,6 +23,7 @@ class Driven {
     drive_next();
     return true;
   }
+  [[nodiscard]] static bool exists() noexcept { return count_.load(std::memory_order_relaxed) != 0; }
 
  protected:
   // join() registers this object with drive_any(). The destructor of the implementing class must call leave().

@@ -20,8 +20,8 @@ namespace onehop::detail {
 // The longest part: a little below the length up to which MPI libraries send without a handshake (Open MPI over TCP:
 // 64 KiB with its header), because every part costs calls of the system.
 constexpr std::int64_t part_bytes = 63 << 10;
-// The parts of a fragment of `bytes` bytes have this length, and the last one the rest: as few as possible, all of about
-// the same length, so that one is received while the next is sent.
+// The parts of a fragment of `bytes` bytes have this length, and the last one the rest: as few parts as possible, all
+// of about the same length, so that one is received while the next is sent.
 [[nodiscard]] inline std::int64_t part_length(std::int64_t bytes) noexcept {
   constexpr std::int64_t line = 64;
   const std::int64_t parts = std::max<std::int64_t>((bytes + part_bytes - 1) / part_bytes, 1);

@@ -62,7 +62,8 @@ struct Part {
 };
 
 // A prepared operation. Only one thread at a time may use it. Only one operation on the same `Collectives` runs at a
-// time, and every rank runs them in the same order.
+// time, and every rank runs them in the same order. Between hosts, every rank also finishes operations on several
+// `Collectives` in the same order.
 class Collective {
  public:
   // Lengths in bytes of the arrays that start() takes.
