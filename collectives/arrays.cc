@@ -4,13 +4,6 @@
 
 namespace onehop::collectives::detail {
 
-void Arrays::set(const std::byte* source, std::byte* result, std::int64_t element_bytes) {
-  element_bytes_ = element_bytes;
-  source_ = source;
-  result_ = result;
-  begins_.clear();
-}
-
 void Arrays::set(std::span<const Part> parts, std::int64_t element_bytes) {
   if (parts.size() == 1) return set(parts.front().source, parts.front().result, element_bytes);
   element_bytes_ = element_bytes;
@@ -31,14 +24,12 @@ bool Arrays::in_one_piece(const Range& range, std::size_t part) const {
   return range.last <= begins_[part] + parts_[part].elements;
 }
 
-const std::byte* Arrays::source(const Range& range) const {
-  if (begins_.empty()) return source_ + range.first * element_bytes_;
+const std::byte* Arrays::source_of_parts(const Range& range) const {
   const std::size_t i = find(range.first);
   return in_one_piece(range, i) ? parts_[i].source + (range.first - begins_[i]) * element_bytes_ : nullptr;
 }
 
-std::byte* Arrays::result(const Range& range) const {
-  if (begins_.empty()) return result_ + range.first * element_bytes_;
+std::byte* Arrays::result_of_parts(const Range& range) const {
   const std::size_t i = find(range.first);
   return in_one_piece(range, i) ? parts_[i].result + (range.first - begins_[i]) * element_bytes_ : nullptr;
 }

@@ -23,7 +23,12 @@ struct Range {
 // array.
 class Arrays {
  public:
-  void set(const std::byte* source, std::byte* result, std::int64_t element_bytes);
+  void set(const std::byte* source, std::byte* result, std::int64_t element_bytes) noexcept {
+    element_bytes_ = element_bytes;
+    source_ = source;
+    result_ = result;
+    begins_.clear();
+  }
   void set(std::span<const Part> parts, std::int64_t element_bytes);
 
   // Calls visit(source, result, bytes) for each piece of a range.
@@ -45,10 +50,16 @@ class Arrays {
   }
 
   // The start of a range that lies in one array, else null.
-  [[nodiscard]] const std::byte* source(const Range& range) const;
-  [[nodiscard]] std::byte* result(const Range& range) const;
+  [[nodiscard]] const std::byte* source(const Range& range) const {
+    return begins_.empty() ? source_ + range.first * element_bytes_ : source_of_parts(range);
+  }
+  [[nodiscard]] std::byte* result(const Range& range) const {
+    return begins_.empty() ? result_ + range.first * element_bytes_ : result_of_parts(range);
+  }
 
  private:
+  [[nodiscard]] const std::byte* source_of_parts(const Range& range) const;
+  [[nodiscard]] std::byte* result_of_parts(const Range& range) const;
   [[nodiscard]] std::size_t find(std::int64_t element) const;
   [[nodiscard]] bool in_one_piece(const Range& range, std::size_t part) const;
 

@@ -212,32 +212,28 @@ ReduceOp reduce_op_from_string(std::string_view name) {
 Collective::Collective(std::shared_ptr<Exchange> exchange, std::shared_ptr<Operation> operation)
     : exchange_(std::move(exchange)), operation_(std::move(operation)) {}
 
-std::int64_t Collective::source_bytes() const noexcept {
-  return operation_->source_elements * operation_->element_bytes;
-}
-std::int64_t Collective::result_bytes() const noexcept {
-  return operation_->result_elements * operation_->element_bytes;
-}
+std::int64_t Collective::source_bytes() const noexcept { return operation_->source_bytes(); }
+std::int64_t Collective::result_bytes() const noexcept { return operation_->result_bytes(); }
 ReduceAlgorithm Collective::algorithm() const noexcept { return operation_->header.algorithm; }
 std::int64_t Collective::chunk_bytes() const noexcept { return operation_->chunk * operation_->element_bytes; }
 
 void Collective::start(std::span<const std::byte> source, std::span<std::byte> result) {
-  if (static_cast<std::int64_t>(source.size()) != source_bytes() ||
-      static_cast<std::int64_t>(result.size()) != result_bytes()) {
+  const Operation& operation = *operation_;
+  if (static_cast<std::int64_t>(source.size()) != operation.source_bytes() ||
+      static_cast<std::int64_t>(result.size()) != operation.result_bytes()) [[unlikely]] {
     throw BadInput("expected a source of " + base::counted(source_bytes(), "byte") + " and a result of " +
                    base::counted(result_bytes(), "byte") + ", found " + text(static_cast<std::int64_t>(source.size())) +
                    " and " + text(static_cast<std::int64_t>(result.size())));
   }
   if (overlap(source, result)) {
-    const std::int64_t apart =
-        (operation_->in_place_at_source - operation_->in_place_at_result) * operation_->element_bytes;
-    if (!operation_->in_place || source.data() + apart != result.data()) {
+    const std::int64_t apart = (operation.in_place_at_source - operation.in_place_at_result) * operation.element_bytes;
+    if (!operation.in_place || source.data() + apart != result.data()) [[unlikely]] {
       throw BadInput("source and result overlap in a way that this operation does not allow");
     }
   }
   exchange_->check_idle();
-  exchange_->arrays.set(source.data(), result.data(), operation_->element_bytes);
-  exchange_->start(*operation_);
+  exchange_->arrays.set(source.data(), result.data(), operation.element_bytes);
+  exchange_->start(operation);
 }
 
 void Collective::start(std::span<const Part> parts) {
@@ -320,6 +316,7 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
     operation.gathers = operation.gathers_result = true;
     operation.gather_receive = operation.contribute;
     operation.gather_send.assign(index(ranks), operation.contribute[index(rank)]);
+    operation.shares = exchange_->shares_gathers();
   }
   complete(operation);
   if (operation.relayed != detail::Relayed::nothing) operation.uses_slots = false;
@@ -357,6 +354,7 @@ Collective Collectives::allgather(std::span<const std::int64_t> bytes, const Con
   operation.gathers = true;
   operation.gather_receive = blocks_of(bytes);
   operation.gather_send.assign(bytes.size(), {0, operation.source_elements});
+  operation.shares = exchange_->shares_gathers();
   operation.in_place = true;
   operation.in_place_at_result = operation.gather_receive[index(rank)].first;
   const std::int64_t longest = *std::max_element(bytes.begin(), bytes.end());
@@ -381,6 +379,7 @@ Collective Collectives::broadcast(std::int64_t bytes, int root, const Content& c
   operation.gather_receive.resize(index(ranks));
   operation.gather_receive[index(root)] = {0, bytes};
   operation.gather_send.assign(index(ranks), rank == root ? Range{0, bytes} : Range{});
+  operation.shares = exchange_->shares_gathers();
   operation.in_place = true;
   set_chunk(operation, *exchange_, bytes, 0);
   complete(operation);

@@ -54,13 +54,18 @@ std::size_t in_message_bytes(int size) {
   return std::clamp(std::bit_floor(8 * most_in_message / index(size)), least_in_message, most_in_message);
 }
 
-StoreKind first_kind(int width) { return width <= plain_width ? StoreKind::plain : StoreKind::nontemporal; }
-StoreKind second_kind(int width) { return width <= plain_width ? StoreKind::nontemporal : StoreKind::plain; }
+// `usual` is what the tuning says.
+StoreKind first_kind(int width, StoreKind usual) {
+  return width <= plain_width && usual == StoreKind::nontemporal ? StoreKind::plain : usual;
+}
+StoreKind other_than(StoreKind kind) {
+  return kind == StoreKind::nontemporal ? StoreKind::plain : StoreKind::nontemporal;
+}
 
 }  // namespace
 
-StoreChoice::StoreChoice(const Key& of)
-    : key(of), now(first_kind(of.width)), next(now), decision(now, second_kind(of.width)) {}
+StoreChoice::StoreChoice(const Key& of, StoreKind usual)
+    : key(of), now(first_kind(of.width, usual)), next(now), decision(now, other_than(now)) {}
 
 Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     : group(of), rank(of.rank()), size(of.size()), sources_(index(of.size())), shifted_(index(of.size())) {
@@ -117,19 +122,20 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
   gathered_.resize(index(slot_bytes));
   reduced_.resize(index(slot_bytes));
   if (table.in_memory) in_lines_.resize(index(size) * most_line_bytes);
+  if (shares_gathers()) areas_ = SharedAreas(group, slots_ * (slot_bytes + area_gap));
   choices.reserve(most_choices);
 }
 
 int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each) {
   const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes_to_each)));
-  if (operation.stores != StoreKind::nontemporal || !table.in_memory || width < shortest_width) return -1;
+  if (!table.in_memory || width < shortest_width) return -1;
   const Header& header = operation.header;
   const StoreChoice::Key key{header.kind, header.algorithm, header.codec, width};
   const std::lock_guard lock(preparing_);
   const auto found = std::ranges::find(choices, key, &StoreChoice::key);
   if (found != choices.end()) return static_cast<int>(found - choices.begin());
   if (choices.size() == most_choices) return -1;
-  choices.emplace_back(key);
+  choices.emplace_back(key, operation.stores);
   return static_cast<int>(std::ssize(choices)) - 1;
 }
 
@@ -138,10 +144,8 @@ bool Exchange::is_timed(StoreChoice& choice) {
          choice.decision.tries_within(before_trial);
 }
 
-void Exchange::check_idle() const {
-  if (running != nullptr && !broken) {
-    throw BadInput("another operation on these Collectives is running; finish it first, or use separate Collectives");
-  }
+void Exchange::throw_busy() {
+  throw BadInput("another operation on these Collectives is running; finish it first, or use separate Collectives");
 }
 
 void Exchange::start(const Operation& operation) {

@@ -17,6 +17,7 @@
 #include "collectives/header.h"
 #include "collectives/operation.h"
 #include "onehop/collectives/collectives.h"
+#include "onehop/staging.h"
 #include "onehop/store_decision.h"
 
 namespace onehop::collectives::detail {
@@ -32,7 +33,8 @@ struct StoreChoice {
     int width = 0;  // of the number of bytes that go to each rank, in bits
     friend bool operator==(const Key&, const Key&) = default;
   };
-  explicit StoreChoice(const Key& of);
+  // `usual`: the kind of stores that the tuning names.
+  StoreChoice(const Key& of, StoreKind usual);
 
   Key key;
   StoreKind now;
@@ -45,16 +47,23 @@ class HostStages;
 class Relay;
 struct Summary;
 
+inline constexpr std::int64_t area_gap = 64;  // bytes between two chunks of a shared area
+
 struct Exchange {
   Exchange(const Group& of, const CollectivesOptions& options);
 
   // Throws BadInput if an operation runs.
-  void check_idle() const;
+  void check_idle() const {
+    if (running != nullptr && !broken) [[unlikely]]
+      throw_busy();
+  }
   // Requires that `arrays` is set.
   void start(const Operation& operation);
   void finish();
   // The entry of `choices` for operations like this one, or -1. The number may differ from rank to rank.
   [[nodiscard]] int choice_for(const Operation& operation, std::int64_t bytes_to_each);
+  // Whether ranks share what they send to all others. With one other rank, a slot is as good.
+  [[nodiscard]] bool shares_gathers() const noexcept { return table.in_memory && size > 2; }
 
   Group group;
   int rank;
@@ -75,6 +84,7 @@ struct Exchange {
   bool broken = false;
 
  private:
+  [[noreturn]] static void throw_busy();
   struct Peer {
     int rank = 0;
     Sender line_out;
@@ -86,6 +96,7 @@ struct Exchange {
     Receiver reduce_in;
     Receiver gather_in;
     std::int64_t contributed = 0;  // chunks of the running operation's first phase
+    std::uint64_t shared = 0;      // chunks that this peer has shared so far
     bool sent_block = false;       // whether start() has sent the first chunk of a block that is only moved
   };
 
@@ -97,7 +108,12 @@ struct Exchange {
   // one.
   void look_ahead() noexcept;
   void check_headers();
-  void check(int peer, const Header& theirs);
+  void check(int peer, const Header& theirs) {
+    if (theirs == running->header) [[likely]]
+      return;
+    throw_unequal(peer, theirs);
+  }
+  [[noreturn]] void throw_unequal(int peer, const Header& theirs);
   // Throws Mismatch: each rank has compared all headers with its own, or added up the same numbers of all headers, so
   // that if one rank found a difference, all did.
   [[noreturn]] void disagree(const std::string& what);
@@ -114,7 +130,7 @@ struct Exchange {
   void settle();
   void start_in_line();
   void finish_in_line();
-  [[nodiscard]] const std::byte* received_in_lines(Peer& peer, std::size_t bytes);
+  [[nodiscard]] const std::byte* received_in_lines(Peer& peer, const std::byte* payload, std::size_t bytes);
   void hint(std::byte* line) const;
   void take_hint(std::byte hint);
   void choose_stores(double us);
@@ -132,10 +148,15 @@ struct Exchange {
   void send_encoded(const Range& range, std::byte* slot);
   void reduce_encoded(const Range& range, std::byte* result);
   void reduce_block(std::int64_t elements, std::byte* wire, std::byte* result);
-  void finish_gather_with_reduce(std::int64_t bytes);
   [[nodiscard]] std::int64_t wire_bytes(const Range& range) const;
   [[nodiscard]] const std::byte* gathered(const Range& range);
   void send_gather(Peer& peer, std::int64_t number);
+  // Stores a chunk in the shared area and tells all peers.
+  void share(std::int64_t number);
+  // Waits until the next chunk can be stored for all peers, and sets `gather_to_`.
+  void open_gather();
+  // Publishes the chunk that has been stored to `gather_to_`.
+  void publish_gather(std::int64_t bytes);
   void receive_gather(Peer& peer, std::int64_t number);
   void copy_own() const;
   void run_by_host();
@@ -145,13 +166,19 @@ struct Exchange {
   std::vector<const std::byte*> sources_;  // the contributions to reduce, by rank
   std::vector<const std::byte*> shifted_;  // the same, advanced to the current piece
   bool gather_with_reduce_ = false;        // the chunk just reduced has been sent to the peers piece by piece
-  std::vector<std::byte> gathered_;        // a chunk of the source that lies in several arrays
-  std::vector<std::byte> reduced_;         // a chunk or piece of the result
-  std::vector<std::byte> in_lines_;        // contributions received in header lines, by rank
-  std::vector<std::byte> relayed_;         // a relayed array that lies in several pieces
-  StoreKind stores_ = StoreKind::plain;    // of the running operation
-  double started_us_ = 0;                  // duration of its start()
-  bool times_ = false;                     // whether the running operation is timed; on rank 0 only
+  // Where the chunk for all peers is stored: into a slot of each, or once into this rank's area, which has as many
+  // chunks as a path has slots. Chunk n of the area takes the place of chunk n - slots, and each peer has read that one
+  // when its path has a free slot, as every chunk of the area is also a message to each peer.
+  std::vector<std::byte*> gather_to_;
+  SharedAreas areas_;
+  std::uint64_t shared_ = 0;             // chunks that this rank has shared so far
+  std::vector<std::byte> gathered_;      // a chunk of the source that lies in several arrays
+  std::vector<std::byte> reduced_;       // a chunk or piece of the result
+  std::vector<std::byte> in_lines_;      // contributions received in header lines, by rank
+  std::vector<std::byte> relayed_;       // a relayed array that lies in several pieces
+  StoreKind stores_ = StoreKind::plain;  // of the running operation
+  double started_us_ = 0;                // duration of its start()
+  bool times_ = false;                   // whether the running operation is timed; on rank 0 only
   int slots_ = 0;
   bool backed_ = false;      // the memory for long operations is allocated,
   bool all_backed_ = false;  // and that of all peers, as their headers for a long operation have shown
@@ -160,6 +187,7 @@ struct Exchange {
   // separately.
   bool disagreed_ = false;
   int disagreed_lines_ = 0;
+  bool abandoned_shares_ = false;  // it shared its block, if it has sent it
 };
 
 }  // namespace onehop::collectives::detail

@@ -91,14 +91,12 @@ void Exchange::send_encoded(const Range& range, std::byte* slot) {
 void Exchange::reduce_encoded(const Range& range, std::byte* result) {
   const Operation& operation = *running;
   gather_with_reduce_ = operation.gathers_result;
-  if (gather_with_reduce_) {
-    for (Peer& peer : peers_) static_cast<void>(peer.gather_out.slot());
-  }
+  if (gather_with_reduce_) open_gather();
   sources_[index(rank)] = gathered(range);
   shifted_ = sources_;
   if (gather_with_reduce_ && operation.adds && stores_ == StoreKind::plain && peers_.size() == 1) {
-    reduce_block(range.elements(), peers_.front().gather_out.payload(), result);
-    return finish_gather_with_reduce(wire_bytes(range));
+    reduce_block(range.elements(), gather_to_.front(), result);
+    return publish_gather(wire_bytes(range));
   }
   alignas(64) WireRow wire;
   std::int64_t at = 0;
@@ -108,11 +106,11 @@ void Exchange::reduce_encoded(const Range& range, std::byte* result) {
     const std::int64_t bytes = wire_bytes({0, elements});
     for (int r = 0; r < size; ++r) shifted_[index(r)] += r == rank ? elements * operation.element_bytes : bytes;
     if (gather_with_reduce_) {
-      for (Peer& peer : peers_) store_piece(stores_, peer.gather_out.payload() + at, {wire.data(), index(bytes)});
+      for (std::byte* const to : gather_to_) store_piece(stores_, to + at, {wire.data(), index(bytes)});
     }
     at += bytes;
   }
-  if (gather_with_reduce_) finish_gather_with_reduce(at);
+  if (gather_with_reduce_) publish_gather(at);
 }
 
 // Reduces the next `elements` numbers of all ranks (`shifted_`) into `wire` and `result`.

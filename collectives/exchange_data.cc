@@ -8,6 +8,16 @@ namespace onehop::collectives::detail {
 
 using onehop::detail::whole;
 
+namespace {
+
+// Where chunk `number` lies in the area of a rank. Chunks are a line more than a slot apart, since the first lines of
+// all would compete for one place in a cache.
+std::size_t area_offset(std::uint64_t number, std::int64_t slots, std::int64_t slot_bytes) {
+  return index(static_cast<std::int64_t>(number % index(slots)) * (slot_bytes + area_gap));
+}
+
+}  // namespace
+
 void Exchange::run_phases() {
   const Operation& operation = *running;
   if (operation.gathers && !operation.gathers_result) copy_own();
@@ -24,7 +34,12 @@ void Exchange::run_phases() {
     if (!operation.gathers) continue;
     for (Peer& peer : peers_) {
       const bool more = number < operation.chunks(operation.gather_send[index(peer.rank)]);
-      if (more && !gather_with_reduce_ && !(number == 0 && peer.sent_block)) send_gather(peer, number);
+      if (!more || gather_with_reduce_ || (number == 0 && peer.sent_block)) continue;
+      if (operation.shares) {
+        share(number);
+        break;
+      }
+      send_gather(peer, number);
     }
     // A peer sends its result of a chunk only after it has this rank's contribution to the chunk.
     for (Peer& peer : peers_) {
@@ -59,8 +74,16 @@ void Exchange::send_ahead() {
   const Operation& operation = *running;
   if (operation.reduces) return send_contributions_ahead(slots_);
   if (!operation.gathers) return;
+  const auto sends_to = [&](Peer& peer) {
+    return operation.chunks(operation.gather_send[index(peer.rank)]) > 0 && peer.gather_out.ready();
+  };
+  if (operation.shares) {
+    if (!std::ranges::all_of(peers_, sends_to)) return;
+    for (Peer& peer : peers_) peer.sent_block = true;
+    return share(0);
+  }
   for (Peer& peer : peers_) {
-    peer.sent_block = operation.chunks(operation.gather_send[index(peer.rank)]) > 0 && peer.gather_out.ready();
+    peer.sent_block = sends_to(peer);
     if (peer.sent_block) send_gather(peer, 0);
   }
 }
@@ -127,9 +150,7 @@ void Exchange::reduce_in_pieces(const Range& range, std::byte* result) {
   const Operation& operation = *running;
   const std::int64_t bytes = range.elements() * operation.element_bytes;
   gather_with_reduce_ = operation.gathers_result;
-  if (gather_with_reduce_) {
-    for (Peer& peer : peers_) static_cast<void>(peer.gather_out.slot());
-  }
+  if (gather_with_reduce_) open_gather();
   for (std::int64_t at = 0; at < bytes; at += piece) {
     const std::int64_t length = std::min(piece, bytes - at);
     for (std::size_t r = 0; r < sources_.size(); ++r) shifted_[r] = sources_[r] + at;
@@ -138,20 +159,37 @@ void Exchange::reduce_in_pieces(const Range& range, std::byte* result) {
     const std::span<const std::byte> reduced(to, index(length));
     if (operation.streams) store_piece(StoreKind::nontemporal, result + at, reduced);
     if (!gather_with_reduce_) continue;
-    for (Peer& peer : peers_) store_piece(stores_, peer.gather_out.payload() + at, reduced);
+    for (std::byte* const to_peers : gather_to_) store_piece(stores_, to_peers + at, reduced);
   }
   if (operation.streams) finish_pieces(StoreKind::nontemporal);
-  if (gather_with_reduce_) finish_gather_with_reduce(bytes);
+  if (gather_with_reduce_) publish_gather(bytes);
 }
 
-// Publishes the chunk whose pieces have been stored into the slots of all peers.
-void Exchange::finish_gather_with_reduce(std::int64_t bytes) {
+void Exchange::open_gather() {
+  gather_to_.clear();
+  for (Peer& peer : peers_) gather_to_.push_back(peer.gather_out.slot().data());
+  if (running->shares) gather_to_.assign(1, areas_.own() + area_offset(shared_++, slots_, slot_bytes));
+}
+
+void Exchange::publish_gather(std::int64_t bytes) {
   finish_pieces(stores_);
   for (Peer& peer : peers_) {
     peer.gather_out.publish(whole, bytes);
     peer.gather_out.advance();
     counters.bytes_sent += bytes;
   }
+}
+
+void Exchange::share(std::int64_t number) {
+  const Operation& operation = *running;
+  const Range range = operation.part(operation.gather_send[index(peers_.front().rank)], number);
+  open_gather();
+  std::byte* to = gather_to_.front();
+  arrays.for_each(range, [&](const std::byte* source, const std::byte* result, std::int64_t length) {
+    store_piece(stores_, to, {operation.gathers_result ? result : source, index(length)});
+    to += length;
+  });
+  publish_gather(wire_bytes(range));
 }
 
 void Exchange::send_gather(Peer& peer, std::int64_t number) {
@@ -172,6 +210,10 @@ void Exchange::receive_gather(Peer& peer, std::int64_t number) {
   const Operation& operation = *running;
   const Range range = operation.part(operation.gather_receive[index(peer.rank)], number);
   const std::byte* from = peer.gather_in.wait().data();
+  if (operation.shares) {
+    const auto& theirs = peer.gather_in.ring();  // as the sender has it
+    from = areas_.of(peer.rank) + area_offset(peer.shared++, theirs.slots, theirs.slot_bytes);
+  }
   const std::int64_t bytes = wire_bytes(range);
   std::byte* const whole = arrays.result(range);
   if (operation.encoded) {
@@ -197,7 +239,9 @@ void Exchange::copy_own() const {
   if (to.elements() == 0) return;
   const std::byte* const source = arrays.source(from);
   std::byte* const result = arrays.result(to);
-  if (source != result) std::memcpy(result, source, index(to.elements() * running->element_bytes));
+  if (source == result) return;
+  const StoreKind stores = running->streams ? StoreKind::nontemporal : StoreKind::plain;
+  store_bytes(stores, result, {source, index(to.elements() * running->element_bytes)});
 }
 
 }  // namespace onehop::collectives::detail

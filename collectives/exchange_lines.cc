@@ -18,6 +18,10 @@ using onehop::detail::copy_bytes;
 constexpr std::byte hint_given{0x80};
 static_assert(sizeof(Header) < lengths_at);
 
+// What a rank has sent of the block of an abandoned operation, in the field `shape` of Header::Kind::settling.
+constexpr std::uint64_t own_block = 1;
+constexpr std::uint64_t shared_block = 2;
+
 // Publishes a first line that was written into the slot. Over a network, only so many bytes behind the header are sent.
 void put_line(Sender& line, std::size_t payload_bytes = Line::payload_bytes) {
   line.publish(onehop::detail::whole, static_cast<std::int64_t>(sizeof(Header) + payload_bytes));
@@ -30,6 +34,7 @@ void Exchange::back_staging() {
   if (backed_ || peers_.empty()) return;
   try {
     for (const Peer& peer : peers_) staging_bytes += back_slots(peer.reduce_in);
+    if (areas_.exist()) staging_bytes += areas_.back();
   } catch (const Error&) {
     if (relay != nullptr) {
       relay->refuse(*running);
@@ -136,9 +141,7 @@ void Exchange::choose_stores(double us) {
   choice.now = choice.next;
 }
 
-void Exchange::check(int peer, const Header& theirs) {
-  if (theirs == running->header) [[likely]]
-    return;
+void Exchange::throw_unequal(int peer, const Header& theirs) {
   if (theirs.kind == Header::Kind::refused) {
     throw Error("rank " + std::to_string(rank) + " runs " + describe(running->header) + ", but rank " +
                 std::to_string(peer) +
@@ -151,6 +154,7 @@ void Exchange::check(int peer, const Header& theirs) {
 void Exchange::disagree(const std::string& what) {
   disagreed_ = true;
   disagreed_lines_ = running->lines;
+  abandoned_shares_ = running->shares;
   running = nullptr;
   throw Mismatch(what +
                  "; all ranks must run the same operations in the same order. Nothing was combined, and the next "
@@ -177,7 +181,9 @@ void Exchange::settle() {
     const Header sent{.kind = Header::Kind::settling,
                       .root = static_cast<std::uint16_t>(in_lines ? disagreed_lines_ - 1 : 0),
                       .elements = in_lines ? 0 : peer.contributed,
-                      .shape = !in_lines && peer.sent_block ? 1U : 0U};
+                      .shape = in_lines || !peer.sent_block ? 0U
+                               : abandoned_shares_          ? shared_block
+                                                            : own_block};
     std::memcpy(peer.line_out.slot().data(), &sent, sizeof sent);
     put_line(peer.line_out);
   }
@@ -193,6 +199,7 @@ void Exchange::settle() {
     if (sent.shape != 0) {
       static_cast<void>(peer.gather_in.wait());
       peer.gather_in.release();
+      if (sent.shape == shared_block) ++peer.shared;
     }
     if (i < checked_) continue;  // it ran the same operation, and its lines have been received
     for (std::size_t line = 0; line < sent.root; ++line) {
@@ -204,8 +211,11 @@ void Exchange::settle() {
 }
 
 void Exchange::start_in_line() {
-  const auto bytes = index(running->source_elements * running->element_bytes);
-  const std::byte* const source = gathered({0, running->source_elements});
+  const auto bytes = index(running->source_bytes());
+  const Range all{0, running->source_elements};
+  const std::byte* source = arrays.source(all);
+  if (source == nullptr) [[unlikely]]
+    source = gathered(all);
   const std::size_t first = std::min(bytes, first_line_bytes);
   for (Peer& peer : peers_) {
     std::byte* const line = peer.line_out.slot().data();
@@ -221,14 +231,8 @@ void Exchange::start_in_line() {
   }
 }
 
-// Waits for the lines of a contribution and returns its address.
-const std::byte* Exchange::received_in_lines(Peer& peer, std::size_t bytes) {
-  const std::byte* const line = peer.line_in.wait().data();
-  Header theirs;
-  std::memcpy(&theirs, line, sizeof theirs);
-  check(peer.rank, theirs);
-  const std::byte* const payload = line + sizeof theirs;
-  if (running->lines == 1) return payload;
+// Waits for the other lines of a contribution and returns the address of the whole.
+const std::byte* Exchange::received_in_lines(Peer& peer, const std::byte* payload, std::size_t bytes) {
   std::byte* const whole = in_lines_.data() + index(peer.rank) * most_line_bytes;
   std::memcpy(whole, payload, Line::payload_bytes);
   std::size_t at = Line::payload_bytes;
@@ -241,19 +245,32 @@ const std::byte* Exchange::received_in_lines(Peer& peer, std::size_t bytes) {
 
 void Exchange::finish_in_line() {
   const Operation& operation = *running;
-  const std::int64_t bytes = operation.source_elements * operation.element_bytes;
+  const std::int64_t bytes = operation.source_bytes();
   look_ahead();
   checked_ = 0;
   for (Peer& peer : peers_) {
-    sources_[index(peer.rank)] = received_in_lines(peer, index(bytes));
+    const std::byte* const line = peer.line_in.wait().data();
+    Header theirs;
+    std::memcpy(&theirs, line, sizeof theirs);
+    check(peer.rank, theirs);
+    const std::byte* const payload = line + sizeof theirs;
+    sources_[index(peer.rank)] = operation.lines == 1 ? payload : received_in_lines(peer, payload, index(bytes));
     counters.bytes_received += bytes;
     ++checked_;
   }
-  arrays.for_each({0, operation.source_elements}, [&](const std::byte* source, std::byte* result, std::int64_t length) {
-    sources_[index(rank)] = source;
-    operation.reduce(sources_.data(), size, result, index(length / operation.element_bytes));
-    for (Peer& peer : peers_) sources_[index(peer.rank)] += length;
-  });
+  const Range all{0, operation.source_elements};
+  const std::byte* const own = arrays.source(all);
+  std::byte* const whole = arrays.result(all);
+  if (own != nullptr && whole != nullptr) [[likely]] {
+    sources_[index(rank)] = own;
+    operation.reduce(sources_.data(), size, whole, index(operation.source_elements));
+  } else {
+    arrays.for_each(all, [&](const std::byte* source, std::byte* result, std::int64_t length) {
+      sources_[index(rank)] = source;
+      operation.reduce(sources_.data(), size, result, index(length / operation.element_bytes));
+      for (Peer& peer : peers_) sources_[index(peer.rank)] += length;
+    });
+  }
   for (Peer& peer : peers_) peer.line_in.release();
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "onehop/channel.h"
 #include "onehop/codec.h"
@@ -38,9 +40,15 @@ struct Header {
   std::int64_t elements = 0;
   std::uint64_t shape = 0;  // shape_word of the arrays' extents
 
-  friend bool operator==(const Header&, const Header&) = default;
+  // As three words: a comparison field by field is a third of the instructions of a short all-reduce's check.
+  friend bool operator==(const Header& a, const Header& b) noexcept {
+    using Words = std::array<std::uint64_t, 3>;
+    const auto left = std::bit_cast<Words>(a);
+    const auto right = std::bit_cast<Words>(b);
+    return ((left[0] ^ right[0]) | (left[1] ^ right[1]) | (left[2] ^ right[2])) == 0;
+  }
 };
-static_assert(sizeof(Header) == 24);
+static_assert(sizeof(Header) == 24 && std::has_unique_object_representations_v<Header>);
 
 // "an all-reduce of 24 float32 in shape (4, 6) (sum, raw, ...)"
 [[nodiscard]] std::string describe(const Header& what);

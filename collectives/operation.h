@@ -51,6 +51,8 @@ struct Operation {
   // of the result in which the data of each rank is stored. This rank copies its own ranges.
   bool gathers = false;
   bool gathers_result = false;
+  // Whether a rank sends all others the same ranges, stores them once in its shared area, and the others read there.
+  bool shares = false;
   std::vector<Range> gather_send;
   std::vector<Range> gather_receive;
   // Whether the header does not determine the lengths of the blocks, so that ranks compare them (BlockLengths).
@@ -63,6 +65,8 @@ struct Operation {
   std::int64_t reduce_chunks = 0;
   std::int64_t gather_chunks = 0;
 
+  [[nodiscard]] std::int64_t source_bytes() const noexcept { return source_elements * element_bytes; }
+  [[nodiscard]] std::int64_t result_bytes() const noexcept { return result_elements * element_bytes; }
   [[nodiscard]] std::int64_t chunks(const Range& range) const noexcept {
     return (range.elements() + chunk - 1) / chunk;
   }

@@ -136,6 +136,8 @@ template <class Format, class Op, int width>
   constexpr int unroll = 4;
   std::size_t done = reduce_lanes<Format, Op, lanes, unroll>(sources, count, result, 0, elements);
   done = reduce_lanes<Format, Op, lanes, 1>(sources, count, result, done, elements);
+  if constexpr (lanes > 4) done = reduce_lanes<Format, Op, 4, 1>(sources, count, result, done, elements);
+  if constexpr (lanes > 2) done = reduce_lanes<Format, Op, 2, 1>(sources, count, result, done, elements);
   reduce_lanes<Format, Op, 1, 1>(sources, count, result, done, elements);
 }
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from onehop import _core
+from onehop import _core, compression_speed
 from onehop.error import BadInput
 
-__all__ = ["CODECS", "decode", "element_type", "encode", "encoded_bytes"]
+__all__ = ["CODECS", "decode", "element_type", "encode", "encoded_bytes", "measure_speed", "tuned_rate"]
 
 #: The names of all codecs.
 CODECS = ("raw", "fp16", "bf16", "fp8", "q8", "q6", "q4", "q3")
@@ -136,3 +136,36 @@ def decode(codec: str, wire: Any, out: Any, dtype: Any = None, *, add: bool = Fa
     """
     _core.decode(codec, _type_of(out, dtype), wire, out, add)
     return out
+
+
+def measure_speed(codec: str) -> compression_speed.Speed:
+    """Measure the encoding and decoding of float32 numbers on this core, which takes some milliseconds.
+
+    Parameters
+    ----------
+    codec : str
+        One of `CODECS`, except "raw".
+    """
+    numbers = compression_speed.numbers()
+    wire = np.empty(_core.encoded_bytes(codec, "float32", numbers.size), np.uint8)
+    back = np.empty_like(numbers)
+
+    def encode() -> int:
+        _core.encode(codec, "float32", numbers, wire)
+        return wire.nbytes
+
+    def decode(_: int) -> None:
+        _core.decode(codec, "float32", wire, back, False)
+
+    return compression_speed.measure(encode, decode, numbers.nbytes)
+
+
+def tuned_rate(codec: str) -> float:
+    """Return the rate of a link, in Gbit/s, below which a codec pays: that of `onehop tune`, else measured now.
+
+    Parameters
+    ----------
+    codec : str
+        One of `CODECS`, except "raw".
+    """
+    return compression_speed.tuned_rate("codecs", codec, lambda: measure_speed(codec))

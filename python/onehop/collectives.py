@@ -18,6 +18,7 @@ from onehop._core import Collective, Collectives
 from onehop.array_memory import NUMBER_TYPES, element_count, element_type, memory_of, new_array, number_type
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.links import Links
 from onehop.text import counted
 
 __all__ = [
@@ -50,6 +51,7 @@ class Plans:
     def __init__(self, group: Group) -> None:
         self.collectives = Collectives(group)
         self._operations: OrderedDict[tuple[Any, ...], Collective] = OrderedDict()
+        self.links = Links()
 
     def get(self, kind: str, *arguments: Any) -> Collective:
         """Return the operation `Collectives.kind(*arguments)` from the cache, or prepare it."""
@@ -217,6 +219,8 @@ def codec_to_use(group: Group, codec: str, size: int, compress_above: int | str)
     above: int | None
     if compress_above == "auto":
         above = plans(group).collectives.compress_above(codec)
+        if above is not None and not plans(group).links.pays(group, plans(group).collectives, codec):
+            above = None
     elif isinstance(compress_above, int):
         above = compress_above
     else:

@@ -2,50 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from onehop import _core
+from onehop import _core, compression_speed
 from onehop.codec import element_type
+from onehop.compression_speed import Speed
 
 __all__ = ["TYPES", "Speed", "decode", "encode", "measure_speed", "most_bytes", "tuned_rate"]
 
 #: The types of numbers.
 TYPES = ("float32", "bfloat16")
-_MEASURED_NUMBERS = 1 << 17
-_PASSES = 9
-
-
-@dataclass(frozen=True)
-class Speed:
-    """How fast one core compresses gradients.
-
-    Attributes
-    ----------
-    encode_gb_per_s, decode_gb_per_s : float
-        Bytes of numbers per second, in 10^9.
-    share : float
-        Bytes after compression over bytes before.
-    """
-
-    encode_gb_per_s: float
-    decode_gb_per_s: float
-    share: float
-
-    @property
-    def pays_below_gbit_per_s(self) -> float:
-        """The rate of a link, in 10^9 bits per second of each rank, below which compression takes less time than raw.
-
-        In an all-reduce each byte is encoded once, decoded once and sent once.
-        """
-        seconds_per_gb = 1 / self.encode_gb_per_s + 1 / self.decode_gb_per_s
-        return 8 * max(0.0, 1 - self.share) / seconds_per_gb
 
 
 def most_bytes(dtype: Any, elements: int) -> int:
@@ -136,28 +104,17 @@ def measure_speed(dtype: Any) -> Speed:
         As for `most_bytes`.
     """
     kind = element_type(dtype)
-    numbers = (np.random.default_rng(0).normal(size=_MEASURED_NUMBERS) * 1e-4).astype(np.float32)
+    numbers = compression_speed.numbers()
     array = numbers if kind == "float32" else (numbers.view(np.uint32) >> 16).astype(np.uint16)
     wire, back = np.empty(most_bytes(kind, array.size), np.uint8), np.empty_like(array)
-    encoding, decoding = [], []
-    for _ in range(_PASSES):
-        begin = perf_counter()
-        used = _core.lossless_encode(kind, array, wire)
-        middle = perf_counter()
-        _core.lossless_decode(kind, wire[:used], back)
-        decoding.append(perf_counter() - middle)
-        encoding.append(middle - begin)
-    gigabytes = array.nbytes / 1e9
-    return Speed(gigabytes / median(encoding), gigabytes / median(decoding), used / array.nbytes)
+    return compression_speed.measure(
+        lambda: _core.lossless_encode(kind, array, wire),
+        lambda used: _core.lossless_decode(kind, wire[:used], back),
+        array.nbytes,
+    )
 
 
 def tuned_rate(dtype: Any) -> float:
     """Return the rate of a link, in Gbit/s, below which compression pays: that of `onehop tune`, else measured now."""
     kind = element_type(dtype)
-    try:
-        found = json.loads(Path(_core.tuning_file()).read_text())["lossless"][kind]["pays_below_gbit_per_s"]
-        if isinstance(found, (int, float)) and found >= 0:
-            return float(found)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return measure_speed(kind).pays_below_gbit_per_s
+    return compression_speed.tuned_rate("lossless", kind, lambda: measure_speed(kind))

@@ -19,6 +19,7 @@ from onehop.bench.tune_allreduce import (
     choose_table,
     variants_for,
 )
+from onehop.codec import CODECS
 from onehop.error import Error
 from ranks import Ranks
 
@@ -156,8 +157,11 @@ def test_tune_keeps_what_onehop_then_uses(ranks: Ranks, tmp_path: Path) -> None:
     ]
     rates = kept.pop("lossless")
     assert list(rates) == ["float32", "bfloat16"]
-    for kind, one in rates.items():
-        assert 0.6 < one["share"] < 0.9, kind
+    assert all(0.6 < one["share"] < 0.9 for one in rates.values()), rates
+    codecs = kept.pop("codecs")
+    assert list(codecs) == list(CODECS[1:])
+    assert codecs["q8"]["share"] == 34 / 128
+    for one in (*rates.values(), *codecs.values()):
         seconds = 1 / one["encode_gb_per_s"] + 1 / one["decode_gb_per_s"]  # of a GB
         assert one["pays_below_gbit_per_s"] == pytest.approx(8 * (1 - one["share"]) / seconds)
     assert json.loads(_core.check_reduce_tables(json.dumps(reductions))) == reductions

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <random>
 
+#include "collectives/exchange.h"
 #include "onehop/count.h"
+#include "onehop/tuning.h"
 #include "tests/support/ranks.h"
 #include "tests/support/reductions.h"
 
@@ -255,6 +257,66 @@ TEST(Collectives, ManyInARowOnProcesses) {
         for (std::size_t i = 0; i < values.size(); ++i) {
           ASSERT_EQ(values[i], static_cast<std::int64_t>(i) * (ranks * (ranks + 1) / 2) + run * ranks);
         }
+      }
+    });
+  }
+}
+
+// Whatever kind of stores the tuning names, others are tried from 4 KiB to each rank on, and the results are the same.
+TEST(Collectives, OtherStoresAreTriedWithEveryTuning) {
+  const Tuning before = tuning();
+  for (const StoreKind usual : {StoreKind::plain, StoreKind::prefetch, StoreKind::nontemporal}) {
+    Tuning changed = before;
+    changed.rules = {{1 << 20, 4096, usual}};
+    set_tuning(changed);
+    on_threads(2, [&](const Group& group) {
+      const auto exchange = std::make_shared<detail::Exchange>(group, CollectivesOptions{});
+      detail::Operation operation;
+      operation.header.kind = detail::Header::Kind::allgather;
+      operation.stores = usual;
+      EXPECT_EQ(exchange->choice_for(operation, 4095), -1);
+      const int choice = exchange->choice_for(operation, 4096);
+      ASSERT_EQ(choice, 0);
+      detail::StoreChoice& made = exchange->choices.front();
+      EXPECT_EQ(made.now, usual == StoreKind::nontemporal ? StoreKind::plain : usual);
+      bool tried = false;
+      for (int i = 0; i < 8; ++i) tried = tried || made.decision.next() != made.now;
+      EXPECT_TRUE(tried);
+      const Collectives collectives(group);
+      std::vector<float> numbers(2048);
+      Collective sum = collectives.allreduce({.elements = 2048});
+      for (int run = 1; run <= 40; ++run) {
+        std::fill(numbers.begin(), numbers.end(), static_cast<float>(run));
+        sum.run(std::as_bytes(std::span(numbers)), std::as_writable_bytes(std::span(numbers)));
+        ASSERT_EQ(numbers, std::vector<float>(numbers.size(), static_cast<float>(2 * run)));
+      }
+    });
+  }
+  set_tuning(before);
+}
+
+// Ranks that share what they send to all others: any order of roots and lengths, with slots of the ranks' own number,
+// so that chunks of the areas and messages of the paths are out of step.
+TEST(Collectives, SharedChunksOfRanksWithDifferentSlots) {
+  for (const int ranks : {3, 4}) {
+    on_ranks(ranks, [&](const Group& group) {
+      const Collectives collectives(group, {.slots = 2 + group.rank(), .slot_bytes = 4096});
+      std::mt19937 random(4);
+      for (int run = 0; run < 300; ++run) {
+        const int root = static_cast<int>(random() % static_cast<unsigned>(ranks));
+        const auto bytes = static_cast<std::size_t>(random() % 40000);
+        Bytes array(bytes, std::byte(group.rank() == root ? run : 255));
+        collectives.broadcast(static_cast<std::int64_t>(bytes), root).run(array, array);
+        ASSERT_EQ(array, Bytes(bytes, std::byte(run))) << run;
+        const auto block = static_cast<std::int64_t>(random() % 20000);
+        const std::vector<std::int64_t> each(static_cast<std::size_t>(ranks), block);
+        const Bytes mine(static_cast<std::size_t>(block), std::byte(group.rank() + run));
+        Bytes all(static_cast<std::size_t>(block * ranks));
+        Bytes wanted;
+        for (int r = 0; r < ranks; ++r) wanted.insert(wanted.end(), mine.size(), std::byte(r + run));
+        collectives.allgather(block).run(mine, all);
+        ASSERT_EQ(all, wanted) << run;
+        if (run % 3 == 0) collectives.all_to_all(each, each).run(Bytes(all.size()), all);  // uses the slots themselves
       }
     });
   }

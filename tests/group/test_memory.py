@@ -63,7 +63,7 @@ def test_staging_of_few_ranks_is_as_large_as_is_fast() -> None:
         return collectives.plans(group).collectives.staging_bytes // MIB
 
     assert run_threads(2, rank) == [2] * 2
-    assert run_threads(4, rank) == [6] * 4
+    assert run_threads(4, rank) == [7] * 4  # one of them is the area that the other ranks read
 
 
 def test_ranks_that_fit_one_by_one_but_not_together_all_hear_of_it(ranks: Ranks) -> None:

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from onehop import _core
+from onehop import _core, codec, lossless
 from onehop.bench.machine_times import MachineTimes, measure_machine, times_from
 from onehop.bench.predict import measure_turn
 from onehop.bench.tune_allreduce import (
+    LOSSY,
     MORE_RANKS,
     block_that_fits,
     built_in_tables,
@@ -27,12 +28,11 @@ from onehop.bench.tune_allreduce import (
     choose_table,
     measure_allreduce,
 )
+from onehop.compression_speed import Speed
 from onehop.error import Error
 from onehop.group import Group
 from onehop.launch import Output, launch
 from onehop.launch.interpreter import python_module
-from onehop.lossless import TYPES as LOSSLESS_TYPES
-from onehop.lossless import measure_speed
 from onehop.output import unfinished_file
 from onehop.text import counted
 
@@ -312,17 +312,21 @@ def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float],
         ]
         advance(1)
     tuned = choose(stores, waits, oversubscribed, json.loads(_core.built_in_tuning()))
-    return with_lossless(with_allreduce(tuned, reductions))
+    return with_links(with_allreduce(tuned, reductions))
 
 
-def with_lossless(tuned: Tuned) -> Tuned:
-    """Add the speed of lossless compression on one core, and the rates of links below which it pays."""
-    speeds = {kind: measure_speed(kind) for kind in LOSSLESS_TYPES}
-    rows = {
-        kind: {**asdict(speed), "pays_below_gbit_per_s": speed.pays_below_gbit_per_s}
-        for kind, speed in speeds.items()
-    }
-    return Tuned({**tuned.tuning, "lossless": rows}, tuned.choices)
+def with_links(tuned: Tuned) -> Tuned:
+    """Add the speed of every compression on one core, and the rates of links below which it pays."""
+
+    def rows(speeds: dict[str, Speed]) -> dict[str, dict[str, float]]:
+        return {
+            name: {**asdict(speed), "pays_below_gbit_per_s": speed.pays_below_gbit_per_s}
+            for name, speed in speeds.items()
+        }
+
+    codecs = rows({name: codec.measure_speed(name) for name in LOSSY})
+    exact = rows({kind: lossless.measure_speed(kind) for kind in lossless.TYPES})
+    return Tuned({**tuned.tuning, "codecs": codecs, "lossless": exact}, tuned.choices)
 
 
 def with_allreduce(tuned: Tuned, reductions: Sequence[list[dict[str, Any]]]) -> Tuned:

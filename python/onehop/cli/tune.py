@@ -89,10 +89,9 @@ def tune(
     for table in tuned.tuning["allreduce"]:
         if table["transport"] == "shared_memory":
             screen.print(pays_text(table), markup=False)
-    rates = [f"{kind} {one['pays_below_gbit_per_s']:.2g}" for kind, one in tuned.tuning["lossless"].items()]
-    screen.print(
-        f"lossless compression pays on links below, in Gbit/s per rank: {', '.join(rates)}", markup=False
-    )
+    for what, section in (("codecs pay", "codecs"), ("lossless compression pays", "lossless")):
+        rates = [f"{name} {one['pays_below_gbit_per_s']:.2g}" for name, one in tuned.tuning[section].items()]
+        screen.print(f"{what} on links below, in Gbit/s per rank: {', '.join(rates)}", markup=False)
     if dry_run:
         screen.print("not saved (--dry-run)")
     else:

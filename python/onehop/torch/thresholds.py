@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 from onehop import _core
+from onehop.codec import tuned_rate as codec_rate
 from onehop.lossless import tuned_rate
 from onehop.torch.store import group_from_process_group
 
@@ -26,7 +27,8 @@ _known: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
 def measured_threshold(process_group: Any, codec: str) -> int:
     """Return the bytes from which a reduction with a codec takes less time than raw. The first call is collective.
 
-    All ranks return the number of rank 0, so that they choose alike if their tuning files differ.
+    Between hosts that is never so on links that are faster than the rate of `onehop tune` (measured now if there is
+    none). All ranks return the number of rank 0, so that they choose alike if their tuning files differ.
 
     Parameters
     ----------
@@ -40,7 +42,10 @@ def measured_threshold(process_group: Any, codec: str) -> int:
         group = group_from_process_group(process_group)
         in_memory = len(group.local_ranks) == group.size
         mine = _core.compress_above(codec, in_memory, group.size)
-        known[codec] = int(group.allgather(str(_NEVER if mine is None else mine).encode())[0])
+        above = int(group.allgather(str(_NEVER if mine is None else mine).encode())[0])
+        if not in_memory and "cpu:" in str(dist.get_backend_config(process_group)):
+            above = above if _pays_on_links(process_group, codec_rate(codec)) else _NEVER
+        known[codec] = above
     return known[codec]
 
 
@@ -60,12 +65,17 @@ def lossless_pays(process_group: Any, dtype: torch.dtype) -> bool:
     known = _known.setdefault(process_group or dist.group.WORLD, {})
     kind = str(dtype).removeprefix("torch.")
     if kind not in known:
-        size = dist.get_world_size(process_group)
-        mine = torch.tensor([_link_rate(process_group, size), tuned_rate(kind)])
-        rows = [torch.empty_like(mine) for _ in range(size)]
-        dist.all_gather(rows, mine, group=process_group)
-        known[kind] = int(min(float(row[0]) for row in rows) < float(rows[0][1]))
+        known[kind] = int(_pays_on_links(process_group, tuned_rate(kind)))
     return bool(known[kind])
+
+
+def _pays_on_links(process_group: Any, rate: float) -> bool:
+    """Whether the slowest link of a group is below the rate of rank 0, in Gbit/s. Collective."""
+    size = dist.get_world_size(process_group)
+    mine = torch.tensor([_link_rate(process_group, size), rate])
+    rows = [torch.empty_like(mine) for _ in range(size)]
+    dist.all_gather(rows, mine, group=process_group)
+    return min(float(row[0]) for row in rows) < float(rows[0][1])
 
 
 def _link_rate(process_group: Any, size: int) -> float:

@@ -1,0 +1,67 @@
+"""Whether a codec takes less time than raw on the links between the hosts of a group."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from onehop import _core
+from onehop._core import Collectives
+from onehop.codec import tuned_rate
+from onehop.group import Group
+
+__all__ = ["Links"]
+
+# Longer than the burst that an idle link may let pass at once.
+_MEASURED_BYTES = 4 << 20
+_PASSES = 5
+
+
+class Links:
+    """What is known of the links of one group."""
+
+    def __init__(self) -> None:
+        self._rate: float | None = None
+        self._pays: dict[str, bool] = {}
+
+    def pays(self, group: Group, collectives: Collectives, codec: str) -> bool:
+        """Whether a codec pays between the hosts of a group; true inside one host, where the length decides alone.
+
+        A codec pays on links that are slower than the rate of `onehop tune` (measured now if there is none). The first
+        call for each codec is collective between hosts, and all ranks return the same: the rate of the slowest link
+        counts, and the tuning of rank 0.
+
+        Parameters
+        ----------
+        group : Group
+            The ranks.
+        collectives : Collectives
+            Its channels.
+        codec : str
+            One of `onehop.codec.CODECS`.
+        """
+        if codec == "raw" or len(group.local_ranks) == group.size:
+            return True
+        if codec not in self._pays:
+            if self._rate is None:
+                self._rate = _measure(group, collectives)
+            mine = np.array([self._rate, tuned_rate(codec)])
+            rows = [np.frombuffer(row) for row in group.allgather(mine.tobytes())]
+            self._pays[codec] = bool(min(row[0] for row in rows) < rows[0][1])
+        return self._pays[codec]
+
+
+def _measure(group: Group, collectives: Collectives) -> float:
+    """The rate at which this rank sends to ranks of other hosts, in Gbit/s: the best of some exchanges."""
+    each = _MEASURED_BYTES // group.size
+    lengths = [each] * group.size
+    source, result = (np.zeros(each * group.size, np.uint8) for _ in range(2))
+    operation = collectives.all_to_all(lengths, lengths)
+    best = float("inf")
+    for _ in range(_PASSES):
+        collectives.barrier()
+        begin = perf_counter()
+        operation.run(_core.Memory(source), _core.Memory(result, True))
+        best = min(best, perf_counter() - begin)
+    return 8e-9 * each * (group.size - len(group.local_ranks)) / best
