@@ -302,6 +302,7 @@ ABORT = """
     group = dist.group.WORLD
     if rank == size - 1:
         time.sleep(1)
+        (folder / "began").write_text(str(time.monotonic()))  # one clock for all processes
         if what == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         group.abort()  # the others wait for this rank, which goes on
@@ -315,9 +316,14 @@ ABORT = """
     thread = threading.Thread(target=block)
     thread.start()
     if what == "own" and rank == 0:  # a watchdog of this rank
-        threading.Timer(0.3, group.abort).start()
+        def watchdog():
+            (folder / "began").write_text(str(time.monotonic()))
+            group.abort()
+        threading.Timer(0.3, watchdog).start()
     lines = [message(works[1].wait), message(lambda: dist.all_reduce(torch.ones(3)))]
     thread.join()
+    ended = time.monotonic()
+    lines.append(f"{ended - float((folder / 'began').read_text()):.3f}")
     for line in lines + blocked:
         print(line, flush=True)
     group.abort()
@@ -328,6 +334,9 @@ ABORT = """
     print("restarted", flush=True)
     dist.destroy_process_group()
 """
+
+
+LONGEST_END = 5.0  # seconds; a quiet machine takes milliseconds (docs/howto/torch.md)
 
 
 def run(ranks: Ranks, what: str) -> list[tuple[int, str, str]]:
@@ -362,6 +371,8 @@ def test_a_dead_or_aborted_rank_ends_every_wait_and_the_others_start_anew(ranks:
         lines = output.splitlines()
         assert lines[-1] == "restarted", output
         assert "again Error" in lines[-2], output
+        # The printed lines: two waits, the time after which all three had ended, the third wait.
+        assert float(lines.pop(2)) < LONGEST_END, output
         for line in lines[:3]:
             if what == "own":
                 assert "aborted" in line, output
