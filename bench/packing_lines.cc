@@ -2,100 +2,144 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <utility>
 
 namespace onehop::bench {
 namespace {
 
-std::int64_t element_bytes(const Schedule& schedule, const Place& place) {
-  return schedule.arrays[static_cast<std::size_t>(place.array)].element_bytes;
+constexpr std::int64_t line = 64;
+constexpr std::int64_t word = 8;
+
+// Consecutive bytes of an array or of the slots, which begin at `memory`.
+struct Piece {
+  std::byte* memory;
+  std::int64_t at;
+  std::int64_t bytes;
+};
+using Pieces = std::vector<Piece>;
+
+bool has_short(const Pieces& pieces) {
+  return std::ranges::any_of(pieces, [](const Piece& piece) { return piece.bytes < line; });
 }
 
 }  // namespace
 
+// Collects the pieces of one phase.
+class PackingLines::Builder {
+ public:
+  void add(const Pieces& to, const Pieces& from) {
+    if (!has_short(to) && !has_short(from)) return add_copies(to, from);
+    for (const Piece& piece : from) add_lines(piece, false);
+    for (const Piece& piece : to) add_lines(piece, true);
+  }
+
+  [[nodiscard]] Phase build() {
+    for (const auto& [place, touched] : lines_) {
+      std::byte* const memory = place.first;
+      if (phase_.lines.empty() || phase_.lines.back().first != memory || phase_.lines.back().writes != touched.writes) {
+        phase_.lines.push_back({memory, touched.writes, {}});
+      }
+      phase_.lines.back().words.push_back(touched.word);
+    }
+    return std::move(phase_);
+  }
+
+ private:
+  // A longer piece may face several of the other side.
+  void add_copies(const Pieces& to, const Pieces& from) {
+    std::size_t source = 0;
+    std::int64_t read = 0;  // bytes of this source
+    for (const Piece& piece : to) {
+      for (std::int64_t written = 0; written < piece.bytes;) {
+        const Piece& other = from[source];
+        const std::int64_t bytes = std::min(piece.bytes - written, other.bytes - read);
+        phase_.copies.push_back(
+            {piece.memory + piece.at + written, other.memory + other.at + read, static_cast<std::size_t>(bytes)});
+        written += bytes;
+        read += bytes;
+        if (read < other.bytes) continue;
+        ++source;
+        read = 0;
+      }
+    }
+  }
+
+  void add_lines(const Piece& piece, bool writes) {
+    const auto shift = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(piece.memory) % line);
+    for (std::int64_t at = piece.at; at < piece.at + piece.bytes;) {
+      const std::int64_t number = (at + shift) / line;
+      Touched& touched = lines_[{piece.memory, number}];
+      if (writes || !touched.writes) touched = {static_cast<std::uint32_t>(at / word), writes};
+      at = (number + 1) * line - shift;
+    }
+  }
+
+  struct Touched {
+    std::uint32_t word = 0;
+    bool writes = false;
+  };
+  Phase phase_;
+  std::map<std::pair<std::byte*, std::int64_t>, Touched> lines_;
+};
+
 PackingLines::PackingLines(const Schedule& schedule, int rank, std::span<const std::span<std::byte>> arrays) {
+  const auto size = [&](const Place& place) {
+    return schedule.arrays[static_cast<std::size_t>(place.array)].element_bytes;
+  };
   const auto for_each = [&](bool from_here, bool to_here, const auto& visit) {
     for (const Transfer& transfer : schedule.rounds.at(0).transfers) {
       if ((transfer.from.rank == rank) == from_here && (transfer.to.rank == rank) == to_here) visit(transfer);
     }
   };
-  const auto bytes = [&](const Place& place) { return place.slice.elements() * element_bytes(schedule, place); };
+  const auto bytes = [&](const Place& place) { return place.slice.elements() * size(place); };
   std::int64_t crossing = 0;
   for_each(true, false, [&](const Transfer& transfer) { crossing += bytes(transfer.from); });
   for_each(false, true, [&](const Transfer& transfer) { crossing += bytes(transfer.to); });
   slots_.resize(static_cast<std::size_t>(crossing));
 
-  std::byte* slot = slots_.data();
-  const auto add_slot = [&](const Place& place, bool writes) {
-    add_row(slot, bytes(place), 8, writes);
-    slot += bytes(place);
+  std::int64_t slot = 0;
+  const auto next_slot = [&](const Place& place) {
+    const Piece piece{slots_.data(), slot, bytes(place)};
+    slot += piece.bytes;
+    return Pieces{piece};
   };
-  for_each(true, false, [&](const Transfer& transfer) {
-    add_face(schedule, transfer.from, arrays, false);
-    add_slot(transfer.from, true);
-  });
-  for_each(true, true, [&](const Transfer& transfer) {
-    add_face(schedule, transfer.from, arrays, false);
-    add_face(schedule, transfer.to, arrays, true);
-  });
-  for_each(false, true, [&](const Transfer& transfer) {
-    add_slot(transfer.to, false);
-    add_face(schedule, transfer.to, arrays, true);
-  });
+  const auto pieces = [&](const Place& place) {
+    Pieces made;
+    place.slice.for_each_run([&](std::int64_t offset, std::int64_t count) {
+      made.push_back({arrays[static_cast<std::size_t>(place.array)].data(), offset * size(place), count * size(place)});
+    });
+    return made;
+  };
+  const auto add_phase = [&](bool from_here, bool to_here, const auto& add) {
+    Builder builder;
+    for_each(from_here, to_here, [&](const Transfer& transfer) { add(builder, transfer); });
+    phases_.push_back(builder.build());
+  };
+  add_phase(true, false, [&](Builder& out, const Transfer& t) { out.add(next_slot(t.from), pieces(t.from)); });
+  add_phase(true, true, [&](Builder& own, const Transfer& t) { own.add(pieces(t.to), pieces(t.from)); });
+  add_phase(false, true, [&](Builder& in, const Transfer& t) { in.add(pieces(t.to), next_slot(t.to)); });
 }
 
 void PackingLines::touch() noexcept {
+  constexpr std::size_t ahead = 16;
   std::uint64_t sum = 0;
-  for (const Row& row : rows_) {
-    std::byte* at = row.first;
-    if (row.writes) {
-      for (std::int64_t i = 0; i < row.count; ++i, at += row.step) *reinterpret_cast<volatile std::uint64_t*>(at) = 0;
-    } else {
-      for (std::int64_t i = 0; i < row.count; ++i, at += row.step) {
-        std::uint64_t value;
-        std::memcpy(&value, at, sizeof value);
-        sum += value;
+  for (const Phase& phase : phases_) {
+    for (const Copy& copy : phase.copies) std::memcpy(copy.to, copy.from, copy.bytes);
+    for (const Lines& lines : phase.lines) {
+      const std::size_t count = lines.words.size();
+      for (std::size_t i = 0; i < count; ++i) {
+        __builtin_prefetch(lines.first + lines.words[std::min(i + ahead, count - 1)] * std::size_t{word});
+        std::byte* const at = lines.first + lines.words[i] * std::size_t{word};
+        if (lines.writes) {
+          *reinterpret_cast<volatile std::uint64_t*>(at) = 0;
+        } else {
+          sum += *reinterpret_cast<const volatile std::uint64_t*>(at);
+        }
       }
     }
   }
   sink_ = sum;
-}
-
-// A row of elements, `stride` bytes apart, that takes `bytes` bytes from its first to the end of its last element.
-void PackingLines::add_row(std::byte* first, std::int64_t bytes, std::int64_t stride, bool writes) {
-  constexpr std::int64_t line = 64;
-  const std::int64_t step = stride >= line ? stride : line / stride * stride;
-  if (bytes > 0) rows_.push_back({first, (bytes + step - 1) / step, step, writes});
-}
-
-void PackingLines::add_face(const Schedule& schedule, const Place& place, std::span<const std::span<std::byte>> arrays,
-                            bool writes) {
-  const std::int64_t size = element_bytes(schedule, place);
-  std::byte* array = arrays[static_cast<std::size_t>(place.array)].data();
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  std::int64_t stride = 0;
-  std::int64_t count = 0;  // single elements at equal distances, which make one row
-  const auto end_row = [&] {
-    if (count > 0) add_row(array + first, last - first + size, std::max(stride, size), writes);
-    count = stride = 0;
-  };
-  place.slice.for_each_run([&](std::int64_t offset, std::int64_t length) {
-    const std::int64_t at = offset * size;
-    if (length > 1) {
-      end_row();
-      add_row(array + at, length * size, size, writes);
-      return;
-    }
-    if (count > 0 && at > last && (count == 1 || at - last == stride)) {
-      stride = at - last;
-    } else {
-      end_row();
-      first = at;
-    }
-    last = at;
-    ++count;
-  });
-  end_row();
 }
 
 }  // namespace onehop::bench

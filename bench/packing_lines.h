@@ -1,4 +1,5 @@
-// The speed of light of packing: every cache line that packing and unpacking touch is touched once, and nothing else.
+// The speed of light of packing: pieces of at least a line are copied by memcpy; of shorter ones, each line is touched
+// once. Nothing else is done.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,10 @@
 
 namespace onehop::bench {
 
-// Reads one number of each line that a rank's packing, unpacking and copies inside the rank read, and writes one number
-// to each line that they write, in their order. Memory of its own stands for the slots. Needs elements of at least 8
-// bytes, in the first round of the schedule.
+// Moves what a rank's packing, copies inside the rank and unpacking move, one of the three after the other: pieces of
+// at least a line by memcpy. Of others it reads a number of each line that is only read, and writes one to each line
+// that is written, in the order of their addresses. Memory of its own stands for the slots. Needs elements of at least
+// 8 bytes, in the first round of the schedule.
 class PackingLines {
  public:
   PackingLines(const Schedule& schedule, int rank, std::span<const std::span<std::byte>> arrays);
@@ -20,19 +22,26 @@ class PackingLines {
   void touch() noexcept;
 
  private:
-  // `count` numbers, `step` bytes apart, each in a line of its own.
-  struct Row {
+  struct Copy {
+    std::byte* to;
+    const std::byte* from;
+    std::size_t bytes;
+  };
+  // One word of each line of an array or of the slots, and whether they are written. The numbers of words take less
+  // cache than their addresses.
+  struct Lines {
     std::byte* first;
-    std::int64_t count;
-    std::int64_t step;
     bool writes;
+    std::vector<std::uint32_t> words;
+  };
+  struct Phase {
+    std::vector<Copy> copies;
+    std::vector<Lines> lines;
   };
 
-  void add_row(std::byte* first, std::int64_t bytes, std::int64_t stride, bool writes);
-  void add_face(const Schedule& schedule, const Place& place, std::span<const std::span<std::byte>> arrays,
-                bool writes);
+  class Builder;
 
-  std::vector<Row> rows_;
+  std::vector<Phase> phases_;
   std::vector<std::byte> slots_;
   volatile std::uint64_t sink_ = 0;
 };

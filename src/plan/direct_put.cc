@@ -95,7 +95,8 @@ void add_puts(Program& program, StepBuilder& steps, const std::vector<RoundPart>
     for (const ProgramMessage& out : program.rounds[r].out) {
       const Sender& sender = program.senders[out.end];
       const int peer = sender.peer();
-      if (!sender.adaptive() || !takes_puts(parts[r], shared, rank, peer, peer)) continue;
+      // Transfers that take turns consist of short pieces.
+      if (!sender.adaptive() || out.in_turns || !takes_puts(parts[r], shared, rank, peer, peer)) continue;
       PutBuilder builder(program, steps, parts[r].to.at(peer));
       for (std::uint32_t f = out.first; f < out.last; ++f) {
         ProgramFragment& fragment = program.fragments[f];

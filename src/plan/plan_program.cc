@@ -18,6 +18,7 @@
 #include "src/plan/plan_rails.h"
 #include "src/plan/step_builder.h"
 #include "src/plan/wire_layout.h"
+#include "src/plan/wire_turns.h"
 #include "src/schedule/bit_permutation.h"
 #include "src/schedule/wire_size.h"
 
@@ -79,9 +80,10 @@ class Builder {
     for (std::size_t r = 0; r < parts_.size(); ++r) {
       ProgramRound round;
       const RoundPart& part = parts_[r];
-      for (const auto& [peer, transfers] : part.to) round.out.push_back(message(sender_of_.at(peer), transfers, true));
+      for (const auto& [peer, transfers] : part.to)
+        round.out.push_back(message(sender_of_.at(peer), transfers, turns_to(peer, schedule_, part), true));
       for (const auto& [peer, transfers] : part.from)
-        round.in.push_back(message(receiver_of_.at(peer), transfers, false));
+        round.in.push_back(message(receiver_of_.at(peer), transfers, turns_from(peer, schedule_, part), false));
       add_copies(round, part);
       set_dependencies(program_, round, part);
       round.lockstep = side_by_side(part) && alike_all(round);
@@ -259,12 +261,13 @@ class Builder {
     }
   }
 
-  ProgramMessage message(std::uint32_t end, const Transfers& transfers, bool out) {
+  ProgramMessage message(std::uint32_t end, const Transfers& transfers, const Turns& turns, bool out) {
     const SlotRing& ring = out ? program_.senders[end].ring() : program_.receivers[end].ring();
     std::vector<WireSize> sizes;
     for (const Transfer* transfer : transfers) {
       sizes.push_back({transfer->from.slice.elements(), unit_bytes(steps_->array(transfer->to), transfer->codec),
-                       elements_per_cut(steps_->array(transfer->to), transfer->codec), schedule_.bytes(*transfer)});
+                       elements_per_cut(steps_->array(transfer->to), transfer->codec), schedule_.bytes(*transfer),
+                       turns[sizes.size()]});
       if (sizes.back().unit_bytes > ring.slot_bytes) {
         throw BadInput("one element of array " + steps_->array(transfer->to).name + " has " +
                        base::counted(sizes.back().unit_bytes, "byte") +
@@ -274,6 +277,7 @@ class Builder {
     }
     ProgramMessage made;
     made.end = end;
+    made.in_turns = std::ranges::any_of(turns, [](std::int64_t turn) { return turn != 0; });
     made.first = static_cast<std::uint32_t>(program_.fragments.size());
     for (const WireFragment& fragment : lay_out(sizes, ring.slot_bytes, ring.chunk_bytes))
       add_fragment(fragment, transfers, out);

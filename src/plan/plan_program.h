@@ -71,7 +71,8 @@ struct ProgramMessage {
   // Progress of the run: the next fragment, and its next chunk (0 for an outgoing fragment that waits for a slot).
   std::uint32_t fragment = 0;
   std::uint32_t chunk = 0;
-  bool exposes = false;  // incoming: the sender may write into this rank's array
+  bool exposes = false;   // incoming: the sender may write into this rank's array
+  bool in_turns = false;  // transfers take turns on the wire (wire_turns.h)
 };
 
 // A copy inside the rank, or into the array of another rank: steps [from_first, from_last) gather into the scratch,

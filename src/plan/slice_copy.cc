@@ -50,14 +50,37 @@ inline void for_each_row(const CopyStep& step, const Visit& visit) {
   return shape.strides[static_cast<std::size_t>(shape.outer - 1)];
 }
 
+// Runs in lines of their own are fetched this many runs ahead: the processor itself follows rows of such strides too
+// late (docs/performance/notes_messages.md, "Scattered elements"). Beyond the end of a row the next one is likely.
+constexpr std::int64_t ahead = 16;
+constexpr std::int64_t line = 64;
+
+[[nodiscard]] inline bool in_own_lines(std::int64_t stride) { return stride >= line || stride <= -line; }
+
+// The address `ahead` runs further on, which may lie outside the array: it is only fetched.
+[[nodiscard]] inline const void* ahead_of(const std::byte* at, std::int64_t stride) {
+  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at) +
+                                       static_cast<std::uintptr_t>(ahead * stride));
+}
+
 // Rows of runs whose length the compiler knows.
 template <std::size_t run>
 void pack_rows(const CopyStep& step, std::byte* wire) noexcept {
   const std::int64_t n = row_length(*step.shape);
   const std::int64_t stride = row_stride(*step.shape);
+  if (!in_own_lines(stride)) {
+    for_each_row(step, [&](const std::byte* from, std::int64_t offset) {
+      std::byte* to = wire + offset;
+      for (std::int64_t i = 0; i < n; ++i, from += stride, to += run) std::memcpy(to, from, run);
+    });
+    return;
+  }
   for_each_row(step, [&](const std::byte* from, std::int64_t offset) {
     std::byte* to = wire + offset;
-    for (std::int64_t i = 0; i < n; ++i, from += stride, to += run) std::memcpy(to, from, run);
+    for (std::int64_t i = 0; i < n; ++i, from += stride, to += run) {
+      __builtin_prefetch(ahead_of(from, stride), 0);
+      std::memcpy(to, from, run);
+    }
   });
 }
 
@@ -65,9 +88,19 @@ template <std::size_t run>
 void unpack_rows(const CopyStep& step, const std::byte* wire) noexcept {
   const std::int64_t n = row_length(*step.shape);
   const std::int64_t stride = row_stride(*step.shape);
+  if (!in_own_lines(stride)) {
+    for_each_row(step, [&](std::byte* to, std::int64_t offset) {
+      const std::byte* from = wire + offset;
+      for (std::int64_t i = 0; i < n; ++i, from += run, to += stride) std::memcpy(to, from, run);
+    });
+    return;
+  }
   for_each_row(step, [&](std::byte* to, std::int64_t offset) {
     const std::byte* from = wire + offset;
-    for (std::int64_t i = 0; i < n; ++i, from += run, to += stride) std::memcpy(to, from, run);
+    for (std::int64_t i = 0; i < n; ++i, from += run, to += stride) {
+      __builtin_prefetch(ahead_of(to, stride), 1);
+      std::memcpy(to, from, run);
+    }
   });
 }
 
@@ -101,8 +134,18 @@ void copy_rows(const CopyStep& to, const CopyStep& from) noexcept {
   const std::int64_t n = row_length(*to.shape);
   const std::int64_t write_stride = row_stride(*to.shape);
   const std::int64_t read_stride = row_stride(*from.shape);
+  if (!in_own_lines(read_stride)) {
+    for_each_row_pair(to, from, [&](std::byte* write, const std::byte* read) {
+      for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) std::memcpy(write, read, run);
+    });
+    return;
+  }
+  // What a face reads and what it writes often lies in the same lines, or near.
   for_each_row_pair(to, from, [&](std::byte* write, const std::byte* read) {
-    for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) std::memcpy(write, read, run);
+    for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) {
+      __builtin_prefetch(ahead_of(read, read_stride), 0);
+      std::memcpy(write, read, run);
+    }
   });
 }
 

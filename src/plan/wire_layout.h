@@ -31,10 +31,11 @@ struct WireSize {
   std::int64_t unit_bytes = 1;
   std::int64_t unit_elements = 1;
   std::int64_t bytes = 0;  // of all elements; the last unit may be less than a whole one
+  std::int64_t turn = 0;   // units that it lays out before the next transfer, of the same size, takes its turn; 0: all
 };
 
 // Cuts between units only: a chunk ends at or before chunk_bytes unless a single unit is longer; no fragment exceeds
-// slot_bytes, which must hold the longest unit.
+// slot_bytes, which must hold the longest unit. Consecutive transfers with the same `turn` and size take turns.
 [[nodiscard]] std::vector<WireFragment> lay_out(std::span<const WireSize> transfers, std::int64_t slot_bytes,
                                                 std::int64_t chunk_bytes);
 

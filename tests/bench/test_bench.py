@@ -42,7 +42,7 @@ def test_halo_knows_how_much_crosses(ranks: Ranks) -> None:
         assert set(row["variants"]) == {
             "onehop, shared arrays",
             "onehop, packing only",
-            "each line of packing touched once",
+            "the limit of packing",
             "onehop from Python",
         }
     check_rounding(result["rows"], {"fp16": (1 / 4, 4e-4), "q8": (34 / 256, 8e-3)})

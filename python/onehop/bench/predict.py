@@ -80,7 +80,8 @@ def _pingpong(row: dict[str, Any]) -> Work:
 
 
 def _halo(row: dict[str, Any]) -> Work:
-    schedule = halo(extents=row["extents"], grid=row["grid"], width=1, periodic=row["periodic"])
+    layout = {key: row[key] for key in ("extents", "grid", "periodic")}
+    schedule = halo(**layout, width=1, dtype=row.get("dtype", "float64"))  # older files have no dtype
     return Work([traffic_of(schedule)], lines_out(schedule, 0))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -180,8 +180,13 @@ def _row_type(row: dict[str, Any]) -> type[Row]:
     kinds = [Row]
     for kind in kinds:
         kinds += kind.__subclasses__()
-    wanted = {*row, *_BETWEEN_HOSTS}
-    return next((kind for kind in kinds if {one.name for one in fields(kind)} == wanted), Row)
+
+    def fits(kind: type[Row]) -> bool:
+        names = {one.name for one in fields(kind)}
+        needed = {one.name for one in fields(kind) if one.default is MISSING}
+        return needed <= row.keys() <= names
+
+    return next((kind for kind in kinds if fits(kind)), Row)
 
 
 def machine_text(host: dict[str, Any]) -> str:

@@ -78,10 +78,15 @@ def _loss(group: Group, fill: Callable[[], np.ndarray], exact: Schedule, roundin
 
 
 def halo_rounding(group: Group, layout: dict[str, object], codec: str) -> float:
-    """The relative error that a codec causes in the ghosts of a halo of float64. Collective."""
+    """The relative error that a codec causes in the ghosts of a halo. Collective."""
     shape = halo_block(**layout, rank=group.rank).shape
     random = np.random.default_rng([5, group.rank])
-    return _loss(group, lambda: random.normal(size=shape), halo(**layout), halo(**layout, codec=codec))
+
+    def field() -> np.ndarray:
+        real = random.normal(size=shape)
+        return real if layout.get("dtype") != "complex128" else real + 1j * random.normal(size=shape)
+
+    return _loss(group, field, halo(**layout), halo(**layout, codec=codec))
 
 
 def permutation_rounding(group: Group, bits: int, pairs: Sequence[tuple[int, int]], codec: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from onehop.text import bytes_text, counted
 PINGPONG_SIZES = (0, 8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 CHANNEL_SIZES = (64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
 HALO_BLOCKS = ((64, 32, 32), (128, 64, 64))
+HALO_TYPES = ("float64", "complex128")
 POISSON_ENLARGEMENTS = (1, 16, 256, 1024)
 RING_BYTES = 64
 
@@ -176,14 +177,17 @@ class HaloRow(Row):
     Attributes
     ----------
     extents, grid : list of int
-        Extents of the whole array of float64, and ranks per dimension.
+        Extents of the whole array, and ranks per dimension.
     periodic : list of bool
         The dimensions that close.
+    dtype : str
+        The type of an element, one of HALO_TYPES.
     """
 
     extents: list[int]
     grid: list[int]
     periodic: list[bool]
+    dtype: str = field(default="float64", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -220,6 +224,7 @@ def _halo_rows(
     peers: bool,
     ghex: bool,
     codecs: Sequence[str],
+    dtype: str,
 ) -> list[Row]:
     extents, grid = list(block), [1] * len(block)
     extents[case.dimension] *= group.size
@@ -227,13 +232,13 @@ def _halo_rows(
     periodic = [case.closed] * len(block)
     periodic[case.dimension] = True
     layout: dict[str, Any] = {"extents": extents, "grid": grid, "width": 1, "periodic": periodic}
-    schedule = halo(**layout)
-    array = np.zeros(halo_block(**layout, rank=group.rank).shape)
+    schedule = halo(**layout, dtype=dtype)
+    array = np.zeros(halo_block(**layout, rank=group.rank).shape, dtype)
     plain = "onehop from Python"
     others: list[tuple[str, str, Callable[[], Any], bool]] = [
         (plain, "variant", Plan(schedule, group, [array]).run, True)
     ]
-    encoded = {codec: halo(**layout, codec=codec) for codec in codecs}
+    encoded = {codec: halo(**layout, dtype=dtype, codec=codec) for codec in codecs}
     for codec, rounding in encoded.items():
         others.append((f"{plain}, {codec}", "variant", Plan(rounding, group, [array]).run, False))
     if ghex:
@@ -244,15 +249,15 @@ def _halo_rows(
             group, schedule, memory, effort, peers, True, 0.0, others, shared_arrays=True
         )
     )
-    name = "x".join(map(str, block)) + case.name
+    name = "x".join(map(str, block)) + ("" if dtype == "float64" else f" {dtype}") + case.name
     rounded = {f"{plain}, {codec}" for codec in codecs}
     exact = [one for one in samples if one.name not in rounded]
     row = make_row(name, bytes_out(schedule, group.rank), group.size, exact)
     row = between_hosts(row, group, others[0][2], schedule_bytes(schedule, host_numbers(group)))
-    rows: list[Row] = [HaloRow(**vars(row), extents=extents, grid=grid, periodic=periodic)]
+    rows: list[Row] = [HaloRow(**vars(row), extents=extents, grid=grid, periodic=periodic, dtype=dtype)]
     for codec, rounding in encoded.items():
         names = (f"{plain}, {codec}", plain)
-        error = halo_rounding(group, layout, codec)
+        error = halo_rounding(group, {**layout, "dtype": dtype}, codec)
         rows.append(rounded_row(row, samples, names, codec, bytes_out(rounding, group.rank), error))
     return rows
 
@@ -263,22 +268,30 @@ def halo_exchange(
     advance: Advance,
     blocks: Sequence[tuple[int, ...]] = HALO_BLOCKS,
     codecs: Sequence[str] = (),
+    dtype: str = "float64",
 ) -> Bench:
-    """Measure halo exchanges of a float64 array that is divided along one dimension, one ghost layer wide.
+    """Measure halo exchanges of an array that is divided along one dimension, one ghost layer wide.
 
     `blocks` are those of one rank. The divided dimension is periodic. In the first case the others are periodic as
     well, and most copies stay inside a rank. Each of `codecs` is measured from Python, too.
     """
     result = _begin("halo", group, None, across=True)
-    ghex = settings.peers and ghex_version() is not None and not _core.bench_why_no_peers(group)
+    # GHEX has no complex numbers.
+    ghex = dtype == "float64" and settings.peers and ghex_version() is not None
+    ghex = ghex and not _core.bench_why_no_peers(group)
     if ghex:
         result.notes.append(f"GHEX {ghex_version()}, called from Python; edges and corners included")
-    effort = settings.effort(len(blocks) * len(HALO_CASES))
+    effort = settings.effort(len(blocks) * len(HALO_CASES), _block_us(group))
     for block in blocks:
         for case in HALO_CASES:
-            result.rows += _halo_rows(group, block, case, effort, settings.peers, ghex, codecs)
+            result.rows += _halo_rows(group, block, case, effort, settings.peers, ghex, codecs, dtype)
             advance(1)
     return result
+
+
+def _block_us(group: Group) -> float:
+    """How long a block takes: with more ranks than cores, several time slices of the scheduler."""
+    return 400.0 if group.size <= machine_cores() else 20000.0
 
 
 def poisson(
@@ -319,8 +332,7 @@ def ring(
 ) -> Bench:
     """Measure a ring: every rank sends 64 bytes to the next one, after `computing` µs of computation."""
     result = _begin("ring", group, None)
-    # With more ranks than cores a block must be longer than several of the scheduler's time slices.
-    effort = settings.effort(len(computing), 400.0 if group.size <= machine_cores() else 20000.0)
+    effort = settings.effort(len(computing), _block_us(group))
     schedule = _ring_schedule(group.size, RING_BYTES)
     for microseconds in computing:
         arrays = [np.zeros(RING_BYTES // 8, np.int64) for _ in range(2)]

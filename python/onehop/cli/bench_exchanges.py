@@ -16,6 +16,7 @@ from onehop.bench.run import (
     CHANNEL_SIZES,
     HALO_BLOCKS,
     HALO_CASES,
+    HALO_TYPES,
     PINGPONG_SIZES,
     POISSON_ENLARGEMENTS,
     Advance,
@@ -118,13 +119,18 @@ def bench_halo(
         ),
     ] = None,
     codecs: RoundingOption = None,
+    dtype: Annotated[
+        str, typer.Option("--dtype", metavar="|".join(HALO_TYPES), help="Type of the array's elements.")
+    ] = HALO_TYPES[0],
 ) -> None:
-    """Exchange the ghost layers of a float64 array, including packing and unpacking."""
+    """Exchange the ghost layers of an array, including packing and unpacking."""
     chosen = HALO_BLOCKS if blocks is None else _blocks(blocks)
     rounding = codecs_beside_raw(codecs)
+    if dtype not in HALO_TYPES:
+        raise BadInput(f"expected --dtype among {', '.join(HALO_TYPES)}, found {dtype!r}")
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
-        return halo_exchange(group, settings, advance, chosen, rounding)
+        return halo_exchange(group, settings, advance, chosen, rounding, dtype)
 
     start.run(measure, len(chosen) * len(HALO_CASES))
 
