@@ -10,11 +10,13 @@
 
 #include "onehop/staging.h"
 #include "src/base/clock.h"
+#include "src/base/cpu.h"
 #include "src/base/text.h"
 #include "src/channel/adaptive_stores.h"
 #include "src/channel/channel_agreement.h"
 #include "src/channel/channel_specs.h"
 #include "src/channel/store.h"
+#include "src/channel/wait_limits.h"
 #include "src/channel/waiting.h"
 #include "src/group/agreement.h"
 #include "src/group/group_state.h"
@@ -168,8 +170,32 @@ void Sender::put_in_chunks(std::span<const std::byte> message) {
   });
 }
 
+namespace {
+
+// Polls a flag for a short while; returns whether it has been stored. A short message is often under way already, and
+// this loop sees it sooner than the general one, which costs more for each poll and at the end of the wait.
+bool poll_shortly(const detail::Endpoint& end, const std::atomic<std::uint64_t>& stored, std::uint64_t flag) {
+  constexpr int most = 64;
+  if (end.group().oversubscribed || end.needs_progress()) return false;
+  const int polls = std::min(most, detail::wait_limits.spins);
+  for (int i = 0; i < polls; ++i) {
+    if (i >= detail::wait_limits.polls_without_pause) cpu::pause();
+    if (stored.load(std::memory_order_acquire) >= flag) return true;
+  }
+  return false;
+}
+
+// Kept out of line, so that a short wait saves no registers for it.
+[[gnu::noinline]] void wait_for_flag(detail::Endpoint& end, int peer, const std::atomic<std::uint64_t>& stored,
+                                     std::uint64_t flag) {
+  wait_until(end, peer, false, [&stored, flag] { return stored.load(std::memory_order_acquire) >= flag; });
+}
+
+}  // namespace
+
 void Receiver::wait_arrived(std::uint64_t flag) {
-  wait_until(*endpoint_, peer_, false, [this, flag] { return arrived() >= flag; });
+  const std::atomic<std::uint64_t>& stored = ring_.flag_at(at_);
+  if (!poll_shortly(*endpoint_, stored, flag)) wait_for_flag(*endpoint_, peer_, stored, flag);
 }
 
 double Receiver::now() noexcept { return base::steady_seconds(); }

@@ -53,10 +53,17 @@ std::optional<Tuning> tuning_from_file() {
   return std::nullopt;
 }
 
+detail::WaitLimits limits_of(const Tuning& tuning) {
+  constexpr int where_pauses_are_short = 4;
+  detail::WaitLimits limits{tuning.spins, tuning.spins_oversubscribed, tuning.yields};
+  if (cpu::is_amd()) limits.polls_without_pause = where_pauses_are_short;
+  return limits;
+}
+
 Tuning& current() {
   static Tuning tuning = [] {
     Tuning found = tuning_from_file().value_or(built_in_tuning());
-    detail::wait_limits = {found.spins, found.spins_oversubscribed, found.yields};
+    detail::wait_limits = limits_of(found);
     return found;
   }();
   return tuning;
@@ -177,7 +184,7 @@ const Tuning& tuning() { return current(); }
 
 void set_tuning(Tuning tuning) {
   current() = std::move(tuning);
-  detail::wait_limits = {current().spins, current().spins_oversubscribed, current().yields};
+  detail::wait_limits = limits_of(current());
 }
 
 }  // namespace onehop

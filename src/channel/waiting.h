@@ -50,8 +50,7 @@ class Waiting {
   template <class Ready, class Describe>
   void idle(const Ready& ready, const Describe& describe) {
     if (failed_polls_ < spins()) [[likely]] {
-      // A message that is about to arrive is seen soonest without pauses.
-      if (++failed_polls_ > polls_without_pause) cpu::pause();
+      if (++failed_polls_ > wait_limits.polls_without_pause) cpu::pause();
       return;
     }
     const bool driven = is_turn_to_drive() ? Driven::drive_any() : Driven::exists();
@@ -92,7 +91,6 @@ class Waiting {
 
  private:
   static constexpr int polls_per_liveness_check = 512;
-  static constexpr int polls_without_pause = 40;
   static constexpr int polls_per_drive = 16;
   static constexpr double driven_nap = 0.0001;  // seconds
   static constexpr int naps_per_liveness_check = 200;
