@@ -10,6 +10,7 @@ namespace onehop::detail::pmix {
 
 using Status = int;
 inline constexpr Status success = 0;
+inline constexpr Status not_found = -46;
 
 // A process: the name of its launch, and its number in it.
 struct Process {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -99,7 +100,9 @@ void fence_ended(Status status, void* argument) {
   (*fence)->changed.notify_all();
 }
 
-// An all-gather is a value of each rank and a fence that distributes them.
+// An all-gather is a value of each rank and a fence that distributes them. Slurm (22.05) finds the machines of a list
+// of ranks wrong, and a fence of them never ends. There, all ranks of the launch are named as such, and for fewer ranks
+// each asks for the values until they are there.
 class PmixBootstrap final : public Bootstrap {
  public:
   PmixBootstrap(const Client& client, std::vector<Process> ranks, int rank, std::string name)
@@ -108,7 +111,7 @@ class PmixBootstrap final : public Bootstrap {
   Gathered allgather(std::span<const std::byte> mine) override {
     const std::string key = "onehop" + name_ + "/" + std::to_string(step_++);
     put(key, mine);
-    wait(key);
+    if (!asks_) wait(key);
     std::vector<std::vector<std::byte>> all;
     for (std::size_t r = 0; r < ranks_.size(); ++r) all.push_back(value_of(r, key));
     return all;
@@ -162,19 +165,25 @@ class PmixBootstrap final : public Bootstrap {
     collect.value.flag = true;
     auto fence = std::make_shared<Fence>();
     auto* const argument = new std::shared_ptr<Fence>(fence);
-    const Status status = client_.library.fence(ranks_.data(), ranks_.size(), &collect, 1, &fence_ended, argument);
+    const Process everybody = process(client_.own, any_rank);
+    const Status status = client_.library.fence(are_all_ ? &everybody : ranks_.data(), are_all_ ? 1 : ranks_.size(),
+                                                &collect, 1, &fence_ended, argument);
     if (status != success) delete argument;
     check(client_.library, status, "waiting for the other ranks");
     Deadline deadline(timeout_);
     std::unique_lock lock(fence->mutex);
     while (!fence->changed.wait_for(lock, std::chrono::milliseconds(20), [&] { return fence->ended; })) {
       lock.unlock();
-      call_interrupt_check();
-      if (const int gone = gone_ ? gone_() : -1; gone >= 0) throw_gone(gone);
-      deadline.check([&] { return "rank " + std::to_string(rank_) + " waits for the others at PMIx's " + key; });
+      check_wait(deadline, "the others", key);
       lock.lock();
     }
     check(client_.library, fence->status, "waiting for the other ranks");
+  }
+
+  void check_wait(Deadline& deadline, const std::string& whom, const std::string& key) const {
+    call_interrupt_check();
+    if (const int gone = gone_ ? gone_() : -1; gone >= 0) throw_gone(gone);
+    deadline.check([&] { return "rank " + std::to_string(rank_) + " waits for " + whom + " at PMIx's " + key; });
   }
 
   [[noreturn]] void throw_gone(int gone) const {
@@ -185,8 +194,13 @@ class PmixBootstrap final : public Bootstrap {
 
   [[nodiscard]] std::vector<std::byte> value_of(std::size_t rank, const std::string& key) const {
     Value* value = nullptr;
-    check(client_.library, client_.library.get(&ranks_[rank], key.c_str(), nullptr, 0, &value),
-          "reading what rank " + std::to_string(rank) + " has stored");
+    Status status = client_.library.get(&ranks_[rank], key.c_str(), nullptr, 0, &value);
+    for (Deadline deadline(timeout_); asks_ && status == not_found;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      check_wait(deadline, "rank " + std::to_string(rank), key);
+      status = client_.library.get(&ranks_[rank], key.c_str(), nullptr, 0, &value);
+    }
+    check(client_.library, status, "reading what rank " + std::to_string(rank) + " has stored");
     std::vector<std::byte> bytes;
     if (value->type == Value::bytes && value->object.length > 0) {
       const auto* const begin = reinterpret_cast<const std::byte*>(value->object.begin);
@@ -199,6 +213,8 @@ class PmixBootstrap final : public Bootstrap {
 
   const Client& client_;
   std::vector<Process> ranks_;
+  bool are_all_ = ranks_.size() == client_.size;
+  bool asks_ = !are_all_ && env::text("SLURM_STEP_ID").has_value();
   int rank_;
   std::string name_;
   double timeout_ = default_timeout();

@@ -108,23 +108,23 @@ Group join_pmix() {
 }
 
 Group from_mpi_launcher(const LaunchInfo& launch) {
+  const std::string start_with_pmix = launch.launcher == "srun" ? "start it with `srun --mpi=pmix`, " : "";
   const detail::MpiLibraryInfo library = detail::mpi_library_info();
   if (!library.path.empty()) {
     detail::MpiRanks world = detail::mpi_world();
     if (world.size == launch.ranks) return join_mpi(std::move(world));
     throw Error(launch.text() + ", but the MPI library " + library.path + " sees " + base::counted(world.size, "rank") +
-                ": library and launcher do not belong together; use that library's own mpiexec, or set "
-                "ONEHOP_MPI to the libmpi of this launcher");
+                ": library and launcher do not belong together; " + start_with_pmix +
+                "use that library's own mpiexec, or set ONEHOP_MPI to the libmpi of this launcher");
   }
   if (detail::is_pmix_offered()) return join_pmix();
   if (launch.all_here && launch.rank && launch.launcher == "srun") {
     return Group(
         detail::make_group(*launch.rank, launch.ranks, "srun", detail::meet(launch.key, *launch.rank, launch.ranks)));
   }
-  throw Error(launch.text() +
-              ", but no MPI library was found, so this rank is alone; set ONEHOP_MPI to the path of its libmpi, or use "
-              "`onehop launch -n " +
-              std::to_string(launch.ranks) + "` on one machine (`onehop doctor` lists the places that were searched)");
+  throw Error(launch.text() + ", but no MPI library was found, so this rank is alone; " + start_with_pmix +
+              "set ONEHOP_MPI to the path of its libmpi, or use `onehop launch -n " + std::to_string(launch.ranks) +
+              "` on one machine (`onehop doctor` lists the places that were searched)");
 }
 
 }  // namespace

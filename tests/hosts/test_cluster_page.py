@@ -14,33 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from cluster_page import PAGE, PROGRAM, assert_right
 from hosts_runner import PACKAGE
 from onehop import BadInput, _core
 from onehop.hosts import EmulatedHosts
 from onehop.launch.mpi import find_mpi_launcher
-
-PAGE = (Path(__file__).parents[2] / "docs/howto/cluster.md").read_text()
-PROGRAM = """
-import os
-import numpy as np
-from onehop import Group, Plan, halo, halo_block
-from onehop.collectives import allreduce
-
-group = Group.world()
-here = group.rank // 2 * 2
-assert group.size == 4 and group.local_ranks == [here, here + 1], group.local_ranks
-assert (allreduce(group, np.full(100_000, group.rank + 1, np.float32)) == 10).all()
-layout = {"extents": [400], "grid": [4], "width": 1, "periodic": [True]}
-array = np.full(halo_block(**layout, rank=group.rank).shape, float(group.rank))
-plan = Plan(halo(**layout), group, [array])
-plan.run()
-assert (array[0], array[-1]) == ((group.rank - 1) % 4, (group.rank + 1) % 4)
-across = group.split(group.rank % 2)
-assert (across.size, across.local_ranks) == (2, [across.rank])
-assert (allreduce(across, np.full(3, group.rank, np.float32)) == 2 * (group.rank % 2) + 2).all()
-carriers = {c["peer"] // 2 == group.rank // 2: c["carrier"].split(":")[0] for c in plan.explain()["channels"]}
-print("rank", group.rank, "is right:", group.origin, carriers[False], os.environ.get("ONEHOP_TIMEOUT"), flush=True)
-"""
 
 
 def _commands(word: str, containing: str) -> list[list[str]]:
@@ -78,11 +56,6 @@ def _run(
         return code, out.read()
 
 
-def _assert_right(text: str, expected: str) -> None:
-    found = sorted(line for line in text.splitlines() if "is right" in line)
-    assert found == [f"rank {rank} is right: {expected}" for rank in range(4)], text
-
-
 def _prrte(hosts: EmulatedHosts) -> dict[str, str]:
     return {
         "PRTE_MCA_plm_ssh_agent": hosts.remote_shell(),
@@ -98,7 +71,7 @@ def test_open_mpi(hosts: EmulatedHosts, tmp_path: Path) -> None:
     variables = _prrte(hosts) | {"OMPI_MCA_osc": "^ucx", "OMPI_MCA_mpi_yield_when_idle": "1"}
     code, text = _run(hosts, tmp_path, [launcher.path, *command[1:]], 0, **variables)
     assert code == 0, text
-    _assert_right(text, "mpi mpi 60")
+    assert_right(text, "mpi mpi 60")
 
 
 def test_mpich(hosts: EmulatedHosts, tmp_path: Path) -> None:
@@ -111,7 +84,7 @@ def test_mpich(hosts: EmulatedHosts, tmp_path: Path) -> None:
     variables["ONEHOP_MPI"] = launcher.library or ""
     code, text = _run(hosts, tmp_path, [launcher.path, *command[1:]], 0, **variables)
     assert code == 0, text
-    _assert_right(text, "mpi mpi 300")
+    assert_right(text, "mpi mpi 300")
 
 
 @pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
@@ -123,7 +96,7 @@ def test_prterun_without_mpi(hosts: EmulatedHosts, tmp_path: Path) -> None:
     moved = ["--prefix", str(prterun.parents[1])]  # as the page says of PyPI's
     code, text = _run(hosts, tmp_path, [str(prterun), *moved, *command[1:]], 0, **_prrte(hosts))
     assert code == 0, text
-    _assert_right(text, "pmix ucx 60")
+    assert_right(text, "pmix ucx 60")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="there is no torch in this environment")
@@ -143,7 +116,7 @@ def test_torchrun(hosts: EmulatedHosts, tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert [code for code, _ in results] == [0, 0], results
-    _assert_right(results[0][1] + results[1][1], "allgather ucx 60")
+    assert_right(results[0][1] + results[1][1], "allgather ucx 60")
 
 
 def test_scripts_are_valid_for_a_shell() -> None:

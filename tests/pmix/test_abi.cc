@@ -32,6 +32,7 @@ TEST(PmixAbi, IsThatOfTheHeader) {
   EXPECT_STREQ(collect_data, PMIX_COLLECT_DATA);
   EXPECT_STREQ(job_size, PMIX_JOB_SIZE);
   EXPECT_EQ(success, PMIX_SUCCESS);
+  EXPECT_EQ(not_found, PMIX_ERR_NOT_FOUND);
 }
 #else
 // The values that the header of PMIx 4.2 had on x86-64.
