@@ -43,8 +43,7 @@ class OnehopEnd {
   OnehopEnd(const Group& group, std::int64_t bytes, bool get) : source_(bytes), result_(get ? bytes : 0), get_(get) {
     const int peer = 1 - group.rank();
     // Nobody packs in place here, so long messages pass in fragments, as those of plans do.
-    constexpr std::int64_t longest_whole = std::int64_t{1} << 20U;
-    const std::int64_t slot_bytes = bytes > longest_whole ? tuning().slot_bytes : 0;
+    const std::int64_t slot_bytes = bytes > tuning().slot_bytes ? tuning().slot_bytes : 0;
     const ChannelSpec specs[] = {
         {.direction = ChannelSpec::Direction::send, .peer = peer, .bytes = bytes, .slot_bytes = slot_bytes},
         {.direction = ChannelSpec::Direction::receive, .peer = peer, .bytes = bytes, .slot_bytes = slot_bytes},
