@@ -25,6 +25,14 @@ StoreDecision decision(StoreKind usual, int slots) noexcept {
   return {usual, other_than(usual), {.ignored = 0, .counted = 2, .longest = 4 * slots + 4}};
 }
 
+// Slots begin with the usual kind of stores, so a trial of them lasts until the other kind has been tried, too, and is
+// rarer. It ends early only if slots are far slower.
+StoreTrial trial_of_slots(int slots) noexcept {
+  return {.ignored = 0, .counted = 8, .longest = 16 * slots + 40, .pause = 4096, .abandon = 16};
+}
+
+constexpr std::size_t way_of(StoreTarget target) noexcept { return target == StoreTarget::array ? 0 : 1; }
+
 }  // namespace
 
 bool stores_adapt(std::int64_t bytes) noexcept { return bytes > longest_fixed_slot; }
@@ -34,15 +42,29 @@ AdaptiveStores::AdaptiveStores(StoreKind usual, int slots, std::int64_t bytes, c
     : answer_(answer),
       released_(released),
       choices_{Choice{decision(usual, slots), usual}, Choice{decision(usual, slots), usual}},
+      target_(trial_of_slots(slots)),
       slots_(slots),
       bytes_(bytes),
       awaited_kind_(usual) {}
 
+bool AdaptiveStores::puts_next(std::int64_t bytes) noexcept {
+  chooses_ = true;
+  return (is_long(bytes) && answered_ && silent_ == 0 ? target_.next() : target_.chosen()) ==
+         way_of(StoreTarget::array);
+}
+
+bool AdaptiveStores::is_timed(const Choice& choice) const noexcept {
+  if (!answered_) return true;
+  const StoreDecision& decision = choice.decision;
+  if (decision.begun() > 0) return decision.begun() > slots_;
+  return choice.counted % timed_uses == 0 || decision.tries_within(before_trial) ||
+         (chooses_ && target_.tries_within(before_trial));
+}
+
 StoreKind AdaptiveStores::begin(std::uint64_t use, std::int64_t bytes, StoreTarget target) noexcept {
   Choice& choice = of(target);
   times_ = false;
-  // Plans cut messages between elements, so even the longest fragments may be a little shorter than a slot.
-  if (bytes < bytes_ - bytes_ / 8) return choice.kind;
+  if (!is_long(bytes)) return choice.kind;
   ++choice.counted;
   collect();
   const StoreDecision& decision = choice.decision;
@@ -52,9 +74,7 @@ StoreKind AdaptiveStores::begin(std::uint64_t use, std::int64_t bytes, StoreTarg
   }
   if (answered_) choice.kind = choice.decision.next();
   if (awaited_ != 0) return choice.kind;
-  times_ =
-      !answered_ || (decision.begun() > 0 ? decision.begun() > slots_
-                                          : choice.counted % timed_uses == 0 || decision.tries_within(before_trial));
+  times_ = is_timed(choice);
   if (times_) {
     awaited_ = use;
     awaited_kind_ = choice.kind;
@@ -69,7 +89,11 @@ void AdaptiveStores::collect() noexcept {
   if (awaited_ == 0 || released_.load(std::memory_order_acquire) < awaited_) return;
   const std::uint64_t answer = answer_.load(std::memory_order_relaxed);
   if (answer >> 32U == (awaited_ & 0xffffffffU)) {
-    of(awaited_target_).decision.took(awaited_kind_, seconds_ + static_cast<double>(answer & 0xffffffffU) * 1e-9);
+    const double time = seconds_ + static_cast<double>(answer & 0xffffffffU) * 1e-9;
+    StoreDecision& decision = of(awaited_target_).decision;
+    // Trials of another kind of stores say nothing about the target.
+    if (awaited_kind_ == decision.chosen()) target_.took(way_of(awaited_target_), time);
+    decision.took(awaited_kind_, time);
     answered_ = true;
     lost_ = 0;
   } else if (++lost_ == most_lost) {

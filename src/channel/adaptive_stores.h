@@ -1,5 +1,6 @@
 // Chooses, while a channel is used, with which stores its sender writes into the slots. The best kind depends on how
-// near the cores of both ends are to each other, which may change while a program runs.
+// near the cores of both ends are to each other, which may change while a program runs. For plans it also chooses
+// between the slots and the receiver's array, where both are possible.
 //
 // The sender times some of its uses of slots and asks the receiver, by a mark in the line of the slot's flag, to time
 // how long it reads them. The receiver writes that time beside `released`. The sum of both times decides. Stores into
@@ -33,6 +34,9 @@ inline constexpr int most_adaptive_slots = 8;
   return use << 32U | static_cast<std::uint32_t>(ns);
 }
 
+// AdaptiveStores::puts_next of an adaptive sender (channel.cc).
+[[nodiscard]] bool puts_next(Sender& sender, std::int64_t bytes) noexcept;
+
 // The sender's state.
 class AdaptiveStores {
  public:
@@ -40,6 +44,9 @@ class AdaptiveStores {
   AdaptiveStores(StoreKind usual, int slots, std::int64_t bytes, const std::atomic<std::uint64_t>& answer,
                  const std::atomic<std::uint64_t>& released);
 
+  // Whether a fragment of so many bytes, which could be written into the receiver's array, should be. Call it once for
+  // each of them, before begin().
+  [[nodiscard]] bool puts_next(std::int64_t bytes) noexcept;
   // A use of a slot by a fragment of so many bytes begins; uses are counted from 1. Returns the kind of its stores,
   // into the slot or into the receiver's array. Only the longest fragments count, because times of different lengths
   // cannot be compared.
@@ -61,6 +68,9 @@ class AdaptiveStores {
   };
 
   void collect() noexcept;
+  [[nodiscard]] bool is_timed(const Choice& choice) const noexcept;
+  // Plans cut messages between elements, so even the longest fragments may be a little shorter than a slot.
+  [[nodiscard]] bool is_long(std::int64_t bytes) const noexcept { return bytes >= bytes_ - bytes_ / 8; }
   [[nodiscard]] Choice& of(StoreTarget target) noexcept { return choices_[static_cast<std::size_t>(target)]; }
   [[nodiscard]] const Choice& of(StoreTarget target) const noexcept {
     return choices_[static_cast<std::size_t>(target)];
@@ -69,6 +79,8 @@ class AdaptiveStores {
   const std::atomic<std::uint64_t>& answer_;
   const std::atomic<std::uint64_t>& released_;
   std::array<Choice, 2> choices_;
+  Decision target_;       // between the receiver's array, way 0, and slots
+  bool chooses_ = false;  // whether there has been such a choice
   int slots_;
   std::int64_t bytes_;
   bool times_ = false;

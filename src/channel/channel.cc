@@ -262,6 +262,7 @@ struct ChannelAccess {
     return made;
   }
 
+  static detail::AdaptiveStores& adaptive(Sender& end) { return *end.adaptive_; }
   static detail::Endpoint& endpoint(const Receiver& end) { return *end.endpoint_; }
 
   static Receiver receiver(detail::ReceiverParts parts) {
@@ -448,6 +449,10 @@ std::string carrier(const Group& group, int rank, TransportKind kind) {
   if (between == nullptr) return {};
   const std::string more = between->describe(rank);
   return std::string(between->name()) + (more.empty() ? "" : ": " + more);
+}
+
+bool detail::puts_next(Sender& sender, std::int64_t bytes) noexcept {
+  return ChannelAccess::adaptive(sender).puts_next(bytes);
 }
 
 std::int64_t back_slots(const Receiver& one) { return ChannelAccess::endpoint(one).back_slots(); }

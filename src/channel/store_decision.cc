@@ -6,30 +6,28 @@ namespace onehop {
 
 namespace {
 
-constexpr int longest_pause = 512;
 constexpr double worthwhile = 0.9;
-constexpr double abandon = 2;
 constexpr double suspicious = 1.25;
 
 }  // namespace
 
-StoreKind StoreDecision::next() noexcept {
+std::size_t Decision::next() noexcept {
   if (still_to_try_ > 0) {
     --still_to_try_;
-  } else if (kinds_[0] != kinds_[1] && --until_trial_ <= 0) {
+  } else if (--until_trial_ <= 0) {
     still_to_try_ = trial_.longest;
     judged_ = false;
     tried_ = 0;
     best_tried_ = never;
     until_trial_ = pause_;
   }
-  return kinds_[still_to_try_ > 0 ? 1 - chosen_ : chosen_];
+  return still_to_try_ > 0 ? 1 - chosen_ : chosen_;
 }
 
-void StoreDecision::took(StoreKind kind, double time) noexcept {
-  if (kind == chosen()) {
+void Decision::took(std::size_t way, double time) noexcept {
+  if (way == chosen_) {
     last_[count_++ % last_.size()] = time;
-    // The state of the machine may have changed: try the other kind at once.
+    // The state of the machine may have changed: try the other way at once.
     if (count_ >= last_.size() && recent() > suspicious * given_up_) {
       given_up_ = never;
       until_trial_ = 1;
@@ -38,10 +36,10 @@ void StoreDecision::took(StoreKind kind, double time) noexcept {
   }
   if (judged_) return;  // began before the trial was judged
   if (++tried_ > trial_.ignored) best_tried_ = std::min(best_tried_, time);
-  if (time > abandon * recent() || tried_ == trial_.ignored + trial_.counted) judge();
+  if (time > trial_.abandon * recent() || tried_ == trial_.ignored + trial_.counted) judge();
 }
 
-void StoreDecision::judge() noexcept {
+void Decision::judge() noexcept {
   judged_ = true;
   still_to_try_ = 0;
   const double other = recent();
@@ -52,11 +50,11 @@ void StoreDecision::judge() noexcept {
     count_ = 0;
     pause_ = 64;
   } else {
-    pause_ = std::min(pause_ * 4, longest_pause);
+    pause_ = std::min(pause_ * 4, trial_.pause);
   }
   until_trial_ = pause_;
 }
 
-double StoreDecision::recent() const noexcept { return *std::min_element(last_.begin(), last_.end()); }
+double Decision::recent() const noexcept { return *std::min_element(last_.begin(), last_.end()); }
 
 }  // namespace onehop

@@ -10,9 +10,10 @@ namespace onehop::detail {
 
 namespace {
 
-// Fragments whose pieces have fewer bytes than this on average pass through slots: a slot moves their elements between
-// the cores in few lines, an array in many.
-constexpr std::int64_t shortest_put_piece = 512;
+// Fragments whose pieces have fewer bytes than a line on average pass through slots: a slot moves their elements
+// between the cores in few lines, an array in many. For longer pieces senders find out which is faster
+// (adaptive_stores.h).
+constexpr std::int64_t shortest_put_piece = 64;
 
 const Transfers& with_peer(const std::map<int, Transfers>& all, int peer) {
   static const Transfers none;

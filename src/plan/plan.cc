@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/clock.h"
+#include "src/channel/adaptive_stores.h"
 #include "src/group/driven.h"
 #include "src/plan/direct_put.h"
 #include "src/plan/plan_packing.h"
@@ -50,16 +51,22 @@ bool Plan::Impl::send_adaptively(ProgramMessage& message) {
   Sender& sender = program.senders[message.end];
   const ProgramFragment& fragment = program.fragments[message.fragment];
   if (message.chunk == 0 && fragment.first_put != fragment.last_put) {
-    if (sender.exposed() == epoch) {
+    if (!message.decided) message.puts = detail::puts_next(sender, fragment.bytes);
+    message.decided = true;
+    if (message.puts && sender.exposed() == epoch) {
       detail::put_directly(program, message.end, fragment);
       sender.publish(detail::whole, fragment.bytes);
+      message.decided = false;
       end_fragment(message);
       return true;
     }
-    deferring = may_defer;
-    if (deferring) return false;
+    if (message.puts && may_defer) {
+      deferring = true;
+      return false;
+    }
   }
   const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
+  message.decided = false;
   detail::pack_adaptively(program, message.end, chunk, fragment.bytes);
   ++message.chunk;
   const bool complete = fragment.first + message.chunk == fragment.last;

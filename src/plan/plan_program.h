@@ -73,6 +73,9 @@ struct ProgramMessage {
   std::uint32_t chunk = 0;
   bool exposes = false;   // incoming: the sender may write into this rank's array
   bool in_turns = false;  // transfers take turns on the wire (wire_turns.h)
+  // Outgoing: whether the next fragment should be written into the receiver's array, if that has been decided.
+  bool decided = false;
+  bool puts = false;
 };
 
 // A copy inside the rank, or into the array of another rank: steps [from_first, from_last) gather into the scratch,

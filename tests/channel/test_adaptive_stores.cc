@@ -172,6 +172,65 @@ TEST_P(StoresOfSlots, StayWithoutAnswers) {
   EXPECT_GE(ends.run(10000, near)[1], 9800);
 }
 
+// Uses that could go into the receiver's array or through slots; how many went each way.
+class Targets {
+ public:
+  using Seconds = std::function<double(StoreTarget, StoreKind)>;
+
+  std::array<int, 2> run(int uses, const Seconds& seconds) {
+    std::array<int, 2> count{};
+    for (int i = 0; i < uses; ++i) {
+      const StoreTarget target = stores_.puts_next(full) ? StoreTarget::array : StoreTarget::slot;
+      const StoreKind kind = stores_.begin(++use_, full, target);
+      ++count.at(static_cast<std::size_t>(target));
+      if (stores_.times()) {
+        stores_.stored(seconds(target, kind) / 4);
+        answer_ = detail::reading_time(use_, seconds(target, kind) * 3 / 4);
+      }
+      released_ = use_;
+    }
+    return count;
+  }
+
+ private:
+  static constexpr std::int64_t full = 20000;
+  std::atomic<std::uint64_t> answer_{0};
+  std::atomic<std::uint64_t> released_{0};
+  std::uint64_t use_ = 0;
+  AdaptiveStores stores_{usual, 2, full, answer_, released_};
+};
+
+constexpr std::size_t to_slot = 0;
+constexpr std::size_t to_array = 1;
+
+TEST(AdaptiveStores, ArraysAreWrittenWhereThatIsFaster) {
+  Targets targets;
+  const auto seconds = [](StoreTarget target, StoreKind) { return target == StoreTarget::array ? 1e-6 : 2e-6; };
+  EXPECT_GT(targets.run(1000, seconds)[to_array], 700);
+  EXPECT_GT(targets.run(40000, seconds)[to_array], 39000);
+}
+
+// Only with the other kind of stores are slots faster than the array.
+TEST(AdaptiveStores, SlotsAreUsedWhereTheyAreFaster) {
+  if (!has_two_kinds) GTEST_SKIP() << "this processor has one kind of stores";
+  Targets targets;
+  const auto slots_faster = [](StoreTarget target, StoreKind kind) {
+    return target == StoreTarget::array ? 3e-6 : kind == usual ? 9e-6 : 2e-6;
+  };
+  const auto arrays_faster = [](StoreTarget target, StoreKind kind) {
+    return target == StoreTarget::array ? 1e-6 : kind == usual ? 9e-6 : 2e-6;
+  };
+  const auto slots_slow = [](StoreTarget target, StoreKind) { return target == StoreTarget::array ? 3e-6 : 9e-6; };
+  targets.run(500, slots_faster);
+  EXPECT_GT(targets.run(10000, slots_faster)[to_slot], 9000);
+  targets.run(5000, arrays_faster);  // found at the next trial
+  EXPECT_GT(targets.run(10000, arrays_faster)[to_array], 9000);
+  targets.run(5000, slots_faster);
+  EXPECT_GT(targets.run(1000, slots_faster)[to_slot], 900);
+  targets.run(200, slots_slow);  // found at once
+  EXPECT_GT(targets.run(1000, slots_slow)[to_array], 900);
+}
+
 TEST(AdaptiveStores, AnAnswerNamesItsUse) {
   EXPECT_EQ(detail::reading_time(7, 3e-6), (std::uint64_t{7} << 32U) + 3000);
   EXPECT_EQ(detail::reading_time(1, 1e9) >> 32U, 1U);  // a receiver that was stopped

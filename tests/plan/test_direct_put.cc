@@ -194,8 +194,8 @@ TEST(DirectPut, SumsCodecsAndShortPiecesPassThroughSlots) {
   for (Transfer& transfer : encoded.rounds[0].transfers) transfer.codec = Codec::fp16;
   for (Transfer& transfer : scattered.rounds[0].transfers) {
     transfer.from.slice = transfer.to.slice =
-        Slice::subarray(std::array<std::int64_t, 2>{numbers / 64, 64}, std::array<std::int64_t, 2>{0, 0},
-                        std::array<std::int64_t, 2>{numbers / 64, 63});
+        Slice::subarray(std::array<std::int64_t, 2>{numbers / 16, 16}, std::array<std::int64_t, 2>{0, 0},
+                        std::array<std::int64_t, 2>{numbers / 16, 15});
   }
   for (const Schedule& schedule : {sums, encoded, scattered}) {
     Memory memory = allocate(schedule);
