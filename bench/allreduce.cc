@@ -115,6 +115,22 @@ AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllRedu
         [operation, from = source, to = result] { operation->run(std::as_bytes(from), std::as_writable_bytes(to)); },
         tolerance_of(variant.codec));
   }
+  // The same with arrays that the ranks share.
+  std::vector<SharedArray> shared;
+  const auto ours = std::ranges::find(options.variants, Role::ours, &AllReduceVariant::role);
+  if (ours != options.variants.end() && ours->codec == Codec::raw && arena.one_host() && group.size() > 1) {
+    const auto shared_array = [&] {
+      shared.push_back(group.allocate(bytes));
+      return std::span(reinterpret_cast<float*>(shared.back().bytes().data()), static_cast<std::size_t>(elements));
+    };
+    const std::span<float> source = shared_array();
+    const std::span<float> result = options.in_place ? source : shared_array();
+    auto operation = std::make_shared<collectives::Collective>(collectives.allreduce(
+        {elements, ElementType::float32, collectives::ReduceOp::sum, Codec::raw, ours->algorithm, ours->chunk_bytes}));
+    add(
+        ours->name + ", shared arrays", Role::variant, source, result,
+        [operation, source, result] { operation->run(std::as_bytes(source), std::as_writable_bytes(result)); }, 0.0F);
+  }
   std::vector<std::unique_ptr<AllReducePeer>> peers;
   if (options.peers) peers = mpi_allreduce_peers(group);
   for (const auto& peer : peers) {

@@ -22,6 +22,7 @@ using detail::Header;
 using detail::index;
 using detail::Operation;
 using detail::Range;
+using detail::SharedUse;
 
 namespace {
 
@@ -321,6 +322,11 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   complete(operation);
   if (operation.relayed != detail::Relayed::nothing) operation.uses_slots = false;
   operation.choice = exchange_->choice_for(operation, to_each);
+  if (two_shot && !operation.encoded && ranks > 1 && exchange_->table.in_memory) {
+    operation.may_share = true;
+    operation.shared_choices = {exchange_->choice_for(operation, to_each, SharedUse::two_arrays),
+                                exchange_->choice_for(operation, to_each, SharedUse::in_place)};
+  }
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 

@@ -54,9 +54,11 @@ std::size_t in_message_bytes(int size) {
   return std::clamp(std::bit_floor(8 * most_in_message / index(size)), least_in_message, most_in_message);
 }
 
-// `usual` is what the tuning says.
-StoreKind first_kind(int width, StoreKind usual) {
-  return width <= plain_width && usual == StoreKind::nontemporal ? StoreKind::plain : usual;
+// `usual` is what the tuning says. In place, the lines of an array that ranks share lie in the cache of the rank that
+// has just written them.
+StoreKind first_kind(const StoreChoice::Key& key, StoreKind usual) {
+  const bool plain = key.width <= plain_width || key.shared == SharedUse::in_place;
+  return plain && usual == StoreKind::nontemporal ? StoreKind::plain : usual;
 }
 StoreKind other_than(StoreKind kind) {
   return kind == StoreKind::nontemporal ? StoreKind::plain : StoreKind::nontemporal;
@@ -65,10 +67,17 @@ StoreKind other_than(StoreKind kind) {
 }  // namespace
 
 StoreChoice::StoreChoice(const Key& of, StoreKind usual)
-    : key(of), now(first_kind(of.width, usual)), next(now), decision(now, other_than(now)) {}
+    : key(of), now(first_kind(of, usual)), next(now), decision(now, other_than(now)) {}
 
 Exchange::Exchange(const Group& of, const CollectivesOptions& options)
-    : group(of), rank(of.rank()), size(of.size()), sources_(index(of.size())), shifted_(index(of.size())) {
+    : group(of),
+      rank(of.rank()),
+      size(of.size()),
+      sources_(index(of.size())),
+      shifted_(index(of.size())),
+      places_of_(index(of.size())),
+      mapped_(of.size()),
+      results_(index(of.size())) {
   const base::SlotSizes sizes = base::collective_slots(size, {options.slots, options.slot_bytes});
   slots_ = sizes.slots;
   slot_bytes = sizes.slot_bytes;
@@ -126,11 +135,11 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
   choices.reserve(most_choices);
 }
 
-int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each) {
+int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each, SharedUse shared) {
   const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes_to_each)));
   if (!table.in_memory || width < shortest_width) return -1;
   const Header& header = operation.header;
-  const StoreChoice::Key key{header.kind, header.algorithm, header.codec, width};
+  const StoreChoice::Key key{header.kind, header.algorithm, header.codec, width, shared};
   const std::lock_guard lock(preparing_);
   const auto found = std::ranges::find(choices, key, &StoreChoice::key);
   if (found != choices.end()) return static_cast<int>(found - choices.begin());
@@ -154,6 +163,7 @@ void Exchange::start(const Operation& operation) {
   broken = true;  // stays so after an exception
   running = &operation;
   stores_ = operation.stores;
+  choice_ = operation.choice;
   gather_with_reduce_ = false;
   if (relay != nullptr) {
     start_relayed();
@@ -161,22 +171,31 @@ void Exchange::start(const Operation& operation) {
     start_in_line();
   } else if (operation.by_host != nullptr) {
     send_headers();
-  } else if (operation.choice < 0) {
-    if (operation.uses_slots) back_staging();
-    send_headers();
-    send_ahead();
   } else {
-    back_staging();
-    StoreChoice& choice = choices[index(operation.choice)];
-    stores_ = choice.now;
-    if (rank == 0) choice.next = choice.decision.next();
-    times_ = rank == 0 && is_timed(choice);
-    const double begin = times_ ? now_us() : 0;
-    send_headers();
-    send_ahead();
-    started_us_ = times_ ? now_us() - begin : 0;
+    start_phases();
   }
   broken = false;
+}
+
+void Exchange::start_phases() {
+  const Operation& operation = *running;
+  find_places();
+  if (all_share_) choice_ = operation.shared_choices[in_place_ ? 1 : 0];
+  if (choice_ < 0) {
+    if (operation.uses_slots) back_staging();
+    send_headers();
+    if (!all_share_) send_ahead();
+    return;
+  }
+  back_staging();
+  StoreChoice& choice = choices[index(choice_)];
+  stores_ = choice.now;
+  if (rank == 0) choice.next = choice.decision.next();
+  times_ = rank == 0 && is_timed(choice);
+  const double begin = times_ ? now_us() : 0;
+  send_headers();
+  if (!all_share_) send_ahead();
+  started_us_ = times_ ? now_us() - begin : 0;
 }
 
 void Exchange::finish() {
@@ -192,11 +211,15 @@ void Exchange::finish() {
     run_by_host();
   } else {
     check_headers();
+    if (places_.given() && !all_share_) {  // an array of another rank is not shared
+      stores_ = operation.choice < 0 ? operation.stores : choices[index(operation.choice)].now;
+      choice_ = -1;
+    }
     // Excludes the wait for the headers of all ranks.
-    const bool times = operation.choice >= 0 && times_;
+    const bool times = choice_ >= 0 && times_;
     const double begin = times ? now_us() : 0;
-    run_phases();
-    if (operation.choice >= 0) choose_stores(times ? started_us_ + now_us() - begin : 0);
+    all_share_ ? run_shared() : run_phases();
+    if (choice_ >= 0) choose_stores(times ? started_us_ + now_us() - begin : 0);
   }
   ++counters.operations;
   running = nullptr;

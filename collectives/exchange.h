@@ -16,11 +16,15 @@
 #include "collectives/arrays.h"
 #include "collectives/header.h"
 #include "collectives/operation.h"
+#include "collectives/shared_arrays.h"
 #include "onehop/collectives/collectives.h"
 #include "onehop/staging.h"
 #include "onehop/store_decision.h"
 
 namespace onehop::collectives::detail {
+
+// Whether ranks access each other's arrays (shared_arrays.h), and whether each has one or two.
+enum class SharedUse : std::uint8_t { none, two_arrays, in_place };
 
 // A rank's state for operations of one kind and length. Rank 0 decides for all ranks and says in the header of an
 // operation how to store the next one of its kind. All ranks then store alike, so the time of an operation measures one
@@ -31,6 +35,7 @@ struct StoreChoice {
     ReduceAlgorithm algorithm = ReduceAlgorithm::automatic;
     Codec codec = Codec::raw;
     int width = 0;  // of the number of bytes that go to each rank, in bits
+    SharedUse shared = SharedUse::none;
     friend bool operator==(const Key&, const Key&) = default;
   };
   // `usual`: the kind of stores that the tuning names.
@@ -61,7 +66,8 @@ struct Exchange {
   void start(const Operation& operation);
   void finish();
   // The entry of `choices` for operations like this one, or -1. The number may differ from rank to rank.
-  [[nodiscard]] int choice_for(const Operation& operation, std::int64_t bytes_to_each);
+  [[nodiscard]] int choice_for(const Operation& operation, std::int64_t bytes_to_each,
+                               SharedUse shared = SharedUse::none);
   // Whether ranks share what they send to all others. With one other rank, a slot is as good.
   [[nodiscard]] bool shares_gathers() const noexcept { return table.in_memory && size > 2; }
 
@@ -104,6 +110,7 @@ struct Exchange {
   // place of its header, so that all ranks notice.
   void back_staging();
   void send_headers();
+  void start_phases();
   // Polls the first lines of all peers for a moment, so that lines that arrive at the same time are not awaited one by
   // one.
   void look_ahead() noexcept;
@@ -160,6 +167,10 @@ struct Exchange {
   void receive_gather(Peer& peer, std::int64_t number);
   void copy_own() const;
   void run_by_host();
+  // Where all ranks share the arrays (shared_arrays.cc).
+  void find_places();
+  void take_places(int peer, const std::byte* line);
+  void run_shared();
 
   std::mutex preparing_;  // guards the length of `choices`
   std::vector<Peer> peers_;
@@ -171,11 +182,19 @@ struct Exchange {
   // when its path has a free slot, as every chunk of the area is also a message to each peer.
   std::vector<std::byte*> gather_to_;
   SharedAreas areas_;
-  std::uint64_t shared_ = 0;             // chunks that this rank has shared so far
-  std::vector<std::byte> gathered_;      // a chunk of the source that lies in several arrays
-  std::vector<std::byte> reduced_;       // a chunk or piece of the result
-  std::vector<std::byte> in_lines_;      // contributions received in header lines, by rank
-  std::vector<std::byte> relayed_;       // a relayed array that lies in several pieces
+  std::uint64_t shared_ = 0;         // chunks that this rank has shared so far
+  std::vector<std::byte> gathered_;  // a chunk of the source that lies in several arrays
+  std::vector<std::byte> reduced_;   // a chunk or piece of the result
+  std::vector<std::byte> in_lines_;  // contributions received in header lines, by rank
+  std::vector<std::byte> relayed_;   // a relayed array that lies in several pieces
+  Places own_places_;
+  PlacesOnWire places_;                  // of this rank's arrays in the running operation
+  std::vector<PlacesOnWire> places_of_;  // and of the other ranks' arrays
+  MappedArrays mapped_;
+  std::vector<std::byte*> results_;      // of the other ranks, in memory
+  bool all_share_ = false;               // as far as is known
+  bool in_place_ = false;                // if the arrays are shared
+  int choice_ = -1;                      // index in `choices` for the running operation; -1: none
   StoreKind stores_ = StoreKind::plain;  // of the running operation
   double started_us_ = 0;                // duration of its start()
   bool times_ = false;                   // whether the running operation is timed; on rank 0 only

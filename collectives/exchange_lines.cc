@@ -58,6 +58,7 @@ void Exchange::send_headers() {
     std::memcpy(line, &running->header, sizeof running->header);
     hint(line + sizeof running->header);
     if (running->compares_lengths) write_lengths(line, peer.rank);
+    if (running->may_share) std::memcpy(line + lengths_at, &places_, sizeof places_);
     put_line(peer.line_out);
   }
 }
@@ -92,6 +93,7 @@ void Exchange::check_headers() {
     std::memcpy(&theirs, line, sizeof theirs);
     check(peer.rank, theirs);
     if (peer.rank == 0) take_hint(line[sizeof theirs]);
+    if (running->may_share) take_places(peer.rank, line);
     if (running->compares_lengths) {
       BlockLengths lengths;
       std::memcpy(&lengths, line + lengths_at, sizeof lengths);
@@ -124,19 +126,17 @@ std::string Exchange::difference_of(const BlockLengths& theirs, int peer) const 
 
 // Writes the store kind of the next operation of this kind behind the header. Only rank 0's is read.
 void Exchange::hint(std::byte* line) const {
-  *line = running->choice < 0
-              ? std::byte{0}
-              : std::byte{static_cast<unsigned char>(choices[index(running->choice)].next)} | hint_given;
+  *line = choice_ < 0 ? std::byte{0} : std::byte{static_cast<unsigned char>(choices[index(choice_)].next)} | hint_given;
 }
 
 void Exchange::take_hint(std::byte hint) {
-  if (running->choice < 0 || (hint & hint_given) == std::byte{0}) return;
-  choices[index(running->choice)].next = static_cast<StoreKind>(hint & ~hint_given);
+  if (choice_ < 0 || (hint & hint_given) == std::byte{0}) return;
+  choices[index(choice_)].next = static_cast<StoreKind>(hint & ~hint_given);
 }
 
 // Adopts the store kind of the next operation of this kind; rank 0 also records the time of this one, if it took it.
 void Exchange::choose_stores(double us) {
-  StoreChoice& choice = choices[index(running->choice)];
+  StoreChoice& choice = choices[index(choice_)];
   if (times_) choice.decision.took(choice.now, us);
   choice.now = choice.next;
 }

@@ -1,6 +1,7 @@
 // A prepared collective operation: what each rank sends to each other one, as plain data.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -26,6 +27,9 @@ struct Operation {
   std::int64_t result_elements = 0;
   std::int64_t chunk = 0;  // elements
   StoreKind stores = StoreKind::plain;
+  // Whether the arrays may be accessed by all ranks where they share memory, and the choices then, in place or not.
+  bool may_share = false;
+  std::array<int, 2> shared_choices{-1, -1};
   int choice = -1;                         // index in Exchange::choices, which then gives the store kind; -1: none
   bool streams = false;                    // the result is stored non-temporally, because the caches cannot hold it
   bool encoded = false;                    // both phases encode the data that they send
