@@ -108,6 +108,37 @@ def test_hosts_with_different_packet_lengths(own_hosts: EmulatedHosts, tmp_path:
 
 
 @needs_ucx
+def test_memory_that_cannot_be_locked(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """UCX over TCP registers no memory, so `ulimit -l 0` is no obstacle, also without the rights of root."""
+    results = _run(
+        own_hosts,
+        tmp_path,
+        """
+        import ctypes, resource
+        libc = ctypes.CDLL(None, use_errno=True)
+        header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+        assert libc.capget(header, sets) == 0
+        may_lock = 1 << 14  # CAP_IPC_LOCK
+        sets[0] &= ~may_lock
+        sets[1] &= ~may_lock
+        assert libc.capset(header, sets) == 0
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+        assert libc.mlock(ctypes.create_string_buffer(8192), ctypes.c_size_t(8192)) != 0
+        from onehop.collectives import allreduce
+        array[:] = rank
+        one = plan()
+        one.run()
+        assert (array[0], array[-1]) == ((rank - 1) % 4, (rank + 1) % 4)
+        assert (allreduce(group, np.full(500_000, rank + 1, np.float32)) == 10).all()
+        print(sorted({channel["carrier"] for channel in one.explain()["channels"]}))
+        """,
+    )
+    for code, text in results:
+        assert code == 0, results
+        assert "over tcp" in text, text
+
+
+@needs_ucx
 def test_two_ucx_libraries_in_a_process(tmp_path: Path) -> None:
     path = Path(_core.ucx_library()["path"]).resolve()
     other = tmp_path / "libucp-other.so"
