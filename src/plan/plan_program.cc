@@ -13,6 +13,7 @@
 #include "src/group/group_state.h"
 #include "src/plan/direct_exchange.h"
 #include "src/plan/direct_put.h"
+#include "src/plan/memory_overlap.h"
 #include "src/plan/plan_dependencies.h"
 #include "src/plan/plan_part.h"
 #include "src/plan/plan_rails.h"
@@ -46,6 +47,7 @@ class Builder {
       : schedule_(schedule), arrays_(arrays), rank_(group.rank()) {
     check_arguments(group, schedule, arrays, options);
     parts_ = sort_transfers(schedule, rank_);
+    check_memory_overlap(schedule, arrays, rank_);
     if (options.rails) check_rails(*options.rails, schedule, parts_, rank_);
     program_.guard = PlanGuard(Guard::make(schedule, arrays, rank_));
   }

@@ -278,6 +278,42 @@ TEST(DirectPut, OverlappingGhostsAreRefused) {
   }
 }
 
+// One array of the plan begins inside the other. Elements in common may be read twice, and used in different rounds.
+TEST(DirectPut, ArraysThatShareWrittenElementsAreRefused) {
+  constexpr std::int64_t bytes = 20000;
+  on_ranks(2, [](const Group& group) {
+    const SharedArray memory = group.allocate(2 * bytes);
+    const auto at = [&](std::int64_t begin) {
+      return memory.bytes().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(bytes));
+    };
+    std::string said;
+    try {
+      const Plan plan(group, ring(2, bytes), std::array{at(0), at(bytes - 8)});
+    } catch (const BadInput& error) {
+      said = error.what();
+    }
+    const std::string words = "overlap in memory on rank " + std::to_string(group.rank()) +
+                              ", and round 0 writes through array 1 what it reads through array 0";
+    EXPECT_NE(said.find(words), std::string::npos) << said;
+  });
+  // Both arrays are the same memory, of which each is another half.
+  Schedule halves = ring(2, bytes);
+  for (Transfer& transfer : halves.rounds[0].transfers) {
+    transfer.from.slice = Slice::range(0, bytes / 2);
+    transfer.to.slice = Slice::range(bytes / 2, bytes / 2);
+  }
+  on_ranks(2, [&](const Group& group) {
+    const SharedArray memory = group.allocate(bytes);
+    const std::span<std::byte> all = memory.bytes().first(static_cast<std::size_t>(bytes));
+    Plan plan(group, halves, std::array{all, all});
+    for (int run = 0; run < 20; ++run) {
+      fill(all.first(all.size() / 2), group.rank(), run);
+      plan.run();
+      ASSERT_TRUE(holds(all.subspan(all.size() / 2), 1 - group.rank(), run));
+    }
+  });
+}
+
 // Most of the time it is writing into the array of the other when the signal comes.
 TEST(DirectPut, ASenderThatIsKilledWhileItWritesIsLostAndTheArrayUndefined) {
   const auto ended = testing::fork_ranks(2,
