@@ -30,6 +30,7 @@ __all__ = [
     "barrier",
     "broadcast",
     "codec_to_use",
+    "extents_of",
     "reduce_scatter",
     "should_allreduce",
 ]
@@ -262,12 +263,12 @@ def _allreduce_several(
     used = codec_to_use(group, codec, total, compress_above)
     kind = kinds.pop() if kinds else "float32"
     elements = sum(part[2] for part in parts)
-    shapes = _shapes(arrays)
+    shapes = extents_of(arrays)
     plans(group).get("allreduce", elements, kind, op, used, algorithm, 0, shapes).run_parts(parts)
     return results
 
 
-def _shapes(arrays: Sequence[Any]) -> tuple[int, ...]:
+def extents_of(arrays: Sequence[Any]) -> tuple[int, ...]:
     """Return the extents of several arrays, separated by -1."""
     extents: list[int] = []
     for array in arrays:

@@ -160,7 +160,11 @@ ERRORS = """
     dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
     other = rank == 1
     cases = {
-        "a shape": lambda group: dist.all_reduce(torch.zeros(3 + other), group=group),
+        "a length": lambda group: dist.all_reduce(torch.zeros(3 + other), group=group),
+        "a shape": lambda group: dist.all_reduce(torch.zeros((2, 3) if other else (3, 2)), group=group),
+        "a shape of several": lambda group: dist.all_reduce_coalesced(
+            [torch.zeros(4), torch.zeros((2, 3) if other else (3, 2))], group=group
+        ),
         "a type": lambda group: dist.all_reduce(
             torch.zeros(3, dtype=torch.int32 if other else torch.float32), group=group
         ),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from onehop.collectives import Plans
+from onehop.collectives import Plans, extents_of
 from onehop.error import BadInput
 from onehop.torch.arguments import (
     BITWISE,
@@ -155,7 +155,10 @@ class Reductions:
                 tensor.copy_(self._bitwise(tensor, op.name))
         else:
             elements = sum(tensor.numel() for tensor in used)
-            operation = self._plans.get("allreduce", elements, type_name(used[0]), op.name)
+            extents = extents_of(used)
+            operation = self._plans.get(
+                "allreduce", elements, type_name(used[0]), op.name, "raw", "auto", 0, extents
+            )
             if len(used) == 1:
                 operation.run_at(used[0].data_ptr(), used[0].data_ptr())
             else:
