@@ -5,7 +5,10 @@
 namespace onehop::collectives::detail {
 
 void Arrays::set(std::span<const Part> parts, std::int64_t element_bytes) {
-  if (parts.size() == 1) return set(parts.front().source, parts.front().result, element_bytes);
+  const auto is_in_place = [](const Part& part) { return part.source == part.result; };
+  if (parts.size() == 1)
+    return set(parts.front().source, parts.front().result, element_bytes, is_in_place(parts.front()));
+  in_place_ = std::ranges::any_of(parts, is_in_place);
   element_bytes_ = element_bytes;
   parts_.assign(parts.begin(), parts.end());
   begins_.clear();

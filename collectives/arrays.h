@@ -23,13 +23,18 @@ struct Range {
 // array.
 class Arrays {
  public:
-  void set(const std::byte* source, std::byte* result, std::int64_t element_bytes) noexcept {
+  // `in_place`: the two overlap.
+  void set(const std::byte* source, std::byte* result, std::int64_t element_bytes, bool in_place) noexcept {
     element_bytes_ = element_bytes;
+    in_place_ = in_place;
     source_ = source;
     result_ = result;
     begins_.clear();
   }
   void set(std::span<const Part> parts, std::int64_t element_bytes);
+
+  // Whether the result, or a part of it, takes the place of the source.
+  [[nodiscard]] bool in_place() const noexcept { return in_place_; }
 
   // Calls visit(source, result, bytes) for each piece of a range.
   template <class Visit>
@@ -64,6 +69,7 @@ class Arrays {
   [[nodiscard]] bool in_one_piece(const Range& range, std::size_t part) const;
 
   std::int64_t element_bytes_ = 1;
+  bool in_place_ = false;
   const std::byte* source_ = nullptr;
   std::byte* result_ = nullptr;
   std::vector<Part> parts_;

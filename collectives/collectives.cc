@@ -69,7 +69,7 @@ void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t byte
       chunk_elements(chunk_bytes != 0 ? chunk_bytes : usual, exchange.slot_bytes, operation.element_bytes);
   operation.header.log2_chunk =
       static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(operation.chunk)));
-  const std::int64_t result_bytes = operation.result_elements * operation.element_bytes;
+  const std::int64_t result_bytes = operation.result_bytes();
   operation.streams = result_bytes >= 4096 * kib && result_bytes >= 16384 * kib / exchange.size;
 }
 
@@ -226,14 +226,15 @@ void Collective::start(std::span<const std::byte> source, std::span<std::byte> r
                    base::counted(result_bytes(), "byte") + ", found " + text(static_cast<std::int64_t>(source.size())) +
                    " and " + text(static_cast<std::int64_t>(result.size())));
   }
-  if (overlap(source, result)) {
+  const bool in_place = overlap(source, result);
+  if (in_place) {
     const std::int64_t apart = (operation.in_place_at_source - operation.in_place_at_result) * operation.element_bytes;
     if (!operation.in_place || source.data() + apart != result.data()) [[unlikely]] {
       throw BadInput("source and result overlap in a way that this operation does not allow");
     }
   }
   exchange_->check_idle();
-  exchange_->arrays.set(source.data(), result.data(), operation.element_bytes);
+  exchange_->arrays.set(source.data(), result.data(), operation.element_bytes, in_place);
   exchange_->start(operation);
 }
 

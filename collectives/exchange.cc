@@ -164,6 +164,8 @@ void Exchange::start(const Operation& operation) {
   running = &operation;
   stores_ = operation.stores;
   choice_ = operation.choice;
+  // A reduction in place has just read the lines that it writes, so the caches hold them.
+  streams_ = operation.streams && !(operation.reduces && arrays.in_place());
   gather_with_reduce_ = false;
   if (relay != nullptr) {
     start_relayed();

@@ -196,6 +196,7 @@ struct Exchange {
   bool in_place_ = false;                // if the arrays are shared
   int choice_ = -1;                      // index in `choices` for the running operation; -1: none
   StoreKind stores_ = StoreKind::plain;  // of the running operation
+  bool streams_ = false;                 // the running operation stores its result past the caches
   double started_us_ = 0;                // duration of its start()
   bool times_ = false;                   // whether the running operation is timed; on rank 0 only
   int slots_ = 0;

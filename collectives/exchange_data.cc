@@ -128,7 +128,7 @@ void Exchange::reduce(std::int64_t number) {
     reduce_encoded(range, to);
   } else {
     sources_[index(rank)] = gathered(range);
-    if ((operation.streams || operation.gathers_result) && result != nullptr) {
+    if ((streams_ || operation.gathers_result) && result != nullptr) {
       reduce_in_pieces(range, result);
     } else {
       operation.reduce(sources_.data(), size, to, index(range.elements()));
@@ -154,14 +154,14 @@ void Exchange::reduce_in_pieces(const Range& range, std::byte* result) {
   for (std::int64_t at = 0; at < bytes; at += piece) {
     const std::int64_t length = std::min(piece, bytes - at);
     for (std::size_t r = 0; r < sources_.size(); ++r) shifted_[r] = sources_[r] + at;
-    std::byte* const to = operation.streams ? reduced_.data() : result + at;
+    std::byte* const to = streams_ ? reduced_.data() : result + at;
     operation.reduce(shifted_.data(), size, to, index(length / operation.element_bytes));
     const std::span<const std::byte> reduced(to, index(length));
-    if (operation.streams) store_piece(StoreKind::nontemporal, result + at, reduced);
+    if (streams_) store_piece(StoreKind::nontemporal, result + at, reduced);
     if (!gather_with_reduce_) continue;
     for (std::byte* const to_peers : gather_to_) store_piece(stores_, to_peers + at, reduced);
   }
-  if (operation.streams) finish_pieces(StoreKind::nontemporal);
+  if (streams_) finish_pieces(StoreKind::nontemporal);
   if (gather_with_reduce_) publish_gather(bytes);
 }
 
@@ -223,7 +223,7 @@ void Exchange::receive_gather(Peer& peer, std::int64_t number) {
     from = reduced_.data();
   }
   if (!operation.encoded || whole == nullptr) {
-    const StoreKind stores = operation.streams ? StoreKind::nontemporal : StoreKind::plain;
+    const StoreKind stores = streams_ ? StoreKind::nontemporal : StoreKind::plain;
     arrays.for_each(range, [&](const std::byte*, std::byte* result, std::int64_t length) {
       store_bytes(stores, result, {from, index(length)});
       from += length;
@@ -240,7 +240,7 @@ void Exchange::copy_own() const {
   const std::byte* const source = arrays.source(from);
   std::byte* const result = arrays.result(to);
   if (source == result) return;
-  const StoreKind stores = running->streams ? StoreKind::nontemporal : StoreKind::plain;
+  const StoreKind stores = streams_ ? StoreKind::nontemporal : StoreKind::plain;
   store_bytes(stores, result, {source, index(to.elements() * running->element_bytes)});
 }
 
