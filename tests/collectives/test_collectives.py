@@ -366,4 +366,4 @@ def test_benchmark_has_the_columns_of_nccl_tests(ranks: Ranks) -> None:
         assert (row["type"], row["wrong"]) == ("float32", 0)
         assert row["error"] < 1e-6
         assert row["busbw"] == row["algbw"] > 0  # two ranks
-        assert set(row["variants"]) == {"onehop, one_shot", "onehop, two_shot"}
+        assert set(row["variants"]) == {"onehop, one_shot", "onehop, two_shot", "onehop, shared arrays"}
