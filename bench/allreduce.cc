@@ -115,10 +115,11 @@ AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllRedu
         [operation, from = source, to = result] { operation->run(std::as_bytes(from), std::as_writable_bytes(to)); },
         tolerance_of(variant.codec));
   }
-  // The same with arrays that the ranks share.
+  // The same with arrays that the ranks share, where onehop is compared with others.
   std::vector<SharedArray> shared;
   const auto ours = std::ranges::find(options.variants, Role::ours, &AllReduceVariant::role);
-  if (ours != options.variants.end() && ours->codec == Codec::raw && arena.one_host() && group.size() > 1) {
+  const bool compares = options.peers && ours != options.variants.end() && ours->codec == Codec::raw;
+  if (compares && arena.one_host() && group.size() > 1) {
     const auto shared_array = [&] {
       shared.push_back(group.allocate(bytes));
       return std::span(reinterpret_cast<float*>(shared.back().bytes().data()), static_cast<std::size_t>(elements));

@@ -124,7 +124,13 @@ FAULTS = (
         "old-exposure",
         "a direct put accepts the exposure of the round before",
         "long_messages",
-        (Change(_PLAN, "if (sender.exposed() == epoch) {", "if (sender.exposed() + 1 >= epoch) {"),),
+        (
+            Change(
+                _PLAN,
+                "if (message.puts && sender.exposed() == epoch) {",
+                "if (message.puts && sender.exposed() + 1 >= epoch) {",
+            ),
+        ),
     ),
     Fault(
         "put-unmarked",
