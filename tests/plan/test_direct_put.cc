@@ -16,6 +16,7 @@
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
 #include "onehop/verify.h"
+#include "tests/support/faults.h"
 #include "tests/support/plan_check.h"
 #include "tests/support/ranks.h"
 
@@ -316,18 +317,24 @@ TEST(DirectPut, ArraysThatShareWrittenElementsAreRefused) {
 
 // Most of the time it is writing into the array of the other when the signal comes.
 TEST(DirectPut, ASenderThatIsKilledWhileItWritesIsLostAndTheArrayUndefined) {
-  const auto ended = testing::fork_ranks(2,
-                                         [](const Group& group) {
-                                           constexpr std::int64_t bytes = 8 << 20;
-                                           const SharedArray out = group.allocate(bytes);
-                                           const SharedArray in = group.allocate(bytes);
-                                           Plan plan(group, ring(2, bytes), std::array{out.bytes(), in.bytes()});
-                                           for (;;) plan.run();
-                                         },
-                                         {.limit_seconds = 30, .meanwhile = [](const std::vector<int>& processes) {
-                                            std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                                            kill(processes[0], SIGKILL);
-                                          }});
+  const testing::SharedCounter runs;  // preparing takes long on a busy machine
+  const auto ended =
+      testing::fork_ranks(2,
+                          [&runs](const Group& group) {
+                            constexpr std::int64_t bytes = 8 << 20;
+                            const SharedArray out = group.allocate(bytes);
+                            const SharedArray in = group.allocate(bytes);
+                            Plan plan(group, ring(2, bytes), std::array{out.bytes(), in.bytes()});
+                            for (;; (*runs)++) plan.run();
+                          },
+                          {.limit_seconds = 30, .meanwhile = [&runs](const std::vector<int>& processes) {
+                             const auto begin = std::chrono::steady_clock::now();
+                             while (*runs == 0 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)) {
+                               std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                             }
+                             std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                             kill(processes[0], SIGKILL);
+                           }});
   EXPECT_EQ(ended[0].signal, SIGKILL);
   EXPECT_EQ(ended[1].exit_code, 3) << ended[1].message;
   EXPECT_NE(ended[1].message.find("rank 0"), std::string::npos) << ended[1].message;
