@@ -23,7 +23,7 @@ void Exchange::start_relayed() {
   const Range all{0, operation.source_elements};
   const std::byte* source = arrays.source(all);
   if (source == nullptr) {
-    relayed_.resize(index(operation.source_elements * operation.element_bytes));
+    relayed_.resize(index(operation.source_bytes()));
     std::byte* to = relayed_.data();
     arrays.for_each(all, [&](const std::byte* part, std::byte*, std::int64_t length) {
       std::memcpy(to, part, index(length));
@@ -37,7 +37,7 @@ void Exchange::start_relayed() {
 void Exchange::finish_relayed() {
   const Range all{0, running->source_elements};
   std::byte* const result = arrays.result(all);
-  if (result == nullptr) relayed_.resize(index(running->source_elements * running->element_bytes));
+  if (result == nullptr) relayed_.resize(index(running->source_bytes()));
   check(relay->finish(result != nullptr ? result : relayed_.data()));
   if (result == nullptr) {
     const std::byte* from = relayed_.data();

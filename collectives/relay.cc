@@ -111,7 +111,7 @@ bool Relay::takes_by_rank(std::int64_t bytes) const noexcept {
 }
 
 std::int64_t Relay::bytes() const noexcept {
-  return operation_->relayed == Relayed::nothing ? 0 : operation_->source_elements * operation_->element_bytes;
+  return operation_->relayed == Relayed::nothing ? 0 : operation_->source_bytes();
 }
 
 void Relay::start(const Operation& operation, const std::byte* source) {

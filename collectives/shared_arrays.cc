@@ -75,7 +75,7 @@ void Exchange::find_places() {
   places_ = {};
   all_share_ = false;
   const Operation& operation = *running;
-  const std::int64_t bytes = operation.source_elements * operation.element_bytes;
+  const std::int64_t bytes = operation.source_bytes();
   if (!operation.may_share || bytes < shortest_shared) return;
   const Range all{0, operation.source_elements};
   const std::byte* const source = arrays.source(all);
@@ -100,7 +100,7 @@ void Exchange::take_places(int peer, const std::byte* line) {
 void Exchange::run_shared() {
   const Operation& operation = *running;
   const Range all{0, operation.source_elements};
-  const std::int64_t total = operation.source_elements * operation.element_bytes;
+  const std::int64_t total = operation.source_bytes();
   const Range range = operation.contribute[index(rank)];
   const std::int64_t begin = range.first * operation.element_bytes;
   const std::int64_t bytes = range.elements() * operation.element_bytes;

@@ -1,10 +1,20 @@
 #include "src/group/agreement.h"
 
-#include <span>
-
 #include "onehop/error.h"
 
 namespace onehop::detail {
+namespace {
+
+[[noreturn]] void throw_failed(const std::string& step, std::size_t rank, std::span<const std::byte> failure) {
+  throw Error(step + " failed on rank " + std::to_string(rank) + ": " +
+              std::string(reinterpret_cast<const char*>(failure.data()), failure.size()));
+}
+
+Gathered gather_failures(GroupState& group, const std::string& own) {
+  return group.allgather(std::as_bytes(std::span<const char>(own)));
+}
+
+}  // namespace
 
 std::string message_of(const std::exception_ptr& error) {
   try {
@@ -17,14 +27,41 @@ std::string message_of(const std::exception_ptr& error) {
 }
 
 void agree(GroupState& group, const std::string& step, const std::exception_ptr& own) {
-  const std::string failure = own ? message_of(own) : std::string();
-  const Gathered failures = group.allgather(std::as_bytes(std::span<const char>(failure)));
+  const Gathered failures = gather_failures(group, own ? message_of(own) : std::string());
   if (own) std::rethrow_exception(own);
   for (std::size_t r = 0; r < failures.size(); ++r) {
-    if (failures[r].empty()) continue;
-    throw Error(step + " failed on rank " + std::to_string(r) + ": " +
-                std::string(reinterpret_cast<const char*>(failures[r].data()), failures[r].size()));
+    if (!failures[r].empty()) throw_failed(step, r, failures[r]);
   }
+}
+
+void agree_or_lost(GroupState& group, const std::string& step, const std::string& failure) {
+  const Gathered failures = gather_failures(group, failure);
+  for (std::size_t r = 0; r < failures.size(); ++r) {
+    if (failures[r].empty()) continue;
+    group.throw_if_lost(step);
+    throw_failed(step, r, failures[r]);
+  }
+}
+
+std::vector<std::vector<std::byte>> gather_offers(GroupState& group, const std::string& step,
+                                                  std::span<const std::byte> own, const std::string& failure) {
+  // The offer, whether the rank has failed, and its message.
+  std::vector<std::byte> mine(own.begin(), own.end());
+  mine.push_back(std::byte{!failure.empty()});
+  const auto text = std::as_bytes(std::span<const char>(failure));
+  mine.insert(mine.end(), text.begin(), text.end());
+  const Gathered all = group.allgather(mine);
+  std::vector<std::vector<std::byte>> offers;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const std::span<const std::byte> theirs = all[r];
+    if (theirs.size() <= own.size()) {
+      throw Mismatch(step + ": rank " + std::to_string(r) +
+                     " is in another collective step; do all ranks make the same steps in the same order?");
+    }
+    if (theirs[own.size()] != std::byte{0}) throw_failed(step, r, theirs.subspan(own.size() + 1));
+    offers.emplace_back(theirs.begin(), theirs.begin() + static_cast<std::ptrdiff_t>(own.size()));
+  }
+  return offers;
 }
 
 }  // namespace onehop::detail

@@ -1,8 +1,13 @@
 // Spreads the failure of one rank in a collective step to all ranks, so that no rank waits for one that has thrown.
 #pragma once
 
+#include <cstddef>
+#include <cstring>
 #include <exception>
+#include <span>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "src/group/group_state.h"
 
@@ -14,5 +19,24 @@ namespace onehop::detail {
 // Collective. `own` is this rank's failure in `step`, or null. Rethrows `own` if it is set; else throws Error with the
 // number and the message of the first rank that failed, if any did.
 void agree(GroupState& group, const std::string& step, const std::exception_ptr& own);
+
+// Collective. The same for a failure that is a text, empty if there is none, in a step that may fail because a rank has
+// ended: throws PeerLost if one has, else Error on every rank.
+void agree_or_lost(GroupState& group, const std::string& step, const std::string& failure);
+
+// Collective. Returns the bytes that every rank offers, all of the same length. Throws Error on every rank if `failure`
+// is not empty on any, and Mismatch if a rank is in another step.
+[[nodiscard]] std::vector<std::vector<std::byte>> gather_offers(GroupState& group, const std::string& step,
+                                                                std::span<const std::byte> own,
+                                                                const std::string& failure);
+template <class Offer>
+[[nodiscard]] std::vector<Offer> gather_offers(GroupState& group, const std::string& step, const Offer& own,
+                                               const std::string& failure) {
+  static_assert(std::is_trivially_copyable_v<Offer>);
+  std::vector<Offer> offers;
+  for (const auto& bytes : gather_offers(group, step, std::as_bytes(std::span(&own, 1)), failure))
+    std::memcpy(&offers.emplace_back(), bytes.data(), sizeof(Offer));
+  return offers;
+}
 
 }  // namespace onehop::detail

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "src/base/text.h"
+#include "src/group/agreement.h"
 #include "src/group/control_memory.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
@@ -160,18 +161,12 @@ std::unique_ptr<Bootstrap> split_in_memory(GroupState& parent, const std::vector
     try {
       joined = join_control_memory(where, own_index, static_cast<int>(members.size()), 0);
     } catch (const Error& error) {
-      failure = error.what();
+      failure = std::string(error.what()) +
+                "; a group over several machines can be split only if it was made from MPI or a store";
     }
   }
   // The leader's memory must live until all have mapped it, and a failure must be thrown on every rank.
-  const Gathered failures = parent.allgather(std::as_bytes(std::span<const char>(failure)));
-  for (std::size_t r = 0; r < failures.size(); ++r) {
-    if (failures[r].empty()) continue;
-    parent.throw_if_lost("splitting a group");
-    throw Error("split: rank " + std::to_string(r) + ": " +
-                std::string(reinterpret_cast<const char*>(failures[r].data()), failures[r].size()) +
-                "; a group over several machines can be split only if it was made from MPI or a store");
-  }
+  agree_or_lost(parent, "splitting a group", failure);
   return joined;
 }
 

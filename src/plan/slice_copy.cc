@@ -63,45 +63,67 @@ constexpr std::int64_t line = 64;
                                        static_cast<std::uintptr_t>(ahead * stride));
 }
 
-// Rows of runs whose length the compiler knows.
-template <std::size_t run>
+// Rows of runs whose length the compiler knows. `fetches`: runs in lines of their own are fetched in advance.
+template <std::size_t run, bool fetches>
 void pack_rows(const CopyStep& step, std::byte* wire) noexcept {
   const std::int64_t n = row_length(*step.shape);
   const std::int64_t stride = row_stride(*step.shape);
-  if (!in_own_lines(stride)) {
-    for_each_row(step, [&](const std::byte* from, std::int64_t offset) {
-      std::byte* to = wire + offset;
-      for (std::int64_t i = 0; i < n; ++i, from += stride, to += run) std::memcpy(to, from, run);
-    });
-    return;
-  }
   for_each_row(step, [&](const std::byte* from, std::int64_t offset) {
     std::byte* to = wire + offset;
     for (std::int64_t i = 0; i < n; ++i, from += stride, to += run) {
-      __builtin_prefetch(ahead_of(from, stride), 0);
+      if constexpr (fetches) __builtin_prefetch(ahead_of(from, stride), 0);
       std::memcpy(to, from, run);
     }
   });
 }
 
-template <std::size_t run>
+template <std::size_t run, bool fetches>
 void unpack_rows(const CopyStep& step, const std::byte* wire) noexcept {
   const std::int64_t n = row_length(*step.shape);
   const std::int64_t stride = row_stride(*step.shape);
-  if (!in_own_lines(stride)) {
-    for_each_row(step, [&](std::byte* to, std::int64_t offset) {
-      const std::byte* from = wire + offset;
-      for (std::int64_t i = 0; i < n; ++i, from += run, to += stride) std::memcpy(to, from, run);
-    });
-    return;
-  }
   for_each_row(step, [&](std::byte* to, std::int64_t offset) {
     const std::byte* from = wire + offset;
     for (std::int64_t i = 0; i < n; ++i, from += run, to += stride) {
-      __builtin_prefetch(ahead_of(to, stride), 1);
+      if constexpr (fetches) __builtin_prefetch(ahead_of(to, stride), 1);
       std::memcpy(to, from, run);
     }
   });
+}
+
+// Calls copy.operator()<run>() if the compiler should know this length of runs; returns whether it did.
+template <class Copy>
+inline bool with_known_run(std::int64_t run, const Copy& copy) noexcept {
+  switch (run) {
+    case 1:
+      copy.template operator()<1>();
+      return true;
+    case 2:
+      copy.template operator()<2>();
+      return true;
+    case 4:
+      copy.template operator()<4>();
+      return true;
+    case 8:
+      copy.template operator()<8>();
+      return true;
+    case 16:
+      copy.template operator()<16>();
+      return true;
+    case 24:
+      copy.template operator()<24>();
+      return true;
+    case 32:
+      copy.template operator()<32>();
+      return true;
+    case 48:
+      copy.template operator()<48>();
+      return true;
+    case 64:
+      copy.template operator()<64>();
+      return true;
+    default:
+      return false;
+  }
 }
 
 // Calls copy_row(to, from) for the rows of two shapes that are alike, with one set of indices for both.
@@ -129,21 +151,15 @@ inline void for_each_row_pair(const CopyStep& to, const CopyStep& from, const Co
   }
 }
 
-template <std::size_t run>
+// What a face reads and what it writes often lies in the same lines, or near, so only what is read is fetched.
+template <std::size_t run, bool fetches>
 void copy_rows(const CopyStep& to, const CopyStep& from) noexcept {
   const std::int64_t n = row_length(*to.shape);
   const std::int64_t write_stride = row_stride(*to.shape);
   const std::int64_t read_stride = row_stride(*from.shape);
-  if (!in_own_lines(read_stride)) {
-    for_each_row_pair(to, from, [&](std::byte* write, const std::byte* read) {
-      for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) std::memcpy(write, read, run);
-    });
-    return;
-  }
-  // What a face reads and what it writes often lies in the same lines, or near.
   for_each_row_pair(to, from, [&](std::byte* write, const std::byte* read) {
     for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) {
-      __builtin_prefetch(ahead_of(read, read_stride), 0);
+      if constexpr (fetches) __builtin_prefetch(ahead_of(read, read_stride), 0);
       std::memcpy(write, read, run);
     }
   });
@@ -257,56 +273,28 @@ CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_by
 }
 
 void pack_shape(const CopyStep& step, std::byte* wire) noexcept {
-  switch (step.shape->run) {
-    case 1:
-      return pack_rows<1>(step, wire);
-    case 2:
-      return pack_rows<2>(step, wire);
-    case 4:
-      return pack_rows<4>(step, wire);
-    case 8:
-      return pack_rows<8>(step, wire);
-    case 16:
-      return pack_rows<16>(step, wire);
-    case 24:
-      return pack_rows<24>(step, wire);
-    case 32:
-      return pack_rows<32>(step, wire);
-    case 48:
-      return pack_rows<48>(step, wire);
-    case 64:
-      return pack_rows<64>(step, wire);
-    default:
-      break;
-  }
+  const bool copied = with_known_run(step.shape->run, [&]<std::size_t run>() {
+    if (in_own_lines(row_stride(*step.shape))) {
+      pack_rows<run, true>(step, wire);
+    } else {
+      pack_rows<run, false>(step, wire);
+    }
+  });
+  if (copied) return;
   for_each_run(step, [&](const std::byte* from, std::int64_t offset, std::int64_t length) {
     copy_bytes(wire + offset, from, static_cast<std::size_t>(length));
   });
 }
 
 void unpack_shape(const CopyStep& step, const std::byte* wire) noexcept {
-  switch (step.shape->run) {
-    case 1:
-      return unpack_rows<1>(step, wire);
-    case 2:
-      return unpack_rows<2>(step, wire);
-    case 4:
-      return unpack_rows<4>(step, wire);
-    case 8:
-      return unpack_rows<8>(step, wire);
-    case 16:
-      return unpack_rows<16>(step, wire);
-    case 24:
-      return unpack_rows<24>(step, wire);
-    case 32:
-      return unpack_rows<32>(step, wire);
-    case 48:
-      return unpack_rows<48>(step, wire);
-    case 64:
-      return unpack_rows<64>(step, wire);
-    default:
-      break;
-  }
+  const bool copied = with_known_run(step.shape->run, [&]<std::size_t run>() {
+    if (in_own_lines(row_stride(*step.shape))) {
+      unpack_rows<run, true>(step, wire);
+    } else {
+      unpack_rows<run, false>(step, wire);
+    }
+  });
+  if (copied) return;
   for_each_run(step, [&](std::byte* to, std::int64_t offset, std::int64_t length) {
     copy_bytes(to, wire + offset, static_cast<std::size_t>(length));
   });
@@ -321,28 +309,14 @@ bool alike(const CopyStep& to, const CopyStep& from) noexcept {
 
 void copy_between(const CopyStep& to, const CopyStep& from) noexcept {
   if (to.shape == nullptr) return copy_bytes(to.base, from.base, static_cast<std::size_t>(to.bytes));
-  switch (to.shape->run) {
-    case 1:
-      return copy_rows<1>(to, from);
-    case 2:
-      return copy_rows<2>(to, from);
-    case 4:
-      return copy_rows<4>(to, from);
-    case 8:
-      return copy_rows<8>(to, from);
-    case 16:
-      return copy_rows<16>(to, from);
-    case 24:
-      return copy_rows<24>(to, from);
-    case 32:
-      return copy_rows<32>(to, from);
-    case 48:
-      return copy_rows<48>(to, from);
-    case 64:
-      return copy_rows<64>(to, from);
-    default:
-      return copy_any_rows(to, from, copy_bytes);
-  }
+  const bool copied = with_known_run(to.shape->run, [&]<std::size_t run>() {
+    if (in_own_lines(row_stride(*from.shape))) {
+      copy_rows<run, true>(to, from);
+    } else {
+      copy_rows<run, false>(to, from);
+    }
+  });
+  if (!copied) copy_any_rows(to, from, copy_bytes);
 }
 
 void copy_between(const CopyStep& to, const CopyStep& from, StoreFunction store) noexcept {

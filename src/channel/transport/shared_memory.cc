@@ -10,12 +10,14 @@
 
 #include "onehop/error.h"
 #include "src/channel/transport/transport.h"
+#include "src/group/agreement.h"
 #include "src/group/group_state.h"
 
 namespace onehop::detail {
 namespace {
 
 constexpr std::int64_t released_bytes = 128;
+constexpr const char* opening = "opening channels";
 constexpr const char* slots_name = "the slots of this rank's channels";
 
 class SharedMemoryEndpoint final : public Endpoint {
@@ -37,11 +39,6 @@ class SharedMemoryEndpoint final : public Endpoint {
   SharedMemory other_;
 };
 
-// What a rank contributes; its error message follows if it has failed.
-struct Offer {
-  std::int32_t fd = -1;
-  std::int32_t failed = 0;
-};
 // A rank's memory begins with the number of its parts and a table of them, so that ranks gather nothing about the
 // channels of others.
 struct Part {
@@ -79,24 +76,7 @@ class Rank {
   }
 
   // Tells all ranks where the memory is; throws on every rank if any rank could not allocate its memory.
-  void exchange() {
-    const Gathered all = group_.allgather(packed());
-    fds_.resize(all.size());
-    for (std::size_t r = 0; r < all.size(); ++r) {
-      Offer offer;
-      if (all[r].size() < sizeof offer) {
-        throw Mismatch("opening channels: rank " + std::to_string(r) +
-                       " is in another collective step; do all ranks make the same steps in the same order?");
-      }
-      std::memcpy(&offer, all[r].data(), sizeof offer);
-      if (offer.failed != 0) {
-        throw Error(
-            "opening channels failed on rank " + std::to_string(r) + ": " +
-            std::string(reinterpret_cast<const char*>(all[r].data() + sizeof offer), all[r].size() - sizeof offer));
-      }
-      fds_[r] = offer.fd;
-    }
-  }
+  void exchange() { fds_ = gather_offers<std::int32_t>(group_, opening, memory_.fd(), failure_); }
 
   [[nodiscard]] const SharedMemory& memory() const { return memory_; }
   // The peer's memory, mapped once for all channels.
@@ -126,15 +106,6 @@ class Rank {
 
  private:
   using Offsets = std::map<std::pair<std::uint32_t, bool>, std::int64_t>;
-
-  [[nodiscard]] std::vector<std::byte> packed() const {
-    const Offer offer{memory_.fd(), failure_.empty() ? 0 : 1};
-    std::vector<std::byte> bytes(sizeof offer);
-    std::memcpy(bytes.data(), &offer, sizeof offer);
-    const auto rest = std::as_bytes(std::span<const char>(failure_));
-    bytes.insert(bytes.end(), rest.begin(), rest.end());
-    return bytes;
-  }
 
   // The parts in the memory of `rank` that are of channels to `peer`.
   [[nodiscard]] const Offsets& offsets_of(int rank, int peer) {
@@ -197,13 +168,7 @@ class SharedMemoryTransport final : public Transport {
       failure = error.what();
     }
     // No rank continues, and perhaps ends, before all ranks have mapped everything. A failure is thrown on every rank.
-    const Gathered failures = group->allgather(std::as_bytes(std::span<const char>(failure)));
-    for (std::size_t r = 0; r < failures.size(); ++r) {
-      if (failures[r].empty()) continue;
-      group->throw_if_lost("opening channels");
-      throw Error("opening channels failed on rank " + std::to_string(r) + ": " +
-                  std::string(reinterpret_cast<const char*>(failures[r].data()), failures[r].size()));
-    }
+    agree_or_lost(*group, opening, failure);
     return opened;
   }
 
