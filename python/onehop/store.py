@@ -68,6 +68,8 @@ def allgathers_through(
     delete = getattr(store, "delete_key", None)
 
     def make(name: str, rank: int, size: int) -> AllGather:
+        if size == 1:
+            return lambda mine: [mine]
         step = 0
 
         def key(number: int, of: int) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 
-def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
+def _create(options: Any, _: Any) -> Any:
     from onehop.torch.process_group import create_process_group
 
-    return create_process_group(store, rank, size, timeout)
+    where = options.store, options.group_rank, options.group_size, options.timeout
+    return create_process_group(*where, options.global_ranks_in_group)
 
 
 def register() -> None:
@@ -20,6 +21,6 @@ def register() -> None:
         import torch.distributed as dist
 
         if dist.is_available() and "onehop" not in dist.Backend.backend_list:
-            dist.Backend.register_backend("onehop", _create, devices=["cpu"])
+            dist.Backend.register_backend("onehop", _create, extended_api=True, devices=["cpu"])
     except Exception:  # whatever it is, torch must come up
         return

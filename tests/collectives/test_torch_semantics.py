@@ -273,6 +273,31 @@ def test_unusual_tensors_and_groups(ranks: Ranks, part: str) -> None:
     assert done.stdout.count("all there") == 3
 
 
+SUBGROUPS = """
+    # Ranks that make different groups: torch gives those of ranks 0 and 2 the same names as those of ranks 1 and 3.
+    for _ in range(10):
+        pair, pairs = dist.new_subgroups_by_enumeration([[0, 2], [1, 3]])
+        alone, _ = dist.new_subgroups(group_size=1, group=pair)
+        again, _ = dist.new_subgroups(group_size=2, group=pair)
+        for part, expected in ((pair, 2 * (rank % 2) + 2), (alone, rank), (again, 2 * (rank % 2) + 2)):
+            tensor = torch.tensor([float(rank)])
+            dist.all_reduce(tensor, group=part)
+            assert tensor.item() == expected, (tensor, expected)
+        dist.barrier()
+    dist.destroy_process_group()
+    print("all there", flush=True)
+"""
+
+
+def test_subgroups_of_subgroups(ranks: Ranks) -> None:
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
+    done = ranks.onehop(
+        "launch", "-n", 4, ranks.script(START + SUBGROUPS), ranks.folder / "store", timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("all there") == 4
+
+
 ABORT = """
     import os, signal, sys, threading, time
     from datetime import timedelta

@@ -58,6 +58,17 @@ def test_gathers_and_splits(kind: str, tmp_path: Path) -> None:
         assert len(list(tmp_path.iterdir())) < 2 * 3 * ranks + 1
 
 
+def test_a_rank_alone_does_not_touch_the_store() -> None:
+    """Others may use the same keys: torch gives groups of one rank each the same name on different ranks."""
+    store = Dictionary()
+    group = Group.from_store(store, 0, 1)
+    part = group.split(0)
+    assert part is not None
+    assert group.allgather(b"alone") == part.allgather(b"alone") == [b"alone"]
+    assert group.allgather(b"") == [b""]
+    assert not store.values
+
+
 def test_refuses_what_is_no_store() -> None:
     with pytest.raises(BadInput, match=r"set\(key, value\).*found dict without set"):
         Group.from_store({}, 0, 1)

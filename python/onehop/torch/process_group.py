@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 
 import torch
@@ -203,6 +204,24 @@ class ProcessGroup(Names, Reductions, DataMovement, Messages, MonitoredBarrier, 
         return self
 
 
-def create_process_group(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
-    """Create a process group. Torch calls this for `init_process_group("onehop")` and `new_group`."""
+def create_process_group(
+    store: Any, rank: int, size: int, timeout: timedelta, ranks: Sequence[int] = ()
+) -> ProcessGroup:
+    """Create a process group. Torch calls this for `init_process_group("onehop")` and `new_group`.
+
+    Parameters
+    ----------
+    store : torch.distributed.Store
+        Where the ranks of the group meet.
+    rank, size : int
+        Number of this rank in the group, and number of ranks.
+    timeout : timedelta
+        Time limit for every wait.
+    ranks : sequence of int, optional
+        Global numbers of the ranks. Torch numbers groups in the order in which a rank makes them, so different groups
+        get the same number, and the same part of the store, where ranks make different groups: with
+        `new_subgroups(group=...)`. The global numbers keep their entries apart.
+    """
+    if ranks:
+        store = dist.PrefixStore(sha256(",".join(map(str, ranks)).encode()).hexdigest()[:16], store)
     return ProcessGroup(store, rank, size, timeout)
