@@ -186,6 +186,8 @@ def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda: OnehopBackend().run(bell(), shots=0), "at least 1 shot"),
         (lambda: OnehopBackend().run(["bell"]), "found str"),
         (lambda: EstimatorV2().run([(QuantumCircuit(1), "+")]), "Pauli"),
+        (lambda: EstimatorV2(seed=-1), "seed"),
+        (lambda: SamplerV2(seed=0.5), "seed"),
     ],
 )
 def test_bad_input_is_refused(run: object, message: str) -> None:

@@ -28,6 +28,7 @@ from onehop.qiskit.backend import OnehopBackend
 from onehop.qiskit.bindings import require_finite
 from onehop.qiskit.job import DoneJob
 from onehop.quantum.observables import PauliSum
+from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.run.task import Outcome
 
 __all__ = ["EstimatorV2", "SamplerV2"]
@@ -51,7 +52,7 @@ class SamplerV2(BaseSamplerV2):
     ) -> None:
         self.backend = backend or OnehopBackend()
         self.default_shots = default_shots
-        self.seed = seed
+        self.seed = None if seed is None else require_seed(seed)
 
     def run(self, pubs: Iterable[SamplerPubLike], *, shots: int | None = None) -> DoneJob:
         """Sample circuits; return a job that is done.
@@ -123,7 +124,7 @@ class EstimatorV2(BaseEstimatorV2):
     ) -> None:
         self.backend = backend or OnehopBackend()
         self.default_precision = default_precision
-        self.seed = seed
+        self.seed = None if seed is None else require_seed(seed)
 
     def run(self, pubs: Iterable[EstimatorPubLike], *, precision: float | None = None) -> DoneJob:
         """Evaluate observables of circuits; return a job that is done.
