@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "bench/bare_exchange.h"
 #include "bench/compute.h"
 #include "bench/mpi/peers.h"
 #include "bench/packing_lines.h"
@@ -218,6 +219,22 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
     add("the limit of packing", Role::variant, [&lines] { lines.touch(); }, false);
   }
   if (options.compute_us > 0) add("speed of light: computing alone", Role::speed_of_light, [] {}, false);
+  std::unique_ptr<BareExchange> bare;
+  if (options.mock && arena.one_host() && group.size() == 2) {
+    bare = std::make_unique<BareExchange>(group, schedule, arrays);
+    std::vector<Candidate> variants;
+    for (const BareCopy& copy : bare_copies()) {
+      variants.push_back({copy.name, Role::speed_of_light, [&bare, &marks, copy](int repetitions) {
+                            bare->use(copy.copy);
+                            for (int i = 0; i < repetitions; ++i) {
+                              marks.dirty();
+                              bare->run();
+                              bare->moves_everything() ? marks.check(copy.name) : marks.read();
+                            }
+                          }});
+    }
+    candidates.push_back(fastest_variant(arena, std::move(variants), options.effort));
+  }
   for (const OtherCandidate& other : options.others) add(other.name, other.role, other.run, other.exact);
   std::vector<std::unique_ptr<HaloPeer>> peers;
   if (options.peers) peers = mpi_halo_peers(group);

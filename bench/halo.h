@@ -22,7 +22,8 @@ struct OtherCandidate {
 struct HaloOptions {
   Effort effort;
   bool peers = true;
-  bool mock = true;  // also time packing and unpacking alone, without moving data
+  // Also time packing and unpacking alone, without moving data, and between two ranks bare copies and flags.
+  bool mock = true;
   // Each rank computes for about this long before each exchange; computing alone is then the speed of light.
   double compute_us = 0;
   std::vector<OtherCandidate> others;

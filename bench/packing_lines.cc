@@ -83,59 +83,111 @@ class PackingLines::Builder {
   std::map<std::pair<std::byte*, std::int64_t>, Touched> lines_;
 };
 
-PackingLines::PackingLines(const Schedule& schedule, int rank, std::span<const std::span<std::byte>> arrays) {
-  const auto size = [&](const Place& place) {
-    return schedule.arrays[static_cast<std::size_t>(place.array)].element_bytes;
-  };
-  const auto for_each = [&](bool from_here, bool to_here, const auto& visit) {
-    for (const Transfer& transfer : schedule.rounds.at(0).transfers) {
-      if ((transfer.from.rank == rank) == from_here && (transfer.to.rank == rank) == to_here) visit(transfer);
-    }
-  };
-  const auto bytes = [&](const Place& place) { return place.slice.elements() * size(place); };
-  std::int64_t crossing = 0;
-  for_each(true, false, [&](const Transfer& transfer) { crossing += bytes(transfer.from); });
-  for_each(false, true, [&](const Transfer& transfer) { crossing += bytes(transfer.to); });
-  slots_.resize(static_cast<std::size_t>(crossing));
+namespace {
 
-  std::int64_t slot = 0;
-  const auto next_slot = [&](const Place& place) {
-    const Piece piece{slots_.data(), slot, bytes(place)};
-    slot += piece.bytes;
-    return Pieces{piece};
-  };
+std::int64_t element_bytes(const Schedule& schedule, const Place& place) {
+  return schedule.arrays[static_cast<std::size_t>(place.array)].element_bytes;
+}
+
+std::int64_t bytes_of(const Schedule& schedule, const Place& place) {
+  return place.slice.elements() * element_bytes(schedule, place);
+}
+
+// Calls visit(transfer) for the transfers that begin on this rank, or do not, and end on it, or do not.
+template <class Visit>
+void for_each(const Schedule& schedule, int rank, bool from_here, bool to_here, const Visit& visit) {
+  for (const Transfer& transfer : schedule.rounds.at(0).transfers) {
+    if ((transfer.from.rank == rank) == from_here && (transfer.to.rank == rank) == to_here) visit(transfer);
+  }
+}
+
+// The pieces of the slots, one after the other.
+class NextPiece {
+ public:
+  explicit NextPiece(std::byte* slots) : slots_(slots) {}
+  Pieces operator()(std::int64_t bytes) {
+    const Piece piece{slots_, at_, bytes};
+    at_ += bytes;
+    return {piece};
+  }
+
+ private:
+  std::byte* slots_;
+  std::int64_t at_ = 0;
+};
+
+void copy_by_memcpy(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+}  // namespace
+
+PackingLines::Crossing PackingLines::crossing(const Schedule& schedule, int rank) {
+  Crossing sums;
+  for_each(schedule, rank, true, false, [&](const Transfer& t) { sums.out += bytes_of(schedule, t.from); });
+  for_each(schedule, rank, false, true, [&](const Transfer& t) { sums.in += bytes_of(schedule, t.to); });
+  return sums;
+}
+
+PackingLines::PackingLines(const Schedule& schedule, int rank, std::span<const std::span<std::byte>> arrays) {
+  const Crossing bytes = crossing(schedule, rank);
+  own_slots_.resize(static_cast<std::size_t>(bytes.out + bytes.in));
+  build(schedule, rank, arrays, {own_slots_.data(), own_slots_.data() + bytes.out});
+}
+
+PackingLines::PackingLines(const Schedule& schedule, int rank, std::span<const std::span<std::byte>> arrays,
+                           const Slots& slots) {
+  build(schedule, rank, arrays, slots);
+}
+
+void PackingLines::build(const Schedule& schedule, int rank, std::span<const std::span<std::byte>> arrays,
+                         const Slots& slots) {
   const auto pieces = [&](const Place& place) {
+    const std::int64_t size = element_bytes(schedule, place);
     Pieces made;
     place.slice.for_each_run([&](std::int64_t offset, std::int64_t count) {
-      made.push_back({arrays[static_cast<std::size_t>(place.array)].data(), offset * size(place), count * size(place)});
+      made.push_back({arrays[static_cast<std::size_t>(place.array)].data(), offset * size, count * size});
     });
     return made;
   };
   const auto add_phase = [&](bool from_here, bool to_here, const auto& add) {
     Builder builder;
-    for_each(from_here, to_here, [&](const Transfer& transfer) { add(builder, transfer); });
+    for_each(schedule, rank, from_here, to_here, [&](const Transfer& transfer) { add(builder, transfer); });
     phases_.push_back(builder.build());
   };
-  add_phase(true, false, [&](Builder& out, const Transfer& t) { out.add(next_slot(t.from), pieces(t.from)); });
+  NextPiece next_out(slots.out);
+  NextPiece next_in(slots.in);
+  add_phase(true, false,
+            [&](Builder& out, const Transfer& t) { out.add(next_out(bytes_of(schedule, t.from)), pieces(t.from)); });
   add_phase(true, true, [&](Builder& own, const Transfer& t) { own.add(pieces(t.to), pieces(t.from)); });
-  add_phase(false, true, [&](Builder& in, const Transfer& t) { in.add(pieces(t.to), next_slot(t.to)); });
+  add_phase(false, true,
+            [&](Builder& in, const Transfer& t) { in.add(pieces(t.to), next_in(bytes_of(schedule, t.to))); });
 }
 
 void PackingLines::touch() noexcept {
+  pack(copy_by_memcpy);
+  move_inside();
+  unpack();
+}
+
+void PackingLines::move_inside() noexcept { run(phases_[1], copy_by_memcpy); }
+void PackingLines::unpack() noexcept { run(phases_[2], copy_by_memcpy); }
+
+bool PackingLines::copies_everything() const noexcept {
+  return std::ranges::all_of(phases_, [](const Phase& phase) { return phase.lines.empty(); });
+}
+
+void PackingLines::run(const Phase& phase, CopyFunction copy) noexcept {
   constexpr std::size_t ahead = 16;
   std::uint64_t sum = 0;
-  for (const Phase& phase : phases_) {
-    for (const Copy& copy : phase.copies) std::memcpy(copy.to, copy.from, copy.bytes);
-    for (const Lines& lines : phase.lines) {
-      const std::size_t count = lines.words.size();
-      for (std::size_t i = 0; i < count; ++i) {
-        __builtin_prefetch(lines.first + lines.words[std::min(i + ahead, count - 1)] * std::size_t{word});
-        std::byte* const at = lines.first + lines.words[i] * std::size_t{word};
-        if (lines.writes) {
-          *reinterpret_cast<volatile std::uint64_t*>(at) = 0;
-        } else {
-          sum += *reinterpret_cast<const volatile std::uint64_t*>(at);
-        }
+  for (const Copy& one : phase.copies) copy(one.to, one.from, one.bytes);
+  for (const Lines& lines : phase.lines) {
+    const std::size_t count = lines.words.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      __builtin_prefetch(lines.first + lines.words[std::min(i + ahead, count - 1)] * std::size_t{word});
+      std::byte* const at = lines.first + lines.words[i] * std::size_t{word};
+      if (lines.writes) {
+        *reinterpret_cast<volatile std::uint64_t*>(at) = 0;
+      } else {
+        sum += *reinterpret_cast<const volatile std::uint64_t*>(at);
       }
     }
   }

@@ -176,8 +176,8 @@ std::vector<Samples> run_rounds(Arena& arena, const std::vector<Candidate>& cand
   for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t turn = 0; turn < count; ++turn) {
       const std::size_t who = (turn + round) % count;
-      if (repetitions[who] > 1)
-        candidates[who].block(1);  // brings its memory back into the caches, which the others have used since
+      // Bring its memory, which may be two slots in turn, back into the caches: the others have used them since.
+      if (repetitions[who] > 1) candidates[who].block(2);
       spans[who][round] = time_block(arena, candidates[who], repetitions[who]);
     }
   }

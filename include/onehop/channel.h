@@ -97,6 +97,7 @@ struct RailPiece {
 // behind the flag.
 struct SlotRing {
   std::byte* first = nullptr;
+  std::byte* end = nullptr;  // behind the last slot
   std::uint64_t stride = 0;
   std::uint32_t slots = 0;
   std::uint32_t payload = 0;  // offset of the payload in a slot
@@ -113,7 +114,7 @@ struct SlotRing {
   }
   [[nodiscard]] std::byte* after(std::byte* slot) const noexcept {
     slot += stride;
-    return slot == first + stride * slots ? first : slot;
+    return slot == end ? first : slot;
   }
 };
 
@@ -164,9 +165,9 @@ class Sender {
   [[nodiscard]] bool ready() noexcept {
     if (forks_ != detail::forks.load(std::memory_order_relaxed)) [[unlikely]]
       return false;  // and wait_released() throws
-    if (released_seen_ + ring_.slots > use_) return true;
-    released_seen_ = released_->load(std::memory_order_acquire);
-    return released_seen_ + ring_.slots > use_;
+    if (use_ < free_uses_) return true;
+    free_uses_ = released_->load(std::memory_order_acquire) + ring_.slots;
+    return use_ < free_uses_;
   }
 
   // Returns the memory of the next message, after waiting until it may be written. Write the message there, then call
@@ -188,7 +189,7 @@ class Sender {
   // Copies a message into the channel and publishes it chunk by chunk. Waits for free slots.
   // Throws BadInput unless message.size() == bytes(), PeerLost, Timeout.
   void put(std::span<const std::byte> message) {
-    if (static_cast<std::int64_t>(message.size()) != ring_.message_bytes || !single_chunk_) [[unlikely]] {
+    if (message.size() != simple_bytes_) [[unlikely]] {
       put_in_chunks(message);
       return;
     }
@@ -257,16 +258,17 @@ class Sender {
   void invalidate();
   [[noreturn]] void throw_not_in_place() const;
 
-  std::byte* at_ = nullptr;  // the slot of the next use
-  std::uint64_t use_ = 0;    // uses published so far
-  std::uint64_t released_seen_ = 0;
+  static constexpr std::size_t not_simple = ~std::size_t{0};
+  std::byte* at_ = nullptr;      // the slot of the next use
+  std::uint64_t use_ = 0;        // uses published so far
+  std::uint64_t free_uses_ = 0;  // uses before this one have a free slot, as far as was seen
   const std::atomic<std::uint64_t>* released_ = nullptr;
   const std::atomic<std::uint32_t>* bell_ = nullptr;
   const std::atomic<std::uint64_t>* exposed_ = nullptr;  // null unless the sender is adaptive
   std::shared_ptr<detail::AdaptiveStores> adaptive_;
   detail::SlotRing ring_;
+  std::size_t simple_bytes_ = 0;  // length of a message that passes in one chunk with plain stores; else `not_simple`
   StoreKind stores_ = StoreKind::plain;
-  bool single_chunk_ = true;
   int peer_ = -1;
   std::uint32_t forks_ = 0;  // when the channel was opened
   std::shared_ptr<detail::Endpoint> endpoint_;
@@ -288,10 +290,8 @@ class Receiver {
   // BadInput unless `in_place()`, PeerLost, Timeout.
   [[nodiscard]] std::span<const std::byte> wait() {
     if (!ready()) wait_arrived(detail::flag_value(use_ + 1, detail::whole));
-    if (!in_place()) [[unlikely]]
-      throw_not_in_place();
-    if (times_use()) [[unlikely]]
-      reading_since_ = now();
+    if (!simple_) [[unlikely]]
+      begin_reading();
     return {at_ + ring_.payload, static_cast<std::size_t>(ring_.message_bytes)};
   }
 
@@ -299,7 +299,7 @@ class Receiver {
   void release() {
     if (forks_ != detail::forks.load(std::memory_order_relaxed)) [[unlikely]]
       throw_forked();
-    if (reading_since_ != 0) [[unlikely]]
+    if (!simple_ && reading_since_ != 0) [[unlikely]]
       end_reading();
     ++use_;
     at_ = ring_.after(at_);
@@ -362,10 +362,11 @@ class Receiver {
     was_read(now() - begin);
   }
   [[nodiscard]] static double now() noexcept;
+  // The parts of wait() and release() for messages that are not `simple_`.
+  void begin_reading();
   void end_reading() noexcept;
   void ring_bell();
   void invalidate();
-  [[noreturn]] void throw_not_in_place() const;
   [[noreturn]] void throw_forked() const;
 
   std::byte* at_ = nullptr;
@@ -381,6 +382,7 @@ class Receiver {
   detail::SlotRing ring_;
   int peer_ = -1;
   std::uint32_t forks_ = 0;  // when the channel was opened
+  bool simple_ = false;      // a message fits into a slot, and the sender never asks how long it is read
   std::shared_ptr<detail::Endpoint> endpoint_;
 };
 

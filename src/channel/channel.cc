@@ -137,13 +137,13 @@ StoreKind Sender::best_stores(StoreTarget target) const noexcept {
 
 void Sender::invalidate() {
   endpoint_->poisoned = detail::message_of(std::current_exception());
-  ring_.first = at_ = nowhere.data();
+  ring_.first = ring_.end = at_ = nowhere.data();
   ring_.stride = 0;
   use_ = no_use;
-  released_seen_ = 0;
+  free_uses_ = 0;
   released_ = &never;
   bell_ = &silent;
-  single_chunk_ = false;
+  simple_bytes_ = not_simple;
 }
 
 void Sender::put_in_chunks(std::span<const std::byte> message) {
@@ -207,13 +207,17 @@ void Receiver::was_read(double seconds) noexcept {
   reading_time_->store(detail::reading_time(timed_use_, seconds_), std::memory_order_relaxed);
 }
 
+void Receiver::begin_reading() {
+  if (!in_place()) throw_in_place(*endpoint_, ring_);
+  if (times_use()) reading_since_ = now();
+}
+
 void Receiver::end_reading() noexcept {
   was_read(now() - reading_since_);
   reading_since_ = 0;
 }
 
 void Receiver::ring_bell() { endpoint_->released(use_); }
-void Receiver::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
 void Receiver::throw_forked() const {
   detail::throw_forked(endpoint_->group().process,
                        endpoint_->name() + " of rank " + std::to_string(endpoint_->group().rank));
@@ -223,7 +227,7 @@ bool Receiver::needs_progress() const { return endpoint_->needs_progress(); }
 
 void Receiver::invalidate() {
   endpoint_->poisoned = detail::message_of(std::current_exception());
-  ring_.first = at_ = nowhere.data();
+  ring_.first = ring_.end = at_ = nowhere.data();
   ring_.stride = 0;
   use_ = no_use;
   released_ = &unread;
@@ -250,13 +254,14 @@ struct ChannelAccess {
     made.stores_ = shape.stores;
     made.peer_ = shape.to;
     made.forks_ = detail::forks.load(std::memory_order_relaxed);
-    made.single_chunk_ =
-        shape.bytes <= shape.slot_bytes && shape.bytes <= shape.chunk_bytes && shape.stores == StoreKind::plain;
+    made.free_uses_ = parts.ring.slots;
+    const bool simple = parts.reading_time == nullptr && shape.bytes <= shape.slot_bytes &&
+                        shape.bytes <= shape.chunk_bytes && shape.stores == StoreKind::plain;
+    made.simple_bytes_ = simple ? static_cast<std::size_t>(shape.bytes) : Sender::not_simple;
     if (parts.reading_time != nullptr) {
       made.adaptive_ = std::make_shared<detail::AdaptiveStores>(
           shape.stores, shape.slots, std::min(shape.bytes, shape.slot_bytes), *parts.reading_time, *parts.released);
       made.exposed_ = parts.reading_time + 1;
-      made.single_chunk_ = false;
     }
     made.endpoint_ = std::move(parts.endpoint);
     return made;
@@ -273,6 +278,7 @@ struct ChannelAccess {
     made.bell_ = parts.bell;
     made.release_mask_ = parts.release_mask;
     made.reading_time_ = parts.reading_time;
+    made.simple_ = made.in_place() && parts.reading_time == nullptr;
     if (parts.reading_time != nullptr) made.exposed_ = parts.reading_time + 1;
     made.peer_ = parts.endpoint->shape().from;
     made.forks_ = detail::forks.load(std::memory_order_relaxed);

@@ -39,6 +39,7 @@ def test_halo_knows_how_much_crosses(ranks: Ranks) -> None:
     raw = [row for row in result["rows"] if "codec" not in row]
     assert [row["bytes"] for row in raw] == [2 * 8 * 8 * 8, 2 * 8 * 8 * 8, 2 * 4 * 8 * 8]
     for row in raw:
+        assert row["limit_us"] > 0
         assert set(row["variants"]) == {
             "onehop, shared arrays",
             "onehop, packing only",

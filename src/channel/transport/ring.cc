@@ -24,6 +24,7 @@ SlotRing make_ring(const ChannelShape& shape, std::byte* memory) {
   ring.first = memory;
   ring.stride = static_cast<std::uint64_t>(slot_stride(shape));
   ring.slots = static_cast<std::uint32_t>(shape.slots);
+  if (memory != nullptr) ring.end = memory + ring_bytes(shape);
   ring.payload = shape.slot_bytes + 8 <= line ? 8 : static_cast<std::uint32_t>(line);
   ring.slot_bytes = shape.slot_bytes;
   ring.chunk_bytes = shape.chunk_bytes;
