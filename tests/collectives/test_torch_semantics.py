@@ -274,25 +274,66 @@ def test_unusual_tensors_and_groups(ranks: Ranks, part: str) -> None:
 
 
 SUBGROUPS = """
+    from torch.distributed.device_mesh import init_device_mesh
+
+    def check(part, members):
+        tensor = torch.tensor([float(1 << rank)])
+        part.allreduce([tensor]).wait()
+        assert tensor.item() == sum(1 << member for member in members), (tensor, members)
+
+    pair_here = [rank // 2 * 2, rank // 2 * 2 + 1]
+"""
+
+NAMES = """
     # Ranks that make different groups: torch gives those of ranks 0 and 2 the same names as those of ranks 1 and 3.
     for _ in range(10):
         pair, pairs = dist.new_subgroups_by_enumeration([[0, 2], [1, 3]])
         alone, _ = dist.new_subgroups(group_size=1, group=pair)
         again, _ = dist.new_subgroups(group_size=2, group=pair)
-        for part, expected in ((pair, 2 * (rank % 2) + 2), (alone, rank), (again, 2 * (rank % 2) + 2)):
-            tensor = torch.tensor([float(rank)])
-            dist.all_reduce(tensor, group=part)
-            assert tensor.item() == expected, (tensor, expected)
+        for part, expected in ((pair, [rank % 2, rank % 2 + 2]), (alone, [rank]), (again, [rank % 2, rank % 2 + 2])):
+            check(part, expected)
         dist.barrier()
+    # The same name once a group has been destroyed.
+    for _ in range(3):
+        pair = dist.new_group(pair_here, use_local_synchronization=True)
+        check(pair, pair_here)
+        dist.destroy_process_group(pair)
     dist.destroy_process_group()
     print("all there", flush=True)
 """
 
+SAME_STORE = """
+    # One store for one default group after the other, like that of torchrun.
+    dist.destroy_process_group()
+    store = dist.FileStore(sys.argv[1] + ".same", size)
+    for attempt in range(3):
+        dist.init_process_group("onehop", store=store, rank=rank, world_size=size)
+        group = dist.group.WORLD
+        check(group, range(size))
+        pair, _ = dist.new_subgroups(group_size=2)
+        check(pair, pair_here)
+        for members in ([1, 0], [rank % 2]):
+            part = pair.split_group(members)
+            check(part, sorted(pair_here[member] for member in members))
+            part.shutdown()
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("rows", "columns"))
+        check(mesh.get_group("rows"), [rank % 2, rank % 2 + 2])
+        check(mesh.get_group("columns"), pair_here)
+        dist.barrier()
+        if attempt == 1 and rank == 3:
+            group.abort()
+        elif attempt == 1:
+            assert "rank 3" in raised(onehop.PeerLost, lambda: dist.all_reduce(torch.ones(2)))
+        dist.destroy_process_group()
+    print("all there", flush=True)
+"""
 
-def test_subgroups_of_subgroups(ranks: Ranks) -> None:
+
+@pytest.mark.parametrize("program", [NAMES, SAME_STORE], ids=["same name", "same store"])
+def test_groups_with_names_of_others(ranks: Ranks, program: str) -> None:
     pytest.importorskip("torch", reason=WITHOUT_TORCH)
     done = ranks.onehop(
-        "launch", "-n", 4, ranks.script(START + SUBGROUPS), ranks.folder / "store", timeout=100
+        "launch", "-n", 4, ranks.script(START + SUBGROUPS + program), ranks.folder / "store", timeout=100
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all there") == 4

@@ -20,13 +20,17 @@ def group_from_store(store: Any, rank: int, size: int) -> Group:
     ----------
     store : torch.distributed.Store
         A store that these ranks use for this group only, for example a `PrefixStore`. It may outlive the ranks: ranks
-        that torchrun restarts do not see the entries of the previous attempt.
+        that torchrun restarts do not see the entries of the previous attempt. The ranks may make further groups in it,
+        one after the other, if each of them makes all that have its number of ranks.
     rank, size : int
         Number of this rank, and number of ranks.
     """
     # torchrun keeps the store when it restarts failed ranks. The prefix hides the entries of the previous attempt.
     launch = [os.environ.get(f"TORCHELASTIC_{name}", "") for name in ("RUN_ID", "RESTART_COUNT")]
-    return Group.from_store(store, rank, size, "/".join(["onehop", *launch]))
+    prefix = "/".join(["onehop", *launch, str(size)])
+    if size > 1:  # the count of groups hides the entries of earlier ones
+        prefix = f"{prefix}/{store.add(f'{prefix}/made/{rank}', 1)}"
+    return Group.from_store(store, rank, size, prefix)
 
 
 def group_from_process_group(process_group: Any = None) -> Group:
