@@ -72,7 +72,10 @@ void wait_until(detail::Endpoint& end, int peer, bool sends, const Ready& ready)
   detail::Waiting waiting(end.group(), polls);
   while (!ready()) {
     if (is_self_deadlock(end, polls, failed_polls)) throw_self_deadlock(end, sends);
-    if (polls) end.progress();
+    if (polls) {
+      end.progress();
+      if (ready()) return;
+    }
     waiting.idle(ready, [&] { return detail::WaitingFor{peer, end.name()}; });
   }
 }

@@ -80,7 +80,9 @@ class MpiSendEnd final : public MpiEnd<Abi> {
   // On a channel of this rank to itself, the other end shows whether the wait can still succeed.
   bool self_deadlock() override {
     const auto receiver = other.lock();
-    return receiver != nullptr && receiver->offered() <= free_ + (this->cut_ ? this->ring_.slots : 0);
+    if (receiver == nullptr) return false;
+    receiver->offer_free();
+    return receiver->offered() <= free_ + (this->cut_ ? this->ring_.slots : 0);
   }
   [[nodiscard]] std::uint64_t given() const noexcept { return given_; }
 
@@ -117,27 +119,36 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
   }
 
   void begin() {
-    while (offered_ < this->ring_.slots) offer(offered_ + 1);
+    free_ = this->ring_.slots;
+    offer_free();
   }
 
   void published(std::uint64_t, std::uint64_t, std::int64_t) override {}
-  // The slot of this use is free for its next use.
+  // The slot of this use is free for its next use. Unless it is needed for the next message, progress() posts it, since
+  // the program may be about to answer the message that it has just read.
   void released(std::uint64_t use) override {
-    offer(use + this->ring_.slots);
+    free_ = use + this->ring_.slots;
+    if (this->cut_ || offered_ == arrived_) offer_free();
     if (!this->cut_) return;
     auto& release = this->releases_[this->index(use)];
     while (!this->done(release)) sched_yield();  // an empty message is sent at once, and this one S uses ago
     this->send(nullptr, 0, Tag::released, release);
   }
 
+  // Fragments arrive in order. Each test of a message that has not arrived makes the library look for messages, which
+  // over TCP is a call of the system: so this ends when a fragment is complete.
   void progress() override {
-    while (begun_ < offered_ && this->done(this->request(begun_ + 1))) receive_rest(++begun_);
-    while (arrived_ < begun_ && complete(arrived_ + 1)) ++arrived_;
+    offer_free();
+    if (begun_ == arrived_ && begun_ < offered_ && this->done(this->request(begun_ + 1))) receive_rest(++begun_);
+    if (arrived_ < begun_ && complete(arrived_ + 1)) ++arrived_;
   }
 
   bool self_deadlock() override {
     const auto sender = other.lock();
     return sender != nullptr && sender->given() <= arrived_;
+  }
+  void offer_free() {
+    while (offered_ < free_) offer(offered_ + 1);
   }
   [[nodiscard]] std::uint64_t offered() const noexcept { return offered_; }
 
@@ -182,6 +193,7 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
   }
 
   std::vector<std::int64_t> lengths_;  // of fragments in parts, by slot
+  std::uint64_t free_ = 0;             // uses that may be offered
   std::uint64_t offered_ = 0;          // uses whose first receives are with MPI
   std::uint64_t begun_ = 0;            // uses whose first part has arrived
   std::uint64_t arrived_ = 0;
