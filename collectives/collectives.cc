@@ -41,10 +41,22 @@ void check_length(const std::string& what, std::int64_t count, std::int64_t byte
   if (count > most) throw BadInput(what + ": expected at most " + text(most) + " elements, found " + text(count));
 }
 
+std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
 // Returns the length of a chunk in elements: the largest power of two within `wanted_bytes` and a slot, or one block.
 std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, std::int64_t element_bytes) {
   const std::int64_t bytes = std::min(wanted_bytes, slot_bytes);
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(bytes / element_bytes, block))));
+}
+
+// The same where every chunk is a message of its own: as few chunks as possible, all of about the same length, of which
+// this is the most that one may have.
+std::int64_t most_in_chunk(const Operation& operation, std::int64_t wanted_bytes, std::int64_t slot_bytes) {
+  const std::int64_t wire = operation.encoded ? encoded_bytes(operation.header.codec, operation.header.type, block)
+                                              : block * operation.element_bytes;
+  const std::int64_t in_slot = std::max<std::int64_t>(slot_bytes / wire, 1) * block;
+  const std::int64_t limit = std::min(wanted_bytes, detail::most_encoded_chunk);
+  return std::min(chunk_elements(limit, limit, operation.element_bytes), in_slot);
 }
 
 bool is_short_for(std::int64_t bytes, const Exchange& exchange) {
@@ -65,10 +77,17 @@ void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t byte
   const bool is_short = is_short_for(bytes, exchange);
   operation.stores = stores_for(bytes, exchange);
   const std::int64_t usual = is_short ? rule.chunk_bytes : bytes < 512 * kib ? 64 * kib : 256 * kib;
-  operation.chunk =
-      chunk_elements(chunk_bytes != 0 ? chunk_bytes : usual, exchange.slot_bytes, operation.element_bytes);
+  const std::int64_t wanted = chunk_bytes != 0 ? chunk_bytes : usual;
+  operation.chunk = exchange.is_pair_over_mpi ? most_in_chunk(operation, wanted, exchange.slot_bytes)
+                                              : chunk_elements(wanted, exchange.slot_bytes, operation.element_bytes);
+  // All limits of different lengths have different logarithms, because only that of a slot is not a power of two.
   operation.header.log2_chunk =
-      static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(operation.chunk)));
+      static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(operation.chunk) - 1));
+  if (exchange.is_pair_over_mpi) {
+    const std::int64_t blocks =
+        std::max<std::int64_t>(divided_up(divided_up(bytes, operation.element_bytes), block), 1);
+    operation.chunk = divided_up(blocks, divided_up(blocks * block, operation.chunk)) * block;
+  }
   const std::int64_t result_bytes = operation.result_bytes();
   operation.streams = result_bytes >= 4096 * kib && result_bytes >= 16384 * kib / exchange.size;
 }

@@ -52,6 +52,8 @@ class HostStages;
 class Relay;
 struct Summary;
 
+// The longest chunk that is encoded to fit into a slot, in bytes of the array.
+inline constexpr std::int64_t most_encoded_chunk = 256 << 10;
 inline constexpr std::int64_t area_gap = 64;  // bytes between two chunks of a shared area
 
 struct Exchange {
@@ -75,6 +77,8 @@ struct Exchange {
   int rank;
   int size;
   std::int64_t slot_bytes = 0;
+  // Whether the chunks of an operation are as few as possible and of about the same length (set_chunk).
+  bool is_pair_over_mpi = false;
   std::int64_t staging_bytes = 0;  // memory behind the paths to this rank
   // How much of a contribution fits behind the header in the first line, and in all lines of a header.
   std::size_t first_line_bytes = Line::payload_bytes;

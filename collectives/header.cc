@@ -71,7 +71,7 @@ std::string describe(const Header& what) {
   const std::string count = std::to_string(what.elements);
   const std::string numbers = count + " " + std::string(to_string(what.type)) + shape_text(what.shape, what.elements) +
                               " (" + std::string(to_string(what.op)) + ", " + std::string(to_string(what.codec)) +
-                              ", " + std::string(to_string(what.algorithm)) + ", chunks of 2^" +
+                              ", " + std::string(to_string(what.algorithm)) + ", chunks of at most 2^" +
                               std::to_string(what.log2_chunk) + " elements)";
   const bool typed = what.type != ElementType::bytes;
   const std::string content = (typed ? " of " + std::string(to_string(what.type)) : "") + shape_text(what.shape, 0);

@@ -62,7 +62,8 @@ TEST(Header, SaysWhatARankDoes) {
                     .log2_chunk = 6,
                     .elements = 24,
                     .shape = shape_word(Extents{4, 6})};
-  EXPECT_EQ(describe(what), "an all-reduce of 24 float32 in shape (4, 6) (max, raw, two_shot, chunks of 2^6 elements)");
+  EXPECT_EQ(describe(what),
+            "an all-reduce of 24 float32 in shape (4, 6) (max, raw, two_shot, chunks of at most 2^6 elements)");
 }
 
 TEST(Header, SaysWhatIsMoved) {
