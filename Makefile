@@ -18,7 +18,7 @@ endif
 
 ONEHOP := .venv/bin/onehop
 # Many tests wait rather than compute, so there are more of them at a time than cores. A process of pytest starts up to 8 ranks.
-CTEST_JOBS := $(shell echo $$((2 * $$(nproc))))
+CTEST_JOBS := $(shell echo $$(($$(nproc) + 1)))
 PYTEST_JOBS := $(shell jobs=$$((2 * $$(nproc) + 1)); echo $$((jobs < 17 ? jobs : 17)))
 CTEST := .venv/bin/ctest --output-on-failure --no-tests=error --parallel $(CTEST_JOBS)
 

@@ -101,8 +101,8 @@ FAULTS = (
         (
             Change(
                 "include/onehop/channel.h",
-                "released_seen_ + ring_.slots > use_",
-                "released_seen_ + ring_.slots + 1 > use_",
+                "use_ < free_uses_",
+                "use_ < free_uses_ + 1",
                 2,
             ),
         ),
