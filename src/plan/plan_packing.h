@@ -8,6 +8,7 @@
 #include "src/base/clock.h"
 #include "src/plan/plan_codec.h"
 #include "src/plan/plan_program.h"
+#include "src/plan/slice_pair.h"
 
 namespace onehop::detail {
 
@@ -34,12 +35,32 @@ inline void unpack_steps(const Program& program, std::uint32_t first, std::uint3
   }
 }
 
+// Packs the steps of a chunk with ordinary stores that fetch the lines of the slot in advance.
+inline void pack_steps_fetching(const Program& program, const ProgramChunk& chunk, std::byte* to) {
+  std::byte* const end = to + (chunk.end - chunk.begin);
+  for (std::uint32_t i = chunk.first; i < chunk.last; ++i) {
+    const CopyStep& step = program.steps[i].copy;
+    if (step.shape == nullptr) {
+      pack(step, to);
+    } else {
+      pack_shape_fetching(step, to, end - to);
+    }
+    to += step.bytes;
+  }
+}
+
+// Whether the runs of a step fill whole lines when they are stored from `to` on.
+[[nodiscard]] inline bool fills_lines(const CopyStep& step, const std::byte* to) {
+  constexpr std::int64_t line = 64;
+  return step.shape != nullptr && step.shape->pieces.empty() && step.shape->run % line == 0 &&
+         reinterpret_cast<std::uintptr_t>(to) % line == 0;
+}
+
 // Packs a chunk into a slot. Non-temporal stores are fast only in whole lines, so short and scattered pieces are packed
-// in cache first; long ones are stored directly from the array. With plain stores, too, one long copy into the slot is
-// faster than many of a few lines: each of these waits until its lines of the slot have come from the receiver's cache.
+// in cache first. Long ones, and runs that fill whole lines, are stored directly from the array.
 inline void pack_chunk(Program& program, std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot) {
   std::byte* to = slot + chunk.begin;
-  StoreFunction store = program.stores[sender];
+  const StoreFunction store = program.stores[sender];
   if (chunk.encoded()) {
     std::byte* const wire = store == nullptr ? to : program.scratch.data();
     encode_pieces(program, chunk, wire);
@@ -48,8 +69,8 @@ inline void pack_chunk(Program& program, std::uint32_t sender, const ProgramChun
     return finish_stores(program.senders[sender].stores());
   }
   if (store == nullptr) {
-    if (!chunk.gathers) return pack_steps(program, chunk.first, chunk.last, to);
-    store = [](std::byte* slot_bytes, const std::byte* from, std::size_t n) { std::memcpy(slot_bytes, from, n); };
+    if (chunk.fetches) return pack_steps_fetching(program, chunk, to);
+    return pack_steps(program, chunk.first, chunk.last, to);
   }
   std::byte* const scratch = program.scratch.data();
   std::byte* packed = scratch;
@@ -60,13 +81,18 @@ inline void pack_chunk(Program& program, std::uint32_t sender, const ProgramChun
   };
   for (std::uint32_t i = chunk.first; i < chunk.last; ++i) {
     const CopyStep& step = program.steps[i].copy;
-    if (step.shape != nullptr || step.bytes < long_piece) {
+    const bool in_lines = fills_lines(step, to + (packed - scratch));
+    if (!in_lines && (step.shape != nullptr || step.bytes < long_piece)) {
       pack(step, packed);
       packed += step.bytes;
       continue;
     }
     if (packed != scratch) store_packed();
-    store(to, step.base, static_cast<std::size_t>(step.bytes));
+    if (in_lines) {
+      pack_shape(step, to, store);
+    } else {
+      store(to, step.base, static_cast<std::size_t>(step.bytes));
+    }
     to += step.bytes;
   }
   if (packed != scratch) store_packed();
@@ -109,18 +135,24 @@ inline void unpack_chunk(Program& program, const ProgramChunk& chunk, const std:
 
 // Does the copies inside the rank of a round. Returns their bytes.
 inline std::int64_t copy_inside(Program& program, const ProgramRound& now) {
+  const std::vector<ProgramStep>& steps = program.steps;
   std::byte* scratch = program.scratch.data();
   std::int64_t bytes = 0;
-  for (const ProgramCopy& copy : now.copies) {
-    if (copy.direct) {
-      for (std::uint32_t i = copy.from_first; i < copy.from_last; ++i) {
-        copy_between(program.steps[copy.to_first + (i - copy.from_first)].copy, program.steps[i].copy);
+  for (auto copy = now.copies.begin(); copy != now.copies.end(); ++copy) {
+    bytes += copy->bytes;
+    if (copy->with_next) {
+      const auto first = copy++;
+      copy_pair(steps[first->to_first].copy, steps[first->from_first].copy, steps[copy->to_first].copy,
+                steps[copy->from_first].copy);
+      bytes += copy->bytes;
+    } else if (copy->direct) {
+      for (std::uint32_t i = copy->from_first; i < copy->from_last; ++i) {
+        copy_between(steps[copy->to_first + (i - copy->from_first)].copy, steps[i].copy);
       }
     } else {
-      pack_steps(program, copy.from_first, copy.from_last, scratch);
-      unpack_steps(program, copy.to_first, copy.to_last, scratch);
+      pack_steps(program, copy->from_first, copy->from_last, scratch);
+      unpack_steps(program, copy->to_first, copy->to_last, scratch);
     }
-    bytes += copy.bytes;
   }
   return bytes;
 }

@@ -13,6 +13,7 @@
 #include "src/group/group_state.h"
 #include "src/plan/direct_exchange.h"
 #include "src/plan/direct_put.h"
+#include "src/plan/inside_copies.h"
 #include "src/plan/memory_overlap.h"
 #include "src/plan/plan_dependencies.h"
 #include "src/plan/plan_part.h"
@@ -26,13 +27,9 @@
 namespace onehop::detail {
 namespace {
 
-// A copy inside the rank is cut into parts of this many bytes, or of this many elements if each is in another cache
-// line.
-constexpr std::int64_t copy_piece = 16 << 10;
-constexpr std::int64_t copy_elements = 128;
-// Pieces of at least a line, in chunks of at least so many bytes, are gathered in cache before plain stores.
-constexpr std::int64_t shortest_gathered_run = 64;
-constexpr std::int64_t shortest_gathered = 16 << 10;
+// Runs of at least a line, in chunks of at least so many bytes, fetch the lines of the slot before plain stores.
+constexpr std::int64_t shortest_fetching_run = 64;
+constexpr std::int64_t shortest_fetching = 16 << 10;
 
 // Channels that carry "ready" and "done" of direct exchanges. Messages have tag 0.
 constexpr int signal_tag = 1;
@@ -86,7 +83,7 @@ class Builder {
         round.out.push_back(message(sender_of_.at(peer), transfers, turns_to(peer, schedule_, part), true));
       for (const auto& [peer, transfers] : part.from)
         round.in.push_back(message(receiver_of_.at(peer), transfers, turns_from(peer, schedule_, part), false));
-      add_copies(round, part);
+      scratch_ = std::max(scratch_, add_inside_copies(program_, *steps_, round, part));
       set_dependencies(program_, round, part);
       round.lockstep = side_by_side(part) && alike_all(round);
       round.ordered = combines(part);
@@ -310,7 +307,7 @@ class Builder {
       }
       steps.last_piece = static_cast<std::uint32_t>(program_.pieces.size());
       steps.last = static_cast<std::uint32_t>(program_.steps.size());
-      steps.gathers = out && !encoded && gathers(steps);
+      steps.fetches = out && !encoded && fetches(steps);
       program_.chunks.push_back(steps);
       scratch_ = std::max(scratch_, chunk.end - chunk.begin);
     }
@@ -318,12 +315,12 @@ class Builder {
     program_.fragments.push_back(made);
   }
 
-  // Whether a chunk is packed in cache first even if the slot gets plain stores.
-  [[nodiscard]] bool gathers(const ProgramChunk& chunk) const {
-    if (chunk.end - chunk.begin < shortest_gathered) return false;
+  // Whether a chunk is long enough, and has runs long enough, to fetch the lines of the slot in advance.
+  [[nodiscard]] bool fetches(const ProgramChunk& chunk) const {
+    if (chunk.end - chunk.begin < shortest_fetching) return false;
     for (std::uint32_t i = chunk.first; i < chunk.last; ++i) {
       const CopyStep& step = program_.steps[i].copy;
-      if (step.shape != nullptr && step.bytes >= shortest_gathered_run * runs_of(step)) return true;
+      if (step.shape != nullptr && step.bytes >= shortest_fetching_run * runs_of(step)) return true;
     }
     return false;
   }
@@ -332,41 +329,6 @@ class Builder {
     program_.pieces.push_back({first, static_cast<std::uint32_t>(program_.steps.size()), codec,
                                elements * numbers_per_element(spec), bytes_on_wire(spec, codec, elements)});
     numbers_ = std::max(numbers_, elements * spec.element_bytes);
-  }
-
-  // Adds the copies inside the rank, cut into small parts that are sorted by address: the two faces of a periodic
-  // dimension touch the same cache lines.
-  void add_copies(ProgramRound& round, const RoundPart& part) {
-    bool combining = false;
-    for (const Transfer* transfer : part.own) {
-      const std::int64_t element_bytes = steps_->array(transfer->to).element_bytes;
-      const std::int64_t elements = transfer->from.slice.elements();
-      const std::int64_t run = elements / std::max<std::int64_t>(1, transfer->from.slice.pieces());
-      const std::int64_t at_once =
-          std::max<std::int64_t>(1, run * element_bytes < 64 ? copy_elements : copy_piece / element_bytes);
-      for (std::int64_t first = 0; first < elements; first += at_once) {
-        add_copy(round, *transfer, first, std::min(first + at_once, elements));
-      }
-      combining |= transfer->combine != Combine::replace;
-    }
-    // Combining transfers must keep their order.
-    if (combining) return;
-    std::sort(round.copies.begin(), round.copies.end(), [this](const ProgramCopy& a, const ProgramCopy& b) {
-      return program_.steps[a.from_first].copy.base < program_.steps[b.from_first].copy.base;
-    });
-  }
-
-  void add_copy(ProgramRound& round, const Transfer& transfer, std::int64_t first, std::int64_t last) {
-    ProgramCopy copy;
-    copy.bytes = (last - first) * steps_->array(transfer.to).element_bytes;
-    copy.from_first = static_cast<std::uint32_t>(program_.steps.size());
-    steps_->add(transfer.from, Combine::replace, first, last);
-    copy.from_last = copy.to_first = static_cast<std::uint32_t>(program_.steps.size());
-    steps_->add(transfer.to, transfer.combine, first, last);
-    copy.to_last = static_cast<std::uint32_t>(program_.steps.size());
-    copy.direct = steps_->are_alike(copy);
-    scratch_ = std::max(scratch_, copy.bytes);
-    round.copies.push_back(copy);
   }
 
   static bool combines(const RoundPart& part) {

@@ -42,7 +42,7 @@ struct ProgramChunk {
   std::int64_t end = 0;
   std::uint32_t first_piece = 0;
   std::uint32_t last_piece = 0;
-  bool gathers = false;  // an outgoing chunk: pieces of a few lines, which are gathered in cache also for plain stores
+  bool fetches = false;  // an outgoing chunk: ordinary stores fetch the lines of the slot in advance
 
   [[nodiscard]] bool encoded() const noexcept { return first_piece != last_piece; }
 };
@@ -88,6 +88,7 @@ struct ProgramCopy {
   std::uint32_t to_last = 0;
   std::int64_t bytes = 0;
   bool direct = false;
+  bool with_next = false;  // this copy and the next one are done in one loop
 };
 
 // A swap of bits `a` and `b` of the element numbers in an array of 2^bits elements.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "onehop/half.h"
+#include "src/plan/slice_rows.h"
 
 namespace onehop::detail {
 namespace {
@@ -20,48 +21,6 @@ struct BrainHalf : BFloat16 {
   explicit BrainHalf(float value) : BFloat16(to_bfloat16(value)) {}
   operator float() const { return to_float(*this); }  // NOLINT(google-explicit-constructor): so that it calculates
 };
-
-// Calls visit(address, wire offset) for every row: the innermost outer dimension, which is a loop of constant stride.
-template <class Visit>
-inline void for_each_row(const CopyStep& step, const Visit& visit) {
-  const CopyShape& shape = *step.shape;
-  const int dims = shape.outer - 1;  // those outside the row
-  std::array<std::int64_t, Slice::max_dims> index{};
-  std::byte* at = step.base;
-  const std::int64_t row_bytes = shape.extents[static_cast<std::size_t>(dims)] * shape.run;
-  for (std::int64_t wire = 0;; wire += row_bytes) {
-    visit(at, wire);
-    int d = dims - 1;
-    for (; d >= 0; --d) {
-      const auto i = static_cast<std::size_t>(d);
-      at += shape.strides[i];
-      if (++index[i] < shape.extents[i]) break;
-      at -= shape.strides[i] * shape.extents[i];
-      index[i] = 0;
-    }
-    if (d < 0) return;
-  }
-}
-
-[[nodiscard]] inline std::int64_t row_length(const CopyShape& shape) {
-  return shape.extents[static_cast<std::size_t>(shape.outer - 1)];
-}
-[[nodiscard]] inline std::int64_t row_stride(const CopyShape& shape) {
-  return shape.strides[static_cast<std::size_t>(shape.outer - 1)];
-}
-
-// Runs in lines of their own are fetched this many runs ahead: the processor itself follows rows of such strides too
-// late (docs/performance/notes_messages.md, "Scattered elements"). Beyond the end of a row the next one is likely.
-constexpr std::int64_t ahead = 16;
-constexpr std::int64_t line = 64;
-
-[[nodiscard]] inline bool in_own_lines(std::int64_t stride) { return stride >= line || stride <= -line; }
-
-// The address `ahead` runs further on, which may lie outside the array: it is only fetched.
-[[nodiscard]] inline const void* ahead_of(const std::byte* at, std::int64_t stride) {
-  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at) +
-                                       static_cast<std::uintptr_t>(ahead * stride));
-}
 
 // Rows of runs whose length the compiler knows. `fetches`: runs in lines of their own are fetched in advance.
 template <std::size_t run, bool fetches>
@@ -88,42 +47,6 @@ void unpack_rows(const CopyStep& step, const std::byte* wire) noexcept {
       std::memcpy(to, from, run);
     }
   });
-}
-
-// Calls copy.operator()<run>() if the compiler should know this length of runs; returns whether it did.
-template <class Copy>
-inline bool with_known_run(std::int64_t run, const Copy& copy) noexcept {
-  switch (run) {
-    case 1:
-      copy.template operator()<1>();
-      return true;
-    case 2:
-      copy.template operator()<2>();
-      return true;
-    case 4:
-      copy.template operator()<4>();
-      return true;
-    case 8:
-      copy.template operator()<8>();
-      return true;
-    case 16:
-      copy.template operator()<16>();
-      return true;
-    case 24:
-      copy.template operator()<24>();
-      return true;
-    case 32:
-      copy.template operator()<32>();
-      return true;
-    case 48:
-      copy.template operator()<48>();
-      return true;
-    case 64:
-      copy.template operator()<64>();
-      return true;
-    default:
-      return false;
-  }
 }
 
 // Calls copy_row(to, from) for the rows of two shapes that are alike, with one set of indices for both.
@@ -173,29 +96,6 @@ void copy_any_rows(const CopyStep& to, const CopyStep& from, const CopyRun& copy
   const auto run = static_cast<std::size_t>(to.shape->run);
   for_each_row_pair(to, from, [&](std::byte* write, const std::byte* read) {
     for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) copy_run(write, read, run);
-  });
-}
-
-// Calls visit(address, wire offset, bytes) for every run of a step of any shape.
-template <class Visit>
-inline void for_each_run(const CopyStep& step, const Visit& visit) {
-  if (step.shape == nullptr) {
-    visit(step.base, std::int64_t{0}, step.bytes);
-    return;
-  }
-  const CopyShape& shape = *step.shape;
-  if (!shape.pieces.empty()) {
-    std::int64_t wire = 0;
-    for (const auto& [offset, length] : shape.pieces) {
-      visit(step.base + offset, wire, length);
-      wire += length;
-    }
-    return;
-  }
-  const std::int64_t n = row_length(shape);
-  const std::int64_t stride = row_stride(shape);
-  for_each_row(step, [&](std::byte* at, std::int64_t wire) {
-    for (std::int64_t i = 0; i < n; ++i) visit(at + i * stride, wire + i * shape.run, shape.run);
   });
 }
 
@@ -297,6 +197,33 @@ void unpack_shape(const CopyStep& step, const std::byte* wire) noexcept {
   if (copied) return;
   for_each_run(step, [&](std::byte* to, std::int64_t offset, std::int64_t length) {
     copy_bytes(to, wire + offset, static_cast<std::size_t>(length));
+  });
+}
+
+void pack_shape(const CopyStep& step, std::byte* wire, StoreFunction store) noexcept {
+  for_each_run(step, [&](const std::byte* from, std::int64_t offset, std::int64_t length) {
+    store(wire + offset, from, static_cast<std::size_t>(length));
+  });
+}
+
+namespace {
+
+#if defined(__x86_64__)
+__attribute__((target("prfchw")))
+#endif
+void fetch_for_writing(std::byte* at, std::int64_t bytes) noexcept {
+  for (std::int64_t i = 0; i < bytes; i += line) __builtin_prefetch(at + i, 1);
+}
+
+}  // namespace
+
+void pack_shape_fetching(const CopyStep& step, std::byte* wire, std::int64_t room) noexcept {
+  constexpr std::int64_t ahead_bytes = 1024;
+  fetch_for_writing(wire, std::min(ahead_bytes, room));
+  for_each_run(step, [&](const std::byte* from, std::int64_t offset, std::int64_t length) {
+    const std::int64_t next = offset + ahead_bytes;
+    fetch_for_writing(wire + next, std::min(length, room - next));
+    std::memcpy(wire + offset, from, static_cast<std::size_t>(length));
   });
 }
 

@@ -43,6 +43,12 @@ struct CopyStep {
 void pack_shape(const CopyStep& step, std::byte* wire) noexcept;
 void unpack_shape(const CopyStep& step, const std::byte* wire) noexcept;
 
+// The same for runs of a few lines, which go straight into a slot. With a function for each run; or with ordinary
+// stores, which fetch the lines of the slot in advance: they leave the core in order, so each would wait until its line
+// has come from the receiver's cache. `room` is the number of bytes from `wire` to the end of the chunk.
+void pack_shape(const CopyStep& step, std::byte* wire, StoreFunction store) noexcept;
+void pack_shape_fetching(const CopyStep& step, std::byte* wire, std::int64_t room) noexcept;
+
 inline void pack(const CopyStep& step, std::byte* wire) noexcept {
   if (step.shape == nullptr) return copy_bytes(wire, step.base, static_cast<std::size_t>(step.bytes));
   pack_shape(step, wire);

@@ -6,10 +6,12 @@
 #include <array>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "onehop/count.h"
 #include "onehop/error.h"
 #include "onehop/patterns.h"
+#include "onehop/tuning.h"
 #include "onehop/verify.h"
 #include "tests/support/naive_execute.h"
 #include "tests/support/plan_check.h"
@@ -59,25 +61,56 @@ TEST(Plan, HalosOnProcesses) {
   }
 }
 
-// Chunks of many pieces of a few lines are gathered in cache before they are stored; a list and a box may share one.
+// Long chunks of pieces of a few lines, with every kind of stores: pieces of 256 bytes fill lines and go straight into
+// the slot, those of 240 bytes do not, and a list and a box may share a chunk.
 TEST(Plan, LongChunksOfShortPieces) {
-  HaloSpec spec;
-  spec.extents = {4, 80, 30};  // pieces of 240 bytes, messages of 38,400
-  spec.grid = {2, 1, 1};
-  spec.widths = {{1, 1}, {1, 1}, {1, 1}};
-  spec.periodic = {true, false, false};
-  Schedule schedule = halo(spec);
-  schedule.arrays.push_back({"list", 96, ElementType::bytes, {300}});
-  std::vector<std::int64_t> every_third;
-  for (std::int64_t i = 0; i < 90; ++i) every_third.push_back(3 * i);
-  schedule.rounds[0].transfers.push_back({{0, 1, Slice::list(every_third)}, {1, 1, Slice::list(every_third)}});
-  verify_or_throw(schedule);
-  const Memory memory = random_memory(schedule, 11);
-  on_ranks(2, [&](const Group& group) {
-    for (const int chunk : {16 << 10, 20'000, 1 << 20}) {
-      expect_plan_does(group, schedule, schedule, cut(2, 1 << 20, chunk), memory);
+  Tuning before = tuning();
+  for (const std::int64_t row : {30, 32}) {
+    HaloSpec spec;
+    spec.extents = {4, 80, row};
+    spec.grid = {2, 1, 1};
+    spec.widths = {{1, 1}, {1, 1}, {1, 1}};
+    spec.periodic = {true, false, false};
+    Schedule schedule = halo(spec);
+    schedule.arrays.push_back({"list", 96, ElementType::bytes, {300}});
+    std::vector<std::int64_t> every_third;
+    for (std::int64_t i = 0; i < 90; ++i) every_third.push_back(3 * i);
+    schedule.rounds[0].transfers.push_back({{0, 1, Slice::list(every_third)}, {1, 1, Slice::list(every_third)}});
+    verify_or_throw(schedule);
+    const Memory memory = random_memory(schedule, 11);
+    for (const StoreKind kind : {StoreKind::plain, StoreKind::prefetch, StoreKind::nontemporal}) {
+      SCOPED_TRACE(std::string(to_string(kind)) + ", rows of " + std::to_string(row));
+      Tuning changed = before;
+      changed.adaptive_stores = false;
+      for (SizeRule& rule : changed.rules) rule.stores = kind;
+      set_tuning(changed);
+      on_ranks(2, [&](const Group& group) {
+        for (const int chunk : {16 << 10, 20'000, 1 << 20}) {
+          expect_plan_does(group, schedule, schedule, cut(2, 1 << 20, chunk), memory);
+        }
+      });
     }
-  });
+  }
+  set_tuning(std::move(before));
+}
+
+// The two faces of a dimension that a rank does not share lie in the same lines and are copied in one loop; those of
+// different lengths are not.
+TEST(Plan, FacesInsideARank) {
+  for (const std::int64_t element_bytes : {1, 8, 16, 24, 40, 64}) {
+    for (const int width : {1, 2}) {
+      HaloSpec spec;
+      spec.extents = {5, 70, 9};
+      spec.grid = {2, 1, 1};
+      spec.widths = {{1, 1}, {1, 0}, {1, width}};
+      spec.periodic = {true, true, true};
+      spec.element_bytes = {element_bytes};
+      const Schedule schedule = halo(spec);
+      const Memory memory = random_memory(schedule, 12);
+      SCOPED_TRACE(std::to_string(element_bytes) + " bytes, width " + std::to_string(width));
+      on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
+    }
+  }
 }
 
 // A halo larger than its slots: ranks must unpack while they pack.
