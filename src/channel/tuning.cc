@@ -160,6 +160,9 @@ Tuning built_in_tuning() {
                     {4 * kib, 1 * kib, StoreKind::plain},
                     {64 * kib, 16 * kib, StoreKind::nontemporal},
                     {no_end, 64 * kib, StoreKind::nontemporal}};
+    // Zen 4: slots as long as the second-level cache. Near cores read what has left it for the shared third level in
+    // half of the time, and stores past the caches do not depend on the length.
+    if (cpu::level() == cpu::Level::avx512) tuning.slot_bytes = 1024 * kib;
   } else if (cpu::is_intel()) {
     tuning.rules = {{1 * kib, 1 * kib, StoreKind::demote},
                     {16 * kib, 1 * kib, StoreKind::prefetch},

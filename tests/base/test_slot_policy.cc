@@ -108,6 +108,7 @@ TEST(SlotPolicy, ChannelsAndPlansFollowIt) {
   const Tuning before = tuning();
   Tuning tuned = built_in_tuning();
   tuned.rules = {{4096, 4096, StoreKind::plain}, {INT64_MAX, 16384, StoreKind::plain}};
+  tuned.slot_bytes = 256 * kib;
   set_tuning(tuned);
   for (const ChannelCase& expected : channel_cases) {
     const onehop::detail::Wanted end = onehop::detail::wanted({.peer = 1, .bytes = expected.bytes}, 0);
