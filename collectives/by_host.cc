@@ -168,9 +168,12 @@ std::shared_ptr<HostReduction> HostStages::prepare(const Reduction& reduction) c
   if (made->pieces_ > 0) made->whole_ = steps(reduction, block);
   const std::int64_t rest = reduction.elements - made->pieces_ * block * ranks;
   if (rest > 0) {
-    made->rest_ = steps(reduction, (rest + ranks - 1) / ranks);
+    // The blocks of a codec begin at the same elements as with the other algorithms.
+    const std::int64_t multiple = reduction.codec == Codec::raw ? 1 : unit;
+    const std::int64_t rest_block = (rest + ranks * multiple - 1) / (ranks * multiple) * multiple;
+    made->rest_ = steps(reduction, rest_block);
     made->rest_bytes_ = rest * element_bytes;
-    if (rest % ranks != 0) made->padded_.resize(index(made->rest_->bytes));
+    if (rest != rest_block * ranks) made->padded_.resize(index(made->rest_->bytes));
   }
   return made;
 }

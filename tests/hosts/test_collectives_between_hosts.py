@@ -1,0 +1,54 @@
+"""Collective operations on two hosts with one and two ranks each, over MPI and over UCX, bit by bit."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hosts_runner import PACKAGE
+from onehop import BadInput, _core
+from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts, launch_on_hosts
+from onehop.launch.mpi import find_mpi_launcher
+
+PROGRAM = Path(__file__).with_name("collectives_program.py")
+
+
+@pytest.fixture(scope="module")
+def fast_hosts() -> Iterator[EmulatedHosts]:
+    """Two hosts with a link that only the processor limits."""
+    try:
+        find_mpi_launcher("openmpi")
+        made = emulated_hosts(2)
+        two = made.__enter__()
+    except (BadInput, Unavailable) as error:
+        pytest.skip(str(error))
+    yield two
+    made.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("per_host", [1, 2])
+@pytest.mark.parametrize("network", ["mpi", "ucx"])
+def test_results_are_those_of_numpy(fast_hosts: EmulatedHosts, network: str, per_host: int) -> None:
+    if network == "ucx" and not _core.ucx_library()["path"]:
+        pytest.skip("no UCX library was found")
+    environment = {"PYTHONPATH": str(PACKAGE), "ONEHOP_TIMEOUT": "60", "ONEHOP_NETWORK": network}
+    with tempfile.TemporaryFile("w+") as out, Path("/dev/null").open() as null:
+        code = launch_on_hosts(
+            fast_hosts,
+            per_host,
+            [sys.executable, str(PROGRAM), network, str(per_host)],
+            environment=environment,
+            descriptors=(null.fileno(), out.fileno(), out.fileno()),
+        )
+        out.seek(0)
+        text = out.read()
+    assert code == 0, text
+    found = re.findall(r"^right (\d+) ([0-9a-f]{8})$", text, re.MULTILINE)
+    assert len(found) == 2 * per_host, text
+    assert len(set(found)) == 1, text
+    assert int(found[0][0]) > 500
