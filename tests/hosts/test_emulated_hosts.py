@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from hosts_runner import OnHosts
-from onehop import BadInput
+from onehop import BadInput, Error
 from onehop.cli import main
-from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts
+from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts, launch_on_hosts
 
 PACKAGE = Path(__file__).parents[2] / "python"
 
@@ -53,7 +53,7 @@ def test_bad_numbers(how: dict) -> None:
         (["--rate", "1gbit"], "--rate describes emulated hosts"),
         (["--hosts", "2", "-n", "2"], "expected --per-host beside --hosts 2, found -n 2"),
         (["--hosts", "2", "--mpi", "none"], "started with an MPI"),
-        (["--hosts", "2", "--per-host", "2"], "expected 2 ranks for this benchmark"),
+        (["--hosts", "3"], "expected 2 ranks for this benchmark, found --hosts 3"),
     ],
 )
 def test_options_that_do_not_fit(words: list[str], message: str, capsys: pytest.CaptureFixture) -> None:
@@ -65,6 +65,16 @@ def test_exit_code_without_root(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert main(["bench", "pingpong", "--hosts", "2"]) == 77
     assert capsys.readouterr().err.strip().splitlines()[-1].startswith("skipped: emulated hosts")
+
+
+def test_one_rank_on_each_host_is_enough_for_a_pair(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert main(["bench", "pingpong", "--hosts", "2", "--per-host", "2"]) == 77
+    said = capsys.readouterr().err.strip().splitlines()
+    assert said[0] == "this benchmark has one rank on each host: --per-host 2 is taken as 1"
+    assert said[-1].startswith("skipped: emulated hosts")
 
 
 def test_hosts_are_apart(hosts: EmulatedHosts) -> None:
@@ -195,6 +205,27 @@ def test_nothing_is_left_behind(hosts: EmulatedHosts, number: signal.Signals) ->
     while any(path.exists() for path in paths) and time.monotonic() < end:
         time.sleep(0.02)
     assert [path for path in paths if path.exists()] == []
+
+
+def test_hosts_and_links_that_are_not_there(own_hosts: EmulatedHosts) -> None:
+    for number in (2, -1):
+        with pytest.raises(BadInput, match=f"the number of a host, from 0 to 1, found {number}"):
+            own_hosts.output(number, ["hostname"])
+    with pytest.raises(BadInput, match="the number of a link, from 0 to 0, found 1"):
+        own_hosts.set_link(0, 1, up=False)
+    with pytest.raises(BadInput, match="the command line of a rank, found an empty one"):
+        launch_on_hosts(own_hosts, 1, [])
+    own_hosts.kill(1)
+    while own_hosts.alive()[1]:
+        time.sleep(0.01)
+    for use in (
+        lambda: own_hosts.output(1, ["hostname"]),
+        lambda: own_hosts.set_link(1, 0, up=True),
+        lambda: own_hosts.pause(1),
+    ):
+        with pytest.raises(Error, match="the emulated host onehop1 is gone"):
+            use()
+    own_hosts.kill(1)  # once more changes nothing
 
 
 def test_a_host_that_dies(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_type_hints
 
 from rich.table import Table
@@ -27,6 +29,7 @@ from onehop.cli.bench_show import show
 from onehop.cli.common import JsonOption, MpiOption, RanksOption, check_plot, check_seconds, progress
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.hosts.launch import DESCRIPTION
 from onehop.launch import ensure_ranks_beside_mpi
 from onehop.text import counted
 
@@ -63,8 +66,8 @@ class Start:
         if exactly is None:
             return
         expected = f"expected {counted(exactly, 'rank')} for this benchmark, found"
-        if self.hosts is not None and self.hosts * (self.per_host or 1) != exactly:
-            raise BadInput(f"{expected} --hosts {self.hosts} --per-host {self.per_host or 1}")
+        if self.hosts not in (None, exactly):
+            raise BadInput(f"{expected} --hosts {self.hosts}")
         if self.ranks not in (None, exactly):
             raise BadInput(f"{expected} -n {self.ranks}; leave -n out")
 
@@ -97,7 +100,13 @@ class Start:
             Whether other libraries are measured too.
         """
         self.check(exactly)
-        if not ensure_hosts(self.on, self.mpi):
+        on = self.on
+        if exactly is not None and (self.per_host or 1) > 1:
+            if DESCRIPTION not in os.environ:
+                text = f"this benchmark has one rank on each host: --per-host {self.per_host} is taken as 1"
+                print(text, file=sys.stderr)
+            on = replace(on, per_host=1)
+        if not ensure_hosts(on, self.mpi):
             ensure_ranks_beside_mpi(self.ranks, self.mpi, default=default)
         group = Group.world()
         with progress("measuring", cases) as advance:

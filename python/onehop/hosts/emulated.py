@@ -76,6 +76,33 @@ class EmulatedHosts:
         self.links = links
         self.folder = folder
 
+    def _host(self, number: int) -> EmulatedHost:
+        """The host with this number.
+
+        Raises
+        ------
+        BadInput
+            There is none.
+        """
+        if not isinstance(number, int) or not 0 <= number < len(self.hosts):
+            raise BadInput(f"expected the number of a host, from 0 to {len(self.hosts) - 1}, found {number!r}")
+        return self.hosts[number]
+
+    def _living(self, number: int) -> EmulatedHost:
+        """The host with this number.
+
+        Raises
+        ------
+        BadInput
+            There is none.
+        Error
+            It was killed.
+        """
+        host = self._host(number)
+        if not _serves(self.folder / f"{host.name}.sock"):
+            raise Error(f"the emulated host {host.name} is gone: it was killed, or all hosts have ended")
+        return host
+
     def remote_shell(self) -> str:
         """The program that MPI launchers call instead of ssh; its path has no blanks, at which they would split it."""
         agent = self.folder / "ssh"
@@ -104,9 +131,14 @@ class EmulatedHosts:
             All variables of the command; by default those of this process.
         descriptors : sequence of int
             Its standard input, output and error.
+
+        Raises
+        ------
+        Error
+            The host was killed.
         """
         environment = os.environ if environment is None else environment
-        path = self.folder / f"{self.hosts[host].name}.sock"
+        path = self.folder / f"{self._living(host).name}.sock"
         with connect(str(path), words, environment, descriptors) as connection:
             try:
                 status = exit_status(connection)
@@ -128,17 +160,17 @@ class EmulatedHosts:
             code = self.run(host, words, environment, (null.fileno(), file.fileno(), 2))
             file.seek(0)
             if code != 0:
-                raise Error(f"`{' '.join(words)}` on {self.hosts[host].name} ended with exit code {code}")
+                raise Error(f"`{' '.join(words)}` on {self._host(host).name} ended with exit code {code}")
             return file.read()
 
     def kill(self, host: int) -> None:
         """End a host as if its power had failed: all its processes are killed, and its links vanish."""
         with suppress(ProcessLookupError):
-            os.kill(self.hosts[host].pid, signal.SIGKILL)
+            os.kill(self._host(host).pid, signal.SIGKILL)
 
     def pause(self, host: int, paused: bool = True) -> None:
         """Stop all programs of a host (SIGSTOP), or let them go on (SIGCONT)."""
-        keeper = self.hosts[host].pid
+        keeper = self._living(host).pid
         space = Path(f"/proc/{keeper}/ns/pid").readlink()
         for folder in Path("/proc").iterdir():
             if not folder.name.isdigit() or int(folder.name) == keeper:
@@ -153,7 +185,9 @@ class EmulatedHosts:
 
     def set_link(self, host: int, link: int, up: bool) -> None:
         """Switch the host's side of a link off or on."""
-        _ip(self.hosts[host].pid, [f"link set e{link} {'up' if up else 'down'}"])
+        if not isinstance(link, int) or not 0 <= link < self.links:
+            raise BadInput(f"expected the number of a link, from 0 to {self.links - 1}, found {link!r}")
+        _ip(self._living(host).pid, [f"link set e{link} {'up' if up else 'down'}"])
 
 
 def _serves(path: Path) -> bool:

@@ -92,10 +92,12 @@ def launch_on_hosts(
     Raises
     ------
     BadInput
-        There is no such MPI, or `per_host` is below 1.
+        There is no such MPI, `per_host` is below 1, or there is no command.
     """
     if per_host < 1:
         raise BadInput(f"expected at least 1 rank on each host, found {per_host}")
+    if not words:
+        raise BadInput("expected the command line of a rank, found an empty one")
     launcher = find_mpi_launcher(mpi)
     line, variables = mpi_command_on_hosts(hosts, per_host, words, launcher)
     given = dict(environment or {})
