@@ -33,7 +33,7 @@ struct Tuning {
   std::int64_t small_bytes = 1024;
   int small_slots = 4;
   // Whether senders in shared memory change between plain and non-temporal stores while they run, in slots of more than
-  // 4096 bytes. `SizeRule::stores`, if it is one of these two, is then where they begin.
+  // 2048 bytes. `SizeRule::stores`, if it is one of these two, is then where they begin.
   bool adaptive_stores = true;
   std::string origin = "built in";  // or the file it was read from
 

@@ -4,10 +4,15 @@ namespace onehop::detail {
 
 namespace {
 
-constexpr std::uint64_t timed_uses = 8;  // one of so many is timed
-constexpr int before_trial = 6;          // and each of the last ones before a trial
-constexpr int most_lost = 8;             // answers, before the sender asks no more
-constexpr int silent_uses = 4096;        // for so many uses
+constexpr int before_trial = 6;    // so many uses before a trial are timed
+constexpr int most_lost = 8;       // answers, before the sender asks no more
+constexpr int silent_uses = 4096;  // for so many uses
+
+// One of so many uses is timed. Looking at the clock takes as long as storing 1 KiB.
+constexpr std::uint64_t timed_uses(std::int64_t bytes) noexcept {
+  constexpr std::int64_t short_use = 16 << 10;
+  return bytes < short_use ? 32 : 8;
+}
 
 // The kind that takes turns with the usual one: plain stores with those past the caches, and either hint (prefetch,
 // demote) with plain stores. store.cc has one kind only for other processors.
@@ -57,7 +62,7 @@ bool AdaptiveStores::is_timed(const Choice& choice) const noexcept {
   if (!answered_) return true;
   const StoreDecision& decision = choice.decision;
   if (decision.begun() > 0) return decision.begun() > slots_;
-  return choice.counted % timed_uses == 0 || decision.tries_within(before_trial) ||
+  return choice.counted % timed_uses(bytes_) == 0 || decision.tries_within(before_trial) ||
          (chooses_ && target_.tries_within(before_trial));
 }
 

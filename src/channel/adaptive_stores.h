@@ -20,7 +20,7 @@ namespace onehop::detail {
 
 // Slots of at most this many bytes keep the kind of stores that the tuning names, and so do rings of more slots, in
 // which a trial would take too many uses.
-inline constexpr std::int64_t longest_fixed_slot = 4096;
+inline constexpr std::int64_t longest_fixed_slot = 2048;
 inline constexpr int most_adaptive_slots = 8;
 
 // Whether a sender may change the kind of its stores into slots of so many bytes. Only such senders can also write into

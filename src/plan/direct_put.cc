@@ -14,6 +14,8 @@ namespace {
 // between the cores in few lines, an array in many. For longer pieces senders find out which is faster
 // (adaptive_stores.h).
 constexpr std::int64_t shortest_put_piece = 64;
+// Shorter fragments pass through slots, which are as fast.
+constexpr std::int64_t shortest_put = 4097;
 
 const Transfers& with_peer(const std::map<int, Transfers>& all, int peer) {
   static const Transfers none;
@@ -49,7 +51,8 @@ class PutBuilder {
       for (std::uint32_t i = copy.to_first; i < copy.to_last; ++i) pieces += runs_of(program_.steps[i].copy);
       program_.puts.push_back(copy);
     }
-    if (!direct || pieces * shortest_put_piece > fragment.bytes) program_.puts.resize(fragment.first_put);
+    direct &= fragment.bytes >= shortest_put && pieces * shortest_put_piece <= fragment.bytes;
+    if (!direct) program_.puts.resize(fragment.first_put);
     fragment.last_put = static_cast<std::uint32_t>(program_.puts.size());
   }
 
@@ -90,7 +93,10 @@ void add_puts(Program& program, StepBuilder& steps, const std::vector<RoundPart>
   for (std::size_t r = 0; r < parts.size(); ++r) {
     for (ProgramMessage& in : program.rounds[r].in) {
       const Receiver& receiver = program.receivers[in.end];
-      in.exposes = receiver.adaptive() && takes_puts(parts[r], shared, rank, receiver.peer(), rank);
+      const std::span fragments = std::span(program.fragments).subspan(in.first, in.last - in.first);
+      const bool is_long = std::ranges::any_of(
+          fragments, [](std::int64_t bytes) { return bytes >= shortest_put; }, &ProgramFragment::bytes);
+      in.exposes = is_long && receiver.adaptive() && takes_puts(parts[r], shared, rank, receiver.peer(), rank);
       program.exposes |= in.exposes;
     }
     for (const ProgramMessage& out : program.rounds[r].out) {

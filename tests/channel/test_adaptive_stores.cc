@@ -237,8 +237,8 @@ TEST(AdaptiveStores, AnAnswerNamesItsUse) {
 }
 
 TEST(AdaptiveStores, ShortMessagesStay) {
-  EXPECT_TRUE(detail::stores_adapt(4097));
-  EXPECT_FALSE(detail::stores_adapt(4096));
+  EXPECT_TRUE(detail::stores_adapt(2049));
+  EXPECT_FALSE(detail::stores_adapt(2048));
 }
 
 // The built-in rules of Intel's processors begin with hints.
