@@ -26,7 +26,7 @@ struct CollectiveLengths {
 [[nodiscard]] CollectiveLengths collective_lengths(CollectiveKind kind, std::int64_t bytes, int ranks);
 
 // In every repetition, one number in each cache line of the source is written, and one in each line of the result is
-// compared. From 16 KiB on, the clock runs only during the operation. Collective over any group in shared memory.
+// compared. From 16 KiB on, the clock runs only during the operation. Collective over any group.
 [[nodiscard]] std::vector<Samples> collective(const Group& group, CollectiveKind kind, std::int64_t bytes,
                                               const Effort& effort, bool peers,
                                               const std::vector<OtherOperation>& others);

@@ -41,7 +41,7 @@ int reported_loss(const Group& all) {
 [[noreturn]] void throw_lost(const Group& all, int lost, const Error& error) {
   report_loss(all, lost);
   const std::string name = lost >= 0 ? all.name_of(lost) : "a rank";
-  throw PeerLost(lost, "an all-reduce by hosts lost " + name + ": " + error.what());
+  throw PeerLost(lost, "an operation by hosts lost " + name + ": " + error.what());
 }
 
 // Runs a step among `ranks`, which are those of its group in the whole group `all`, and names a lost rank as the latter
@@ -76,6 +76,94 @@ std::vector<std::vector<int>> ranks_by_host(const Group& group) {
   for (auto& [unused, ranks] : hosts) lists.push_back(std::move(ranks));
   return lists;
 }
+
+// The groups of this rank, in the numbers of the whole group.
+struct Groups {
+  Group all;
+  std::vector<int> on_host;
+  std::vector<int> across;
+};
+
+// Each rank's block of the arrays of its host, in the place that it has in the whole array, and then of those of all
+// hosts.
+class HostScatter final : public HostSteps {
+ public:
+  HostScatter(Groups groups, Collective inside, Collective across)
+      : groups_(std::move(groups)),
+        inside_(std::move(inside)),
+        across_(std::move(across)),
+        blocks_(index(across_.source_bytes())) {}
+
+  void run(const std::byte* source, std::byte* result) override {
+    const auto block = index(across_.result_bytes());
+    const auto of_host = index(inside_.source_bytes());
+    for (std::size_t host = 0; host < groups_.across.size(); ++host) {
+      among(groups_.all, groups_.on_host,
+            [&] { inside_.run({source + host * of_host, of_host}, std::span(blocks_).subspan(host * block, block)); });
+    }
+    among(groups_.all, groups_.across, [&] { across_.run(blocks_, {result, block}); });
+  }
+
+ private:
+  Groups groups_;
+  Collective inside_;
+  Collective across_;
+  std::vector<std::byte> blocks_;  // one for each host
+};
+
+// The blocks of the ranks with this rank's number on each host, and then those of all ranks.
+class HostGather final : public HostSteps {
+ public:
+  HostGather(Groups groups, Collective across, Collective inside)
+      : groups_(std::move(groups)),
+        across_(std::move(across)),
+        inside_(std::move(inside)),
+        blocks_(index(across_.result_bytes())) {}
+
+  void run(const std::byte* source, std::byte* result) override {
+    const auto block = index(across_.source_bytes());
+    const auto of_host = index(inside_.result_bytes());
+    among(groups_.all, groups_.across, [&] { across_.run({source, block}, blocks_); });
+    for (std::size_t host = 0; host < groups_.across.size(); ++host) {
+      among(groups_.all, groups_.on_host,
+            [&] { inside_.run(std::span(blocks_).subspan(host * block, block), {result + host * of_host, of_host}); });
+    }
+  }
+
+ private:
+  Groups groups_;
+  Collective across_;
+  Collective inside_;
+  std::vector<std::byte> blocks_;  // one for each host
+};
+
+// On the host of the root all ranks get the array first, and each sends a part of it to one rank of every other host.
+class HostBroadcast final : public HostSteps {
+ public:
+  // `inside`: a broadcast on the host of the root, else an all-gather of the parts, of which this rank's begins at
+  // `at`.
+  HostBroadcast(Groups groups, bool from_here, Collective across, Collective inside, std::int64_t at)
+      : groups_(std::move(groups)),
+        from_here_(from_here),
+        across_(std::move(across)),
+        inside_(std::move(inside)),
+        at_(index(at)) {}
+
+  void run(const std::byte* source, std::byte* result) override {
+    const std::span<std::byte> whole(result, index(inside_.result_bytes()));
+    const std::span<std::byte> part = whole.subspan(at_, index(across_.result_bytes()));
+    if (from_here_) among(groups_.all, groups_.on_host, [&] { inside_.run({source, whole.size()}, whole); });
+    among(groups_.all, groups_.across, [&] { across_.run(part, part); });
+    if (!from_here_) among(groups_.all, groups_.on_host, [&] { inside_.run(part, whole); });
+  }
+
+ private:
+  Groups groups_;
+  bool from_here_;
+  Collective across_;
+  Collective inside_;
+  std::size_t at_;
+};
 
 }  // namespace
 
@@ -144,7 +232,12 @@ HostStages::HostStages(const Group& group, const CollectivesOptions& options, st
       on_host_(std::move(on_host)),
       across_(std::move(across)),
       local_(group.split(on_host_.front(), group.rank()), options),
-      between_(group.split(across_.front(), group.rank()), options) {}
+      between_(group.split(across_.front(), group.rank()), options) {
+  int next = 0;
+  in_blocks_ = std::ranges::all_of(hosts_, [&](const std::vector<int>& ranks) {
+    return std::ranges::all_of(ranks, [&](int rank) { return rank == next++; });
+  });
+}
 
 HostReduction::Steps HostStages::steps(const Reduction& reduction, std::int64_t block_elements) const {
   Reduction inside{.elements = block_elements, .type = reduction.type, .op = reduction.op};
@@ -155,7 +248,7 @@ HostReduction::Steps HostStages::steps(const Reduction& reduction, std::int64_t 
           block_bytes * static_cast<std::int64_t>(on_host_.size())};
 }
 
-std::shared_ptr<HostReduction> HostStages::prepare(const Reduction& reduction) const {
+std::shared_ptr<HostSteps> HostStages::prepare(const Reduction& reduction) const {
   const auto ranks = static_cast<std::int64_t>(on_host_.size());
   const std::int64_t element_bytes = bytes_of(reduction.type);
   const std::int64_t block = std::max(piece_bytes / element_bytes / ranks / unit * unit, unit);
@@ -176,6 +269,33 @@ std::shared_ptr<HostReduction> HostStages::prepare(const Reduction& reduction) c
     if (rest != rest_block * ranks) made->padded_.resize(index(made->rest_->bytes));
   }
   return made;
+}
+
+std::shared_ptr<HostSteps> HostStages::prepare_reduce_scatter(const Reduction& block) const {
+  Reduction inside{.elements = block.elements, .type = block.type, .op = block.op};
+  Reduction outside = inside;
+  outside.codec = block.codec;
+  return std::make_shared<HostScatter>(Groups{group_, on_host_, across_}, local_.reduce_scatter(inside),
+                                       between_.reduce_scatter(outside));
+}
+
+std::shared_ptr<HostSteps> HostStages::prepare_allgather(std::int64_t block_bytes) const {
+  return std::make_shared<HostGather>(Groups{group_, on_host_, across_}, between_.allgather(block_bytes),
+                                      local_.allgather(block_bytes));
+}
+
+std::shared_ptr<HostSteps> HostStages::prepare_broadcast(std::int64_t bytes, int root) const {
+  const auto ranks = static_cast<std::int64_t>(on_host_.size());
+  const std::int64_t part = (bytes + ranks * unit - 1) / (ranks * unit) * unit;
+  std::vector<std::int64_t> parts;
+  for (std::int64_t i = 0; i < ranks; ++i) parts.push_back(std::clamp(bytes - i * part, std::int64_t{0}, part));
+  const int host = root / static_cast<int>(ranks);
+  const bool from_here = hosts_[index(host)] == on_host_;
+  const int own = local_.group().rank();
+  return std::make_shared<HostBroadcast>(
+      Groups{group_, on_host_, across_}, from_here, between_.broadcast(parts[index(own)], host),
+      from_here ? local_.broadcast(bytes, root % static_cast<int>(ranks)) : local_.allgather(parts),
+      std::min(own * part, bytes));
 }
 
 std::int64_t HostStages::messages_from_host() const noexcept {

@@ -1,6 +1,9 @@
-// An all-reduce that sends each number over the network only once a host, in three steps: the ranks of each host reduce
-// a block each, the ranks with the same block on all hosts reduce it between them, and the ranks of each host collect
-// the blocks. A host then sends 2 n (H - 1) / H bytes of an array of n bytes on H hosts, shared evenly by its ranks.
+// Operations that send each number over the network only once a host, shared evenly by the ranks of the host.
+//
+// An all-reduce takes three steps: the ranks of each host reduce a block each, the ranks with the same block on all
+// hosts reduce it between them, and the ranks of each host collect the blocks. A host then sends 2 n (H - 1) / H bytes
+// of an array of n bytes on H hosts. A reduce-scatter takes the first two steps; an all-gather, and a broadcast on the
+// hosts that receive, the last two.
 //
 // Elements are combined in the order of ranks within each host, and the results of the hosts in the order of the hosts'
 // first ranks: the same bits on every rank and in every run, but not those of the other algorithms.
@@ -17,12 +20,22 @@
 
 namespace onehop::collectives::detail {
 
-// A prepared all-reduce by hosts.
-class HostReduction {
+// A prepared operation by hosts.
+class HostSteps {
  public:
-  // The arrays have reduction.elements elements, and are the same memory or do not overlap. Throws PeerLost with the
-  // rank's number in the whole group, and Timeout.
-  void run(const std::byte* source, std::byte* result);
+  HostSteps() = default;
+  HostSteps(const HostSteps&) = delete;
+  HostSteps& operator=(const HostSteps&) = delete;
+  virtual ~HostSteps() = default;
+  // The arrays overlap only as the operation allows. Throws PeerLost with the rank's number in the whole group, and
+  // Timeout.
+  virtual void run(const std::byte* source, std::byte* result) = 0;
+};
+
+// An all-reduce by hosts.
+class HostReduction final : public HostSteps {
+ public:
+  void run(const std::byte* source, std::byte* result) override;
 
  private:
   friend class HostStages;
@@ -58,7 +71,12 @@ class HostStages {
   [[nodiscard]] static std::unique_ptr<HostStages> make(const Group& group, const CollectivesOptions& options);
 
   // For a valid all-reduce of the whole group. The codec is used between hosts only.
-  [[nodiscard]] std::shared_ptr<HostReduction> prepare(const Reduction& reduction) const;
+  [[nodiscard]] std::shared_ptr<HostSteps> prepare(const Reduction& reduction) const;
+  // For valid operations of the whole group, if the ranks of each host have successive numbers. `block`: of each rank.
+  [[nodiscard]] bool in_blocks() const noexcept { return in_blocks_; }
+  [[nodiscard]] std::shared_ptr<HostSteps> prepare_reduce_scatter(const Reduction& block) const;
+  [[nodiscard]] std::shared_ptr<HostSteps> prepare_allgather(std::int64_t block_bytes) const;
+  [[nodiscard]] std::shared_ptr<HostSteps> prepare_broadcast(std::int64_t bytes, int root) const;
   // The ranks of each host, hosts in the order of their first ranks.
   [[nodiscard]] const std::vector<std::vector<int>>& hosts() const noexcept { return hosts_; }
   // How many messages leave a host when every rank sends one to every other rank.
@@ -76,6 +94,7 @@ class HostStages {
   std::vector<std::vector<int>> hosts_;
   std::vector<int> on_host_;
   std::vector<int> across_;
+  bool in_blocks_ = false;
   Collectives local_;
   Collectives between_;
 };

@@ -117,6 +117,18 @@ bool goes_by_host(const Reduction& reduction, std::int64_t bytes, const Exchange
          !goes_in_one_step(reduction, bytes, exchange);
 }
 
+// Where a host would send more than this in another operation than an all-reduce, it sends each number once a host.
+constexpr std::int64_t most_sent_to_each_rank = 64 << 10;
+
+// Whether an operation goes by host in which one rank of a host, or each of them, sends `bytes` bytes to each rank
+// elsewhere.
+bool moves_by_host(const Exchange& exchange, bool all_send, std::int64_t bytes) {
+  if (exchange.hosts == nullptr || !exchange.hosts->in_blocks()) return false;
+  const std::int64_t here = std::ssize(exchange.hosts->hosts().front());
+  const std::int64_t messages = (all_send ? here : 1) * (exchange.size - here);
+  return bytes > most_sent_to_each_rank / messages;
+}
+
 // Counts the chunks of both phases, now that the ranges are known.
 void complete(Operation& operation) {
   for (const Range& range : operation.contribute)
@@ -359,6 +371,12 @@ Collective Collectives::reduce_scatter(const Reduction& reduction) const {
   operation.in_place = true;
   operation.in_place_at_source = rank * reduction.elements;
   const std::int64_t to_each = reduction.elements * operation.element_bytes;
+  const bool any = reduction.algorithm == ReduceAlgorithm::automatic;
+  if ((any || reduction.algorithm == ReduceAlgorithm::by_host) && moves_by_host(*exchange_, true, to_each)) {
+    operation.header.algorithm = ReduceAlgorithm::by_host;
+    operation.by_host = exchange_->hosts->prepare_reduce_scatter(reduction);
+    return {exchange_, std::make_shared<Operation>(std::move(operation))};
+  }
   const bool usual = reduction.chunk_bytes == 0 && !operation.encoded;
   set_chunk(operation, *exchange_, to_each, usual ? phase_chunk(*exchange_, to_each) : reduction.chunk_bytes);
   operation.contribute = blocks_of(std::vector<std::int64_t>(index(ranks), reduction.elements));
@@ -385,8 +403,13 @@ Collective Collectives::allgather(std::span<const std::int64_t> bytes, const Con
   operation.in_place_at_result = operation.gather_receive[index(rank)].first;
   const std::int64_t longest = *std::max_element(bytes.begin(), bytes.end());
   set_chunk(operation, *exchange_, longest, phase_chunk(*exchange_, longest));
-  complete(operation);
   compare_lengths(operation, rank);
+  const bool all_equal = *std::min_element(bytes.begin(), bytes.end()) == longest;
+  if (all_equal && moves_by_host(*exchange_, true, longest)) {
+    operation.by_host = exchange_->hosts->prepare_allgather(longest);
+    return {exchange_, std::make_shared<Operation>(std::move(operation))};
+  }
+  complete(operation);
   operation.choice = exchange_->choice_for(operation, longest);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
@@ -401,12 +424,16 @@ Collective Collectives::broadcast(std::int64_t bytes, int root, const Content& c
   operation.header = moving(Header::Kind::broadcast, bytes, content);
   operation.header.root = static_cast<std::uint16_t>(root);
   operation.source_elements = operation.result_elements = bytes;
+  operation.in_place = true;
+  if (moves_by_host(*exchange_, false, bytes)) {
+    operation.by_host = exchange_->hosts->prepare_broadcast(bytes, root);
+    return {exchange_, std::make_shared<Operation>(std::move(operation))};
+  }
   operation.gathers = true;
   operation.gather_receive.resize(index(ranks));
   operation.gather_receive[index(root)] = {0, bytes};
   operation.gather_send.assign(index(ranks), rank == root ? Range{0, bytes} : Range{});
   operation.shares = exchange_->shares_gathers();
-  operation.in_place = true;
   set_chunk(operation, *exchange_, bytes, 0);
   complete(operation);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};

@@ -13,7 +13,7 @@
 
 namespace onehop::collectives::detail {
 
-class HostReduction;
+class HostSteps;
 
 // How a contribution travels with the header, where one rank of each host speaks for all (relay.h): not at all, by
 // itself, so that all are combined in the order of ranks, or combined with those of its host.
@@ -30,13 +30,13 @@ struct Operation {
   // Whether the arrays may be accessed by all ranks where they share memory, and the choices then, in place or not.
   bool may_share = false;
   std::array<int, 2> shared_choices{-1, -1};
-  int choice = -1;                         // index in Exchange::choices, which then gives the store kind; -1: none
-  bool streams = false;                    // the result is stored non-temporally, because the caches cannot hold it
-  bool encoded = false;                    // both phases encode the data that they send
-  bool adds = false;                       // the operation is a sum or mean of float32
-  std::shared_ptr<HostReduction> by_host;  // takes the place of both phases; null: none
-  Relayed relayed = Relayed::nothing;      // the relay takes the place of both phases
-  int lines = 0;                           // cache lines of the header if the whole contribution travels in them
+  int choice = -1;                     // index in Exchange::choices, which then gives the store kind; -1: none
+  bool streams = false;                // the result is stored non-temporally, because the caches cannot hold it
+  bool encoded = false;                // both phases encode the data that they send
+  bool adds = false;                   // the operation is a sum or mean of float32
+  std::shared_ptr<HostSteps> by_host;  // takes the place of both phases; null: none
+  Relayed relayed = Relayed::nothing;  // the relay takes the place of both phases
+  int lines = 0;                       // cache lines of the header if the whole contribution travels in them
   // Whether source and result may share memory. Element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.
   bool in_place = false;

@@ -157,11 +157,12 @@ void bind_collectives(nb::module_& module) {
       .def(
           "reduce_scatter",
           [](const Collectives& self, std::int64_t elements, const std::string& type, const std::string& op,
-             const std::string& codec, std::int64_t chunk_bytes, std::vector<std::int64_t> shape) {
-            return self.reduce_scatter(reduction(elements, type, op, codec, "auto", chunk_bytes, std::move(shape)));
+             const std::string& codec, std::int64_t chunk_bytes, std::vector<std::int64_t> shape,
+             const std::string& algorithm) {
+            return self.reduce_scatter(reduction(elements, type, op, codec, algorithm, chunk_bytes, std::move(shape)));
           },
           "elements"_a, "type"_a, "op"_a = "sum", "codec"_a = "raw", "chunk_bytes"_a = 0,
-          "shape"_a = std::vector<std::int64_t>{},
+          "shape"_a = std::vector<std::int64_t>{}, "algorithm"_a = "auto",
           "Prepare a reduce-scatter: the source has a block of `elements` elements per rank, the result is the reduced "
           "block of this rank. Other arguments as for `allreduce`.")
       .def(

@@ -1039,6 +1039,7 @@ class Collectives:
         codec: str = "raw",
         chunk_bytes: int = 0,
         shape: Sequence[int] = [],
+        algorithm: str = "auto",
     ) -> Collective:
         """
         Prepare a reduce-scatter: the source has a block of `elements` elements per rank, the result is the

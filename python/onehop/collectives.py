@@ -276,7 +276,15 @@ def extents_of(arrays: Sequence[Any]) -> tuple[int, ...]:
     return tuple(extents[1:])
 
 
-def reduce_scatter(group: Group, array: Any, op: str = "sum", codec: str = "raw", *, out: Any = None) -> Any:
+def reduce_scatter(
+    group: Group,
+    array: Any,
+    op: str = "sum",
+    codec: str = "raw",
+    *,
+    out: Any = None,
+    algorithm: str = "auto",
+) -> Any:
     """Combine the arrays of all ranks, and return one block of the result on each rank.
 
     Parameters
@@ -287,6 +295,9 @@ def reduce_scatter(group: Group, array: Any, op: str = "sum", codec: str = "raw"
         The first dimension is split evenly over the ranks: rank r receives block r of the result.
     out : array
         Receives this rank's block; None: a new array.
+    algorithm : str
+        "two_shot" always combines in the order of ranks; "auto" and "by_host" combine the ranks of each host first
+        where several hosts take part and the array is long.
 
     Returns
     -------
@@ -303,7 +314,8 @@ def reduce_scatter(group: Group, array: Any, op: str = "sum", codec: str = "raw"
     shape = _block_shape(group, array)
     result = new_array(array, shape) if out is None else out
     kind = number_type(array)
-    operation = plans(group).get("reduce_scatter", element_count(shape), kind, op, codec, 0, shape)
+    arguments = (element_count(shape), kind, op, codec, 0, shape, algorithm)
+    operation = plans(group).get("reduce_scatter", *arguments)
     _run(operation, array, result)
     return result
 

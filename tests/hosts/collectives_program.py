@@ -94,7 +94,7 @@ def largest_of_blocks(array: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Case:
-    """One operation; `algorithm` of an all-reduce, `root` of a broadcast."""
+    """One operation; `algorithm` of a reduction, `root` of a broadcast."""
 
     name: str
     kind: str
@@ -233,14 +233,17 @@ class Ranks:
         size, rank = self.group.size, self.group.rank
         block = case.elements // size
         operation = plans(self.group).get(
-            "reduce_scatter", block, case.kind, case.op, case.codec, 0, (block,)
+            "reduce_scatter", block, case.kind, case.op, case.codec, 0, (block,), case.algorithm
         )
         sources = self.sources(case, block * size)
         bytes_of_block = block * sources[0].itemsize
         found = self._perform(case, operation, sources[rank], bytes_of_block, rank * bytes_of_block)
         values = [widened(case.kind, source[rank * block : (rank + 1) * block]) for source in sources]
+        if operation.algorithm == "by_host":
+            assert case.algorithm == "auto", case
+            values = self._hosts(values, case)
         total = combined(case.op, values) if case.codec == "raw" else self._encoded(case, values)
-        self._compare(case, found, narrowed(case.kind, total))
+        self._compare(case, found, narrowed(case.kind, total), operation.algorithm)
 
     def _blocks(self, case: Case) -> list[int]:
         """Lengths of blocks in bytes: equal, or for an odd offset unequal ones, of which the first is empty."""
@@ -297,7 +300,8 @@ def cases(size: int) -> list[Case]:
         for number, elements in enumerate(lengths(kind)):
             for algorithm in ("auto", "one_shot", "two_shot", "by_host"):
                 add("allreduce", kind, elements, algorithm=algorithm, op=ops[len(found) % len(ops)])
-            add("reduce_scatter", kind, elements, op=ops[len(found) % len(ops)])
+            algorithm = ("auto", "auto", "two_shot")[number % 3]
+            add("reduce_scatter", kind, elements, algorithm=algorithm, op=ops[len(found) % len(ops)])
             if elements * bytes_of(kind) <= MOST // 4:
                 name = ("allgather", "broadcast", "all_to_all")[(number + bytes_of(kind)) % 3]
                 add(name, kind, elements, root=number)

@@ -1,4 +1,4 @@
-"""Every kind of operation between hosts, with two ranks on each: results against NumPy or a single rank."""
+"""Every kind of operation between hosts, two ranks on each: results against NumPy or a single rank, and bytes sent."""
 
 from __future__ import annotations
 
@@ -250,3 +250,84 @@ def test_allreduce_sends_each_number_once_a_host(hosts: EmulatedHosts, tmp_path:
         assert row["minimum_bytes_per_host"] == pytest.approx(row["bytes"], rel=1e-4)
         # Headers of the network and of MPI take some percent.
         assert row["bytes"] < row["wire_bytes_per_host"] < 1.1 * row["bytes"]
+
+
+def test_other_operations_send_each_number_once_a_host(on_hosts: OnHosts) -> None:
+    """By the counters of the interfaces; the headers of the network, of MPI and of the operations take some percent."""
+    on_hosts.check(
+        """
+        import numpy as np
+        from onehop import Group, collectives
+        group, runs, block = Group.world(), 5, 50_000
+        def sent():
+            return int(open("/sys/class/net/e0/statistics/tx_bytes").read())
+        mine = np.random.default_rng(group.rank).standard_normal(4 * block).astype(np.float32)
+        every = [np.random.default_rng(rank).standard_normal(4 * block).astype(np.float32) for rank in range(4)]
+        a, b, c, d = (one[group.rank * block : (group.rank + 1) * block] for one in every)
+        sums = {"two_shot": ((a + b) + c) + d, "auto": (a + b) + (c + d)}
+        def gather():
+            assert np.array_equal(collectives.allgather(group, mine[:block]), [one[:block] for one in every])
+        def broadcast():
+            assert np.array_equal(collectives.broadcast(group, mine.copy(), root=1), every[1])
+        def scatter(algorithm):
+            return lambda: np.testing.assert_array_equal(
+                collectives.reduce_scatter(group, mine, algorithm=algorithm), sums[algorithm])
+        two_blocks = 2 * 4 * block
+        for name, run, first, second in (
+            ("all-gather", gather, two_blocks, two_blocks),
+            ("reduce-scatter", scatter("auto"), two_blocks, two_blocks),
+            ("reduce-scatter in the order of ranks", scatter("two_shot"), 2 * two_blocks, 2 * two_blocks),
+            ("broadcast", broadcast, 2 * two_blocks, 0),
+        ):
+            run()
+            group.barrier()
+            before = sent()
+            for _ in range(runs):
+                run()
+            group.barrier()
+            found, expected = (sent() - before) / runs, (first, second)[group.rank // 2]
+            assert expected <= found < 1.06 * expected + 30_000, (name, group.rank, found, expected)
+        """
+    )
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("transport", ["mpi", "ucx"])
+def test_messages_travel_while_ranks_compute(on_hosts: OnHosts, transport: str) -> None:
+    """Where a program calls `test` between its steps, little is left to wait for at the end."""
+    if transport == "ucx" and not _core.ucx_library()["path"]:
+        pytest.skip("no UCX library was found")
+    on_hosts.check(
+        f"""
+        import time
+        import numpy as np
+        from onehop import Group, Plan, halo, halo_block
+        group = Group.world()
+        layout = {{"extents": [16, 1 << 17], "grid": [2, 1], "width": [1, 0], "periodic": [True, False]}}
+        array = np.zeros(halo_block(**layout, rank=group.rank).shape)
+        plan = Plan(halo(**layout), group, [array], transport="{transport}")
+        def seconds(run):
+            group.barrier()
+            begin = time.perf_counter()
+            run()
+            return time.perf_counter() - begin
+        alone = sorted(seconds(plan.run) for _ in range(7))[3]
+        left = []
+        for number in range(7):
+            array[:] = -1
+            array[1:-1] = group.rank + 10 * number
+            group.barrier()
+            end = time.perf_counter() + 2 * alone
+            plan.start()
+            while time.perf_counter() < end:
+                time.sleep(5e-4)  # stands for computing
+                plan.test()
+            begin = time.perf_counter()
+            plan.finish()
+            left.append((time.perf_counter() - begin) / alone)
+            assert (array[0] == 1 - group.rank + 10 * number).all()
+            assert (array[-1] == 1 - group.rank + 10 * number).all()
+        assert sorted(left)[3] < 0.2, (alone, left)
+        """,
+        per_host=1,
+    )

@@ -366,6 +366,53 @@ TEST_F(MpiRelay, RunsOperationsOfAllKinds) {
   }
 }
 
+// Longer ones send each number once a host, and sum those of a host first.
+TEST_F(MpiRelay, RunsLongOperationsByHost) {
+  const collectives::Collectives collectives(world());
+  const int rank = world().rank();
+  for (const std::int64_t block : {std::int64_t{20001}, std::int64_t{300000}}) {
+    SCOPED_TRACE(block);
+    std::vector<std::byte> all;
+    for (int r = 0; r < 4; ++r) {
+      const auto part = message(r, block);
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    collectives::Collective gather = collectives.allgather(block);
+    collectives::Collective scatter = collectives.reduce_scatter({.elements = block});
+    EXPECT_EQ(scatter.algorithm(), ReduceAlgorithm::by_host);
+    for (int k = 0; k < repeats; ++k) {
+      std::vector<std::byte> gathered(all.size());
+      gather.run(message(rank, block), gathered);
+      EXPECT_EQ(gathered, all);
+      std::ranges::fill(gathered, std::byte{0});
+      const auto own = std::span(gathered).subspan(static_cast<std::size_t>(rank * block), all.size() / 4);
+      std::ranges::copy(message(rank, block), own.begin());
+      gather.run(own, gathered);
+      EXPECT_EQ(gathered, all);
+      std::vector<std::byte> cast = message(rank, 4 * block - k), received(cast.size());
+      collectives.broadcast(4 * block - k, k).run(cast, received);
+      EXPECT_EQ(received, message(k, 4 * block - k));
+      collectives.broadcast(4 * block - k, k).run(cast, cast);
+      EXPECT_EQ(cast, received);
+      std::vector<float> blocks = numbers_of(rank, 4 * block, k);
+      std::vector<float> sums(static_cast<std::size_t>(block));
+      scatter.run(std::as_bytes(std::span(blocks)), std::as_writable_bytes(std::span(sums)));
+      const std::vector<float> expected = sum_of(4 * block, k, true);
+      EXPECT_TRUE(std::equal(sums.begin(), sums.end(), expected.begin() + block * rank));
+      const auto inside = std::span(blocks).subspan(static_cast<std::size_t>(rank * block), sums.size());
+      scatter.run(std::as_bytes(std::span(blocks)), std::as_writable_bytes(inside));
+      EXPECT_TRUE(std::ranges::equal(inside, sums));
+    }
+  }
+  collectives::Collective in_order =
+      collectives.reduce_scatter({.elements = 30000, .algorithm = ReduceAlgorithm::two_shot});
+  std::vector<float> blocks = numbers_of(rank, 4 * 30000, 0);
+  std::vector<float> sums(30000);
+  in_order.run(std::as_bytes(std::span(blocks)), std::as_writable_bytes(std::span(sums)));
+  const std::vector<float> expected = sum_of(4 * 30000, 0, false);
+  EXPECT_TRUE(std::equal(sums.begin(), sums.end(), expected.begin() + 30000 * rank));
+}
+
 // Every rank throws, and names a rank that runs something else than it does itself.
 TEST_F(MpiRelay, EveryRankSeesAMismatch) {
   const collectives::Collectives collectives(world());
@@ -377,7 +424,7 @@ TEST_F(MpiRelay, EveryRankSeesAMismatch) {
     EXPECT_EQ(array, sum_of(300, 0, false));
   };
   using Run = std::function<void(bool odd)>;
-  std::vector<std::byte> from(4000), to(4000);
+  std::vector<std::byte> from(200000), to(200000);
   const auto run = [&](collectives::Collective operation) {
     operation.run(std::span(from).first(static_cast<std::size_t>(operation.source_bytes())),
                   std::span(to).first(static_cast<std::size_t>(operation.result_bytes())));
@@ -388,6 +435,8 @@ TEST_F(MpiRelay, EveryRankSeesAMismatch) {
       [&](bool odd) { odd ? collectives.barrier() : run(collectives.allreduce({.elements = 900})); },
       [&](bool odd) { odd ? collectives.barrier() : run(collectives.allgather(200)); },
       [&](bool odd) { run(collectives.broadcast(100, odd ? 1 : 0)); },
+      [&](bool odd) { run(collectives.allgather(odd ? 40000 : 40001)); },
+      [&](bool odd) { run(collectives.broadcast(odd ? 100 : 100000, 0)); },
   };
   for (std::size_t one = 0; one < cases.size(); ++one) {
     for (int odd = 0; odd < world().size(); ++odd) {

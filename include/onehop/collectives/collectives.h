@@ -132,7 +132,8 @@ class Collectives {
   // Source and result have `elements` elements on every rank. They may be the same memory.
   [[nodiscard]] Collective allreduce(const Reduction& reduction) const;
   // The source has one block of `elements` elements per rank. The result is the reduced block of this rank; it may be
-  // that block of the source.
+  // that block of the source. Elements are combined in the order of ranks if reduction.algorithm is two_shot; otherwise
+  // long blocks are combined inside each host first, where several hosts with two ranks or more each take part.
   [[nodiscard]] Collective reduce_scatter(const Reduction& reduction) const;
   // The source is a block of `bytes` bytes, the result has the blocks of all ranks. The source may be this rank's block
   // of the result.

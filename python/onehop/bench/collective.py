@@ -14,6 +14,8 @@ from onehop.bench.result import Bench, Row, Samples, make_row
 from onehop.bench.run import Advance, Settings, _begin
 from onehop.bench.table import _colour, empty_table, number
 from onehop.bench.torch_groups import gloo_group, has_torch
+from onehop.bench.wire import between_hosts, host_numbers
+from onehop.collectives import plans
 from onehop.group import Group
 from onehop.text import bytes_text, counted
 
@@ -47,6 +49,31 @@ def _gloo(gloo: Any, operation: str, source: Any, result: Any) -> Callable[[], A
     return calls[operation]
 
 
+def _between_hosts(row: CollectiveRow, group: Group, lengths: Sequence[int]) -> CollectiveRow:
+    """Count the bytes of an operation between hosts. A host must send a number once, to each host that needs it."""
+    hosts = host_numbers(group)
+    here = [hosts.count(number) for number in range(max(hosts) + 1)]
+    source, result = (np.zeros(length, np.float32) for length in lengths)
+    if row.operation == "broadcast":
+        arguments: tuple[Any, ...] = (row.bytes, 0)
+        result = source
+        minimum = [row.bytes * (len(here) - 1), *[0] * (len(here) - 1)]
+    elif row.operation == "allgather":
+        arguments = ((source.nbytes,) * group.size,)
+        minimum = [source.nbytes * ranks * (len(here) - 1) for ranks in here]
+    elif row.operation == "reduce_scatter":
+        arguments = (len(result), "float32")
+        minimum = [result.nbytes * (group.size - ranks) for ranks in here]
+    else:
+        block = source.nbytes // group.size
+        arguments = ((block,) * group.size, (block,) * group.size)
+        minimum = [block * ranks * (group.size - ranks) for ranks in here]
+    operation = plans(group).get(row.operation, *arguments)
+    return between_hosts(
+        row, group, lambda: operation.run(_core.Memory(source), _core.Memory(result, True)), minimum
+    )
+
+
 def collectives(
     group: Group,
     settings: Settings,
@@ -54,8 +81,11 @@ def collectives(
     sizes: Sequence[int] = COLLECTIVE_SIZES,
     operations: Sequence[str] = COLLECTIVES,
 ) -> Bench:
-    """Measure operations on arrays of float32. `sizes` are the bytes of the whole array, of all ranks' blocks."""
-    result = _begin("collectives", group, None)
+    """Measure operations on arrays of float32. `sizes` are the bytes of the whole array, of all ranks' blocks.
+
+    Between hosts the rows have the bytes that a host sends, too.
+    """
+    result = _begin("collectives", group, None, across=True)
     gloo = gloo_group(group) if settings.peers and has_torch() else None
     for operation in operations:
         for size in sizes:
@@ -74,7 +104,9 @@ def collectives(
             samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
             whole = 4 * max(lengths)
             row = make_row(f"{operation} {bytes_text(whole, exact=True)}", whole, group.size, samples)
-            result.rows.append(CollectiveRow(**vars(row), operation=operation))
+            result.rows.append(
+                _between_hosts(CollectiveRow(**vars(row), operation=operation), group, lengths)
+            )
             advance(1)
     return result
 

@@ -214,7 +214,7 @@ def bench_allreduce(
     start.run(measure, len(chosen), table=make_allreduce_table)
 
 
-@on_ranks(40)
+@on_ranks(40, hosts=True)
 def bench_collectives(
     start: Start,
     sizes: Annotated[

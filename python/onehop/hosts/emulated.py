@@ -85,7 +85,9 @@ class EmulatedHosts:
             There is none.
         """
         if not isinstance(number, int) or not 0 <= number < len(self.hosts):
-            raise BadInput(f"expected the number of a host, from 0 to {len(self.hosts) - 1}, found {number!r}")
+            raise BadInput(
+                f"expected the number of a host, from 0 to {len(self.hosts) - 1}, found {number!r}"
+            )
         return self.hosts[number]
 
     def _living(self, number: int) -> EmulatedHost:

@@ -66,7 +66,8 @@ class Field:
         ]
         if precision == "half":
             parts.append(("scale", np.float32, (geometry.lanes,)))
-        self.memory = np.zeros(geometry.vectors + geometry.ghosts, np.dtype(parts))
+        # The ranks of a machine share this memory, so that faces from other ranks take one copy.
+        self.memory = group.empty(geometry.vectors + geometry.ghosts, np.dtype(parts))
         self._faces: dict[int | None, Plan] = {}
 
     @property
