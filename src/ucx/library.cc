@@ -121,7 +121,7 @@ std::unique_ptr<Library> search(std::vector<std::string>& tried) {
                      mapped[0] + " (an MPI library may have loaded it); unset ONEHOP_UCX or let it name that one");
     }
     if (auto library = load(mapped[0], reason)) return library;
-    tried.push_back(reason);
+    tried.push_back(reason + "; this process has loaded it already, as MPI libraries do, and cannot use another one");
     return nullptr;
   }
   tried.emplace_back("this process: no UCX is loaded");
