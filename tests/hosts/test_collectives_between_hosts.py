@@ -31,8 +31,8 @@ def fast_hosts() -> Iterator[EmulatedHosts]:
     made.__exit__(None, None, None)
 
 
-@pytest.mark.parametrize("per_host", [1, 2])
 @pytest.mark.parametrize("network", ["mpi", "ucx"])
+@pytest.mark.parametrize("per_host", [1, 2])
 def test_results_are_those_of_numpy(fast_hosts: EmulatedHosts, network: str, per_host: int) -> None:
     if network == "ucx" and not _core.ucx_library()["path"]:
         pytest.skip("no UCX library was found")
@@ -41,7 +41,7 @@ def test_results_are_those_of_numpy(fast_hosts: EmulatedHosts, network: str, per
         code = launch_on_hosts(
             fast_hosts,
             per_host,
-            [sys.executable, str(PROGRAM), network, str(per_host)],
+            [sys.executable, str(PROGRAM), network, str(2 * per_host + (network == "ucx"))],
             environment=environment,
             descriptors=(null.fileno(), out.fileno(), out.fileno()),
         )

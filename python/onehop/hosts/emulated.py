@@ -297,7 +297,11 @@ def _join(pids: Sequence[int], switch: int | None, rate: str | None, links: int)
     for link in range(links):
         device = f"e{link}"
         if switch is None:
-            _ip(pids[0], [f"link add {device} type veth peer name {device} netns {pids[1]}"])
+            # The kernel reports a change of a link up to a second later if both ends have the same number.
+            _ip(
+                pids[0],
+                [f"link add {device} index {100 + link} type veth peer name {device} netns {pids[1]}"],
+            )
         else:
             _ip(switch, [f"link add br{link} type bridge", f"link set br{link} up"])
             ports = [f"p{link}h{host}" for host in range(len(pids))]
