@@ -24,7 +24,7 @@ struct Tuning {
   // `spins_oversubscribed` replaces `spins` where a machine runs more ranks than it has processors.
   int spins = 300;
   int spins_oversubscribed = 2;
-  int yields = 20;
+  int yields = 100;
   // In ascending order. The last rule also applies to longer messages.
   std::vector<SizeRule> rules;
   // Default size of the fragments into which plans cut messages.

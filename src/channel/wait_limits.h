@@ -6,7 +6,7 @@ namespace onehop::detail {
 struct WaitLimits {
   int spins = 300;
   int spins_oversubscribed = 2;
-  int yields = 20;
+  int yields = 100;
   // The first polls of a wait, without pauses in between. Many are bad where loads that run ahead of the flag must be
   // done again when it changes, and where pauses are short (docs/performance/notes_messages.md, "Short messages").
   int polls_without_pause = 40;
