@@ -1,44 +1,40 @@
 """Computes between `start` and `finish` of a plan while its messages cross a link between two hosts.
 
-Two emulated hosts with one rank each exchange two faces of 1 MiB. For each transport between hosts, and with and
-without calls of `Plan.test` between steps of computing, the program prints how much of the time of an exchange alone
-the computing hides, and draws when what happened. It needs root and an MPI; UCX takes part where it is found:
+Two emulated hosts with one rank each exchange two faces. For each transport between hosts, with and without calls of
+`Plan.test` between steps of computing, the program prints how much of the time of an exchange alone the computing
+hides, and draws when what happened. It needs root and an MPI; UCX takes part where it is found:
 
-    python tools/overlap_on_links.py 1gbit --plot overlap.svg
+    python tools/overlap_on_links.py 100mbit --face 131072 --plot overlap.svg
 """
 
 import argparse
+import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
 import onehop
 from onehop.figure import empty_figure, save_figure
-from onehop.hosts import Unavailable, emulated_hosts, launch_on_hosts
+from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts, launch_on_hosts
 
-RUNS = 25
-FACE = 1 << 17  # float64 numbers of a face
+RUNS = 21
 LONG_ENOUGH = 1.5  # time of computing over that of an exchange
 STEP = 2e-4  # seconds of computing between two calls of test()
-SETTINGS = ("test() after each step", "no test()")
-
-
-@dataclass
-class Run:
-    """One exchange beside computing, in s since `start`: end of each step, arrival of all messages, and the end."""
-
-    steps: list[float] = field(default_factory=list)
-    arrived: float = 0.0
-    end: float = 0.0
+# What computes in a step, and whether test() is called after it.
+SETTINGS = {
+    "core computes": (True, False),
+    "core computes, test()": (True, True),
+    "device computes, test()": (False, True),
+}
 
 
 class Computing:
-    """Steps of computing of about the same time, in the nearest cache."""
+    """Steps of about the same time: of computing in the nearest cache, or of sleeping while a device would compute."""
 
     def __init__(self) -> None:
         self._numbers = np.linspace(0, 1, 1024)
@@ -53,34 +49,36 @@ class Computing:
         np.multiply(self._numbers, self._numbers, out=self._result)
         np.add(self._result, self._numbers, out=self._result)
 
-    def step(self) -> None:
+    def step(self, on_core: bool) -> None:
         """Compute for about `STEP` seconds."""
+        if not on_core:
+            time.sleep(STEP)
+            return
         for _ in range(self._repetitions):
             self._one()
 
 
-def compute(computing: Computing, steps: int) -> None:
+def compute(computing: Computing, on_core: bool, steps: int) -> None:
     """Compute for some steps."""
     for _ in range(steps):
-        computing.step()
+        computing.step(on_core)
 
 
-def run_beside(plan: onehop.Plan, computing: Computing, steps: int, with_test: bool, kept: list[Run]) -> None:
-    """Start the exchange, compute, finish it, and keep the times. A plan is asked until its messages have arrived."""
-    found, arrived = Run(), False
+def run_beside(plan: onehop.Plan, computing: Computing, setting: str, steps: int, kept: list[dict]) -> None:
+    """Start the exchange, compute, finish it, and keep the times since `start`."""
+    on_core, with_test = SETTINGS[setting]
+    arrived = 0.0
     begin = time.perf_counter()
     plan.start()
+    started = time.perf_counter() - begin
     for _ in range(steps):
-        computing.step()
-        if with_test and not arrived:
-            arrived = plan.test()
-            found.arrived = time.perf_counter() - begin
-        found.steps.append(time.perf_counter() - begin)
+        computing.step(on_core)
+        if with_test and not arrived and plan.test():
+            arrived = time.perf_counter() - begin
+    computed = time.perf_counter() - begin
     plan.finish()
-    found.end = time.perf_counter() - begin
-    if not arrived:
-        found.arrived = found.end
-    kept.append(found)
+    end = time.perf_counter() - begin
+    kept.append({"started": started, "computed": computed, "arrived": arrived or end, "end": end})
 
 
 def seconds_of(group: onehop.Group, run: Callable[[], object]) -> float:
@@ -92,110 +90,108 @@ def seconds_of(group: onehop.Group, run: Callable[[], object]) -> float:
     return max(np.frombuffer(part)[0] for part in group.allgather(np.array([own]).tobytes()))
 
 
-def transports(group: onehop.Group) -> dict[str, dict]:
-    """The transports between hosts that all ranks have."""
-    mine = b"\1" if onehop._core.ucx_library()["path"] else b"\0"
-    with_ucx = all(part == b"\1" for part in group.allgather(mine))
-    return {"mpi": {}, **({"ucx": {}} if with_ucx else {})}
-
-
-def measure(group: onehop.Group, plot: str | None) -> None:
-    """Run all settings in turns; rank 0 prints a table."""
-    layout = {
-        "extents": [8 * group.size, FACE],
-        "grid": [group.size, 1],
-        "width": [1, 0],
-        "periodic": [True, False],
-    }
+def measure(group: onehop.Group, transport: str, face: int, file: str) -> None:
+    """Run all settings in turns; rank 0 writes the times to a file."""
+    layout = {"grid": [group.size, 1], "width": [1, 0], "periodic": [True, False]}
+    layout["extents"] = [8 * group.size, face // 8]
     array = np.zeros(onehop.halo_block(**layout, rank=group.rank).shape)
     before, behind = (group.rank - 1) % group.size, (group.rank + 1) % group.size
-    plans = {
-        name: onehop.Plan(onehop.halo(**layout), group, [array], transport=name) for name in transports(group)
-    }
+    plan = onehop.Plan(onehop.halo(**layout), group, [array], transport=transport)
     computing = Computing()
 
-    def fill(number: int) -> None:
+    def exchange(number: int, run: Callable[[], object]) -> float:
         array[:] = -1
         array[1:-1] = group.rank + 10 * number
-
-    def check(number: int) -> None:
+        seconds = seconds_of(group, run)
         assert (array[0] == before + 10 * number).all()
         assert (array[-1] == behind + 10 * number).all()
+        return seconds
 
-    alone: dict[str, list[float]] = {name: [] for name in plans}
-    for number in range(RUNS + 2):
-        for name, plan in plans.items():
-            fill(number)
-            alone[name].append(seconds_of(group, plan.run))
-            check(number)
-    steps = {name: int(np.ceil(LONG_ENOUGH * np.median(times[2:]) / STEP)) for name, times in alone.items()}
-    only: dict[str, list[float]] = {name: [] for name in plans}
-    beside: dict[tuple[str, str], list[tuple[float, Run]]] = {
-        (name, setting): [] for name in plans for setting in SETTINGS
-    }
+    first = [exchange(number, plan.run) for number in range(7)]
+    steps = int(np.ceil(LONG_ENOUGH * np.median(first[2:]) / STEP))
+    alone: list[float] = []
+    found: dict[str, dict] = {name: {"computing": [], "both": [], "runs": []} for name in SETTINGS}
     for number in range(RUNS):
-        for name, plan in plans.items():
-            only[name].append(seconds_of(group, partial(compute, computing, steps[name])))
-            for setting in SETTINGS:
-                fill(number)
-                kept: list[Run] = []
-                beside_it = partial(run_beside, plan, computing, steps[name], setting == SETTINGS[0], kept)
-                seconds = seconds_of(group, beside_it)
-                check(number)
-                beside[name, setting].append((seconds, kept[0]))
-    if group.rank != 0:
-        return
-    print(
-        f"{'transport':10} {'':24} {'exchange':>9} {'computing':>10} {'both, ms (p10 to p90)':>24} {'hidden':>7}"
-    )
-    typical = {}
-    for (name, setting), runs in beside.items():
-        exchange, computed = np.median(alone[name][2:]), np.median(only[name])
-        times = np.array([seconds for seconds, _ in runs])
-        both = np.median(times)
-        low, high = np.percentile(times, [10, 90])
-        hidden = (exchange + computed - both) / exchange
-        spread = f"{1e3 * both:.2f} ({1e3 * low:.2f} to {1e3 * high:.2f})"
-        print(
-            f"{name:10} {setting:24} {1e3 * exchange:9.2f} {1e3 * computed:10.2f} {spread:>24} {hidden:7.0%}"
-        )
-        typical[name, setting] = runs[int(np.argsort(times)[len(times) // 2])][1]
-    if plot is not None:
-        draw(typical, plot)
+        alone.append(exchange(number, plan.run))
+        for name, one in found.items():
+            one["computing"].append(seconds_of(group, partial(compute, computing, SETTINGS[name][0], steps)))
+            run = partial(run_beside, plan, computing, name, steps, one["runs"])
+            one["both"].append(exchange(number, run))
+    if group.rank == 0:
+        Path(file).write_text(json.dumps({"alone": alone, "settings": found}))
 
 
-def draw(typical: dict[tuple[str, str], Run], file: str) -> None:
-    """Draw the run with the median time of each setting: computing, and the exchange until it has arrived."""
-    figure = empty_figure(7.0, 0.9 * len(typical) + 0.6)
+def report(found: dict[str, dict]) -> None:
+    """Print a table: medians in ms with the 10th and 90th percentiles, and the part of an exchange that is hidden."""
+    print(f"{'':32} {'exchange':>20} {'computing':>20} {'both':>20} {'hidden':>7}")
+    for transport, result in found.items():
+        for name, one in result["settings"].items():
+            words, middles = [], []
+            for times in (result["alone"], one["computing"], one["both"]):
+                low, middle, high = np.percentile(1e3 * np.array(times), [10, 50, 90])
+                words.append(f"{middle:.1f} ({low:.1f} to {high:.1f})")
+                middles.append(middle)
+            hidden = (middles[0] + middles[1] - middles[2]) / middles[0]
+            case = f"{transport.upper()}, {name}"
+            print(f"{case:32} {words[0]:>20} {words[1]:>20} {words[2]:>20} {hidden:7.0%}")
+
+
+def draw(found: dict[str, dict], file: str) -> None:
+    """Draw the run with the median time of each setting: when it computed, and when all messages had arrived."""
+    rows = [
+        (transport, name, one)
+        for transport, result in found.items()
+        for name, one in result["settings"].items()
+    ]
+    figure = empty_figure(7.0, 0.55 * len(rows) + 0.6)
     axes = figure.subplots()
-    labels = []
-    for place, ((name, setting), run) in enumerate(typical.items()):
+    for place, (_, _, one) in enumerate(rows):
+        run = {
+            key: 1e3 * value for key, value in one["runs"][int(np.argsort(one["both"])[RUNS // 2])].items()
+        }
         height = -2.5 * place
-        times = [0.0, *(1e3 * step for step in run.steps)]
-        for number, (begin, end) in enumerate(pairwise(times)):
-            axes.barh(
-                height, end - begin, left=begin, height=0.8, color=("tab:orange", "moccasin")[number % 2]
-            )
-        axes.barh(height - 0.9, 1e3 * run.arrived, height=0.8, color="tab:blue")
-        axes.plot([1e3 * run.end] * 2, [height - 1.4, height + 0.5], color="black", linewidth=1)
-        labels += [(height, f"{name.upper()}, {setting}:\ncomputing"), (height - 0.9, "exchange")]
-    axes.set_yticks([height for height, _ in labels], [text for _, text in labels], fontsize=7)
-    axes.set_xlabel("ms since start(); the line is the end of finish()")
+        axes.barh(
+            height, run["computed"] - run["started"], left=run["started"], height=0.8, color="tab:orange"
+        )
+        axes.barh(height - 0.9, run["arrived"], height=0.8, color="tab:blue")
+        axes.plot([run["end"]] * 2, [height - 1.4, height + 0.5], color="black", linewidth=1)
+    labels = [f"{transport.upper()}: {name}" for transport, name, _ in rows]
+    axes.set_yticks([-2.5 * place - 0.45 for place in range(len(rows))], labels, fontsize=8)
+    axes.set_xlabel(
+        "ms since start(): computing above, messages below; the line is the end of finish()", fontsize=8
+    )
     save_figure(figure, file)
 
 
+def measure_on(hosts: EmulatedHosts, face: int) -> dict[str, dict]:
+    """Measure each transport in a launch of its own."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for transport in ("mpi", "ucx") if onehop._core.ucx_library()["path"] else ("mpi",):
+            file = str(Path(folder, transport))
+            code = launch_on_hosts(
+                hosts, 1, [sys.executable, __file__, "measure", transport, str(face), file]
+            )
+            if code != 0:
+                sys.exit(code)
+            found[transport] = json.loads(Path(file).read_text())
+    return found
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["measure"]:  # a rank on a host
+        measure(onehop.Group.world(), sys.argv[2], int(sys.argv[3]), sys.argv[4])
+        sys.exit()
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("rate", help="rate of the link, for example 1gbit, or 0 for no limit")
+    parser.add_argument("--face", type=int, default=1 << 20, help="bytes of a face")
     parser.add_argument("--plot", metavar="FILE", help="draw a time line")
-    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)  # a rank on a host
     given = parser.parse_args()
-    if given.measure:
-        measure(onehop.Group.world(), given.plot)
-    else:
-        try:
-            with emulated_hosts(2, given.rate) as hosts:
-                words = [sys.executable, __file__, *sys.argv[1:], "--measure"]
-                sys.exit(launch_on_hosts(hosts, 1, words))
-        except Unavailable as error:
-            sys.exit(f"skipped: {error}")
+    try:
+        with emulated_hosts(2, given.rate) as two:
+            results = measure_on(two, given.face)
+    except Unavailable as error:
+        sys.exit(f"skipped: {error}")
+    report(results)
+    if given.plot is not None:
+        draw(results, given.plot)
