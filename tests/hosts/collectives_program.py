@@ -43,8 +43,9 @@ def bytes_of(kind: str) -> int:
 def lengths(kind: str) -> list[int]:
     """Numbers of elements below, at and above the lengths at which the way of an all-reduce changes, and odd ones."""
     size = bytes_of(kind)
-    # What follows a header in its message, slots between two ranks over MPI, what a relay takes, one-shot.
-    limits = [256, 16 * KIB, 63 * KIB - 64, 63 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB]
+    # What follows a header in its message, slots between two ranks over MPI, what a relay takes, one-shot; blocks and
+    # broadcasts between two hosts that go by host.
+    limits = [256, 16 * KIB, 32 * KIB, 63 * KIB - 64, 63 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB]
     found = {0, 1, 7, 1001, 126 * KIB // size + 1, (1024 * KIB + 8) // size, (2048 * KIB) // size + 3}
     for limit in limits:
         found |= {limit // size - 1, limit // size, limit // size + 1}
@@ -318,7 +319,8 @@ def cases(size: int) -> list[Case]:
                 algorithm = ("auto", "one_shot", "two_shot", "by_host")[len(found) % 4]
                 op = ("sum", "sum", "mean")[len(found) % 3]
                 add("allreduce", kind, elements, codec=name, algorithm=algorithm, op=op)
-            add("reduce_scatter", kind, 5000, codec=name)
+            for elements in (5000, 50_000):
+                add("reduce_scatter", kind, elements, codec=name)
     return found
 
 

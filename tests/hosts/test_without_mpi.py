@@ -61,7 +61,7 @@ def test_three_links_share_the_messages(own_hosts: EmulatedHosts, tmp_path: Path
         from onehop.collectives import allreduce
         def sent():
             return np.array([int(open(f"/sys/class/net/e{k}/statistics/tx_bytes").read()) for k in range(3)])
-        layout = {"extents": [96, 800, 2000], "grid": [2, 2, 1], "width": [1, 2, 0], "periodic": [True] * 3}
+        layout = {"extents": [16, 800, 2000], "grid": [2, 2, 1], "width": [1, 2, 0], "periodic": [True] * 3}
         array = np.zeros(halo_block(**layout, rank=rank).shape)
         plan = Plan(halo(**layout), group, [array])
         (carrier,) = {c["carrier"] for c in plan.explain()["channels"] if c["carrier"].startswith("ucx")}
@@ -208,7 +208,7 @@ def test_survivors_finish_a_circuit(own_hosts: EmulatedHosts, tmp_path: Path) ->
         """
         from onehop.quantum import Circuit, simulate
         circuit = Circuit(16, 16)
-        angles = np.random.default_rng(1).uniform(0, 3, (2000, 16))
+        angles = np.random.default_rng(1).uniform(0, 3, (700, 16))
         for layer in angles:
             for qubit, angle in enumerate(layer):
                 circuit.ry(angle, qubit)
@@ -224,7 +224,7 @@ def test_survivors_finish_a_circuit(own_hosts: EmulatedHosts, tmp_path: Path) ->
             run(group, checkpoint=folder + "/run.h5", every=0.2, progress=progress)
             raise SystemExit("nothing was lost")
         except PeerLost as error:
-            group = group.survivors(lost=[error.rank], wait=5)
+            group = group.survivors(lost=[error.rank], wait=3)
         assert (group.rank, group.size) == (rank, 2)
         result = run(group, checkpoint=folder + "/run.h5")
         assert result.resumed
