@@ -156,8 +156,7 @@ Tuning built_in_tuning() {
                     {64 * kib, 16 * kib, StoreKind::nontemporal},
                     {no_end, 64 * kib, StoreKind::nontemporal}};
   } else if (cpu::is_amd()) {
-    tuning.rules = {{2 * kib, 2 * kib, StoreKind::plain},
-                    {4 * kib, 1 * kib, StoreKind::plain},
+    tuning.rules = {{4 * kib, 2 * kib, StoreKind::plain},
                     {64 * kib, 16 * kib, StoreKind::nontemporal},
                     {no_end, 64 * kib, StoreKind::nontemporal}};
     // Zen 4: slots as long as the second-level cache. Near cores read what has left it for the shared third level in
