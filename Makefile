@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak soak-broken wheels wheel-test wheel-test-aarch64 wheel-speed release-check bench figures reference-simulators peers model lint lint-quick format mpich torch setup-torch docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak soak-broken wheels wheel-test wheel-test-aarch64 wheel-speed release-check bench figures reference-simulators peers model lint lint-quick format mpich impi torch setup-torch docs clean
 
 export PYTHON JOBS TORCH
 # Do not export make's own default of CXX: without CXX, tools/find_compiler.sh looks for a compiler that is new enough.
@@ -117,6 +117,11 @@ mpich:  ## Install MPICH beside Open MPI in .mpich, for `onehop bench ... --mpi 
 	@tools/setup.sh base
 	@[ -x .mpich/bin/mpiexec ] || .venv/bin/pip install --quiet --quiet --ignore-installed --no-deps --prefix .mpich 'mpich>=4'
 
+# From 2021.19 on libfabric comes in a package of its own.
+impi:  ## Install Intel MPI beside Open MPI in .impi, for tests between hosts
+	@tools/setup.sh base
+	@[ -x .impi/bin/mpiexec ] || .venv/bin/pip install --quiet --quiet --ignore-installed --no-deps --prefix .impi 'impi-rt<2021.19'
+
 torch: setup-torch build  ## Install PyTorch and run its own tests of torch.distributed with onehop beside gloo, about 6 minutes
 	@.venv/bin/python tools/torch_suite.py
 
@@ -127,6 +132,6 @@ docs: build  ## Build the documentation site in build/docs
 	@tools/setup.sh docs
 	@tools/docs.sh
 
-clean:  ## Remove everything that make has made: .venv, .mpich, .reference-simulators, build, results
-	@rm -rf .venv .mpich .reference-simulators .peers build results python/onehop/_core*.so
+clean:  ## Remove everything that make has made: .venv, .mpich, .impi, .reference-simulators, build, results
+	@rm -rf .venv .mpich .impi .reference-simulators .peers build results python/onehop/_core*.so
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -79,12 +79,26 @@ def test_mpich(hosts: EmulatedHosts, tmp_path: Path) -> None:
         launcher = find_mpi_launcher("mpich")
     except BadInput as error:
         pytest.skip(str(error))
-    (command,) = _commands("mpiexec", "-hosts ")
+    (command,) = _commands("mpiexec", "-genv ONEHOP_TIMEOUT")
     variables = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": hosts.remote_shell()}
     variables["ONEHOP_MPI"] = launcher.library or ""
     code, text = _run(hosts, tmp_path, [launcher.path, *command[1:]], 0, **variables)
     assert code == 0, text
     assert_right(text, "mpi mpi 300")
+
+
+def test_intel_mpi(hosts: EmulatedHosts, tmp_path: Path) -> None:
+    folder = Path(__file__).parents[2] / ".impi"
+    if not (folder / "bin/mpiexec").exists():
+        pytest.skip(f"there is no {folder} (`make impi`)")
+    (command,) = _commands("mpiexec", "LD_LIBRARY_PATH")
+    words = [word.replace("/opt/impi", str(folder)) for word in command[1:]]
+    variables = {
+        f"I_MPI_HYDRA_BOOTSTRAP{end}": value for end, value in (("", "ssh"), ("_EXEC", hosts.remote_shell()))
+    }
+    code, text = _run(hosts, tmp_path, [str(folder / "bin/mpiexec"), *words], 0, **variables)
+    assert code == 0, text
+    assert_right(text, "mpi mpi 60")
 
 
 @pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
