@@ -6,15 +6,17 @@ for ten.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hosts_runner import run_without_mpi
+from hosts_runner import PACKAGE, run_without_mpi
 from onehop import _core
 from onehop.hosts import EmulatedHosts
 
@@ -53,7 +55,7 @@ WORK = """
                 break
             step += 1
             if step == 3:  # all channels are open
-                FileStore(folder).set(f"ready{rank}", b"1")
+                FileStore(folder).set(f"ready{rank}", str(os.getpid()).encode())
         print("finished", step, flush=True)
     except PeerLost as error:
         print("lost", error.rank, time.clock_gettime(time.CLOCK_MONOTONIC), error, flush=True)
@@ -126,6 +128,34 @@ def test_a_host_that_is_stopped_and_goes_on(own_hosts: EmulatedHosts, tmp_path: 
 
     results = _run(own_hosts, tmp_path, fault)
     assert all(code == 0 and "finished" in text for code, text in results), results
+
+
+def test_status_names_the_host_that_is_waited_for(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """`onehop status` on a host whose ranks wait, directly or through each other, for those of a stopped host."""
+    said = ""
+
+    def fault() -> None:
+        nonlocal said
+        own_hosts.pause(1)
+        time.sleep(0.5)
+        words = [
+            sys.executable,
+            "-m",
+            "onehop",
+            "status",
+            (tmp_path / "store/ready0").read_text(),
+            "--json",
+            "-",
+        ]
+        said = own_hosts.output(0, words, {**os.environ, "PYTHONPATH": str(PACKAGE)})
+        own_hosts.pause(1, paused=False)
+
+    results = _run(own_hosts, tmp_path, fault)
+    assert all(code == 0 and "finished" in text for code, text in results), results
+    group = next(group for group in json.loads(said)["groups"] if group["size"] == 4)
+    assert set(group["waited_for"]) <= {2, 3}, said
+    waits = [wait for rank in group["ranks"] for wait in rank["waits"]]
+    assert any("on onehop1)" in wait["who"] and wait["seconds"] > 0.2 for wait in waits), said
 
 
 def test_a_host_that_is_stopped_for_too_long(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
