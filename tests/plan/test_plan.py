@@ -243,10 +243,11 @@ def test_rails_change_nothing_in_shared_memory() -> None:
     run_threads(2, rank)
 
 
-def test_plan_keeps_its_memory_and_group() -> None:
-    memory = np.arange(6.0)
-    watch = weakref.ref(memory)
+@pytest.mark.parametrize("shared", [False, True])
+def test_plan_keeps_its_memory_and_group(shared: bool) -> None:
     group = Group.alone()
+    memory = group.empty(6) if shared else np.arange(6.0)
+    watch = weakref.ref(memory)
     plan = Plan(onehop.halo(**LAYOUT), group, [memory])
     del memory, group
     gc.collect()
