@@ -7,7 +7,8 @@ from typing import Any
 
 from onehop import _core
 from onehop._core import PlanCounters, RailAssignment, Schedule
-from onehop.channel import heard_by_all
+from onehop.arguments import yes_or_no
+from onehop.channel import checked_options, heard_by_all
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.rail_lists import listed_rails
@@ -67,8 +68,8 @@ class Plan(_core.Plan):
     ------
     BadInput
         An array is too short, not contiguous, or read-only though the schedule writes it; there are not as many arrays
-        as in the schedule; or `rails` are not those of this rank's messages. All other ranks raise Error with this
-        rank's number and the reason.
+        as in the schedule; an option is of another type; or `rails` are not those of this rank's messages. All other
+        ranks raise Error with this rank's number and the reason.
     Mismatch
         On all ranks: the schedules of the ranks do not fit together.
     PeerLost, Timeout
@@ -91,9 +92,9 @@ class Plan(_core.Plan):
         with heard_by_all(group):
             memory = _memory_of(schedule, group.rank, list(arrays))
             lists = None if rails is None else listed_rails(rails)
-        super().__init__(
-            group, schedule, memory, transport, slots, slot_bytes, chunk_bytes, direct_puts, lists
-        )
+            sizes = checked_options(transport, slots, slot_bytes, chunk_bytes)
+            direct = yes_or_no(direct_puts, "direct_puts")
+        super().__init__(group, schedule, memory, transport, *sizes, direct, lists)
         self._group, self._transport = group, transport
         self._memory = memory  # keeps the arrays' memory alive as long as the plan
 

@@ -261,6 +261,28 @@ def test_plan_keeps_its_memory_and_group(shared: bool) -> None:
 # -- ranks that do not agree -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ({"slots": "two"}, "slots: expected a whole number, found 'two'"),
+        ({"chunk_bytes": 0.5}, "chunk_bytes: expected a whole number, found 0.5"),
+        ({"direct_puts": "no"}, "direct_puts: expected"),
+        ({"transport": 3}, "transport: expected a text, found 3"),
+    ],
+)
+def test_an_option_of_another_type_on_one_rank_is_heard_by_all(option: dict[str, Any], why: str) -> None:
+    layout = {"extents": [8], "grid": [2], "width": 1}
+
+    def rank(group: Group) -> None:
+        with pytest.raises(onehop.BadInput if group.rank == 1 else onehop.Error, match=why):
+            Plan(onehop.halo(**layout), group, [np.zeros(6)], **(option if group.rank == 1 else {}))
+        if "direct_puts" not in option:
+            with pytest.raises(onehop.BadInput if group.rank == 1 else onehop.Error, match=why):
+                group.channels(send={1 - group.rank: 8}, **(option if group.rank == 1 else {}))
+
+    run_threads(2, rank)
+
+
 def test_schedule_for_another_number_of_ranks() -> None:
     with pytest.raises(onehop.BadInput, match="2"):
         Plan(onehop.halo(extents=(8,), grid=(2,)), Group.alone(), [np.zeros(6)])
