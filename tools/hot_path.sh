@@ -3,6 +3,7 @@
 # Counts the instructions of start() and finish() of a plan with ten neighbours, by callgrind. Each neighbour sends and receives
 # 64 bytes in shared memory, and all messages have arrived when finish() begins. Needs valgrind and the C++ tests; BUILD_FOLDER
 # is build/release by default.
+# Valgrind pretends to be an Intel processor, so the built-in stores are those for Intel; ONEHOP_TUNING may name others.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
