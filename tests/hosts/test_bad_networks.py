@@ -160,6 +160,32 @@ print("refused:", *_core.ucx_library()["tried"])
     assert str(other) in done.stdout
 
 
+@needs_ucx
+def test_two_ucx_libraries_on_one_rank(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """The other ranks learn why, too."""
+    path = Path(_core.ucx_library()["path"]).resolve()
+    other = tmp_path / "libucp-other.so"
+    shutil.copy(path, other)
+    results = _run(
+        own_hosts,
+        tmp_path,
+        f"""
+        import ctypes
+        if rank == 1:
+            ctypes.CDLL({str(path)!r})
+            ctypes.CDLL({str(other)!r})
+        try:
+            plan()
+        except Exception as error:
+            print("error:", " ".join(str(error).split()), flush=True)
+        """,
+    )
+    for rank, (code, text) in enumerate(results):
+        assert code == 0, results
+        assert f"this process has two UCX libraries, {path} and {other}" in text, (rank, text)
+        assert rank == 1 or "on rank 1" in text, text
+
+
 def test_ranks_with_different_versions() -> None:
     """Both ranks see what rank 1 would have sent if it had another version."""
     version = _core.__version__.encode() if hasattr(_core, "__version__") else None
