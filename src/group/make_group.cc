@@ -38,6 +38,7 @@ struct Introduction {
   std::uint64_t processors[16] = {};  // the first 1024 that the rank may run on
   char machine[64] = {};              // its name, for messages
   char version[32] = {};              // of onehop
+  char network[8] = {};               // ONEHOP_NETWORK
 };
 
 template <class T>
@@ -59,6 +60,7 @@ Introduction introduce(int fd, std::uint64_t word) {
   utsname system{};
   if (uname(&system) == 0) std::string(system.nodename).copy(own.machine, sizeof own.machine - 1);
   std::string(version()).copy(own.version, sizeof own.version - 1);
+  env::choice("ONEHOP_NETWORK").copy(own.network, sizeof own.network - 1);
   own.pid = getpid();
   own.fd = fd;
   own.process_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;
@@ -85,6 +87,7 @@ Introduction introduction_of(std::span<const std::byte> sent, std::size_t rank) 
   found.host[sizeof found.host - 1] = '\0';
   found.machine[sizeof found.machine - 1] = '\0';
   found.version[sizeof found.version - 1] = '\0';
+  found.network[sizeof found.network - 1] = '\0';
   return found;
 }
 
@@ -93,6 +96,15 @@ void check_version(const Introduction& first, const Introduction& other, std::si
   if (std::strcmp(first.version, other.version) == 0) return;
   throw Mismatch("rank 0 runs onehop " + std::string(first.version) + ", but rank " + std::to_string(rank) + " on " +
                  other.machine + " runs onehop " + other.version + "; all ranks need the same version");
+}
+
+// Ranks with another network would wait for each other in different steps.
+void check_network(const Introduction& first, const Introduction& other, std::size_t rank) {
+  const auto takes_ucx = [](const Introduction& one) { return std::strcmp(one.network, "ucx") == 0; };
+  if (takes_ucx(first) == takes_ucx(other)) return;
+  throw Mismatch("ONEHOP_NETWORK is '" + std::string(first.network) + "' on rank 0, but '" + other.network +
+                 "' on rank " + std::to_string(rank) + " on " + other.machine +
+                 "; all ranks need the same network (does the launcher pass the variable on to other hosts?)");
 }
 
 // Checks that `memory` is the page that `rank` made.
@@ -168,6 +180,7 @@ void meet(GroupState& group) {
     const auto at = static_cast<std::size_t>(rank);
     const Introduction other = introduction_of(gathered[at], at);
     check_version(first, other, at);
+    check_network(first, other, at);
     group.process_barrier = group.process_barrier && other.process_barrier != 0;
     PeerPage& peer = group.pages[at];
     peer.pid = other.pid;
@@ -275,6 +288,7 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   group->origin = std::move(origin);
   group->timeout = default_timeout();
   group->bootstrap = std::move(bootstrap);
+  group->bootstrap->set_timeout(group->timeout);
   group->world_ranks = std::move(world_ranks);
   group->bootstrap->set_world_ranks(group->world_ranks);
 

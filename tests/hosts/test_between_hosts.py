@@ -31,6 +31,50 @@ def test_who_shares_memory(on_hosts: OnHosts) -> None:
     ]
 
 
+def test_a_rank_that_makes_no_group(on_hosts: OnHosts) -> None:
+    """The time limit holds for the steps that go through MPI, too, from the first one on."""
+    text = on_hosts.check(
+        """
+        import os, time
+        rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
+        os.environ["ONEHOP_TIMEOUT"] = "2"
+        if rank == 1:
+            os.environ["ONEHOP_NETWORK"] = "token ring"
+        from onehop import BadInput, Group, Timeout
+        begin = time.monotonic()
+        try:
+            Group.world()
+        except (BadInput, Timeout) as error:
+            os.write(1, f"rank {rank}: {type(error).__name__} {time.monotonic() - begin < 10}\\n".encode())
+        """
+    )
+    assert sorted(line for line in text.splitlines() if line.startswith("rank")) == [
+        "rank 0: Timeout True",
+        "rank 1: BadInput True",
+        "rank 2: Timeout True",
+        "rank 3: Timeout True",
+    ]
+
+
+def test_another_network_on_one_rank(on_hosts: OnHosts) -> None:
+    text = on_hosts.check(
+        """
+        import os
+        rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
+        os.environ["ONEHOP_NETWORK"] = "ucx" if rank == 2 else "mpi"
+        from onehop import Group, Mismatch
+        try:
+            Group.world()
+        except Mismatch as error:
+            os.write(1, f"rank {rank}: {error}\\n".encode())
+        """
+    )
+    lines = sorted(line for line in text.splitlines() if line.startswith("rank"))
+    assert [line[:6] for line in lines] == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    for line in lines:
+        assert "ONEHOP_NETWORK is 'mpi' on rank 0, but 'ucx' on rank 2 on onehop1" in line
+
+
 def test_halo(on_hosts: OnHosts) -> None:
     on_hosts.check(
         """
