@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from onehop.bench.figures import FIGURES, draw_figure, read_result
 from onehop.bench.plot import case_text, save_plot
 from onehop.bench.recipes import RECIPES, recipe
 from onehop.bench.result import FlopRow, machine_text, with_flop
+from onehop.bench.run import HaloRow
 from onehop.cli import main, make_app
 from onehop.error import BadInput
 
@@ -74,6 +77,30 @@ def test_results_read_back(results: Path) -> None:
     again = read_result("pingpong", results)
     assert again.to_dict() == json.loads((results / "pingpong.json").read_text())
     assert machine_text(again.host) == "a processor; an MPI; a flag takes 0.03 to 0.19 µs"
+
+
+def test_a_process_that_has_measured_nothing_reads_every_kind_of_row(tmp_path: Path) -> None:
+    """Bench.from_dict knows a kind of row only if its module has been imported."""
+    halo = HaloRow(
+        **vars(row("64x32x32", 16384, 5.0, 9.0)), extents=[8, 8], grid=[2, 1], periodic=[True, False]
+    )
+    write(tmp_path, "halo", [halo])
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "onehop",
+            "bench",
+            "figures",
+            "halo",
+            "--results",
+            str(tmp_path),
+            "--to",
+            str(tmp_path),
+        ],
+        check=True,
+    )
+    assert (tmp_path / "halo.svg").stat().st_size > 0
 
 
 @pytest.mark.parametrize("name", ["messages", "pingpong", "quarks", "circuits", "simulators"])

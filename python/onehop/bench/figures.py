@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from onehop.bench.allreduce import AllReduceRow
 from onehop.bench.bars import Bar, draw_bars, draw_rates, save_rate_plot, save_solver_plot
 from onehop.bench.circuits import CircuitRow
 from onehop.bench.circuits_table import save_circuit_plot
+from onehop.bench.overlap import OverlapRow
+from onehop.bench.permutation import PermutationRow
 from onehop.bench.plot import (
     OURS,
     SPEED_OF_LIGHT,
@@ -23,6 +26,8 @@ from onehop.bench.plot import (
 )
 from onehop.bench.recipes import command_text
 from onehop.bench.result import Bench, FlopRow, Row, machine_text
+from onehop.bench.run import HaloRow
+from onehop.bench.scaling import ScalingRow
 from onehop.bench.scaling_table import save_scaling_plot
 from onehop.error import BadInput
 from onehop.figure import empty_figure, save_figure
@@ -46,6 +51,10 @@ class Figure:
 
     sources: tuple[str, ...]
     draw: Callable[[Sequence[Bench], str], None]
+
+
+# Rows of results beside `Row` itself. `Bench.from_dict` knows a kind of row if its module has been imported.
+KINDS_OF_ROWS = (AllReduceRow, CircuitRow, FlopRow, HaloRow, OverlapRow, PermutationRow, ScalingRow)
 
 
 def read_result(name: str, folder: Path) -> Bench:
