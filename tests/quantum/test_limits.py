@@ -21,7 +21,8 @@ from onehop.quantum import Circuit, Operation, gate
 from onehop.quantum.io.from_qiskit import from_qiskit
 from onehop.quantum.io.program import Program
 from onehop.quantum.io.qasm import load_qasm, parse_qasm
-from onehop.quantum.noise.channel import NoiseModel, depolarizing
+from onehop.quantum.noise.channel import depolarizing
+from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.observables import PauliSum, PauliTerm
 
 pytestmark = pytest.mark.timeout(100)

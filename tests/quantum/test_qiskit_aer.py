@@ -13,6 +13,7 @@ import qiskit_aer as aer
 from qiskit import QuantumCircuit, transpile
 from qiskit.circuit import Delay
 from qiskit.circuit.random import random_circuit
+from qiskit.providers.fake_provider import GenericBackendV2
 from qiskit.quantum_info import Kraus, SparsePauliOp, random_quantum_channel
 from qiskit_aer.noise import (
     NoiseModel,
@@ -116,6 +117,52 @@ def test_counts_agree_with_aer(name: str, method: str) -> None:
         .run(circuit, shots=shots)
         .result()
         .get_counts()
+    )
+    for key in set(expected) | set(found):
+        both = expected.get(key, 0), found.get(key, 0)
+        assert abs(both[0] - both[1]) < 5 * np.sqrt(sum(both) + 1)
+
+
+LOST: dict[str, Any] = {
+    "ch": lambda c: c.ch(0, 1),
+    "cz": lambda c: c.cz(0, 1),
+    "ccx": lambda c: c.ccx(0, 1, 2),
+    "cswap": lambda c: c.cswap(0, 1, 2),
+    "cp": lambda c: c.cp(0.3, 0, 1),
+    "rzz": lambda c: c.rzz(0.3, 0, 1),
+    "crx": lambda c: c.crx(0.3, 0, 1),
+}
+
+
+def _device() -> NoiseModel:
+    return NoiseModel.from_backend(GenericBackendV2(4, seed=3, noise_info=True))
+
+
+@pytest.mark.parametrize("name", ["flips", "device"])
+def test_transpiled_circuits_have_the_noise_of_aer(name: str) -> None:
+    noise = _everywhere(pauli_error([("XX", 1.0)]), ["cx"]) if name == "flips" else _device()
+    theirs = aer.AerSimulator(noise_model=noise, method="density_matrix")
+    own = OnehopBackend(noise_model=noise, method="density_matrix")
+    for gate, add in LOST.items():
+        circuit = QuantumCircuit(3)
+        circuit.h([0, 1])
+        add(circuit)
+        circuit.save_density_matrix(label="rho")
+        expected, found = (
+            backend.run(transpile(circuit, backend, optimization_level=0), shots=1).result().data()["rho"]
+            for backend in (theirs, own)
+        )
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12, err_msg=gate)
+
+
+def test_counts_of_a_device_agree_with_aer() -> None:
+    noise, shots = _device(), 4000
+    theirs, own = aer.AerSimulator(noise_model=noise), OnehopBackend(noise_model=noise)
+    circuit = random_circuit(4, 4, seed=7)
+    circuit.measure_all()
+    expected, found = (
+        backend.run(transpile(circuit, backend), shots=shots, seed_simulator=1).result().get_counts()
+        for backend in (theirs, own)
     )
     for key in set(expected) | set(found):
         both = expected.get(key, 0), found.get(key, 0)

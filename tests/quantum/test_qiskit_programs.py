@@ -324,7 +324,7 @@ _NEGATIVE = SimpleNamespace(num_qubits=1, to_quantumchannel=lambda: SuperOp(np.d
         (_kept("statevector", method="density_matrix"), "save_statevector: expected a state vector"),
         (_kept("state", width=1), "save_state: expected all 2 qubits"),
         (_kept("unitary"), "save_unitary: expected data of a state vector"),
-        (_noisy(3), "NoiseModel of qiskit-aer, found int"),
+        (_noisy(3), "or of onehop.quantum, found builtins.int"),
         (_noisy(model({"x": _LOSSY})), "noise of x: the Kraus operators do not preserve the trace"),
         (_noisy(model({"x": _NEGATIVE})), "completely positive"),
         (

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from onehop._core import __version__, check_environment
-from onehop.cli.common import print_error
+from onehop.cli.common import print_error, warnings_in_one_line
 from onehop.cli.outputs import check_outputs
 from onehop.cli.usage import usage_message
 from onehop.error import BadInput, Error
@@ -225,11 +225,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         completed = _json_to_stdout(arguments)
         check_outputs(completed)
-        code = command.main(
-            args=completed,
-            prog_name="onehop",
-            standalone_mode=False,
-        )
+        with warnings_in_one_line():
+            code = command.main(
+                args=completed,
+                prog_name="onehop",
+                standalone_mode=False,
+            )
         sys.stdout.flush()  # reports a full disk here rather than at the end of Python
         return code if isinstance(code, int) else 0
     except Error as error:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -66,6 +67,17 @@ def say_renamed(old: str, new: str) -> None:
     # A command that has started itself again as ranks has printed it before.
     if own_rank() == 0 and RESTARTED not in os.environ:
         print(f"onehop: `{old}` is now `{new}`; version 0.3 will remove the old name", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Let warnings of Python be one line each, without the place in the source, which is not the user's."""
+    saved = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_args, **_options: f"warning: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = saved
 
 
 def refuse_both(old: str, new: str) -> NoReturn:

@@ -8,7 +8,6 @@ import uuid
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from qiskit import QuantumCircuit
@@ -22,7 +21,7 @@ from onehop.error import BadInput
 from onehop.qiskit.active import active_qubits
 from onehop.qiskit.bindings import bound_circuits
 from onehop.qiskit.job import OnehopJob
-from onehop.qiskit.noise import AerNoise
+from onehop.qiskit.noise import basis_of, read_noise
 from onehop.qiskit.results import experiment_result
 from onehop.qiskit.target import largest_state, make_target
 from onehop.quantum.io.from_qiskit import program_from_qiskit
@@ -56,14 +55,14 @@ class OnehopBackend(BackendV2):
     method : str
         "statevector", "density_matrix", or "automatic": a density matrix for circuits of at most 12 qubits with noise
         and for those that set one, otherwise a state vector, with noise as trajectories, one for each shot.
-    noise_model : qiskit_aer.noise.NoiseModel, optional
-        Noise of all runs. Default: none.
+    noise_model : NoiseModel of qiskit_aer.noise or of onehop.quantum, optional
+        Noise of all runs. With one of qiskit-aer, `target` has the gates of its `basis_gates` only. Default: none.
 
     Raises
     ------
     BadInput
         The number of ranks is no power of two or not that of the launch, there is no such precision or method, or the
-        noise model is none of qiskit-aer.
+        noise model is none of qiskit-aer or onehop.
 
     Examples
     --------
@@ -92,10 +91,10 @@ class OnehopBackend(BackendV2):
         )
         _check_choice("precision", precision, ("single", "double"))
         _check_choice("method", method, _METHODS)
-        if noise_model is not None:
-            AerNoise(noise_model)
+        read_noise(noise_model)
         self.set_options(precision=precision, seed_simulator=seed, method=method, noise_model=noise_model)
         self.executor: Executor = find_executor(ranks)
+        self._targets: dict[tuple[str, frozenset[str] | None], Target] = {}
 
     @classmethod
     def _default_options(cls) -> Options:
@@ -108,12 +107,18 @@ class OnehopBackend(BackendV2):
             noise_model=None,
         )
 
-    @cached_property
+    @property
     def target(self) -> Target:
-        """Target for Qiskit's transpiler: all named gates between all qubits that fit into this machine's memory."""
-        return make_target(
-            self.executor.agree(largest_state(8 if self.options.precision == "single" else 16))
-        )
+        """Target for Qiskit's transpiler: all named gates between all qubits that fit into this machine's memory.
+
+        With a noise model of qiskit-aer it has the gates of the model's `basis_gates` only, so that transpiled circuits
+        have gates with noise.
+        """
+        precision, basis = self.options.precision, basis_of(self.options.noise_model)
+        if (precision, basis) not in self._targets:
+            qubits = self.executor.agree(largest_state(8 if precision == "single" else 16))
+            self._targets[precision, basis] = make_target(qubits, basis)
+        return self._targets[precision, basis]
 
     @property
     def max_circuits(self) -> None:
@@ -229,12 +234,15 @@ class OnehopBackend(BackendV2):
             if seed_simulator is None
             else require_seed(seed_simulator, "seed_simulator")
         )
-        noise = None if noise_model is None else AerNoise(noise_model)
+        noise = read_noise(noise_model)
         tasks = []
         for k, circuit in enumerate(circuits):
             prepared = circuit if circuit.num_qubits else _with_a_qubit(circuit)
-            prepared = prepared if noise is None else noise.prepared(prepared)
-            program = program_from_qiskit(prepared, noise, None if observables else active_qubits(prepared))
+            if noise is None:
+                active = None if observables else active_qubits(prepared)
+                program = program_from_qiskit(prepared, None, active)
+            else:
+                program = noise.program(prepared, keep_idle=bool(observables))
             program.circuit.require_bound()
             sums = tuple(observables[k]) if observables else ()
             how = _method_for(program, method)
@@ -242,6 +250,8 @@ class OnehopBackend(BackendV2):
             if not program.is_plain or how == "density_matrix":
                 task = replace(task, program=_with_saved(program, sums), method=how, observables=())
             tasks.append(task)
+        if noise is not None and self.executor.rank == 0:
+            noise.warn()
         return tasks
 
     def _chosen(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Noise models of qiskit-aer, read without importing it."""
+"""Noise models of runs: qiskit-aer's, read without importing it, and onehop's own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from qiskit import QuantumCircuit
 from qiskit.transpiler import PassManager
 
 from onehop.error import BadInput
+from onehop.qiskit.active import active_qubits
+from onehop.quantum.io.from_qiskit import program_from_qiskit
 from onehop.quantum.io.qiskit_steps import kraus_of
 from onehop.quantum.noise.channel import Channel
+from onehop.quantum.noise.model import NoiseModel, warn_without
+from onehop.quantum.steps import Apply, Program
 from onehop.text import counted
 
-__all__ = ["AerNoise"]
+__all__ = ["AerNoise", "OwnNoise", "basis_of", "read_noise"]
 
 _TABLES = (
     "_default_quantum_errors",
@@ -23,6 +27,68 @@ _TABLES = (
     "_default_readout_error",
     "_local_readout_errors",
 )
+_NO_GATES = frozenset({"measure", "reset", "delay"})
+
+
+def read_noise(model: Any) -> AerNoise | OwnNoise | None:
+    """Read a noise model of qiskit-aer or of onehop for a run; None stays None.
+
+    Raises
+    ------
+    BadInput
+        The object is no noise model, or as for `AerNoise`.
+    """
+    if model is None:
+        return None
+    return OwnNoise(model) if isinstance(model, NoiseModel) else AerNoise(model)
+
+
+def basis_of(model: Any) -> frozenset[str] | None:
+    """Return the names of the gates to which a noise model of qiskit-aer confines circuits; None: to no gates."""
+    names = getattr(model, "basis_gates", None)
+    return None if names is None else frozenset(names)
+
+
+class OwnNoise:
+    """A noise model of onehop, which acts as in `simulate_density` on the circuit that `from_qiskit` makes.
+
+    Parameters
+    ----------
+    model : NoiseModel
+        Noise model.
+
+    Attributes
+    ----------
+    without : dict from str to sequence of int
+        Names of the gates that ran without noise, and the qubits of the first of each.
+    """
+
+    def __init__(self, model: NoiseModel) -> None:
+        self.model = model
+        self.without: dict[str, Sequence[int]] = {}
+
+    def program(self, circuit: QuantumCircuit, *, keep_idle: bool) -> Program:
+        """Convert a circuit with its noise; see `AerNoise.program`."""
+        qubits = None if keep_idle else active_qubits(circuit)
+        program = program_from_qiskit(circuit, None, qubits)
+        qubits = qubits or range(circuit.num_qubits)
+        here = self.model.on(qubits)
+        added = [
+            (place, Apply(channel.kraus, targets, f"noise of {operation.name}", operation.condition))
+            for place, operation in enumerate(program.circuit.operations, 1)
+            for channel, targets in here.after(operation)
+        ]
+        for name, places in here.without(program.circuit).items():
+            self.without.setdefault(name, [qubits[place] for place in places])
+        steps = sorted(
+            [*added, *program.steps], key=lambda step: step[0]
+        )  # the noise of a gate is next to it
+        readout = [(place, *here.misread(place)) for place in range(len(qubits))]
+        return Program(program.circuit, steps, [one for one in readout if any(one[1:])])
+
+    def warn(self) -> None:
+        """Warn about the gates without noise."""
+        warn_without(self.without)
 
 
 class AerNoise:
@@ -39,6 +105,9 @@ class AerNoise:
     ----------
     names : frozenset of str
         Names and labels of the instructions with noise.
+    without : dict from str to sequence of int
+        Names of the gates that ran without noise, and the qubits of the first of each. A gate of the model's basis that
+        has no noise anywhere is not among them: the model says that it has none.
 
     Raises
     ------
@@ -48,11 +117,16 @@ class AerNoise:
 
     def __init__(self, model: Any) -> None:
         if not all(hasattr(model, name) for name in _TABLES):
-            raise BadInput(f"noise_model: expected a NoiseModel of qiskit-aer, found {type(model).__name__}")
+            raise BadInput(
+                "noise_model: expected a NoiseModel of qiskit-aer or of onehop.quantum, found "
+                f"{type(model).__module__}.{type(model).__name__}"
+            )
         self._everywhere = dict(model._default_quantum_errors)
         self._on_qubits = {name: dict(table) for name, table in model._local_quantum_errors.items()}
         self._passes = list(getattr(model, "_custom_noise_passes", ()))
         self.names = frozenset({*self._everywhere, *self._on_qubits})
+        self.without: dict[str, Sequence[int]] = {}
+        self._clean = (basis_of(model) or frozenset()) - self.names
         self._kraus: dict[int, tuple[NDArray[np.complex128], ...]] = {}
         default = model._default_readout_error
         self._readout: dict[int, tuple[float, float]] = {}
@@ -64,9 +138,24 @@ class AerNoise:
             else:
                 self._joint[tuple(qubits)] = np.asarray(error.probabilities, float)
 
-    def prepared(self, circuit: QuantumCircuit) -> QuantumCircuit:
-        """Apply the transpiler passes of the noise model, which add channels to the circuit."""
-        return PassManager(self._passes).run(circuit) if self._passes else circuit
+    def program(self, circuit: QuantumCircuit, *, keep_idle: bool) -> Program:
+        """Convert a circuit with its noise.
+
+        Parameters
+        ----------
+        circuit : QuantumCircuit
+            Circuit.
+        keep_idle : bool
+            Whether the program also has the qubits on which nothing acts.
+
+        Raises
+        ------
+        BadInput
+            As for `program_from_qiskit`.
+        """
+        if self._passes:  # they add channels to the circuit
+            circuit = PassManager(self._passes).run(circuit)
+        return program_from_qiskit(circuit, self, None if keep_idle else active_qubits(circuit))
 
     def channels(self, name: str, qubits: Sequence[int]) -> list[tuple[NDArray[np.complex128], ...]]:
         """Return the Kraus operators of the noise of an instruction.
@@ -90,6 +179,19 @@ class AerNoise:
             Channel(kraus, f"noise of {name}")  # checks that it preserves the trace
             self._kraus[id(error)] = kraus
         return [self._kraus[id(error)]]
+
+    def warn(self) -> None:
+        """Warn about the gates without noise."""
+        warn_without(
+            self.without,
+            "`transpile(circuit, OnehopBackend(noise_model=model))` writes a circuit in the gates of the model; or add "
+            "noise of these gates to the model, or the gates to its basis if they shall have none",
+        )
+
+    def miss(self, name: str, qubits: Sequence[int]) -> None:
+        """Note a gate without noise; the basis of the model may have such gates."""
+        if name not in self._clean and self.names - _NO_GATES:
+            self.without.setdefault(name, qubits)
 
     def readout(self, qubit: int) -> tuple[float, float]:
         """Return the probabilities to read 1 for 0, and 0 for 1: none if `joint_readout` has all errors."""

@@ -10,6 +10,7 @@ from qiskit.circuit import (
     ContinueLoopOp,
     Delay,
     ForLoopOp,
+    Gate,
     IfElseOp,
     Instruction,
     Measure,
@@ -107,11 +108,11 @@ def _instructions() -> list[Instruction]:
     return [*found, Measure(), Reset(), Delay(Parameter("t"))]
 
 
-def make_target(qubits: int) -> Target:
-    """Make a target with all gates between all qubits."""
+def make_target(qubits: int, basis: frozenset[str] | None = None) -> Target:
+    """Make a target with all gates, or those of a basis, between all qubits, and with all other instructions."""
     target = Target(description="onehop_simulator", num_qubits=qubits)
-    for instruction in _instructions():
-        target.add_instruction(instruction, None, name=instruction.name)
-    for name, kind in _ANY_WIDTH.items():
-        target.add_instruction(kind, name=name)
+    for name, one in {**{one.name: one for one in _instructions()}, **_ANY_WIDTH}.items():
+        is_gate = issubclass(one if isinstance(one, type) else type(one), Gate) and name != "global_phase"
+        if basis is None or name in basis or not is_gate:
+            target.add_instruction(one, name=name)
     return target

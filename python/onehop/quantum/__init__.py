@@ -7,8 +7,9 @@ from onehop.quantum.evolution import imaginary_time, lindblad
 from onehop.quantum.gradients import gradients, parameter_shift
 from onehop.quantum.io.from_qiskit import from_qiskit
 from onehop.quantum.io.qasm import load_qasm, parse_qasm
-from onehop.quantum.noise.channel import Channel, NoiseModel, channel
+from onehop.quantum.noise.channel import Channel, channel
 from onehop.quantum.noise.density_matrix import DensityMatrix
+from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy import NoisyResult, plan_density, simulate_density, simulate_trajectories
 from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.parameters import Expression, Parameter

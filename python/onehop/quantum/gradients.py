@@ -13,7 +13,7 @@ from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.compiled import GradientResult, check_weights
 from onehop.quantum.compiled import compile as compile_circuit
-from onehop.quantum.noise.channel import NoiseModel
+from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy import simulate_density
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import Bindings, values_of

@@ -188,11 +188,15 @@ class _Converter:
         self.fresh.clear()
         self.steps.append((len(self.circuit), step))
 
-    def noise_of(self, name: str, qubits: Sequence[int], context: Block) -> None:
-        """Append the noise of an instruction."""
+    def noise_of(self, name: str, qubits: Sequence[int], context: Block, *, is_gate: bool = False) -> None:
+        """Append the noise of an instruction; note a gate that has none."""
         if self.noise is not None:
-            for kraus in self.noise.channels(name, [self.active[qubit] for qubit in qubits]):
+            places = [self.active[qubit] for qubit in qubits]
+            found = self.noise.channels(name, places)
+            for kraus in found:
                 self.step(Apply(kraus, list(qubits), f"noise of {name}", context.to_condition()))
+            if is_gate and not found:
+                self.noise.miss(name, places)
 
     def measure(self, qubit: int, clbit: int, context: Block) -> None:
         """Collect a measurement. Consecutive measurements under the same condition become one operation."""
@@ -245,9 +249,8 @@ class _Converter:
         elif (step := step_of(operation, qubits, self.circuit.qubits, context.to_condition())) is not None:
             self.step(step)
         else:
-            if name not in _IGNORED:
-                self._gate(instruction, qubits, context)
-            self.noise_of(getattr(operation, "label", None) or name, qubits, context)
+            is_gate = name not in _IGNORED and self._gate(instruction, qubits, context)
+            self.noise_of(getattr(operation, "label", None) or name, qubits, context, is_gate=is_gate)
 
     def _measurement(self, qubits: list[int], clbits: list[int], context: Block) -> None:
         for qubit in qubits:
@@ -258,7 +261,8 @@ class _Converter:
         if table is not None:
             self.step(Misread(table, clbits, context.to_condition()))
 
-    def _gate(self, instruction: CircuitInstruction, qubits: list[int], context: Block) -> None:
+    def _gate(self, instruction: CircuitInstruction, qubits: list[int], context: Block) -> bool:
+        """Convert a gate; return False if its parts were converted one by one, each with its noise."""
         from qiskit.circuit import Gate
 
         operation = instruction.operation
@@ -267,9 +271,10 @@ class _Converter:
         if definition is not None and (is_plain or self._has_noise_inside(operation)):
             inner = {bit: context.clbits[instruction.clbits[k]] for k, bit in enumerate(definition.clbits)}
             self.block(definition, replace(context, qubits=qubits, clbits=inner))
-            return
+            return False
         for one in gate_operations(operation, qubits):
             self.add(one, context)
+        return bool(qubits)
 
     def _has_noise_inside(self, operation: Any) -> bool:
         """Whether the definition of a gate must be converted instruction by instruction, each with its noise."""

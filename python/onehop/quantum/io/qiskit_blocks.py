@@ -36,6 +36,9 @@ class InstructionNoise(Protocol):
     def readout(self, qubit: int) -> tuple[float, float]:
         """Return the probabilities to read 1 for 0, and 0 for 1."""
 
+    def miss(self, name: str, qubits: Sequence[int]) -> None:
+        """Note that a gate with this name or label has no noise on these qubits."""
+
     def joint_readout(self, qubits: Sequence[int]) -> Any:
         """Return the table of a readout error of several qubits together, or None."""
 

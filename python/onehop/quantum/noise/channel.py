@@ -1,10 +1,10 @@
-"""Noise channels as Kraus operators, and `NoiseModel`, which says which channel follows which gate."""
+"""Noise channels as Kraus operators."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput
-from onehop.quantum.circuit import Circuit, Operation, gate_names
-from onehop.text import counted
 
-__all__ = ["Channel", "NoiseModel", "channel", "channel_names"]
+__all__ = ["Channel", "channel", "channel_names", "check_probability", "depolarizing"]
 
 Matrix = NDArray[np.complex128]
 
@@ -90,7 +88,8 @@ class Channel:
         return sum((np.kron(matrix.conj(), matrix) for matrix in self.kraus), np.zeros((1, 1), complex))
 
 
-def _probability(name: str, value: float, upper: float = 1.0) -> float:
+def check_probability(name: str, value: float, upper: float = 1.0) -> float:
+    """Return a probability; raise BadInput if it is outside [0, upper]."""
     if not 0 <= value <= upper:
         raise BadInput(f"{name}: expected a probability from 0 to {upper:.6g}, found {value}")
     return float(value)
@@ -111,7 +110,7 @@ def _mixture(name: str, weights: Mapping[str, float]) -> Channel:
 def depolarizing(probability: float, qubits: int = 1) -> Channel:
     """Depolarizing channel on k qubits: rho becomes (1 - p) rho + p 1/2^k, with p from 0 to 4^k / (4^k - 1)."""
     number = 4**qubits
-    p = _probability("depolarizing", probability, number / (number - 1))
+    p = check_probability("depolarizing", probability, number / (number - 1))
     strings = ["".join(letters) for letters in itertools.product("IXYZ", repeat=qubits)]
     weights = dict.fromkeys(strings, p / number)
     weights["I" * qubits] = max(0.0, 1 - p * (number - 1) / number)
@@ -120,19 +119,19 @@ def depolarizing(probability: float, qubits: int = 1) -> Channel:
 
 def dephasing(probability: float) -> Channel:
     """Dephasing channel: off-diagonal elements are multiplied by 1 - p."""
-    p = _probability("dephasing", probability)
+    p = check_probability("dephasing", probability)
     return _mixture("dephasing", {"I": 1 - p / 2, "Z": p / 2})
 
 
 def bit_flip(probability: float) -> Channel:
     """Bit flip: X with probability p."""
-    p = _probability("bit_flip", probability)
+    p = check_probability("bit_flip", probability)
     return _mixture("bit_flip", {"I": 1 - p, "X": p})
 
 
 def phase_flip(probability: float) -> Channel:
     """Phase flip: Z with probability p."""
-    p = _probability("phase_flip", probability)
+    p = check_probability("phase_flip", probability)
     return _mixture("phase_flip", {"I": 1 - p, "Z": p})
 
 
@@ -142,22 +141,22 @@ def pauli(weights: Mapping[str, float]) -> Channel:
     if len(lengths) != 1 or any(set(letters) - set("IXYZ") for letters in weights):
         raise BadInput(f"pauli: expected strings of I, X, Y, Z of one length, found {', '.join(weights)}")
     for weight in weights.values():
-        _probability("pauli", weight)
+        check_probability("pauli", weight)
     identity = "I" * lengths.pop()
     rest = sum(weight for letters, weight in weights.items() if letters != identity)
-    return _mixture("pauli", {**weights, identity: 1 - _probability("pauli", rest)})
+    return _mixture("pauli", {**weights, identity: 1 - check_probability("pauli", rest)})
 
 
 def amplitude_damping(probability: float) -> Channel:
     """Amplitude damping: |1> decays to |0> with probability p."""
-    p = _probability("amplitude_damping", probability)
+    p = check_probability("amplitude_damping", probability)
     kraus = (np.diag([1, math.sqrt(1 - p)]), np.array([[0, math.sqrt(p)], [0, 0]]))
     return Channel(kraus, "amplitude_damping")
 
 
 def phase_damping(probability: float) -> Channel:
     """Phase damping: off-diagonal elements are multiplied by sqrt(1 - p)."""
-    p = _probability("phase_damping", probability)
+    p = check_probability("phase_damping", probability)
     return Channel((np.diag([1, math.sqrt(1 - p)]), np.diag([0, math.sqrt(p)])), "phase_damping")
 
 
@@ -200,201 +199,3 @@ def channel(name: str, *parameters: Any) -> Channel:
         return make(*parameters)
     except TypeError as error:
         raise BadInput(f"{name}: {error}") from error
-
-
-@dataclass
-class _Rule:
-    """A channel, made for a number of qubits, and the gates and qubits that it follows; None: all."""
-
-    make: Callable[[int], Channel]
-    gates: frozenset[str] | None
-    qubits: frozenset[int] | None
-
-
-class NoiseModel:
-    """The channels that follow each gate, and the readout errors of measurements.
-
-    Examples
-    --------
-    >>> noise = NoiseModel().add("depolarizing", 0.01, gates=["cx"]).add("amplitude_damping", 0.002).readout(0.02)
-    """
-
-    def __init__(self) -> None:
-        self._rules: list[_Rule] = []
-        self._readout: list[tuple[float, float, frozenset[int] | None]] = []
-
-    def check_names(self, circuit: Circuit) -> None:
-        """Check the gate names of the rules against a circuit.
-
-        Raises
-        ------
-        BadInput
-            A rule names a gate that is neither in the circuit nor known to `gate`.
-        """
-        present = {operation.name for operation in circuit.operations if operation.is_gate}
-        known = present.union(name for name, _, _ in gate_names())
-        for rule in self._rules:
-            for name in sorted((rule.gates or frozenset()) - known):
-                raise BadInput(
-                    f"noise after gate {name!r}: there is no such gate; this circuit has {', '.join(sorted(present))}"
-                )
-
-    def add(
-        self,
-        what: str | Channel,
-        *parameters: Any,
-        gates: Sequence[str] | None = None,
-        qubits: Sequence[int] | None = None,
-    ) -> NoiseModel:
-        """Add a channel after gates; return the model.
-
-        Parameters
-        ----------
-        what : str or Channel
-            Name of a channel, or a channel. `depolarizing` by name acts jointly on all qubits of the gate; other
-            channels on one qubit act on each qubit of the gate separately.
-        *parameters
-            Parameters of a named channel.
-        gates : sequence of str, optional
-            Names of the gates that the channel follows. Default: all gates.
-        qubits : sequence of int, optional
-            Restrict the channel to gates all of whose qubits are in this list.
-
-        Raises
-        ------
-        BadInput
-            As for `channel`; `gates` is one text.
-        """
-        if isinstance(gates, str):
-            raise BadInput(f"gates: expected a list of names, found the text {gates!r}; write [{gates!r}]")
-        if isinstance(what, str):
-            named = channel(what, *parameters)
-            together = named.name == "depolarizing" and len(parameters) == 1
-            cache: dict[int, Channel] = {1: named}
-
-            def make(number: int) -> Channel:
-                if not together:
-                    return named
-                return cache.setdefault(number, cache.get(number) or depolarizing(parameters[0], number))
-        elif not isinstance(what, Channel):
-            raise BadInput(
-                f"expected the name of a channel or a Channel, found {type(what).__name__}; "
-                "Channel(matrices) makes one of Kraus operators"
-            )
-        else:
-            own = what
-
-            def make(number: int) -> Channel:
-                return own
-
-        self._rules.append(
-            _Rule(
-                make,
-                None if gates is None else frozenset(gates),
-                None if qubits is None else frozenset(qubits),
-            )
-        )
-        return self
-
-    def readout(
-        self, one_for_zero: float, zero_for_one: float | None = None, *, qubits: Sequence[int] | None = None
-    ) -> NoiseModel:
-        """Set the readout errors of measurements; return the model.
-
-        Parameters
-        ----------
-        one_for_zero : float
-            Probability to read 1 for a 0.
-        zero_for_one : float, optional
-            Probability to read 0 for a 1. Default: the same.
-        qubits : sequence of int, optional
-            Qubits that the errors apply to. Default: all qubits. The last call for a qubit counts.
-
-        Raises
-        ------
-        BadInput
-            A probability is outside [0, 1].
-        """
-        other = one_for_zero if zero_for_one is None else zero_for_one
-        self._readout.append(
-            (
-                _probability("readout", one_for_zero),
-                _probability("readout", other),
-                None if qubits is None else frozenset(qubits),
-            )
-        )
-        return self
-
-    def after(self, operation: Operation) -> list[tuple[Channel, list[int]]]:
-        """Return the channels that follow an operation, with the qubits of each.
-
-        Raises
-        ------
-        BadInput
-            A channel on several qubits follows a gate on another number of qubits.
-        """
-        if not operation.is_gate:
-            return []
-        touched = [*operation.controls, *operation.targets]
-        found = []
-        for rule in self._rules:
-            if rule.gates is not None and operation.name not in rule.gates:
-                continue
-            if not touched or (rule.qubits is not None and not rule.qubits.issuperset(touched)):
-                continue
-            one = rule.make(len(touched))
-            if one.qubits == len(touched):
-                found.append((one, touched))
-            elif one.qubits == 1:
-                found.extend((one, [qubit]) for qubit in touched)
-            else:
-                raise BadInput(
-                    f"a channel on {counted(one.qubits, 'qubit')} ({one.name}) cannot follow {operation.name} on "
-                    f"{len(touched)}"
-                )
-        return found
-
-    def misread(self, qubit: int) -> tuple[float, float]:
-        """Return the probabilities to read 1 for 0 and 0 for 1 on a qubit."""
-        for zero, one, qubits in reversed(self._readout):
-            if qubits is None or qubit in qubits:
-                return zero, one
-        return 0.0, 0.0
-
-    @classmethod
-    def parse(cls, text: str) -> NoiseModel:
-        """Parse a model such as `depolarizing=0.01:cx,cz; amplitude_damping=0.002; readout=0.02,0.03`.
-
-        Raises
-        ------
-        BadInput
-            A part is not of the form NAME=NUMBERS or NAME=NUMBERS:GATES, a name is unknown, or a number is out of
-            range.
-        """
-        model = cls()
-        parts = [part.strip() for part in text.split(";") if part.strip()]
-        if not parts:
-            raise BadInput(f"expected noise as NAME=NUMBERS or NAME=NUMBERS:GATES, found {text!r}")
-        for part in parts:
-            name, equals, rest = part.partition("=")
-            numbers, _, gates = rest.partition(":")
-            try:
-                values = [float(number) for number in numbers.split(",")]
-            except ValueError:
-                values = []
-            if not equals or not values:
-                raise BadInput(f"expected noise as NAME=NUMBERS or NAME=NUMBERS:GATES, found '{part}'")
-            if name.strip() == "readout" and len(values) <= 2:
-                model.readout(*values)
-            elif len(values) > 1 or name.strip() == "pauli":
-                if name.strip() != "pauli" or len(values) != 3:
-                    raise BadInput(f"'{part}': expected one number, two for readout, or three for pauli")
-                weights = dict(zip("XYZ", values, strict=True))
-                model.add("pauli", weights, gates=_names(gates))
-            else:
-                model.add(name.strip(), values[0], gates=_names(gates))
-        return model
-
-
-def _names(text: str) -> list[str] | None:
-    return [name.strip() for name in text.split(",")] if text.strip() else None

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
-from onehop.quantum.noise.channel import Channel, NoiseModel
+from onehop.quantum.noise.channel import Channel
+from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy_run import run_once
 from onehop.quantum.noise.superoperators import on_rows_and_columns
 from onehop.quantum.observables import sums_of

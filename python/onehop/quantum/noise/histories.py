@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
-from onehop.quantum.noise.channel import Channel, NoiseModel
+from onehop.quantum.noise.channel import Channel
+from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy_run import RESET, ChannelStep, Item
 from onehop.quantum.noise.trajectories import READ_EVENT, counts_of, split_last
 from onehop.quantum.observables import PauliSum

@@ -15,9 +15,10 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.circuit_plan import CircuitPlan, MemoryPlan, plan_matrices, plan_memory
-from onehop.quantum.noise.channel import Channel, NoiseModel
+from onehop.quantum.noise.channel import Channel
 from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.noise.histories import Histories, has_gates_only
+from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.noise.noisy_run import Mixed, Pure
 from onehop.quantum.noise.superoperators import moved, on_rows_and_columns
 from onehop.quantum.noise.trajectories import Trajectories
@@ -103,13 +104,17 @@ def _full(qubits: int) -> NDArray[np.complex128]:
 
 def _checked(
     circuit: Circuit,
+    noise: NoiseModel,
     group: Group,
     trajectories: int,
     shots: int,
     seed: int | None,
     observables: Sequence[Any],
 ) -> tuple[list[PauliSum], int]:
-    """Check the arguments of a simulation; return the observables and the seed, the same on every rank."""
+    """Check the arguments of a simulation, and warn of gates without noise.
+
+    Return the observables and the seed, the same on every rank.
+    """
     circuit.validate()
     circuit.require_bound()
     if shots < 0 or trajectories < 1:
@@ -120,6 +125,8 @@ def _checked(
     sums = sums_of(observables)
     for one in sums:
         one.require(circuit.qubits)
+    if group.rank == 0:
+        warn_without(noise.without(circuit))
     return sums, common_seed(seed, group)
 
 
@@ -134,9 +141,9 @@ def _simulate(
     seed: int | None,
     observables: Sequence[Any],
 ) -> NoisyResult:
-    sums, seed = _checked(circuit, group, trajectories, shots, seed, observables)
-    begin = time.perf_counter()
     noise = noise or NoiseModel()
+    sums, seed = _checked(circuit, noise, group, trajectories, shots, seed, observables)
+    begin = time.perf_counter()
     # The hosts of the whole group, so that all parts of it place the gates alike.
     per_host = _core.ranks_per_host(group)
     group = usable_group(_items(circuit, noise), circuit.qubits, group, mixed=mixed)
@@ -314,10 +321,11 @@ def simulate_trajectories(
     if has_gates_only(circuit, resets=True):
         group = group or Group.alone()
         shots = trajectories if shots is None else shots
-        sums, seed = _checked(circuit, group, trajectories, shots, seed, observables)
+        noise = noise or NoiseModel()
+        sums, seed = _checked(circuit, noise, group, trajectories, shots, seed, observables)
         found = Histories.of(
             circuit,
-            noise or NoiseModel(),
+            noise,
             group,
             trajectories=trajectories,
             shots=shots,

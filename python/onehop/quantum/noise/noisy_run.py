@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from onehop.error import BadInput, Error
 from onehop.quantum.circuit import Circuit, Condition, Operation
-from onehop.quantum.noise.channel import Channel, NoiseModel
+from onehop.quantum.noise.channel import Channel
+from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.noise.saved import saved_value
 from onehop.quantum.noise.superoperators import moved
 from onehop.quantum.random_numbers import uniform
@@ -303,6 +304,8 @@ def run_once(matrix: MixedState, circuit: Circuit, noise: NoiseModel, seed: int)
             f"expected a circuit of {counted(matrix.qubits, 'qubit')}, as the density matrix has, found "
             f"{circuit.qubits}"
         )
+    if matrix.state._core.rank == 0:
+        warn_without(noise.without(circuit))
     events = iter(range(1 << 40))
     run = Run(
         Mixed(matrix),

@@ -12,9 +12,10 @@ from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Operation
-from onehop.quantum.noise.channel import Channel, NoiseModel
+from onehop.quantum.noise.channel import Channel
 from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.noise.histories import Histories, has_gates_only
+from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy import usable_group
 from onehop.quantum.noise.noisy_run import ChannelStep, Item, Mixed, Pure
 from onehop.quantum.noise.saved import Saved, merge_saved

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.quantum.circuit import Circuit, Operation, Register
-from onehop.quantum.noise.channel import NoiseModel
+from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy_run import ChannelStep, Item, Mixed, Pure, Run, choose
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform

@@ -29,6 +29,10 @@ class Executor(Protocol):
     def size(self) -> int:
         """Number of ranks."""
 
+    @property
+    def rank(self) -> int:
+        """Rank of the caller: 0 if it calls alone."""
+
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
         """Run tasks one after the other; collective if the executor is a group."""
 
@@ -46,6 +50,11 @@ class GroupExecutor:
     def size(self) -> int:
         """Number of ranks."""
         return self.group.size
+
+    @property
+    def rank(self) -> int:
+        """Rank of the caller."""
+        return self.group.rank
 
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
         """Run tasks. Collective."""
@@ -95,6 +104,11 @@ class ProcessExecutor:
     def size(self) -> int:
         """Number of ranks."""
         return self._ranks
+
+    @property
+    def rank(self) -> int:
+        """0, since there is one caller."""
+        return 0
 
     def agree(self, value: Any) -> Any:
         """Return the value itself, since there is one caller."""
