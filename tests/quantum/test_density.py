@@ -89,6 +89,42 @@ def test_gates_and_channels_agree_with_brute_force(seed: int, ranks: int, precis
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 if precision == "double" else 1e-5)
 
 
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+@pytest.mark.parametrize("qubits", [1, 2, 3])
+def test_small_matrices_are_split_over_fewer_ranks(qubits: int, ranks: int) -> None:
+    rng = np.random.default_rng(qubits)
+    general = random_channel(rng, qubits, 3)
+    places = rng.permutation(qubits).tolist()
+    noise = NoiseModel().add("amplitude_damping", 0.3)
+    circuit = quantum.Circuit(qubits)
+    rho = random_density(rng, qubits)
+    expected = rho
+    for qubit in range(qubits):
+        circuit.h(qubit)
+        (h,) = quantum.Circuit(qubits).h(qubit).operations
+        expected = gate_matrix(h, qubits) @ expected @ gate_matrix(h, qubits).T
+        kraus = [wide(k, [qubit], qubits) for k in channel("amplitude_damping", 0.3).kraus]
+        expected = sum(k @ expected @ k.conj().T for k in kraus)
+    expected = sum(
+        wide(k, places, qubits) @ expected @ wide(k, places, qubits).conj().T for k in general.kraus
+    )
+
+    def run(group: Group) -> tuple[Any, ...]:
+        state = DensityMatrix(qubits, group).set_matrix(rho)
+        state.run(circuit, noise)
+        before = state.ranks
+        state.apply(general, places)
+        return state.matrix(), before, state.ranks, state.measure([0], seed=3), state.matrix()
+
+    alone = run(Group.alone())
+    for found in run_threads(ranks, run):
+        np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-12)
+        assert found[1] == min(ranks, 4 ** (qubits - 1))  # a channel of one qubit leaves 4 entries together
+        assert found[2] == 1
+        assert found[3] == alone[3]
+        np.testing.assert_allclose(found[4], alone[4], rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("arguments", NAMED, ids=lambda a: f"{a[0]}")
 def test_named_channels_agree_with_qiskit(arguments: tuple[Any, ...]) -> None:
     info = pytest.importorskip("qiskit.quantum_info")

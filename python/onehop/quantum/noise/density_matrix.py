@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel
-from onehop.quantum.noise.model import NoiseModel
+from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.noise.noisy_run import run_once
-from onehop.quantum.noise.superoperators import on_rows_and_columns
+from onehop.quantum.noise.superoperators import on_rows_and_columns, part_for
 from onehop.quantum.observables import sums_of
 from onehop.quantum.random_numbers import require_seed, uniform
 from onehop.quantum.split_state import SplitState
@@ -29,6 +30,9 @@ class DensityMatrix(SplitState):
     All methods are collective, as for `State`. The matrix is stored as a state vector of 2n qubits, whose index has
     the row in its lower and the column in its upper n bits. A gate acts as U on the rows and as its complex conjugate
     on the columns; a channel acts as a superoperator on both.
+
+    A matrix that is too small for all ranks, or for an operation on so many, is split over fewer. Equal parts of the
+    group then hold the same matrix and change it alike, as in `simulate_density`.
 
     Parameters
     ----------
@@ -60,8 +64,9 @@ class DensityMatrix(SplitState):
         staging: int = 0,
     ) -> None:
         self.qubits = qubits
-        self.state = State(2 * qubits, group, precision=precision, threads=threads, staging=staging)
-        self._core = self.state._core
+        self._options: dict[str, Any] = {"precision": precision, "threads": threads, "staging": staging}
+        self._whole = group or Group.alone()
+        self._split(part_for(Circuit(2 * qubits), self._whole) if qubits > 0 else self._whole)
 
     # -- changing the state --------------------------------------------------------------------------------------------
 
@@ -116,6 +121,8 @@ class DensityMatrix(SplitState):
         BadInput
             The circuit is invalid, or has another number of qubits.
         """
+        if noise is not None and self._whole.rank == 0:
+            warn_without(noise.without(circuit))
         return run_once(self, circuit, noise or NoiseModel(), seed)
 
     def apply(self, channel: Channel, qubits: Sequence[int]) -> DensityMatrix:
@@ -140,8 +147,14 @@ class DensityMatrix(SplitState):
     def do(self, items: Sequence[Operation | tuple[Channel, list[int]]]) -> None:
         """Apply gates and (channel, qubits) pairs in this order, ignoring conditions. They share one placement."""
         both = on_rows_and_columns(items, self.qubits)
-        if len(both):
-            self._core.apply(both, 0)
+        if not len(both):
+            return
+        part = part_for(both, self._part)
+        if part is not self._part:
+            entries = self.state.vector()
+            self._split(part)
+            self._core.set_amplitudes(entries)
+        self._core.apply(both, 0)
 
     def measure(self, qubits: Sequence[int], *, seed: int = 0) -> list[int]:
         """Measure qubits one after the other and collapse the state; return the outcomes, drawn from `seed`."""
@@ -329,6 +342,13 @@ class DensityMatrix(SplitState):
         return float(np.vdot(vector, own @ vector).real)
 
     # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _split(self, part: Group) -> None:
+        """Make the vector on a part of the group. All parts place gates as the whole group would."""
+        self._part = part
+        self.state = State(2 * self.qubits, part, **self._options)
+        self._core = self.state._core
+        self._core.ranks_per_host = _core.ranks_per_host(self._whole)
 
     def _diagonal(self) -> NDArray[np.float64]:
         index = np.arange(1 << self.qubits)

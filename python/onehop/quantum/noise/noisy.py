@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.error import BadInput
@@ -20,14 +19,14 @@ from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.noise.histories import Histories, has_gates_only
 from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.noise.noisy_run import Mixed, Pure
-from onehop.quantum.noise.superoperators import moved, on_rows_and_columns
+from onehop.quantum.noise.superoperators import on_rows_and_columns, usable_group
 from onehop.quantum.noise.trajectories import Trajectories
 from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.state import State
 from onehop.text import counted
 
-__all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories", "usable_group"]
+__all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories"]
 
 
 @dataclass
@@ -74,32 +73,6 @@ def _items(circuit: Circuit, noise: NoiseModel) -> list[Operation | tuple[Channe
         if operation.is_gate:
             items += [operation, *noise.after(operation)]
     return items
-
-
-def usable_group(
-    items: Sequence[Operation | tuple[Channel, list[int]]], qubits: int, group: Group, *, mixed: bool
-) -> Group:
-    """Return the group over which to split the state of some qubits that gates and channels act on.
-
-    If the state is too small for all ranks, the group is cut into equal parts that repeat the same simulation.
-    """
-    if mixed:
-        largest = on_rows_and_columns(items, qubits)
-    else:
-        largest = Circuit(qubits)
-        for item in items:
-            if isinstance(item, Operation):
-                largest.add(moved(item, 0, conjugate=False))
-            else:  # a Kraus operator may need all its qubits local
-                largest.add(Operation("matrix", "channel", item[1], values=_full(item[0].qubits)))
-    ranks = _core.usable_ranks(largest, group.size)
-    if ranks == group.size or group.size & (group.size - 1):
-        return group
-    return Group(group.split(group.rank // ranks, group.rank % ranks))
-
-
-def _full(qubits: int) -> NDArray[np.complex128]:
-    return np.ones(4**qubits, complex)
 
 
 def _checked(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onehop.error import BadInput, Error
 from onehop.quantum.circuit import Circuit, Condition, Operation
 from onehop.quantum.noise.channel import Channel
-from onehop.quantum.noise.model import NoiseModel, warn_without
+from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.saved import saved_value
 from onehop.quantum.noise.superoperators import moved
 from onehop.quantum.random_numbers import uniform
@@ -63,8 +63,12 @@ class Mixed:
 
     def __init__(self, matrix: MixedState) -> None:
         self.target = matrix
-        self.state = matrix.state
         self.clear()
+
+    @property
+    def state(self) -> State:
+        """The vector of the matrix."""
+        return self.target.state
 
     def clear(self) -> None:
         """Discard the queue."""
@@ -304,8 +308,6 @@ def run_once(matrix: MixedState, circuit: Circuit, noise: NoiseModel, seed: int)
             f"expected a circuit of {counted(matrix.qubits, 'qubit')}, as the density matrix has, found "
             f"{circuit.qubits}"
         )
-    if matrix.state._core.rank == 0:
-        warn_without(noise.without(circuit))
     events = iter(range(1 << 40))
     run = Run(
         Mixed(matrix),

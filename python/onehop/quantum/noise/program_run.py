@@ -16,9 +16,9 @@ from onehop.quantum.noise.channel import Channel
 from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.noise.histories import Histories, has_gates_only
 from onehop.quantum.noise.model import NoiseModel
-from onehop.quantum.noise.noisy import usable_group
 from onehop.quantum.noise.noisy_run import ChannelStep, Item, Mixed, Pure
 from onehop.quantum.noise.saved import Saved, merge_saved
+from onehop.quantum.noise.superoperators import usable_group
 from onehop.quantum.noise.trajectories import Trajectories
 from onehop.quantum.state import State
 from onehop.quantum.steps import Apply, Misread, Program, SetState

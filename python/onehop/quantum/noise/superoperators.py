@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from onehop import _core
 from onehop.error import BadInput
+from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel
 from onehop.text import counted
 
-__all__ = ["moved", "on_rows_and_columns"]
+__all__ = ["moved", "on_rows_and_columns", "part_for", "usable_group"]
 
 
 def on_rows_and_columns(items: Sequence[Operation | tuple[Channel, list[int]]], qubits: int) -> Circuit:
@@ -60,3 +63,34 @@ def moved(o: Operation, by: int, *, conjugate: bool) -> Operation:
         paulis=o.paulis,
         angle=angle,
     )
+
+
+def usable_group(
+    items: Sequence[Operation | tuple[Channel, list[int]]], qubits: int, group: Group, *, mixed: bool
+) -> Group:
+    """Return the group over which to split the state of some qubits that gates and channels act on.
+
+    If the state is too small for all ranks, the group is cut into equal parts that repeat the same simulation.
+    """
+    if mixed:
+        largest = on_rows_and_columns(items, qubits)
+    else:
+        largest = Circuit(qubits)
+        for item in items:
+            if isinstance(item, Operation):
+                largest.add(moved(item, 0, conjugate=False))
+            else:  # a Kraus operator may need all its qubits local
+                largest.add(Operation("matrix", "channel", item[1], values=_full(item[0].qubits)))
+    return part_for(largest, group)
+
+
+def part_for(circuit: Circuit, group: Group) -> Group:
+    """Return the equal part of a group over which the state of a circuit can be split; all of it if it can."""
+    ranks = _core.usable_ranks(circuit, group.size)
+    if ranks == group.size or group.size & (group.size - 1):
+        return group
+    return Group(group.split(group.rank // ranks, group.rank % ranks))
+
+
+def _full(qubits: int) -> NDArray[np.complex128]:
+    return np.ones(4**qubits, complex)
