@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from qiskit import QuantumCircuit
 
+from onehop.quantum.io.qiskit_blocks import kind_of
+
 __all__ = ["active_qubits"]
 
 
@@ -25,6 +27,6 @@ def active_qubits(circuit: QuantumCircuit) -> list[int] | None:
     places = {qubit: place for place, qubit in enumerate(circuit.qubits)}
     found: set[int] = set()
     for instruction in circuit.data:
-        if instruction.operation.name != "barrier":
+        if kind_of(instruction.operation) != "barrier":
             found.update(places[qubit] for qubit in instruction.qubits)
     return sorted(found) if 0 < len(found) < circuit.num_qubits else None

@@ -16,13 +16,15 @@ from onehop.quantum.io.qiskit_blocks import (
     Inside,
     InstructionNoise,
     instructions_of,
+    kind_of,
     plain_condition,
     registers_of,
     repetitions,
     written_bits,
 )
 from onehop.quantum.io.qiskit_gates import (
-    PARAMETERS,
+    CONVERSION,
+    Conversion,
     angle_of,
     gate_operations,
     is_standard,
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["from_qiskit", "program_from_qiskit"]
 
-_IGNORED = frozenset({"delay"})
 _LEFT_EARLY = ("break_loop", "continue_loop")
 _BACKEND = "or run it on `onehop.qiskit.OnehopBackend`"
 _NOT_PLAIN = {
@@ -52,9 +53,10 @@ def from_qiskit(circuit: QuantumCircuit) -> Circuit:
     """Convert a Qiskit circuit.
 
     Gates keep the form that moves the least data: diagonal gates become diagonals, controls stay controls, and Pauli
-    evolutions become Pauli rotations in the order of their synthesis. Other gates are replaced by their definitions,
-    down to gates with a matrix. Control flow is flattened: loops are unrolled, and a condition whose bits the body
-    changes is evaluated once and stored in a hidden bit.
+    evolutions become Pauli rotations in the order of their synthesis. Gates are known by their class, never by their
+    name; all others are replaced by their definitions, down to gates with a matrix. A controlled gate whose definition
+    is not Qiskit's own control of its base gate is replaced by its definition, too. Control flow is flattened: loops
+    are unrolled, and a condition whose bits the body changes is evaluated once and stored in a hidden bit.
 
     Parameters
     ----------
@@ -129,13 +131,13 @@ def _converted(
 def _finished(circuit: QuantumCircuit, converter: _Converter) -> Program:
     clbits = {bit: index for index, bit in enumerate(circuit.clbits)}
     names = [one.name for one in circuit.parameters]
-    token = PARAMETERS.set(names)
+    token = CONVERSION.set(Conversion(names))
     try:
         places = {qubit: place for place, qubit in enumerate(converter.active)}
         converter.block(circuit, Block([places.get(k, 0) for k in range(circuit.num_qubits)], clbits))
         converter.flush()
     finally:
-        PARAMETERS.reset(token)
+        CONVERSION.reset(token)
     converter.circuit.parameters = names
     converter.circuit.registers = list(registers_of(circuit, clbits))
     noise = converter.noise
@@ -224,32 +226,32 @@ class _Converter:
 
     def _instruction(self, instruction: CircuitInstruction, qubits: list[int], context: Block) -> None:
         operation = instruction.operation
-        name = operation.name
-        if self.plain and name in _NOT_PLAIN:
-            raise BadInput(f"{name} cannot be simulated: {_NOT_PLAIN[name]}")
-        if name in _LEFT_EARLY:
+        name, kind = operation.name, kind_of(operation)
+        if self.plain and kind in _NOT_PLAIN:
+            raise BadInput(f"{name} cannot be simulated: {_NOT_PLAIN[kind]}")
+        if kind in _LEFT_EARLY:
             if context.loop is None:
                 raise BadInput(f"{name}: expected a loop around it, found none")
-            self.step(Jump(context.loop[name == "break_loop"], context.to_condition()))
-        elif name == "store":
+            self.step(Jump(context.loop[kind == "break_loop"], context.to_condition()))
+        elif kind == "store":
             self.flush()
             store_expression(self.logic, context.clbits, operation, context.to_condition())
-        elif name == "measure":
+        elif kind == "measure":
             self._measurement(qubits, [context.clbits[bit] for bit in instruction.clbits], context)
-        elif name == "barrier":
-            self.add(Operation(name, name, list(dict.fromkeys(qubits))), context)
-        elif name == "reset":
+        elif kind == "barrier":
+            self.add(Operation(kind, name, list(dict.fromkeys(qubits))), context)
+        elif kind == "reset":
             for qubit in qubits:
                 if qubit not in self.fresh:  # a fresh qubit is |0>
-                    self.add(Operation(name, name, [qubit]), context)
+                    self.add(Operation(kind, name, [qubit]), context)
                 self.noise_of(name, [qubit], context)
-        elif name in ("if_else", "for_loop", "while_loop", "switch_case", "box"):
+        elif kind in ("if_else", "for_loop", "while_loop", "switch_case", "box"):
             self.flush()
-            getattr(self, f"_{name}")(operation, self._inside(instruction, qubits, context))
+            getattr(self, f"_{kind}")(operation, self._inside(instruction, qubits, context))
         elif (step := step_of(operation, qubits, self.circuit.qubits, context.to_condition())) is not None:
             self.step(step)
         else:
-            is_gate = name not in _IGNORED and self._gate(instruction, qubits, context)
+            is_gate = kind != "delay" and self._gate(instruction, qubits, context)
             self.noise_of(getattr(operation, "label", None) or name, qubits, context, is_gate=is_gate)
 
     def _measurement(self, qubits: list[int], clbits: list[int], context: Block) -> None:
@@ -263,10 +265,10 @@ class _Converter:
 
     def _gate(self, instruction: CircuitInstruction, qubits: list[int], context: Block) -> bool:
         """Convert a gate; return False if its parts were converted one by one, each with its noise."""
-        from qiskit.circuit import Gate
+        from qiskit.circuit import AnnotatedOperation, Gate
 
         operation = instruction.operation
-        is_plain = not isinstance(operation, Gate) and operation.name != "annotated"
+        is_plain = not isinstance(operation, (Gate, AnnotatedOperation))
         definition = getattr(operation, "definition", None)
         if definition is not None and (is_plain or self._has_noise_inside(operation)):
             inner = {bit: context.clbits[instruction.clbits[k]] for k, bit in enumerate(definition.clbits)}
@@ -312,7 +314,7 @@ class _Converter:
         values, parameter, body = operation.params
         self.budget.require(repetitions(operation))
         guards = self._guards(inside.outer)
-        leaves = any(one.operation.name in _LEFT_EARLY for one in instructions_of(body))
+        leaves = any(kind_of(one.operation) in _LEFT_EARLY for one in instructions_of(body))
         end = next(self.labels)
         for value in values:
             bound = body if parameter is None else body.assign_parameters({parameter: value}, strict=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from onehop.quantum.circuit import Condition, Register
@@ -17,6 +18,7 @@ __all__ = [
     "Inside",
     "InstructionNoise",
     "instructions_of",
+    "kind_of",
     "plain_condition",
     "registers_of",
     "repetitions",
@@ -88,10 +90,50 @@ def plain_condition(condition: Any, context: Block) -> Condition | None:
     return Condition([context.clbits[bit] for bit in bits], int(value))
 
 
+@cache
+def _kinds() -> dict[type, str]:
+    from qiskit import circuit
+
+    return {
+        circuit.Barrier: "barrier",
+        circuit.BoxOp: "box",
+        circuit.BreakLoopOp: "break_loop",
+        circuit.ContinueLoopOp: "continue_loop",
+        circuit.Delay: "delay",
+        circuit.ForLoopOp: "for_loop",
+        circuit.IfElseOp: "if_else",
+        circuit.Measure: "measure",
+        circuit.Reset: "reset",
+        circuit.Store: "store",
+        circuit.SwitchCaseOp: "switch_case",
+        circuit.WhileLoopOp: "while_loop",
+    }
+
+
+def kind_of(operation: Any) -> str:
+    """Return what an instruction is by its class, because a gate may have any name; "" for gates and all others.
+
+    A plain `Instruction` has its kind by its name, as qiskit-aer's measurements of several qubits.
+    """
+    from qiskit.circuit import Gate, Instruction
+
+    if isinstance(operation, Gate):
+        return ""
+    if (
+        type(operation) is Instruction
+        and operation.name in ("measure", "reset")
+        and operation.definition is None
+    ):
+        return operation.name
+    return next((kind for base, kind in _kinds().items() if isinstance(operation, base)), "")
+
+
 def repetitions(loop: Any) -> int:
     """Count the instructions that a loop executes, including nested loops."""
     values, _, body = loop.params
-    inside = sum(repetitions(one.operation) if one.operation.name == "for_loop" else 1 for one in body.data)
+    inside = sum(
+        repetitions(one.operation) if kind_of(one.operation) == "for_loop" else 1 for one in body.data
+    )
     times = (
         max(0, -((values.start - values.stop) // values.step)) if isinstance(values, range) else len(values)
     )

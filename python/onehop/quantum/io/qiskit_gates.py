@@ -1,11 +1,15 @@
-"""Conversion of Qiskit's gates to operations: named gates, matrices, Pauli evolutions and controlled gates."""
+"""Conversion of Qiskit's gates to operations: named gates, matrices, Pauli evolutions and controlled gates.
+
+A gate is known by its class: any program may give a gate of its own a name, a base gate or a label of Qiskit's. Gates
+that are none of the known classes become their definitions.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,20 +18,66 @@ from onehop._core import parametrised_gate
 from onehop.error import BadInput
 from onehop.quantum.circuit import Operation, gate, gate_names
 from onehop.quantum.io.qasm_limits import current_budget
+from onehop.quantum.io.qiskit_blocks import kind_of
 from onehop.quantum.parameters import Expression, terms_of
 
 if TYPE_CHECKING:
     from qiskit.circuit import ControlledGate, QuantumCircuit
 
-__all__ = ["PARAMETERS", "angle_of", "gate_operations", "is_standard", "number_of", "with_angle"]
+__all__ = [
+    "CONVERSION",
+    "Conversion",
+    "angle_of",
+    "gate_operations",
+    "is_standard",
+    "number_of",
+    "with_angle",
+]
 
-_OTHER_NAMES = {"global_phase": "gphase"}
+# Qiskit's standard gates that onehop has under the same name, as of Qiskit 2. A gate of a later version is expanded.
+_NAMES = (
+    "c3sx", "ccx", "ccz", "ch", "cp", "crx", "cry", "crz", "cs", "csdg", "cswap", "csx", "cu", "cu1", "cu3",
+    "cx", "cy", "cz", "dcx", "ecr", "global_phase", "h", "id", "iswap", "p", "r", "rcccx", "rccx", "rx",
+    "rxx", "ry", "ryy", "rz", "rzx", "rzz", "s", "sdg", "swap", "sx", "sxdg", "t", "tdg", "u", "u1", "u2",
+    "u3", "x", "xx_minus_yy", "xx_plus_yy", "y", "z",
+)  # fmt: skip
+_OTHER_NAMES = {"global_phase": "gphase", "c3sx": "c3sqrtx"}
 _LARGEST_MATRIX = 10  # maximum number of qubits of a gate that has a matrix but no definition
 
 
 @cache
-def _known() -> dict[str, tuple[int, int]]:
-    return {name: (qubits, parameters) for name, qubits, parameters in gate_names()}
+def _standard() -> dict[type, str]:
+    """Return onehop's name of each of Qiskit's standard gates: gates are known by their class, never by their name."""
+    from qiskit.circuit.library import get_standard_gate_name_mapping
+
+    known = {name for name, _, _ in gate_names()}
+    names = {name: _OTHER_NAMES.get(name, name) for name in _NAMES}
+    found = get_standard_gate_name_mapping()
+    return {found[name].base_class: ours for name, ours in names.items() if name in found and ours in known}
+
+
+@cache
+def _plain_controls() -> frozenset[type]:
+    """Return Qiskit's controlled gates whose base gate acts on all qubits that are no controls."""
+    from qiskit.circuit import library
+
+    return frozenset(
+        (library.MCXGate, library.C3XGate, library.C4XGate, library.MCPhaseGate, library.MCU1Gate)
+    )
+
+
+@cache
+def _special() -> dict[type, Callable[[Any, list[int]], list[Operation]]]:
+    """Return the conversions of the gates of Qiskit's library that keep more than their definition."""
+    from qiskit.circuit import library
+
+    return {
+        library.UnitaryGate: _unitary,
+        library.DiagonalGate: _diagonal,
+        library.PauliEvolutionGate: _evolution,
+        library.PauliGate: _pauli,
+        library.PermutationGate: _permutation,
+    }
 
 
 def gate_operations(operation: Any, qubits: Sequence[int]) -> list[Operation]:
@@ -47,8 +97,8 @@ def gate_operations(operation: Any, qubits: Sequence[int]) -> list[Operation]:
         return [named]
     if isinstance(operation, ControlledGate):
         return _controlled(operation, qubits)
-    special = _SPECIAL.get(operation.name)
-    if special is not None and _is_qiskits(operation):
+    special = _special().get(_class_of(operation))
+    if special is not None:
         return special(operation, list(qubits))
     definition = getattr(operation, "definition", None)
     if definition is not None:
@@ -58,14 +108,33 @@ def gate_operations(operation: Any, qubits: Sequence[int]) -> list[Operation]:
     return [_as_matrix(operation, qubits)]
 
 
-def _is_qiskits(operation: Any) -> bool:
-    """Check that a gate is Qiskit's own, not one that a file defines under the same name."""
-    base = getattr(operation, "base_class", type(operation))
-    return base.__module__.startswith("qiskit.circuit.library")
+def _class_of(operation: Any) -> type:
+    """Return the class of an operation; gates without parameters have a hidden class for their only instance."""
+    return getattr(operation, "base_class", type(operation))
 
 
-# The names of the parameters of the circuit that is being converted.
-PARAMETERS: ContextVar[list[str]] = ContextVar("PARAMETERS")
+@dataclass
+class Conversion:
+    """The circuit that is being converted.
+
+    Attributes
+    ----------
+    parameters : list of str
+        Names of its parameters.
+    """
+
+    parameters: list[str] = field(default_factory=list)
+    _controls: dict[int, tuple[Any, bool]] = field(default_factory=dict)
+
+    def controls_base(self, operation: ControlledGate) -> bool:
+        """Check once for each object that a controlled gate is defined as the controls of its base gate."""
+        # The dictionary holds the objects, so that none of their numbers is used again.
+        if id(operation) not in self._controls:
+            self._controls[id(operation)] = operation, _is_control_of_base(operation)
+        return self._controls[id(operation)][1]
+
+
+CONVERSION: ContextVar[Conversion] = ContextVar("CONVERSION")
 
 
 def angle_of(value: Any, gate: str, qubits: Sequence[int] = ()) -> float | Expression:
@@ -101,7 +170,7 @@ def angle_of(value: Any, gate: str, qubits: Sequence[int] = ()) -> float | Expre
 def with_angle(operation: Operation, angle: float | Expression) -> Operation:
     """Give a Pauli rotation or a global phase an angle that depends on parameters."""
     if isinstance(angle, Expression):
-        operation.angles = terms_of([angle], PARAMETERS.get())
+        operation.angles = terms_of([angle], CONVERSION.get().parameters)
     return operation
 
 
@@ -112,34 +181,45 @@ def number_of(angle: float | Expression) -> float:
 
 def is_standard(operation: Any) -> bool:
     """Check that a gate is one of Qiskit's standard gates."""
-    base = getattr(operation, "base_class", type(operation))
-    return base.__module__.startswith("qiskit.circuit.library.standard_gates")
+    return _class_of(operation).__module__.startswith("qiskit.circuit.library.standard_gates")
 
 
 def _named(operation: Any, qubits: Sequence[int]) -> Operation | None:
-    if not is_standard(operation):
-        return None
-    name = re.sub(r"_o\d+$", "", operation.name)
-    name = _OTHER_NAMES.get(name, name)
-    number, parameters = _known().get(name, (0, -1))
-    if parameters != len(operation.params) or number not in (-1, len(qubits)):
+    name = _standard().get(_class_of(operation))
+    if name is None:
         return None
     angles = [angle_of(one, name, qubits) for one in operation.params]
     if any(isinstance(one, Expression) for one in angles):
-        found = parametrised_gate(name, list(qubits), terms_of(angles, PARAMETERS.get()))
+        found = parametrised_gate(name, list(qubits), terms_of(angles, CONVERSION.get().parameters))
     else:
         found = gate(name, list(qubits), angles)
     state = getattr(operation, "ctrl_state", None)
     if state is not None:
-        if len(found.controls) != operation.num_ctrl_qubits:
-            return None
         found.control_values = state
     return found
 
 
 def _controlled(operation: ControlledGate, qubits: Sequence[int]) -> list[Operation]:
-    controls, rest = qubits[: operation.num_ctrl_qubits], qubits[operation.num_ctrl_qubits :]
-    return _with_controls(gate_operations(operation.base_gate, rest), controls, operation.ctrl_state)
+    if _class_of(operation) in _plain_controls() or CONVERSION.get().controls_base(operation):
+        controls, rest = qubits[: operation.num_ctrl_qubits], qubits[operation.num_ctrl_qubits :]
+        return _with_controls(gate_operations(operation.base_gate, rest), controls, operation.ctrl_state)
+    if operation.definition is None:
+        return [_as_matrix(operation, qubits)]
+    return _defined(operation.definition, qubits)
+
+
+def _is_control_of_base(operation: ControlledGate) -> bool:
+    """Check that Qiskit's own controls of the base gate have the definition of the gate, which decides what it does."""
+    from qiskit.circuit import Gate
+
+    base, count = operation.base_gate, operation.num_ctrl_qubits
+    if operation.definition is None or count + base.num_qubits != operation.num_qubits:
+        return False
+    own = base.control if _class_of(base).__module__.startswith("qiskit.") else partial(Gate.control, base)
+    try:
+        return own(count, ctrl_state=operation.ctrl_state, annotated=False).definition == operation.definition
+    except Exception:  # a program's own gates may raise any
+        return False
 
 
 def _with_controls(inside: list[Operation], controls: Sequence[int], values: int) -> list[Operation]:
@@ -156,7 +236,7 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
     base, controls, values = operation.base_op, 0, 0
     for modifier in operation.modifiers:
         if isinstance(modifier, InverseModifier):
-            base = base.inverse()
+            base = base.inverse() if hasattr(base, "inverse") else _power(base, -1)
         elif isinstance(modifier, PowerModifier):
             base = _power(base, modifier.power)
         elif isinstance(modifier, ControlModifier):
@@ -170,10 +250,20 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
 
 
 def _power(base: Any, exponent: float) -> Any:
+    """Raise a gate to a power. A root is that of the matrix, as in Qiskit's matrix of the modified gate."""
+    from qiskit.circuit.library import UnitaryGate
     from qiskit.exceptions import QiskitError
+    from qiskit.quantum_info import Operator
 
+    if _class_of(base) in _standard() and float(exponent).is_integer():
+        return base.power(int(exponent))
+    if base.num_qubits > _LARGEST_MATRIX:
+        raise BadInput(
+            f"{base.name}: expected a gate on at most {_LARGEST_MATRIX} qubits to raise to the power {exponent}, found "
+            f"one on {base.num_qubits}"
+        )
     try:
-        return base.power(exponent)
+        return UnitaryGate(Operator(base).power(exponent), label=f"{base.name}^{exponent}")
     except (QiskitError, TypeError, ValueError) as error:
         raise BadInput(
             f"{base.name}: expected a gate that Qiskit can raise to the power {exponent}; bind its parameters first"
@@ -189,9 +279,10 @@ def _defined(definition: QuantumCircuit, qubits: Sequence[int]) -> list[Operatio
         found.append(with_angle(Operation("global_phase", "gphase", [], angle=number_of(phase)), phase))
     for instruction in definition.data:
         inner = [places[qubit] for qubit in instruction.qubits]
-        if instruction.operation.name == "barrier":
+        kind = kind_of(instruction.operation)
+        if kind == "barrier":
             found.append(Operation("barrier", "barrier", inner))
-        elif instruction.operation.name != "delay":
+        elif kind != "delay":
             found += gate_operations(instruction.operation, inner)
     return found
 
@@ -216,6 +307,8 @@ def _as_matrix(operation: Any, qubits: Sequence[int]) -> Operation:
 
 def _matrix(name: str, qubits: Sequence[int], values: Any) -> Operation:
     numbers = np.ascontiguousarray(values, np.complex128).reshape(-1)
+    if not qubits:
+        return Operation("global_phase", name, [], angle=float(np.angle(numbers[0])))
     return Operation("matrix", name, list(qubits), values=numbers)
 
 
@@ -225,10 +318,16 @@ def _unitary(operation: Any, qubits: list[int]) -> list[Operation]:
 
 def _multiplexer(operation: Any, qubits: list[int]) -> list[Operation]:
     """Convert a matrix for each value of the last qubits."""
+    matrices = [np.ascontiguousarray(one, np.complex128) for one in operation.params]
+    size = len(matrices[0]) if matrices else 0
+    if any(one.shape != (size, size) for one in matrices) or size * len(matrices) != 1 << len(qubits):
+        raise BadInput(
+            f"multiplexer on {len(qubits)} qubits: expected a matrix for each value of the last of them, found "
+            f"{len(matrices)} of shapes {sorted({one.shape for one in matrices})}"
+        )
+    targets = qubits[: size.bit_length() - 1]
     found = []
-    for value, matrix in enumerate(operation.params):
-        numbers = np.ascontiguousarray(matrix, np.complex128)
-        targets = qubits[: len(numbers).bit_length() - 1]
+    for value, numbers in enumerate(matrices):
         one = _matrix(operation.name, targets, numbers)
         one.controls, one.control_values = qubits[len(targets) :], value
         found.append(one)
@@ -242,31 +341,26 @@ def _diagonal(operation: Any, qubits: list[int]) -> list[Operation]:
 
 def _evolution(operation: Any, qubits: list[int]) -> list[Operation]:
     """Convert a Pauli evolution in the order of its synthesis; use the definition if that is no product formula."""
-    expand = getattr(operation.synthesis, "expand", None)
-    operators = operation.operator if isinstance(operation.operator, list) else [operation.operator]
-    if expand is None or not all(hasattr(one, "to_sparse_list") for one in operators):
+    from qiskit.synthesis import LieTrotter, QDrift, SuzukiTrotter
+
+    how = operation.synthesis
+    if type(how) not in (LieTrotter, SuzukiTrotter, QDrift) or how.atomic_evolution is not None:
         return _defined(operation.definition, qubits)
     found = []
-    for letters, which, angle in expand(operation):
+    for letters, which, angle in how.expand(operation):
         if not set(letters) <= set("XYZ"):
             return _defined(operation.definition, qubits)
+        targets = [qubits[one] for one in which]
+        turn = angle_of(angle, operation.name, targets)
         if letters:
-            targets = [qubits[one] for one in which]
-            turn = angle_of(angle, operation.name, targets)
             rotation = Operation(
                 "pauli_rotation", "pauli_rotation", targets, paulis=letters, angle=number_of(turn)
             )
             found.append(with_angle(rotation, turn))
-    # A multiple of the identity changes the global phase.
-    weights = sum(
-        float(np.real(weight))
-        for one in operators
-        for letters, _, weight in one.to_sparse_list()
-        if not letters
-    )
-    if weights:
-        phase = -weights * angle_of(operation.time, operation.name, qubits)
-        found.append(with_angle(Operation("global_phase", "gphase", [], angle=number_of(phase)), phase))
+        else:  # a multiple of the identity changes the global phase
+            found.append(
+                with_angle(Operation("global_phase", "gphase", [], angle=number_of(-0.5 * turn)), -0.5 * turn)
+            )
     return found
 
 
@@ -288,12 +382,3 @@ def _permutation(operation: Any, qubits: list[int]) -> list[Operation]:
             found.append(gate("swap", [qubits[k], qubits[other]]))
             holds[k], holds[other] = holds[other], holds[k]
     return found
-
-
-_SPECIAL = {
-    "unitary": _unitary,
-    "diagonal": _diagonal,
-    "PauliEvolution": _evolution,
-    "pauli": _pauli,
-    "permutation": _permutation,
-}

@@ -46,7 +46,11 @@ def step_of(operation: Any, qubits: list[int], width: int, condition: Condition)
         The instruction belongs to a simulation method that onehop does not have, needs all qubits but has fewer, or
         its channel does not preserve the trace.
     """
+    from qiskit.circuit import Gate
+
     name = operation.name
+    if isinstance(operation, Gate):  # of any name
+        return None
     if name in _CHANNELS:
         return Apply(kraus_of(operation), qubits, name, condition)
     if name in SETS:
