@@ -88,6 +88,9 @@ class _Converter:
         elif isinstance(operation.gate, cirq.ResetChannel):
             self._require_pure(operation)
             self.circuit.reset([self.places[one] for one in operation.qubits])
+        elif cirq.is_measurement(operation):
+            for one in self._parts(operation) if self.measured else ():
+                self.operation(one.untagged)
         else:
             self.gate(operation, [], [])
 
@@ -140,11 +143,12 @@ class _Converter:
                 self.gate(operation.sub_operation.untagged, [*controls, *added], [*values, *more])
                 return
         exponent = getattr(gate, "exponent", None)
-        flips = isinstance(gate, (cirq.CXPowGate, cirq.CCXPowGate)) and exponent == 1
-        if flips:
+        is_whole = exponent == 1 and getattr(gate, "global_shift", None) == 0
+        # Of exactly these classes: a subclass may have another matrix.
+        if is_whole and type(gate) in (cirq.CXPowGate, cirq.CCXPowGate):
             ones = [1] * (len(where) - 1)
             self._matrix(cirq.unitary(cirq.X), where[-1:], [*controls, *where[:-1]], [*values, *ones])
-        elif isinstance(gate, cirq.SwapPowGate) and exponent == 1 and not controls:
+        elif is_whole and type(gate) is cirq.SwapPowGate and not controls:
             self.circuit.swap(*where)
         elif (letters := _product(gate)) is not None:
             self.circuit.pauli_rotation(
@@ -167,13 +171,20 @@ class _Converter:
             step = Apply(tuple(map(np.asarray, kraus)), where[::-1], str(operation.gate), self._condition())
             self.result.program.steps.append((len(self.circuit), step))
             return
+        for one in self._parts(operation):
+            if controls:
+                self.gate(one.untagged, controls, values)
+            else:
+                self.operation(one.untagged)
+
+    def _parts(self, operation: Any) -> list[Any]:
         parts = cirq.decompose_once(operation, None)
-        if parts is None:
+        if parts is None or any(qubit not in self.places for one in parts for qubit in one.qubits):
             raise BadInput(
-                f"{operation}: expected an operation with a matrix, Kraus operators or a decomposition, found none"
+                f"{operation}: expected an operation with a matrix, Kraus operators or a decomposition on its own "
+                "qubits, found none"
             )
-        for one in parts:
-            self.gate(one.untagged, controls, values)
+        return parts
 
     def _matrix(self, matrix: Any, where: list[int], controls: list[int], values: list[int]) -> None:
         """Append a matrix, of which Cirq's first qubit is the most significant bit."""
@@ -196,7 +207,7 @@ def _phase(matrix: Any, controls: list[int], values: list[int]) -> tuple[list[in
 
 
 def _product(gate: Any) -> str | None:
-    return next((letters for kind, letters in _PRODUCTS if isinstance(gate, kind)), None)
+    return next((letters for kind, letters in _PRODUCTS if type(gate) is kind), None)
 
 
 def _control_values(operation: Any) -> list[int] | None:
