@@ -36,7 +36,7 @@ from onehop.pennylane.adjoint import (
     why_not_adjoint,
     why_not_expectations,
 )
-from onehop.pennylane.operations import DIFFERENTIABLE, append, is_known, pauli_sum, require_valid
+from onehop.pennylane.operations import append, is_differentiable, is_known, pauli_sum, require_valid
 from onehop.pennylane.postselection import kept_shots, postselects, project
 from onehop.pennylane.tree import measured_tree
 from onehop.quantum import Circuit, Parameter, State
@@ -55,7 +55,7 @@ def _supported_in_tree(operator: Any) -> bool:
 
 def _differentiable(operator: Any) -> bool:
     trained = [number for number, one in enumerate(operator.data) if math.requires_grad(one)]
-    if not trained or operator.name in DIFFERENTIABLE:
+    if not trained or is_differentiable(operator):
         return is_known(operator)
     if not operator.has_decomposition:
         raise DeviceError(
@@ -280,7 +280,7 @@ class OnehopQubit(Device):
                 if place in trained:
                     values[trained[place]] = float(np.real(one))
                     angles.append(Parameter(f"t{trained[place]}"))
-                elif operation.name in DIFFERENTIABLE:
+                elif is_differentiable(operation):
                     angles.append(float(np.real(one)))
                 place += 1
             append(circuit, operation, _places(script), angles)
@@ -325,7 +325,7 @@ def _append_number(circuit: Circuit, operation: Any, places: Any) -> None:
     """Append an operator whose parameters are numbers."""
     if isinstance(operation, StatePrepBase):
         raise DeviceError(f"{operation.name} is only possible at the beginning of a circuit")
-    angles = [float(np.real(one)) for one in operation.data] if operation.name in DIFFERENTIABLE else []
+    angles = [float(np.real(one)) for one in operation.data] if is_differentiable(operation) else []
     append(circuit, operation, places, angles)
 
 

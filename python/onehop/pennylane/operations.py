@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pennylane as qml
 
 from onehop.error import BadInput
 from onehop.quantum import Circuit, PauliSum, PauliTerm
 from onehop.quantum.parameters import Angle
 
-__all__ = ["DIFFERENTIABLE", "LARGEST_MATRIX", "append", "is_known", "named", "pauli_sum", "require_valid"]
+__all__ = ["LARGEST_MATRIX", "append", "is_differentiable", "is_known", "named", "pauli_sum", "require_valid"]
 
 # PennyLane's names of gates that OpenQASM names, with the same parameters, controls first.
 _NAMED = {
@@ -22,15 +23,27 @@ _NAMED = {
     "IsingXX": "rxx", "IsingYY": "ryy", "IsingZZ": "rzz",
 }  # fmt: skip
 _SPECIAL = frozenset(("Rot", "MultiRZ", "PauliRot", "GlobalPhase"))
-DIFFERENTIABLE = frozenset(
+_DIFFERENTIABLE = frozenset(
     ("RX", "RY", "RZ", "PhaseShift", "U1", "U2", "U3", "CRX", "CRY", "CRZ", "ControlledPhaseShift")
 ) | {"IsingXX", "IsingYY", "IsingZZ", *_SPECIAL}
 LARGEST_MATRIX = 10  # qubits
 
 
+def _name_of(operator: Any) -> str:
+    """Return the name of an operator of PennyLane's own class; "" for all others, which may have any name."""
+    name = type(operator).__name__
+    return name if getattr(qml, name, None) is type(operator) else ""
+
+
+def is_differentiable(operator: Any) -> bool:
+    """Check that an operator has a derivative by the adjoint method, and angles as parameters."""
+    return _name_of(operator) in _DIFFERENTIABLE
+
+
 def is_known(operator: Any) -> bool:
     """Check that an operator can be converted."""
-    if operator.name in _NAMED or operator.name in _SPECIAL or operator.name in ("Identity", "Barrier"):
+    name = _name_of(operator)
+    if name in _NAMED or name in _SPECIAL or name in ("Identity", "Barrier"):
         return True
     return operator.has_matrix and 0 < len(operator.wires) <= LARGEST_MATRIX
 
@@ -52,7 +65,7 @@ def require_valid(script: Any) -> None:
     for index, operator in enumerate(script.operations):
         for number, one in enumerate(operator.data):
             values = np.asarray(one)
-            is_angle = operator.name in DIFFERENTIABLE
+            is_angle = is_differentiable(operator)
             if values.dtype.kind not in "biufc" or (is_angle and np.any(np.imag(values))):
                 what = "real number" if is_angle else "number"
                 raise BadInput(
@@ -91,7 +104,7 @@ def _require_hermitian(observable: Any) -> None:
 def append(circuit: Circuit, operator: Any, qubit_of: Callable[[Any], int], angles: Sequence[Angle]) -> None:
     """Append an operator with these parameters to a circuit."""
     where = [qubit_of(wire) for wire in operator.wires]
-    name = operator.name
+    name = _name_of(operator)
     if name in ("Identity", "Barrier"):
         return
     if name in _NAMED:
@@ -107,7 +120,7 @@ def append(circuit: Circuit, operator: Any, qubit_of: Callable[[Any], int], angl
         circuit.global_phase(-1 * angles[0])
     else:
         # PennyLane's first wire is the most significant bit of the matrix's index.
-        circuit.unitary(np.asarray(operator.matrix(), complex), where[::-1], name=name)
+        circuit.unitary(np.asarray(operator.matrix(), complex), where[::-1], name=operator.name)
 
 
 def pauli_sum(observable: Any, qubit_of: Callable[[Any], int]) -> PauliSum:
