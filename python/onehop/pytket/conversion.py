@@ -31,7 +31,7 @@ _CONTROLLED = {
     OpType.CnRy: "ry",
     OpType.CnRz: "rz",
 }
-_BOXES = (OpType.CircBox, OpType.PauliExpBox, OpType.PauliExpPairBox, OpType.QControlBox)
+_BOXES = (OpType.CircBox, OpType.PauliExpBox, OpType.PauliExpPairBox)
 
 
 def converted(circuit: TketCircuit) -> Circuit:
@@ -81,22 +81,27 @@ def _append(result: Circuit, operation: Any, where: list[int]) -> None:
     elif kind in _NAMED:
         result.gate(_NAMED[kind], where, [np.pi * float(one) for one in operation.params])
     elif kind in _CONTROLLED:
-        _controlled(result, operation, where)
+        inside = Circuit(result.qubits).gate(
+            _CONTROLLED[kind], where[-1:], [np.pi * float(one) for one in operation.params]
+        )
+        _controlled(result, inside, where[:-1], [True] * (len(where) - 1))
+    elif kind == OpType.QControlBox:
+        count = operation.get_n_controls()
+        inside = Circuit(result.qubits)
+        _append(inside, operation.get_op(), where[count:])
+        _controlled(result, inside, where[:count], operation.get_control_state_bits())
     elif kind == OpType.Phase:
         result.global_phase(np.pi * float(operation.params[0]))
     else:
         _general(result, operation, where)
 
 
-def _controlled(result: Circuit, operation: Any, where: list[int]) -> None:
-    from onehop.quantum import gate
-
-    angles = [np.pi * float(one) for one in operation.params]
-    inside = Circuit(result.qubits)
-    inside.add(gate(_CONTROLLED[operation.type], where[-1:], angles))
+def _controlled(result: Circuit, inside: Circuit, controls: list[int], values: list[bool]) -> None:
+    """Append the gates of a circuit under controls with these values."""
+    number = sum(bool(value) << k for k, value in enumerate(values))
     for one in inside.operations:
-        one.controls = [*where[:-1], *one.controls]
-        one.control_values = (1 << len(one.controls)) - 1
+        one.control_values = number | one.control_values << len(controls)
+        one.controls = [*controls, *one.controls]
         if result._conditions:
             one.condition = result._conditions[-1]
         result.add(one)
