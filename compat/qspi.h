@@ -14,7 +14,8 @@ extern "C" {
 
 typedef struct qspi_message* qspi_msg_t;
 
-/* May be called before MPI_Init: the ranks connect in the first qspi_prepare or qspi_sum_double. */
+/* May be called before MPI_Init: the ranks connect in the first qspi_prepare or qspi_sum_double. After qspi_finalize it
+   begins again, and all messages must be prepared again. */
 void qspi_init(void);
 void qspi_finalize(void);
 
@@ -35,7 +36,8 @@ void qspi_prepare(qspi_msg_t msgs[], int num);
 
 void qspi_start(qspi_msg_t msg);
 /* Waits for a message. Afterwards the buffer of a sent message may be overwritten, and the buffer of a received message
-   holds its data. A receive that was not started is started here. */
+   holds its data. A receive that was not started is started here, unless qspi_start has started it earlier: then the
+   program starts it each time, and a second wait is an error. */
 void qspi_wait(qspi_msg_t msg);
 
 /* Replaces *x by its sum over all ranks, which is identical on all of them. Collective. */

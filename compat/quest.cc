@@ -16,11 +16,15 @@
 
 #include "compat/shared/boundary.h"
 #include "compat/shared/collectives.h"
+#include "compat/shared/memory.h"
 #include "onehop/error.h"
 #include "onehop/group.h"
 
 using onehop::BadInput;
 using onehop::Group;
+using onehop::compat::check_memory;
+using onehop::compat::check_reach;
+using onehop::compat::checked_span;
 using onehop::compat::Collectives;
 using onehop::compat::guarded;
 using onehop::compat::Layout;
@@ -42,6 +46,7 @@ struct Parcel {
     message.peer = peer;
     message.tag = tag;
     message.layout = &layout;
+    message.exact = true;
     // The bytes of a sent message are only read.
     message.base = const_cast<std::byte*>(static_cast<const std::byte*>(bytes));
   }
@@ -93,12 +98,6 @@ void check_rank(int rank) {
 void check_partner(int rank) {
   check_rank(rank);
   if (rank == connection().rank) throw BadInput("expected another rank, found this one, " + std::to_string(rank));
-}
-
-void check_memory(const void* memory, std::size_t bytes) {
-  if (memory == nullptr && bytes > 0) {
-    throw BadInput("expected memory of " + std::to_string(bytes) + " bytes, found a null pointer");
-  }
 }
 
 void check_apart(const void* send, const void* receive, std::size_t bytes) {
@@ -153,10 +152,7 @@ void sum(std::span<Real> values) {
 
 template <class Real>
 void checked_sum(const char* where, Real* values, std::size_t count) {
-  guarded(where, [&] {
-    check_memory(values, count * sizeof(Real));
-    sum(std::span(values, count));
-  });
+  guarded(where, [&] { sum(checked_span(values, count)); });
 }
 
 }  // namespace
@@ -232,11 +228,17 @@ ONEHOP_COMPAT_API void onehop_quest_receive(void* receive, size_t bytes, int ran
 
 ONEHOP_COMPAT_API void onehop_quest_combine(void* all, const size_t begins[], const size_t bytes[]) {
   guarded("onehop_quest_combine", [&] {
-    const auto ranks = static_cast<std::size_t>(network().mailbox.size());
-    check_memory(begins, ranks * sizeof(std::size_t));
-    check_memory(bytes, ranks * sizeof(std::size_t));
-    check_memory(all, std::accumulate(bytes, bytes + ranks, std::size_t{0}));
-    combine(static_cast<std::byte*>(all), {begins, ranks}, {bytes, ranks});
+    const int ranks = network().mailbox.size();
+    Layout layout;
+    const std::span lengths = checked_span(bytes, ranks);
+    const std::span offsets = checked_span(begins, ranks);
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      if (lengths[i] == 0) continue;
+      check_reach(all, offsets[i]);
+      layout.add(static_cast<std::ptrdiff_t>(offsets[i]), lengths[i]);
+    }
+    layout.check_at(static_cast<const std::byte*>(all));
+    combine(static_cast<std::byte*>(all), offsets, lengths);
   });
 }
 

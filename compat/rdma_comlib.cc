@@ -10,28 +10,36 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "compat/rdma_comlib/shared_pages.h"
+#include "compat/rdma_comlib/world.h"
 #include "compat/shared/boundary.h"
+#include "compat/shared/handles.h"
+#include "compat/shared/memory.h"
 #include "onehop/channel.h"
 #include "onehop/error.h"
+#include "onehop/forks.h"
 #include "onehop/group.h"
-#include "onehop/machine/rails.h"
 #include "onehop/tuning.h"
 
 namespace {
 
 using onehop::BadInput;
 using onehop::ChannelSpec;
-using onehop::Group;
+using onehop::compat::check_memory;
+using onehop::compat::check_process;
+using onehop::compat::check_size;
+using onehop::compat::checked_value;
 using onehop::compat::guarded;
+using onehop::compat::Handles;
+using onehop::compat::rdma_comlib::check_open;
+using onehop::compat::rdma_comlib::group;
 using onehop::compat::rdma_comlib::PagesPlace;
 using onehop::compat::rdma_comlib::PeersPages;
 using onehop::compat::rdma_comlib::SharedPages;
@@ -45,6 +53,10 @@ static_assert(sizeof(rdma_comlib_data) == program_data_bytes);
 static_assert(offsetof(rdma_comlib_data, rbuff) == 8 && offsetof(rdma_comlib_data, length) == 16);
 
 struct Path {
+  rdma_comlib_data fields;                  // as the program must leave them
+  const rdma_comlib_data* place = nullptr;  // of the program's struct when it was last used
+  std::uint32_t forks = 0;                  // when the path was opened
+  bool external = false;                    // whether the program provides the buffers
   int target = 0;
   int source = 0;
   SharedPages pages;       // pages of rbuff, which the source writes
@@ -58,60 +70,97 @@ struct Path {
   }
 };
 
-struct World {
-  std::mutex mutex;
-  std::optional<Group> group;
-};
+constinit Handles<void*, Path, 0x71> paths("a path", "rdma_comlib_new");
 
-World& the_world() {
-  static World world;
-  return world;
-}
-
-Group group() {
-  World& world = the_world();
-  const std::lock_guard guard(world.mutex);
-  if (!world.group) world.group = Group::world();
-  return *world.group;
-}
-
-int directions = 8;  // of the program's lattice
-
+// Throws BadInput if the struct is no open path, or if the program has changed what it may only read.
 Path& path_of(const rdma_comlib_data* id) {
   if (id == nullptr) throw BadInput("expected a path, found a null pointer");
   if (id->mark != open_mark) {
     throw BadInput("expected a path that rdma_comlib_new made, found memory that is not an open path");
   }
-  return *static_cast<Path*>(id->path);
+  Path& path = paths.at(id->path);
+  const rdma_comlib_data& made = path.fields;
+  if (id->sbuff != made.sbuff || id->rbuff != made.rbuff || id->length != made.length ||
+      id->data_size != made.data_size || id->data_len_int != made.data_len_int) [[unlikely]] {
+    throw BadInput(
+        "expected the fields of the path as rdma_comlib_new set them, found others; open another path for "
+        "other buffers or sizes");
+  }
+  path.place = id;
+  return path;
+}
+
+// The path, where messages can still be sent.
+Path& usable_path(const rdma_comlib_data* id) {
+  Path& path = path_of(id);
+  check_open();
+  check_process(path.forks);
+  return path;
 }
 
 volatile int& counter(volatile int* buffer, const rdma_comlib_data* id) { return buffer[id->data_len_int - 1]; }
 
 std::byte* bytes(volatile int* buffer) { return reinterpret_cast<std::byte*>(const_cast<int*>(buffer)); }
 
-volatile int* allocate(std::size_t size) {
+struct Free {
+  void operator()(volatile int* buffer) const { std::free(bytes(buffer)); }
+};
+using Buffer = std::unique_ptr<volatile int[], Free>;
+
+Buffer allocate(std::size_t size) {
   constexpr std::size_t alignment = 256;
+  check_size(size);
   void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (memory == nullptr) throw onehop::Error("no memory for a buffer of " + std::to_string(size) + " bytes");
-  return static_cast<volatile int*>(memory);
+  return Buffer(static_cast<volatile int*>(memory));
 }
 
-// Returns an error message if this rank's arguments cannot be right. It is checked before the ranks communicate.
-std::optional<std::string> complaint(const rdma_comlib_data* id, int target, int source, std::size_t size,
-                                     bool external) {
+// What a program asks for when it opens a path. Pointers stay as they came.
+struct Request {
+  rdma_comlib_data* id = nullptr;
+  int target = 0;
+  int source = 0;
+  std::size_t size = 0;
+  bool external = false;
+};
+
+// Checks this rank's arguments and sets the struct's buffers and sizes. Throws before the ranks communicate.
+void set_fields(const Request& request, Path& path) {
+  const auto [id, target, source, size, external] = request;
   const int ranks = group().size();
-  if (id == nullptr) return "expected an rdma_comlib_data, found a null pointer";
+  if (id == nullptr) throw BadInput("expected an rdma_comlib_data, found a null pointer");
+  if (id->mark == open_mark && paths.has(id->path) && paths.at(id->path).place == id) {
+    throw BadInput("expected an rdma_comlib_data that is not in use, found an open path; delete it first");
+  }
   for (const int rank : {target, source}) {
     if (rank < 0 || rank >= ranks) {
-      return "expected ranks from 0 to " + std::to_string(ranks - 1) + ", found " + std::to_string(rank);
+      throw BadInput("expected ranks from 0 to " + std::to_string(ranks - 1) + ", found " + std::to_string(rank));
     }
   }
-  if (size % sizeof(int) != 0) return "expected a multiple of 4 bytes, found " + std::to_string(size);
-  if (external && (id->sbuff == nullptr || id->rbuff == nullptr)) {
-    return std::string("expected the caller's sbuff and rbuff, found a null pointer for ") +
-           (id->sbuff == nullptr ? "sbuff" : "rbuff");
+  if (size % sizeof(int) != 0) throw BadInput("expected a multiple of 4 bytes, found " + std::to_string(size));
+  if (size > PTRDIFF_MAX - sizeof(int)) {
+    throw BadInput("expected fewer bytes than there are addresses, found " + std::to_string(size));
   }
-  return std::nullopt;
+  const std::size_t data_size = size + sizeof(int);
+  if (external) {
+    if (id->sbuff == nullptr || id->rbuff == nullptr) {
+      throw BadInput(std::string("expected the caller's sbuff and rbuff, found a null pointer for ") +
+                     (id->sbuff == nullptr ? "sbuff" : "rbuff"));
+    }
+    check_memory(bytes(id->sbuff), data_size);
+    check_memory(bytes(id->rbuff), data_size);
+  } else {
+    Buffer send = allocate(data_size);
+    Buffer receive = allocate(data_size);
+    id->sbuff = send.release();
+    id->rbuff = receive.release();
+  }
+  id->length = size;
+  id->data_size = data_size;
+  id->data_len_int = data_size / sizeof(int);
+  path.target = target;
+  path.source = source;
+  path.external = external;
 }
 
 // Tells the source where rbuff's pages are, and learns the same from the target. If one of the two cannot map the
@@ -121,7 +170,7 @@ void share_pages(Path& path, std::span<std::byte> rbuff) {
   using Direction = ChannelSpec::Direction;
   constexpr int place_tag = 1;
   constexpr int mapped_tag = 2;
-  const Group all = group();
+  const onehop::Group all = group();
   const std::array<ChannelSpec, 4> specs{
       ChannelSpec{.direction = Direction::send, .peer = path.source, .bytes = sizeof(PagesPlace), .tag = place_tag},
       ChannelSpec{.direction = Direction::receive, .peer = path.target, .bytes = sizeof(PagesPlace), .tag = place_tag},
@@ -153,34 +202,34 @@ ChannelSpec beside_pages(ChannelSpec spec, std::size_t pages) {
   return spec;
 }
 
-void open_path(rdma_comlib_data* id, int target, int source, std::size_t size, bool external) {
-  if (const auto why = complaint(id, target, source, size, external)) {
-    onehop::refuse_channels(group(), *why);
-    throw BadInput(*why);
+// `request` returns what this rank asks for, or throws. If it throws, the other ranks are told why. Collective.
+template <class MakeRequest>
+void open_path(MakeRequest make_request) {
+  Path path;
+  Request request;
+  try {
+    request = make_request();
+    set_fields(request, path);
+  } catch (const std::exception& error) {
+    onehop::refuse_channels(group(), error.what());
+    throw;
   }
-  const std::size_t data_size = size + sizeof(int);
-  if (!external) {
-    id->sbuff = allocate(data_size);
-    id->rbuff = allocate(data_size);
-  }
-  auto path = std::make_unique<Path>();
-  path->target = target;
-  path->source = source;
-  id->length = size;
-  id->data_size = data_size;
-  id->data_len_int = data_size / sizeof(int);
+  rdma_comlib_data* const id = request.id;
   counter(id->sbuff, id) = 0;
   counter(id->rbuff, id) = counter_modulus - 1;  // before the source can write there
-  share_pages(*path, {bytes(id->rbuff), data_size});
+  share_pages(path, {bytes(id->rbuff), id->data_size});
   using Direction = ChannelSpec::Direction;
-  const auto length = static_cast<std::int64_t>(data_size);
+  const auto length = static_cast<std::int64_t>(id->data_size);
   const std::array<ChannelSpec, 2> specs{
-      beside_pages({.direction = Direction::send, .peer = target, .bytes = length}, path->peers_pages.bytes()),
-      beside_pages({.direction = Direction::receive, .peer = source, .bytes = length}, path->pages.place().bytes)};
+      beside_pages({.direction = Direction::send, .peer = path.target, .bytes = length}, path.peers_pages.bytes()),
+      beside_pages({.direction = Direction::receive, .peer = path.source, .bytes = length}, path.pages.place().bytes)};
   onehop::Channels channels = onehop::open_channels(group(), specs);
-  path->sender = std::move(channels.senders.front());
-  path->receiver = std::move(channels.receivers.front());
-  id->path = path.release();
+  path.sender = std::move(channels.senders.front());
+  path.receiver = std::move(channels.receivers.front());
+  path.forks = onehop::detail::forks.load(std::memory_order_relaxed);
+  path.place = id;
+  path.fields = *id;
+  id->path = paths.add(std::move(path));
   id->mark = open_mark;
 }
 
@@ -213,53 +262,26 @@ bool is_external(const int* has_external) { return has_external != nullptr && *h
 
 void new_path(rdma_comlib_data* id, const int* tni_id, const int* dst_rank, const int* rcv_rank, const size_t* size,
               const int* has_external) {
-  if (*tni_id < 0 || *tni_id >= network_interfaces) {
-    const std::string why = "expected a network interface from 0 to 5, found " + std::to_string(*tni_id);
-    onehop::refuse_channels(group(), why);
-    throw BadInput(why);
-  }
-  open_path(id, *dst_rank, *rcv_rank, *size, is_external(has_external));
-}
-
-// The ranks of this host that have joined, this rank included; only this rank if it has not joined a group.
-std::vector<int> ranks_of_host() {
-  World& world = the_world();
-  const std::lock_guard guard(world.mutex);
-  return world.group ? world.group->local_ranks() : std::vector<int>{0};
-}
-
-int own_rank() {
-  World& world = the_world();
-  const std::lock_guard guard(world.mutex);
-  return world.group ? world.group->rank() : 0;
-}
-
-// Chooses the interfaces of this rank's directions. Every rank of the host assigns the messages of all of them, and
-// finds the same assignment.
-void balance_interfaces(int* tni_list, const std::size_t* sizes) {
-  if (tni_list == nullptr || sizes == nullptr) {
-    throw BadInput(std::string("expected a list and the sizes of all directions, found a null pointer for ") +
-                   (tni_list == nullptr ? "the list" : "the sizes"));
-  }
-  std::vector<onehop::RailMessage> messages;
-  for (const int rank : ranks_of_host()) {
-    for (int direction = 0; direction < directions; ++direction) {
-      const std::size_t size = sizes[direction];
-      if (!std::in_range<std::int64_t>(size)) {
-        throw BadInput("expected sizes below 2^63 bytes, found " + std::to_string(size));
-      }
-      messages.push_back({rank, direction, static_cast<std::int64_t>(size)});
+  open_path([&] {
+    const int interface = checked_value(tni_id);
+    if (interface < 0 || interface >= network_interfaces) {
+      throw BadInput("expected a network interface from 0 to 5, found " + std::to_string(interface));
     }
-  }
-  const std::vector<double> speeds(network_interfaces, 1.0);
-  for (const onehop::RailAssignment& one : assign_rails(messages, {.speeds = speeds}).assignments) {
-    if (one.from == own_rank()) tni_list[one.to] = one.rail;
-  }
+    return Request{id, checked_value(dst_rank), checked_value(rcv_rank), checked_value(size),
+                   is_external(has_external)};
+  });
 }
 
 void delete_path(rdma_comlib_data* id, const int* has_external) {
-  delete &path_of(id);
-  if (!is_external(has_external)) {
+  const Path& path = path_of(id);
+  check_process(path.forks);
+  if (path.external != is_external(has_external)) {
+    throw BadInput(path.external ? "expected has_external = 1, found 0 for a path whose buffers the program provided"
+                                 : "expected has_external = 0, found 1 for a path whose buffers rdma_comlib allocated");
+  }
+  const bool external = path.external;
+  paths.remove(id->path);
+  if (!external) {
     std::free(bytes(id->sbuff));
     std::free(bytes(id->rbuff));
     id->sbuff = nullptr;
@@ -275,17 +297,11 @@ void delete_path(rdma_comlib_data* id, const int* has_external) {
 }  // namespace
 
 ONEHOP_COMPAT_API void rdma_comlib_init() {
-  guarded("rdma_comlib_init", [] { static_cast<void>(group()); });
+  guarded("rdma_comlib_init", [] { onehop::compat::rdma_comlib::open_world(); });
 }
 
 ONEHOP_COMPAT_API void rdma_comlib_finalize() {
-  guarded("rdma_comlib_finalize", [] {
-    World& world = the_world();
-    const std::lock_guard guard(world.mutex);
-    world.group.reset();
-    // Programs finalise MPI after this, and the group may use MPI.
-    Group::close_world();
-  });
+  guarded("rdma_comlib_finalize", [] { onehop::compat::rdma_comlib::close_world(); });
 }
 
 ONEHOP_COMPAT_API void rdma_comlib_new_ext(rdma_comlib_data* id, const int* tni_id, const int* dst_rank,
@@ -301,8 +317,10 @@ ONEHOP_COMPAT_API void rdma_comlib_new(rdma_comlib_data* id, const int* tni_id, 
 ONEHOP_COMPAT_API void rdma_comlib_new_duplicate(rdma_comlib_data* id, const rdma_comlib_data* original,
                                                  const size_t* size, const int* has_external) {
   guarded("rdma_comlib_new_duplicate", [&] {
-    const Path& path = path_of(original);
-    open_path(id, path.target, path.source, *size, is_external(has_external));
+    open_path([&] {
+      const Path& path = usable_path(original);
+      return Request{id, path.target, path.source, checked_value(size), is_external(has_external)};
+    });
   });
 }
 
@@ -316,7 +334,7 @@ ONEHOP_COMPAT_API void rdma_comlib_delete(rdma_comlib_data* id) {
 
 ONEHOP_COMPAT_API void rdma_comlib_isendrecv(rdma_comlib_data* id) {
   guarded("rdma_comlib_isendrecv", [&] {
-    Path& path = path_of(id);
+    Path& path = usable_path(id);
     volatile int& count = counter(id->sbuff, id);
     count = (count + 1) % counter_modulus;
     path.release();
@@ -326,7 +344,7 @@ ONEHOP_COMPAT_API void rdma_comlib_isendrecv(rdma_comlib_data* id) {
 
 ONEHOP_COMPAT_API void rdma_comlib_irecv_check(rdma_comlib_data* id) {
   guarded("rdma_comlib_irecv_check", [&] {
-    Path& path = path_of(id);
+    Path& path = usable_path(id);
     path.release();
     receive(path, {bytes(id->rbuff), id->data_size});
   });
@@ -339,7 +357,7 @@ ONEHOP_COMPAT_API void rdma_comlib_isend_check(rdma_comlib_data* id) {
 }
 
 ONEHOP_COMPAT_API void rdma_comlib_irecv_ok(rdma_comlib_data* id) {
-  guarded("rdma_comlib_irecv_ok", [&] { path_of(id).release(); });
+  guarded("rdma_comlib_irecv_ok", [&] { usable_path(id).release(); });
 }
 
 ONEHOP_COMPAT_API void rdma_comlib_clear_mrq(rdma_comlib_data* id) {
@@ -357,33 +375,5 @@ ONEHOP_COMPAT_API int rdma_comlib_get_ssize(const rdma_comlib_data* id) {
   return guarded("rdma_comlib_get_ssize", [&] {
     path_of(id);
     return static_cast<int>(id->length);
-  });
-}
-
-ONEHOP_COMPAT_API int rankmap_lib_set_rankmap2d() {
-  directions = 4;
-  return -1;
-}
-
-ONEHOP_COMPAT_API int rankmap_lib_set_rankmap4d() {
-  directions = 8;
-  return -1;
-}
-
-ONEHOP_COMPAT_API int rankmap_lib_get_rankmap(int* /*coordinates*/, int* /*neighbours*/, int* /*sizes*/) { return -1; }
-
-// Without sizes, all messages count as equal.
-ONEHOP_COMPAT_API int rankmap_lib_get_tni_list(int* tni_list, const int* /*flag*/) {
-  return guarded("rankmap_lib_get_tni_list", [&] {
-    const std::vector<std::size_t> equal(static_cast<std::size_t>(directions), 1);
-    balance_interfaces(tni_list, equal.data());
-    return 0;
-  });
-}
-
-ONEHOP_COMPAT_API int rankmap_lib_get_balanced_tni_list(int* tni_list, const size_t* sizes) {
-  return guarded("rankmap_lib_get_balanced_tni_list", [&] {
-    balance_interfaces(tni_list, sizes);
-    return 0;
   });
 }

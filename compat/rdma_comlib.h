@@ -4,9 +4,9 @@
 
    An rdma_comlib_data is a path. It sends the bytes in `sbuff` to one rank and receives the bytes that another rank
    sent into `rbuff`. Both buffers hold `size` bytes and one more int, a counter that the library changes with every
-   message. Opening a path is collective: all ranks open their paths in the same order. Different threads may use
-   different paths at the same time, but one path is for one thread at a time. Misuse and the loss of a peer end the
-   program with a message on stderr. */
+   message. While a path is open, a program may read and copy the struct, but not change it. Opening a path is
+   collective: all ranks open their paths in the same order. Different threads may use different paths at the same time,
+   but one path is for one thread at a time. Misuse and the loss of a peer end the program with a message on stderr. */
 #pragma once
 
 #include <stddef.h>

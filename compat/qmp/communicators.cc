@@ -12,26 +12,34 @@
 #include "onehop/error.h"
 
 using onehop::BadInput;
+using onehop::compat::checked_value;
 using onehop::compat::guarded;
 using namespace onehop::compat::qmp;
 
 namespace onehop::compat::qmp {
 
-QMP_comm_t standard() { return qmp().standard; }
+namespace {
+
+constinit Handles<QMP_comm_t, QMP_comm_struct, 0x61> communicators("a communicator", "QMP_comm_split");
+
+}  // namespace
+
+Qmp::~Qmp() {
+  for (const QMP_comm_t comm : communicators) qmp::communicators.remove(comm);
+}
 
 QMP_comm_struct& checked(QMP_comm_t comm) {
-  if (comm == nullptr) throw BadInput("expected a communicator, found a null pointer");
   static_cast<void>(qmp());
-  return *comm;
+  return communicators.at(comm);
 }
 
 QMP_comm_t make_comm(std::vector<int> ranks, int me, std::uint32_t number) {
-  auto comm = std::make_unique<QMP_comm_struct>();
-  comm->ranks = ranks;
-  comm->me = me;
-  comm->number = number;
-  comm->collectives = std::make_unique<compat::Collectives>(qmp().mailbox, std::move(ranks), me, 4 * number + global);
-  return qmp().communicators.emplace_back(std::move(comm)).get();
+  QMP_comm_struct comm;
+  comm.ranks = ranks;
+  comm.me = me;
+  comm.number = number;
+  comm.collectives = std::make_unique<compat::Collectives>(qmp().mailbox, std::move(ranks), me, 4 * number + global);
+  return qmp().communicators.emplace_back(communicators.add(std::move(comm)));
 }
 
 QMP_comm_t split(QMP_comm_t from, int color, int key) {
@@ -42,12 +50,13 @@ QMP_comm_t split(QMP_comm_t from, int color, int key) {
     std::uint32_t numbers;
   };
   if (color < 0) throw BadInput("expected a color of 0 or more, found " + std::to_string(color));
-  const Member mine{color, key, checked(from).me, qmp().numbers};
-  const std::span<const std::byte> all = from->collectives->gather(std::as_bytes(std::span(&mine, 1)));
+  QMP_comm_struct& whole = checked(from);
+  const Member mine{color, key, whole.me, qmp().numbers};
+  const std::span<const std::byte> all = whole.collectives->gather(std::as_bytes(std::span(&mine, 1)));
   std::vector<Member> members;
   std::set<int> colors;
   std::uint32_t number = 0;
-  for (std::size_t i = 0; i < from->ranks.size(); ++i) {
+  for (std::size_t i = 0; i < whole.ranks.size(); ++i) {
     const Member member = value_at<Member>(all, i);
     if (member.color == color) members.push_back(member);
     colors.insert(member.color);
@@ -57,15 +66,16 @@ QMP_comm_t split(QMP_comm_t from, int color, int key) {
   std::vector<int> ranks;
   int me = 0;
   for (const Member& member : members) {
-    if (member.node == from->me) me = static_cast<int>(ranks.size());
-    ranks.push_back(from->ranks[static_cast<std::size_t>(member.node)]);
+    if (member.node == whole.me) me = static_cast<int>(ranks.size());
+    ranks.push_back(whole.ranks[static_cast<std::size_t>(member.node)]);
   }
   qmp().numbers = number + 1;
-  QMP_comm_t made = make_comm(std::move(ranks), me, number + 1);
-  made->colors = static_cast<int>(colors.size());
-  made->color = color;
-  made->key = key;
-  ProgramMpi().set_split(*from, *made);
+  const QMP_comm_t made = make_comm(std::move(ranks), me, number + 1);
+  QMP_comm_struct& part = checked(made);
+  part.colors = static_cast<int>(colors.size());
+  part.color = color;
+  part.key = key;
+  ProgramMpi().set_split(whole, part);
   return made;
 }
 
@@ -75,26 +85,32 @@ ONEHOP_COMPAT_API QMP_comm_t QMP_comm_get_allocated() {
   return guarded(__func__, [] { return qmp().allocated; });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_set_allocated(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return qmp().allocated = &checked(comm), QMP_SUCCESS; });
+  return guarded(__func__, [&] { return checked(comm), qmp().allocated = comm, QMP_SUCCESS; });
 }
 ONEHOP_COMPAT_API QMP_comm_t QMP_comm_get_job() {
   return guarded(__func__, [] { return qmp().job; });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_set_job(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return qmp().job = &checked(comm), QMP_SUCCESS; });
+  return guarded(__func__, [&] { return checked(comm), qmp().job = comm, QMP_SUCCESS; });
 }
 ONEHOP_COMPAT_API QMP_comm_t QMP_comm_get_default() {
-  return guarded(__func__, [] { return standard(); });
+  return guarded(__func__, [] { return qmp().standard; });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_set_default(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return qmp().standard = &checked(comm), QMP_SUCCESS; });
+  return guarded(__func__, [&] { return checked(comm), qmp().standard = comm, QMP_SUCCESS; });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_split(QMP_comm_t comm, int color, int key, QMP_comm_t* newcomm) {
-  return guarded(__func__, [&] { return *newcomm = split(comm, color, key), QMP_SUCCESS; });
+  return guarded(__func__, [&] { return checked_value(newcomm) = split(comm, color, key), QMP_SUCCESS; });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_free(QMP_comm_t comm) {
   return guarded(__func__, [&] {
-    std::erase_if(qmp().communicators, [&](const auto& each) { return each.get() == &checked(comm); });
+    Qmp& state = qmp();
+    static_cast<void>(checked(comm));
+    if (comm == state.allocated || comm == state.job || comm == state.standard) {
+      throw BadInput("expected a communicator that is not in use, found the allocated, the job's or the default one");
+    }
+    std::erase(state.communicators, comm);
+    communicators.remove(comm);
     return QMP_SUCCESS;
   });
 }
@@ -109,8 +125,9 @@ ONEHOP_COMPAT_API int QMP_comm_get_key(QMP_comm_t comm) {
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_get_hidden_comm(QMP_comm_t comm, void** hiddencomm) {
   return guarded(__func__, [&] {
-    *hiddencomm = checked(comm).has_mpi ? comm->mpi.data() : nullptr;
-    return comm->has_mpi ? QMP_SUCCESS : QMP_NOTSUPPORTED;
+    QMP_comm_struct& found = checked(comm);
+    checked_value(hiddencomm) = found.has_mpi ? found.mpi.data() : nullptr;
+    return found.has_mpi ? QMP_SUCCESS : QMP_NOTSUPPORTED;
   });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_get_mpi_comm(QMP_comm_t comm, void** mpicomm) {

@@ -1,11 +1,13 @@
 // Initialisation and finalisation of QMP: its command-line arguments and its first communicators.
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
+#include <charconv>
+#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "compat/qmp/state.h"
@@ -14,6 +16,8 @@
 
 using onehop::BadInput;
 using onehop::Group;
+using onehop::compat::checked_span;
+using onehop::compat::checked_value;
 using onehop::compat::guarded;
 using namespace onehop::compat::qmp;
 
@@ -39,7 +43,12 @@ std::vector<int> take_argument(int& argc, char** argv, std::string_view name) {
     if (argv[i] != name) continue;
     int end = i + 1;
     while (end < argc && std::isdigit(static_cast<unsigned char>(argv[end][0])) != 0) {
-      numbers.push_back(std::atoi(argv[end++]));
+      int number = 0;
+      const std::string_view text = argv[end++];
+      if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{}) {
+        throw BadInput(std::string(name) + ": expected numbers below 2^31, found '" + std::string(text) + "'");
+      }
+      numbers.push_back(number);
     }
     for (int k = end; k <= argc; ++k) argv[k - (end - i)] = argv[k];
     argc -= end - i;
@@ -50,11 +59,21 @@ std::vector<int> take_argument(int& argc, char** argv, std::string_view name) {
 int job_of(const Qmp& state) {
   const std::vector<int>& jobs = state.arguments.jobs;
   if (jobs.empty()) return 0;
-  const QMP_comm_struct& all = *state.allocated;
-  if (!all.topology) return all.me * jobs.front() / all.size();
+  const QMP_comm_struct& all = checked(state.allocated);
+  if (!all.topology) {
+    if (jobs.front() < 1 || jobs.front() > all.size()) {
+      throw BadInput("-qmp-job: expected 1 to " + std::to_string(all.size()) + " jobs, found " +
+                     std::to_string(jobs.front()));
+    }
+    return static_cast<int>(std::int64_t{all.me} * jobs.front() / all.size());
+  }
+  if (jobs.size() != all.topology->sizes.size()) {
+    throw BadInput("-qmp-job: expected " + std::to_string(all.topology->sizes.size()) +
+                   " numbers, as -qmp-geom has, found " + std::to_string(jobs.size()));
+  }
   int job = 0;
   for (std::size_t axis = jobs.size(); axis-- > 0;) {
-    const int size = all.topology->sizes.at(axis);
+    const int size = all.topology->sizes[axis];
     if (jobs[axis] < 1 || size % jobs[axis] != 0) {
       throw BadInput("-qmp-job: expected divisors of the geometry, found " + std::to_string(jobs[axis]));
     }
@@ -72,16 +91,17 @@ void set_up(int& argc, char** argv) {
   std::vector<int> everybody(static_cast<std::size_t>(state.mailbox.size()));
   std::iota(everybody.begin(), everybody.end(), 0);
   state.allocated = make_comm(everybody, state.mailbox.rank(), 0);
-  state.allocated->key = state.mailbox.rank();
-  ProgramMpi().set_world(*state.allocated);
+  QMP_comm_struct& all = checked(state.allocated);
+  all.key = state.mailbox.rank();
+  ProgramMpi().set_world(all);
   if (declare_topology(state.allocated, state.arguments.geometry, state.arguments.allocated_map) != QMP_SUCCESS) {
     throw BadInput("-qmp-geom does not fit the number of nodes");
   }
-  if (state.allocated->topology) state.interconnect = QMP_MESH;
+  if (all.topology) state.interconnect = QMP_MESH;
   state.job = split(state.allocated, job_of(state), 0);
-  if (!state.arguments.jobs.empty() && state.allocated->topology) {
-    std::vector<int> sizes = state.allocated->topology->sizes;
-    for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] /= state.arguments.jobs.at(i);
+  if (!state.arguments.jobs.empty() && all.topology) {
+    std::vector<int> sizes = all.topology->sizes;
+    for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] /= state.arguments.jobs[i];
     declare_topology(state.job, sizes, state.arguments.allocated_map);
   }
   state.standard = split(state.job, 0, 0);
@@ -93,7 +113,9 @@ ONEHOP_COMPAT_API QMP_status_t QMP_init_msg_passing(int* argc, char*** argv, QMP
                                                     QMP_thread_level_t* provided) {
   return guarded(__func__, [&] {
     if (the_qmp != nullptr) throw BadInput("expected to be called once, found QMP initialised already");
-    *provided = std::min(required, QMP_THREAD_SERIALIZED);
+    if (argc != nullptr) checked_span(checked_value(argv), *argc);
+    int no_arguments = 0;
+    if (provided != nullptr) *provided = std::min(required, QMP_THREAD_SERIALIZED);
     const ProgramMpi mpi;
     int begun = 0;
     int level = 0;
@@ -102,7 +124,7 @@ ONEHOP_COMPAT_API QMP_status_t QMP_init_msg_passing(int* argc, char*** argv, QMP
     the_qmp = std::make_unique<Qmp>(Group::world());
     the_node = the_qmp->mailbox.rank();
     all_nodes = the_qmp->mailbox.size();
-    set_up(*argc, *argv);
+    argc == nullptr ? set_up(no_arguments, nullptr) : set_up(*argc, *argv);
     return QMP_SUCCESS;
   });
 }
@@ -111,6 +133,7 @@ ONEHOP_COMPAT_API QMP_bool_t QMP_is_initialized() { return the_qmp != nullptr ? 
 
 ONEHOP_COMPAT_API void QMP_finalize_msg_passing() {
   guarded(__func__, [] {
+    static_cast<void>(qmp());
     the_qmp.reset();
     Group::close_world();
     const ProgramMpi mpi;
@@ -124,5 +147,6 @@ ONEHOP_COMPAT_API void QMP_abort(int error_code) {
 }
 
 ONEHOP_COMPAT_API void QMP_abort_string(int error_code, char* message) {
-  onehop::compat::end_program(__func__, "rank " + std::to_string(the_node) + ": " + message, error_code);
+  onehop::compat::end_program(
+      __func__, "rank " + std::to_string(the_node) + ": " + (message == nullptr ? "no message" : message), error_code);
 }

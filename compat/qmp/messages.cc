@@ -10,7 +10,9 @@
 #include "onehop/error.h"
 
 using onehop::BadInput;
+using onehop::compat::checked_span;
 using onehop::compat::guarded;
+using onehop::compat::Handles;
 using onehop::compat::Layout;
 using onehop::compat::Mailbox;
 using onehop::compat::Message;
@@ -19,11 +21,11 @@ using namespace onehop::compat::qmp;
 struct QMP_msghandle_struct {
   struct Part {
     bool sends = false;
-    std::shared_ptr<const Layout> layout;
+    QMP_msgmem_struct memory;  // as it was declared
     Message message;
   };
   std::unique_ptr<Part> own;  // set unless the handle is a multiple one
-  std::vector<std::unique_ptr<QMP_msghandle_struct>> children;
+  std::vector<QMP_msghandle_t> children;
   std::vector<Part*> parts;  // all parts, including those of the children
   bool active = false;
   bool is_child = false;
@@ -31,22 +33,25 @@ struct QMP_msghandle_struct {
 
 namespace {
 
-QMP_msghandle_t declare(QMP_comm_t comm, QMP_msgmem_t memory, int node, bool sends, Kind kind) {
-  if (memory == nullptr) throw BadInput("expected a message memory, found a null pointer");
-  if (node < 0 || node >= checked(comm).size()) {
-    throw BadInput("expected a node from 0 to " + std::to_string(comm->size() - 1) + ", found " + std::to_string(node));
+constinit Handles<QMP_msghandle_t, QMP_msghandle_struct, 0x63> handles("a message handle", "QMP_declare_...");
+
+QMP_msghandle_t declare(QMP_comm_t comm, QMP_msgmem_t mem, int node, bool sends, Kind kind) {
+  const QMP_comm_struct& among = checked(comm);
+  const QMP_msgmem_struct& memory = checked(mem);
+  if (node < 0 || node >= among.size()) {
+    throw BadInput("expected a node from 0 to " + std::to_string(among.size() - 1) + ", found " + std::to_string(node));
   }
-  auto handle = std::make_unique<QMP_msghandle_struct>();
-  handle->own = std::make_unique<QMP_msghandle_struct::Part>();
-  handle->own->sends = sends;
-  handle->own->layout = memory->layout;
-  Message& message = handle->own->message;
-  message.peer = comm->ranks[static_cast<std::size_t>(node)];
-  message.tag = 4 * comm->number + kind;
-  message.layout = handle->own->layout.get();
-  message.base = memory->base;
-  handle->parts = {handle->own.get()};
-  return handle.release();
+  QMP_msghandle_struct handle;
+  handle.own = std::make_unique<QMP_msghandle_struct::Part>();
+  handle.own->sends = sends;
+  handle.own->memory = memory;
+  Message& message = handle.own->message;
+  message.peer = among.ranks[static_cast<std::size_t>(node)];
+  message.tag = 4 * among.number + kind;
+  message.layout = memory.layout.get();
+  message.base = memory.base;
+  handle.parts = {handle.own.get()};
+  return handles.add(std::move(handle));
 }
 
 QMP_msghandle_t declare_relative(QMP_comm_t comm, QMP_msgmem_t memory, int axis, int direction, bool sends) {
@@ -61,60 +66,79 @@ QMP_msghandle_t declare_relative(QMP_comm_t comm, QMP_msgmem_t memory, int axis,
 }
 
 QMP_msghandle_struct& checked(QMP_msghandle_t handle) {
-  if (handle == nullptr) throw BadInput("expected a message handle, found a null pointer");
-  if (handle->is_child) throw BadInput("expected a handle by itself, found one that is part of a multiple one");
-  return *handle;
+  QMP_msghandle_struct& found = handles.at(handle);
+  if (found.is_child) throw BadInput("expected a handle by itself, found one that is part of a multiple one");
+  return found;
 }
 
-QMP_msghandle_t declare_multiple(std::span<const QMP_msghandle_t> handles) {
-  for (const QMP_msghandle_t handle : handles) {
-    if (checked(handle).active) throw BadInput("a handle that is under way cannot become part of another");
+QMP_msghandle_struct& idle(QMP_msghandle_t handle) {
+  QMP_msghandle_struct& found = checked(handle);
+  if (found.active) throw BadInput("expected a handle that is not under way; wait for it first");
+  return found;
+}
+
+QMP_msghandle_t declare_multiple(std::span<const QMP_msghandle_t> children) {
+  for (const QMP_msghandle_t child : children) static_cast<void>(idle(child));
+  std::vector<QMP_msghandle_t> sorted(children.begin(), children.end());
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) {
+    throw BadInput("expected every handle once, found one of them twice");
   }
-  auto made = std::make_unique<QMP_msghandle_struct>();
-  for (const QMP_msghandle_t handle : handles) {
-    made->parts.insert(made->parts.end(), handle->parts.begin(), handle->parts.end());
-    handle->is_child = true;
-    made->children.emplace_back(handle);
+  QMP_msghandle_struct made;
+  made.children.assign(children.begin(), children.end());
+  for (const QMP_msghandle_t child : children) {
+    QMP_msghandle_struct& part = handles.at(child);
+    made.parts.insert(made.parts.end(), part.parts.begin(), part.parts.end());
+    part.is_child = true;
   }
-  return made.release();
+  return handles.add(std::move(made));
+}
+
+void free_with_children(QMP_msghandle_t handle) {
+  for (const QMP_msghandle_t child : handles.at(handle).children) free_with_children(child);
+  handles.remove(handle);
 }
 
 void change_addresses(QMP_msghandle_t handle, std::span<void* const> addresses, bool multiple) {
-  if (checked(handle).active) throw BadInput("the addresses of a handle that is under way cannot be changed");
-  if ((handle->own == nullptr) != multiple || handle->parts.size() != addresses.size()) {
+  const QMP_msghandle_struct& changed = idle(handle);
+  if ((changed.own == nullptr) != multiple || changed.parts.size() != addresses.size()) {
     throw BadInput("expected a handle of " + std::to_string(addresses.size()) + " message(s), found one of " +
-                   std::to_string(handle->parts.size()));
+                   std::to_string(changed.parts.size()));
   }
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    handle->parts[i]->message.base = static_cast<std::byte*>(addresses[i]);
+    auto* const base = static_cast<std::byte*>(addresses[i]);
+    check_address(changed.parts[i]->memory, base);
+    changed.parts[i]->message.base = base;
   }
 }
 
 void start(QMP_msghandle_t handle) {
-  if (checked(handle).active) throw BadInput("expected a handle that is not under way; wait for it first");
+  QMP_msghandle_struct& started = idle(handle);
   Mailbox& mailbox = qmp().mailbox;
-  handle->active = true;
-  for (QMP_msghandle_struct::Part* part : handle->parts) {
+  started.active = true;
+  for (QMP_msghandle_struct::Part* part : started.parts) {
     part->sends ? mailbox.send(part->message, Mailbox::Slot::hold) : mailbox.receive(part->message);
   }
   mailbox.flush();
 }
 
 void wait(QMP_msghandle_t handle) {
-  if (!checked(handle).active) return;
-  qmp().mailbox.wait([&parts = handle->parts, next = std::size_t{0}]() mutable {
+  QMP_msghandle_struct& awaited = checked(handle);
+  if (!awaited.active) return;
+  qmp().mailbox.wait([&parts = awaited.parts, next = std::size_t{0}]() mutable {
     while (next < parts.size() && !parts[next]->message.active()) ++next;
     return next < parts.size() ? parts[next]->message.peer : -1;
   });
-  handle->active = false;
+  awaited.active = false;
 }
 
 bool is_complete(QMP_msghandle_t handle) {
-  if (!checked(handle).active) return true;
+  QMP_msghandle_struct& asked = checked(handle);
+  if (!asked.active) return true;
   qmp().mailbox.progress();
-  handle->active =
-      std::ranges::any_of(handle->parts, [](const QMP_msghandle_struct::Part* part) { return part->message.active(); });
-  return !handle->active;
+  asked.active =
+      std::ranges::any_of(asked.parts, [](const QMP_msghandle_struct::Part* part) { return part->message.active(); });
+  return !asked.active;
 }
 
 }  // namespace
@@ -152,28 +176,25 @@ ONEHOP_COMPAT_API QMP_status_t QMP_change_address(QMP_msghandle_t msg, void* add
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_change_address_multiple(QMP_msghandle_t msg, void* addr[], int naddr) {
   return guarded(__func__, [&] {
-    change_addresses(msg, {addr, static_cast<std::size_t>(naddr)}, true);
+    change_addresses(msg, checked_span(addr, naddr), true);
     return QMP_SUCCESS;
   });
 }
 ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_multiple(QMP_msghandle_t msgh[], int num) {
-  return guarded(__func__, [&] { return declare_multiple({msgh, static_cast<std::size_t>(num)}); });
+  return guarded(__func__, [&] { return declare_multiple(checked_span(msgh, num)); });
 }
 ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_send_recv_pairs(QMP_msghandle_t msgh[], int num) {
-  return guarded(__func__, [&] { return declare_multiple({msgh, static_cast<std::size_t>(num)}); });
+  return guarded(__func__, [&] { return declare_multiple(checked_span(msgh, num)); });
 }
 ONEHOP_COMPAT_API void QMP_free_msghandle(QMP_msghandle_t h) {
   guarded(__func__, [&] {
     if (h == nullptr) return;
-    if (checked(h).active) throw BadInput("expected a handle that is not under way; wait for it first");
-    delete h;
+    static_cast<void>(idle(h));
+    free_with_children(h);
   });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_clear_to_send(QMP_msghandle_t mh, QMP_clear_to_send_t /*cts*/) {
-  return guarded(__func__, [&] {
-    if (checked(mh).active) throw BadInput("expected a handle that is not under way; wait for it first");
-    return QMP_SUCCESS;
-  });
+  return guarded(__func__, [&] { return idle(mh), QMP_SUCCESS; });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_start(QMP_msghandle_t h) {
   return guarded(__func__, [&] { return start(h), QMP_SUCCESS; });
@@ -182,8 +203,10 @@ ONEHOP_COMPAT_API QMP_status_t QMP_wait(QMP_msghandle_t h) {
   return guarded(__func__, [&] { return wait(h), QMP_SUCCESS; });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_wait_all(QMP_msghandle_t h[], int num) {
-  for (int i = 0; i < num; ++i) QMP_wait(h[i]);
-  return QMP_SUCCESS;
+  return guarded(__func__, [&] {
+    for (const QMP_msghandle_t each : checked_span(h, num)) wait(each);
+    return QMP_SUCCESS;
+  });
 }
 ONEHOP_COMPAT_API QMP_bool_t QMP_is_complete(QMP_msghandle_t h) {
   return guarded(__func__, [&] { return is_complete(h) ? QMP_TRUE : QMP_FALSE; });

@@ -11,6 +11,8 @@
 #include "onehop/error.h"
 
 using onehop::BadInput;
+using onehop::compat::checked_span;
+using onehop::compat::checked_value;
 using onehop::compat::guarded;
 using namespace onehop::compat::qmp;
 
@@ -18,11 +20,13 @@ namespace {
 
 // Combines each element in node order: op(... op(op(node 0, node 1), node 2) ...).
 template <class T, class Op>
-QMP_status_t reduce(QMP_comm_t comm, T* values, int length, const Op& op) {
-  const auto n = static_cast<std::size_t>(length);
-  const std::span<const std::byte> all = checked(comm).collectives->gather(std::as_bytes(std::span(values, n)));
+QMP_status_t reduce(QMP_comm_t comm, T* first, int length, const Op& op) {
+  const QMP_comm_struct& among = checked(comm);
+  const std::span<T> values = checked_span(first, length);
+  const std::size_t n = values.size();
+  const std::span<const std::byte> all = among.collectives->gather(std::as_bytes(values));
   for (std::size_t i = 0; i < n; ++i) values[i] = value_at<T>(all, i);
-  for (std::size_t node = 1; node < comm->ranks.size(); ++node) {
+  for (std::size_t node = 1; node < among.ranks.size(); ++node) {
     for (std::size_t i = 0; i < n; ++i) values[i] = op(values[i], value_at<T>(all, node * n + i));
   }
   return QMP_SUCCESS;
@@ -31,13 +35,16 @@ QMP_status_t reduce(QMP_comm_t comm, T* values, int length, const Op& op) {
 // The same for one number, reduced in another type.
 template <class Wide, class T, class Op>
 QMP_status_t reduce_as(QMP_comm_t comm, T* value, const Op& op) {
-  Wide wide = static_cast<Wide>(*value);
+  Wide wide = static_cast<Wide>(checked_value(value));
   reduce(comm, &wide, 1, op);
   *value = static_cast<T>(wide);
   return QMP_SUCCESS;
 }
 
 constexpr auto plus = [](auto a, auto b) { return a + b; };
+constexpr auto wrapping_plus = [](int a, int b) {
+  return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
+};
 constexpr auto larger = [](auto a, auto b) { return std::max(a, b); };
 constexpr auto smaller = [](auto a, auto b) { return std::min(a, b); };
 
@@ -49,7 +56,7 @@ ONEHOP_COMPAT_API QMP_status_t QMP_comm_barrier(QMP_comm_t comm) {
 ONEHOP_COMPAT_API QMP_status_t QMP_barrier() { return QMP_comm_barrier(QMP_comm_get_default()); }
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_broadcast(QMP_comm_t comm, void* buffer, size_t nbytes) {
   return guarded(__func__, [&] {
-    checked(comm).collectives->broadcast({static_cast<std::byte*>(buffer), nbytes}, 0);
+    checked(comm).collectives->broadcast(checked_span(static_cast<std::byte*>(buffer), nbytes), 0);
     return QMP_SUCCESS;
   });
 }
@@ -57,7 +64,7 @@ ONEHOP_COMPAT_API QMP_status_t QMP_broadcast(void* buffer, size_t nbytes) {
   return QMP_comm_broadcast(QMP_comm_get_default(), buffer, nbytes);
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_int(QMP_comm_t comm, int* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, plus); });
+  return guarded(__func__, [&] { return reduce(comm, value, 1, wrapping_plus); });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_sum_int(int* value) { return QMP_comm_sum_int(QMP_comm_get_default(), value); }
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_uint64_t(QMP_comm_t comm, uint64_t* value) {
@@ -134,9 +141,11 @@ ONEHOP_COMPAT_API QMP_status_t QMP_xor_ulong(unsigned long* value) {
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_alltoall(QMP_comm_t comm, char* recvbuffer, char* sendbuffer, int count) {
   return guarded(__func__, [&] {
-    const std::size_t bytes = static_cast<std::size_t>(count) * checked(comm).ranks.size();
-    const auto got = comm->collectives->exchange(std::as_bytes(std::span(sendbuffer, bytes)));
-    if (bytes > 0) std::memcpy(recvbuffer, got.data(), bytes);
+    const QMP_comm_struct& among = checked(comm);
+    const std::int64_t bytes = std::int64_t{count} * among.size();
+    const std::span received = checked_span(recvbuffer, bytes);
+    const auto got = among.collectives->exchange(std::as_bytes(checked_span(sendbuffer, bytes)));
+    if (!received.empty()) std::memcpy(received.data(), got.data(), received.size());
     return QMP_SUCCESS;
   });
 }
@@ -144,10 +153,11 @@ ONEHOP_COMPAT_API QMP_status_t QMP_comm_binary_reduction(QMP_comm_t comm, void* 
                                                          QMP_binary_func bfunc) {
   return guarded(__func__, [&] {
     if (bfunc == nullptr) throw BadInput("expected a function, found a null pointer");
-    const auto all = checked(comm).collectives->gather({static_cast<std::byte*>(lbuffer), buflen});
+    const QMP_comm_struct& among = checked(comm);
+    const auto all = among.collectives->gather(checked_span(static_cast<std::byte*>(lbuffer), buflen));
     // As in MPI, the second argument is the result so far; the first is the next node's value and becomes the result.
     std::vector<std::byte> before(buflen);
-    for (std::size_t node = 0; node < comm->ranks.size() && buflen > 0; ++node) {
+    for (std::size_t node = 0; node < among.ranks.size() && buflen > 0; ++node) {
       if (node > 0) std::memcpy(before.data(), lbuffer, buflen);
       std::memcpy(lbuffer, all.data() + node * buflen, buflen);
       if (node > 0) bfunc(lbuffer, before.data());

@@ -9,14 +9,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "compat/qmp.h"
 #include "compat/shared/boundary.h"
 #include "compat/shared/collectives.h"
+#include "compat/shared/handles.h"
+#include "compat/shared/memory.h"
+#include "onehop/error.h"
 #include "onehop/group.h"
 
 namespace onehop::compat::qmp {
@@ -24,12 +30,15 @@ namespace onehop::compat::qmp {
 // A communicator's tags are four times its number plus one of these. Messages along an axis go upwards or downwards.
 enum Kind : std::uint32_t { by_number, upwards, downwards, global };
 
-struct Topology {
+class Topology {
+ public:
   std::vector<int> sizes;
   std::vector<int> map;  // the axes, fastest first
   std::vector<int> mine;
 
+  // Both throw BadInput outside the grid.
   void coordinates(int node, int* coords) const {
+    check(node, std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>()), "a node");
     for (const int axis : map) {
       coords[axis] = node % sizes[static_cast<std::size_t>(axis)];
       node /= sizes[static_cast<std::size_t>(axis)];
@@ -38,6 +47,7 @@ struct Topology {
   [[nodiscard]] int node(const int* coords) const {
     int number = 0;
     for (auto axis = map.rbegin(); axis != map.rend(); ++axis) {
+      check(coords[*axis], sizes[static_cast<std::size_t>(*axis)], "a coordinate");
       number = number * sizes[static_cast<std::size_t>(*axis)] + coords[*axis];
     }
     return number;
@@ -47,6 +57,13 @@ struct Topology {
     const auto i = static_cast<std::size_t>(axis);
     coords[i] = (coords[i] + (direction > 0 ? 1 : -1) + sizes[i]) % sizes[i];
     return node(coords.data());
+  }
+
+ private:
+  static void check(int found, int behind, const char* what) {
+    if (found >= 0 && found < behind) return;
+    throw BadInput(std::string("expected ") + what + " from 0 to " + std::to_string(behind - 1) + ", found " +
+                   std::to_string(found));
   }
 };
 
@@ -68,9 +85,11 @@ struct QMP_comm_struct {
   [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
 };
 
+// The layout of a message, and where it lies in memory.
 struct QMP_msgmem_struct {
   std::shared_ptr<const onehop::compat::Layout> layout;
   std::byte* base = nullptr;
+  bool one_array = true;
 };
 
 namespace onehop::compat::qmp {
@@ -89,12 +108,15 @@ struct Qmp {
   Arguments arguments;
   QMP_ictype_t interconnect = QMP_SWITCH;
   std::vector<int> subgrid;
-  std::vector<std::unique_ptr<QMP_comm_struct>> communicators;
+  std::vector<QMP_comm_t> communicators;
   QMP_comm_t allocated = nullptr;
   QMP_comm_t job = nullptr;
   QMP_comm_t standard = nullptr;
 
   explicit Qmp(const Group& group) : mailbox(group) {}
+  Qmp(const Qmp&) = delete;
+  Qmp& operator=(const Qmp&) = delete;
+  ~Qmp();
 };
 
 // Exists between QMP_init_msg_passing and QMP_finalize_msg_passing. The two numbers stay valid after it, for output
@@ -103,11 +125,15 @@ extern std::unique_ptr<Qmp> the_qmp;
 extern int the_node;
 extern int all_nodes;
 
-// These throw BadInput before QMP_init_msg_passing, for a null pointer, and if no topology is declared.
+// These throw BadInput before QMP_init_msg_passing, for what is no handle, and if no topology is declared.
 Qmp& qmp();
-QMP_comm_t standard();
 QMP_comm_struct& checked(QMP_comm_t comm);
+QMP_msgmem_struct& checked(QMP_msgmem_t memory);
 Topology& topology_of(QMP_comm_t comm);
+
+// Throws BadInput if a message at `base` would leave the range of addresses, or, if it is in one array, the memory of
+// QMP_allocate_memory that `base` is in.
+void check_address(const QMP_msgmem_struct& message, const std::byte* base);
 
 // The functions of MPI, if the program is linked with it. MPI_Comm is a pointer in Open MPI and an int in MPICH.
 struct ProgramMpi {

@@ -1,5 +1,6 @@
 // The logical topology of a communicator, and the division of a lattice by it.
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "onehop/error.h"
 
 using onehop::BadInput;
+using onehop::compat::checked_span;
 using onehop::compat::guarded;
 using namespace onehop::compat::qmp;
 
@@ -28,21 +30,25 @@ QMP_status_t complain(QMP_status_t status, const std::string& why) {
 namespace onehop::compat::qmp {
 
 Topology& topology_of(QMP_comm_t comm) {
-  if (!checked(comm).topology) throw BadInput("expected a communicator with a logical topology; declare one first");
-  return *comm->topology;
+  QMP_comm_struct& found = checked(comm);
+  if (!found.topology) throw BadInput("expected a communicator with a logical topology; declare one first");
+  return *found.topology;
 }
 
 QMP_status_t declare_topology(QMP_comm_t comm, std::span<const int> sizes, std::span<const int> map) {
-  if (checked(comm).topology) throw BadInput("expected a communicator without a topology, found one that has it");
+  QMP_comm_struct& declared = checked(comm);
+  if (declared.topology) throw BadInput("expected a communicator without a topology, found one that has it");
   if (sizes.empty()) return QMP_SUCCESS;
   int nodes = 1;
   for (const int size : sizes) {
     if (size < 1)
       return complain(QMP_INVALID_ARG, "logical topology: expected sizes of 1 or more, found " + std::to_string(size));
-    nodes *= size;
+    if (__builtin_mul_overflow(nodes, size, &nodes)) {
+      return complain(QMP_INVALID_ARG, "logical topology: expected fewer than 2^31 nodes, found more");
+    }
   }
-  if (nodes != comm->size()) {
-    return complain(QMP_INVALID_ARG, "logical topology: expected a grid of " + std::to_string(comm->size()) +
+  if (nodes != declared.size()) {
+    return complain(QMP_INVALID_ARG, "logical topology: expected a grid of " + std::to_string(declared.size()) +
                                          " nodes, found one of " + std::to_string(nodes));
   }
   Topology topology{{sizes.begin(), sizes.end()}, {map.begin(), map.end()}, std::vector<int>(sizes.size())};
@@ -57,8 +63,8 @@ QMP_status_t declare_topology(QMP_comm_t comm, std::span<const int> sizes, std::
       throw BadInput("expected a map that names each of " + std::to_string(sizes.size()) + " axes once");
     }
   }
-  topology.coordinates(comm->me, topology.mine.data());
-  comm->topology = std::move(topology);
+  topology.coordinates(declared.me, topology.mine.data());
+  declared.topology = std::move(topology);
   return QMP_SUCCESS;
 }
 
@@ -70,8 +76,7 @@ QMP_status_t declare_grid(QMP_comm_t comm, const int* dims, int ndim, const int*
   if (ndim < 0 || mapdim < 0)
     return complain(QMP_INVALID_ARG,
                     "logical topology: expected a number of dimensions, found " + std::to_string(ndim));
-  return declare_topology(comm, std::span(dims, static_cast<std::size_t>(ndim)),
-                          std::span(map, static_cast<std::size_t>(map == nullptr ? 0 : mapdim)));
+  return declare_topology(comm, checked_span(dims, ndim), checked_span(map, map == nullptr ? 0 : mapdim));
 }
 
 // Cuts a lattice for `nodes` nodes: prime by prime, the largest first, the axis with the longest pieces that it
@@ -98,24 +103,39 @@ std::optional<std::vector<int>> cut(std::span<const int> lattice, int nodes) {
 
 QMP_status_t lay_out(std::span<const int> lattice) {
   Qmp& state = qmp();
-  if (state.interconnect != QMP_SWITCH && !state.standard->topology && state.job->topology) {
-    declare_topology(state.standard, state.job->topology->sizes, state.arguments.logical_map);
+  QMP_comm_struct& standard = checked(state.standard);
+  std::int64_t sites = 1;
+  for (const int size : lattice) {
+    if (size < 1)
+      return complain(QMP_INVALID_ARG, "layout: expected sizes of 1 or more, found " + std::to_string(size));
+    if (__builtin_mul_overflow(sites, std::int64_t{size}, &sites)) {
+      return complain(QMP_INVALID_ARG, "layout: expected fewer than 2^63 sites, found more");
+    }
   }
-  if (!state.standard->topology) {
-    const auto cuts = cut(lattice, state.standard->size());
+  if (const auto& of_job = checked(state.job).topology;
+      state.interconnect != QMP_SWITCH && !standard.topology && of_job) {
+    declare_topology(state.standard, of_job->sizes, state.arguments.logical_map);
+  }
+  if (!standard.topology) {
+    const auto cuts = cut(lattice, standard.size());
     if (!cuts) {
-      return complain(QMP_ERROR, "layout: expected a lattice that " + std::to_string(state.standard->size()) +
+      return complain(QMP_ERROR, "layout: expected a lattice that " + std::to_string(standard.size()) +
                                      " nodes can share equally, found one that they cannot");
     }
     const QMP_status_t status = declare_topology(state.standard, *cuts, state.arguments.logical_map);
     if (status != QMP_SUCCESS) return status;
   }
-  const std::vector<int>& sizes = state.standard->topology->sizes;
+  const std::vector<int>& sizes = standard.topology->sizes;
   if (lattice.size() < sizes.size()) return complain(QMP_ERROR, "layout: the lattice has fewer axes than the topology");
   std::vector<int> subgrid(lattice.begin(), lattice.end());
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (lattice[i] % sizes[i] != 0) return complain(QMP_ERROR, "layout: the topology does not divide the lattice");
     subgrid[i] /= sizes[i];
+    sites /= sizes[i];
+  }
+  if (!std::in_range<int>(sites)) {
+    return complain(QMP_INVALID_ARG,
+                    "layout: expected fewer than 2^31 sites on a node, found " + std::to_string(sites));
   }
   state.subgrid = std::move(subgrid);
   return QMP_SUCCESS;
@@ -137,7 +157,7 @@ ONEHOP_COMPAT_API QMP_status_t QMP_declare_logical_topology_map(const int dims[]
 ONEHOP_COMPAT_API QMP_status_t QMP_declare_logical_topology(const int dims[], int ndim) {
   return guarded(__func__, [&] {
     const std::vector<int>& map = qmp().arguments.logical_map;
-    return declare_grid(standard(), dims, ndim, map.data(), static_cast<int>(map.size()));
+    return declare_grid(qmp().standard, dims, ndim, map.data(), static_cast<int>(map.size()));
   });
 }
 ONEHOP_COMPAT_API QMP_bool_t QMP_comm_logical_topology_is_declared(QMP_comm_t comm) {
@@ -147,14 +167,19 @@ ONEHOP_COMPAT_API QMP_bool_t QMP_logical_topology_is_declared() {
   return QMP_comm_logical_topology_is_declared(QMP_comm_get_default());
 }
 ONEHOP_COMPAT_API int QMP_comm_get_logical_number_of_dimensions(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).topology ? static_cast<int>(comm->topology->sizes.size()) : 0; });
+  return guarded(__func__, [&] {
+    const auto& topology = checked(comm).topology;
+    return topology ? static_cast<int>(topology->sizes.size()) : 0;
+  });
 }
 ONEHOP_COMPAT_API int QMP_get_logical_number_of_dimensions() {
   return QMP_comm_get_logical_number_of_dimensions(QMP_comm_get_default());
 }
 ONEHOP_COMPAT_API const int* QMP_comm_get_logical_dimensions(QMP_comm_t comm) {
-  return guarded(__func__,
-                 [&]() -> const int* { return checked(comm).topology ? comm->topology->sizes.data() : nullptr; });
+  return guarded(__func__, [&]() -> const int* {
+    const auto& topology = checked(comm).topology;
+    return topology ? topology->sizes.data() : nullptr;
+  });
 }
 ONEHOP_COMPAT_API const int* QMP_get_logical_dimensions() {
   return QMP_comm_get_logical_dimensions(QMP_comm_get_default());
@@ -166,7 +191,10 @@ ONEHOP_COMPAT_API const int* QMP_get_logical_coordinates() {
   return QMP_comm_get_logical_coordinates(QMP_comm_get_default());
 }
 ONEHOP_COMPAT_API void QMP_comm_get_logical_coordinates_from2(QMP_comm_t comm, int coords[], int node) {
-  guarded(__func__, [&] { topology_of(comm).coordinates(node, coords); });
+  guarded(__func__, [&] {
+    const Topology& topology = topology_of(comm);
+    topology.coordinates(node, checked_span(coords, topology.sizes.size()).data());
+  });
 }
 ONEHOP_COMPAT_API int* QMP_comm_get_logical_coordinates_from(QMP_comm_t comm, int node) {
   auto* coords = static_cast<int*>(
@@ -181,13 +209,16 @@ ONEHOP_COMPAT_API void QMP_get_logical_coordinates_from2(int coords[], int node)
   QMP_comm_get_logical_coordinates_from2(QMP_comm_get_default(), coords, node);
 }
 ONEHOP_COMPAT_API int QMP_comm_get_node_number_from(QMP_comm_t comm, const int coordinates[]) {
-  return guarded(__func__, [&] { return topology_of(comm).node(coordinates); });
+  return guarded(__func__, [&] {
+    const Topology& topology = topology_of(comm);
+    return topology.node(checked_span(coordinates, topology.sizes.size()).data());
+  });
 }
 ONEHOP_COMPAT_API int QMP_get_node_number_from(const int coordinates[]) {
   return QMP_comm_get_node_number_from(QMP_comm_get_default(), coordinates);
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_layout_grid(const int dimensions[], int ndims) {
-  return guarded(__func__, [&] { return lay_out({dimensions, static_cast<std::size_t>(std::max(ndims, 0))}); });
+  return guarded(__func__, [&] { return lay_out(checked_span(dimensions, ndims)); });
 }
 ONEHOP_COMPAT_API const int* QMP_get_subgrid_dimensions() {
   return guarded(__func__, []() -> const int* { return qmp().subgrid.data(); });

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -34,6 +35,8 @@ auto guarded(const char* where, Body&& body) noexcept -> std::invoke_result_t<Bo
     return std::forward<Body>(body)();
   } catch (const PeerLost& error) {
     end_program(where, error.what(), 3);
+  } catch (const std::bad_alloc&) {
+    end_program(where, "expected enough memory, found none left");
   } catch (const std::exception& error) {
     end_program(where, error.what());
   }

@@ -1,7 +1,10 @@
 #include "compat/shared/collectives.h"
 
+#include <cstdint>
 #include <cstring>
 #include <utility>
+
+#include "compat/shared/memory.h"
 
 namespace onehop::compat {
 namespace {
@@ -16,6 +19,7 @@ Collectives::Collectives(Mailbox& mailbox, std::vector<int> ranks, int me, std::
     out_[i].peer = in_[i].peer = ranks_[i];
     out_[i].tag = in_[i].tag = tag;
     out_[i].layout = in_[i].layout = &layout_;
+    in_[i].exact = true;
   }
 }
 
@@ -27,8 +31,11 @@ void Collectives::wait(std::vector<Message>& messages) {
 }
 
 std::span<const std::byte> Collectives::all_to_all(const std::byte* first, std::size_t stride, std::size_t bytes) {
+  std::size_t everything = 0;
+  if (__builtin_mul_overflow(bytes, ranks_.size(), &everything)) everything = PTRDIFF_MAX;
+  if (everything > result_.capacity()) check_size(everything);
   if (layout_.bytes != bytes) layout_ = Layout(bytes);
-  result_.resize(bytes * ranks_.size());
+  result_.resize(everything);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     const std::byte* const from = first + stride * i;
     std::byte* const to = result_.data() + bytes * i;

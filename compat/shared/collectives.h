@@ -11,7 +11,8 @@
 namespace onehop::compat {
 
 // Collective operations over a subset of a mailbox's ranks; this rank is number `me` among them. Every operation sends
-// one message from each rank to each other one. Results are combined in rank order and identical on all ranks.
+// one message from each rank to each other one. Results are combined in rank order and identical on all ranks. A rank
+// that contributes another number of bytes than this one is an error: Mismatch.
 class Collectives {
  public:
   // No other messages of the mailbox may use the tag.

@@ -15,7 +15,11 @@ constexpr int busy_polls = 100;  // failed polls before idle() waits and may sle
 }  // namespace
 
 Mailbox::Mailbox(const Group& group, std::int64_t chunk_bytes)
-    : group_(group), rank_(group.rank()), size_(group.size()), peers_(static_cast<std::size_t>(group.size())) {
+    : group_(group),
+      forks_(detail::forks.load(std::memory_order_relaxed)),
+      rank_(group.rank()),
+      size_(group.size()),
+      peers_(static_cast<std::size_t>(group.size())) {
   const QueueShapes shapes(size_, chunk_bytes);
   std::vector<ChannelSpec> specs;
   for (int other = 0; other < size_; ++other) {
@@ -34,6 +38,7 @@ Mailbox::Mailbox(const Group& group, std::int64_t chunk_bytes)
 }
 
 void Mailbox::send(Message& message, Slot slot) {
+  check_process(forks_);
   message.begin();
   if (message.peer == rank_) {
     at(rank_).incoming.deliver(message);
@@ -45,6 +50,7 @@ void Mailbox::send(Message& message, Slot slot) {
 }
 
 void Mailbox::receive(Message& message) {
+  check_process(forks_);
   message.begin();
   at(message.peer).incoming.receive(message);
 }
@@ -64,6 +70,7 @@ Mailbox::Peer& Mailbox::polled(int other) {
 }
 
 bool Mailbox::progress() {
+  check_process(forks_);
   flush();
   bool moved = false;
   for (int other = 0; other < size_; ++other) {

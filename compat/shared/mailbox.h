@@ -3,12 +3,13 @@
 // pass through them in the order in which they were started, and messages with the same tag are received in that order.
 // Messages that arrive before the program has asked for them are put aside.
 //
-// A mailbox may be used by one thread at a time.
+// A mailbox may be used by one thread at a time, and not by a forked child: it throws Error there.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "compat/shared/memory.h"
 #include "compat/shared/message.h"
 #include "compat/shared/queue.h"
 #include "onehop/group.h"
@@ -43,6 +44,7 @@ class Mailbox {
   // PeerLost, Timeout, everything that progress() throws, and BadInput if this rank waits for itself.
   template <class Awaited>
   void wait(Awaited awaited) {
+    check_process(forks_);
     flush();
     int failed_polls = 0;
     for (int peer = awaited(); peer >= 0; peer = awaited()) {
@@ -69,6 +71,7 @@ class Mailbox {
   void idle(int& failed_polls, int peer);
 
   Group group_;
+  std::uint32_t forks_;  // when the ranks met
   int rank_ = 0;
   int size_ = 1;
   bool polls_ = false;       // whether any channel needs progress()

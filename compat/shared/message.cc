@@ -1,8 +1,12 @@
 #include "compat/shared/message.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 
+#include "compat/shared/memory.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
 
@@ -40,11 +44,40 @@ class Copier {
 
 void Layout::add(std::ptrdiff_t at, std::size_t length) {
   if (length == 0) return;
-  bytes += length;
+  std::ptrdiff_t end = 0;
+  std::size_t sum = 0;
+  if (__builtin_add_overflow(at, length, &end) || __builtin_add_overflow(bytes, length, &sum) || sum > PTRDIFF_MAX) {
+    throw BadInput("expected a message of fewer bytes than there are addresses, found a block of " +
+                   std::to_string(length) + " bytes at offset " + std::to_string(at) + " behind " +
+                   std::to_string(bytes) + " others");
+  }
+  first = blocks.empty() ? at : std::min(first, at);
+  behind = blocks.empty() ? end : std::max(behind, end);
+  bytes = sum;
   if (!blocks.empty() && blocks.back().at + static_cast<std::ptrdiff_t>(blocks.back().bytes) == at) {
     blocks.back().bytes += length;
   } else {
     blocks.push_back({at, length});
+  }
+}
+
+void Layout::add_strided(std::ptrdiff_t at, std::size_t length, std::size_t count, std::ptrdiff_t stride) {
+  std::ptrdiff_t last = 0;
+  if (length > 0 && count > 0 &&
+      (__builtin_mul_overflow(count - 1, stride, &last) || __builtin_add_overflow(at, last, &last))) {
+    throw BadInput("expected offsets that addresses can have, found " + std::to_string(count) + " blocks " +
+                   std::to_string(stride) + " bytes apart");
+  }
+  if (length > 0 && !std::cmp_equal(stride, length)) check_size(count * sizeof(Block));
+  for (std::size_t i = 0; length > 0 && i < count; ++i) add(at + static_cast<std::ptrdiff_t>(i) * stride, length);
+}
+
+void Layout::check_at(const std::byte* base) const {
+  if (bytes == 0) return;
+  check_memory(base, bytes);
+  check_reach(base, static_cast<std::size_t>(std::max<std::ptrdiff_t>(behind, 0)));
+  if (first < 0 && reinterpret_cast<std::uintptr_t>(base) < -static_cast<std::uintptr_t>(first)) {
+    throw BadInput("expected blocks at addresses above 0, found one at offset " + std::to_string(first));
   }
 }
 
@@ -83,6 +116,7 @@ void Cursor::write(std::span<const std::byte> from, StoreKind stores) {
 
 void Message::begin() {
   if (active_) throw BadInput("the message is under way already; wait for it before starting it again");
+  if (base == nullptr && layout->bytes > 0) check_memory(base, layout->bytes);
   active_ = true;
   begun_ = false;
   left_ = layout->bytes;

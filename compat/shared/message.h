@@ -18,10 +18,15 @@ struct Layout {
   };
   std::vector<Block> blocks;
   std::size_t bytes = 0;
+  std::ptrdiff_t first = 0;   // of the blocks, the lowest offset
+  std::ptrdiff_t behind = 0;  // the highest offset that no block reaches
 
   Layout() = default;
   explicit Layout(std::size_t length) { add(0, length); }
+  // Throw BadInput if offsets or lengths leave the range of their types, or the blocks that of addresses.
   void add(std::ptrdiff_t at, std::size_t length);
+  void add_strided(std::ptrdiff_t at, std::size_t length, std::size_t count, std::ptrdiff_t stride);
+  void check_at(const std::byte* base) const;
 };
 
 // Reads or writes a message once from beginning to end, block by block.
@@ -48,6 +53,7 @@ struct Message {
   std::uint32_t tag = 0;  // below first_reserved_tag
   const Layout* layout = nullptr;
   std::byte* base = nullptr;
+  bool exact = false;  // whether a received message must be as long as the layout, and not just fit
 
   [[nodiscard]] bool active() const noexcept { return active_; }
 
@@ -56,7 +62,7 @@ struct Message {
   friend class MessageList;
   friend class Outgoing;
   friend class Incoming;
-  // Throws BadInput if the message is under way already.
+  // Throws BadInput if the message is under way already, or has bytes but no memory.
   void begin();
   // The kind of stores for writing `length` bytes of it.
   [[nodiscard]] StoreKind stores(std::size_t length) const;

@@ -167,7 +167,7 @@ void Incoming::progress() {
 }
 
 void Incoming::check_length(const Message& message, std::size_t bytes) const {
-  if (bytes <= message.layout->bytes) return;
+  if (message.exact ? bytes == message.layout->bytes : bytes <= message.layout->bytes) return;
   throw Mismatch("rank " + std::to_string(to_) + " receives " + std::to_string(message.layout->bytes) +
                  " bytes from rank " + std::to_string(from_) + ", which sent " + std::to_string(bytes));
 }

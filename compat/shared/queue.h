@@ -75,7 +75,7 @@ class Incoming {
   // Delivers a message that this rank sends to itself.
   void deliver(Message& sent);
   // Reads what has arrived, and returns whether there was anything. Throws Mismatch if a message is longer than the
-  // memory that it is received into.
+  // memory that it is received into, or shorter where it must be exact.
   bool pull();
   [[nodiscard]] bool can_pull();
   void progress();

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static inline int environment_number(const char* name, int otherwise) {
   const char* value = getenv(name);
@@ -41,6 +43,18 @@ static inline int made_error(int argc, char** argv, const struct error_case* cas
     }
   }
   return 1;
+}
+
+/* Runs a case in a forked child, and ends with its exit status. */
+static inline void in_child(void (*make)(void)) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    make();
+    _exit(0);
+  }
+  CHECK(child > 0 && waitpid(child, &status, 0) == child);
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
 }
 
 /* A value that depends on the sender, the receiver, the step and the position in the message. */

@@ -1,22 +1,9 @@
 /* Every function of qspi: a ring, all pairs at once, pieces, messages to the same rank, sums. */
-#include <unistd.h>
-
 #include "compat/qspi.h"
 #include "tests/compat/check.h"
+#include "tests/compat/qspi/parts.h"
 
 enum { steps = 20, max_ranks = 6 };
-
-static qspi_msg_t sending(int to, int* buffer, int ints) {
-  const qspi_msg_t msg = qspi_create_msg();
-  qspi_set_send(to, buffer, ints * sizeof(int), msg);
-  return msg;
-}
-
-static qspi_msg_t receiving(int from, int* buffer, int ints) {
-  const qspi_msg_t msg = qspi_create_msg();
-  qspi_set_recv(from, buffer, ints * sizeof(int), msg);
-  return msg;
-}
 
 static void fill(int* buffer, int to, int step, int ints) {
   for (int i = 0; i < ints; ++i) buffer[i] = pattern(my_rank(), to, step, i);
@@ -26,7 +13,7 @@ static void check_received(const int* buffer, int from, int step, int ints) {
   for (int i = 0; i < ints; ++i) CHECK(buffer[i] == pattern(from, my_rank(), step, i));
 }
 
-static void ring(int ints) {
+static void ring(int ints, int starts) { /* starting to receive may be left out */
   const int n = all_ranks();
   const int to = (my_rank() + 1) % n;
   const int from = (my_rank() + n - 1) % n;
@@ -37,7 +24,7 @@ static void ring(int ints) {
   in[ints] = 77;
   for (int step = 0; step < steps; ++step) {
     fill(out, to, step, ints);
-    if (step % 2 == 0) qspi_start(msgs[0]); /* starting to receive may be left out */
+    if (starts) qspi_start(msgs[0]);
     qspi_start(msgs[1]);
     qspi_wait(msgs[1]);
     fill(out, to, -1, ints);
@@ -238,78 +225,18 @@ static void sums(void) {
   }
 }
 
-static int one;
-
-static void not_set(void) {
-  qspi_msg_t msg = qspi_create_msg();
-  qspi_prepare(&msg, 1);
-}
-
-static void not_prepared(void) { qspi_start(sending(0, &one, 1)); }
-
-static void wrong_rank(void) {
-  qspi_msg_t msg = sending(2, &one, 1);
-  qspi_prepare(&msg, 1);
-}
-
-static void no_buffer(void) { qspi_set_send(0, NULL, 4, qspi_create_msg()); }
-
-static void different_sizes(void) {
-  static int two[2];
-  qspi_msg_t msg = my_rank() == 0 ? sending(1, two, 2) : receiving(0, two, 1);
-  qspi_prepare(&msg, 1);
-  qspi_wait(msg);
-}
-
-static void started_twice(void) {
-  qspi_msg_t msgs[2] = {receiving(0, &one, 1), sending(0, &one, 1)};
-  qspi_prepare(msgs, 2);
-  qspi_start(msgs[0]);
-  qspi_start(msgs[0]);
-}
-
-static void wrong_variable(void) {
-  qspi_msg_t msgs[2] = {receiving(0, &one, 1), sending(0, &one, 1)};
-  setenv("ONEHOP_QSPI_TOGETHER", "yes", 1);
-  qspi_prepare(msgs, 2);
-}
-
-static void never_sent(void) {
-  int other;
-  qspi_msg_t msgs[2] = {receiving(0, &other, 1), sending(0, &one, 1)};
-  qspi_prepare(msgs, 2);
-  qspi_wait(msgs[0]);
-}
-
-static void lost_peer(void) {
-  qspi_msg_t msg = my_rank() == 0 ? receiving(1, &one, 1) : sending(0, &one, 1);
-  qspi_prepare(&msg, 1);
-  if (my_rank() == 1) _exit(0);
-  qspi_wait(msg);
-}
-
-static const struct error_case errors[] = {
-    {"unset", 1, 1, "qspi_prepare: expected a message that qspi_set_send", not_set},
-    {"unprepared", 1, 1, "qspi_start: expected a message that qspi_prepare has prepared", not_prepared},
-    {"rank", 2, 1, "expected ranks from 0 to 1, found 2", wrong_rank},
-    {"buffer", 1, 1, "qspi_set_send: expected a buffer of 4 bytes, found a null pointer", no_buffer},
-    {"sizes", 2, 1, "rank 0 sends 8 bytes to rank 1, which expects 4", different_sizes},
-    {"twice", 1, 1, "qspi_start: the message has been started already", started_twice},
-    {"variable", 1, 1, "qspi_prepare: ONEHOP_QSPI_TOGETHER: expected 0 or 1, found 'yes'", wrong_variable},
-    {"never", 1, 1, "rank 0 waits for a message from itself", never_sent},
-    {"lost", 2, 3, "rank 1", lost_peer},
-};
-
 int main(int argc, char** argv) {
   qspi_init();
-  if (made_error(argc, argv, errors, sizeof errors / sizeof errors[0])) return 0;
+  if (made_qspi_error(argc, argv)) return 0;
   seen_elsewhere();
   for (int together = 0; together < 2; ++together) {
     setenv("ONEHOP_QSPI_TOGETHER", together ? "1" : "0", 1);
-    ring(0);
-    ring(1);
-    ring(2000);
-    ring(300000);
+    for (int starts = 0; starts < 2; ++starts) {
+      ring(0, starts);
+      ring(1, starts);
+      ring(2000, starts);
+      ring(300000, starts);
+    }
     all_pairs();
     pieces();
     prepared_one_by_one();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -272,6 +274,45 @@ void different_lengths() {
   onehop_quest_exchange(send, receive, my_rank() == 0 ? 8 : 16, my_rank() ^ 1);
 }
 
+void endless() {
+  onehop_quest_open();
+  char send[8] = {};
+  char receive[8];
+  onehop_quest_exchange(send, receive, std::size_t{1} << 63, my_rank() ^ 1);
+}
+
+void endless_sum() {
+  onehop_quest_open();
+  double value = 1;
+  onehop_quest_sum_doubles(&value, std::size_t{1} << 61);
+}
+
+void different_sums() {
+  onehop_quest_open();
+  float values[2] = {1, 2};
+  onehop_quest_sum_floats(values, my_rank() == 0 ? 2 : 1);
+}
+
+void endless_combination() {
+  onehop_quest_open();
+  char all[8] = {};
+  const std::size_t begin = SIZE_MAX - 3;
+  const std::size_t bytes = 8;
+  onehop_quest_combine(all, &begin, &bytes);
+}
+
+void no_lengths() {
+  onehop_quest_open();
+  char all[8] = {};
+  const std::size_t begins[2] = {0, 4};
+  onehop_quest_combine(all, begins, nullptr);
+}
+
+void sync_in_child() {
+  onehop_quest_open();
+  in_child(onehop_quest_sync);
+}
+
 void too_few_pieces() {
   comm_init();
   qcomp all[2];
@@ -297,7 +338,13 @@ const error_case errors[] = {
     {"overlap", 2, 1, "found two of 8 bytes which are 4 bytes apart", bytes_that_overlap},
     {"rank", 2, 1, "onehop_quest_send: expected a rank from 0 to 1, found 2", wrong_rank},
     {"memory", 2, 1, "onehop_quest_receive: expected memory of 16 bytes, found a null pointer", no_memory},
-    {"lengths", 2, 1, "receives 8 bytes from rank 1, which sent 16", different_lengths},
+    {"lengths", 2, 1, "bytes from rank", different_lengths},
+    {"endless", 2, 1, "onehop_quest_exchange: expected at most the", endless},
+    {"endless_sum", 1, 1, "onehop_quest_sum_doubles: expected fewer values", endless_sum},
+    {"different_sums", 2, 1, "bytes from rank", different_sums},
+    {"endless_combination", 1, 1, "onehop_quest_combine: expected ", endless_combination},
+    {"no_lengths", 2, 1, "onehop_quest_combine: expected memory of 16 bytes", no_lengths},
+    {"sync_in_child", 1, 1, "was forked from", sync_in_child},
     {"pieces", 2, 1, "QuEST refuses: not one piece for each rank", too_few_pieces},
     {"lost", 2, 3, "rank 1", lost_peer},
 };

@@ -4,6 +4,7 @@
 
 #include "compat/rdma_comlib.h"
 #include "tests/compat/check.h"
+#include "tests/compat/rdma_comlib/errors.h"
 
 enum { steps = 40 };
 
@@ -281,70 +282,8 @@ static void balanced_interfaces(void) {
   CHECK(busiest(loads) == least[all_ranks()]);
 }
 
-static void open_with(int tni, int target, size_t size) {
-  rdma_comlib_data data;
-  rdma_comlib_init();
-  rdma_comlib_new(&data, &tni, &target, &target, &size);
-}
-
-static void wrong_interface(void) { open_with(6, 0, 4); }
-static void wrong_rank(void) { open_with(0, all_ranks(), 4); }
-static void wrong_size(void) { open_with(0, 0, 5); }
-static void different_sizes(void) { open_with(0, 1 - my_rank(), 4 + 4 * my_rank()); }
-static void different_long_sizes(void) { open_with(0, 1 - my_rank(), 40000 + 4000 * my_rank()); }
-static void wrong_here(void) { open_with(my_rank() == 1 ? -1 : 0, 1 - my_rank(), 4); }
-
-static void not_a_path(void) {
-  rdma_comlib_data data;
-  memset(&data, 0, sizeof data);
-  rdma_comlib_isendrecv(&data);
-}
-
-static void deleted(void) {
-  rdma_comlib_data data;
-  const int zero = 0;
-  const size_t size = 4;
-  rdma_comlib_new(&data, &zero, &zero, &zero, &size);
-  rdma_comlib_delete(&data);
-  rdma_comlib_irecv_check(&data);
-}
-
-static void no_buffer(void) {
-  rdma_comlib_data data = {0};
-  const int zero = 0;
-  const int external = 1;
-  const size_t size = 4;
-  rdma_comlib_new_ext(&data, &zero, &zero, &zero, &size, &external);
-}
-
-static void wrong_variable(void) {
-  setenv("ONEHOP_SHARE_BUFFERS", "yes", 1);
-  open_with(0, 1 - my_rank(), 40000);
-}
-
-static void lost_peer(void) {
-  struct direction d;
-  open_direction(&d, 1, 10);
-  if (my_rank() == 1) _exit(0);
-  rdma_comlib_irecv_check(&d.data[0]);
-}
-
-static const struct error_case errors[] = {
-    {"interface", 1, 1, "expected a network interface from 0 to 5, found 6", wrong_interface},
-    {"rank", 2, 1, "expected ranks from 0 to 1, found 2", wrong_rank},
-    {"size", 1, 1, "expected a multiple of 4 bytes, found 5", wrong_size},
-    {"sizes", 2, 1, "rdma_comlib_new", different_sizes},
-    {"long", 2, 1, "sends 40004 bytes", different_long_sizes},
-    {"here", 2, 1, "rank 1", wrong_here},
-    {"memory", 1, 1, "rdma_comlib_isendrecv: expected a path that rdma_comlib_new made", not_a_path},
-    {"deleted", 1, 1, "rdma_comlib_irecv_check: expected a path", deleted},
-    {"buffer", 1, 1, "found a null pointer for sbuff", no_buffer},
-    {"variable", 2, 1, "ONEHOP_SHARE_BUFFERS: expected 0 or 1, found 'yes'", wrong_variable},
-    {"lost", 2, 3, "rank 1", lost_peer},
-};
-
 int main(int argc, char** argv) {
-  if (made_error(argc, argv, errors, sizeof errors / sizeof errors[0])) return 0;
+  if (made_rdma_error(argc, argv)) return 0;
   rdma_comlib_init();
   both_directions(1);
   both_directions(4000);
