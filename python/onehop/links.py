@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
@@ -11,7 +12,7 @@ from onehop._core import Collectives
 from onehop.codec import tuned_rate
 from onehop.group import Group
 
-__all__ = ["Links"]
+__all__ = ["Links", "link_rate"]
 
 # Longer than the burst that an idle link may let pass at once.
 _MEASURED_BYTES = 4 << 20
@@ -53,15 +54,45 @@ class Links:
 
 
 def _measure(group: Group, collectives: Collectives) -> float:
-    """The rate at which this rank sends to ranks of other hosts, in Gbit/s: the best of some exchanges."""
-    each = _MEASURED_BYTES // group.size
-    lengths = [each] * group.size
-    source, result = (np.zeros(each * group.size, np.uint8) for _ in range(2))
+    lengths = [_block_bytes(group.size)] * group.size
     operation = collectives.all_to_all(lengths, lengths)
+
+    def exchange(source: np.ndarray, result: np.ndarray) -> None:
+        operation.run(_core.Memory(source), _core.Memory(result, True))
+
+    return link_rate(group, collectives.barrier, exchange)
+
+
+def link_rate(
+    group: Group, barrier: Callable[[], object], exchange: Callable[[np.ndarray, np.ndarray], object]
+) -> float:
+    """Return the rate at which this rank sends to ranks of other hosts, in Gbit/s: the best of some exchanges.
+
+    If all ranks share one host, it is the rate to all others. Collective.
+
+    Parameters
+    ----------
+    group : Group
+        The ranks.
+    barrier : function
+        Waits for all ranks. A rank that waited for a late one in the exchange would measure that.
+    exchange : function
+        Sends one of `group.size` equal blocks of its first argument, an array of bytes, to each rank, and receives as
+        many into its second.
+    """
+    others = group.size - len(group.local_ranks) or group.size - 1
+    if others == 0:
+        return float("inf")
+    each = _block_bytes(group.size)
+    source, result = (np.zeros(each * group.size, np.uint8) for _ in range(2))
     best = float("inf")
     for _ in range(_PASSES):
-        collectives.barrier()
+        barrier()
         begin = perf_counter()
-        operation.run(_core.Memory(source), _core.Memory(result, True))
+        exchange(source, result)
         best = min(best, perf_counter() - begin)
-    return 8e-9 * each * (group.size - len(group.local_ranks)) / best
+    return 8e-9 * each * others / best
+
+
+def _block_bytes(size: int) -> int:
+    return _MEASURED_BYTES // size

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 from onehop.collectives import Plans, extents_of
-from onehop.error import BadInput
+from onehop.error import BadInput, Mismatch
 from onehop.torch.arguments import (
     BITWISE,
     Reduction,
@@ -18,6 +18,7 @@ from onehop.torch.arguments import (
     check_device,
     dry_run,
     flat,
+    memory_for,
     number_type,
     real_type,
     real_view,
@@ -31,6 +32,8 @@ from onehop.torch.work import Task, Work, in_sequence
 
 __all__ = ["Reductions"]
 
+#: A reduction needs at most this many bytes for elements of another type, or for those of all ranks.
+_SLICE_BYTES = 1 << 20
 _BITWISE = {"and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor}
 
 
@@ -149,50 +152,109 @@ class Reductions:
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
     def _combine(self, tensors: Sequence[torch.Tensor], op: Reduction, dtype: torch.dtype) -> None:
-        used = [_prepared(tensor, op, dtype) for tensor in tensors]
-        if op.name in BITWISE:
-            for tensor in used:
-                tensor.copy_(self._bitwise(tensor, op.name))
+        if _needs_slices(tensors[0], op, dtype):
+            return self._combine_slices(tensors, op, dtype)
+        used = [_prepared(tensor, op) for tensor in tensors]
+        elements = sum(tensor.numel() for tensor in used)
+        extents = extents_of(used)
+        operation = self._plans.get(
+            "allreduce", elements, type_name(used[0]), op.name, "raw", "auto", 0, extents
+        )
+        if len(used) == 1:
+            operation.run_at(used[0].data_ptr(), used[0].data_ptr())
         else:
-            elements = sum(tensor.numel() for tensor in used)
-            extents = extents_of(used)
-            operation = self._plans.get(
-                "allreduce", elements, type_name(used[0]), op.name, "raw", "auto", 0, extents
-            )
-            if len(used) == 1:
-                operation.run_at(used[0].data_ptr(), used[0].data_ptr())
-            else:
-                operation.run_parts([(one.data_ptr(), one.data_ptr(), one.numel()) for one in used])
+            operation.run_parts([(one.data_ptr(), one.data_ptr(), one.numel()) for one in used])
         for tensor, one in zip(tensors, used, strict=True):
             if tensor is not one:
                 tensor.copy_(one)
+        return None
+
+    def _combine_slices(self, tensors: Sequence[torch.Tensor], op: Reduction, dtype: torch.dtype) -> None:
+        step = self._slice_elements(op, dtype, 1)
+        extents = extents_of(tensors)
+        self._compare(tensors, step)
+        for tensor in tensors:
+            whole = tensor.contiguous()
+            for part in whole.view(-1).split(step):
+                wide = part.to(dtype)
+                if op.name in BITWISE:
+                    wide = self._bitwise(wide, op.name)
+                else:
+                    operation = self._plans.get(
+                        "allreduce", wide.numel(), type_name(wide), op.name, "raw", "auto", 0, extents
+                    )
+                    operation.run_at(wide.data_ptr(), wide.data_ptr())
+                part.copy_(wide)
+            if whole is not tensor:
+                tensor.copy_(whole)
 
     def _scatter(self, source: torch.Tensor, output: torch.Tensor, op: Reduction, dtype: torch.dtype) -> None:
-        whole = _prepared(source, op, dtype)
-        if op.name in BITWISE:
-            combined = self._bitwise(whole, op.name).reshape(self._size, -1)
-            output.copy_(combined[self._rank].reshape(output.shape))
-            return
-        direct = output.is_contiguous() and output.dtype == dtype
-        block = output if direct else torch.empty(output.shape, dtype=dtype)
-        operation = self._plans.get("reduce_scatter", output.numel(), type_name(whole), op.name)
-        operation.run_at(whole.data_ptr(), block.data_ptr())
+        block = memory_for(output)
+        if _needs_slices(source, op, dtype):
+            self._scatter_slices(source, block, op, dtype)
+        else:
+            whole = _prepared(source, op)
+            operation = self._plans.get("reduce_scatter", block.numel(), type_name(whole), op.name)
+            operation.run_at(whole.data_ptr(), block.data_ptr())
         if block is not output:
             output.copy_(block)
 
+    def _scatter_slices(
+        self, source: torch.Tensor, block: torch.Tensor, op: Reduction, dtype: torch.dtype
+    ) -> None:
+        step = self._slice_elements(op, dtype, self._size)
+        self._compare([source], self._size * step)
+        rows = source.contiguous().view(self._size, block.numel())
+        for part, columns in zip(block.view(-1).split(step), rows.split(step, 1), strict=True):
+            wide = columns.to(dtype).contiguous()
+            if op.name in BITWISE:
+                result = self._bitwise(wide, op.name)[self._rank]
+            else:
+                result = torch.empty(part.shape, dtype=dtype)
+                operation = self._plans.get("reduce_scatter", part.numel(), type_name(wide), op.name)
+                operation.run_at(wide.data_ptr(), result.data_ptr())
+            part.copy_(result)
+
+    def _slice_elements(self, op: Reduction, dtype: torch.dtype, rows: int) -> int:
+        """The length of slices of `rows` rows, of which a bitwise operation gathers those of all ranks."""
+        copies = rows * (self._size if op.name in BITWISE else 1)
+        return max(_SLICE_BYTES // (copies * dtype.itemsize), 1)
+
+    def _compare(self, tensors: Sequence[torch.Tensor], step: int) -> None:
+        """Raise Mismatch on all ranks if their tensors would be cut into other slices. One slice compares itself."""
+        length = sum(tensor.numel() for tensor in tensors)
+        if len(tensors) == 1 and length <= step:
+            return
+        bounds = torch.tensor([length, -length])
+        # The extents are compared, too; -1 distinguishes them from those of one slice.
+        extents = (-1, *extents_of(tensors))
+        operation = self._plans.get("allreduce", 2, type_name(bounds), "max", "raw", "auto", 0, extents)
+        operation.run_at(bounds.data_ptr(), bounds.data_ptr())
+        most, least = int(bounds[0]), -int(bounds[1])
+        if most != least:
+            raise Mismatch(
+                f"expected tensors of one length on all ranks, found {least} to {most} elements; "
+                f"rank {self._rank} has {length}"
+            )
+
     def _bitwise(self, tensor: torch.Tensor, op: str) -> torch.Tensor:
-        """Gather the tensors of all ranks and combine them locally, as bitwise reductions are rare and small."""
+        """Gather the tensors of all ranks and combine them locally, as bitwise reductions are rare."""
         gathered = torch.empty((self._size, *tensor.shape), dtype=tensor.dtype)
         gather = self._plans.get("allgather", (bytes_of(tensor),) * self._size)
         gather.run_at(tensor.data_ptr(), gathered.data_ptr())
         total = gathered[0]
         for one in gathered[1:]:
-            total = _BITWISE[op](total, one)
+            _BITWISE[op](total, one, out=total)
         return total
 
 
-def _prepared(tensor: torch.Tensor, op: Reduction, dtype: torch.dtype) -> torch.Tensor:
-    """The contribution of this rank: contiguous, of the combined type, scaled. The tensor itself if possible."""
+def _needs_slices(tensor: torch.Tensor, op: Reduction, dtype: torch.dtype) -> bool:
+    """Whether a reduction needs memory for elements of another type, or for those of other ranks."""
+    return op.name in BITWISE or tensor.dtype != dtype
+
+
+def _prepared(tensor: torch.Tensor, op: Reduction) -> torch.Tensor:
+    """The contribution of this rank: contiguous and scaled. The tensor itself if possible."""
     if op.factor is not None:
         tensor = tensor * op.factor
-    return tensor.contiguous().to(dtype)
+    return tensor.contiguous()

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import sys
-from time import perf_counter
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 import torch.distributed as dist
 
 from onehop import _core
 from onehop.codec import tuned_rate as codec_rate
+from onehop.group import Group
+from onehop.links import link_rate
 from onehop.lossless import tuned_rate
 from onehop.torch.store import group_from_process_group
 
 __all__ = ["lossless_pays", "measured_threshold"]
-
-_MEASURED_BYTES = 1 << 20
-_PASSES = 5
 
 _NEVER = sys.maxsize
 _known: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
@@ -44,7 +43,7 @@ def measured_threshold(process_group: Any, codec: str) -> int:
         mine = _core.compress_above(codec, in_memory, group.size)
         above = int(group.allgather(str(_NEVER if mine is None else mine).encode())[0])
         if not in_memory and "cpu:" in str(dist.get_backend_config(process_group)):
-            above = above if _pays_on_links(process_group, codec_rate(codec)) else _NEVER
+            above = above if _pays_on_links(process_group, group, codec_rate(codec)) else _NEVER
         known[codec] = above
     return known[codec]
 
@@ -65,28 +64,20 @@ def lossless_pays(process_group: Any, dtype: torch.dtype) -> bool:
     known = _known.setdefault(process_group or dist.group.WORLD, {})
     kind = str(dtype).removeprefix("torch.")
     if kind not in known:
-        known[kind] = int(_pays_on_links(process_group, tuned_rate(kind)))
+        known[kind] = int(
+            _pays_on_links(process_group, group_from_process_group(process_group), tuned_rate(kind))
+        )
     return bool(known[kind])
 
 
-def _pays_on_links(process_group: Any, rate: float) -> bool:
+def _pays_on_links(process_group: Any, group: Group, rate: float) -> bool:
     """Whether the slowest link of a group is below the rate of rank 0, in Gbit/s. Collective."""
-    size = dist.get_world_size(process_group)
-    mine = torch.tensor([_link_rate(process_group, size), rate])
-    rows = [torch.empty_like(mine) for _ in range(size)]
+
+    def exchange(source: np.ndarray, result: np.ndarray) -> None:
+        dist.all_to_all_single(torch.from_numpy(result), torch.from_numpy(source), group=process_group)
+
+    link = link_rate(group, lambda: dist.barrier(group=process_group), exchange)
+    mine = torch.tensor([link, rate])
+    rows = [torch.empty_like(mine) for _ in range(group.size)]
     dist.all_gather(rows, mine, group=process_group)
     return min(float(row[0]) for row in rows) < float(rows[0][1])
-
-
-def _link_rate(process_group: Any, size: int) -> float:
-    """The rate at which this rank sends to the others, in Gbit/s: the best of some exchanges."""
-    if size == 1:
-        return float("inf")
-    each = _MEASURED_BYTES // size
-    source, result = (torch.zeros(each * size, dtype=torch.uint8) for _ in range(2))
-    best = float("inf")
-    for _ in range(_PASSES):
-        begin = perf_counter()
-        dist.all_to_all_single(result, source, group=process_group)
-        best = min(best, perf_counter() - begin)
-    return 8e-9 * each * (size - 1) / best
