@@ -17,6 +17,8 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 void bind_error(nb::module_& module);
+// After all others: lets wrong arguments of the functions bound so far be errors of onehop.
+void explain_wrong_calls(nb::module_& module);
 void bind_environment(nb::module_& module);
 void bind_codec(nb::module_& module);
 void bind_lossless(nb::module_& module);

@@ -43,4 +43,5 @@ NB_MODULE(_core, module) {
   bind_machine(module);
   bind_rails(module);
   bind_simulate(module);
+  explain_wrong_calls(module);
 }

@@ -113,6 +113,7 @@ _MODULES = (
         "arguments",
         "array_memory",
         "bench",
+        "call_errors",
         "channel",
         "cirq",
         "cli",

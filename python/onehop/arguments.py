@@ -13,6 +13,7 @@ from onehop.error import BadInput
 __all__ = [
     "is_sequence",
     "items",
+    "quoted",
     "real_number",
     "real_numbers",
     "whole_number",
@@ -24,7 +25,8 @@ LARGEST = 2**63 - 1
 _LONGEST = 60  # characters of a value that an error quotes
 
 
-def _quoted(value: object) -> str:
+def quoted(value: object) -> str:
+    """Return a value as an error quotes it, cut if it is long."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
@@ -50,7 +52,7 @@ def items(values: Any, name: str) -> list[Any]:
     """
     if is_sequence(values):
         return list(values)
-    raise BadInput(f"{name}: expected a sequence, found {_quoted(values)}")
+    raise BadInput(f"{name}: expected a sequence, found {quoted(values)}")
 
 
 def whole_number(value: Any, name: str, least: int = -LARGEST, most: int = LARGEST) -> int:
@@ -73,10 +75,10 @@ def whole_number(value: Any, name: str, least: int = -LARGEST, most: int = LARGE
     try:
         number = operator.index(value)
     except TypeError as error:
-        raise BadInput(f"{name}: expected a whole number, found {_quoted(value)}") from error
+        raise BadInput(f"{name}: expected a whole number, found {quoted(value)}") from error
     if not least <= number <= most:
         raise BadInput(
-            f"{name}: expected a whole number from {_name(least)} to {_name(most)}, found {_quoted(number)}"
+            f"{name}: expected a whole number from {_name(least)} to {_name(most)}, found {quoted(number)}"
         )
     return number
 
@@ -106,7 +108,7 @@ def real_number(value: Any, name: str) -> float:
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise BadInput(f"{name}: expected a number, found {_quoted(value)}") from error
+        raise BadInput(f"{name}: expected a number, found {quoted(value)}") from error
 
 
 def real_numbers(values: Any, name: str) -> list[float]:
@@ -124,4 +126,4 @@ def yes_or_no(value: Any, name: str) -> bool:
     """
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise BadInput(f"{name}: expected True or False, found {_quoted(value)}")
+    raise BadInput(f"{name}: expected True or False, found {quoted(value)}")

@@ -11,6 +11,10 @@ class BadInput(Error, ValueError):
     """Invalid arguments, such as a slice outside its array or a negative width. Exit code 2."""
 
 
+class WrongType(BadInput, TypeError):
+    """An argument that a function does not take; a TypeError as well, as Python raises it."""
+
+
 class Mismatch(Error):
     """Two ranks prepared operations that do not fit together. Raised on every rank; names both ranks and both sizes."""
 

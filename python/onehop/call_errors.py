@@ -1,0 +1,241 @@
+"""Errors of calls with arguments that no signature of a function of the library takes.
+
+The bindings call `explained` where nanobind would list all signatures of the function.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onehop import _core
+from onehop.arguments import is_sequence, quoted
+from onehop.error import WrongType
+from onehop.text import counted
+
+__all__ = ["explained"]
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "complex": "a number",
+    "str": "a text",
+    "bool": "True or False",
+    "bytes": "bytes",
+    "None": "None",
+    "str | os.PathLike[str]": "a path",
+}
+_MANY = {
+    "int": "whole numbers",
+    "float": "numbers",
+    "complex": "numbers",
+    "str": "texts",
+    "bool": "True or False",
+}
+_VALUE = "arg"  # nanobind's name of the value that a property is set to
+_MOST_NAMES = 6  # of parameters that an error lists
+_SEQUENCE = re.compile(r"(?:collections\.abc\.)?Sequence\[(.*)\]$|list\[(.*)\]$")
+_TUPLE = re.compile(r"tuple\[(.*)\]$")
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    name: str
+    type: str
+    required: bool
+    positional: bool
+
+
+def explained(function: Any, positional: Sequence[Any], named: Mapping[str, Any]) -> WrongType | None:
+    """Say what is wrong with a call that no signature of a function takes.
+
+    Parameters
+    ----------
+    function : nanobind function
+        Function of `onehop._core`.
+    positional : sequence
+        Arguments without names; the first one of a method is its object.
+    named : mapping
+        Arguments with names.
+
+    Returns
+    -------
+    WrongType or None
+        The error to raise; None if the signatures cannot be read.
+    """
+    signatures = getattr(function, "__nb_signature__", ())
+    if not signatures:
+        return None
+    name = (function.__qualname__ or _property(function, positional)).removesuffix(".__init__")
+    # The signature that takes the most arguments is the one that was meant.
+    found = [_problem(name, signature[0], positional, named) for signature in signatures]
+    return WrongType(max(found, key=operator.itemgetter(0))[1])
+
+
+def _property(function: Any, positional: Sequence[Any]) -> str:
+    """Return the name of a property of the first argument, whose functions have no names themselves."""
+    for kind in type(positional[0]).__mro__ if positional else ():
+        for name, one in vars(kind).items():
+            if isinstance(one, property) and function in (one.fget, one.fset):
+                return f"{kind.__name__}.{name}"
+    return "property"
+
+
+def _problem(
+    function: str, signature: str, positional: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[int, str]:
+    """Return the number of good arguments before the first bad one, and what is wrong with it."""
+    parameters, result = _parameters(signature)
+    if parameters and parameters[0].name == "self":
+        parameters, positional = parameters[1:], positional[1:]
+    given = [one for one in parameters if one.positional]
+    names = [one.name for one in parameters]
+    takes = (
+        f"; it takes {_listed(names, result)}" if len(names) <= _MOST_NAMES and _VALUE not in names else ""
+    )
+    values = {one.name: value for one, value in zip(given, positional, strict=False)}
+    for name, value in named.items():
+        if name not in names:
+            return len(
+                values
+            ), f"{function}: there is no argument {name!r}; expected one of ({', '.join(names)})"
+        values[name] = value
+    for k, one in enumerate(parameters):
+        if one.name in values and not _fits(values[one.name], one.type):
+            what = _words(one.type) if one.name == _VALUE else f"{one.name} to be {_words(one.type)}"
+            return k, f"{function}: expected {what}, found {_found(values[one.name], one.type)}{takes}"
+    if len(positional) > len(given):
+        many = counted(len(given), "argument") + (" without names" if len(given) < len(names) else "")
+        return len(given), f"{function}: expected at most {many}, found {len(positional)}{takes}"
+    for one in parameters:
+        if one.required and one.name not in values:
+            return len(
+                values
+            ), f"{function}: expected {one.name}, {_words(one.type)}, found no such argument{takes}"
+    large = [
+        one for one in parameters if one.type.startswith("int") and isinstance(values.get(one.name), int)
+    ]
+    for one in sorted(large, key=lambda one: -abs(values[one.name])):
+        return len(values), (
+            f"{function}: expected {one.name} to be a whole number of the processor, found "
+            f"{quoted(values[one.name])}{takes}"
+        )
+    wanted = ", ".join(f"{one.name}: {_words(one.type)}" for one in parameters)
+    types = ", ".join(_found(value, "") for value in values.values())
+    return len(values), f"{function}: expected {wanted or 'no arguments'}, found {types}"
+
+
+def _listed(names: Sequence[str], result: str) -> str:
+    returned = "" if result in ("None", "") else f" and returns {_words(result)}"
+    return (f"({', '.join(names)})" if names else "no arguments") + returned
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split a text where a separator is in no brackets."""
+    parts, depth, start = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter in "[(") - (letter in "])")
+        if letter == separator and depth == 0:
+            parts.append(text[start:place].strip())
+            start = place + 1
+    return [one for one in (*parts, text[start:].strip()) if one]
+
+
+def _parameters(signature: str) -> tuple[list[_Parameter], str]:
+    r"""Read `def name(a: T, *, b: U = \0) -> R`, in which nanobind puts marks for default values."""
+    inside, _, result = signature[signature.index("(") + 1 :].rpartition(" -> ")
+    found, positional = [], True
+    for part in _split(inside.rstrip()[:-1], ","):
+        if part.startswith("*"):
+            positional = False
+        elif part != "/":
+            name, _, rest = part.partition(":")
+            kind, _, default = rest.partition("=")
+            found.append(_Parameter(name.strip(), kind.strip(), not default, positional))
+    return found, result.strip().rstrip(":")
+
+
+def _class_of(kind: str) -> type | None:
+    found = getattr(_core, kind.rpartition(".")[2], None)
+    return found if isinstance(found, type) else None
+
+
+def _fits(value: Any, kind: str) -> bool:
+    """Whether a value may have this type; True for types that are not known here."""
+    choices = _split(kind, "|")
+    if len(choices) > 1:
+        return any(_fits(value, one) for one in choices)
+    sequence = _SEQUENCE.match(kind)
+    if sequence:
+        inside = sequence[1] or sequence[2]
+        return is_sequence(value) and all(_fits(one, inside) for one in value)
+    if parts := _TUPLE.match(kind):
+        kinds = _split(parts[1], ",")
+        return is_sequence(value) and len(value) == len(kinds) and all(map(_fits, value, kinds))
+    known = _class_of(kind)
+    if known is not None:
+        return isinstance(value, known)
+    return _CHECKS.get(kind, lambda _value: True)(value)
+
+
+def _works(convert: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    def check(value: Any) -> bool:
+        try:
+            convert(value)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        return not isinstance(value, str | bytes)
+
+    return check
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "int": _works(operator.index),
+    "float": _works(float),
+    "complex": _works(complex),
+    "str": lambda value: isinstance(value, str),
+    "bytes": lambda value: isinstance(value, bytes),
+    "bool": lambda value: isinstance(value, bool | np.bool_),
+    "None": lambda value: value is None,
+}
+
+
+def _short(kind: str) -> str:
+    return re.sub(r"[\w.]+\.(\w+)", r"\1", kind)
+
+
+def _words(kind: str) -> str:
+    """Describe a type."""
+    if kind in _WORDS:
+        return _WORDS[kind]
+    choices = _split(kind, "|")
+    if len(choices) > 1:
+        return " or ".join(map(_words, choices))
+    sequence = _SEQUENCE.match(kind)
+    if sequence:
+        inside = sequence[1] or sequence[2]
+        return f"a sequence of {_MANY.get(inside, _short(inside))}"
+    return _with_article(_short(kind))
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def _found(value: Any, kind: str) -> str:
+    """Describe a value: numbers and texts by themselves, others by their types."""
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+        is_whole = kind.startswith("int") and isinstance(value, float) and value.is_integer()
+        fix = f"; write {int(value)}" if is_whole else ""
+        return quoted(value) + fix
+    sequence = _SEQUENCE.match(kind)
+    if sequence and is_sequence(value):
+        inside = sequence[1] or sequence[2]
+        bad = next((one for one in value if not _fits(one, inside)), None)
+        return f"one with {_found(bad, inside)}"
+    return "an array" if isinstance(value, np.ndarray) else _with_article(type(value).__name__)

@@ -1,0 +1,122 @@
+"""Wrong arguments of functions of the library: one line says which one, what was expected and what was found."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onehop
+from onehop import BadInput, _core, quantum
+
+
+def functions() -> Iterator[tuple[str, Any]]:
+    """Yield all functions, methods and properties of the library."""
+    for name, value in vars(_core).items():
+        if type(value).__name__ == "nb_func":
+            yield name, value
+        elif isinstance(value, type):
+            for inner, one in vars(value).items():
+                part = one.fset if isinstance(one, property) else one
+                # A comparison with another type leaves the answer to that type.
+                if type(part).__name__.startswith("nb_") and inner != "__eq__":
+                    yield f"{name}.{inner}", part
+
+
+def test_no_function_answers_with_all_its_signatures() -> None:
+    found = dict(functions())
+    assert len(found) > 300
+    for name, function in found.items():
+        for arguments in [object()] * 40, [1.5] * 40:
+            with pytest.raises(BadInput) as error:
+                function(*arguments)
+            text = str(error.value)
+            assert "\n" not in text, name
+            assert "expected" in text, name
+            assert not {"nanobind", "_core", "self", "incompatible"} & set(text.replace(".", " ").split()), (
+                text
+            )
+
+
+def circuit() -> quantum.Circuit:
+    return quantum.Circuit(1, 1).h(0).measure(0, 0)
+
+
+CASES: list[tuple[Callable[[], Any], str]] = [
+    (
+        lambda: quantum.simulate(circuit(), shots=1e3),
+        "simulate: expected shots to be a whole number, found 1000.0; write 1000",
+    ),
+    (
+        lambda: quantum.simulate(circuit(), shots=0.5),
+        "simulate: expected shots to be a whole number, found 0.5",
+    ),
+    (
+        lambda: quantum.simulate(circuit(), shots="10"),
+        "simulate: expected shots to be a whole number, found '10'",
+    ),
+    (lambda: quantum.simulate(circuit(), precision=2), "simulate: expected precision to be a text, found 2"),
+    (lambda: quantum.simulate(3), "simulate: expected circuit to be a Circuit, found 3"),
+    (
+        lambda: onehop.allgather(onehop.Group.alone(), np.zeros(3)),
+        "allgather: expected ranks to be a whole number, found a Group; it takes (ranks, elements, element_bytes, "
+        "only_rank) and returns a Schedule",
+    ),
+    (
+        lambda: onehop.allgather(2, 3),
+        "allgather: expected element_bytes, a whole number, found no such argument; it takes (ranks, elements, "
+        "element_bytes, only_rank) and returns a Schedule",
+    ),
+    (
+        lambda: onehop.allgather(2, 3, 4, root=0),
+        "allgather: there is no argument 'root'; expected one of (ranks, elements, element_bytes, only_rank)",
+    ),
+    (
+        lambda: onehop.allgather(2, 3, 4, "0"),
+        "allgather: expected only_rank to be a whole number or None, found '0'; it takes (ranks, elements, "
+        "element_bytes, only_rank) and returns a Schedule",
+    ),
+    (
+        lambda: onehop.Group.alone().allgather("text"),
+        "Group.allgather: expected mine to be bytes, found 'text'; it takes (mine) and returns a sequence of bytes",
+    ),
+    (
+        lambda: onehop.allgather(1 << 70, 1, 8),
+        "allgather: expected ranks to be a whole number of the processor, found 1180591620717411303424; it takes "
+        "(ranks, elements, element_bytes, only_rank) and returns a Schedule",
+    ),
+    (
+        lambda: quantum.Circuit(1).h(0.5),
+        "gate: expected qubits to be a sequence of whole numbers, found one with 0.5; it takes (name, qubits, "
+        "parameters) and returns an Operation",
+    ),
+    (
+        lambda: setattr(quantum.Operation("measure", "m", [0]), "control_values", "x"),
+        "Operation.control_values: expected a whole number, found 'x'",
+    ),
+    (lambda: onehop.Slice("x"), "Slice: expected at most 0 arguments, found 1; it takes no arguments"),
+    (
+        lambda: quantum.State(2, "x"),
+        "State: expected group to be a Group, found 'x'; it takes (group, qubits, precision, threads, staging)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), CASES, ids=[text[:50] for _, text in CASES])
+def test_the_wrong_argument_is_named(call: Callable[[], Any], text: str) -> None:
+    for kind in BadInput, TypeError:
+        with pytest.raises(kind) as error:
+            call()
+        assert str(error.value) == text
+        assert str(pickle.loads(pickle.dumps(error.value))) == text
+
+
+def test_type_errors_of_callbacks_stay_as_they_are() -> None:
+    def wrong(_mine: bytes) -> list[bytes]:
+        raise TypeError("of the callback")
+
+    with pytest.raises(TypeError, match=r"^of the callback$"):
+        onehop.Group.from_allgather(0, 2, wrong)
