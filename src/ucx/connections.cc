@@ -117,24 +117,28 @@ Connections::~Connections() {
   }
 }
 
+// Drives rails until `ready(rail)` for each, or until the limit. No other thread drives them meanwhile.
+template <class Ready>
+void Connections::drain(std::span<const std::unique_ptr<Rail>> rails, const Ready& ready) {
+  const double end = base::steady_seconds() + drain_limit;
+  while (!std::ranges::all_of(rails, ready) && base::steady_seconds() < end) {
+    const std::lock_guard guard(mutex_);
+    for (const auto& rail : rails) rail->progress();
+    sched_yield();
+  }
+}
+
 void Connections::close() {
-  const auto wait_until = [this](const auto& ready) {
-    const double end = base::steady_seconds() + drain_limit;
-    while (!std::ranges::all_of(rails_, ready) && base::steady_seconds() < end) {
-      progress();
-      sched_yield();
-    }
-  };
   {
     const std::lock_guard guard(mutex_);
     for (auto& rail : rails_) rail->say_goodbye();
   }
-  wait_until([](const auto& rail) { return rail->goodbye_said(); });
+  drain(rails_, [](const auto& rail) { return rail->goodbye_said(); });
   {
     const std::lock_guard guard(mutex_);
     for (auto& rail : rails_) rail->close();
   }
-  wait_until([](const auto& rail) { return rail->closed(); });
+  drain(rails_, [](const auto& rail) { return rail->closed(); });
   rails_.clear();
 }
 
@@ -152,13 +156,59 @@ std::vector<std::byte> Connections::own_addresses() {
 }
 
 void Connections::set_addresses(int rank, std::span<const std::byte> addresses, std::size_t most_rails) {
-  const std::size_t usable = std::min(most_rails, rails_.size());
-  for (std::size_t i = 0; i < usable; ++i) {
+  for (const auto& rail : rails_) {
     std::uint64_t length = 0;
     std::memcpy(&length, take(addresses, sizeof length).data(), sizeof length);
-    rails_[i]->set_address(rank, take(addresses, length));
+    rail->set_address(rank, take(addresses, length));
   }
-  reach_[static_cast<std::size_t>(rank)] = static_cast<int>(usable);
+  reach_[static_cast<std::size_t>(rank)] = static_cast<int>(std::min(most_rails, rails_.size()));
+}
+
+void Connections::probe(std::span<const int> ranks, double seconds, std::span<std::int32_t> silent) {
+  std::vector<std::size_t> asked;
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    if (silent[i] < 0) asked.push_back(i);
+  }
+  const auto at_all = [&](const auto& act) {
+    const std::lock_guard guard(mutex_);
+    for (const std::size_t i : asked) {
+      for (const int rank : ranks) act(*rails_[i], rank);
+    }
+  };
+  at_all([](Rail& rail, int rank) { rail.connect(rank); });
+  at_all([](Rail& rail, int rank) { rail.greet(rank, true); });
+  const double end = base::steady_seconds() + seconds;
+  for (bool waits = true; waits && base::steady_seconds() < end;) {
+    call_interrupt_check();
+    progress();
+    std::this_thread::sleep_for(busy_period);
+    waits = false;
+    at_all([&](Rail& rail, int rank) { waits |= !rail.is_complete(rank) && !rail.has_failed(rank); });
+  }
+  const std::lock_guard guard(mutex_);
+  for (const std::size_t i : asked) {
+    const auto found = std::ranges::find_if(ranks, [&](int rank) { return !rails_[i]->is_complete(rank); });
+    if (found != ranks.end()) silent[i] = *found;
+  }
+}
+
+void Connections::keep_rails(const std::vector<bool>& marks) {
+  std::vector<std::unique_ptr<Rail>> given_up;
+  {
+    const std::lock_guard guard(mutex_);
+    std::vector<std::unique_ptr<Rail>> kept;
+    std::vector<double> speeds;
+    for (std::size_t i = 0; i < rails_.size(); ++i) {
+      (marks[i] ? kept : given_up).push_back(std::move(rails_[i]));
+      if (marks[i]) speeds.push_back(speeds_[i]);
+    }
+    rails_ = std::move(kept);
+    speeds_ = std::move(speeds);
+    loads_.assign(rails_.size(), 0);
+    for (int& reach : reach_) reach = std::min(reach, static_cast<int>(rails_.size()));
+    for (const auto& rail : given_up) rail->close();
+  }
+  drain(given_up, [](const auto& rail) { return rail->closed(); });
 }
 
 std::span<const std::unique_ptr<Rail>> Connections::rails_of(int rank) const noexcept {
@@ -187,6 +237,12 @@ std::string Connections::networks_to(int rank) {
     for (const std::string& name : rail->networks_to(rank)) text += (text.empty() ? "" : ", ") + name;
   }
   return text;
+}
+
+std::string Connections::networks() const {
+  std::string text;
+  for (const auto& rail : rails_) text += (text.empty() ? "" : ", ") + rail->context().networks;
+  return text.empty() ? "no network" : text;
 }
 
 void Connections::enlist(Kind kind, int rank, std::uint32_t channel, Inbox* inbox) {

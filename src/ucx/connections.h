@@ -91,8 +91,13 @@ class Connections final : public Driven, public LossReports, private Arrivals {
 
   // The addresses of this rank's rails, to be sent to the other ranks.
   [[nodiscard]] std::vector<std::byte> own_addresses();
-  // What a rank's own_addresses() returned. Only the first `most_rails` are used.
+  // What a rank's own_addresses() returned. Messages to it use only the first `most_rails`.
   void set_addresses(int rank, std::span<const std::byte> addresses, std::size_t most_rails);
+  // Exchanges a message with each of these ranks, which call it with this one, on every rail whose entry in `silent` is
+  // negative, and enters a rank from which no answer has arrived after `seconds`. Throws Error.
+  void probe(std::span<const int> ranks, double seconds, std::span<std::int32_t> silent);
+  // Gives up all rails but those with a mark, of which there is at least one. Before any channel is opened.
+  void keep_rails(const std::vector<bool>& marks);
   // Makes the connections to a rank if there are none. Throws Error.
   void connect(int rank);
   // Sends the first messages to a rank with connections. They are complete once ranks have answered each other's.
@@ -100,6 +105,8 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   [[nodiscard]] bool is_complete(int rank);
   // Transports and devices of the connections, "tcp/eth0, tcp/eth1"; empty if this version of UCX does not tell.
   [[nodiscard]] std::string networks_to(int rank);
+  // The networks of all rails, as UCX names them.
+  [[nodiscard]] std::string networks() const;
   // How many rails share the parts of the messages to a rank, or from it.
   [[nodiscard]] int rails_to(int rank) const noexcept { return reach_[static_cast<std::size_t>(rank)]; }
 
@@ -145,6 +152,8 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   void give_signs_of_life();
   [[nodiscard]] Rail& rail_for(int rank, const Message& message, int rail);
   [[nodiscard]] std::span<const std::unique_ptr<Rail>> rails_of(int rank) const noexcept;
+  template <class Ready>
+  void drain(std::span<const std::unique_ptr<Rail>> rails, const Ready& ready);
   void close();
   void drive_until_closed() noexcept;
 

@@ -62,6 +62,10 @@ const ProcessContext* start(const Library& library, const std::string& device) {
   if (!device.empty()) {
     check(library, library.config_modify(config, "NET_DEVICES", device.c_str()), "choosing the interface " + device);
   }
+  // Otherwise UCX waits inside connect(), two minutes if a firewall drops the packets, and no limit of onehop counts.
+  if (std::getenv("UCX_TCP_CONN_NB") == nullptr) {
+    static_cast<void>(library.config_modify(config, "TCP_CONN_NB", "y"));
+  }
   ContextParams params;
   params.field_mask = ContextParams::has_features | ContextParams::has_mt_workers_shared;
   params.features = feature_messages | feature_rma;

@@ -12,6 +12,9 @@ namespace {
 constexpr std::array kinds{Kind::part,  Kind::released, Kind::key,  Kind::leaving, Kind::left,
                            Kind::hello, Kind::welcome,  Kind::lost, Kind::alive};
 
+// Longer than the packets of any network, because some networks lose only long ones.
+constexpr std::array<std::byte, 16 << 10> probe_data{};
+
 // The failure of a connection on which nothing arrives. UCX has only numbers up to 100.
 constexpr int silence = 1000;
 
@@ -78,6 +81,7 @@ void Rail::connect(int rank) {
                            " (is there a network between their hosts? networks here: " +
                            (context_.networks.empty() ? "none" : context_.networks) + ")";
   check(library_, library_.end_create(worker_, &params, &to.end), step);
+  answers_due_ |= to.hello;  // which has arrived before there was a way to answer
 }
 
 void Rail::issued(Peer& to, void* returned, std::uint32_t* pending) {
@@ -135,10 +139,12 @@ void Rail::say(int rank, Kind kind) {
   send(rank, {kind, std::as_bytes(std::span(&own, 1)), {}}, nullptr);
 }
 
-void Rail::greet(int rank) {
+void Rail::greet(int rank, bool probe) {
   if (rank == rank_ || peer(rank).greeted) return;
   peer(rank).greeted = true;
-  say(rank, Kind::hello);
+  const std::int32_t own = rank_;
+  const std::span data(probe_data);
+  send(rank, {Kind::hello, std::as_bytes(std::span(&own, 1)), probe ? data : data.first(0)}, nullptr);
 }
 
 bool Rail::is_complete(int rank) const { return rank == rank_ || (peer(rank).welcome && peer(rank).hello_answered); }

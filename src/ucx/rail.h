@@ -64,9 +64,9 @@ class Rail {
   void set_address(int rank, std::span<const std::byte> address);
   // Makes the connection to a rank if there is none. Throws Error.
   void connect(int rank);
-  // Sends the first message to a rank with a connection. Connections are complete once ranks have answered each
-  // other's.
-  void greet(int rank);
+  // Sends the first message to a rank with a connection, with data that only fit into several packets if it is a
+  // probe. Connections are complete once ranks have answered each other's.
+  void greet(int rank, bool probe = false);
   [[nodiscard]] bool is_complete(int rank) const;
   [[nodiscard]] bool is_connected(int rank) const noexcept { return peer(rank).end != nullptr; }
   // Transports and devices of a connection, "tcp/eth0"; none if this version of UCX does not tell.

@@ -1,8 +1,11 @@
 // The transport over UCX. docs/design/protocol.md, "Other transports".
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <limits>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,6 +130,56 @@ Gathered exchange(GroupState& group, const Hello& own, std::span<const std::byte
   return all;
 }
 
+// The ranks with which this one probes the rails: if it is the first rank of its host, those of the hosts that are 1,
+// 2, 4, ... places behind and before it. So few connections meet every host, and every pair of up to five hosts.
+std::vector<int> probed_ranks(const GroupState& group) {
+  std::vector<int> firsts;
+  std::set<std::string_view> hosts;
+  for (int r = 0; r < group.size; ++r) {
+    if (hosts.insert(*group.pages[static_cast<std::size_t>(r)].host).second) firsts.push_back(r);
+  }
+  const auto own = std::ranges::find(firsts, group.rank);
+  std::set<int> probed;
+  if (own == firsts.end()) return {};
+  const auto count = static_cast<std::size_t>(firsts.size());
+  const auto at = static_cast<std::size_t>(own - firsts.begin());
+  for (std::size_t step = 1; step < count; step *= 2) {
+    probed.insert(firsts[(at + step) % count]);
+    probed.insert(firsts[(at + count - step) % count]);
+  }
+  return {probed.begin(), probed.end()};
+}
+
+// The devices of this process that earlier groups have left out.
+class SilentDevices {
+ public:
+  static bool contain(const std::string& device) {
+    const std::lock_guard guard(mutex());
+    return devices().contains(device);
+  }
+  static void insert(const std::string& device) {
+    const std::lock_guard guard(mutex());
+    devices().insert(device);
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static std::set<std::string>& devices() {
+    static auto* const all = new std::set<std::string>;  // never destroyed: groups may be made until the end
+    return *all;
+  }
+};
+
+// How long a rail may take to answer: two packets may be lost that begin a connection, which TCP sends again after 1
+// and 3 seconds.
+double probe_seconds(const GroupState& group) {
+  constexpr double most = 5;
+  return group.timeout > 0 ? std::min(most, group.timeout / 2) : most;
+}
+
 // Throws Mismatch if versions differ. Returns whether all ranks use puts.
 bool check_versions(const Gathered& all) {
   const Hello first = hello_of(all[0], 0);
@@ -183,6 +236,7 @@ class UcxTransport final : public Transport {
       connections_->set_addresses(static_cast<int>(r), addresses[r].subspan(sizeof(Hello)),
                                   same_host ? 1 : std::numeric_limits<std::size_t>::max());
     }
+    leave_out_silent_rails(group, own, devices);
     group.reports = connections_;
   }
 
@@ -224,6 +278,57 @@ class UcxTransport final : public Transport {
   }
 
  private:
+  // A network that drops packets in silence would end the run, which the others can carry. If none answers, all stay:
+  // the ranks may only be slow, and else the first channel says what is wrong.
+  void leave_out_silent_rails(GroupState& group, const Hello& own, const std::vector<RailDevice>& devices) {
+    if (devices.size() < 2) return;
+    std::vector<std::int32_t> silent(devices.size(), -1);
+    std::exception_ptr failure;
+    try {
+      // What an earlier group has found out need not be waited for again.
+      for (std::size_t k = 0; k < devices.size(); ++k) {
+        if (SilentDevices::contain(devices[k].device)) silent[k] = group.rank;
+      }
+      if (const std::vector<int> ranks = probed_ranks(group); !ranks.empty()) {
+        connections_->probe(ranks, probe_seconds(group), silent);
+      }
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+    const Gathered all = exchange(group, own, std::as_bytes(std::span(silent)), failure);
+    std::vector<bool> answers(devices.size(), true);
+    std::string left_out;
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      const std::span<const std::byte> theirs = all[r].subspan(sizeof(Hello));
+      std::memcpy(silent.data(), theirs.data(), std::min(theirs.size(), silent.size() * sizeof(std::int32_t)));
+      for (std::size_t k = 0; k < devices.size(); ++k) {
+        if (silent[k] < 0 || silent[k] >= group.size || !answers[k]) continue;
+        answers[k] = false;
+        left_out += silent_rail(group, devices[k], static_cast<int>(r), silent[k]);
+      }
+    }
+    if (std::ranges::find(answers, true) == answers.end()) return;
+    if (std::ranges::find(answers, false) == answers.end()) return;
+    connections_->keep_rails(answers);
+    std::string kept;
+    for (std::size_t k = 0; k < devices.size(); ++k) {
+      if (answers[k]) kept += (kept.empty() ? "" : ",") + devices[k].device;
+      if (!answers[k]) SilentDevices::insert(devices[k].device);
+    }
+    if (group.rank != 0 || left_out.empty()) return;
+    std::fprintf(stderr,
+                 "onehop: messages between hosts use %s, not %s; does a firewall or a switch drop packets there? "
+                 "ONEHOP_RAILS=%s leaves it out from the start\n",
+                 kept.c_str(), left_out.substr(2).c_str(), kept.c_str());
+  }
+
+  // ", e1, through which rank 0 has had no answer from rank 2"; empty if this process has said so before.
+  static std::string silent_rail(const GroupState& group, const RailDevice& rail, int asked, int silent) {
+    if (SilentDevices::contain(rail.device)) return "";
+    const std::string who = asked == silent ? "another one before" : group.name_of(silent);
+    return ", " + rail.device + ", through which " + group.name_of(asked) + " has had no answer from " + who;
+  }
+
   static const std::atomic<std::uint32_t>& always_up() {
     static constinit std::atomic<std::uint32_t> word{1};
     return word;
@@ -236,7 +341,11 @@ class UcxTransport final : public Transport {
     const auto ready = [&] { return connections_->is_complete(peer) && more(); };
     while (!ready()) {
       end.progress();
-      waiting.idle(ready, [&] { return WaitingFor{peer, end.name()}; });
+      waiting.idle(ready, [&] {
+        return WaitingFor{peer, end.name() + ", whose connection is not complete (" + connections_->networks() +
+                                    "; does a firewall drop packets there? ONEHOP_RAILS or UCX_NET_DEVICES chooses "
+                                    "other interfaces),"};
+      });
     }
   }
 

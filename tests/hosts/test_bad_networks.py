@@ -89,6 +89,71 @@ def test_no_route_between_the_hosts(own_hosts: EmulatedHosts, tmp_path: Path) ->
         assert "rank" in text, (rank, text)
 
 
+def _drop_packets(hosts: EmulatedHosts, link: int) -> None:
+    """Let every packet on a link go to an address that nobody has, so that it vanishes in silence."""
+    for host, other in ((0, 1), (1, 0)):
+        nobody = ["lladdr", "02:00:00:00:00:77", "nud", "permanent", "dev", f"e{link}"]
+        hosts.output(host, ["ip", "neigh", "replace", hosts.hosts[other].addresses[link], *nobody])
+
+
+@needs_ucx
+def test_a_firewall_that_drops_packets(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """The time limit holds for connections, too. The system gives up after two minutes only."""
+    _drop_packets(own_hosts, 0)
+    results = _run(
+        own_hosts,
+        tmp_path,
+        """
+        import time
+        begin = time.monotonic()
+        try:
+            plan()
+        except Exception as error:
+            print("error:", type(error).__name__, error, flush=True)
+        assert time.monotonic() - begin < 60
+        """,
+        ONEHOP_TIMEOUT="3",
+    )
+    for code, text in results:
+        assert code == 0, results
+        assert "error: Timeout rank " in text, results
+        assert "does a firewall drop packets there? ONEHOP_RAILS or UCX_NET_DEVICES" in text, text
+
+
+@needs_ucx
+@pytest.mark.parametrize("own_hosts", [{"links": 2}], indirect=True, ids=["2 links"])
+@pytest.mark.parametrize(("dead", "rails"), [(0, "auto"), (1, "e0,e1")])
+def test_a_network_that_drops_packets_is_left_out(
+    own_hosts: EmulatedHosts, tmp_path: Path, dead: int, rails: str
+) -> None:
+    """One rank says so, and the other network carries everything."""
+    _drop_packets(own_hosts, dead)
+    results = _run(
+        own_hosts,
+        tmp_path,
+        """
+        from onehop.collectives import allreduce
+        array[:] = rank
+        one = plan()
+        one.run()
+        assert (array[0], array[-1]) == ((rank - 1) % 4, (rank + 1) % 4)
+        assert (allreduce(group, np.full(500_000, rank + 1, np.float32)) == 10).all()
+        print("carriers", sorted({channel["carrier"] for channel in one.explain()["channels"]}))
+        """,
+        ONEHOP_RAILS=rails,
+        ONEHOP_TIMEOUT="8",
+    )
+    lives = f"e{1 - dead}"
+    for code, text in results:
+        assert code == 0, results
+        assert f"carriers ['shared_memory', 'ucx: active messages over tcp/{lives}']" in text, text
+    said = [text.count("messages between hosts use") for _, text in results]
+    assert said == [1, 0, 0, 0], results
+    first = results[0][1]
+    assert f"messages between hosts use {lives}, not e{dead}, through which rank 0" in first, first
+    assert f"ONEHOP_RAILS={lives}" in first, first
+
+
 @needs_ucx
 def test_hosts_with_different_packet_lengths(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """TCP agrees on the shorter packets."""
