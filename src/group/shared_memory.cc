@@ -24,6 +24,7 @@
 #include "src/base/clock.h"
 #include "src/base/env.h"
 #include "src/base/text.h"
+#include "src/group/memory_file.h"
 #include "src/group/shared_memory_changes.h"
 
 namespace onehop::detail {
@@ -167,9 +168,7 @@ void back_huge_pages(int fd, std::byte* data, std::int64_t bytes) {
   }
 }
 
-constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
-
-// Memory of another process is used only after this check: it is a regular file of this user whose size is sealed. The
+// Memory of another process is used only after this check: it is a regular file of this user whose size is fixed. The
 // process number may belong to another process by now, or the descriptor to another file. Returns the size.
 std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& where) {
   struct stat status{};
@@ -180,8 +179,7 @@ std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& w
     throw Error(where + " belongs to user " + std::to_string(status.st_uid) + ", but this process to user " +
                 std::to_string(geteuid()) + ": memory of another user is not used");
   }
-  const int found = fcntl(fd, F_GET_SEALS);
-  if (found < 0 || (found & seals) != seals) {
+  if (!has_fixed_size(fd, status)) {
     throw Error(where + " is not memory of onehop: expected a memfd whose size is sealed, found one that can still " +
                 "be shortened; do all processes run the same version of onehop?");
   }
@@ -190,6 +188,14 @@ std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& w
                 std::to_string(least_bytes) + " are needed; do all processes run the same version of onehop?");
   }
   return status.st_size;
+}
+
+// Backs a part of memory. Returns the number of the error, or 0.
+int back_part(int fd, std::byte* data, std::int64_t at, std::int64_t bytes) {
+  const int failed = posix_fallocate(fd, at, bytes);
+  if (failed != ENOSYS && failed != EPERM && failed != EOPNOTSUPP) return failed;
+  constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, which old headers lack
+  return madvise(data + at, static_cast<std::size_t>(bytes), populate_write) == 0 ? 0 : failed;
 }
 
 std::string path_of(pid_t pid, int fd) { return "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd); }
@@ -308,7 +314,7 @@ void SharedMemory::back_pages(const std::string& what, const std::function<void(
   back_huge_pages(fd(), data(), bytes());
   for (std::int64_t at = 0; at < bytes(); at += at_once) {
     const std::int64_t part = std::min(at_once, bytes() - at);
-    if (const int failed = posix_fallocate(fd(), at, part); failed != 0) {
+    if (const int failed = back_part(fd(), data(), at, part); failed != 0) {
       throw Error("not enough shared memory for " + what + " (" + base::bytes_text(bytes()) +
                   "): " + std::strerror(failed));
     }
@@ -326,21 +332,9 @@ SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string
   SharedMemory memory;
   memory.mapping_ = std::make_shared<Mapping>();
   check_file_limit(bytes, what);
-  const int fd = memfd_create("onehop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) {
-    throw Error("cannot make shared memory for " + what + ": " + std::strerror(errno) +
-                (errno == EMFILE ? "; close files, or raise `ulimit -n`" : ""));
-  }
+  const int fd = make_memory_file(bytes, what);
   memory.mapping_->fd = fd;
   memory.mapping_->process = getpid();
-  if (ftruncate(fd, bytes) != 0) {
-    throw Error("cannot make " + base::bytes_text(bytes) + " of shared memory for " + what + ": " +
-                std::strerror(errno));
-  }
-  // From now on no process can shorten it, which would be a bus error for readers of the rest.
-  if (fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) {
-    throw Error("cannot seal shared memory for " + what + ": " + std::strerror(errno));
-  }
   memory.mapping_->data = map(fd, bytes, what);
   memory.mapping_->bytes = bytes;
   // Listed last, because other threads may find it in the list and expect it to be complete.

@@ -1,5 +1,5 @@
-// Memory that other processes of this machine can map. It has no name (memfd), so nothing is left behind. A peer opens
-// it as /proc/PID/fd/N of the rank that made it.
+// Memory that other processes of this machine can map. It has no name (memory_file.h), so nothing is left behind. A
+// peer opens it as /proc/PID/fd/N of the rank that made it.
 #pragma once
 
 #include <sys/types.h>

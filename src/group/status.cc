@@ -16,6 +16,7 @@
 
 #include "onehop/error.h"
 #include "src/base/clock.h"
+#include "src/group/memory_file.h"
 #include "src/group/rank_page.h"
 
 namespace onehop {
@@ -33,11 +34,10 @@ class ForeignPage {
   // Maps the file if it is memory of onehop of the size of a page. Anything else has no data.
   explicit ForeignPage(int file) {
     struct stat status{};
-    const int seals = fcntl(file, F_GET_SEALS);
     const auto least = static_cast<off_t>(sizeof(RankPage));
     const auto most = static_cast<off_t>(bytes());
-    // A sealed file cannot be shortened, which would be a bus error here.
-    if (fstat(file, &status) == 0 && seals > 0 && (seals & F_SEAL_SHRINK) != 0 && status.st_size >= least &&
+    // A file that can be shortened would be a bus error here.
+    if (fstat(file, &status) == 0 && detail::has_fixed_size(file, status) && status.st_size >= least &&
         status.st_size <= most) {
       void* const at = mmap(nullptr, bytes(), PROT_READ, MAP_SHARED, file, 0);
       if (at != MAP_FAILED) data_ = at;
@@ -68,10 +68,9 @@ class ForeignPage {
 // Opens a descriptor of another process if it is memory of onehop: the text of the link is read first, because opening
 // a FIFO or a device could have effects.
 std::optional<int> open_memory(int folder, const char* name) {
-  std::array<char, 64> text{};
+  std::array<char, 256> text{};
   const ssize_t length = readlinkat(folder, name, text.data(), text.size());
-  if (length <= 0 || !std::string_view(text.data(), static_cast<std::size_t>(length)).starts_with("/memfd:onehop"))
-    return std::nullopt;
+  if (length <= 0 || !detail::is_memory_file({text.data(), static_cast<std::size_t>(length)})) return std::nullopt;
   const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   return file < 0 ? std::nullopt : std::optional(file);
 }

@@ -65,7 +65,8 @@ def _own_shared() -> int:
 def _memory_files() -> Iterator[stat_result]:
     for descriptor in Path("/proc/self/fd").iterdir():
         try:
-            if str(descriptor.readlink()).startswith("/memfd:onehop"):
+            name = str(descriptor.readlink())
+            if name.startswith("/memfd:onehop") or "/onehop-memory-" in name:  # src/group/memory_file.cc
                 yield descriptor.stat()
         except OSError:  # the descriptor with which the folder was read is closed by now
             continue

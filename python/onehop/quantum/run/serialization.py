@@ -192,9 +192,13 @@ def share_circuit(file: str, circuit: Circuit) -> dict[str, str]:
     Returns
     -------
     dict from str to str
-        Environment variables for the ranks. They are valid as long as this process lives.
+        Environment variables for the ranks. They are valid as long as this process lives. None where the system refuses
+        memfd_create; every rank then reads the file.
     """
-    memory = os.memfd_create("onehop-circuit")
+    try:
+        memory = os.memfd_create("onehop-circuit")
+    except OSError:
+        return {}
     with open(memory, "wb", closefd=False) as stream:
         stream.write(pack(circuit))
     return {SHARED: f"{os.getpid()} {memory} {file}"}

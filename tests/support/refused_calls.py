@@ -1,0 +1,94 @@
+"""Run a command some of whose system calls fail, as in a sandbox: `refused_calls.py ERRNO NAME,... COMMAND...`."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ranks import Ranks
+
+# The numbers of system calls, by machine.
+_NUMBERS = {
+    "x86_64": {
+        "sched_setaffinity": 203,
+        "sched_getaffinity": 204,
+        "memfd_create": 319,
+        "pidfd_open": 434,
+        "membarrier": 324,
+        "getrandom": 318,
+        "prctl": 157,
+        "setpgid": 109,
+        "setsid": 112,
+        "waitid": 247,
+        "madvise": 28,
+        "fallocate": 285,
+        "socketpair": 53,
+    },
+    "aarch64": {
+        "sched_setaffinity": 122,
+        "sched_getaffinity": 123,
+        "memfd_create": 279,
+        "pidfd_open": 434,
+        "membarrier": 283,
+        "getrandom": 278,
+        "prctl": 167,
+        "setpgid": 154,
+        "setsid": 157,
+        "waitid": 95,
+        "madvise": 233,
+        "fallocate": 47,
+        "socketpair": 199,
+    },
+}
+_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06  # instructions of a filter
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 38, 22, 2
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+
+def refuse(names: list[str], number: int) -> None:
+    """Let these system calls fail with this error from now on, here and in all children."""
+    calls = _NUMBERS[platform.machine()]
+    code = struct.pack("HBBI", _LOAD, 0, 0, 0)
+    for name in names:
+        code += struct.pack("HBBI", _EQUAL, 0, 1, calls[name])
+        code += struct.pack("HBBI", _RETURN, 0, 0, _ERRNO | number)
+    code += struct.pack("HBBI", _RETURN, 0, 0, _ALLOW)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = _Program(len(code) // 8, ctypes.addressof(buffer))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) or libc.prctl(
+        _SECCOMP, _FILTER, ctypes.byref(program), 0, 0
+    ):
+        raise OSError(ctypes.get_errno(), "this system has no filters of system calls")
+
+
+def run_with_refused_calls(
+    ranks: Ranks, error: str, names: str, program: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program on two ranks under `onehop launch`, with these system calls refused to all of them."""
+    launch = [sys.executable, "-m", "onehop", "launch", "-n", "2", program]
+    return subprocess.run(
+        [sys.executable, __file__, error, names, *launch],
+        env=ranks.environment,
+        cwd=ranks.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+if __name__ == "__main__":
+    refuse(sys.argv[2].split(","), getattr(errno, sys.argv[1]))
+    os.execvp(sys.argv[3], sys.argv[3:])
