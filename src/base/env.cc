@@ -38,6 +38,10 @@ constexpr std::array table{
     Variable{"ONEHOP_LAUNCHER_PID", "process number", "none",
              "The process that started the ranks. A rank ends when this process is gone.", "src/world/world.cc",
              "launcher"},
+    Variable{"ONEHOP_LAUNCHER_SPACE", "number of a PID namespace", "none",
+             "The PID namespace of the process that started the ranks. A rank in another one cannot share memory with "
+             "it.",
+             "src/world/world.cc", "launcher"},
     Variable{"ONEHOP_LOGGOPSIM", "path", "none",
              "A folder with the programs LogGOPSim and txt2bin, whose times a test compares with onehop's.",
              "tests/machine/test_goal.py", "test"},
@@ -154,6 +158,7 @@ constexpr std::array forms{
     rank_form,
     Form{"number from 1 to 1024", true, 1, max_threads},
     Form{"number of MiB above 0", false, 0, largest, true},
+    Form{"number of a PID namespace", true, 1, largest},
     Form{"number of bytes", true, 0, largest},
     Form{"number of seconds above 0, at most 1e9", false, 0, 1e9, true},
     Form{"number of seconds, 0 or more", false, 0, infinity},

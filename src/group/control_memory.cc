@@ -14,11 +14,12 @@
 #include "onehop/error.h"
 #include "src/group/driven.h"
 #include "src/group/liveness.h"
+#include "src/group/process_space.h"
 
 namespace onehop::detail {
 namespace {
 
-constexpr std::uint64_t magic = 0x33'70'6f'68'65'6e'6f;  // "onehop3"
+constexpr std::uint64_t magic = 0x34'70'6f'68'65'6e'6f;  // "onehop4"
 constexpr std::int64_t mailbox_bytes = 16 << 10;
 constexpr std::int64_t max_bytes = std::int64_t{1} << 40;  // limit of one contribution; set-up never needs as much
 
@@ -32,6 +33,7 @@ struct alignas(128) Seat {
   std::atomic<std::uint32_t> reported_lost;  // the rank (plus one) because of which this one gave up
   std::atomic<std::int64_t> total[2];        // bytes of the whole contribution
   std::atomic<std::int64_t> length[2];       // bytes in the mailbox
+  std::atomic<std::uint64_t> space;          // of the process number; 0: not yet joined
   std::byte mailbox[2][mailbox_bytes];
 };
 
@@ -41,6 +43,12 @@ struct Control {
 };
 
 constexpr std::int64_t header_bytes = 128;
+
+// What is wrong, and what to do, if two processes of a launch do not see each other's process numbers.
+constexpr const char* elsewhere =
+    " are in different PID namespaces (a container for each rank, or unshare), so they cannot share memory: let all "
+    "ranks have one namespace (run `onehop launch` inside the container, or docker run --pid=container:NAME), or use "
+    "MPI or Group.from_store between containers";
 
 Seat& seat_of(const SharedMemory& memory, int rank) {
   return *reinterpret_cast<Seat*>(memory.data() + header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * rank);
@@ -53,8 +61,11 @@ class ControlBootstrap final : public Bootstrap {
     std::int32_t nobody = 0;
     if (!seat(rank).pid.compare_exchange_strong(nobody, getpid())) {
       throw Mismatch("rank " + std::to_string(rank) + " of this launch is already taken by process " +
-                     std::to_string(nobody) + "; a program may make its world group once per process");
+                     std::to_string(nobody) +
+                     "; a program may make its world group once per process, and another launcher inside `onehop "
+                     "launch` starts ranks that this launch does not have: use one launcher");
     }
+    seat(rank).space.store(space_, std::memory_order_release);
   }
 
   // A forked child does not leave: the seat belongs to its parent.
@@ -127,16 +138,25 @@ class ControlBootstrap final : public Bootstrap {
       nanosleep(&nap, nullptr);
       if (polls % 16 == 0) check(other, deadline);
     }
+    throw_if_elsewhere(other);
+  }
+
+  // A process number of another space would name another process here, or none.
+  void throw_if_elsewhere(int other) const {
+    const std::uint64_t theirs = seat(other).space.load(std::memory_order_acquire);
+    if (theirs == 0 || theirs == space_) return;
+    throw Error(name_of(other) + " and rank " + std::to_string(rank_) + elsewhere);
   }
 
   void check(int other, Deadline& deadline) {
     call_interrupt_check();
     const std::string step = "set-up (all-gather " + std::to_string(round_) + ")";
     const pid_t pid = seat(other).pid.load();
+    throw_if_elsewhere(other);
     // A contribution posted before the rank ended counts, so read the round after the state of the process.
     const bool gone = seat(other).left.load(std::memory_order_acquire) != 0 ||
                       seat(other).ended.load(std::memory_order_acquire) != 0 ||
-                      (pid != 0 && watched_.ended(other, pid));
+                      (seat(other).space.load(std::memory_order_acquire) == space_ && watched_.ended(other, pid));
     if (gone && seat(other).round.load(std::memory_order_acquire) < round_) throw_lost(other, pid, step);
     if (launcher_ != 0 && launcher_watch_.ended(0, launcher_)) {
       throw PeerLost(-1, "the launcher (process " + std::to_string(launcher_) + ") has ended while rank " +
@@ -176,6 +196,7 @@ class ControlBootstrap final : public Bootstrap {
   int ranks_;
   pid_t launcher_;
   pid_t process_ = getpid();
+  std::uint64_t space_ = process_space();
   ProcessWatch watched_;
   ProcessWatch launcher_watch_{1};
   std::uint64_t round_ = 0;
@@ -206,6 +227,12 @@ std::string ControlMemory::path() const {
   return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(memory_.fd());
 }
 
+void check_space(int rank, pid_t launcher, std::uint64_t space) {
+  if (space == process_space()) return;
+  throw Error("rank " + std::to_string(rank) + " and its launcher (process " + std::to_string(launcher) + ")" +
+              elsewhere);
+}
+
 std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank, int ranks, pid_t launcher) {
   SharedMemory memory;
   try {
@@ -214,6 +241,11 @@ std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank
     if (launcher != 0 && ProcessWatch(1).ended(0, launcher)) {
       throw PeerLost(-1, "the launcher (process " + std::to_string(launcher) + ") has ended before rank " +
                              std::to_string(rank) + " joined");
+    }
+    if (!proc_is_of_own_space()) {
+      throw Error(std::string("cannot reach the launcher's memory: ") + error.what() +
+                  "; /proc belongs to another PID namespace than this process: mount one of its own (unshare "
+                  "--mount-proc)");
     }
     throw Error(std::string("cannot reach the launcher's memory: ") + error.what() +
                 "; has `onehop launch` ended, or does this process run as another user or in another container?");

@@ -36,6 +36,9 @@ class ControlMemory {
 [[nodiscard]] std::unique_ptr<Bootstrap> join_control_memory(SharedMemory memory, const std::string& where, int rank,
                                                              int ranks, pid_t launcher);
 
+// Throws Error if this rank does not see the process numbers of its launcher, whose space of them is `space`.
+void check_space(int rank, pid_t launcher, std::uint64_t space);
+
 // Bytes of control memory for `ranks` ranks.
 [[nodiscard]] std::int64_t control_memory_bytes(int ranks);
 

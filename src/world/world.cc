@@ -37,6 +37,9 @@ Group from_launcher(const std::string& control) {
   const auto rank = env::rank_number("ONEHOP_RANK");
   const auto ranks = env::rank_number("ONEHOP_RANKS");
   const int launcher = static_cast<int>(env::number("ONEHOP_LAUNCHER_PID").value_or(0));
+  if (const auto space = env::number("ONEHOP_LAUNCHER_SPACE")) {
+    detail::check_space(*rank, launcher, static_cast<std::uint64_t>(*space));
+  }
   return Group(
       detail::make_group(*rank, *ranks, "launcher", detail::join_control_memory(control, *rank, *ranks, launcher)));
 }
@@ -98,6 +101,16 @@ std::optional<LaunchInfo> info_of_torchrun() {
                         env::text("TORCHELASTIC_RESTART_COUNT").value_or("")};
 }
 
+// `onehop launch` takes torchrun's mark off its ranks, so a process with both has a torchrun between it and the launch.
+void refuse_torchrun_inside() {
+  const auto torchrun = info_of_torchrun();
+  if (!torchrun || torchrun->ranks == 1 || !env::text("TORCHELASTIC_RUN_ID")) return;
+  throw Error(torchrun->text() + ", but inside `onehop launch` (process " +
+              env::text("ONEHOP_LAUNCHER_PID").value_or("unknown") + ", rank " + env::text("ONEHOP_RANK").value_or("") +
+              " of " + env::text("ONEHOP_RANKS").value_or("") +
+              "), whose ranks the workers of torchrun are not: start the program with one of the two launchers");
+}
+
 Group join_mpi(detail::MpiRanks made) {
   return Group(detail::make_group(made.rank, made.size, "mpi", std::move(made.bootstrap)));
 }
@@ -133,7 +146,10 @@ namespace {
 
 Group make_world() {
   check_variables_of_launcher();
-  if (const auto control = env::text("ONEHOP_CONTROL")) return from_launcher(*control);
+  if (const auto control = env::text("ONEHOP_CONTROL")) {
+    refuse_torchrun_inside();
+    return from_launcher(*control);
+  }
   if (const auto launch = info_of_mpi_launcher()) return from_mpi_launcher(*launch);
   if (const auto launch = info_of_torchrun(); launch && launch->ranks > 1) {
     if (!launch->all_here) {

@@ -68,6 +68,7 @@ def test_the_table_is_sorted_and_names_sources_that_read() -> None:
 WRONG = {
     "ONEHOP_GUARD": ("2", "yes"),
     "ONEHOP_LAUNCHER_PID": ("init", "0"),
+    "ONEHOP_LAUNCHER_SPACE": ("own", "0", "2.5"),
     "ONEHOP_LONG_FAULTS": ("2", "yes"),
     "ONEHOP_NETWORK": ("pigeons", "mpi or ucx"),
     "ONEHOP_QASM_MEMORY_MIB": ("-1", "16 GiB"),

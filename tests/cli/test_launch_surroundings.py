@@ -12,6 +12,7 @@ import onehop
 from onehop.cli import main
 from onehop.launch import command_of, current_launch, ensure_ranks, find_mpi_launcher, launch_under_mpi
 from ranks import Ranks
+from refused_calls import run_with_refused_calls
 
 # -- cores -----------------------------------------------------------------------------------------------------------
 
@@ -36,6 +37,37 @@ def test_more_cores_than_there_are(ranks: Ranks) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert f"expected {here + 1} cores" in done.stderr
     assert ranks.launch(1, "print('shared')", "--cores", here + 1, "--no-bind").stdout == "[0] shared\n"
+
+
+@pytest.mark.parametrize(
+    ("calls", "error"),
+    [
+        ("sched_setaffinity", "EPERM"),
+        ("sched_setaffinity", "ENOSYS"),
+        ("sched_getaffinity,setsid,waitid,prctl", "EPERM"),
+    ],
+)
+def test_a_sandbox_that_refuses_calls_of_the_launcher(ranks: Ranks, calls: str, error: str) -> None:
+    """The launch goes on without what is only an improvement, and says so if times change."""
+    source = "from onehop import Group; print(Group.world().allgather(b'x'))"
+    done = run_with_refused_calls(ranks, error, calls, ranks.script(source))
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"[{rank}] [b'x', b'x']" for rank in (0, 1)]
+    binds = calls == "sched_setaffinity" and len(os.sched_getaffinity(0)) > 1
+    assert ("not bound to cores, which this system refuses (sched_setaffinity: " in done.stderr) == binds, (
+        done.stderr
+    )
+    assert done.stderr.count("\n") == binds
+
+
+def test_a_sandbox_that_refuses_what_the_launcher_needs(ranks: Ranks) -> None:
+    done = run_with_refused_calls(ranks, "EPERM", "setpgid", ranks.script("print('never')"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "cannot make a process group (setpgid: Operation not permitted)" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = run_with_refused_calls(ranks, "ENOSYS", "socketpair", ranks.script("print('never')"))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    assert "Function not implemented; a sandbox refuses the launcher a system call; allow it" in done.stderr
 
 
 # -- launches of others ----------------------------------------------------------------------------------------------
@@ -95,6 +127,31 @@ def test_launch_inside_a_launch_is_refused(ranks: Ranks) -> None:
     done = ranks.onehop("launch", "-n", 2, sys.executable, "-m", "onehop", "launch", "-n", "2", "true")
     assert done.returncode == 2
     assert "expected `onehop launch` outside of a launch" in done.stderr
+
+
+def test_torchrun_inside_a_launch_is_refused(ranks: Ranks) -> None:
+    """Its workers inherit the seat of the one rank that started it. The error names both launchers."""
+    source = """
+        import os
+        from onehop import Error, Group
+        if os.environ.get("TORCHELASTIC_RUN_ID") == "outer":
+            raise SystemExit("the mark of a torchrun around the launch has reached a rank")
+        worker = 2 * int(os.environ["ONEHOP_RANK"]) + 1
+        os.environ.update(RANK=str(worker), WORLD_SIZE="4", LOCAL_WORLD_SIZE="4", MASTER_ADDR="localhost")
+        os.environ.update(MASTER_PORT="29500", TORCHELASTIC_RUN_ID="inner")
+        try:
+            Group.world()
+        except Error as error:
+            print(error)
+    """
+    ranks.environment["TORCHELASTIC_RUN_ID"] = "outer"
+    done = ranks.launch(2, source)
+    assert done.returncode == 0, done.stderr
+    for rank in (0, 1):
+        assert (
+            f"[{rank}] torchrun started this program as rank {2 * rank + 1} of 4, but inside" in done.stdout
+        )
+        assert f", rank {rank} of 2), whose ranks the workers of torchrun are not" in done.stdout, done.stdout
 
 
 def test_under_an_mpi(ranks: Ranks, capfd: pytest.CaptureFixture[str]) -> None:

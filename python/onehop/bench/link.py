@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -23,7 +24,7 @@ from onehop.bench.allreduce import AllReduceRow
 from onehop.bench.result import Bench, Samples, make_row
 from onehop.bench.table import empty_table, number
 from onehop.collectives import Collectives
-from onehop.cores import machine_cores
+from onehop.cores import machine_cores, usable_processors
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -133,9 +134,10 @@ def _measure(group: Group, collectives: Collectives, size: int, codecs: Sequence
 
 def _rank_main(sizes: list[int], codecs: list[str], seconds: float) -> None:
     group = Group.world()
-    cores = sorted(os.sched_getaffinity(0))
+    cores = sorted(usable_processors())
     if len(cores) >= group.size:
-        os.sched_setaffinity(0, {cores[group.rank]})
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {cores[group.rank]})
     collectives = Collectives(group, "mpi")
     measured = [_measure(group, collectives, size, codecs, seconds / len(sizes)) for size in sizes]
     version = _core.bench_mpi_version()  # collective

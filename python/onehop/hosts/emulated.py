@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from onehop.cores import usable_processors
 from onehop.error import BadInput, Error
 from onehop.hosts.remote_shell import connect, exit_status
 
@@ -241,7 +242,7 @@ def _check(count: int, rate: str | None, links: int) -> None:
 
 def _cores_of(host: int, count: int) -> str:
     """The cores of one of `count` hosts: an equal share of this process's; all of them if there are too few."""
-    cores = sorted(os.sched_getaffinity(0))
+    cores = sorted(usable_processors())
     share = len(cores) // count
     return ",".join(map(str, cores[host * share : (host + 1) * share])) if share else ""
 

@@ -179,7 +179,8 @@ class _Server:
 def _main(name: str, folder: str, cores: str, hosts: str) -> None:
     path = os.path.join(folder, f"{name}.sock")
     if cores:
-        os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that made the host
     kinds = _NEW_NET | _NEW_UTS | _NEW_IPC | _NEW_MOUNTS | _NEW_PID
     _check(_libc.unshare(kinds), "making namespaces")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
+from onehop.cores import usable_cores
 from onehop.error import BadInput
 from onehop.exit_code import FAILURE
 from onehop.hosts.emulated import EmulatedHosts
@@ -19,7 +19,7 @@ def _open_mpi(hosts: EmulatedHosts, per_host: int) -> tuple[list[str], dict[str,
     options = ["--prtemca", "plm_ssh_agent", hosts.remote_shell(), "--prtemca", "plm_ssh_no_tree_spawn", "1"]
     options += ["--host", where, "--map-by", "slot"]
     variables = {}
-    if per_host > max(len(os.sched_getaffinity(0)) // len(hosts.hosts), 1):
+    if per_host > max(usable_cores() // len(hosts.hosts), 1):
         variables["OMPI_MCA_mpi_yield_when_idle"] = "1"  # ranks of a host share its cores
     return options, variables
 

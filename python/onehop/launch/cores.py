@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+
+from onehop.cores import usable_processors
 
 _SYSFS = Path("/sys/devices/system/cpu")
 
@@ -19,7 +22,7 @@ def available_cores() -> list[int]:
     """The processors that this process may run on: the first thread of each core, then the second threads."""
     turn: dict[str, int] = {}
     order = []
-    for cpu in sorted(os.sched_getaffinity(0)):
+    for cpu in sorted(usable_processors()):
         core = _siblings(cpu)
         order.append((turn.get(core, 0), cpu))
         turn[core] = turn.get(core, 0) + 1
@@ -32,3 +35,14 @@ def share_cores(ranks: int, cores_each: int = 1) -> list[set[int]] | None:
     if ranks * cores_each > len(cores):
         return None
     return [set(cores[rank * cores_each : (rank + 1) * cores_each]) for rank in range(ranks)]
+
+
+def why_not_bound(cores: Iterable[int]) -> str | None:
+    """Why the system does not let this process choose among these processors of its own; None if it does."""
+    before = usable_processors()
+    try:
+        os.sched_setaffinity(0, cores)
+        os.sched_setaffinity(0, before)
+    except OSError as error:
+        return error.strerror
+    return None

@@ -74,7 +74,14 @@ RESTARTED = "ONEHOP_RESTARTED"
 
 def variables() -> list[str]:
     """The names of all variables that tell a process its rank."""
-    own = ["ONEHOP_CONTROL", "ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_LAUNCHER_PID", RESTARTED]
+    own = [
+        "ONEHOP_CONTROL",
+        "ONEHOP_RANK",
+        "ONEHOP_RANKS",
+        "ONEHOP_LAUNCHER_PID",
+        "ONEHOP_LAUNCHER_SPACE",
+        RESTARTED,
+    ]
     return sorted({*own, *(name for _, *names in _MARKS for name in names)})
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from onehop import _core
 from onehop.error import BadInput, Error
-from onehop.launch.cores import available_cores, share_cores
+from onehop.exit_code import FAILURE
+from onehop.launch.cores import available_cores, share_cores, why_not_bound
 from onehop.launch.interpreter import python_module
 from onehop.launch.refusal import reason_of, remedy_of
 from onehop.launch.result import LaunchResult
@@ -78,12 +79,35 @@ def command_of(program: str, arguments: Sequence[str] = (), *, module: bool = Fa
 
 def _prepare(launcher: int, cores: set[int] | None) -> None:
     """Run between fork and exec: make a process group, die with the launcher, and bind to the cores."""
-    os.setpgid(0, 0)
+    try:
+        os.setpgid(0, 0)
+    except OSError as error:  # Python would pass on only that something failed here
+        os.write(
+            2,
+            f"onehop: a rank cannot make a process group (setpgid: {error.strerror}), by which the launcher ends it; "
+            "allow setpgid in this sandbox, or start the ranks with another launcher\n".encode(),
+        )
+        os._exit(FAILURE)
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != launcher:
         os._exit(1)
     if cores is not None:
-        os.sched_setaffinity(0, cores)
+        with contextlib.suppress(OSError):  # such as for a core that has gone offline since
+            os.sched_setaffinity(0, cores)
+
+
+def _cores_of_ranks(ranks: int, cores_each: int) -> list[set[int]] | None:
+    """The cores of each rank; None if there are too few, or if the system lets no process choose its cores."""
+    cores = share_cores(ranks, cores_each)
+    if cores is not None and (reason := why_not_bound(set().union(*cores))):
+        print(
+            f"onehop: the ranks are not bound to cores, which this system refuses (sched_setaffinity: {reason}); they "
+            "run on any core, and their times vary more (--no-bind: without this line)",
+            file=sys.stderr,
+            flush=True,
+        )
+        return None
+    return cores
 
 
 def _streams(rank: int, output: Output, stdout: int) -> dict[str, int | None]:
@@ -198,12 +222,15 @@ def launch(
     """
     _check(ranks, cores_each, bind)
     output = Output(output)
-    cores = share_cores(ranks, cores_each) if bind else None
+    cores = _cores_of_ranks(ranks, cores_each) if bind else None
     control = _core.create_control(ranks)
     environment = dict(os.environ if environment is None else environment)
     environment.update(
         ONEHOP_CONTROL=control.path, ONEHOP_RANKS=str(ranks), ONEHOP_LAUNCHER_PID=str(os.getpid())
     )
+    with contextlib.suppress(OSError):
+        environment["ONEHOP_LAUNCHER_SPACE"] = str(Path("/proc/self/ns/pid").stat().st_ino)
+    environment.pop("TORCHELASTIC_RUN_ID", None)  # a torchrun around this launch did not start these ranks
     if output != Output.RAW:
         # Python would buffer its output to a pipe until the end.
         environment.setdefault("PYTHONUNBUFFERED", "1")
@@ -234,6 +261,8 @@ def launch(
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise  # the ranks ran, but their output did not fit on the disk
             remedy = remedy_of(error)
+            if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.ENOSYS):
+                remedy = "a sandbox refuses the launcher a system call; allow it, or use another launcher (mpiexec)"
             why = f"{reason_of(error)}; {remedy}" if remedy else error
             raise Error(f"could not run {command[0]!r} on {counted(ranks, 'rank')}: {why}") from error
     if on_result is not None:

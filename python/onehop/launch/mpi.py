@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onehop.error import BadInput, Error
-from onehop.launch.cores import available_cores
+from onehop.launch.cores import available_cores, why_not_bound
 from onehop.launch.local import check_ranks
 
 _libc = ctypes.CDLL(None)
@@ -145,7 +145,9 @@ def _environment(kind: str) -> dict[str, str]:
 
 
 def _options(launcher: MpiLauncher, ranks: int, bind: bool) -> tuple[list[str], dict[str, str]]:
-    enough = ranks <= len(available_cores())
+    cores = available_cores()
+    enough = ranks <= len(cores)
+    bind = bind and why_not_bound(cores) is None
     if launcher.kind == "openmpi":
         if enough:
             return (["--bind-to", "core", "--map-by", "core"] if bind else ["--bind-to", "none"]), {}

@@ -61,6 +61,13 @@ def describe_end(rank: Rank) -> str:
     return f"rank {rank.rank} was killed by signal {-rank.code} ({signal_name(-rank.code)})"
 
 
+def _has_ended(process: subprocess.Popen) -> bool:
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except OSError:  # a sandbox refuses waitid
+        return process.poll() is not None
+
+
 class Supervisor:
     """Owns the ranks from their start to the end of the launch."""
 
@@ -168,7 +175,7 @@ class Supervisor:
             if rank.code is None:
                 # Kill the process group before reaping its leader: while the leader is a zombie, no other process can
                 # get its number.
-                if os.waitid(os.P_PID, rank.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                if not _has_ended(rank.process):
                     continue
                 kill_group(rank.process.pid, signal.SIGKILL)
                 self._ended(rank, rank.process.wait())

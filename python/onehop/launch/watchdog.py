@@ -9,7 +9,7 @@ import signal
 
 def kill_group(group: int, number: int) -> None:
     """Send a signal to a process group, if it still exists."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with contextlib.suppress(OSError):  # it has ended, is protected, or a sandbox refuses kill
         os.killpg(group, number)
 
 
@@ -42,7 +42,10 @@ class Watchdog:
 
     @staticmethod
     def _watch(reading: int) -> None:
-        os.setsid()
+        with contextlib.suppress(
+            OSError
+        ):  # then a signal to the launcher's process group reaches it, which is ignored
+            os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         null = os.open(os.devnull, os.O_RDWR)
