@@ -17,6 +17,7 @@ from onehop.channel import Channels, End, Message, open_channels
 from onehop.error import BadInput
 from onehop.store import Store, agree_on_survivors, allgathers_through, store_of_torchrun
 from onehop.text import counted
+from onehop.time_limit import call_within
 
 _world: list[Group] = []
 _worlds_of_parents: list[Group] = []
@@ -43,6 +44,13 @@ def _extents(shape: Any) -> tuple[int, ...]:
     if any(extent < 0 for extent in extents):
         raise BadInput(f"expected a shape without negative extents, found {shape}")
     return extents
+
+
+def _limit_of(made: list[weakref.ref[Group]]) -> float:
+    """The time limit of a group, which may be under construction."""
+    group = made[0]() if made else None
+    # The core has checked the variable before it calls a function of the program.
+    return float(os.environ.get("ONEHOP_TIMEOUT") or 0) if group is None else group.timeout
 
 
 def _leave_world_to_parent() -> None:
@@ -147,7 +155,20 @@ class Group(_core.Group):
         allgather : callable
             Takes the bytes of this rank and returns those of all ranks, in the order of ranks. Lengths may differ.
         """
-        return cls(_core.Group.from_allgather(rank, size, allgather))
+        made: list[weakref.ref[Group]] = []  # once it is made
+
+        def limited(mine: bytes) -> Sequence[bytes]:
+            return call_within(
+                _limit_of(made),
+                lambda: f"rank {rank} waited for other ranks in the function of Group.from_allgather",
+                lambda: allgather(mine),
+            )
+
+        group = cls(
+            _core.Group.from_allgather(rank, size, limited if size > 1 and callable(allgather) else allgather)
+        )
+        made.append(weakref.ref(group))
+        return group
 
     @classmethod
     def from_store(cls, store: Store, rank: int, size: int, prefix: str = "onehop") -> Group:
@@ -178,7 +199,7 @@ class Group(_core.Group):
             group = groups[0]() if groups else None
             return -1 if group is None else group.gone_rank
 
-        maker = allgathers_through(store, prefix, gone_rank)
+        maker = allgathers_through(store, prefix, gone_rank, lambda: _limit_of(groups))
         made = cls(_core.Group.from_allgathers(rank, size, maker))
         made._store = store, prefix
         groups.append(weakref.ref(made))

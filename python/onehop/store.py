@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from onehop.error import BadInput, Error, PeerLost
+from onehop.time_limit import Wait, call_within
 
 __all__ = ["Store", "agree_on_survivors", "allgathers_through", "store_of_torchrun"]
 
 AllGather = Callable[[bytes], list[bytes]]
 _EMPTY = b"\0"  # some stores keep no empty values
-_WATCHED = 60  # seconds for which an all-gather looks for lost ranks; then the store's own time limit begins
 
 
 class Store(Protocol):
@@ -27,25 +27,38 @@ class Store(Protocol):
         """Wait until the key has a value, and return it."""
 
 
-def _await(store: Any, key: str, gone_rank: Callable[[], int]) -> None:
-    """Wait until a key has a value, for a minute, or until a rank is gone. Does nothing if the store cannot tell."""
+def _own_limit(store: Any) -> float:
+    """The time limit in seconds that a store of torch has for its own waits; 0: none is known."""
+    seconds = getattr(getattr(store, "timeout", None), "total_seconds", None)
+    return float(seconds()) if callable(seconds) else 0.0
+
+
+def _get(
+    store: Any, key: str, limit: float, describe: Callable[[], str], gone_rank: Callable[[], int]
+) -> bytes:
+    """Wait until a key has a value, within a limit in seconds (0: none) and until a rank is gone, and return it."""
     if not callable(getattr(store, "check", None)):
-        return
-    end = time.monotonic() + _WATCHED
+        return bytes(call_within(limit, describe, lambda: store.get(key)))
+    wait = Wait(limit or _own_limit(store))
     pause = 0.0005
-    while not store.check([key]) and time.monotonic() < end:
+    while not store.check([key]):
         gone = gone_rank()
         # What it wrote before counts.
         if gone >= 0 and not store.check([key]):
             raise PeerLost(
                 f"rank {gone} has ended or cannot be reached, and others wait for it in a store", gone
             )
+        wait.check(describe)
         time.sleep(pause)
         pause = min(2 * pause, 0.02)
+    return bytes(store.get(key))
 
 
 def allgathers_through(
-    store: Store, prefix: str, gone_rank: Callable[[], int] = lambda: -1
+    store: Store,
+    prefix: str,
+    gone_rank: Callable[[], int] = lambda: -1,
+    limit: Callable[[], float] = lambda: 0.0,
 ) -> Callable[[str, int, int], AllGather]:
     """Return a function that makes the all-gather of the ranks of a group, or of a part of it.
 
@@ -57,7 +70,9 @@ def allgathers_through(
         Begins every key. No other group, also of an earlier run, may have used it in this store.
     gone_rank : callable
         Returns a rank of the group that is known to have ended, or -1. All-gathers of the whole group then raise
-        `PeerLost` if the store has a method `check`; others wait as long as the store does.
+        `PeerLost` if the store has a method `check`.
+    limit : callable
+        Returns the time limit of a wait in seconds; 0: the store's own.
     """
     for name in ("set", "get"):
         if not callable(getattr(store, name, None)):
@@ -81,9 +96,18 @@ def allgathers_through(
             store.set(key(number, rank), mine or _EMPTY)
             parts = []
             for other in range(size):
-                if not name:
-                    _await(store, key(number, other), gone_rank)
-                parts.append(bytes(store.get(key(number, other))))
+                who = f"rank {other}{f' of the part {name[1:]}' if name else ''}"
+                parts.append(
+                    _get(
+                        store,
+                        key(number, other),
+                        limit(),
+                        lambda who=who: (
+                            f"rank {rank} waited in set-up (all-gather {number + 1}) for {who} in a store"
+                        ),
+                        (lambda: -1) if name else gone_rank,
+                    )
+                )
             # Every rank has reached step number - 1, so it has read the entries of step number - 2.
             if delete is not None and number >= 2:
                 delete(key(number - 2, rank))

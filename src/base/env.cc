@@ -121,8 +121,8 @@ constexpr std::array table{
              "Number of threads of each rank in circuit simulations and lattice operators.", "src/base/env.cc", "user"},
     Variable{"ONEHOP_TIMEOUT", "number of seconds, 0 or more", "0",
              "Time limit of every wait for another rank, and the default of `group.timeout`. A rank that waits longer "
-             "raises `Timeout`. 0: no limit. While a group is made, ranks wait for each other for one minute unless "
-             "this variable sets another limit.",
+             "raises `Timeout`. 0: no limit. While a group is made under torchrun or srun without MPI, ranks wait "
+             "for each other for one minute unless this variable sets another limit.",
              "src/group/liveness.cc", "user"},
     Variable{"ONEHOP_TRAP", "path", "none", "The file to which the trap of a test writes.",
              "tests/cli/test_foreign_folder.py", "test"},
