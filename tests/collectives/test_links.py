@@ -12,8 +12,9 @@ import pytest
 from onehop import codec, collectives
 from onehop.codec import CODECS
 from onehop.group import Group
-from onehop.links import Links
+from onehop.links import Links, link_rate
 from threads import run_threads
+from torch_program import WITHOUT_TORCH
 
 
 def between_hosts(group: Group) -> Any:
@@ -51,6 +52,59 @@ def test_ranks_choose_alike_by_the_tuning_of_rank_0(tmp_path: Path, monkeypatch:
         return links.pays(between_hosts(group), paths, "q8" if group.rank == 0 else "q4")
 
     assert run_threads(2, rank) == [True] * 2
+
+
+class Clock:
+    """Exchanges that take as long as their bytes need, after barriers at which this rank waits for a late one."""
+
+    def __init__(self, bytes_per_second: float) -> None:
+        self.now, self.rate = 0.0, bytes_per_second
+        self.calls: list[str] = []
+        self.lengths: set[int] = set()
+
+    def barrier(self, **_: object) -> None:
+        self.calls.append("barrier")
+        self.now += 10
+
+    def exchange(self, result: Any, source: Any, **_: object) -> None:
+        self.calls.append("exchange")
+        assert len(result) == len(source)
+        self.lengths.add(len(source))
+        self.now += len(source) / self.rate
+
+
+@pytest.mark.parametrize(
+    ("local", "others"), [([0], 3), ([0, 1], 2), ([0, 1, 2, 3], 3)], ids=["alone", "pairs", "one_host"]
+)
+def test_a_link_is_measured_after_a_barrier_and_with_more_than_a_burst(
+    local: list[int], others: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(1e9)
+    monkeypatch.setattr("onehop.links.perf_counter", lambda: clock.now)
+    group = SimpleNamespace(size=4, local_ranks=local)
+    # A quarter of the bytes goes to each rank.
+    assert link_rate(group, clock.barrier, clock.exchange) == pytest.approx(8 * others / 4)
+    assert clock.calls == ["barrier", "exchange"] * (len(clock.calls) // 2)
+    assert clock.lengths == {4 << 20}
+
+
+def test_torch_measures_links_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason=WITHOUT_TORCH)
+    from onehop.torch import thresholds
+
+    clock = Clock(1e9)  # 8 Gbit/s, half of them to this rank itself
+    monkeypatch.setattr("onehop.links.perf_counter", lambda: clock.now)
+    world = SimpleNamespace(
+        barrier=clock.barrier,
+        all_to_all_single=clock.exchange,
+        all_gather=lambda rows, mine, **_: [row.copy_(mine) for row in rows],
+    )
+    monkeypatch.setattr(thresholds, "dist", world)
+    group = SimpleNamespace(size=2, local_ranks=[0])
+    assert thresholds._pays_on_links(None, group, 4.1) is True
+    assert thresholds._pays_on_links(None, group, 3.9) is False
+    assert clock.calls == ["barrier", "exchange"] * (len(clock.calls) // 2)
+    assert clock.lengths == {4 << 20}
 
 
 @pytest.mark.parametrize("name", CODECS[1:])
