@@ -86,8 +86,14 @@ class Simulation {
       : circuit_(circuit),
         options_(options),
         split_(split_final_measurements(circuit)),
+        outcome_bits_(circuit.clbits),
         placement_(std::move(placement)),
-        shots_(circuit.clbits, options.shots) {
+        shots_(circuit.clbits > 0 ? circuit.clbits : circuit.qubits, options.shots) {
+    if (circuit.clbits == 0) {  // all qubits are measured
+      outcome_bits_ = circuit.qubits;
+      split_.last.clear();
+      for (int qubit = 0; qubit < circuit.qubits; ++qubit) split_.last.emplace_back(qubit, qubit);
+    }
     const int ranks = usable_ranks(split_.body, group.size());
     if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
       throw BadInput("expected a number of ranks that is a power of two, found " + std::to_string(group.size()) +
@@ -125,7 +131,7 @@ class Simulation {
       run_branch(std::move(branch), *placement_, nullptr);
       ++result_.runs;
     }
-    timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(circuit_.clbits, options_.shots); });
+    timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(outcome_bits_, options_.shots); });
     const StateCounters& counters = result_.state->counters();
     result_.exchanges = counters.exchanges;
     std::array<double, 2> bytes{static_cast<double>(counters.bytes_sent),
@@ -284,7 +290,7 @@ class Simulation {
     const int threads = result_.state->engine().threads;
     base::parallel_for(threads, values.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
       for (const auto& [bit, qubit] : split_.last) {
-        if (bit >= circuit_.clbits) continue;
+        if (bit >= outcome_bits_) continue;
         const auto place = std::lower_bound(qubits.begin(), qubits.end(), qubit) - qubits.begin();
         for (std::uint64_t i = begin; i < end; ++i) shots_.set(branch.shots[i], bit, (values[i] >> place & 1U) != 0);
       }
@@ -294,6 +300,7 @@ class Simulation {
   const Circuit& circuit_;
   const SimulationOptions& options_;
   SplitCircuit split_;
+  int outcome_bits_;  // the bits of a shot
   std::shared_ptr<CompiledCircuit> compiled_;
   std::shared_ptr<const Placement> placement_;
   std::int64_t operations_ = 0;

@@ -93,6 +93,13 @@ def test_shots_with_conditions_and_resets() -> None:
     assert backend.circuit_status(handle).status.name == "COMPLETED"
 
 
+def test_a_circuit_without_bits_has_all_qubits_measured() -> None:
+    circuit = Circuit(3).X(1)
+    result = OnehopBackend().run_circuit(circuit, 20)
+    assert result.get_counts() == {(0, 1, 0): 20}
+    assert circuit.n_bits == 0
+
+
 def test_expectation_values() -> None:
     circuit = _deep()
     operator = QubitPauliOperator(

@@ -195,17 +195,26 @@ def test_bad_input_is_refused(run: object, message: str) -> None:
         run()
 
 
-# As with qiskit-aer, also for circuits without qubits.
 @pytest.mark.parametrize("method", ["statevector", "density_matrix"])
-@pytest.mark.parametrize("qubits", [0, 2])
-def test_a_circuit_without_classical_bits_has_no_counts(qubits: int, method: str) -> None:
-    circuit = QuantumCircuit(qubits, name="silent", metadata={"number": 7})
-    if qubits:
-        circuit.h(0)
+def test_a_circuit_without_classical_bits_has_all_qubits_measured(method: str) -> None:
+    circuit = QuantumCircuit(40 if method == "statevector" else 3)
+    circuit.x(1)
+    before = circuit.copy()
+    result = OnehopBackend(method=method).run([circuit, bell()], shots=10).result()
+    assert result.get_counts(0) == {format(2, f"0{circuit.num_qubits}b"): 10}
+    assert sum(result.get_counts(1).values()) == 10
+    assert circuit == before
+    sampled = SamplerV2(OnehopBackend(method=method)).run([circuit], shots=10).result()[0]
+    assert sampled.data.meas.get_counts() == result.get_counts(0)
+
+
+@pytest.mark.parametrize("method", ["statevector", "density_matrix"])
+def test_a_circuit_without_qubits_has_no_counts(method: str) -> None:
+    circuit = QuantumCircuit(name="silent", metadata={"number": 7})
     result = OnehopBackend(method=method).run([circuit, bell()], shots=10).result()
     assert result.success
     assert result.data(0) == {}
-    assert result.results[0].header["n_qubits"] == qubits
+    assert result.results[0].header["n_qubits"] == 0
     assert result.results[0].header["metadata"] == {"number": 7}
     with pytest.raises(QiskitError, match="No counts"):
         result.get_counts(0)

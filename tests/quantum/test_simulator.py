@@ -96,6 +96,33 @@ def test_counts_follow_the_probabilities(ranks: int) -> None:
     assert chi_square < 64 + 6 * np.sqrt(128)
 
 
+def test_a_circuit_without_classical_bits_is_measured_on_all_qubits() -> None:
+    """The shots are those of a measurement of all qubits at the end, in every kind of run and on several ranks."""
+    bare, angle = quantum.Circuit(4), quantum.Parameter("angle")
+    bare.ry(angle, 0).cx(0, 1).rxx(0.7, 1, 3).reset(1).h(1)
+    measured = quantum.Circuit(4, 4)
+    for one in bare.operations:
+        measured.add(one)
+    measured.measure_all()
+    measured.parameters = bare.parameters = ["angle"]
+    noise = quantum.NoiseModel().add("depolarizing", 0.1).readout(0.1, 0.3)
+
+    def runs(circuit: quantum.Circuit, group: Group) -> list[dict[str, int]]:
+        options: dict[str, Any] = {"shots": 300, "seed": 3}
+        bound = circuit.bind([0.9])
+        return [
+            quantum.simulate(bound, group, **options).counts,
+            quantum.compile(circuit, group).simulate([0.9], **options).counts,
+            quantum.simulate_density(bound, group, noise=noise, **options).counts,
+            quantum.simulate_trajectories(bound, group, noise=noise, trajectories=300, **options).counts,
+        ]
+
+    expected = runs(measured, Group.alone())
+    assert all(len(counts) > 3 and {len(outcome) for outcome in counts} == {4} for counts in expected)
+    for ranks in (1, 2):
+        assert same_on(ranks, lambda group: runs(bare, group)) == expected
+
+
 def test_sampling_more_qubits_than_are_decided_at_once() -> None:
     """GHZ on 24 qubits with the second half flipped: the outcomes are known although the state has 2^24 amplitudes."""
     n = 22

@@ -73,10 +73,10 @@ class Executor {
   CompiledCircuit* compiled_ = nullptr;
 };
 
-// Measurement outcomes. An outcome is the value of the circuit's classical bits; bit 0 is the least significant bit of
-// word 0.
+// Measurement outcomes. An outcome is the value of the circuit's classical bits, or of all qubits if the circuit has no
+// classical bits; bit 0 is the least significant bit of word 0.
 struct Outcomes {
-  int clbits = 0;
+  int clbits = 0;  // bits of an outcome
   std::vector<std::vector<std::uint64_t>> values;  // distinct outcomes in ascending order
   std::vector<std::int64_t> counts;                // how often each value occurred
   std::vector<std::uint32_t> of_shot;              // for each shot, the index of its outcome in `values`
@@ -148,6 +148,8 @@ struct SimulationResult {
 // Runs a circuit from |0...0>. Collective; every rank gets the same result. The same seed gives the same shots on every
 // number of ranks (see docs/reference/simulator.md). If the circuit is too small for all ranks, groups of ranks run it
 // redundantly.
+//
+// Shots of a circuit without classical bits are those of a measurement of all qubits at its end.
 //
 // Final measurements do not change the state: shots are sampled from it. With measurements inside the circuit, shots
 // with equal measurement records share a run: the circuit runs once for each record that occurs, and there is never a

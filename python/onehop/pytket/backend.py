@@ -99,7 +99,8 @@ class OnehopBackend(Backend):
         circuits : sequence of pytket.Circuit
             Circuits.
         n_shots : int or sequence of int, optional
-            Number of shots. Default: none; the result has the state vector.
+            Number of shots. Default: none; the result has the state vector. In a circuit without bits, all qubits are
+            measured at the end.
         valid_check : bool
             Whether to check `required_predicates` first.
         **kwargs
@@ -130,6 +131,8 @@ class OnehopBackend(Backend):
         return handles
 
     def _run(self, circuit: TketCircuit, shots: int | None, seed: int) -> BackendResult:
+        if shots and not circuit.n_bits:
+            circuit = circuit.copy().measure_all()
         ours = converted(circuit)
         result = simulate(ours, self.group, shots=shots or 0, seed=seed, precision=self.precision)
         if shots:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from qiskit import QuantumCircuit
+from qiskit import ClassicalRegister, QuantumCircuit
 
-from onehop.quantum.io.qiskit_blocks import kind_of
+from onehop.quantum.io.qiskit_blocks import instructions_of, kind_of
+from onehop.quantum.io.qiskit_steps import SAVES
 
-__all__ = ["active_qubits"]
+__all__ = ["active_qubits", "with_measurements"]
 
 
 def active_qubits(circuit: QuantumCircuit) -> list[int] | None:
@@ -30,3 +31,25 @@ def active_qubits(circuit: QuantumCircuit) -> list[int] | None:
         if kind_of(instruction.operation) != "barrier":
             found.update(places[qubit] for qubit in instruction.qubits)
     return sorted(found) if 0 < len(found) < circuit.num_qubits else None
+
+
+def with_measurements(circuit: QuantumCircuit, *, noisy: bool) -> QuantumCircuit:
+    """Return the circuit; if it has no classical bits and saves nothing, with a measurement of all qubits at its end.
+
+    Parameters
+    ----------
+    circuit : QuantumCircuit
+        Circuit.
+    noisy : bool
+        Whether a measurement of an idle qubit may give 1. Otherwise idle qubits are not measured; their bits are 0.
+    """
+    saves = any(one.operation.name in SAVES for one in instructions_of(circuit))
+    if circuit.num_clbits or not circuit.num_qubits or saves:
+        return circuit
+    active = None if noisy else active_qubits(circuit)
+    measured = list(range(circuit.num_qubits) if active is None else active)
+    register = ClassicalRegister(circuit.num_qubits, "meas")
+    circuit = circuit.copy()
+    circuit.add_register(register)
+    circuit.measure(measured, [register[qubit] for qubit in measured])
+    return circuit

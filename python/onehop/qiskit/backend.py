@@ -18,7 +18,7 @@ from qiskit.transpiler import Target
 
 from onehop._core import __version__
 from onehop.error import BadInput
-from onehop.qiskit.active import active_qubits
+from onehop.qiskit.active import active_qubits, with_measurements
 from onehop.qiskit.bindings import bound_circuits
 from onehop.qiskit.job import OnehopJob
 from onehop.qiskit.noise import basis_of, read_noise
@@ -136,8 +136,8 @@ class OnehopBackend(BackendV2):
         Parameters
         ----------
         run_input : QuantumCircuit or sequence of QuantumCircuit
-            Circuits. They need no transpilation. A circuit with neither classical bits nor instructions that save
-            data has an empty result, as with qiskit-aer: `get_counts` then raises Qiskit's error that there are none.
+            Circuits. They need no transpilation. In a circuit with neither classical bits nor instructions that save
+            data, all qubits are measured at the end, as by `measure_all`.
         parameter_binds : sequence of mappings, optional
             For each circuit its parameters with a list of values each; the result has an experiment for each of the
             values. Default: the circuits have no parameters.
@@ -160,7 +160,8 @@ class OnehopBackend(BackendV2):
             if not isinstance(circuit, QuantumCircuit):
                 raise BadInput(f"expected a Qiskit QuantumCircuit, found {type(circuit).__name__}")
         chosen = self._chosen(options)
-        circuits = bound_circuits(circuits, parameter_binds)
+        noisy = chosen["noise_model"] is not None
+        circuits = [with_measurements(one, noisy=noisy) for one in bound_circuits(circuits, parameter_binds)]
         keep = chosen.pop("memory")
         tasks = self._tasks(circuits, **chosen)
         outcomes = self.executor.run(tasks)

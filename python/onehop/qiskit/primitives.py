@@ -24,6 +24,7 @@ from qiskit.primitives.containers.sampler_pub import SamplerPub
 from qiskit.quantum_info import SparsePauliOp
 
 from onehop.error import BadInput
+from onehop.qiskit.active import with_measurements
 from onehop.qiskit.backend import OnehopBackend
 from onehop.qiskit.bindings import require_finite
 from onehop.qiskit.job import DoneJob
@@ -67,10 +68,18 @@ class SamplerV2(BaseSamplerV2):
         Returns
         -------
         DoneJob
-            A job whose result has a `BitArray` for each classical register of each circuit.
+            A job whose result has a `BitArray` for each classical register of each circuit, and `meas` with all qubits
+            for a circuit without classical bits.
         """
         coerced = [SamplerPub.coerce(pub, self.default_shots if shots is None else shots) for pub in pubs]
-        results = [self._one(pub, 1000 * k) for k, pub in enumerate(coerced)]
+        noisy = self.backend.options.noise_model is not None
+        results = [
+            self._one(
+                SamplerPub(with_measurements(pub.circuit, noisy=noisy), pub.parameter_values, pub.shots),
+                1000 * k,
+            )
+            for k, pub in enumerate(coerced)
+        ]
         job_id = self.backend.executor.agree(str(uuid.uuid4()))
         return DoneJob(job_id, PrimitiveResult(results, metadata={"version": 2}))
 

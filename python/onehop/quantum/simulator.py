@@ -173,7 +173,8 @@ def simulate(
     group : Group, optional
         Ranks that hold the state, a power of two of them. Default: this process alone.
     shots : int
-        Number of samples of the measurement outcomes. Millions cost little if no operation follows a measurement.
+        Number of samples of the measurement outcomes. Millions cost little if no operation follows a measurement. In a
+        circuit without classical bits, all qubits are measured at the end; bit i of an outcome is qubit i.
     seed : int, optional
         The same seed gives the same shots on every number of ranks. Default: a random seed.
     precision : str

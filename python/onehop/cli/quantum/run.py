@@ -47,16 +47,6 @@ from onehop.quantum.run.serialization import read_circuit, share_circuit
 from onehop.text import counted
 
 
-def _measuring(circuit: Circuit) -> Circuit:
-    """Return the circuit; add a measurement of all qubits if it has no classical bits."""
-    if circuit.clbits:
-        return circuit
-    measured = Circuit(circuit.qubits, circuit.qubits, circuit.name)
-    for operation in circuit.operations:
-        measured.add(operation)
-    return measured.measure_all()
-
-
 def _progress_callback(advance: Callable[[float], None]) -> Callable[[int, int, int, int], None]:
     """Return a callback for `simulate` that advances a progress bar by the operations done since the last call."""
     shown = 0.0
@@ -193,7 +183,6 @@ def _run(options: RunOptions, group: Group) -> None:
     values = options.values_for(unbound)
     circuit = unbound.bind(values) if unbound.parameters else unbound
     observables = options.observables_for(circuit)
-    circuit = _measuring(circuit) if options.shots else circuit
     screen = console(options.json_target)
     predicted = _place(options, circuit, group, screen)
     result, report = _simulate(options, circuit, observables, group)

@@ -15,7 +15,7 @@ from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel
 from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy_run import RESET, ChannelStep, Item
-from onehop.quantum.noise.trajectories import READ_EVENT, counts_of, split_last
+from onehop.quantum.noise.trajectories import READ_EVENT, counts_of, outcome_bits, split_last
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
 from onehop.quantum.state import core_sum, real_where_real
@@ -91,7 +91,8 @@ class Histories:
         operations, last = split_last(
             circuit.operations if items is None else items, circuit.qubits, circuit.clbits
         )
-        gates = Circuit(circuit.qubits, circuit.clbits)
+        width, measured = outcome_bits(circuit, last, items)
+        gates = Circuit(circuit.qubits, width)
         channels: dict[int, tuple[int, Channel]] = {}
         uses = []
         for operation in operations:
@@ -109,7 +110,6 @@ class Histories:
             for one, qubits in following:
                 number = channels.setdefault(id(one), (len(channels), one))[0]
                 uses.append((len(gates) - 1, number, list(qubits)))
-        measured = [(bit, qubit) for bit, qubit in last if bit < circuit.clbits]
         core = _core.simulate_trajectories(
             gates,
             [_numbers(one) for _, one in channels.values()],
@@ -124,7 +124,7 @@ class Histories:
             threads=threads,
             memory=memory,
         )
-        bits = np.zeros((shots, circuit.clbits), np.uint8)
+        bits = np.zeros((shots, width), np.uint8)
         for bit, qubit in measured:
             read = (core.outcomes[:, bit // 64] >> np.uint64(bit % 64) & np.uint64(1)).astype(np.uint8)
             zero, one = noise.misread(qubit)

@@ -15,9 +15,9 @@ from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy_run import ChannelStep, Item, Mixed, Pure, Run, choose
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
-from onehop.quantum.steps import Apply, Step
+from onehop.quantum.steps import Apply, Save, Step
 
-__all__ = ["READ_EVENT", "Trajectories", "counts_of", "split_last"]
+__all__ = ["READ_EVENT", "Trajectories", "counts_of", "outcome_bits", "split_last"]
 
 READ_EVENT = 1 << 41  # first event of readout errors, beyond all events inside a circuit
 
@@ -66,6 +66,18 @@ def split_last(
     return kept[::-1], last
 
 
+def outcome_bits(
+    circuit: Circuit, last: Sequence[tuple[int, int]], items: Sequence[Item] | None
+) -> tuple[int, list[tuple[int, int]]]:
+    """Return the number of bits of an outcome, and the (bit, qubit) pairs that are measured at the end of a run.
+
+    These are the classical bits of the circuit; for a circuit that has none, and saves nothing, all qubits.
+    """
+    if circuit.clbits or any(isinstance(item, Save) for item in items or ()):
+        return circuit.clbits, [(bit, qubit) for bit, qubit in last if bit < circuit.clbits]
+    return circuit.qubits, [(qubit, qubit) for qubit in range(circuit.qubits)]
+
+
 class Trajectories:
     """The runs of a noisy simulation. Trajectories share a run as long as all their random choices agree.
 
@@ -107,13 +119,14 @@ class Trajectories:
     ) -> None:
         self.backend, self.circuit, self.noise = backend, circuit, noise
         self.seed, self.sums, self.shots = seed, sums, shots
-        self.operations, self.last = split_last(
+        self.operations, last = split_last(
             circuit.operations if items is None else items,
             circuit.qubits,
             circuit.clbits + circuit.hidden_clbits,
         )
         self.trajectories = trajectories
-        self.bits = np.zeros((shots, circuit.clbits), np.uint8)
+        width, self.last = outcome_bits(circuit, last, items)
+        self.bits = np.zeros((shots, width), np.uint8)
         self.open = [_Branch((), np.arange(trajectories))]
         self.values: list[tuple[int, list[complex]]] = []
         self.saved: list[tuple[NDArray[np.int64], list[Any]]] = []
@@ -153,17 +166,17 @@ class Trajectories:
         turns = -(-self.shots // self.trajectories)
         shots = (branch.shots[:, None] + self.trajectories * np.arange(turns)).reshape(-1)
         shots = np.sort(shots[shots < self.shots])
-        if not len(shots) or not self.circuit.clbits:
+        if not len(shots):
             return
-        self.bits[shots] = np.array(clbits[: self.circuit.clbits], np.uint8)
-        last = [(bit, qubit) for bit, qubit in self.last if bit < self.circuit.clbits]
-        if not last:
+        if self.circuit.clbits:
+            self.bits[shots] = np.array(clbits[: self.circuit.clbits], np.uint8)
+        if not self.last:
             return
-        qubits = sorted({qubit for _, qubit in last})
+        qubits = sorted({qubit for _, qubit in self.last})
         # The record enters the seed, so that runs with different records draw independent outcomes.
         mixed = hashlib.blake2b(repr((self.seed, branch.record)).encode(), digest_size=8).digest()
         values = self.backend.target.sample(len(shots), qubits, seed=int.from_bytes(mixed, "little") >> 1)
-        for bit, qubit in last:
+        for bit, qubit in self.last:
             read = (values >> np.uint64(qubits.index(qubit)) & np.uint64(1)).astype(np.uint8)
             zero, one = self.noise.misread(qubit)
             if zero > 0 or one > 0:
