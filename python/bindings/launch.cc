@@ -2,6 +2,7 @@
 #include "onehop/error.h"
 #include "python/bindings/bindings.h"
 #include "src/group/control_memory.h"
+#include "src/mpi/library_folder.h"
 #include "src/mpi/mpi.h"
 #include "src/ucx/context.h"
 
@@ -69,4 +70,12 @@ void bind_launch(nb::module_& module) {
       },
       nb::sig("def mpi_library() -> dict[str, typing.Any]"),
       "Describe the MPI library that onehop uses or would use: path, abi, version, tried. Does not initialise it.");
+  module.def(
+      "library_beside",
+      [](const std::string& folder, const std::vector<std::string>& names) {
+        return onehop::detail::library_beside(folder, names);
+      },
+      nb::arg("folder"), nb::arg("names"),
+      "Return the first library of these names that may be loaded from the folders beside a program in a folder, or "
+      "''.");
 }

@@ -11,6 +11,8 @@ void bind_tuning(nb::module_& module) {
   module.def(
       "built_in_tuning", [] { return onehop::built_in_tuning().to_json(); }, "Return the built-in tuning as JSON.");
   module.def("tuning_file", &onehop::tuning_file, "Return the file in which `onehop tune` saves its result.");
+  module.def("tuning_text", &onehop::tuning_text,
+             "Return the text of that file; None if there is none, or it is too long or no regular file.");
   module.def(
       "check_tuning", [](const std::string& json) { return onehop::Tuning::from_json(json).to_json(); }, "json"_a,
       "Check a tuning; return it as onehop reads it. Raises BadInput if the text is no tuning.");

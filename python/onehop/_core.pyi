@@ -2008,6 +2008,12 @@ def mpi_library() -> dict[str, Any]:
     Describe the MPI library that onehop uses or would use: path, abi, version, tried. Does not initialise it.
     """
 
+def library_beside(folder: str, names: Sequence[str]) -> str:
+    """
+    Return the first library of these names that may be loaded from the folders beside a program in a folder,
+    or ''.
+    """
+
 def tuning() -> str:
     """Return the tuning in force as JSON."""
 
@@ -2019,6 +2025,9 @@ def built_in_tuning() -> str:
 
 def tuning_file() -> str:
     """Return the file in which `onehop tune` saves its result."""
+
+def tuning_text() -> str | None:
+    """Return the text of that file; None if there is none, or it is too long or no regular file."""
 
 def check_tuning(json: str) -> str:
     """Check a tuning; return it as onehop reads it. Raises BadInput if the text is no tuning."""

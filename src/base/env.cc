@@ -124,6 +124,9 @@ constexpr std::array table{
              "raises `Timeout`. 0: no limit. While a group is made under torchrun or srun without MPI, ranks wait "
              "for each other for one minute unless this variable sets another limit.",
              "src/group/liveness.cc", "user"},
+    Variable{"ONEHOP_TRACEBACK", "0 or 1", "0",
+             "1: a command that fails prints Python's traceback before its error message.",
+             "python/onehop/cli/failure.py", "user"},
     Variable{"ONEHOP_TRAP", "path", "none", "The file to which the trap of a test writes.",
              "tests/cli/test_foreign_folder.py", "test"},
     Variable{"ONEHOP_TUNING", "path", "`onehop/tuning.json` in `$XDG_CACHE_HOME`, or in `~/.cache`",

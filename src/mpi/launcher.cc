@@ -1,6 +1,5 @@
 #include "src/mpi/launcher.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,24 +80,6 @@ bool fits_launcher(MpiAbiKind abi, MpiLauncher::Kind launcher) {
   return true;
 }
 
-std::vector<LibraryFolder> library_folders_beside(const fs::path& folder) {
-  struct stat program{};
-  const bool exists = ::stat(folder.c_str(), &program) == 0;
-  std::vector<LibraryFolder> folders;
-  for (const char* name : {"lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"}) {
-    // Without symbolic links, which somebody else might change after the check.
-    std::error_code error;
-    const fs::path real = fs::canonical(folder.parent_path() / name, error);
-    struct stat found{};
-    if (error || ::stat(real.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) continue;
-    LibraryFolder& one = folders.emplace_back(LibraryFolder{real, {}});
-    const bool own = found.st_uid == 0 || found.st_uid == ::geteuid() || (exists && found.st_uid == program.st_uid);
-    if (!own) one.distrust = "it belongs to user " + std::to_string(found.st_uid);
-    if ((found.st_mode & S_IWOTH) != 0) one.distrust = "every user may write there";
-  }
-  return folders;
-}
-
 std::vector<LibraryFolder> environment_library_folders() {
   std::vector<LibraryFolder> folders;
   const auto add_beside = [&folders](const fs::path& bin) {
@@ -121,7 +102,7 @@ std::vector<LibraryFolder> mpi_launcher_folders() {
   const auto add_beside = [&folders](const fs::path& bin) {
     for (auto& folder : library_folders_beside(bin)) folders.push_back(std::move(folder));
   };
-  if (const char* folder = std::getenv("OMPI_LIBDIR_LOC")) folders.push_back({folder, {}});
+  if (const char* folder = std::getenv("OMPI_LIBDIR_LOC")) folders.push_back(named_library_folder(folder));
   for (const char* variable : {"OPAL_PREFIX", "I_MPI_ROOT"}) {
     if (const char* prefix = std::getenv(variable)) add_beside(fs::path(prefix) / "bin");
   }
@@ -142,14 +123,15 @@ std::vector<LibraryFolder> shipped_library_folders() {
   std::vector<LibraryFolder> folders;
   std::error_code error;
   const auto add_packages = [&](const LibraryFolder& packages, const char* inside) {
-    if (fs::is_directory(packages.path / inside, error)) folders.push_back({packages.path / inside, packages.distrust});
+    if (fs::is_directory(packages.path / inside, error))
+      folders.push_back({packages.path / inside, packages.distrust, packages.owner});
   };
   const auto add_library = [&](const LibraryFolder& lib) {
     folders.push_back(lib);
     add_packages(lib, "openmpi");
     for (const auto& entry : fs::directory_iterator(lib.path, error)) {
       if (!entry.path().filename().string().starts_with("python3")) continue;
-      add_packages({entry.path(), lib.distrust}, "site-packages/libucx/lib");
+      add_packages({entry.path(), lib.distrust, lib.owner}, "site-packages/libucx/lib");
     }
   };
   for (const LibraryFolder& lib : mpi_launcher_folders()) {

@@ -1,11 +1,10 @@
 // Finds the MPI launcher that started this process, and its library.
 #pragma once
 
-#include <filesystem>
-#include <string>
 #include <vector>
 
 #include "src/mpi/library.h"
+#include "src/mpi/library_folder.h"
 #include "src/mpi/mpi.h"
 
 namespace onehop::detail {
@@ -13,19 +12,8 @@ namespace onehop::detail {
 // Whether a library with this ABI works under that kind of launcher.
 [[nodiscard]] bool fits_launcher(MpiAbiKind abi, MpiLauncher::Kind launcher);
 
-// A folder that may hold an MPI library. `distrust` is empty, or says why nothing in it is loaded.
-struct LibraryFolder {
-  std::filesystem::path path;
-  std::string distrust;
-};
-
 // Folders that may hold the launcher's MPI library, the most likely first.
 [[nodiscard]] std::vector<LibraryFolder> mpi_launcher_folders();
-
-// Folders of libraries that belong to a program in `folder`: .../bin -> .../lib, .../lib64, ...; those that exist. Only
-// root, this user and the owner of `folder` may be able to change them: beside a program in /tmp/mine is /tmp/lib,
-// which any user can make.
-[[nodiscard]] std::vector<LibraryFolder> library_folders_beside(const std::filesystem::path& folder);
 
 // Library folders of the Python environment to which this program belongs: that of VIRTUAL_ENV, and that of the
 // interpreter by the name under which it was called.

@@ -218,13 +218,13 @@ std::vector<LibraryFolder> user_folders() {
 const MpiLibrary* first_that_loads(const std::vector<LibraryFolder>& folders, MpiLauncher::Kind kind,
                                    std::vector<std::string>& tried) {
   std::error_code error;
-  for (const auto& [folder, distrust] : folders) {
+  for (const LibraryFolder& folder : folders) {
     bool any = false;
     for (const auto& name : file_names(kind)) {
-      const fs::path file = folder / name;
+      const fs::path file = folder.path / name;
       if (!fs::exists(file, error)) continue;
       any = true;
-      if (!distrust.empty()) {
+      if (const std::string distrust = distrust_of(folder, name); !distrust.empty()) {
         tried.push_back(file.string() + ": not loaded, because " + distrust + "; ONEHOP_MPI=" + file.string() +
                         " loads it");
         continue;
@@ -234,7 +234,7 @@ const MpiLibrary* first_that_loads(const std::vector<LibraryFolder>& folders, Mp
       if (library != nullptr && fits_launcher(library->abi(), kind)) return library;
       tried.push_back(library == nullptr ? reason : file.string() + ": does not fit the launcher");
     }
-    if (!any) tried.push_back(folder.string() + ": no MPI library there");
+    if (!any) tried.push_back(folder.path.string() + ": no MPI library there");
   }
   return nullptr;
 }

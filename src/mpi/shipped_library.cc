@@ -27,13 +27,13 @@ bool load_shipped_library(const ShippedLibrary& sought, const LibraryLoader& loa
     return false;  // do not fall back to another library than the requested one
   }
   std::set<fs::path> seen;
-  for (const auto& [folder, distrust] : shipped_library_folders()) {
+  for (const LibraryFolder& folder : shipped_library_folders()) {
     std::error_code error;
-    const fs::path file = folder / sought.file_name;
-    if (!seen.insert(folder).second) continue;
+    const fs::path file = folder.path / sought.file_name;
+    if (!seen.insert(folder.path).second) continue;
     if (!fs::exists(file, error)) {
-      tried.push_back(folder.string() + ": no " + sought.file_name + " there");
-    } else if (!distrust.empty()) {
+      tried.push_back(folder.path.string() + ": no " + sought.file_name + " there");
+    } else if (const std::string distrust = distrust_of(folder, sought.file_name); !distrust.empty()) {
       std::string why = file.string() + ": not loaded, because " + distrust;
       tried.push_back(why.append("; ").append(setting).append(file.string()).append(" loads it"));
     } else if (load(file.string(), reason)) {

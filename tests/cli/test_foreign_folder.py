@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from onehop.launch.programs import find_program
 from ranks import PYTHON_FOLDER, Ranks
 
 NAMES = (
@@ -24,9 +26,11 @@ NAMES = (
     "mpi4py",
     "matplotlib",
     "json",
+    "typing",
     "re",
 )
 TRAP = """
+import itertools
 import os
 with open(os.environ["ONEHOP_TRAP"], "a") as stream:
     print(__name__, os.getpid(), file=stream)
@@ -194,3 +198,44 @@ def test_pythons_are_started_in_one_way() -> None:
         if "sys.executable" in file.read_text()
     }
     assert named <= allowed
+
+
+# The programs that onehop starts by name.
+PROGRAMS = ("nvidia-smi", "mpiexec", "mpirun", "ip", "tc", "nsenter", "sh")
+
+
+def test_no_program_of_the_current_folder_is_run(ranks: Ranks, trap: Path) -> None:
+    """Entries of PATH that begin there do not count."""
+    (trap / "bin").mkdir()
+    for name, folder in itertools.product(PROGRAMS, (trap, trap / "bin")):
+        program = folder / name
+        program.write_text(f'#!/bin/sh\necho {name} >> "$ONEHOP_TRAP"\necho "HYDRA build details"\n')
+        program.chmod(0o755)
+    ranks.environment["PATH"] = ".::bin:../foreign:./bin:/bin:/usr/bin:/usr/sbin"
+    code = """
+        from onehop.doctor.software import cuda_devices, mpi_launcher
+        from onehop.error import Error
+        from onehop.hosts import emulated_hosts
+        cuda_devices()
+        mpi_launcher("mpich")
+        try:
+            with emulated_hosts(2):
+                print("made")
+        except Error as error:
+            print(error)
+    """
+    done = _run(ranks, trap, [sys.executable, ranks.script(code)])
+    assert _marks(trap) == ""
+    assert done.returncode == 0, done.stderr
+
+
+def test_programs_of_folders_that_path_names_are_found(
+    trap: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (trap / "nvidia-smi").write_text("#!/bin/sh\n")
+    (trap / "nvidia-smi").chmod(0o755)
+    monkeypatch.chdir(trap)
+    monkeypatch.setenv("PATH", f".:{tmp_path}:{trap}")
+    assert find_program("nvidia-smi") == str(trap / "nvidia-smi")
+    monkeypatch.setenv("PATH", f".:{tmp_path}")
+    assert find_program("nvidia-smi") is None

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "src/mpi/launcher.h"
@@ -69,6 +70,92 @@ TEST_F(MpiFolders, LinksAreFollowedBeforeTheCheck) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].path, root_ / "elsewhere");
   EXPECT_EQ(found[0].distrust, "every user may write there");
+}
+
+// The library that would be loaded for a program in root_/mine, relative to root_; "" if none would be.
+std::string chosen(const fs::path& root) {
+  const std::string found = detail::library_beside(root / "mine", {"libmpi.so.40", "libucp.so.0", "libpmix.so.2"});
+  return found.empty() ? found : fs::path(found).lexically_relative(root).string();
+}
+
+TEST_F(MpiFolders, FilesOfAnotherUserAreNotLoaded) {
+  if (geteuid() != 0) GTEST_SKIP() << "acting as another user needs root";
+  for (const char* name : {"libmpi.so.40", "libucp.so.0", "libpmix.so.2"}) {
+    const fs::path file = root_ / "lib" / name;
+    std::ofstream(file) << "a library";
+    EXPECT_EQ(chosen(root_), fs::path("lib") / name);
+    ASSERT_EQ(chown(file.c_str(), other_user, other_user), 0);
+    EXPECT_EQ(chosen(root_), "");
+    const auto beside = library_folders_beside(root_ / "mine");
+    ASSERT_EQ(beside.size(), 1U);
+    EXPECT_EQ(detail::distrust_of(beside[0], name), file.string() + " belongs to user 65534");
+    // As the program belongs to the same user, its own libraries may.
+    ASSERT_EQ(chown((root_ / "mine").c_str(), other_user, other_user), 0);
+    EXPECT_EQ(chosen(root_), fs::path("lib") / name);
+    ASSERT_EQ(chown((root_ / "mine").c_str(), 0, 0), 0);
+    // Members of a group that may write to the folder are trusted, too, and other users are not.
+    ASSERT_EQ(chmod((root_ / "lib").c_str(), 0775), 0);
+    EXPECT_EQ(chosen(root_), "");
+    ASSERT_EQ(chown(file.c_str(), other_user, 0), 0);
+    EXPECT_EQ(chosen(root_), fs::path("lib") / name);
+    ASSERT_EQ(chmod((root_ / "lib").c_str(), 0755), 0);
+    EXPECT_EQ(chosen(root_), "");
+    fs::remove(file);
+  }
+}
+
+TEST_F(MpiFolders, FilesThatEverybodyMayWriteAreNotLoaded) {
+  const fs::path file = root_ / "lib/libmpi.so.40";
+  std::ofstream(file) << "a library";
+  ASSERT_EQ(chmod(file.c_str(), 0666), 0);
+  EXPECT_EQ(chosen(root_), "");
+  ASSERT_EQ(chmod(file.c_str(), 0644), 0);
+  EXPECT_EQ(chosen(root_), "lib/libmpi.so.40");
+}
+
+TEST_F(MpiFolders, LinksAreLoadedOnlyIfNobodyElseCanChangeWhatTheyLeadTo) {
+  if (geteuid() != 0) GTEST_SKIP() << "acting as another user needs root";
+  const fs::path link = root_ / "lib/libmpi.so.40";
+  const fs::path elsewhere = root_ / "elsewhere";
+  const fs::path target = elsewhere / "libmpi.so.40.1";
+  fs::create_directories(elsewhere);
+  std::ofstream(target) << "a library";
+  fs::create_symlink("../elsewhere/libmpi.so.40.1", link);
+  const std::string loaded = "lib/libmpi.so.40";
+  EXPECT_EQ(chosen(root_), loaded);
+  // The link itself, its target, and the folder of its target.
+  ASSERT_EQ(lchown(link.c_str(), other_user, other_user), 0);
+  EXPECT_EQ(chosen(root_), "");
+  ASSERT_EQ(lchown(link.c_str(), 0, 0), 0);
+  for (const fs::path& one : {target, elsewhere}) {
+    ASSERT_EQ(chown(one.c_str(), other_user, other_user), 0);
+    EXPECT_EQ(chosen(root_), "") << one;
+    ASSERT_EQ(chown(one.c_str(), 0, 0), 0);
+    const mode_t before = one == target ? 0644 : 0755;
+    ASSERT_EQ(chmod(one.c_str(), 0777), 0);
+    EXPECT_EQ(chosen(root_), "") << one;
+    ASSERT_EQ(chmod(one.c_str(), before), 0);
+    EXPECT_EQ(chosen(root_), loaded);
+  }
+  // A link on the way, in a folder of another user: a file or a folder.
+  const fs::path between = root_ / "between";
+  fs::create_directories(between);
+  fs::create_symlink(target, between / "file");
+  fs::create_symlink(elsewhere, between / "folder");
+  for (const char* step : {"file", "folder/libmpi.so.40.1"}) {
+    fs::remove(link);
+    fs::create_symlink(between / step, link);
+    EXPECT_EQ(chosen(root_), loaded);
+    ASSERT_EQ(chown(between.c_str(), other_user, other_user), 0);
+    EXPECT_EQ(chosen(root_), "") << step;
+    ASSERT_EQ(chown(between.c_str(), 0, 0), 0);
+  }
+  // A circle is no library.
+  fs::remove(between / "file");
+  fs::remove(link);
+  fs::create_symlink("libmpi.so.40", link);
+  EXPECT_EQ(chosen(root_), "");
+  EXPECT_EQ(detail::distrust_of(library_folders_beside(root_ / "mine")[0], "libmpi.so.40"), "its links form a circle");
 }
 
 // Whether the folder beside an mpiexec is among those of the launcher, for a process of root whose parent is that

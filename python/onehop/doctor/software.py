@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from onehop.error import BadInput
 from onehop.launch import MpiLauncher, find_mpi_launcher
 from onehop.launch.interpreter import python_code
+from onehop.launch.programs import find_program
 
 
 def package_version(name: str) -> str | None:
@@ -68,7 +68,7 @@ def ucx_library() -> dict[str, Any]:
 
 def cuda_devices() -> list[str]:
     """Return the names of the NVIDIA devices with the version of their driver; empty without devices."""
-    program = shutil.which("nvidia-smi")
+    program = find_program("nvidia-smi")
     if program is None:
         return []
     try:

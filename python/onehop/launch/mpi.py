@@ -13,9 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.launch.cores import available_cores, why_not_bound
 from onehop.launch.local import check_ranks
+from onehop.launch.programs import search_path
 
 _libc = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
@@ -44,12 +46,8 @@ class MpiLauncher:
 
 
 def _library_of(path: Path) -> str | None:
-    prefix = path.resolve().parent.parent
-    for folder in ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"):
-        for name in ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so"):
-            if (prefix / folder / name).exists():
-                return str(prefix / folder / name)
-    return None
+    names = ["libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so"]
+    return _core.library_beside(str(path.resolve().parent), names) or None
 
 
 def identify(path: str | Path) -> MpiLauncher | None:
@@ -82,9 +80,8 @@ def _candidates(kind: str | None) -> Iterator[Path]:
     names = ["mpiexec", "mpirun"]
     if kind is not None:
         names = [f"mpiexec.{kind}", *names]
-    folders = [Path(sys.executable).parent, *map(Path, os.get_exec_path())]
-    # `make mpich` installs one beside the sources and their .venv. The current folder is not searched, because it may
-    # contain programs of other users.
+    folders = [Path(sys.executable).parent, *search_path()]
+    # `make mpich` installs one beside the sources and their .venv.
     for start in (Path(__file__).resolve().parents[3], Path(sys.prefix).parent):
         if (start / "pyproject.toml").is_file():
             folders += [start / ".mpich" / "bin"]
