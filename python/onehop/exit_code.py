@@ -12,6 +12,7 @@ from onehop.error import BadInput, PeerLost
 FAILURE = 1
 BAD_INPUT = 2
 PEER_LOST = 3
+INTERRUPTED = 128 + signal.SIGINT
 
 
 def exit_code(error: BaseException) -> int:
@@ -21,7 +22,7 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, BadInput):
         return BAD_INPUT
     if isinstance(error, KeyboardInterrupt):
-        return 128 + signal.SIGINT
+        return INTERRUPTED
     return FAILURE
 
 

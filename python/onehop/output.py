@@ -5,49 +5,32 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import os
 import re
 import secrets
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from onehop.error import BadInput
+from onehop.place import Place, find_place, refuse_trap
 
-__all__ = ["check_file_target", "check_name", "make_folder", "unfinished_file", "write_file"]
-
-
-def _is_stream(target: Path) -> bool:
-    """Whether the target is a pipe, a terminal or a device, which must be written directly and not be replaced."""
-    return target.exists() and not target.is_file()
-
-
-def _followed(path: str | Path) -> Path:
-    """Return the place that a path names, with symbolic links followed, unless one may be a trap.
-
-    In a folder where every user may write, such as /tmp, a link of another user could lead to any file of this user.
-    Linux refuses to follow it if fs.protected_symlinks is set, but only while it opens a file, not to `realpath`.
-
-    Raises
-    ------
-    PermissionError
-        The path is a link of another user in such a folder.
-    """
-    link = Path(path)
-    for _ in range(40):  # as many as Linux follows
-        if not link.is_symlink():
-            break
-        owner, folder = link.lstat().st_uid, link.parent.stat()
-        open_to_all = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
-        if open_to_all and owner not in (os.geteuid(), folder.st_uid):
-            raise PermissionError(errno.EACCES, f"the link {link} belongs to user {owner}")
-        link = link.parent / link.readlink()
-    return Path(os.path.realpath(path))
+__all__ = [
+    "check_file_target",
+    "check_name",
+    "make_folder",
+    "open_descriptor",
+    "open_unfinished",
+    "remove_output",
+    "unfinished_file",
+    "write_file",
+]
 
 
-def _descriptor(path: str | Path) -> int | None:
+def open_descriptor(path: str | Path) -> int | None:
     """Return the number of an open file of this process that a path names, for example 1 for /dev/stdout.
 
     Such a file is continued. Replacing it would lose what a log held before: `onehop ... --json /dev/stdout >> log`.
@@ -58,16 +41,14 @@ def _descriptor(path: str | Path) -> int | None:
 
 
 @contextlib.contextmanager
-def _continued(number: int) -> Iterator[Path]:
-    """Yield the path of a temporary file; write its contents to an open file when the block ends."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "output"
-        place.touch()
-        yield place
-        sys.stdout.flush()
-        rest = memoryview(place.read_bytes())
-        while rest:
-            rest = rest[os.write(number, rest) :]
+def _continued(number: int) -> Iterator[BinaryIO]:
+    """Yield a file in memory; write its contents to an open file when the block ends."""
+    kept = io.BytesIO()
+    yield kept
+    sys.stdout.flush()
+    rest = kept.getbuffer()
+    while rest:
+        rest = rest[os.write(number, rest) :]
 
 
 def check_name(path: str | Path, begin: str) -> Path:
@@ -84,24 +65,21 @@ def check_name(path: str | Path, begin: str) -> Path:
     ------
     BadInput
         The system refuses the name: it is too long, its links form a circle, or a folder on the way is not accessible.
-        Or it is -, which other options take for standard output, or a link of another user in a folder where every user
-        may write.
+        Or it is -, which other options take for standard output, or a link that may be a trap (`find_place`).
     """
     if str(path) == "-":
         raise BadInput(
             f"{begin}: expected the name of a file, found '-'; standard output is /dev/stdout, a file of this name ./-"
         )
-    target = Path(path)
     try:
-        target = _followed(path)
-        target.stat()
+        with find_place(path) as place:
+            return place.path()
     except (FileNotFoundError, NotADirectoryError):
-        return target
+        return Path(path)
     except (OSError, ValueError) as error:
         name = str(path) if len(str(path)) < 200 else f"{str(path)[:100]}..."
         reason = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"{begin}: {name} cannot be written: {reason}; give another name") from error
-    return target
 
 
 def make_folder(folder: Path, what: str) -> None:
@@ -125,7 +103,8 @@ def make_folder(folder: Path, what: str) -> None:
     if not target.parent.is_dir():
         raise BadInput(f"{what}: there is no folder {target.parent} to make the folder {target.name} in")
     try:
-        folder.mkdir()
+        with find_place(folder) as place:
+            os.mkdir(place.name, dir_fd=place.folder)
     except OSError as error:
         raise BadInput(f"{what}: cannot make the folder {folder}: {error.strerror}") from error
 
@@ -148,9 +127,9 @@ def check_file_target(path: str | Path, what: str) -> None:
     target = check_name(path, what)
     if target.is_dir():
         raise BadInput(f"{what}: expected a file to write to, found the folder {path}")
-    if _descriptor(path) is not None:
+    if open_descriptor(path) is not None:
         return
-    if _is_stream(target):
+    if target.exists() and not target.is_file():  # a pipe or device
         if not os.access(target, os.W_OK):
             raise BadInput(f"{what}: {path} cannot be written: permission denied")
         return
@@ -167,79 +146,163 @@ def _prefix() -> str:
     return f".unfinished-{re.sub('[^A-Za-z0-9.-]', '_', os.uname().nodename)}-"
 
 
-def _sweep(folder: Path) -> None:
+def _sweep(place: Place) -> None:
     """Remove temporary files of this machine whose writers were killed: nobody holds their locks any more."""
     pattern = re.compile(re.escape(_prefix()) + r"\d+-[0-9a-f]{8}")
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for name in [entry.name for entry in entries if pattern.fullmatch(entry.name)]:
-            with contextlib.suppress(OSError):
-                _remove_abandoned(folder / name)
+    with contextlib.suppress(OSError):
+        folder = place.open(os.O_RDONLY | os.O_DIRECTORY, ".")
+        try:
+            for name in filter(pattern.fullmatch, os.listdir(folder)):  # noqa: PTH208, a descriptor
+                with contextlib.suppress(OSError):
+                    _remove_abandoned(place, name)
+        finally:
+            os.close(folder)
 
 
-def _remove_abandoned(file: Path) -> None:
-    handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+def _remove_abandoned(place: Place, name: str) -> None:
+    handle = place.open(os.O_RDONLY | os.O_NONBLOCK, name)
     try:
         found = os.fstat(handle)
         if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if its writer lives
-            file.unlink()
+            os.unlink(name, dir_fd=place.folder)
     finally:
         os.close(handle)
 
 
-def _create_locked(target: Path) -> tuple[Path, int]:
-    """Create a temporary file beside `target`. The lock shows other writers that this process lives."""
+def _create_locked(place: Place) -> tuple[str, BinaryIO]:
+    """Create a temporary file beside an output. The lock shows other writers that this process lives."""
     while True:
-        file = target.with_name(f"{_prefix()}{os.getpid()}-{secrets.token_hex(4)}")
-        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        name = f"{_prefix()}{os.getpid()}-{secrets.token_hex(4)}"
+        file = os.fdopen(place.open(os.O_RDWR | os.O_CREAT | os.O_EXCL, name), "r+b")
         with contextlib.suppress(OSError):  # a file system without locks, where nobody can sweep either
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        if file.exists():  # another writer may have swept it before it was locked
-            return file, handle
-        os.close(handle)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if Place(place.folder, name).stat() is not None:  # else a writer has swept it before it was locked
+            return name, file
+        file.close()
 
 
 @contextlib.contextmanager
-def unfinished_file(path: str | Path) -> Iterator[Path]:
-    """Yield the path of an empty temporary file; rename it to `path` when the block ends without an exception.
+def _stream(place: Place) -> Iterator[BinaryIO]:
+    """Open what is no regular file, such as a pipe, through a descriptor of it, so that it stays the same."""
+    opened = place.open(os.O_PATH)
+    try:
+        found = os.fstat(opened)
+        if stat.S_ISFIFO(found.st_mode):
+            refuse_trap(place, found, "the pipe")
+        with os.fdopen(os.open(f"/proc/self/fd/{opened}", os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
+            yield file
+    finally:
+        os.close(opened)
 
-    Symbolic links are followed. A replaced file passes its permissions on. After an exception the temporary file is
-    removed. If the process is killed, the temporary file stays until the next output in the same folder, from the same
-    machine. For a pipe or device the path itself is yielded. What is meant for /dev/stdout and the like is written to
-    the open file.
+
+@contextlib.contextmanager
+def unfinished_file(path: str | Path, *, make_parents: bool = False) -> Iterator[BinaryIO]:
+    """Yield an empty temporary file; rename it to `path` when the block ends without an exception.
+
+    Symbolic links are followed, as `find_place` does. A replaced file passes its permissions on. After an
+    exception the temporary file is removed. If the process is killed, the temporary file stays until the next output in
+    the same folder, from the same machine. A pipe or device is written directly. What is meant for /dev/stdout and the
+    like is written to the open file.
 
     Raises
     ------
     OSError
-        The temporary file cannot be created, flushed to disk or renamed, or the path is a link of another user in a
-        folder where every user may write.
+        The temporary file cannot be created, flushed to disk or renamed, or the path leads through a link that may be
+        a trap (`find_place`).
     """
-    number = _descriptor(path)
+    number = open_descriptor(path)
     if number is not None:
-        with _continued(number) as place:
-            yield place
+        with _continued(number) as file:
+            yield file
         return
-    target = _followed(path)
-    with contextlib.suppress(FileNotFoundError):
-        target.stat()  # raises for links in a circle, which would be replaced
-    if _is_stream(target):
-        yield target
-        return
-    _sweep(target.parent)
-    unfinished, handle = _create_locked(target)
-    try:
-        yield unfinished
-        os.fsync(handle)  # a full disk may show only here
-        if target.exists():
-            os.fchmod(handle, stat.S_IMODE(target.stat().st_mode))
-        unfinished.replace(target)
-    finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
-        os.close(handle)
+    with find_place(path, make_parents=make_parents) as place:
+        found = place.stat()
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            with _stream(place) as file:
+                yield file
+            return
+        _sweep(place)
+        name, file = _create_locked(place)
+        try:
+            yield file
+            file.flush()
+            if found is not None:
+                _pass_permissions(found, file.fileno())
+            os.fsync(file.fileno())  # a full disk may show only here
+            os.rename(name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+            _flush_folder(place)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=place.folder)
+            raise
+        finally:
+            with contextlib.suppress(OSError):  # its last bytes, after an exception
+                file.close()
 
 
-def write_file(path: str | Path, data: bytes | str, what: str) -> None:
+def _pass_permissions(replaced: os.stat_result, handle: int) -> None:
+    """Give a new file the permissions of the one that it replaces; of another user's only those it has itself."""
+    mode = stat.S_IMODE(replaced.st_mode) & 0o777
+    if replaced.st_uid != os.geteuid():
+        mode &= os.fstat(handle).st_mode
+    os.fchmod(handle, mode)
+
+
+def _flush_folder(place: Place) -> None:
+    """Wait until the new name of a file is on the disk, where the folder can be read and its file system can do it."""
+    with contextlib.suppress(OSError):
+        folder = place.open(os.O_RDONLY | os.O_DIRECTORY, ".")
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def open_unfinished(path: str | Path, name: str, owner: int) -> int:
+    """Open the temporary file that another process has made for an output, to write a part of it.
+
+    Parameters
+    ----------
+    path : path
+        The output.
+    name : str
+        The name of the temporary file beside it.
+    owner : int
+        The user to whom the temporary file belongs.
+
+    Returns
+    -------
+    int
+        A descriptor for writing.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened, or another one has taken its name.
+    """
+    with find_place(path) as place:
+        opened = place.open(os.O_WRONLY | os.O_NONBLOCK, name)
+    found = os.fstat(opened)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != owner or found.st_nlink != 1:
+        os.close(opened)
+        raise FileNotFoundError(errno.ENOENT, "another file has taken the name of the temporary file")
+    return opened
+
+
+def remove_output(path: str | Path) -> None:
+    """Remove an output, if it is there; links are followed as for writing it.
+
+    Raises
+    ------
+    OSError
+        The file cannot be removed, or the path leads through a link that may be a trap (`find_place`).
+    """
+    with find_place(path) as place, contextlib.suppress(FileNotFoundError):
+        os.unlink(place.name, dir_fd=place.folder)
+
+
+def write_file(path: str | Path, data: bytes | str, what: str, *, make_parents: bool = False) -> None:
     """Write a file. If writing fails, an existing file stays as it was.
 
     Parameters
@@ -250,6 +313,8 @@ def write_file(path: str | Path, data: bytes | str, what: str) -> None:
         The contents; text is encoded as UTF-8.
     what : str
         Names the contents in an error message, for example "the plot".
+    make_parents : bool
+        Make the folders on the way that do not exist.
 
     Raises
     ------
@@ -259,8 +324,8 @@ def write_file(path: str | Path, data: bytes | str, what: str) -> None:
     raw = data.encode() if isinstance(data, str) else data
     check_name(path, f"cannot write {what}")
     try:
-        with unfinished_file(path) as place:
-            place.write_bytes(raw)
+        with unfinished_file(path, make_parents=make_parents) as file:
+            file.write(raw)
     except (OSError, ValueError) as error:
         raise BadInput(
             f"cannot write {what} to {path}: {getattr(error, 'strerror', None) or error}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["alternatives", "bytes_text", "counted", "seconds_text", "shortened", "time_unit"]
+__all__ = ["alternatives", "bytes_text", "counted", "message_bytes", "seconds_text", "shortened", "time_unit"]
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -33,6 +33,11 @@ def seconds_text(seconds: float) -> str:
     """A duration in the unit of `time_unit`, with 4 digits: "1.408 µs"."""
     factor, unit = time_unit(seconds)
     return f"{seconds * factor:.4g} {unit}"
+
+
+def message_bytes(message: str) -> bytes:
+    """A message as bytes for the other ranks. What UTF-8 cannot hold, such as a lone surrogate, becomes an escape."""
+    return message.encode("utf-8", "backslashreplace")
 
 
 def counted(number: int, noun: str, *, commas: bool = False) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from onehop.error import Error
 from onehop.hosts import keeper, remote_shell
+from onehop.hosts.emulated import EmulatedHosts
 
 NOBODY = 65534
 
@@ -67,3 +69,29 @@ def _received(address: str, user: int) -> bytes:
         received = stream.read()
     os.waitpid(child, 0)
     return received
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="acting as another user takes root")
+@pytest.mark.parametrize(("owner", "permissions"), [(NOBODY, 0o755), (0, 0o777), (0, 0o1777), (0, 0o770)])
+def test_no_script_is_written_into_a_folder_of_others(owner: int, permissions: int, tmp_path: Path) -> None:
+    folder, precious = tmp_path / "folder", tmp_path / "precious"
+    folder.mkdir()
+    hosts = EmulatedHosts([], None, 1, folder)
+    for mode in (0o700, 0o755):
+        folder.chmod(mode)
+        assert "remote_shell.py" in Path(hosts.remote_shell()).read_text()
+        assert os.access(hosts.remote_shell(), os.X_OK)
+    (folder / "ssh").unlink()
+    folder.chmod(permissions)
+    os.chown(folder, owner, owner)
+    with pytest.raises(Error, match=f"expected that only user 0 may write to {folder}"):
+        hosts.remote_shell()
+    assert list(folder.iterdir()) == []
+    os.chown(folder, 0, 0)
+    folder.chmod(0o700)
+    precious.write_text("mine")
+    (folder / "ssh").symlink_to(precious)
+    os.lchown(folder / "ssh", NOBODY, NOBODY)
+    with pytest.raises(PermissionError, match=r"the link .*/ssh belongs to user 65534"):
+        hosts.remote_shell()
+    assert precious.read_text() == "mine"

@@ -169,12 +169,12 @@ def attribute_changes() -> dict[str, Change]:
 
 
 def about_changes(about: dict[str, Any]) -> dict[str, Change]:
-    values = [None, -1, 1e300, 2**70, 10**400, 0.5, "x", [], {}, [[]], True, np.nan]
+    values = [None, -1, 1e300, 2**70, 10**400, 0.5, "x", "\ud800", [], {}, [[]], True, np.nan]
     found = {}
     for place, part in ((None, about), ("settings", about["settings"])):
         for name, was in part.items():
             for value in [*values, "gone"]:
-                if (name, value) == ("circuit", "x"):  # a name is arbitrary
+                if name == "circuit" and isinstance(value, str) and value != "gone":  # a name is arbitrary
                     continue
                 changed = {**part, name: value}
                 if value == "gone":

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,10 +29,12 @@ from onehop.bench.tune_allreduce import (
 )
 from onehop.compression_speed import Speed
 from onehop.error import Error
+from onehop.exit_code import INTERRUPTED
 from onehop.group import Group
 from onehop.launch import Output, launch
 from onehop.launch.interpreter import python_module
 from onehop.output import unfinished_file
+from onehop.place import private_folder
 from onehop.text import counted
 
 Stores = tuple[str, int, int, int]
@@ -230,6 +231,8 @@ def _on_ranks(
     file.write_text(_core.built_in_tuning() if tuning is None else json.dumps(tuning))
     environment = {**os.environ, "ONEHOP_TUNING": str(file)}
     code = launch(ranks, command, output=Output.RANK0, report=True, environment=environment)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
     if code != 0:
         raise Error(
             f"measuring on {counted(ranks, 'rank')} failed with exit code {code}; see the messages above"
@@ -302,8 +305,7 @@ def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float],
     advance : callable
         Called with 1 after each of four parts.
     """
-    with tempfile.TemporaryDirectory(prefix="onehop-tune-") as name:
-        folder = Path(name)
+    with private_folder("onehop-tune-") as folder:
         stores = _on_ranks(2, "stores", seconds * 0.55, demote, folder)
         advance(1)
         waits = _on_ranks(2, "waits", seconds * 0.08, demote, folder)
@@ -355,15 +357,15 @@ def machine_times(seconds: float, tuning: dict[str, Any] | None) -> MachineTimes
     tuning : dict or None
         The tuning to measure with; None: that of this process.
     """
-    with tempfile.TemporaryDirectory(prefix="onehop-tune-") as name:
+    with private_folder("onehop-tune-") as folder:
         used = json.loads(_core.tuning()) if tuning is None else tuning
-        return times_from(_on_ranks(2, "machine", seconds, False, Path(name), used))
+        return times_from(_on_ranks(2, "machine", seconds, False, folder, used))
 
 
 def turn_on_ranks(seconds: float) -> dict[str, Any]:
     """Measure on two ranks what `measure_turn` measures, with the tuning of this process."""
-    with tempfile.TemporaryDirectory(prefix="onehop-tune-") as name:
-        return _on_ranks(2, "turn", seconds, False, Path(name), json.loads(_core.tuning()))
+    with private_folder("onehop-tune-") as folder:
+        return _on_ranks(2, "turn", seconds, False, folder, json.loads(_core.tuning()))
 
 
 def save(tuning: dict[str, Any], file: Path) -> None:
@@ -375,9 +377,8 @@ def save(tuning: dict[str, Any], file: Path) -> None:
         The file cannot be written.
     """
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished_file(file) as place:
-            place.write_text(json.dumps(tuning, indent=2) + "\n")
+        with unfinished_file(file, make_parents=True) as output:
+            output.write((json.dumps(tuning, indent=2) + "\n").encode())
     except OSError as error:
         raise Error(
             f"cannot write {file}: {error.strerror}; set ONEHOP_TUNING to write to another file"

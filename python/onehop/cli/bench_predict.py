@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,14 +23,15 @@ from onehop.launch import current_launch
 from onehop.launch.interpreter import package_environment, python_module
 from onehop.machine import Machine, load_machine, parse_machine
 from onehop.output import check_file_target, write_file
+from onehop.place import private_folder
 
 _DEFAULT_SECONDS = 40
 _TURNS = 7
 
 
-def _measure(bench: str, seconds: float, folder: str) -> dict[str, Any]:
+def _measure(bench: str, seconds: float, folder: Path) -> dict[str, Any]:
     """Run a benchmark on two ranks of this machine, and return its result."""
-    file = Path(folder) / f"{bench}.json"
+    file = folder / f"{bench}.json"
     command = ["bench", bench, "-n", "2", "--mpi", "none", "--seconds", f"{seconds:g}", "--json", str(file)]
     done = subprocess.run(
         python_module("onehop", *command),
@@ -53,7 +53,7 @@ def _results(files: list[str], seconds: float | None) -> list[dict[str, Any]]:
     seconds = _DEFAULT_SECONDS if seconds is None else seconds
     check_seconds(seconds)
     found = []
-    with TemporaryDirectory() as folder, progress("measuring", len(BENCHES)) as advance:
+    with private_folder("onehop-predict-") as folder, progress("measuring", len(BENCHES)) as advance:
         for bench in BENCHES:
             found.append(_measure(bench, seconds / len(BENCHES), folder))
             advance(1)

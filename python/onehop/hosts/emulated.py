@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +19,8 @@ from pathlib import Path
 from onehop.cores import usable_processors
 from onehop.error import BadInput, Error
 from onehop.hosts.remote_shell import connect, exit_status
+from onehop.launch.programs import find_program, search_path
+from onehop.place import find_place, private_folder
 
 __all__ = ["EmulatedHost", "EmulatedHosts", "Unavailable", "emulated_hosts"]
 
@@ -108,12 +109,19 @@ class EmulatedHosts:
 
     def remote_shell(self) -> str:
         """The program that MPI launchers call instead of ssh; its path has no blanks, at which they would split it."""
-        agent = self.folder / "ssh"
         script = Path(__file__).with_name("remote_shell.py")
         line = shlex.join([_interpreter(), "-I", "-S", str(script), str(self.folder)])
-        agent.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
-        agent.chmod(0o700)
-        return str(agent)
+        with find_place(self.folder / "ssh") as place:
+            around = os.fstat(place.folder)
+            if around.st_uid != os.geteuid() or around.st_mode & 0o022:
+                raise Error(
+                    f"expected that only user {os.geteuid()} may write to {self.folder}, the folder of the emulated "
+                    f"hosts, found a folder of user {around.st_uid} with permissions {around.st_mode & 0o777:o}; make "
+                    "the hosts anew"
+                )
+            with os.fdopen(place.open(os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode=0o700), "w") as agent:
+                agent.write(f'#!/bin/sh\nexec {line} "$@"\n')
+            return str(self.folder / place.name)
 
     def run(
         self,
@@ -204,10 +212,17 @@ def _interpreter() -> str:
     return os.path.realpath(sys.executable)
 
 
+def _tool(name: str) -> str:
+    """Return the path of a program that emulated hosts need."""
+    if (found := find_program(name)) is None:
+        raise Unavailable(f"emulated hosts need {name}, not found in PATH: `apt install iproute2 util-linux`")
+    return found
+
+
 def _batch(tool: str, pid: int, lines: Sequence[str]) -> None:
     """Run commands of `ip` or `tc` in the network of a process."""
     done = subprocess.run(
-        ["nsenter", "--target", str(pid), "--net", tool, "-batch", "-"],
+        [_tool("nsenter"), "--target", str(pid), "--net", _tool(tool), "-batch", "-"],
         input="\n".join(lines),
         capture_output=True,
         text=True,
@@ -233,11 +248,8 @@ def _check(count: int, rate: str | None, links: int) -> None:
         )
     if os.geteuid() != 0:
         raise Unavailable("emulated hosts are network namespaces, which only root may make: run it with sudo")
-    missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
-    if missing:
-        raise Unavailable(
-            f"emulated hosts need {' and '.join(missing)}, not found in PATH: `apt install iproute2 util-linux`"
-        )
+    for tool in _TOOLS:
+        _tool(tool)
 
 
 def _cores_of(host: int, count: int) -> str:
@@ -326,18 +338,15 @@ def _await_links(hosts: EmulatedHosts) -> None:
     """Wait until every host sees that its links are up, which the kernel reports a moment after it is so."""
     states = " ".join(f"/sys/class/net/e{link}/operstate" for link in range(hosts.links))
     wait = f"for i in $(seq 500); do [ $(cat {states} | grep -c '^up$') = {hosts.links} ] && exit; sleep 0.01; done"
+    environment = {**os.environ, "PATH": os.pathsep.join(map(str, search_path()))}
     for host in range(len(hosts.hosts)):
-        hosts.output(host, ["sh", "-c", f"{wait}; exit 1"])
+        hosts.output(host, ["/bin/sh", "-c", f"{wait}; exit 1"], environment)
 
 
-def _make_folder() -> Path:
-    """Make the folder of the sockets, not in a TMPDIR that is too long for these, or that an MPI would split."""
+def _temporary_folder() -> str:
+    """Where to make the folder of the sockets: no TMPDIR that is too long for these, or that an MPI would split."""
     usual = tempfile.gettempdir()
-    return Path(
-        tempfile.mkdtemp(
-            prefix="onehop-hosts-", dir=usual if re.fullmatch(r"[\w./+-]{1,60}", usual) else "/tmp"
-        )
-    )
+    return usual if re.fullmatch(r"[\w./+-]{1,60}", usual) else "/tmp"
 
 
 @contextmanager
@@ -366,11 +375,10 @@ def emulated_hosts(count: int = 2, rate: str | None = None, links: int = 1) -> I
     """
     rate = None if rate in (None, "0") else rate
     _check(count, rate, links)
-    folder = _make_folder()
     names = [f"onehop{number}" for number in range(count)]
     table = "127.0.0.1 localhost\n" + "".join(f"{_address(0, i)} {name}\n" for i, name in enumerate(names))
     with ExitStack() as stack:
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = stack.enter_context(private_folder("onehop-hosts-", _temporary_folder()))
         pids = [
             _start_keeper(name, folder, _cores_of(i, count), table, stack) for i, name in enumerate(names)
         ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from onehop.cli.quantum.run_options import RunOptions, checkpoint_interval, shot
 from onehop.cli.quantum.run_report import draw, make_report, save_result, show, show_gradient
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks
+from onehop.output import remove_output
 from onehop.quantum import (
     Circuit,
     NoiseModel,
@@ -207,7 +207,7 @@ def _run(options: RunOptions, group: Group) -> None:
     _show(options, circuit, report, time_profile, screen)
     write_json(options.json_target, report)
     if options.checkpoint is not None and owns_checkpoint:
-        Path(options.checkpoint).resolve().unlink(missing_ok=True)  # the run is complete
+        remove_output(options.checkpoint)  # the run is complete
 
 
 def run(

@@ -21,6 +21,7 @@ from onehop.lattice.files.headers import MILC_MAGIC
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
 from onehop.output import check_name, unfinished_file
+from onehop.text import message_bytes
 
 __all__ = ["FORMATS", "check_gauge_target", "check_target", "write_gauge", "write_whole"]
 
@@ -195,7 +196,7 @@ def write_from_one(path: str, group: Group, make: Callable[[], list[bytes]], ove
         except Exception as error:  # of any type, since the other ranks wait for the outcome
             failure = error
     message = "" if failure is None else str(failure) if isinstance(failure, Error) else repr(failure)
-    message = group.allgather(message.encode())[0].decode()
+    message = group.allgather(message_bytes(message))[0].decode()
     if message:
         raise BadInput(
             message if message.startswith(("cannot", path)) else f"cannot write {path}: {message}"
@@ -212,7 +213,7 @@ def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
     """
     check_target(path, overwrite)
     try:
-        with unfinished_file(path) as place, place.open("wb") as file:
+        with unfinished_file(path) as file:
             for part in parts:
                 file.write(part)
     except OSError as error:

@@ -151,11 +151,7 @@ def write_tfim_file(
                     data = stored.create_dataset(name, data=to_hamlib_text(model))
                     data.attrs["nqubits"] = _sites(extents)
                     names.append(name)
-    try:
-        Path(file).absolute().parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"cannot write the Hamiltonians to {file}: {error.strerror}") from error
-    write_file(file, whole.getvalue(), "the Hamiltonians")
+    write_file(file, whole.getvalue(), "the Hamiltonians", make_parents=True)
     return names
 
 

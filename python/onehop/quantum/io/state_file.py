@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.output import check_name, unfinished_file
+from onehop.output import check_name, open_descriptor, open_unfinished, unfinished_file
 from onehop.quantum.io.hdf5 import ask, require_h5py
 from onehop.quantum.io.hdf5_child import digest
 from onehop.quantum.io.stored_state import BLOCK, StoredState, stored_state
+from onehop.text import message_bytes
 
 __all__ = [
     "StoredState",
@@ -49,7 +50,7 @@ def check_state_file(file: str | Path) -> None:
     """
     require_h5py()
     target = check_name(file, "cannot save the state")
-    if target.exists() and not target.is_file():
+    if open_descriptor(file) is not None or (target.exists() and not target.is_file()):
         kind = "a folder" if target.is_dir() else "no regular file"
         raise BadInput(f"cannot save the state to {file}: it is {kind}; give another name")
     folder = target.parent
@@ -61,7 +62,7 @@ def check_state_file(file: str | Path) -> None:
 
 def agree(group: Group, problem: str) -> None:
     """Raise BadInput on every rank if a rank passes a problem other than "". Collective."""
-    for text in group.allgather(problem.encode()):
+    for text in group.allgather(message_bytes(problem)):
         if text:
             raise BadInput(text.decode())
 
@@ -132,31 +133,38 @@ def write_state(
     writes = group.rank < state.ranks  # the other ranks hold copies of the same state
     # Rank 0 owns the temporary file: closing `output` renames it, and an exception removes it.
     with contextlib.ExitStack() as output:
-        offset, name = 0, ""
+        share: tuple[int, str, int] | None = None
         try:
             if group.rank == 0:
-                temporary = output.enter_context(unfinished_file(file))
-                offset, name = _create(temporary, state, about, more), temporary.name
+                handle = output.enter_context(unfinished_file(file)).fileno()
+                offset = _create(_same_file(handle), state, about, more)
+                share = offset, _same_file(handle).readlink().name, os.fstat(handle).st_uid
         except OSError as error:
             wrong = f"cannot write {file}: {_reason(error)}"
         agree(group, wrong)
-        offset, name = json.loads(group.allgather(json.dumps([offset, name]).encode())[0])
+        offset, name, owner = json.loads(group.allgather(json.dumps(share).encode())[0])
         sums = b""
         try:
             if writes:
-                sums = _write_share(Path(file).resolve().with_name(name), state, offset)
+                sums = _write_share(
+                    os.dup(handle) if group.rank == 0 else open_unfinished(file, name, owner), state, offset
+                )
         except OSError as error:
             wrong = f"rank {group.rank} cannot write {file}: {_reason(error)}; all ranks must see its folder"
         agree(group, wrong)
         everything = group.allgather(sums)
         try:
             if group.rank == 0:
-                _complete(temporary, np.frombuffer(b"".join(everything), np.uint8))
+                _complete(_same_file(handle), np.frombuffer(b"".join(everything), np.uint8))
                 output.close()
-                _flush_folder(Path(file).resolve().parent)
         except OSError as error:
             wrong = f"cannot write {file}: {_reason(error)}"
         agree(group, wrong)
+
+
+def _same_file(handle: int) -> Path:
+    """Return a path that leads to an open file, whatever has its name meanwhile: HDF5 takes paths only."""
+    return Path(f"/proc/self/fd/{handle}")
 
 
 def _reason(error: OSError) -> str:
@@ -227,12 +235,11 @@ def _create(
         return int(data.get_offset())
 
 
-def _write_share(file: Path, state: _core.State, offset: int) -> bytes:
-    """Write the amplitudes of this rank to the file; return the checksums of its blocks, 32 bytes each."""
+def _write_share(handle: int, state: _core.State, offset: int) -> bytes:
+    """Write the amplitudes of this rank and close the file; return the checksums of its blocks, 32 bytes each."""
     local = state.local()
     block = min(BLOCK, len(local))
     sums = []
-    handle = os.open(file, os.O_WRONLY | os.O_NOFOLLOW)
     try:
         position = offset + state.rank * local.nbytes
         for first in range(0, len(local), block):
@@ -253,15 +260,6 @@ def _complete(file: Path, sums: NDArray[np.uint8]) -> None:
     with _written(file, "r+") as stored:
         stored["checksums"][...] = sums.reshape(-1, 32)
         stored.attrs["digest"] = digest(stored)
-
-
-def _flush_folder(folder: Path) -> None:
-    """Wait until the new name of a file is on the disk."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
