@@ -6,10 +6,13 @@ used.
 
 from __future__ import annotations
 
+# First, so that no later import comes from the current folder, and Ctrl-C meanwhile ends the command quietly.
+from onehop import _current_folder, _interrupt  # noqa: F401
+
+# isort: split
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from onehop import _current_folder  # noqa: F401, first, so that no later import comes from the current folder
 from onehop._core import __version__
 from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop.exit_code import install_excepthook

@@ -7,20 +7,22 @@ import os
 import sys
 
 
-def _runs_onehop() -> bool:
-    """Whether Python is resolving `python -m onehop`, or `-m` with one of the modules of onehop."""
+def module_being_run() -> str:
+    """Return the module that Python is resolving for `python -m MODULE`; "" if it runs something else."""
     arguments = getattr(sys, "argv", [])
     if arguments[:1] != ["-m"]:
-        return False
+        return ""
     name = sys.orig_argv[len(sys.orig_argv) - len(arguments)]
-    if name.startswith("-"):
-        name = name.partition("m")[2]
-    return name.partition(".")[0] == "onehop"
+    return name.partition("m")[2] if name.startswith("-") else name
 
 
 def _remove_current_folder() -> None:
     """Remove the folder, unless Python left it out already because of `-P` or `-I`."""
-    if getattr(sys.flags, "safe_path", False) or sys.flags.isolated or not _runs_onehop():
+    if (
+        getattr(sys.flags, "safe_path", False)
+        or sys.flags.isolated
+        or module_being_run().partition(".")[0] != "onehop"
+    ):
         return
     folder = sys.path.pop(0)
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120

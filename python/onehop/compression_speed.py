@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 
@@ -85,9 +85,12 @@ def tuned_rate(section: str, name: str, measured: Callable[[], Speed]) -> float:
         Measures the speed where the file says nothing.
     """
     try:
-        found = json.loads(Path(_core.tuning_file()).read_text())[section][name]["pays_below_gbit_per_s"]
-        if isinstance(found, (int, float)) and found >= 0:
+        # A file that the library refuses counts as none.
+        text = _core.tuning_text() or ""
+        _core.check_tuning(text)
+        found = json.loads(text)[section][name]["pays_below_gbit_per_s"]
+        if isinstance(found, (int, float)) and 0 <= found <= sys.float_info.max:
             return float(found)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         pass
     return measured().pays_below_gbit_per_s

@@ -12,12 +12,13 @@ import importlib.machinery
 import importlib.util
 import runpy
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from onehop.error import BadInput
+from onehop.error import BadInput, Error
 
 __all__ = ["run_benchmark", "use_backend"]
 
@@ -127,15 +128,19 @@ def run_benchmark(file: str | Path, arguments: Sequence[str], backend: Any) -> N
     try:
         runpy.run_path(str(path), run_name="__main__")
     except SyntaxError as error:
-        if error.filename != str(path):
+        if error.filename not in (str(path), None):  # none if the file is not text
             raise
-        raise BadInput(
-            f"{file}:{error.lineno}: expected a Python script of the suite, found: {error.msg}"
-        ) from error
+        where = file if error.lineno is None else f"{file}:{error.lineno}"
+        raise BadInput(f"{where}: expected a Python script of the suite, found: {error.msg}") from error
     except ModuleNotFoundError as error:
         raise BadInput(
             f"the suite needs the package {error.name}: `pip install {_package(error.name)}`"
         ) from error
+    except Error:
+        raise
+    except Exception as error:  # the script's own, whose author needs the traceback
+        traceback.print_exc()
+        raise Error(f"{file} has failed with {type(error).__name__}; see its traceback above") from error
     finally:
         sys.meta_path.remove(finder)
         sys.argv, sys.path[:] = saved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -97,11 +98,20 @@ def test_the_rate_of_a_link_is_that_of_the_tuning_file(
     measured = lossless.tuned_rate("bfloat16")
     assert measured > 0
     row = {"pays_below_gbit_per_s": 12.5}
-    file.write_text(json.dumps({"lossless": {"float32": row}}))
+    built_in = json.loads(onehop._core.built_in_tuning())
+    file.write_text(json.dumps({**built_in, "lossless": {"float32": row}}))
     assert lossless.tuned_rate(np.float32) == 12.5
-    for text in ("no JSON", "[]", '{"lossless": {"float32": {"pays_below_gbit_per_s": "fast"}}}'):
-        file.write_text(text)
+    huge = f'{{"pays_below_gbit_per_s": 1{"0" * 400}}}'
+    wrong = [json.dumps({**built_in, "lossless": one}) for one in (3, [], {"float32": {"pays": 1}})]
+    wrong += [json.dumps({**built_in, "lossless": {"float32": 0}}).replace("0}}", f"{huge}}}}}")]
+    # What the library refuses, and says so, is not read again.
+    wrong += ["no JSON", "[]", "[" * 100_000, "\ud800", json.dumps({"lossless": {"float32": row}})]
+    for text in wrong:
+        file.write_text(text, errors="surrogatepass")
         assert 0 < lossless.tuned_rate(np.float32) != 12.5
+    file.unlink()
+    os.mkfifo(file)  # nobody writes to it
+    assert 0 < lossless.tuned_rate(np.float32) != 12.5
     assert (
         lossless.Speed(2.0, 2.0, 0.75).pays_below_gbit_per_s == 2.0
     )  # a second for a GB, and 2 Gbit less to send

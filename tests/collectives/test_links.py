@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from onehop import codec, collectives
+from onehop import _core, codec, collectives
 from onehop.codec import CODECS
 from onehop.group import Group
 from onehop.links import Links, link_rate
@@ -26,7 +26,7 @@ def between_hosts(group: Group) -> Any:
 
 def tuned(file: Path, rates: dict[str, float]) -> None:
     rows = {name: {"pays_below_gbit_per_s": rate} for name, rate in rates.items()}
-    file.write_text(json.dumps({"codecs": rows}))
+    file.write_text(json.dumps({**json.loads(_core.built_in_tuning()), "codecs": rows}))
 
 
 def test_a_codec_pays_on_links_below_its_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

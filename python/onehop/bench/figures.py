@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +28,9 @@ from onehop.bench.result import Bench, FlopRow, Row, machine_text
 from onehop.bench.run import HaloRow
 from onehop.bench.scaling import ScalingRow
 from onehop.bench.scaling_table import save_scaling_plot
-from onehop.error import BadInput
+from onehop.error import BadInput, Error
 from onehop.figure import empty_figure, save_figure
+from onehop.json_file import read_json
 
 __all__ = ["FIGURES", "Figure", "draw_figure", "read_result"]
 
@@ -66,13 +66,18 @@ def read_result(name: str, folder: Path) -> Bench:
         The file is missing, or it is no result of this version. The message names the command that makes it.
     """
     file = folder / f"{name}.json"
+    if not file.is_file():
+        raise BadInput(f"cannot read {file} (it is no file): {_remedy(name, folder)}")
     try:
-        return Bench.from_dict(json.loads(file.read_text()))
-    except OSError as error:
-        problem = f"cannot read {file} ({error.strerror})"
-    except (ValueError, KeyError, TypeError):
-        problem = f"{file} is no result of a benchmark of this version"
-    raise BadInput(f"{problem}: run `{command_text(name, folder)}`, or `make bench` for all results")
+        return Bench.from_dict(read_json(file, "a result of a benchmark"))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise BadInput(
+            f"{file} is no result of a benchmark of this version: {_remedy(name, folder)}"
+        ) from error
+
+
+def _remedy(name: str, folder: Path) -> str:
+    return f"run `{command_text(name, folder)}`, or `make bench` for all results"
 
 
 def draw_figure(name: str, results: Path, folder: Path) -> Path:
@@ -85,7 +90,16 @@ def draw_figure(name: str, results: Path, folder: Path) -> Path:
     """
     figure = FIGURES[name]
     file = folder / f"{name}.svg"
-    figure.draw([read_result(source, results) for source in figure.sources], str(file))
+    found = [read_result(source, results) for source in figure.sources]
+    try:
+        figure.draw(found, str(file))
+    except Error:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        names = ", ".join(f"{source}.json" for source in figure.sources)
+        raise BadInput(
+            f"the values in {names} cannot be drawn ({error}): {_remedy(figure.sources[0], results)}"
+        ) from error
     return file
 
 

@@ -27,6 +27,7 @@ from onehop.collectives import Collectives
 from onehop.cores import machine_cores, usable_processors
 from onehop.doctor import host
 from onehop.error import BadInput, Error
+from onehop.exit_code import INTERRUPTED
 from onehop.group import Group
 from onehop.hosts import EmulatedHosts, emulated_hosts, launch_on_hosts
 from onehop.launch.interpreter import python_module
@@ -187,6 +188,8 @@ def _run_on(hosts: EmulatedHosts, mpi: str | None, arguments: Sequence[str]) -> 
     with tempfile.TemporaryFile("w+") as out, Path(os.devnull).open() as null:
         descriptors = (null.fileno(), out.fileno(), 2)
         code = launch_on_hosts(hosts, 1, words, mpi=mpi, options=options, descriptors=descriptors)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
         if code != 0:
             raise Error(
                 f"the ranks on the emulated hosts ended with exit code {code}; see their messages above"

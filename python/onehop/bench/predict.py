@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from onehop.bench.result import Bench
 from onehop.bench.run import Settings, halo_exchange, pingpong
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.json_file import read_json
 from onehop.machine import (
     Machine,
     Traffic,
@@ -29,6 +28,9 @@ from onehop.machine import (
 from onehop.schedule import halo
 
 __all__ = ["BENCHES", "Compared", "Prediction", "joined_benches", "measure_turn", "predictions", "read_bench"]
+
+
+_MOST_QUBITS = 62  # of a state
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ def _halo(row: dict[str, Any]) -> Work:
 
 
 def _permutation(row: dict[str, Any]) -> Work:
+    if not 1 < row["qubits"] <= _MOST_QUBITS:
+        raise ValueError(f"{row['qubits']} qubits")
     permutation = list(range(row["qubits"]))
     for a, b in row["pairs"]:
         permutation[a], permutation[b] = permutation[b], permutation[a]
@@ -170,20 +174,20 @@ def read_bench(file: str) -> dict[str, Any]:
         The file is no such result.
     """
     expected = f"the JSON of onehop bench {', '.join(BENCHES)} with two ranks"
-    try:
-        found = json.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadInput(
-            f"{file}: expected {expected}, found {getattr(error, 'strerror', None) or error}"
-        ) from error
+    found = read_json(file, expected)
     rows = found.get("rows") if isinstance(found, dict) else None
-    if not isinstance(rows, list) or found.get("bench") not in BENCHES:
+    if not isinstance(rows, list) or found.get("bench") not in [*BENCHES]:
         raise BadInput(f"{file}: expected {expected}, found something else")
     needed = ("case", "bytes", "ranks", "ours_us", *BENCHES[found["bench"]].keys)
     for row in rows:
         if _is_rounded(row):
             continue
-        if not isinstance(row, dict) or any(key not in row for key in needed) or row["ranks"] != 2:
+        if (
+            not isinstance(row, dict)
+            or not isinstance(row.get("case"), str)
+            or not row.keys() >= {*needed}
+            or row["ranks"] != 2
+        ):
             raise BadInput(
                 f"{file}: expected rows of two ranks with {', '.join(needed)}, found {str(row)[:60]}"
             )
@@ -226,13 +230,13 @@ def predictions(bench: dict[str, Any], machine: Machine) -> list[Prediction]:
         try:
             work = BENCHES[bench["bench"]].work(row)
             measured_us = float(row["ours_us"])
-        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            used = work.lines * machine.used_line.value
+            seconds = min(simulate(one, machine, compute=used).seconds for one in work.traffic)
+        except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
             raise BadInput(
                 f"expected a case of onehop bench {bench['bench']}, found {str(row)[:60]}: {error}"
             ) from error
-        used = work.lines * machine.used_line.value
-        seconds = min(simulate(one, machine, compute=used).seconds for one in work.traffic)
-        if not seconds > 0 or not measured_us > 0:
+        if not seconds > 0 or not 0 < measured_us < np.inf:
             raise BadInput(
                 f"expected a case of onehop bench {bench['bench']} that takes time, found {str(row)[:60]}"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import inspect
 import os
@@ -10,19 +9,19 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from onehop._core import __version__, check_environment
+from onehop._interrupt import restore_interrupt
 from onehop.cli.common import print_error, warnings_in_one_line
+from onehop.cli.failure import fail
 from onehop.cli.outputs import check_outputs
 from onehop.cli.usage import usage_message
-from onehop.error import BadInput, Error
-from onehop.exit_code import exit_code
+from onehop.cli.variables import say_unknown_variables
+from onehop.error import BadInput
 from onehop.launch.environment import check_paths, current_launch
-from onehop.launch.refusal import reason_of, remedy_of
 
 # The modules, and the commands that each of them adds.
 COMMANDS = {
@@ -173,31 +172,42 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
-def _is_somewhere() -> bool:
+def _run(arguments: Sequence[str]) -> int:
+    """Run the command line; raise what ends it, except for a wrong command line."""
+    # Importing and building all commands takes longer than most commands run.
+    first = arguments[0] if arguments else "--help"
+    is_known = any(first in names for names in COMMANDS.values())
+    say_unknown_variables(keep=first == "launch")
+    command = make_command(*arguments[:2]) if is_known else _make_summary()
     try:
-        Path.cwd()
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _report_refusal(error: OSError | MemoryError | ImportError) -> int:
-    """Print what the system refused, such as disk space or another open file. Raise any other error again."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        print_error(
-            Error(f"the output could not be written: {error.strerror}; free disk space, or write elsewhere")
-        )
-        # Python would try at its end to write the rest of the buffer, and fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    if isinstance(error, FileNotFoundError) and not _is_somewhere():
-        print_error(Error("the current folder no longer exists; change to another one"))
-        return 1
-    remedy = remedy_of(error)
-    if remedy is None:
-        raise error
-    print_error(Error(f"the system refused what this command needs: {reason_of(error)}; {remedy}"))
-    return 1
+        completed = _json_to_stdout(arguments)
+        check_outputs(completed)
+        with warnings_in_one_line():
+            code = command.main(
+                args=completed,
+                prog_name="onehop",
+                standalone_mode=False,
+            )
+        sys.stdout.flush()  # reports a full disk here rather than at the end of Python
+        return code if isinstance(code, int) else 0
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # Rich turns it into exit code 1
+            return 128 + signal.SIGPIPE
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception as error:
+        # A wrong command line. The class of this exception differs between versions of Typer, but its methods do not.
+        show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+        if show is None or code is None:
+            raise
+        if type(error).__name__ == "NoArgsIsHelpError":
+            show()
+            words = " ".join(["onehop", *arguments])
+            print_error(BadInput(f"`{words}` needs a command; the help lists them"))
+        else:
+            print_error(BadInput(usage_message(error, command, arguments)))
+        return code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -213,49 +223,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code: 0, 1 for a failure, 2 for bad input, 3 for a lost peer, 130 after Ctrl-C.
     """
-    _open_closed_streams()
-    arguments = sys.argv[1:] if arguments is None else arguments
-    # Importing and building all commands takes longer than most commands run.
-    first = arguments[0] if arguments else "--help"
-    is_known = any(first in names for names in COMMANDS.values())
     try:
-        command = make_command(*arguments[:2]) if is_known else _make_summary()
-    except (OSError, MemoryError, ImportError) as error:
-        return _report_refusal(error)
-    try:
-        completed = _json_to_stdout(arguments)
-        check_outputs(completed)
-        with warnings_in_one_line():
-            code = command.main(
-                args=completed,
-                prog_name="onehop",
-                standalone_mode=False,
-            )
-        sys.stdout.flush()  # reports a full disk here rather than at the end of Python
-        return code if isinstance(code, int) else 0
-    except Error as error:
-        print_error(error)
-        return exit_code(error)
-    except (KeyboardInterrupt, typer.Abort):
-        return exit_code(KeyboardInterrupt())
-    except BrokenPipeError:  # as in `onehop ... | head`
-        sys.stderr.close()
-        return 128 + signal.SIGPIPE
-    except (OSError, MemoryError) as error:
-        return _report_refusal(error)
-    except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # Typer turns it into exit code 1
-            return 128 + signal.SIGPIPE
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except Exception as error:
-        # A wrong command line. The class of this exception differs between versions of Typer, but its methods do not.
-        show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
-        if show is None or code is None:
-            raise
-        if type(error).__name__ == "NoArgsIsHelpError":
-            show()
-            words = " ".join(["onehop", *arguments])
-            print_error(BadInput(f"`{words}` needs a command; the help lists them"))
-        else:
-            print_error(BadInput(usage_message(error, command, arguments)))
-        return code
+        restore_interrupt()
+        _open_closed_streams()
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except BaseException as error:
+        return fail(error)

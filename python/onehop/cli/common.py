@@ -19,6 +19,7 @@ from rich.console import Console
 from onehop.error import BadInput, Error
 from onehop.launch.environment import RESTARTED, current_launch
 from onehop.output import check_file_target, check_name, write_file
+from onehop.text import message_bytes
 
 
 def _json_target(target: str | None) -> str | None:
@@ -244,6 +245,7 @@ def print_error(error: BaseException) -> None:
     except BadInput:  # the error is that the launcher's variables are not numbers
         launched = None
     rank = 0 if launched is None else launched.rank
+    text = message_bytes(" ".join(str(error).splitlines())).decode()
 
     def say() -> None:
         who = f"rank {rank}: " if rank != 0 else ""
@@ -251,7 +253,7 @@ def print_error(error: BaseException) -> None:
             _console(stderr=True, soft_wrap=True).print(f"{who}[bold red]error:[/] ", end="")
         except (OSError, MemoryError, ImportError):  # no file or memory is left for a module of Rich
             print(f"{who}error: ", end="", file=sys.stderr)
-        print(error, file=sys.stderr, flush=True)
+        print(text, file=sys.stderr, flush=True)
 
     # If the command has started itself again, its launcher already shows the output of one rank only.
     if launched is None or launched.ranks == 1 or RESTARTED in os.environ:
@@ -259,7 +261,7 @@ def print_error(error: BaseException) -> None:
     else:
         from onehop.launch.agreement import say_once  # sockets and digests, which only this needs
 
-        say_once(launched, str(error), say)
+        say_once(launched, text, say)
 
 
 @contextlib.contextmanager

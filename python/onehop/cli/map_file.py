@@ -5,32 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from onehop.cli.common import LARGEST_SIZE
 from onehop.error import BadInput
+from onehop.json_file import read_json
 from onehop.machine import Machine, RailAssignment
 from onehop.machine.hosts import host_level
 from onehop.machine.traffic_rails import RAIL_RULES, hosts_of_ranks, rails_from_json
-
-_LARGEST_FILE = 256 << 20
-
-
-def _load_json(file: str, option: str, expected: str) -> Any:
-    """Read the JSON of an option."""
-    try:
-        with Path(file).open("rb") as stream:  # a device or a pipe has no size and may have no end
-            text = stream.read(_LARGEST_FILE + 1)
-        if len(text) > _LARGEST_FILE:
-            raise BadInput(f"{option} {file}: expected at most {_LARGEST_FILE} bytes, found more")
-        return json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(
-            f"{option} {file}: expected {expected}, found {getattr(error, 'strerror', None) or error}"
-        ) from error
 
 
 def read_map(file: str, machine: Machine) -> tuple[list[int], int | None]:
@@ -57,7 +39,7 @@ def read_map(file: str, machine: Machine) -> tuple[list[int], int | None]:
     expected = (
         "a list of the places of all ranks, such as [0, 2, 1, 3], or a map that `onehop map -o` has written"
     )
-    found = _load_json(file, "--map", expected)
+    found = read_json(file, expected, f"--map {file}")
     places = found.get("places") if isinstance(found, dict) else found
     processors = found.get("processors") if isinstance(found, dict) else None
     if (
@@ -118,7 +100,7 @@ def read_rails(
     if text is None or text in RAIL_RULES:
         return text
     wanted = f"a rule ({', '.join(RAIL_RULES)}), or rails that `onehop rails --schedule -o` has written"
-    found = _load_json(text, "--rails", wanted)
+    found = read_json(text, wanted, f"--rails {text}")
     if isinstance(found, dict):
         expected: dict[str, object] = {"ranks": ranks}
         if found.get("machine") is not None:

@@ -1,0 +1,39 @@
+"""Let Ctrl-C end the command `onehop` without a traceback, with exit code 130, while its modules are being imported."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from onehop._current_folder import module_being_run
+
+__all__ = ["restore_interrupt"]
+
+
+def _end(*_: object) -> None:
+    os._exit(128 + signal.SIGINT)  # nothing has been started or written yet
+
+
+def _is_command() -> bool:
+    """Whether this process runs the command, as the script `onehop` or as `python -m onehop`."""
+    name = module_being_run() or os.path.basename((getattr(sys, "argv", None) or [""])[0])  # noqa: PTH119
+    return name == "onehop"
+
+
+def _exchange(old: object, new: object) -> None:
+    """Set what Ctrl-C does, unless the caller has set something else, as nohup does."""
+    if signal.getsignal(signal.SIGINT) is old:
+        try:  # noqa: SIM105, contextlib takes time to import
+            signal.signal(signal.SIGINT, new)  # type: ignore[arg-type]
+        except ValueError:
+            pass  # not the main thread, which alone receives signals
+
+
+def restore_interrupt() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt again, once the command can catch it."""
+    _exchange(_end, signal.default_int_handler)
+
+
+if _is_command():
+    _exchange(signal.default_int_handler, _end)
