@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from onehop.cli import main
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 
 # An example takes as long as a busy machine lets it. In CI the examples are always the same ones, so that a failure
 # there is a failure at a desk too; at a desk they vary, and find more.
@@ -76,12 +76,12 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., subprocess.Comp
 
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], bool]], None]:
-    """Waits up to ten seconds until something is so."""
+    """Waits until something is so."""
 
     def wait(condition: Callable[[], bool]) -> None:
-        until = time.monotonic() + 10
+        until = time.monotonic() + PATIENCE
         while not condition():
-            assert time.monotonic() < until, "it did not come about within ten seconds"
+            assert time.monotonic() < until, f"it did not come about within {PATIENCE} s"
             time.sleep(0.01)
 
     return wait

@@ -17,7 +17,7 @@ from onehop import BadInput, halo
 from onehop.cli import main
 from onehop.figure import empty_figure, save_figure
 from onehop.output import check_file_target, unfinished_file, write_file
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_streams_are_written_as_they_are(ranks: Ranks, tmp_path: Path) -> None:
     os.mkfifo(fifo)
     reader = subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE)
     write_file(fifo, "through a pipe", "the text")
-    assert reader.communicate(timeout=30)[0] == b"through a pipe"
+    assert reader.communicate(timeout=PATIENCE)[0] == b"through a pipe"
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -82,9 +81,7 @@ def test_from_anybody() -> None:
                 messages.receive(0, box)
             messages.send(0, np.full(1, group.rank, np.uint8))
         group.barrier()
-        begin = time.monotonic()
-        messages.close()  # threads without pending requests end soon
-        assert time.monotonic() - begin < 5
+        messages.close()  # threads without pending requests end
 
     run_threads(4, one_rank)
 

@@ -19,7 +19,7 @@ import onehop
 from onehop.cli import COMMANDS as MODULES
 from onehop.cli import GROUPS, main, make_app
 from onehop.cli.common import console, own_rank, progress, write_json
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -275,7 +275,7 @@ def test_full_disk_is_one_line(words: tuple[str, ...], ranks: Ranks) -> None:
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
     assert done.returncode == 1

@@ -11,7 +11,7 @@ import pytest
 import onehop
 from onehop.cli import main
 from onehop.launch import command_of, current_launch, ensure_ranks, find_mpi_launcher, launch_under_mpi
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 from refused_calls import run_with_refused_calls
 
 # -- cores -----------------------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_more_ranks_than_a_machine_bears_are_refused() -> None:
         [sys.executable, "-m", "onehop", "launch", "-n", "100000", "/bin/true"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
     assert result.returncode == 2

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from onehop import BadInput, Mismatch, PeerLost, quickreduce
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 
 # An object in a process of its own that is told what to do, and answers; tensors are torch's where it is here.
 DEMO = """
@@ -100,7 +100,7 @@ def test_demo_with_the_import_changed(ranks: Ranks, size: int) -> None:
         env=ranks.environment,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ from typing import IO
 import pytest
 
 from onehop import BadInput, Mismatch, PeerLost, Timeout, quickreduce, rendezvous, serialization
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 
 NOBODY = 65534
 
@@ -99,7 +99,7 @@ def _sums_are_right(rank_0: subprocess.Popen[str], rank_1: subprocess.Popen[str]
         process.stdin.write(handles + "\n")
         process.stdin.flush()
     for process in (rank_0, rank_1):
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
         assert json.loads(out) == [3.0] * 5
 
@@ -201,7 +201,7 @@ def test_another_user_in_the_place_of_rank_0_is_told_nothing(ranks: Ranks) -> No
         rank_1.stdin.write(handles + "\n")
         rank_1.stdin.flush()
         assert said.read() == b"heard "
-    _, errors = rank_1.communicate(timeout=60)
+    _, errors = rank_1.communicate(timeout=PATIENCE)
     assert "PeerLost: rank 0" in errors
     assert "another user" in errors
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ranks import Ranks
+from ranks import SURVIVORS, Ranks
 from torch_program import WITHOUT_TORCH
 
 EVERYTHING = """
@@ -324,14 +324,14 @@ def test_feedback_follows_a_parameter_into_another_bucket() -> None:
 
 def test_every_operation_of_torch(ranks: Ranks) -> None:
     pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    done = ranks.onehop("launch", "-n", 3, ranks.script(EVERYTHING), ranks.folder / "store", timeout=100)
+    done = ranks.onehop("launch", "-n", 3, ranks.script(EVERYTHING), ranks.folder / "store")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all there") == 3
 
 
 def test_another_tensor_is_a_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks) -> None:
     pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    done = ranks.onehop("launch", "-n", 3, ranks.script(ERRORS), ranks.folder / "store", timeout=100)
+    done = ranks.onehop("launch", "-n", 3, *SURVIVORS, ranks.script(ERRORS), ranks.folder / "store")
     assert done.stdout.count("all mismatched") == 3, done.stdout + done.stderr
     assert "rank 0 lost 2" in done.stdout, done.stdout + done.stderr
     assert "rank 1 lost 2" in done.stdout, done.stdout + done.stderr

@@ -116,6 +116,6 @@ LAZY = """
 def test_arguments(ranks: Ranks, part: str) -> None:
     pytest.importorskip("torch", reason=WITHOUT_TORCH)
     script = ranks.script(START + part + '\n    print("all there", flush=True)\n')
-    done = ranks.onehop("launch", "-n", 2, script, ranks.folder / "store", timeout=60)
+    done = ranks.onehop("launch", "-n", 2, script, ranks.folder / "store")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all there") == 2

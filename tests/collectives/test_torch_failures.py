@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 from torch_program import WITHOUT_TORCH
 
 # Every rank trains one model with each variant, all of which work at first. Then something happens to the last rank in
@@ -194,7 +194,7 @@ def run(ranks: Ranks, size: int, what: str, first: str) -> list[tuple[int, list[
     results = []
     try:
         for rank, process in enumerate(processes):
-            output, errors = process.communicate(timeout=200)
+            output, errors = process.communicate(timeout=PATIENCE)
             assert f"rank {rank} trains" in output, errors
             lines = [line.split("|", 5) for line in output.splitlines() if "|" in line]
             results.append((process.returncode, lines, errors))
@@ -287,10 +287,10 @@ def test_a_rank_that_ends_while_its_thread_waits_ends_by_itself(ranks: Ranks) ->
         for rank in (0, 1)
     )
     try:
-        _, errors = first.communicate(timeout=100)
+        _, errors = first.communicate(timeout=PATIENCE)
         assert first.returncode == 5, errors
         (ranks.folder / "gone").touch()
-        _, errors = second.communicate(timeout=100)
+        _, errors = second.communicate(timeout=PATIENCE)
         assert second.returncode == 1, errors
         assert "PeerLost: rank 0 (process" in errors
     finally:
@@ -362,7 +362,7 @@ COALESCED = """
 
 def test_a_coalesced_operation_carries_the_failures_of_all_its_parts(ranks: Ranks) -> None:
     pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    done = ranks.onehop("launch", "-n", 2, ranks.script(COALESCED), ranks.folder / "store", timeout=100)
+    done = ranks.onehop("launch", "-n", 2, ranks.script(COALESCED), ranks.folder / "store")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all carried") == 2
 

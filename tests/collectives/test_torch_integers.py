@@ -93,7 +93,7 @@ EXACT = (
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_every_reduction_of_integers_is_exact(ranks: Ranks, size: int) -> None:
-    done = ranks.onehop("launch", "-n", size, ranks.script(EXACT), ranks.folder / "store", timeout=200)
+    done = ranks.onehop("launch", "-n", size, ranks.script(EXACT), ranks.folder / "store")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("exact") == size
 
@@ -122,7 +122,7 @@ UNEQUAL = (
 
 
 def test_other_lengths_are_a_mismatch_on_all_ranks(ranks: Ranks) -> None:
-    done = ranks.onehop("launch", "-n", 2, ranks.script(UNEQUAL), ranks.folder / "store", timeout=100)
+    done = ranks.onehop("launch", "-n", 2, ranks.script(UNEQUAL), ranks.folder / "store")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("mismatches") == 2
 
@@ -153,6 +153,6 @@ MEMORY = (
 
 
 def test_reductions_of_small_integers_take_little_memory(ranks: Ranks) -> None:
-    done = ranks.onehop("launch", "-n", 2, ranks.script(MEMORY), ranks.folder / "store", timeout=200)
+    done = ranks.onehop("launch", "-n", 2, ranks.script(MEMORY), ranks.folder / "store")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("small") == 2

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 from torch_program import START, WITHOUT_TORCH
 
 TENSORS = """
@@ -267,7 +267,7 @@ def test_unusual_tensors_and_groups(ranks: Ranks, part: str) -> None:
     pytest.importorskip("torch", reason=WITHOUT_TORCH)
     ranks.environment["TMPDIR"] = str(ranks.folder)  # torch leaves the folder of its compiler there
     done = ranks.onehop(
-        "launch", "-n", 3, ranks.script(START + part + END), ranks.folder / "store", timeout=100
+        "launch", "-n", 3, ranks.script(START + part + END), ranks.folder / "store", timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all there") == 3
@@ -333,7 +333,7 @@ SAME_STORE = """
 def test_groups_with_names_of_others(ranks: Ranks, program: str) -> None:
     pytest.importorskip("torch", reason=WITHOUT_TORCH)
     done = ranks.onehop(
-        "launch", "-n", 4, ranks.script(START + SUBGROUPS + program), ranks.folder / "store", timeout=100
+        "launch", "-n", 4, ranks.script(START + SUBGROUPS + program), ranks.folder / "store", timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all there") == 4
@@ -419,7 +419,7 @@ def run(ranks: Ranks, what: str) -> list[tuple[int, str, str]]:
         for rank in range(3)
     ]
     try:
-        outputs = [process.communicate(timeout=60) for process in processes]
+        outputs = [process.communicate(timeout=PATIENCE) for process in processes]
         return [(process.returncode, *output) for process, output in zip(processes, outputs, strict=True)]
     finally:
         for process in processes:

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from ranks import Ranks
+from ranks import SURVIVORS, Ranks
 
 # Ways in which rank 1 ends, and its exit codes.
 ENDS = {
@@ -47,23 +47,21 @@ def survivors(output: str) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_survivors_and_launcher_name_the_rank_that_failed(ranks: Ranks, number: int, end: str) -> None:
     statement, code = ENDS[end]
-    done = ranks.launch(number, PROGRAM.format(end=statement, in_part=False), "--kill-after", 10)
+    done = ranks.launch(number, PROGRAM.format(end=statement, in_part=False), *SURVIVORS)
     assert survivors(done.stdout) == [(rank, 1) for rank in range(number) if rank != 1], done.stderr
     assert done.returncode == code, done.stderr
     assert "onehop: rank 1 " in done.stderr
 
 
 def test_survivors_that_wait_in_a_part_of_the_group_name_the_rank_that_failed(ranks: Ranks) -> None:
-    done = ranks.launch(
-        3, PROGRAM.format(end="raise RuntimeError('a mistake')", in_part=True), "--kill-after", 10
-    )
+    done = ranks.launch(3, PROGRAM.format(end="raise RuntimeError('a mistake')", in_part=True), *SURVIVORS)
     assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stderr
     assert (done.stdout.count(" has ended; "), done.returncode) == (2, 1), done.stdout
 
 
 @pytest.mark.parametrize("statement", ["sys.exit(0)", "sys.exit()", "sys.exit(256)"])
 def test_rank_that_ends_early_with_status_0_has_closed_its_group(ranks: Ranks, statement: str) -> None:
-    done = ranks.launch(3, PROGRAM.format(end=statement, in_part=False), "--kill-after", 10)
+    done = ranks.launch(3, PROGRAM.format(end=statement, in_part=False), *SURVIVORS)
     assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stderr
     assert done.stdout.count("rank 1 (process") == 2
     assert "has closed its group" in done.stdout
@@ -116,7 +114,7 @@ def test_parts_of_a_group_name_the_rank_of_the_world_too(ranks: Ranks) -> None:
                 print(error.rank, error, flush=True)
                 raise
     """
-    done = ranks.launch(4, source, "--kill-after", 10)
+    done = ranks.launch(4, source, *SURVIVORS)
     said = next(line for line in done.stdout.splitlines() if line.startswith("[1] "))
     assert said.startswith("[1] 1 rank 1 of this group (rank 3 of the world; process "), done.stdout
     assert "see the output of rank 3 of the world" in said
@@ -151,7 +149,7 @@ def test_rank_that_dies_while_the_group_is_made_is_lost(ranks: Ranks) -> None:
             print("lost", error.rank, error, flush=True)
             raise
     """
-    done = ranks.launch(3, source, "--kill-after", 10)
+    done = ranks.launch(3, source, *SURVIVORS)
     assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stdout + done.stderr
     assert done.returncode == 128 + signal.SIGKILL
 
@@ -174,6 +172,6 @@ except onehop.PeerLost as error:
 
 
 def test_a_rank_that_takes_long_to_end_is_named_and_not_who_missed_it(ranks: Ranks) -> None:
-    done = ranks.launch(3, SLOW_END, "--grace", 10)
+    done = ranks.launch(3, SLOW_END, *SURVIVORS)
     assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stdout
     assert "and after it" not in done.stdout

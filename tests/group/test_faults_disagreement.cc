@@ -120,7 +120,7 @@ void expect_heard_by_all(const Group& group, const std::string& words, const std
     EXPECT_NE(text.find("failed on rank 1: "), std::string::npos) << text;
   }
   EXPECT_NE(text.find(words), std::string::npos) << "rank " << group.rank() << ": " << text;
-  EXPECT_LT(seconds_since(begin), 5);
+  EXPECT_LT(seconds_since(begin), 50);
 }
 
 TEST(Faults, WhatGoesWrongOnOneRankIsHeardByAll) {

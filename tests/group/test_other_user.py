@@ -19,7 +19,7 @@ import pytest
 
 from onehop.launch import agreement
 from onehop.launch.environment import Launched
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 
 NOBODY = 65534
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -185,7 +185,7 @@ def test_no_way_leads_to_the_memory_of_a_run(ranks: Ranks) -> None:
 
     assert as_other_user(attack) == []
     (ranks.folder / "stop").touch()
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert output.count("done") == 3
 

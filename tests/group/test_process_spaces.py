@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 
 UNSHARE = ["unshare", "--pid", "--fork"]
 
@@ -49,7 +49,7 @@ def test_the_whole_launch_in_a_namespace(ranks: Ranks) -> None:
             env=ranks.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.stdout.count(expected) == 2, (done.stdout, done.stderr)
@@ -72,7 +72,7 @@ def test_ranks_that_meet_over_a_socket(ranks: Ranks) -> None:
         command = [*UNSHARE, sys.executable, program]
         running.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
     for rank, process in enumerate(running):
-        said = process.communicate(timeout=60)[0]
+        said = process.communicate(timeout=PATIENCE)[0]
         assert said.startswith(f"error: rank {1 - rank} and rank {rank} are in different PID namespaces"), (
             said
         )

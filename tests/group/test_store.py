@@ -10,7 +10,7 @@ import pytest
 
 from file_store import FileStore
 from onehop import BadInput, Group, PeerLost, _core
-from ranks import Ranks
+from ranks import SURVIVORS, Ranks
 
 
 class Dictionary:
@@ -114,7 +114,7 @@ def test_ranks_on_all_hosts_name_the_rank_that_was_lost_first(
     store.mkdir()
     support = str(Path(__file__).resolve().parents[1] / "support")
     done = ranks.launch(
-        4, RING.format(store=str(store), per_host=per_host, support=support, stays=stays), "--kill-after", 20
+        4, RING.format(store=str(store), per_host=per_host, support=support, stays=stays), *SURVIVORS
     )
     assert sorted(line for line in done.stdout.splitlines() if "lost" in line) == [
         f"[{rank}] lost 1" for rank in (0, 2, 3)

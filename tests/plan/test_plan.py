@@ -17,7 +17,7 @@ import pytest
 import onehop
 from onehop import ArraySpec, Group, Place, Plan, Round, Schedule, Slice, Transfer
 from onehop.machine import RailAssignment
-from ranks import Ranks
+from ranks import SURVIVORS, Ranks
 from threads import run_threads
 
 LAYOUT: dict[str, Any] = {"extents": (4,), "grid": (1,)}
@@ -313,7 +313,7 @@ def test_lost_peer_is_raised_with_its_rank(ranks: Ranks) -> None:
         except onehop.PeerLost as lost:
             print("lost", lost.rank, isinstance(lost, ConnectionError))
     """
-    done = ranks.launch(2, source, "--kill-after", 4)
+    done = ranks.launch(2, source, *SURVIVORS)
     assert done.stdout == "[0] lost 1 True\n"
 
 

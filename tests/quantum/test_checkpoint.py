@@ -22,7 +22,7 @@ from checkpointed_runs import OBSERVABLE, killed_at, mixed_circuit
 from onehop import BadInput, Group, quantum
 from onehop.cli import main
 from onehop.quantum.io.state_file import load_state
-from ranks import Ranks
+from ranks import PATIENCE, Ranks
 from threads import run_threads
 
 h5py = pytest.importorskip("h5py")
@@ -164,7 +164,7 @@ def test_a_killed_run_resumes_on_other_numbers_of_ranks(ranks: Ranks, number: si
         time.sleep(0.05)
         assert process.poll() is None
         process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == (143 if number == signal.SIGTERM else -signal.SIGKILL)
     ranks.assert_nothing_left()
     circuit = mixed_circuit(1)

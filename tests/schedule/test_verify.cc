@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <map>
 #include <set>
 
@@ -390,10 +390,10 @@ TEST(Verify, AThousandRanksTakeLessThanASecond) {
   spec.periodic = {true, true, true};
   spec.corners = true;
   const Schedule schedule = halo(spec);
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of this process alone: others may keep the machine busy
   EXPECT_TRUE(verify(schedule).empty());
-  // About 50 ms; longer with sanitizers or on a busy machine, far longer for any quadratic algorithm.
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  // About 50 ms; longer with sanitizers, far longer for any quadratic algorithm.
+  EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
 }
 
 }  // namespace
