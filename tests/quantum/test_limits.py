@@ -87,7 +87,7 @@ ATTACKS = {
     "signs_2": (HEAD_2 + f"rz({'-' * 100_000}1) q[0];", "f.qasm:4:1: expected at most 2000 operators"),
     "signs_3": (
         HEAD_3 + f"rz({'-' * 1900}1) q[0];",
-        "f.qasm: expressions or gate definitions are nested too deeply",
+        "f.qasm:4:1: expressions or gate definitions are nested too deeply",
     ),
     "powers": (HEAD_2 + f"rz(1{'^1' * 100_000}) q[0];", "f.qasm:4:1: expected at most 2000 operators"),
     "inverses": (HEAD_3 + "inv @ " * 3000 + "x q[0];", "f.qasm:4:1: expected at most 2000 operators"),

@@ -142,3 +142,99 @@ def test_included_files_are_looked_for_beside_the_file(tmp_path: Path) -> None:
     (tmp_path / "own.inc").write_text("gate flip a { U(pi, 0, pi) a; }\n")
     (tmp_path / "f.qasm").write_text('OPENQASM 2.0;\ninclude "own.inc";\nqreg q[1];\nflip q[0];\n')
     assert np.abs(final_state(load_qasm(tmp_path / "f.qasm"))).round(12).tolist() == [0, 1]
+
+
+BITS_2, BITS_3 = HEAD_2 + "creg c[2];\n", HEAD_3 + "bit[2] c;\n"
+CONDITION = "expected a condition such as `c == 2` for a register or `c[0] == true` for a bit, found "
+STATEMENT = "expected gates, measurements, conditions and loops, found "
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        # Gates with a wrong number of parameters, wherever they are.
+        (HEAD_2 + "x q[0];\n rx q[0];", "5:2: expected 1 parameter of the gate 'rx', found none; write rx(angle)"),
+        (HEAD_2 + "crx q[0], q[1];", "4:1: expected 1 parameter of the gate 'crx', found none"),
+        (HEAD_2 + "gate g a { h a;\n  cu1 a, a; }\ng q[0];", "5:3: "),
+        (HEAD_2 + "gate g a { h a;\n  p a; }\nx q[1];\ng q[0];", "5:3: expected 1 parameter of the gate 'p'"),
+        (BITS_2 + "if (c == 1) u3 q[0];", "5:13: expected 3 parameters of the gate 'u3', found none"),
+        (HEAD_3 + "rx q[0];", "4:1: expected 1 parameter of the gate 'rx', found none; write rx(angle)"),
+        (HEAD_3 + "ctrl @ ry q[0], q[1];", "4:8: expected 1 parameter of the gate 'ry', found none"),
+        (HEAD_3 + "rz(1, (2)) q[0];", "4:1: expected 1 parameter of the gate 'rz', found 2"),
+        (HEAD_3 + "U(pi) q[0];", "4:1: expected 3 parameters of the gate 'U', found 1; write U(angle, angle, angle)"),
+        (HEAD_3 + "u(1) q[0];", "4:1: gate 'u' is not defined; write U(theta, phi, lambda)"),
+        # Numbers and matrices.
+        (HEAD_3 + "x q[0];\ngphase(1e308 * 10);", "5:1: gate 'gphase': expected a finite angle, found an infinity"),
+        (HEAD_3 + "gphase(1);\n  gphase(1e308 * 10);\ngphase(2);", "5:3: gate 'gphase': expected a finite angle"),
+        (HEAD_3 + "x q[1];\nx q[0]; U(1e308, 1e308, 1e308) q[0];", "5:9: gate 'u': expected finite numbers"),
+        (HEAD_3 + "  pow(1e300) @ sx q[0];", "4:3: expected a gate with a unitary matrix, found one that overflows"),
+        (HEAD_3 + "rx(1 / 0) q[0];", "4:1: expected a number, found a division by zero"),
+        # Conditions.
+        (BITS_2 + "if(c[0]==1) x q[1];", "5:5: expected a register in the condition, as in `if (c == 1)`"),
+        (BITS_3 + "if (c[0] && !c[1]) x q[1];", "5:5: " + CONDITION + "the operator &&"),
+        (BITS_3 + "if (c[0] == 1) x q[1];", "5:5: " + CONDITION + "bit == const int"),
+        # What OpenQASM 3 has and onehop does not read.
+        (HEAD_3 + 'bit[1] c = "1";', "4:12: expected bits without a first value"),
+        (HEAD_3 + "const uint n = 2;", "4:1: " + STATEMENT + "a constant; write its value where it is used"),
+        (HEAD_3 + "for uint i in [0:1] {\n x q[i]; }", "5:2: expected a number as index, found a variable"),
+        (BITS_3 + "c[0] = 0;", "5:1: " + STATEMENT + "an assignment; only measurements may set bits"),
+        (HEAD_3 + "def f(qubit a) { x a; }", "4:1: " + STATEMENT + "a subroutine (def); write a gate"),
+        (BITS_3 + "switch (c) { case 0 { x q[0]; } }", "5:1: " + STATEMENT + "a switch; write if statements"),
+        (HEAD_3 + "int[8] k = 3;", "4:1: expected declarations of qubits, bits and `input float`"),
+        (HEAD_3 + 'include "mine.inc";', '4:1: expected `include "stdgates.inc";`, found another file'),
+        (HEAD_3 + "end;", "4:1: " + STATEMENT + "an end statement"),
+        (HEAD_3 + "x q[0];\nOPENQASM 3;", "5:1: "),
+        ("OPENQASM 4.0;", "1:10: expected OpenQASM 2 or 3, found version 4"),
+    ],
+)  # fmt: skip
+def test_refusals_say_where_and_what_to_do(
+    text: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("qiskit_qasm3_import")
+    for begin in "", "\ufeff":  # a byte-order mark takes no column
+        with pytest.raises(BadInput) as error:
+            parse_qasm(begin + text, name="f.qasm")
+        assert str(error.value).startswith(f"f.qasm:{message}")
+        assert not {"node", "Qiskit", "__init__()"} & set(str(error.value).split())
+    assert capfd.readouterr().err == ""
+
+
+def test_byte_order_marks(tmp_path: Path) -> None:
+    pytest.importorskip("qiskit_qasm3_import")
+    (tmp_path / "own.inc").write_text("\ufeffgate flip a { x a; }\n", encoding="utf-8")
+    for text in HEAD_2 + 'include "own.inc";\nflip q[0];', HEAD_3 + "x q[0];":
+        (tmp_path / "f.qasm").write_text(f"\ufeff{text}", encoding="utf-8")
+        assert len(load_qasm(tmp_path / "f.qasm")) == len(load_qiskit(tmp_path / "f.qasm").data) == 1
+
+
+@pytest.mark.parametrize(
+    ("inner", "message"),
+    [
+        ("gate foo a { h a;\n zz a; }", "mine.inc:2:2: 'zz' is not defined"),
+        ("// one\n/* two\n*/ gate foo a { rx a; }", "mine.inc:3:17: expected 1 parameter of the gate 'rx'"),
+        ('\ninclude "deep.inc"; gate foo a { x a; }', "deep.inc:3:3: 'bar' is not defined"),
+        ("gate foo a {\n rz(((((1)))) a; }", "mine.inc:2:"),
+        (
+            "gate foo a { h a; }\ngate big a {" + 300 * "(",
+            "mine.inc:2:212: expected at most 200 nested brackets",
+        ),
+        ("gate foo a { h a; }\n/* ", "mine.inc:2:1: the comment that begins here has no end"),
+        ("gate foo a { h a; }\nqreg r[99];", "mine.inc:2:1: expected registers of at most 62 qubits"),
+        ("gate foo a { h a; }\nopaque op a;\nop\n q[0];", "mine.inc:3:1: the instruction 'op' has neither"),
+        ('include "mine.inc";', "mine.inc:1:1: mine.inc includes itself"),
+        ("gate foo a {\n h a;\n }\n\n", "f.qasm:6:1: 'after' is not defined"),
+    ],
+)
+def test_errors_in_included_files_name_file_and_line(inner: str, message: str, tmp_path: Path) -> None:
+    pytest.importorskip("qiskit_qasm3_import")
+    (tmp_path / "mine.inc").write_text(inner)
+    (tmp_path / "deep.inc").write_text("\ngate baz a { h a; }\n  bar q[0];")
+    (tmp_path / "f.qasm").write_text(
+        HEAD_2 + 'include "mine.inc";\nfoo q[0];\n' + "after q[1];" * ("after" in message)
+    )
+    for read in load_qasm, load_qiskit:
+        if read is load_qiskit and ("'op'" in message or "'rx'" in message):
+            continue  # Qiskit has opaque gates, and looks into definitions later
+        with pytest.raises(BadInput) as error:
+            read(tmp_path / "f.qasm")
+        assert str(error.value).startswith(f"{tmp_path}/{message}")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit
@@ -18,28 +21,31 @@ from onehop.quantum.io.qasm_limits import (
     check_text,
     current_budget,
     limited,
-    place,
-    without_comments,
 )
+from onehop.quantum.io.qasm_text import Includes, first_failing, where, without_comments
+from onehop.quantum.io.qasm_words import in_words, wrong_parameters
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
 
 __all__ = ["load_qasm", "load_qiskit", "parse_qasm"]
 
+T = TypeVar("T")
+
 _VERSION = re.compile(r"^\s*OPENQASM\s+(\d+)(?:\.(\d+))?\s*;", re.M | re.ASCII)
 # Qiskit's Rust code panics at a minor version that does not fit into eight bytes.
 _MINOR_DIGITS = 9
 _PLACE = re.compile(r"^(?:(.*):)?(\d+),(\d+): (.*)$", re.S)
-_INCLUDE = re.compile(r'\binclude\s*"([^"]+)"\s*;')
 # Brackets, and strings, whose brackets do not count.
 _BRACKETS = re.compile(r"\"[^\"\n]*\"|[][(){}]")
+_PANIC = "Qiskit cannot read it"
 # Maximum nesting of brackets. With thousands, Qiskit's parsers take minutes, or fail without naming a place.
 _MAX_DEPTH = 200
 # Qiskit may expand the modifiers of gates up to this number of qubits. A circuit has at most 62 qubits.
 _SMALL_GATE, _MAX_CONTROLS = 4, 61
-# Maximum bytes of a file, characters of all included files together, and number of included files.
-_MAX_BYTES, _MAX_INCLUDED_CHARACTERS, _MAX_INCLUDED_FILES = 512 << 20, 16 << 20, 1000
+_MAX_BYTES = 512 << 20  # of a file
+# A message that begins with a file, a line and a column.
+_PLACED = re.compile(r"^.*?:\d+:\d+: ")
 
 
 def load_qasm(file: str | Path) -> Circuit:
@@ -68,7 +74,9 @@ def load_qasm(file: str | Path) -> Circuit:
 def load_qiskit(file: str | Path) -> QuantumCircuit:
     """Read an OpenQASM file as a Qiskit circuit; errors as for `load_qasm`."""
     text, name = _read(file)
-    return _parse(text, name, Path(file).parent)
+    version, plain = _checked(text, name, Path(file).parent)
+    with limited():
+        return _placed(plain, name, lambda part: _parse(version, part, name, Path(file).parent))
 
 
 def parse_qasm(text: str, *, name: str = "<text>", folder: str | Path = ".") -> Circuit:
@@ -90,18 +98,49 @@ def parse_qasm(text: str, *, name: str = "<text>", folder: str | Path = ".") -> 
     """
     from onehop.quantum.io.from_qiskit import from_qiskit
 
-    with limited():
-        parsed = _parse(text, name, Path(folder))
+    version, plain = _checked(text, name, Path(folder))
+
+    def converted(part: str) -> Circuit:
+        parsed = _parse(version, part, name, Path(folder))
         parsed.name = Path(name).stem
-        try:
-            with _guarded(name):
-                circuit = from_qiskit(parsed)
-                circuit.validate()
-        except BadInput as error:
-            if str(error).startswith(f"{name}:"):
-                raise
-            raise BadInput(f"{_where(name, text, str(error))}{error}") from error
-    return circuit
+        with _guarded(name):
+            circuit = from_qiskit(parsed)
+            circuit.validate()
+        return circuit
+
+    with limited():
+        return _placed(plain, name, converted)
+
+
+def _placed(plain: str, name: str, convert: Callable[[str], T]) -> T:
+    """Convert a program. An error without a place gets that of the first statement with which it occurs."""
+    budget = current_budget()
+    left = budget.left
+    try:
+        return convert(plain)
+    except BadInput as error:
+        message = str(error)
+        if _PLACED.match(message) or MEMORY in message or _PANIC in message:  # which a search would repeat
+            raise
+
+        def fails(part: str) -> bool:
+            budget.left = left
+            try:
+                convert(part)
+            except BadInput as other:
+                return str(other) == message
+            return False
+
+        start = first_failing(plain, fails)
+        if start is None:
+            raise
+        raise _located(plain, name, start, message.removeprefix(f"{name}: ")) from error
+
+
+def _located(plain: str, name: str, start: int, message: str) -> BadInput:
+    """Make a BadInput from a message about the statement that begins at a character: place, and onehop's words."""
+    start, words = wrong_parameters(message, plain) or (start, in_words(message))
+    return BadInput(f"{where(plain, name, start)}: {words}")
 
 
 @contextlib.contextmanager
@@ -125,7 +164,7 @@ def _guarded(name: str) -> Iterator[None]:
         # A panic of Qiskit's Rust code is a BaseException but no Exception.
         if type(error).__name__ != "PanicException":
             raise
-        raise BadInput(f"{name}: Qiskit cannot read it: {_one_line(error)}") from error
+        raise BadInput(f"{name}: {_PANIC}: {_one_line(error)}") from error
 
 
 def _one_line(error: BaseException) -> str:
@@ -152,41 +191,31 @@ def _read(file: str | Path) -> tuple[str, str]:
         ) from error
 
 
-def _where(name: str, text: str, message: str) -> str:
-    """Return a prefix for a message: the file, and line and column of the instruction that the message names."""
-    quoted = re.search(r"instruction '(\w+)'", message)
-    word = "while" if "while" in message else quoted[1] if quoted else None
-    plain = without_comments(text, name)
-    if word is not None and (found := re.search(rf"(?<!gate )(?<!opaque )\b{word}\b", plain)):
-        return f"{name}:{place(plain, found.start())}: "
-    # A gate or loop can be located by its name only if it occurs once.
-    gate = re.search(r"^gate '(\w+)': expected finite", message)
-    word = gate[1] if gate else "for" if "written out" in message else None
-    if word is not None and len(found := list(re.finditer(rf"\b{word}\b", plain))) == 1:
-        return f"{name}:{place(plain, found[0].start())}: "
-    return f"{name}: "
-
-
-def _parse(text: str, name: str, folder: Path) -> QuantumCircuit:
-    plain = without_comments(text, name)
+def _checked(text: str, name: str, folder: Path) -> tuple[int, str]:
+    """Check a program before it is parsed; return its version and its text without comments, with its includes."""
+    plain = without_comments(text.removeprefix("\ufeff"), name)
     if not plain.strip():
         raise BadInput(f"{name}:1:1: expected an OpenQASM program, found nothing")
     check_numbers(plain, name)
     version = _VERSION.search(plain)
     number = int(version[1]) if version else (2 if re.search(r"\bqreg\b", plain) else 3)
-    if number not in (2, 3):
-        raise BadInput(f"{name}: expected OpenQASM 2 or 3, found version {number}")
+    if version and number not in (2, 3):
+        at = where(plain, name, version.start(1))
+        raise BadInput(f"{at}: expected OpenQASM 2 or 3, found version {number}")
     if version and len(version[2] or "") > _MINOR_DIGITS:
-        where, digits = place(plain, version.start(2)), len(version[2])
-        raise BadInput(
-            f"{name}:{where}: expected OpenQASM 2.0 or 3.0, found a minor version of {digits} digits"
-        )
+        at, digits = where(plain, name, version.start(2)), len(version[2])
+        raise BadInput(f"{at}: expected OpenQASM 2.0 or 3.0, found a minor version of {digits} digits")
     if number == 2:
-        plain = _Includes(folder).expanded(plain, name)
+        plain = Includes(folder, lambda path: _read(path)[0].removeprefix("\ufeff")).expanded(plain, name)
     _check_depth(plain, name)
-    check_text(plain, name)
-    with limited(), _guarded(name):
-        return _parse_2(plain, name, folder) if number == 2 else _parse_3(text, name)
+    with limited():
+        check_text(plain, name)
+    return number, plain
+
+
+def _parse(version: int, plain: str, name: str, folder: Path) -> QuantumCircuit:
+    with _guarded(name):
+        return _parse_2(plain, name, folder) if version == 2 else _parse_3(plain, name)
 
 
 def _check_depth(text: str, name: str) -> None:
@@ -197,8 +226,8 @@ def _check_depth(text: str, name: str) -> None:
         elif found[0] in ")]}":
             depth -= 1
         if depth > _MAX_DEPTH:
-            where = f"{name}:{place(text, found.start())}"
-            raise BadInput(f"{where}: expected at most {_MAX_DEPTH} nested brackets, found {depth}")
+            at = where(text, name, found.start())
+            raise BadInput(f"{at}: expected at most {_MAX_DEPTH} nested brackets, found {depth}")
 
 
 def _missing(error: ImportError) -> BadInput:
@@ -208,15 +237,16 @@ def _missing(error: ImportError) -> BadInput:
     )
 
 
-def _bad(name: str, message: str) -> BadInput:
-    """Make a BadInput from a parser's message: move the place to the front, and count columns from 1."""
+def _bad(plain: str, name: str, message: str) -> BadInput:
+    """Make a BadInput from a parser's message: the place of the text at the front, and onehop's words."""
     found = _PLACE.match(message)
-    if found:
-        before = re.match(r"cannot use non-builtin custom instruction '(\w+)' before definition", found[4])
-        what = f"'{before[1]}' is not defined; is `include \"qelib1.inc\";` missing?" if before else found[4]
-        file = name if found[1] in (None, "<input>") else found[1]
-        return BadInput(f"{file}:{found[2]}:{int(found[3]) + 1}: {what}")
-    return BadInput(f"{name}: {message}")
+    if not found:
+        return BadInput(f"{name}: {message}")
+    lines = plain.split("\n")[: int(found[2]) - 1]
+    start = sum(len(line) + 1 for line in lines) + int(found[3])
+    if found[1] not in (None, "<input>"):
+        return BadInput(f"{found[1]}:{found[2]}:{int(found[3]) + 1}: {found[4]}")
+    return _located(plain, name, start, found[4])
 
 
 def _parse_2(text: str, name: str, folder: Path) -> QuantumCircuit:
@@ -226,52 +256,12 @@ def _parse_2(text: str, name: str, folder: Path) -> QuantumCircuit:
         raise _missing(error) from error
     try:
         return qasm2.loads(
-            text,
+            str(text),
             include_path=(str(folder), "."),
             custom_instructions=qasm2.LEGACY_CUSTOM_INSTRUCTIONS,
         )
     except qasm2.QASM2Error as error:
-        raise _bad(name, error.message) from error
-
-
-class _Includes:
-    """Expands `include` statements; each file becomes one line, so that the other lines keep their numbers.
-
-    Qiskit's own includes cannot be used, because its parser fails on angles in included files. Statements whose file
-    does not exist are kept, so that the parser reports them.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.characters = 0
-        self.files = 0
-
-    def expanded(self, text: str, name: str, inside: tuple[Path, ...] = ()) -> str:
-        """Return a text with its includes expanded. `inside` lists the files that are being included."""
-
-        def contents(match: re.Match[str]) -> str:
-            path = self.folder / match[1]
-            try:
-                if match[1] == "qelib1.inc" or not path.is_file():
-                    return match[0]
-                path = path.resolve()
-            except (OSError, ValueError):
-                return match[0]
-            where = f"{name}:{place(text, match.start())}"
-            if path in inside:
-                raise BadInput(f"{where}: {match[1]} includes itself")
-            found = _read(path)[0]
-            self.files += 1
-            self.characters += len(found)
-            if self.files > _MAX_INCLUDED_FILES or self.characters > _MAX_INCLUDED_CHARACTERS:
-                raise BadInput(
-                    f"{where}: expected at most {_MAX_INCLUDED_FILES} included files of "
-                    f"{_MAX_INCLUDED_CHARACTERS} characters together, found more"
-                )
-            inner = self.expanded(without_comments(found, str(path)), str(path), (*inside, path))
-            return inner.replace("\n", " ")
-
-        return _INCLUDE.sub(contents, text)
+        raise _bad(text, name, error.message) from error
 
 
 def _converter_class(converter: Any, error_class: type[Exception], names: Any) -> Any:
@@ -343,14 +333,16 @@ def _parse_3(text: str, name: str) -> QuantumCircuit:
         raise _missing(error) from error
 
     try:
-        program = openqasm3.parse(text)
+        with contextlib.redirect_stderr(io.StringIO()):  # the parser writes there what it raises, too
+            program = openqasm3.parse(text)
     except openqasm3.parser.QASM3ParsingError as error:
-        raise _bad(name, _syntax_error(error)) from error
+        raise _bad(text, name, _syntax_error(error)) from error
     try:
         placed = _converter_class(converter, ConversionError, openqasm3.ast.GateModifierName)
-        return placed().convert(program).circuit
+        with np.errstate(all="ignore"):  # a matrix that overflows is an error
+            return placed().convert(program).circuit
     except ConversionError as error:
-        raise _bad(name, error.message) from error
+        raise _bad(text, name, error.message) from error
 
 
 def _syntax_error(error: Exception) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from onehop._core import environment_number
 from onehop.error import BadInput
+from onehop.quantum.io.qasm_text import where
 from onehop.text import counted
 
 __all__ = [
@@ -24,13 +25,10 @@ __all__ = [
     "current_budget",
     "limited",
     "memory_limit",
-    "place",
-    "without_comments",
 ]
 
 OPERATIONS, SECONDS, MEMORY = "ONEHOP_QASM_OPERATIONS", "ONEHOP_QASM_SECONDS", "ONEHOP_QASM_MEMORY_MIB"
 
-_SKIPPED = re.compile(r"\"[^\"\n]*\"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 _LONG_NUMBER = re.compile(r"[0-9_]{300,}|0[xX][0-9a-fA-F_]{300,}")
 _LONG_INTEGER = re.compile(r"(?<![\w.])[0-9]{20,}(?![\w.])")
 _REGISTER = re.compile(r"\b((?:q|c)reg\s+\w+|qubit|bit)\s*\[\s*([0-9]+)")
@@ -120,33 +118,6 @@ def current_budget() -> Budget:
     return _budget.get() or Budget()
 
 
-def place(text: str, start: int) -> str:
-    """Return line and column of a character as `line:column`, both from 1."""
-    return f"{text.count(chr(10), 0, start) + 1}:{start - text.rfind(chr(10), 0, start)}"
-
-
-def without_comments(text: str, name: str) -> str:
-    """Replace comments by blanks, so that lines and columns stay the same.
-
-    Raises
-    ------
-    BadInput
-        A comment is not closed.
-    """
-
-    def blank(match: re.Match[str]) -> str:
-        found = match[0]
-        if found.startswith('"'):
-            return found
-        if found.startswith("/*") and (len(found) < 4 or not found.endswith("*/")):
-            raise BadInput(
-                f"{name}:{place(text, match.start())}: the comment that begins here has no end; expected */"
-            )
-        return re.sub(r"[^\n]", " ", found)
-
-    return _SKIPPED.sub(blank, text)
-
-
 class Registers:
     """Sizes of the registers that a circuit has declared so far."""
 
@@ -186,7 +157,7 @@ def check_numbers(plain: str, name: str) -> None:
 
 
 def _refuse(plain: str, name: str, start: int, problem: str) -> None:
-    raise BadInput(f"{name}:{place(plain, start)}: {problem}")
+    raise BadInput(f"{where(plain, name, start)}: {problem}")
 
 
 def check_text(plain: str, name: str) -> None:
@@ -240,7 +211,7 @@ def _check_expansion(plain: str, name: str) -> None:
             try:
                 budget.require(total)
             except BadInput as error:
-                raise BadInput(f"{name}:{place(plain, start)}: {error}") from None
+                raise BadInput(f"{where(plain, name, start)}: {error}") from None
 
 
 def _first(statement: re.Match[str]) -> int:
