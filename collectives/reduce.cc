@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 #include "src/base/cpu.h"
 #include "src/base/simd.h"
@@ -91,19 +92,28 @@ struct Product {
     return a * b;
   }
 };
-struct Minimum {
+// The same as smaller() and larger() (src/base/extremes.h), but for quiet NaNs: a result is made quiet at the end.
+struct Extreme {};
+struct Minimum : Extreme {
   template <class V>
   [[gnu::always_inline]] static inline V combine(V a, V b) {
-    return ((a < b) | (a != a)) ? a : b;
+    return ((a <= b) | (a != a)) ? a : b;
   }
 };
-struct Maximum {
+struct Maximum : Extreme {
   template <class V>
   [[gnu::always_inline]] static inline V combine(V a, V b) {
-    return ((a > b) | (a != a)) ? a : b;
+    return ((a >= b) | (a != a)) ? a : b;
   }
 };
 struct Mean : Sum {};
+
+template <class T, int lanes>
+[[gnu::always_inline]] inline Vector<T, lanes> quiet(Vector<T, lanes> value) {
+  using Bits = Vector<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>, lanes>;
+  return Vector<T, lanes>(Bits(value) |
+                          (Bits(value != value) & (sizeof(T) == 4 ? 1U << 22U : std::uint64_t{1} << 51U)));
+}
 
 template <class Format, class Op, int lanes, int unroll>
 [[gnu::always_inline]] inline std::size_t reduce_lanes(const std::byte* const* sources, int count, std::byte* result,
@@ -123,6 +133,9 @@ template <class Format, class Op, int lanes, int unroll>
     }
     for (int u = 0; u < unroll; ++u) {
       if constexpr (std::is_same_v<Op, Mean>) total[u] /= static_cast<typename Format::Value>(count);
+      if constexpr (std::is_base_of_v<Extreme, Op> && std::is_floating_point_v<typename Format::Value>) {
+        total[u] = quiet<typename Format::Value, lanes>(total[u]);
+      }
       Format::template write<lanes>(result + at + static_cast<std::size_t>(u * lanes) * Format::bytes, total[u]);
     }
   }

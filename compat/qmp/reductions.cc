@@ -1,6 +1,5 @@
 // Global operations. In a reduction every node gathers the values of all nodes and combines them in node order, so the
 // results are bit-identical on all nodes.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "compat/qmp/state.h"
 #include "onehop/error.h"
+#include "src/base/extremes.h"
 
 using onehop::BadInput;
 using onehop::compat::checked_span;
@@ -45,8 +45,8 @@ constexpr auto plus = [](auto a, auto b) { return a + b; };
 constexpr auto wrapping_plus = [](int a, int b) {
   return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
 };
-constexpr auto larger = [](auto a, auto b) { return std::max(a, b); };
-constexpr auto smaller = [](auto a, auto b) { return std::min(a, b); };
+constexpr auto larger = [](auto a, auto b) { return onehop::base::larger(a, b); };
+constexpr auto smaller = [](auto a, auto b) { return onehop::base::smaller(a, b); };
 
 }  // namespace
 

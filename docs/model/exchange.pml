@@ -1,13 +1,12 @@
 /* Two ranks exchange FRAGMENTS fragments RUNS times the way a plan does: start() packs as far as slots are free and never
  * waits; finish() packs the rest and unpacks, whichever can be done, and sleeps only when neither can.
- * With -DIN_PLACE what is sent is where the other's data goes: fragment f is packed before fragment f is unpacked; with
- * -DWHOLE_DEPENDENCY all fragments are packed before any is unpacked. -DBEFORE=n: the channels have been used n times already.
+ * With -DIN_PLACE what is sent is where the other's data goes: fragment f is packed before fragment f is unpacked.
+ * -DBEFORE=n: the channels have been used n times already.
  * Checked: no deadlock; every fragment arrives in its place; with -DNEVER_WAITS also that start() finds all slots free.
  *
  * Broken on purpose by -DSEND_ALL_FIRST (finish() waits for slots before it unpacks), -DUNPACK_EAGERLY (with IN_PLACE: the
  * order of packing and unpacking is not kept), -DUNPACK_FIRST (with IN_PLACE: fragment f is unpacked before it is packed),
- * -DWAIT_FOR_ARRIVAL_ONLY (a free slot is not among the conditions of sleep), -DNO_MEMBARRIER, NEVER_WAITS by one slot, and
- * WHOLE_DEPENDENCY by messages that do not fit in the slots that are sure to come free.
+ * -DWAIT_FOR_ARRIVAL_ONLY (a free slot is not among the conditions of sleep), -DNO_MEMBARRIER, and NEVER_WAITS by one slot.
  */
 #ifndef SLOTS
 #define SLOTS 2
@@ -57,8 +56,6 @@ Array array[2];
 #define MAY_UNPACK (unpacked < FRAGMENTS)
 #undef UNSENT
 #define UNSENT (packed < FRAGMENTS && packed < unpacked)
-#elif defined(WHOLE_DEPENDENCY)
-#define MAY_UNPACK (unpacked < FRAGMENTS && packed == FRAGMENTS)
 #else
 #define MAY_UNPACK (unpacked < FRAGMENTS && unpacked < packed)
 #endif

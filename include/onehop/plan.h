@@ -29,6 +29,9 @@ struct PlanOptions {
   // message takes the interface that has been given the fewest bytes for its speed. Where one interface or none carries
   // messages, the pieces of the lists are checked, not their rails, and the lists change nothing.
   std::optional<RailLists> rails = std::nullopt;
+  // Whether to refuse every schedule that `verify` refuses (verify.h). ONEHOP_VERIFY=1 in the environment does so for
+  // all plans. Otherwise a plan checks less: docs/reference/plan.md, "Making a plan".
+  bool verify = false;
 };
 
 // Messages and bytes that a plan has moved since it was made. For one run they equal `count(schedule).ranks[rank]`.
@@ -65,8 +68,9 @@ struct PlanChannel {
 class Plan {
  public:
   // Collective over the group. `schedule` is the whole schedule, or this rank's part of it. `arrays[i]` is the memory
-  // of array i of the schedule on this rank; it must outlive the plan. Throws BadInput for wrong ranks or sizes and for
-  // arrays that are too short, Mismatch if the schedules of two ranks disagree, Error if memory is short.
+  // of array i of the schedule on this rank; it must outlive the plan. Throws BadInput for wrong ranks or sizes, for
+  // arrays that are too short and with PlanOptions::verify for what `verify` refuses, Mismatch if the schedules of two
+  // ranks disagree, Error if memory is short.
   Plan(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
        const PlanOptions& options = {});
   Plan(Plan&&) noexcept;

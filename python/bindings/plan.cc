@@ -79,21 +79,22 @@ void bind_plan(nb::module_& module) {
       "lets onehop choose.\n"
       "direct_puts : bool\n    Whether senders write straight into the receiver's array where the ranks share it.\n"
       "rails : list of list of RailAssignment or None\n    The network interface of each message; None: onehop "
-      "chooses.")
+      "chooses.\n"
+      "verify : bool\n    Whether to refuse every schedule that `verify` refuses.")
       .def(
           "__init__",
           [](Plan* self, const onehop::Group& group, const onehop::Schedule& schedule,
              const std::vector<const Memory*>& arrays, const std::string& transport, int slots, std::int64_t slot_bytes,
-             std::int64_t chunk_bytes, bool direct_puts, const std::optional<onehop::RailLists>& rails) {
+             std::int64_t chunk_bytes, bool direct_puts, const std::optional<onehop::RailLists>& rails, bool verify) {
             std::vector<std::span<std::byte>> spans;
             for (const Memory* memory : arrays) spans.push_back(memory->bytes());
             const onehop::PlanOptions options{
-                transport_for(group, transport), slots, slot_bytes, chunk_bytes, direct_puts, rails};
+                transport_for(group, transport), slots, slot_bytes, chunk_bytes, direct_puts, rails, verify};
             const nb::gil_scoped_release released;
             new (self) Plan(group, schedule, spans, options);
           },
           "group"_a, "schedule"_a, "arrays"_a, "transport"_a, "slots"_a, "slot_bytes"_a, "chunk_bytes"_a,
-          "direct_puts"_a, "rails"_a.none(), nb::keep_alive<1, 4>())
+          "direct_puts"_a, "rails"_a.none(), "verify"_a, nb::keep_alive<1, 4>())
       .def("start", &Plan::start, release(), "Start a run without waiting.")
       .def("finish", &Plan::finish, release(), "Complete the run. The GIL is released meanwhile; Ctrl-C ends the wait.")
       .def("run", &Plan::run, release(), "Call `start` and `finish`.")

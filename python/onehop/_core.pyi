@@ -871,6 +871,8 @@ class Plan:
         Whether senders write straight into the receiver's array where the ranks share it.
     rails : list of list of RailAssignment or None
         The network interface of each message; None: onehop chooses.
+    verify : bool
+        Whether to refuse every schedule that `verify` refuses.
     """
 
     def __init__(
@@ -884,6 +886,7 @@ class Plan:
         chunk_bytes: int,
         direct_puts: bool,
         rails: Sequence[Sequence[RailAssignment]] | None,
+        verify: bool,
     ) -> None: ...
     def start(self) -> None:
         """Start a run without waiting."""

@@ -141,6 +141,9 @@ constexpr std::array table{
              "How UCX carries messages: active messages, or puts into the receiver's slots. auto: puts where all hosts "
              "have a network that writes into remote memory (InfiniBand, RoCE).",
              "src/ucx/ucx_transport.cc", "user"},
+    Variable{"ONEHOP_VERIFY", "0 or 1", "0",
+             "1: making a plan verifies its schedule first, and raises `BadInput` for what `onehop.verify` refuses.",
+             "src/plan/plan_program.cc", "user"},
 };
 
 // The forms of values that are numbers, by their words in the table.

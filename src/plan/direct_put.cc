@@ -4,7 +4,6 @@
 #include <map>
 
 #include "src/base/clock.h"
-#include "src/plan/plan_dependencies.h"
 
 namespace onehop::detail {
 
@@ -17,18 +16,11 @@ constexpr std::int64_t shortest_put_piece = 64;
 // Shorter fragments pass through slots, which are as fast.
 constexpr std::int64_t shortest_put = 4097;
 
-const Transfers& with_peer(const std::map<int, Transfers>& all, int peer) {
-  static const Transfers none;
-  const auto found = all.find(peer);
-  return found == all.end() ? none : found->second;
-}
-
 // Whether `owner`, one of `rank` and `peer`, can let the other write into its arrays in a round. The same answer on
 // both.
 bool takes_puts(const RoundPart& part, const SharedArrays& shared, int rank, int peer, int owner) {
-  const Transfers& in = with_peer(owner == rank ? part.from : part.to, peer);
-  const Transfers& out = with_peer(owner == rank ? part.to : part.from, peer);
-  return !part.steps && !is_exchange(out, in) && std::ranges::all_of(in, [&](const Transfer* transfer) {
+  if (part.steps || part.exchanged.contains(peer)) return false;
+  return std::ranges::all_of((owner == rank ? part.from : part.to).at(peer), [&](const Transfer* transfer) {
     return transfer->codec == Codec::raw && transfer->combine == Combine::replace &&
            shared.holds(owner, transfer->to.array);
   });

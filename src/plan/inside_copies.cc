@@ -23,7 +23,7 @@ ProgramCopy make_copy(StepBuilder& steps, const Transfer& transfer, std::int64_t
   return copy;
 }
 
-void add_parts(StepBuilder& steps, ProgramRound& round, const Transfer& transfer) {
+void add_parts(StepBuilder& steps, std::vector<ProgramCopy>& copies, const Transfer& transfer) {
   constexpr std::int64_t line = 64;
   const std::int64_t element_bytes = steps.array(transfer.to).element_bytes;
   const std::int64_t elements = transfer.from.slice.elements();
@@ -31,7 +31,7 @@ void add_parts(StepBuilder& steps, ProgramRound& round, const Transfer& transfer
   const std::int64_t at_once =
       std::max<std::int64_t>(1, run * element_bytes < line ? copy_elements : copy_piece / element_bytes);
   for (std::int64_t first = 0; first < elements; first += at_once) {
-    round.copies.push_back(make_copy(steps, transfer, first, std::min(first + at_once, elements)));
+    copies.push_back(make_copy(steps, transfer, first, std::min(first + at_once, elements)));
   }
 }
 
@@ -52,14 +52,25 @@ void find_pairs(const Program& program, std::vector<ProgramCopy>& copies) {
 
 }  // namespace
 
-std::int64_t add_inside_copies(Program& program, StepBuilder& steps, ProgramRound& round, const RoundPart& part) {
+std::int64_t add_inside_copies(Program& program, StepBuilder& steps, ProgramRound& round, const RoundPart& part,
+                               CombineOrder& order) {
   bool combines = false;
   for (const Transfer* transfer : part.own) {
-    add_parts(steps, round, *transfer);
-    combines |= transfer->combine != Combine::replace;
+    if (!order.keeps_copy(transfer)) {
+      add_parts(steps, round.copies, *transfer);
+      combines |= transfer->combine != Combine::replace;
+      continue;
+    }
+    ProgramOrdered ordered;
+    ordered.part.first = static_cast<std::uint32_t>(round.ordered_copies.size());
+    add_parts(steps, round.ordered_copies, *transfer);
+    ordered.part.last = static_cast<std::uint32_t>(round.ordered_copies.size());
+    order.add(transfer, ordered);
   }
   std::int64_t longest = 0;
-  for (const ProgramCopy& copy : round.copies) longest = std::max(longest, copy.bytes);
+  for (const auto* copies : {&round.copies, &round.ordered_copies}) {
+    for (const ProgramCopy& copy : *copies) longest = std::max(longest, copy.bytes);
+  }
   if (combines) return longest;  // combining transfers must keep their order
   std::ranges::sort(round.copies, {},
                     [&](const ProgramCopy& copy) { return program.steps[copy.from_first].copy.base; });

@@ -1,6 +1,7 @@
 #include "onehop/plan.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -109,21 +110,27 @@ bool Plan::Impl::send_in_lockstep(ProgramRound& now) {
 }
 
 void Plan::Impl::receive_chunk(ProgramMessage& message) {
-  Receiver& receiver = program.receivers[message.end];
   const ProgramFragment& fragment = program.fragments[message.fragment];
-  const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
-  if (receiver.mark() != 0) [[unlikely]] {
-    detail::unpack_marked(program, chunk, receiver);
-  } else {
-    detail::unpack_chunk(program, chunk, receiver.payload());
-  }
+  unpack(program.chunks[fragment.first + message.chunk], program.receivers[message.end]);
   if (fragment.first + ++message.chunk < fragment.last) return;
-  receiver.release();
-  counters.bytes_received += fragment.bytes;
+  end_received_fragment(message);
+}
+
+void Plan::Impl::end_received_fragment(ProgramMessage& message) {
+  program.receivers[message.end].release();
+  counters.bytes_received += program.fragments[message.fragment].bytes;
   message.chunk = 0;
   if (++message.fragment == message.last) {
     ++counters.messages_received;
     --open_messages;
+  }
+}
+
+void Plan::Impl::unpack(const ProgramChunk& chunk, Receiver& receiver) {
+  if (receiver.mark() != 0) [[unlikely]] {
+    detail::unpack_marked(program, chunk, receiver);
+  } else {
+    detail::unpack_chunk(program, chunk, receiver.payload());
   }
 }
 
@@ -144,10 +151,30 @@ bool Plan::Impl::receive_in_lockstep(ProgramRound& now) {
   return moved;
 }
 
+// A sender packs these messages without waiting for anything but slots, and what comes before the next part of its
+// message has been released. So the part arrives (docs/design/protocol.md, "Messages that combine").
+bool Plan::Impl::receive_in_order(ProgramRound& now) {
+  bool moved = false;
+  for (; next_has_arrived(now); moved = true) {
+    const detail::ProgramOrdered& next = now.ordered[now.next++];
+    if (next.message == detail::ProgramOrdered::inside) {
+      const std::span copies(now.ordered_copies);
+      counters.bytes_local +=
+          detail::copy_inside(program, copies.subspan(next.part.first, next.part.last - next.part.first));
+      continue;
+    }
+    ProgramMessage& message = now.in[next.message];
+    unpack(next.part, program.receivers[message.end]);
+    if (next.ends_fragment) end_received_fragment(message);
+  }
+  return moved;
+}
+
 void Plan::Impl::begin_round() {
   ProgramRound& now = program.rounds[round];
   for (ProgramMessage& message : now.out) message.fragment = message.first;
   for (ProgramMessage& message : now.in) message.fragment = message.first;
+  now.next = 0;
   open_messages = now.out.size() + now.in.size();
   round_done = false;
   ++epoch;
@@ -165,7 +192,7 @@ void Plan::Impl::begin_round() {
   } else {
     for (ProgramMessage& message : now.out) send(message);
   }
-  counters.bytes_local += detail::copy_inside(program, now);
+  counters.bytes_local += detail::copy_inside(program, now.copies);
   if (!now.direct.empty()) now.direct.move(program.signals);
 }
 
@@ -212,8 +239,8 @@ bool Plan::Impl::move() {
   for (ProgramMessage& message : now.in) {
     if (now.lockstep || message.fragment == message.last) continue;
     moved |= receive(now, message);
-    if (now.ordered && message.fragment != message.last) break;
   }
+  if (now.next != now.ordered.size()) moved |= receive_in_order(now);
   for (ProgramMessage& message : now.out) {
     if (!now.lockstep && message.fragment != message.last) moved |= send(message);
   }

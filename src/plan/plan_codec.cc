@@ -39,7 +39,9 @@ void decode_piece(Program& program, const ProgramPiece& piece, const std::byte* 
     if (first.combine == Combine::replace) {
       return decode(piece.codec, first.type, wire, piece.numbers, first.copy.base);
     }
-    if (first.combine == Combine::add) {
+    // Sums of 16-bit numbers are rounded twice, like those of scattered pieces: the result must not depend on the cut.
+    const bool same = first.type == ElementType::float32 || first.type == ElementType::float64;
+    if (first.combine == Combine::add && same) {
       return decode_add(piece.codec, first.type, wire, piece.numbers, first.copy.base);
     }
   }

@@ -2,18 +2,26 @@
 // unpacked over their elements.
 #pragma once
 
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
 #include "src/plan/plan_part.h"
 #include "src/plan/plan_program.h"
 
 namespace onehop::detail {
 
-// Whether some element range is read by the transfers `out` of a rank and written by its transfers `in`: then the two
-// are an exchange in place (`verify` allows no other overlap).
-[[nodiscard]] bool is_exchange(const Transfers& out, const Transfers& in);
+// How far a message has come: its first `transfers` transfers, and `elements` elements of the next one.
+struct MessagePosition {
+  std::size_t transfers = 0;
+  std::int64_t elements = 0;
+  friend auto operator<=>(const MessagePosition&, const MessagePosition&) = default;
+};
 
-// Sets ProgramMessage::dependency and ProgramFragment::after of the round's incoming messages. Throws BadInput for an
-// exchange that would deadlock, because it lists its slices in different orders in the two directions and is longer
-// than the slots hold.
-void set_dependencies(Program& program, ProgramRound& round, const RoundPart& part);
+// Sets ProgramMessage::dependency and ProgramFragment::after of the round's incoming messages. `ends` has the position
+// at the end of each fragment of the program.
+void set_dependencies(Program& program, ProgramRound& round, const RoundPart& part,
+                      std::span<const MessagePosition> ends);
 
 }  // namespace onehop::detail

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "src/base/clock.h"
 #include "src/plan/plan_codec.h"
@@ -133,12 +134,12 @@ inline void unpack_chunk(Program& program, const ProgramChunk& chunk, const std:
   receiver.was_read(base::steady_seconds() - begin);
 }
 
-// Does the copies inside the rank of a round. Returns their bytes.
-inline std::int64_t copy_inside(Program& program, const ProgramRound& now) {
+// Does copies inside the rank. Returns their bytes.
+inline std::int64_t copy_inside(Program& program, std::span<const ProgramCopy> copies) {
   const std::vector<ProgramStep>& steps = program.steps;
   std::byte* scratch = program.scratch.data();
   std::int64_t bytes = 0;
-  for (auto copy = now.copies.begin(); copy != now.copies.end(); ++copy) {
+  for (auto copy = copies.begin(); copy != copies.end(); ++copy) {
     bytes += copy->bytes;
     if (copy->with_next) {
       const auto first = copy++;

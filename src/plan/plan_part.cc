@@ -11,6 +11,7 @@
 #include "src/base/slot_policy.h"
 #include "src/base/text.h"
 #include "src/schedule/element_set.h"
+#include "src/schedule/exchange_partners.h"
 #include "src/schedule/shape_check.h"
 #include "src/schedule/wire_size.h"
 
@@ -38,6 +39,33 @@ void sort_transfer(const Transfer& transfer, int rank, RoundPart& part) {
     part.to[transfer.to.rank].push_back(&transfer);
   } else {
     part.from[transfer.from.rank].push_back(&transfer);
+  }
+}
+
+// Moves exact exchanges to the front of both messages between two ranks, in the order of the lower rank's message,
+// which both ranks know. Then equal places in the two messages are the same elements.
+void put_exchanges_first(RoundPart& part, int rank) {
+  for (auto& [peer, sent] : part.to) {
+    const auto received = part.from.find(peer);
+    if (received == part.from.end()) continue;
+    Transfers& first = rank < peer ? sent : received->second;
+    Transfers& second = rank < peer ? received->second : sent;
+    ExchangePartners partners;
+    for (const Transfer* transfer : second) partners.add(*transfer);
+    std::map<const Transfer*, std::size_t> place;  // among the exchanges
+    for (const Transfer* transfer : first) {
+      const Transfer* const partner = partners.of(*transfer);
+      if (partner == nullptr || !place.emplace(partner, place.size() / 2).second) continue;
+      place.emplace(transfer, place.at(partner));
+    }
+    if (place.empty()) continue;
+    const auto place_of = [&](const Transfer* transfer) {
+      const auto found = place.find(transfer);
+      return found == place.end() ? place.size() : found->second;
+    };
+    std::ranges::stable_sort(first, {}, place_of);
+    std::ranges::stable_sort(second, {}, place_of);
+    part.exchanged[peer] = place.size() / 2;
   }
 }
 
@@ -181,6 +209,7 @@ std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank) {
       }
       sort_transfer(transfer, rank, parts[r]);
     }
+    put_exchanges_first(parts[r], rank);
   }
   check_writes(schedule, rank);
   return parts;

@@ -19,17 +19,27 @@ namespace onehop::detail {
 
 using Transfers = std::vector<const Transfer*>;
 
-// The transfers of one round, sorted by this rank's part in them; in the order of the schedule within each.
+// The transfers of one round, sorted by this rank's part in them; in the order of the schedule within each, but for
+// exact exchanges.
 struct RoundPart {
   std::map<int, Transfers> to;
   std::map<int, Transfers> from;
   Transfers own;
+  // By peer: how many transfers are in exact exchange with a transfer of the message in the other direction. They lead
+  // both messages, in the same order, whatever the order of the schedule.
+  std::map<int, std::size_t> exchanged;
   // For a permutation of index bits: its steps, and the transfers of its exchange, to which the above then point.
   std::optional<PermutationSteps> steps;
   std::vector<Transfer> exchange;
   PlanCounters moved;              // data that crosses no channel
   std::vector<CycleGroup> direct;  // cycles that need no messages
 };
+
+// How many transfers lead the messages to and from a peer because they are in exact exchange.
+[[nodiscard]] inline std::size_t exchanged_with(int peer, const RoundPart& part) {
+  const auto found = part.exchanged.find(peer);
+  return found == part.exchanged.end() ? 0 : found->second;
+}
 
 // Throws BadInput if the arguments of a plan do not fit each other, as far as this rank can tell.
 void check_arguments(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,

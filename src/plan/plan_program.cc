@@ -4,37 +4,31 @@
 #include <exception>
 #include <map>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "onehop/error.h"
-#include "src/base/text.h"
+#include "onehop/verify.h"
+#include "src/base/env.h"
 #include "src/group/agreement.h"
 #include "src/group/group_state.h"
+#include "src/plan/combine_order.h"
 #include "src/plan/direct_exchange.h"
 #include "src/plan/direct_put.h"
 #include "src/plan/inside_copies.h"
 #include "src/plan/memory_overlap.h"
+#include "src/plan/message_builder.h"
 #include "src/plan/plan_dependencies.h"
 #include "src/plan/plan_part.h"
 #include "src/plan/plan_rails.h"
 #include "src/plan/step_builder.h"
-#include "src/plan/wire_layout.h"
 #include "src/plan/wire_turns.h"
 #include "src/schedule/bit_permutation.h"
-#include "src/schedule/wire_size.h"
 
 namespace onehop::detail {
 namespace {
 
-// Runs of at least a line, in chunks of at least so many bytes, fetch the lines of the slot before plain stores.
-constexpr std::int64_t shortest_fetching_run = 64;
-constexpr std::int64_t shortest_fetching = 16 << 10;
-
 // Channels that carry "ready" and "done" of direct exchanges. Messages have tag 0.
 constexpr int signal_tag = 1;
-
-std::string text(std::int64_t value) { return std::to_string(value); }
 
 class Builder {
  public:
@@ -43,6 +37,7 @@ class Builder {
           const PlanOptions& options)
       : schedule_(schedule), arrays_(arrays), rank_(group.rank()) {
     check_arguments(group, schedule, arrays, options);
+    if (options.verify || env::number("ONEHOP_VERIFY").value_or(0) != 0) verify_or_throw(schedule);
     parts_ = sort_transfers(schedule, rank_);
     check_memory_overlap(schedule, arrays, rank_);
     if (options.rails) check_rails(*options.rails, schedule, parts_, rank_);
@@ -55,6 +50,7 @@ class Builder {
         options.transport == TransportKind::automatic || options.transport == TransportKind::shared_memory;
     shared_.emplace(*group.state(), arrays_, may_share && !program_.guard.watches(), permutations_of(schedule_));
     steps_.emplace(program_, schedule_, arrays_, rank_, *shared_);
+    messages_.emplace(program_, schedule_, *steps_);
     try {
       for (RoundPart& part : parts_) take_direct(part);
       request_channels(group, options);
@@ -79,14 +75,20 @@ class Builder {
     for (std::size_t r = 0; r < parts_.size(); ++r) {
       ProgramRound round;
       const RoundPart& part = parts_[r];
+      CombineOrder order(schedule_, part, rank_);
       for (const auto& [peer, transfers] : part.to)
-        round.out.push_back(message(sender_of_.at(peer), transfers, turns_to(peer, schedule_, part), true));
-      for (const auto& [peer, transfers] : part.from)
-        round.in.push_back(message(receiver_of_.at(peer), transfers, turns_from(peer, schedule_, part), false));
-      scratch_ = std::max(scratch_, add_inside_copies(program_, *steps_, round, part));
-      set_dependencies(program_, round, part);
+        round.out.push_back(messages_->outgoing(sender_of_.at(peer), transfers, turns_to(peer, schedule_, part),
+                                                exchanged_with(peer, part)));
+      for (const auto& [peer, transfers] : part.from) {
+        const std::size_t exchanged = exchanged_with(peer, part);
+        round.in.push_back(
+            messages_->incoming(receiver_of_.at(peer), transfers, turns_from(peer, schedule_, part), exchanged));
+        if (order.keeps_message(peer)) messages_->keep_in_order(round, transfers, exchanged, order);
+      }
+      scratch_ = std::max(scratch_, add_inside_copies(program_, *steps_, round, part, order));
+      round.ordered = order.parts();
+      set_dependencies(program_, round, part, messages_->ends());
       round.lockstep = side_by_side(part) && alike_all(round);
-      round.ordered = combines(part);
       round.moved = part.moved;
       if (part.steps) add_inside(round, *part.steps);
       program_.rounds.push_back(std::move(round));
@@ -94,8 +96,8 @@ class Builder {
     add_direct();
     if (direct_puts) add_puts(program_, *steps_, parts_, *shared_, rank_);
     program_.kept = shared_->take_memory();
-    program_.scratch.resize(static_cast<std::size_t>(scratch_));
-    program_.numbers.resize(static_cast<std::size_t>(numbers_));
+    program_.scratch.resize(static_cast<std::size_t>(std::max(scratch_, messages_->longest_chunk())));
+    program_.numbers.resize(static_cast<std::size_t>(messages_->longest_numbers()));
   }
 
   // Whether messages of the round have elements in the same cache lines.
@@ -260,84 +262,6 @@ class Builder {
     }
   }
 
-  ProgramMessage message(std::uint32_t end, const Transfers& transfers, const Turns& turns, bool out) {
-    const SlotRing& ring = out ? program_.senders[end].ring() : program_.receivers[end].ring();
-    std::vector<WireSize> sizes;
-    for (const Transfer* transfer : transfers) {
-      sizes.push_back({transfer->from.slice.elements(), unit_bytes(steps_->array(transfer->to), transfer->codec),
-                       elements_per_cut(steps_->array(transfer->to), transfer->codec), schedule_.bytes(*transfer),
-                       turns[sizes.size()]});
-      if (sizes.back().unit_bytes > ring.slot_bytes) {
-        throw BadInput("one element of array " + steps_->array(transfer->to).name + " has " +
-                       base::counted(sizes.back().unit_bytes, "byte") +
-                       ", but a slot between these ranks holds at most " + text(ring.slot_bytes) +
-                       "; describe the array by smaller elements");
-      }
-    }
-    ProgramMessage made;
-    made.end = end;
-    made.in_turns = std::ranges::any_of(turns, [](std::int64_t turn) { return turn != 0; });
-    made.first = static_cast<std::uint32_t>(program_.fragments.size());
-    for (const WireFragment& fragment : lay_out(sizes, ring.slot_bytes, ring.chunk_bytes))
-      add_fragment(fragment, transfers, out);
-    made.last = static_cast<std::uint32_t>(program_.fragments.size());
-    return made;
-  }
-
-  void add_fragment(const WireFragment& fragment, const Transfers& transfers, bool out) {
-    ProgramFragment made;
-    made.bytes = fragment.bytes;
-    made.first = static_cast<std::uint32_t>(program_.chunks.size());
-    for (const WireChunk& chunk : fragment.chunks) {
-      ProgramChunk steps;
-      steps.begin = chunk.begin;
-      steps.end = chunk.end;
-      steps.first = static_cast<std::uint32_t>(program_.steps.size());
-      const auto codec_of = [&](const WirePiece& piece) {
-        return transfers[static_cast<std::size_t>(piece.transfer)]->codec;
-      };
-      const bool encoded =
-          std::ranges::any_of(chunk.pieces, [&](const WirePiece& piece) { return codec_of(piece) != Codec::raw; });
-      steps.first_piece = static_cast<std::uint32_t>(program_.pieces.size());
-      for (const WirePiece& piece : chunk.pieces) {
-        const Transfer& transfer = *transfers[static_cast<std::size_t>(piece.transfer)];
-        const auto first = static_cast<std::uint32_t>(program_.steps.size());
-        steps_->add(out ? transfer.from : transfer.to, transfer.combine, piece.first, piece.last);
-        if (encoded) add_piece(first, steps_->array(transfer.to), transfer.codec, piece.last - piece.first);
-      }
-      steps.last_piece = static_cast<std::uint32_t>(program_.pieces.size());
-      steps.last = static_cast<std::uint32_t>(program_.steps.size());
-      steps.fetches = out && !encoded && fetches(steps);
-      program_.chunks.push_back(steps);
-      scratch_ = std::max(scratch_, chunk.end - chunk.begin);
-    }
-    made.last = static_cast<std::uint32_t>(program_.chunks.size());
-    program_.fragments.push_back(made);
-  }
-
-  // Whether a chunk is long enough, and has runs long enough, to fetch the lines of the slot in advance.
-  [[nodiscard]] bool fetches(const ProgramChunk& chunk) const {
-    if (chunk.end - chunk.begin < shortest_fetching) return false;
-    for (std::uint32_t i = chunk.first; i < chunk.last; ++i) {
-      const CopyStep& step = program_.steps[i].copy;
-      if (step.shape != nullptr && step.bytes >= shortest_fetching_run * runs_of(step)) return true;
-    }
-    return false;
-  }
-
-  void add_piece(std::uint32_t first, const ArraySpec& spec, Codec codec, std::int64_t elements) {
-    program_.pieces.push_back({first, static_cast<std::uint32_t>(program_.steps.size()), codec,
-                               elements * numbers_per_element(spec), bytes_on_wire(spec, codec, elements)});
-    numbers_ = std::max(numbers_, elements * spec.element_bytes);
-  }
-
-  static bool combines(const RoundPart& part) {
-    return std::any_of(part.from.begin(), part.from.end(), [](const auto& entry) {
-      return std::any_of(entry.second.begin(), entry.second.end(),
-                         [](const Transfer* transfer) { return transfer->combine != Combine::replace; });
-    });
-  }
-
   const Schedule& schedule_;
   std::span<const std::span<std::byte>> arrays_;
   int rank_;
@@ -346,11 +270,11 @@ class Builder {
   std::map<int, std::uint32_t> signals_of_;  // index in the program's signals, by the other rank
   std::optional<SharedArrays> shared_;
   std::optional<StepBuilder> steps_;
+  std::optional<MessageBuilder> messages_;
   Program program_;
   std::map<int, std::uint32_t> sender_of_;
   std::map<int, std::uint32_t> receiver_of_;
-  std::int64_t scratch_ = 0;
-  std::int64_t numbers_ = 0;
+  std::int64_t scratch_ = 0;  // bytes
 };
 
 }  // namespace

@@ -71,6 +71,8 @@ struct ProgramMessage {
   // Progress of the run: the next fragment, and its next chunk (0 for an outgoing fragment that waits for a slot).
   std::uint32_t fragment = 0;
   std::uint32_t chunk = 0;
+  // Incoming: fragments [first, in_order) are unpacked as they arrive, the others as ProgramRound::ordered says.
+  std::uint32_t in_order = 0;
   bool exposes = false;   // incoming: the sender may write into this rank's array
   bool in_turns = false;  // transfers take turns on the wire (wire_turns.h)
   // Outgoing: whether the next fragment should be written into the receiver's array, if that has been decided.
@@ -91,6 +93,16 @@ struct ProgramCopy {
   bool with_next = false;  // this copy and the next one are done in one loop
 };
 
+// A part of a message, or a copy inside the rank, that is combined in the order of the round.
+struct ProgramOrdered {
+  static constexpr std::uint32_t inside = ~std::uint32_t{0};
+
+  std::uint32_t message = inside;  // index in ProgramRound::in
+  std::uint32_t arrived = 0;       // what the flag must say before: a number of chunks, or `whole`
+  ProgramChunk part;               // a part of one chunk; of copies, [first, last) of ProgramRound::ordered_copies
+  bool ends_fragment = false;
+};
+
 // A swap of bits `a` and `b` of the element numbers in an array of 2^bits elements.
 struct ProgramSwap {
   std::byte* array = nullptr;
@@ -104,8 +116,11 @@ struct ProgramRound {
   std::vector<ProgramMessage> out;
   std::vector<ProgramMessage> in;
   std::vector<ProgramCopy> copies;
-  // A transfer of the round combines, so messages are unpacked in the order of their senders.
-  bool ordered = false;
+  // Transfers that combine into elements of one another, and those beside them in a message: unpacked one after the
+  // other. `next` is the progress of the run.
+  std::vector<ProgramOrdered> ordered;
+  std::vector<ProgramCopy> ordered_copies;
+  std::size_t next = 0;
   // The messages of the round have equal layouts and their elements share cache lines, so all are packed, and unpacked,
   // chunk by chunk in lockstep.
   bool lockstep = false;

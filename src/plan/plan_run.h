@@ -39,16 +39,21 @@ struct Plan::Impl {
   // The same for all messages of a round in lockstep, as far as all of them can proceed.
   bool send_in_lockstep(detail::ProgramRound& now);
   bool receive_in_lockstep(detail::ProgramRound& now);
+  // Unpacks what must be combined in the order of the round, as far as the next part has arrived.
+  bool receive_in_order(detail::ProgramRound& now);
   // Moves the next chunk of a message. send_chunk returns false if there is none or no free slot; for receive_chunk the
   // chunk must have arrived.
   bool send_chunk(detail::ProgramMessage& message);
   void receive_chunk(detail::ProgramMessage& message);
+  void unpack(const detail::ProgramChunk& chunk, Receiver& receiver);
   // The same for a sender in shared memory that chooses how it moves a fragment.
   bool send_adaptively(detail::ProgramMessage& message);
   void end_fragment(detail::ProgramMessage& message);
+  void end_received_fragment(detail::ProgramMessage& message);
   // Returns true if the receivers' arrays have been waited for long enough.
   bool stop_deferring();
   [[nodiscard]] bool has_arrived(const detail::ProgramRound& now, const detail::ProgramMessage& message) const;
+  [[nodiscard]] bool next_has_arrived(const detail::ProgramRound& now) const;
   [[nodiscard]] bool may_unpack(const detail::ProgramRound& now, const detail::ProgramMessage& message) const;
   [[nodiscard]] bool anything_to_do();
   [[nodiscard]] detail::WaitingFor waiting_for() const;
@@ -69,10 +74,19 @@ inline bool Plan::Impl::may_unpack(const detail::ProgramRound& now, const detail
 }
 
 inline bool Plan::Impl::has_arrived(const detail::ProgramRound& now, const detail::ProgramMessage& message) const {
-  if (message.fragment == message.last || !may_unpack(now, message)) return false;
+  if (message.fragment >= message.in_order || !may_unpack(now, message)) return false;
   const detail::ProgramFragment& fragment = program.fragments[message.fragment];
   const bool last = fragment.first + message.chunk + 1 == fragment.last;
   return program.receivers[message.end].has(last ? detail::whole : message.chunk + 1);
+}
+
+// Whether the next part of ProgramRound::ordered has arrived.
+inline bool Plan::Impl::next_has_arrived(const detail::ProgramRound& now) const {
+  if (now.next == now.ordered.size()) return false;
+  const detail::ProgramOrdered& next = now.ordered[now.next];
+  if (next.message == detail::ProgramOrdered::inside) return true;
+  const detail::ProgramMessage& message = now.in[next.message];
+  return message.fragment >= message.in_order && program.receivers[message.end].has(next.arrived);
 }
 
 }  // namespace onehop

@@ -17,11 +17,7 @@ bool Plan::Impl::anything_to_do() {
   }
   const auto arrived = [&](const ProgramMessage& message) { return has_arrived(now, message); };
   if (now.lockstep) return std::ranges::all_of(now.in, arrived);
-  for (const ProgramMessage& message : now.in) {
-    if (arrived(message)) return true;
-    if (now.ordered && message.fragment != message.last) return false;
-  }
-  return false;
+  return std::ranges::any_of(now.in, arrived) || next_has_arrived(now);
 }
 
 detail::WaitingFor Plan::Impl::waiting_for() const {
@@ -32,11 +28,15 @@ detail::WaitingFor Plan::Impl::waiting_for() const {
     return "channel " + std::to_string(from) + " -> " + std::to_string(to) + where;
   };
   for (const ProgramMessage& message : now.in) {
-    if (message.fragment == message.last) continue;
+    if (message.fragment >= message.in_order) continue;
     // A message that has arrived but may not be unpacked yet does not wait for its sender, which may have left in
     // order: it waits for a slot of its dependency (below), or in lockstep for another message.
     if ((now.lockstep || !may_unpack(now, message)) && program.receivers[message.end].has(message.chunk + 1)) continue;
     const int peer = program.receivers[message.end].peer();
+    return {peer, name(peer, group->rank)};
+  }
+  if (now.next != now.ordered.size() && now.ordered[now.next].message != detail::ProgramOrdered::inside) {
+    const int peer = program.receivers[now.in[now.ordered[now.next].message].end].peer();
     return {peer, name(peer, group->rank)};
   }
   for (const ProgramMessage& message : now.out) {

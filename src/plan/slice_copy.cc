@@ -2,25 +2,46 @@
 
 #include <algorithm>
 #include <cassert>
+#include <concepts>
 #include <cstring>
+#include <type_traits>
 
 #include "onehop/half.h"
+#include "src/base/extremes.h"
 #include "src/plan/slice_rows.h"
 
 namespace onehop::detail {
 namespace {
 
-// A 16-bit number that computes like a float, rounded after each operation.
+// A number in memory, and the type in which it is combined. A signed integer is added as an unsigned one: it wraps
+// round.
+template <class T>
+struct Number {
+  using Value = T;
+  using Modular = T;
+};
+template <std::signed_integral T>
+struct Number<T> {
+  using Value = T;
+  using Modular = std::make_unsigned_t<T>;
+};
 struct Half : Float16 {
   Half() = default;
   explicit Half(float value) : Float16(to_float16(value)) {}
-  operator float() const { return to_float(*this); }  // NOLINT(google-explicit-constructor): so that it calculates
+  explicit operator float() const { return to_float(*this); }
 };
 struct BrainHalf : BFloat16 {
   BrainHalf() = default;
   explicit BrainHalf(float value) : BFloat16(to_bfloat16(value)) {}
-  operator float() const { return to_float(*this); }  // NOLINT(google-explicit-constructor): so that it calculates
+  explicit operator float() const { return to_float(*this); }
 };
+template <>
+struct Number<Half> {
+  using Value = float;
+  using Modular = float;
+};
+template <>
+struct Number<BrainHalf> : Number<Half> {};
 
 // Rows of runs whose length the compiler knows. `fetches`: runs in lines of their own are fetched in advance.
 template <std::size_t run, bool fetches>
@@ -99,7 +120,7 @@ void copy_any_rows(const CopyStep& to, const CopyStep& from, const CopyRun& copy
   });
 }
 
-template <class T, class Operation>
+template <class T, class Value, class Operation>
 inline void combine_with(const CopyStep& step, const std::byte* wire, const Operation& operation) {
   for_each_run(step, [&](std::byte* to, std::int64_t offset, std::int64_t length) {
     const std::byte* from = wire + offset;
@@ -108,7 +129,7 @@ inline void combine_with(const CopyStep& step, const std::byte* wire, const Oper
       T theirs;
       std::memcpy(&mine, to + i, sizeof(T));
       std::memcpy(&theirs, from + i, sizeof(T));
-      mine = operation(mine, theirs);
+      mine = static_cast<T>(operation(static_cast<Value>(mine), static_cast<Value>(theirs)));
       std::memcpy(to + i, &mine, sizeof(T));
     }
   });
@@ -116,21 +137,23 @@ inline void combine_with(const CopyStep& step, const std::byte* wire, const Oper
 
 template <class T>
 inline void combine_as(const CopyStep& step, const std::byte* wire, Combine combine) {
+  using Value = typename Number<T>::Value;
+  using Modular = typename Number<T>::Modular;
   switch (combine) {
     case Combine::replace:
       unpack(step, wire);
       return;
     case Combine::add:
-      combine_with<T>(step, wire, [](T a, T b) { return static_cast<T>(a + b); });
+      combine_with<T, Modular>(step, wire, [](Modular a, Modular b) { return a + b; });
       return;
     case Combine::min:
-      combine_with<T>(step, wire, [](T a, T b) { return b < a ? b : a; });
+      combine_with<T, Value>(step, wire, base::smaller<Value>);
       return;
     case Combine::max:
-      combine_with<T>(step, wire, [](T a, T b) { return a < b ? b : a; });
+      combine_with<T, Value>(step, wire, base::larger<Value>);
       return;
     case Combine::prod:
-      combine_with<T>(step, wire, [](T a, T b) { return static_cast<T>(a * b); });
+      combine_with<T, Modular>(step, wire, [](Modular a, Modular b) { return a * b; });
       return;
   }
 }

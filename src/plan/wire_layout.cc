@@ -42,6 +42,7 @@ std::vector<WireFragment> lay_out(std::span<const WireSize> transfers, std::int6
     const WireSize& size = transfers[t];
     assert(size.unit_bytes <= slot_bytes);
     const std::int64_t units = units_of(size);
+    if (size.begins_fragment && first == 0 && !fragments.empty()) new_fragment();
     while (first < end) {
       if (fragments.empty()) new_fragment();
       WireFragment& fragment = fragments.back();

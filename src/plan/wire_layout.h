@@ -32,6 +32,7 @@ struct WireSize {
   std::int64_t unit_elements = 1;
   std::int64_t bytes = 0;  // of all elements; the last unit may be less than a whole one
   std::int64_t turn = 0;   // units that it lays out before the next transfer, of the same size, takes its turn; 0: all
+  bool begins_fragment = false;  // nothing that comes before shares a fragment with it
 };
 
 // Cuts between units only: a chunk ends at or before chunk_bytes unless a single unit is longer; no fragment exceeds

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "src/plan/plan_dependencies.h"
-
 namespace onehop::detail {
 namespace {
 
@@ -32,6 +30,8 @@ bool share_lines(const Schedule& schedule, const Transfer& a, const Transfer& b)
   };
   if (a.codec != Codec::raw || b.codec != Codec::raw || a.from.slice.elements() != b.from.slice.elements())
     return false;
+  // A transfer of a third rank may have to combine between the two, and the sender does not know.
+  if (a.combine != Combine::replace || b.combine != Combine::replace) return false;
   if (size(a.to) != size(b.to)) return false;
   return (a.from.array == b.from.array && share_lines(a.from.slice, b.from.slice, size(a.from))) ||
          (a.to.array == b.to.array && share_lines(a.to.slice, b.to.slice, size(a.to)));
@@ -51,17 +51,10 @@ std::int64_t turn_of(const Slice& slice) {
   return elements >= least_elements ? elements : most_elements / elements * elements;
 }
 
-const Transfers& with_peer(const std::map<int, Transfers>& all, int peer) {
-  static const Transfers none;
-  const auto found = all.find(peer);
-  return found == all.end() ? none : found->second;
-}
-
-// `back` is the message in the other direction.
-Turns turns_of(const Schedule& schedule, const Transfers& message, const Transfers& back) {
+Turns turns_of(const Schedule& schedule, const RoundPart& part, int peer, const Transfers& message) {
   Turns turns(message.size());
   // An exchange in place needs the same order in both directions.
-  if (is_exchange(message, back) || is_exchange(back, message)) return turns;
+  if (part.steps || part.exchanged.contains(peer)) return turns;
   for (std::size_t t = 0; t + 1 < message.size(); ++t) {
     if (!share_lines(schedule, *message[t], *message[t + 1])) continue;
     const Slice& slice = message[t]->from.slice;
@@ -76,13 +69,11 @@ Turns turns_of(const Schedule& schedule, const Transfers& message, const Transfe
 }  // namespace
 
 Turns turns_to(int peer, const Schedule& schedule, const RoundPart& part) {
-  if (part.steps) return Turns(with_peer(part.to, peer).size());
-  return turns_of(schedule, with_peer(part.to, peer), with_peer(part.from, peer));
+  return turns_of(schedule, part, peer, part.to.at(peer));
 }
 
 Turns turns_from(int peer, const Schedule& schedule, const RoundPart& part) {
-  if (part.steps) return Turns(with_peer(part.from, peer).size());
-  return turns_of(schedule, with_peer(part.from, peer), with_peer(part.to, peer));
+  return turns_of(schedule, part, peer, part.from.at(peer));
 }
 
 }  // namespace onehop::detail

@@ -13,6 +13,7 @@
 #include "src/base/text.h"
 #include "src/schedule/bit_permutation.h"
 #include "src/schedule/element_set.h"
+#include "src/schedule/exchange_partners.h"
 #include "src/schedule/shape_check.h"
 
 namespace onehop {
@@ -21,6 +22,7 @@ namespace {
 
 using detail::array_problem;
 using detail::ElementSet;
+using detail::ExchangePartners;
 using detail::place_problem;
 using detail::transfer_problem;
 using Rule = Violation::Rule;
@@ -76,48 +78,6 @@ class TransfersByRank {
 
   std::vector<std::size_t> begins_;
   std::vector<Entry> entries_;
-};
-
-// Finds, among the transfers to one rank in a round, the one that forms an exact exchange with a given transfer.
-class ExchangePartners {
- public:
-  explicit ExchangePartners(const std::vector<Transfer>& transfers) : transfers_(transfers) {}
-
-  void add(int transfer) {
-    const Transfer& t = transfers_[static_cast<std::size_t>(transfer)];
-    partners_.emplace(key(t.from, t.to), transfer);
-  }
-
-  // Returns the transfer that writes exactly where `u` reads and reads exactly where `u` writes, or -1. A local copy
-  // has no partner: only two ranks can both read before the other writes.
-  [[nodiscard]] int of(const Transfer& u) const {
-    if (u.from.rank == u.to.rank) return -1;
-    const auto [begin, end] = partners_.equal_range(key(u.to, u.from));
-    for (auto candidate = begin; candidate != end; ++candidate) {
-      const Transfer& t = transfers_[static_cast<std::size_t>(candidate->second)];
-      if (t.from == u.to && t.to == u.from) return candidate->second;
-    }
-    return -1;
-  }
-
- private:
-  static std::uint64_t first_element(const Slice& slice) {
-    return static_cast<std::uint64_t>(slice.is_list() ? slice.indices().front() : slice.offset());
-  }
-
-  static std::uint64_t key(const Place& from, const Place& to) {
-    std::uint64_t key = 0;
-    for (const std::uint64_t part :
-         {static_cast<std::uint64_t>(from.rank), static_cast<std::uint64_t>(from.array), first_element(from.slice),
-          static_cast<std::uint64_t>(to.array), first_element(to.slice)}) {
-      key = (key ^ part) * 0x9e3779b97f4a7c15U;
-      key ^= key >> 29U;
-    }
-    return key;
-  }
-
-  const std::vector<Transfer>& transfers_;
-  std::unordered_multimap<std::uint64_t, int> partners_;
 };
 
 class Verifier {
@@ -313,14 +273,14 @@ void Verifier::check_reads(Entries reads, Entries writes) {
     const std::int64_t element = set_of(written_, u.from).first_inside(u.from.slice);
     if (element == ElementSet::none) continue;
     if (!partners) {
-      partners.emplace(schedule_.rounds[static_cast<std::size_t>(entry.round)].transfers);
-      for (const auto write : writes) partners->add(write.transfer);
+      partners.emplace();
+      for (const auto write : writes) partners->add(at(write));
     }
     // If the partner replaces, rule 2 ensures that no other transfer writes there.
-    const int partner = partners->of(u);
-    if (partner < 0) {
+    const Transfer* const partner = partners->of(u);
+    if (partner == nullptr) {
       report_read(writes, entry, element);
-    } else if (at({entry.round, partner}).combine != Combine::replace) {
+    } else if (partner->combine != Combine::replace) {
       const std::int64_t repeated = set_of(repeated_, u.from).first_inside(u.from.slice);
       if (repeated != ElementSet::none) report_read(writes, entry, repeated);
     }

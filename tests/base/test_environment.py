@@ -86,6 +86,7 @@ WRONG = {
     "ONEHOP_THREADS": ("many", "0", "1025", "2x"),
     "ONEHOP_TIMEOUT": ("-1", "nan", "soon", "1 s"),
     "ONEHOP_UCX_MODE": ("pigeons", "put"),
+    "ONEHOP_VERIFY": ("2", "yes"),
 }
 WITHOUT_WRONG_VALUES = {
     *("path", "path, or none", "process number and file descriptor", "text"),

@@ -78,5 +78,30 @@ TEST(Reduce, NanStaysNan) {
   }
 }
 
+// The same bits in every loop, whether a number is in a vector or in the rest behind it.
+TEST(Reduce, MinimaAndMaximaOfNumbersOfAllKinds) {
+  for (const ElementType type : floating_types) {
+    const SpecialPairs pairs(type);
+    const auto size = static_cast<std::size_t>(bytes_of(type));
+    for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+      for (int width = 0; width <= detail::widest_reduce(); ++width) {
+        const detail::ReduceFunction reduce = detail::reduce_function(type, op, width);
+        Bytes found(pairs.first.size());
+        for (std::size_t first = 0; first < 70; first += 69) {  // the second time with other places in vectors
+          const std::byte* pointers[] = {&pairs.first[first * size], &pairs.second[first * size]};
+          reduce(pointers, 2, &found[first * size], static_cast<std::size_t>(pairs.count) - first);
+          SCOPED_TRACE(width);
+          expect_extremes(type, op == ReduceOp::min, pairs, found);
+        }
+        for (std::size_t at = 0; at < found.size(); at += size) {
+          const std::byte* pointers[] = {&pairs.first[at], &pairs.second[at]};
+          reduce(pointers, 2, &found[at], 1);
+        }
+        expect_extremes(type, op == ReduceOp::min, pairs, found);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace onehop::collectives

@@ -142,34 +142,6 @@ TEST(Plan, AllgatherOnManyRanks) {
   }
 }
 
-// Every rank adds its block to rank 0's. The order of the sum is fixed, so it equals the naive executor's bit for bit.
-TEST(Plan, CombinesInAFixedOrder) {
-  for (const Combine combine : {Combine::add, Combine::min, Combine::max, Combine::prod}) {
-    Schedule schedule;
-    schedule.ranks = 4;
-    schedule.arrays = {doubles(100)};
-    schedule.rounds.resize(2);
-    for (int from = 0; from < 4; ++from) {
-      schedule.rounds[0].transfers.push_back(
-          {{from, 0, Slice::range(0, 40)}, {0, 0, Slice::range(50, 40)}, combine, Codec::raw});
-    }
-    for (int to = 1; to < 4; ++to) {
-      schedule.rounds[1].transfers.push_back({{0, 0, Slice::range(50, 40)}, {to, 0, Slice::range(50, 40)}});
-    }
-    verify_or_throw(schedule);
-    Memory memory = testing::allocate(schedule);
-    std::mt19937 random(4);
-    for (auto& rank : memory) {
-      for (std::size_t i = 0; i < 100; ++i) {
-        const double value = std::uniform_real_distribution<double>(-2, 2)(random);
-        std::memcpy(rank[0].data() + i * 8, &value, 8);
-      }
-    }
-    on_threads(4, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
-    on_threads(4, [&](const Group& group) { expect_plan_does(group, schedule, schedule, cut(2, 64, 24), memory); });
-  }
-}
-
 // Two ranks exchange slices in place, through slots that hold a small part of them.
 TEST(Plan, ExchangeInPlace) {
   for (const bool same_order : {true, false}) {
@@ -188,15 +160,31 @@ TEST(Plan, ExchangeInPlace) {
     if (!same_order) std::swap(transfers[2], transfers[3]);
     verify_or_throw(schedule);
     const Memory memory = random_memory(schedule, 9);
-    on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
-    const auto in_small_slots = [&] {
-      on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, cut(2, 256, 64), memory); });
-    };
-    if (same_order) {
-      in_small_slots();
-    } else {
-      EXPECT_THROW(in_small_slots(), BadInput);
+    for (const PlanOptions& options : {PlanOptions{}, cut(2, 256, 64), cut(1, 300, 100)}) {
+      on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, options, memory); });
     }
+  }
+}
+
+// Messages have other transfers too, the codecs of the two directions differ, and one direction combines.
+TEST(Plan, ExchangeInPlaceBesideOtherTransfers) {
+  Schedule schedule;
+  schedule.ranks = 2;
+  schedule.arrays = {{"x", 4, ElementType::float32, {1000}}, {"y", 8, ElementType::float64, {1000}}};
+  auto& transfers = schedule.rounds.emplace_back().transfers;
+  const Slice first = Slice::range(0, 300);
+  const Slice second = Slice::range(300, 300);
+  const Slice third = Slice::range(600, 300);
+  transfers.push_back({{0, 1, first}, {1, 1, second}});
+  transfers.push_back({{0, 0, first}, {1, 0, second}, Combine::replace, Codec::q8});
+  transfers.push_back({{1, 1, first}, {0, 1, second}});
+  transfers.push_back({{1, 1, third}, {0, 1, third}, Combine::add, Codec::q4});
+  transfers.push_back({{1, 0, second}, {0, 0, first}, Combine::max, Codec::raw});
+  transfers.push_back({{0, 1, third}, {1, 1, third}, Combine::replace, Codec::fp16});
+  verify_or_throw(schedule);
+  const Memory memory = testing::random_numbers(schedule, 13);
+  for (const PlanOptions& options : {PlanOptions{}, cut(2, 256, 64), cut(1, 300, 100)}) {
+    on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, options, memory); });
   }
 }
 

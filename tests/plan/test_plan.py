@@ -267,6 +267,7 @@ def test_plan_keeps_its_memory_and_group(shared: bool) -> None:
         ({"slots": "two"}, "slots: expected a whole number, found 'two'"),
         ({"chunk_bytes": 0.5}, "chunk_bytes: expected a whole number, found 0.5"),
         ({"direct_puts": "no"}, "direct_puts: expected"),
+        ({"verify": 1}, "verify: expected True or False"),
         ({"transport": 3}, "transport: expected a text, found 3"),
     ],
 )
@@ -276,9 +277,91 @@ def test_an_option_of_another_type_on_one_rank_is_heard_by_all(option: dict[str,
     def rank(group: Group) -> None:
         with pytest.raises(onehop.BadInput if group.rank == 1 else onehop.Error, match=why):
             Plan(onehop.halo(**layout), group, [np.zeros(6)], **(option if group.rank == 1 else {}))
-        if "direct_puts" not in option:
+        if not option.keys() & {"direct_puts", "verify"}:
             with pytest.raises(onehop.BadInput if group.rank == 1 else onehop.Error, match=why):
                 group.channels(send={1 - group.rank: 8}, **(option if group.rank == 1 else {}))
+
+    run_threads(2, rank)
+
+
+def transfers_into_rank_1(*transfers: Transfer) -> Schedule:
+    return Schedule("x", 2, [ArraySpec("a", 8, 8, "float64")], [Round(list(transfers))])
+
+
+def move(source: Slice, target: Slice, combine: str = "replace", ends: tuple[int, int] = (0, 1)) -> Transfer:
+    return Transfer(Place(ends[0], 0, source), Place(ends[1], 0, target), combine)
+
+
+REFUSED_BY_VERIFY = {
+    "a list names an element twice": [move(Slice.list([0, 1]), Slice.list([5, 5]))],
+    "a stride of zero": [move(Slice.range(0, 3), Slice.box(5, [3], [0]))],
+    "add and max": [
+        move(Slice.range(0, 1), Slice.range(5, 1), "add"),
+        move(Slice.range(1, 1), Slice.range(5, 1), "max"),
+    ],
+    "replace and add": [
+        move(Slice.range(0, 1), Slice.range(5, 1)),
+        move(Slice.range(1, 1), Slice.range(5, 1), "add"),
+    ],
+    "reads what another writes": [
+        move(Slice.range(0, 2), Slice.range(4, 2)),
+        move(Slice.range(4, 2), Slice.range(6, 2), ends=(1, 0)),
+    ],
+    "a copy that overlaps itself": [move(Slice.range(0, 7), Slice.range(1, 7), ends=(1, 1))],
+    "an exchange that a third transfer adds to": [
+        move(Slice.range(0, 2), Slice.range(0, 2), "add"),
+        move(Slice.range(0, 2), Slice.range(0, 2), "add", ends=(1, 0)),
+        move(Slice.range(4, 1), Slice.range(1, 1), "add"),
+    ],
+}
+
+
+@pytest.mark.parametrize("transfers", REFUSED_BY_VERIFY.values(), ids=REFUSED_BY_VERIFY)
+@pytest.mark.parametrize("by_environment", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_plan_that_verifies_refuses_what_verify_refuses(
+    transfers: list[Transfer], by_environment: bool, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = transfers_into_rank_1(*transfers)
+    (violation,) = onehop.verify(schedule, limit=1)
+    if by_environment:
+        monkeypatch.setenv("ONEHOP_VERIFY", "1")
+
+    def rank(group: Group) -> None:
+        given = schedule if whole else schedule.part(group.rank)
+        with pytest.raises(onehop.Error, match=re.escape(violation.message)):
+            Plan(given, group, [np.zeros(8)], verify=not by_environment)
+
+    run_threads(2, rank)
+
+
+def test_what_must_be_covered_counts_only_for_a_plan_that_verifies() -> None:
+    spec = [ArraySpec("u", 6)]
+    schedule = Schedule("lacks", 1, spec, [Round([])], must_cover=[Place(0, 0, Slice.range(0, 6))])
+    Plan(schedule, Group.alone(), [np.zeros(6)]).run()
+    with pytest.raises(onehop.BadInput, match="coverage"):
+        Plan(schedule, Group.alone(), [np.zeros(6)], verify=True)
+
+
+@pytest.mark.parametrize("elements", [1000, 100_000])
+@pytest.mark.parametrize("slots", [0, 1])
+def test_an_exchange_in_place_may_list_its_slices_in_any_order(elements: int, slots: int) -> None:
+    low, high = Slice.range(0, elements), Slice.range(elements, elements)
+    schedule = Schedule(
+        "swap",
+        2,
+        [ArraySpec("a", 2 * elements)],
+        [
+            Round(
+                [move(low, low), move(high, high), move(high, high, ends=(1, 0)), move(low, low, ends=(1, 0))]
+            )
+        ],
+    )
+
+    def rank(group: Group) -> None:
+        values = np.arange(2.0 * elements) + group.rank * 10**7
+        Plan(schedule, group, [values], slots=slots, verify=True).run()
+        assert (values == np.arange(2.0 * elements) + (1 - group.rank) * 10**7).all()
 
     run_threads(2, rank)
 

@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstring>
-#include <random>
 
 #include "onehop/error.h"
 #include "onehop/patterns.h"
@@ -20,25 +18,7 @@ using testing::cut;
 using testing::expect_plan_does;
 using testing::Memory;
 using testing::on_threads;
-
-// Floats of moderate size in every array, so that sums stay finite and NaNs do not hide differences.
-Memory random_numbers(const Schedule& schedule, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<double> normal;
-  Memory memory = testing::allocate(schedule);
-  for (auto& rank : memory) {
-    for (std::size_t a = 0; a < rank.size(); ++a) {
-      const bool single = schedule.arrays[a].type == ElementType::float32;
-      const std::size_t size = single ? sizeof(float) : sizeof(double);
-      for (std::size_t at = 0; at + size <= rank[a].size(); at += size) {
-        const double number = normal(random);
-        const auto narrow = static_cast<float>(number);
-        std::memcpy(&rank[a][at], single ? static_cast<const void*>(&narrow) : &number, size);
-      }
-    }
-  }
-  return memory;
-}
+using testing::random_numbers;
 
 // Blocks are never cut, for any slots and chunks; local copies are never rounded.
 TEST(PlanCodec, HalosWithCodecs) {

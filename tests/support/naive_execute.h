@@ -5,12 +5,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <type_traits>
 #include <vector>
 
+#include "onehop/half.h"
 #include "onehop/schedule.h"
 
 namespace onehop::testing {
@@ -41,6 +44,33 @@ inline Memory random_memory(const Schedule& schedule, unsigned seed) {
   return memory;
 }
 
+// The same, filled with floating-point numbers whose sums and products stay finite and depend on the order, or with
+// small integers. Arrays of bytes get random bytes.
+inline Memory random_numbers(const Schedule& schedule, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  Memory memory = random_memory(schedule, seed);
+  const auto fill = [&](std::vector<std::byte>& array, const auto& make) {
+    const auto size = sizeof(make());
+    for (std::size_t at = 0; at + size <= array.size(); at += size) {
+      const auto number = make();
+      std::memcpy(&array[at], &number, size);
+    }
+  };
+  for (auto& rank : memory) {
+    for (std::size_t a = 0; a < rank.size(); ++a) {
+      const ElementType type = schedule.arrays[a].type;
+      if (type == ElementType::float32) fill(rank[a], [&] { return normal(random); });
+      if (type == ElementType::float64) fill(rank[a], [&] { return static_cast<double>(normal(random)) / 3; });
+      if (type == ElementType::float16) fill(rank[a], [&] { return to_float16(normal(random)); });
+      if (type == ElementType::bfloat16) fill(rank[a], [&] { return to_bfloat16(normal(random)); });
+      if (type == ElementType::int32) fill(rank[a], [&] { return static_cast<std::int32_t>(random() % 5); });
+      if (type == ElementType::int64) fill(rank[a], [&] { return static_cast<std::int64_t>(random() % 5); });
+    }
+  }
+  return memory;
+}
+
 // All element numbers of a slice in visiting order, each computed by itself.
 inline std::vector<std::int64_t> elements_of(const Slice& slice) {
   if (slice.is_list()) return {slice.indices().begin(), slice.indices().end()};
@@ -58,27 +88,67 @@ inline std::vector<std::int64_t> elements_of(const Slice& slice) {
   return elements;
 }
 
+// A NaN anywhere gives a NaN: of two the present one.
+template <class T>
+T extreme(Combine combine, T there, T comes) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(there)) return there;
+    if (std::isnan(comes)) return comes;
+  }
+  return combine == Combine::min ? std::min(there, comes) : std::max(there, comes);
+}
+
+template <class T>
+T combined(Combine combine, T there, T comes) {
+  if (combine == Combine::add) return static_cast<T>(there + comes);
+  if (combine == Combine::prod) return static_cast<T>(there * comes);
+  return extreme(combine, there, comes);
+}
+
 template <class T>
 void combine_one(Combine combine, std::byte* target, const std::byte* source) {
   T there{};
   T comes{};
   std::memcpy(&there, target, sizeof(T));
   std::memcpy(&comes, source, sizeof(T));
-  if (combine == Combine::add) there = there + comes;
-  if (combine == Combine::prod) there = there * comes;
-  if (combine == Combine::min) there = std::min(there, comes);
-  if (combine == Combine::max) there = std::max(there, comes);
+  if constexpr (std::is_same_v<T, Float16>) {
+    there = to_float16(combined(combine, to_float(there), to_float(comes)));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    there = to_bfloat16(combined(combine, to_float(there), to_float(comes)));
+  } else {
+    there = combined(combine, there, comes);
+  }
   std::memcpy(target, &there, sizeof(T));
 }
 
+template <class T>
+void combine_element(Combine combine, std::byte* target, const std::byte* source, std::int64_t element_bytes) {
+  const auto size = static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t at = 0; at < element_bytes; at += size) combine_one<T>(combine, target + at, source + at);
+}
+
 inline void write_one(const Transfer& transfer, const ArraySpec& array, std::byte* target, const std::byte* source) {
-  const bool replaces = transfer.combine == Combine::replace;
-  if (replaces) std::memcpy(target, source, static_cast<std::size_t>(array.element_bytes));
-  if (replaces) return;
-  if (array.type == ElementType::float32) combine_one<float>(transfer.combine, target, source);
-  if (array.type == ElementType::float64) combine_one<double>(transfer.combine, target, source);
-  if (array.type == ElementType::int32) combine_one<std::int32_t>(transfer.combine, target, source);
-  if (array.type == ElementType::int64) combine_one<std::int64_t>(transfer.combine, target, source);
+  const std::int64_t bytes = array.element_bytes;
+  if (transfer.combine == Combine::replace) {
+    std::memcpy(target, source, static_cast<std::size_t>(bytes));
+    return;
+  }
+  switch (array.type) {
+    case ElementType::float32:
+      return combine_element<float>(transfer.combine, target, source, bytes);
+    case ElementType::float64:
+      return combine_element<double>(transfer.combine, target, source, bytes);
+    case ElementType::int32:
+      return combine_element<std::int32_t>(transfer.combine, target, source, bytes);
+    case ElementType::int64:
+      return combine_element<std::int64_t>(transfer.combine, target, source, bytes);
+    case ElementType::float16:
+      return combine_element<Float16>(transfer.combine, target, source, bytes);
+    case ElementType::bfloat16:
+      return combine_element<BFloat16>(transfer.combine, target, source, bytes);
+    case ElementType::bytes:
+      break;
+  }
 }
 
 // The elements of a transfer as they arrive, one after the other.

@@ -1,14 +1,20 @@
-// Small random schedules whose ends exist and fit together. Most of them break other rules, some do not.
+// Small random schedules whose ends exist and fit together.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "onehop/schedule.h"
+#include "onehop/verify.h"
 
 namespace onehop::testing {
 
+// Most of them break other rules, some do not.
 class RandomSchedules {
  public:
   explicit RandomSchedules(unsigned seed) : random_(seed) {}
@@ -68,6 +74,81 @@ class RandomSchedules {
   }
 
   std::mt19937 random_;
+};
+
+// Schedules that `verify` accepts, of one round on two to four ranks: transfers that combine into a few elements,
+// copies, and exchanges in place, with codecs, in a random order.
+class RandomVerifiedSchedules {
+ public:
+  explicit RandomVerifiedSchedules(unsigned seed) : random_(seed) {}
+
+  Schedule next() {
+    schedule_ = {"random", 2 + below(3), {}, {Round{}}, {}};
+    for (const ElementType type : {ElementType::float32, ElementType::float64, ElementType::float16,
+                                   ElementType::bfloat16, ElementType::int32, ElementType::int64}) {
+      schedule_.arrays.push_back({std::string(to_string(type)), bytes_of(type), type, {length}});
+    }
+    for (int count = 4 + below(20); count > 0; --count) {
+      const std::vector<Transfer> before = schedule_.rounds[0].transfers;
+      below(4) == 0 ? add_exchange() : add_transfer();
+      if (!verify(schedule_, 1).empty()) schedule_.rounds[0].transfers = before;
+    }
+    auto& transfers = schedule_.rounds[0].transfers;
+    std::shuffle(transfers.begin(), transfers.end(), random_);
+    return schedule_;
+  }
+
+ private:
+  // Elements below `targets` are only read, those from `exchanged` on are read and written.
+  static constexpr std::int64_t length = 180;
+  static constexpr std::int64_t targets = 60;
+  static constexpr std::int64_t exchanged = 120;
+
+  int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(limit)); }
+
+  Slice slice(std::int64_t begin, std::int64_t elements) {
+    if (below(3) == 0) {
+      std::vector<std::int64_t> indices(static_cast<std::size_t>(60));
+      std::iota(indices.begin(), indices.end(), begin);
+      std::shuffle(indices.begin(), indices.end(), random_);
+      indices.resize(static_cast<std::size_t>(elements));
+      return Slice::list(indices);
+    }
+    const std::int64_t stride = elements <= 20 ? 1 + below(3) : 1;
+    const std::int64_t offset = begin + below(static_cast<int>(60 - stride * (elements - 1)));
+    return Slice::box(offset, {&elements, 1}, {&stride, 1});
+  }
+
+  Codec codec(int array) {
+    const std::array codecs = {Codec::raw, Codec::raw, Codec::q8, Codec::fp16};
+    const Codec chosen = codecs[static_cast<std::size_t>(below(4))];
+    return takes(chosen, schedule_.arrays[static_cast<std::size_t>(array)].type) ? chosen : Codec::raw;
+  }
+
+  // The combination belongs to the array, so that several transfers can combine into its elements.
+  void add_transfer() {
+    const int array = below(static_cast<int>(schedule_.arrays.size()));
+    const std::int64_t elements = 1 + below(59);
+    const Combine combine = below(8) == 0 ? Combine::replace : static_cast<Combine>(1 + array % 4);
+    schedule_.rounds[0].transfers.push_back({{below(schedule_.ranks), array, slice(0, elements)},
+                                             {below(schedule_.ranks), array, slice(targets, elements)},
+                                             combine,
+                                             codec(array)});
+  }
+
+  void add_exchange() {
+    const int array = below(static_cast<int>(schedule_.arrays.size()));
+    const std::int64_t elements = 1 + below(30);
+    const Place a{below(schedule_.ranks), array, slice(exchanged, elements)};
+    const Place b{below(schedule_.ranks), array, slice(exchanged, elements)};
+    for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+      const Combine combine = below(2) == 0 ? Combine::replace : Combine::add;
+      schedule_.rounds[0].transfers.push_back({from, to, combine, codec(array)});
+    }
+  }
+
+  std::mt19937 random_;
+  Schedule schedule_;
 };
 
 }  // namespace onehop::testing

@@ -1,6 +1,8 @@
 // Sources of reductions, and their results calculated one element at a time, as docs/reference/allreduce.md says.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -128,6 +130,85 @@ inline Bytes expected(ElementType type, ReduceOp op, const std::vector<Bytes>& s
   const auto size = static_cast<std::size_t>(bytes_of(type));
   for (std::size_t at = 0; at < result.size(); at += size) expected_element(type, op, sources, at, &result[at]);
   return result;
+}
+
+// The bits of a floating-point type.
+struct FloatLayout {
+  int exponent;
+  int mantissa;
+
+  [[nodiscard]] std::uint64_t infinity() const { return ((std::uint64_t{1} << exponent) - 1) << mantissa; }
+  [[nodiscard]] std::uint64_t one() const { return ((std::uint64_t{1} << (exponent - 1)) - 1) << mantissa; }
+  [[nodiscard]] std::uint64_t quiet() const { return std::uint64_t{1} << (mantissa - 1); }
+  [[nodiscard]] std::uint64_t sign() const { return std::uint64_t{1} << (exponent + mantissa); }
+  [[nodiscard]] bool is_nan(std::uint64_t bits) const { return (bits & (sign() - 1)) > infinity(); }
+};
+
+inline FloatLayout layout_of(ElementType type) {
+  if (type == ElementType::float64) return {11, 52};
+  if (type == ElementType::float32) return {8, 23};
+  return type == ElementType::float16 ? FloatLayout{5, 10} : FloatLayout{8, 7};
+}
+
+inline constexpr ElementType floating_types[] = {ElementType::float64, ElementType::float32, ElementType::float16,
+                                                 ElementType::bfloat16};
+
+// Every pair of numbers of all kinds: zeros, subnormal and finite ones, infinities, and NaNs with several payloads,
+// quiet and signaling, of both signs. `first` and `second` have one number of each pair.
+struct SpecialPairs {
+  Bytes first;
+  Bytes second;
+  std::int64_t count = 0;
+
+  explicit SpecialPairs(ElementType type) {
+    const FloatLayout f = layout_of(type);
+    std::vector<std::uint64_t> numbers;
+    for (const std::uint64_t sign : {std::uint64_t{0}, f.sign()}) {
+      for (const std::uint64_t magnitude : {std::uint64_t{0}, std::uint64_t{1}, f.one(), f.infinity() - 1, f.infinity(),
+                                            f.infinity() | 1, f.infinity() | f.quiet(), f.infinity() | f.quiet() | 3}) {
+        numbers.push_back(sign | magnitude);
+      }
+    }
+    const auto size = static_cast<std::size_t>(bytes_of(type));
+    for (const std::uint64_t a : numbers) {
+      for (const std::uint64_t b : numbers) {
+        append(first, a, size);
+        append(second, b, size);
+        ++count;
+      }
+    }
+  }
+
+ private:
+  static void append(Bytes& bytes, std::uint64_t number, std::size_t size) {
+    bytes.resize(bytes.size() + size);
+    std::memcpy(&bytes[bytes.size() - size], &number, size);
+  }
+};
+
+// The smaller or larger of two numbers, by their bits: the first NaN, made quiet, or else the first of equal numbers.
+inline std::uint64_t extreme_of(ElementType type, bool smaller, const std::byte* a, const std::byte* b) {
+  const auto size = static_cast<std::size_t>(bytes_of(type));
+  std::uint64_t bits_a = 0;
+  std::uint64_t bits_b = 0;
+  std::memcpy(&bits_a, a, size);
+  std::memcpy(&bits_b, b, size);
+  const FloatLayout f = layout_of(type);
+  if (f.is_nan(bits_a)) return bits_a | f.quiet();
+  if (f.is_nan(bits_b)) return bits_b | f.quiet();
+  const bool takes_b = smaller ? widen(type, b) < widen(type, a) : widen(type, b) > widen(type, a);
+  return takes_b ? bits_b : bits_a;
+}
+
+// Expects the smaller or larger number of each pair.
+inline void expect_extremes(ElementType type, bool smaller, const SpecialPairs& pairs, const Bytes& found) {
+  const auto size = static_cast<std::size_t>(bytes_of(type));
+  for (std::size_t at = 0; at < found.size(); at += size) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &found[at], size);
+    ASSERT_EQ(bits, extreme_of(type, smaller, &pairs.first[at], &pairs.second[at]))
+        << to_string(type) << (smaller ? " min" : " max") << " of pair " << at / size;
+  }
 }
 
 inline const Bytes& of_rank(const std::vector<Bytes>& sources, const Group& group) {

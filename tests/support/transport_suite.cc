@@ -10,6 +10,7 @@
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
+#include "onehop/verify.h"
 #include "tests/support/naive_execute.h"
 
 namespace onehop::testing {
@@ -187,22 +188,7 @@ void refuses_messages_of_another_size(const Group& group, const Carrier& carrier
 }
 
 // A plan does what the naive executor does, several times over, and its counters say what `count` says.
-void runs_plans(const Group& group, const Carrier& carrier) {
-  HaloSpec spec;
-  spec.extents = {2 * group.size() + 1, 7, 5};
-  spec.grid = {group.size(), 1, 1};
-  spec.widths = {{1, 2}, {1, 1}, {2, 0}};
-  spec.periodic = {true, true, false};
-  spec.corners = true;
-  spec.element_bytes = {8, 3};
-  const Schedule schedule = halo(spec);
-  Memory expected = allocate(schedule);
-  std::mt19937 random(5);
-  for (auto& rank : expected) {
-    for (auto& array : rank) {
-      for (std::byte& b : array) b = static_cast<std::byte>(random());
-    }
-  }
+void expect_plan(const Group& group, const Carrier& carrier, const Schedule& schedule, Memory expected) {
   const auto own = static_cast<std::size_t>(group.rank());
   for (const std::int64_t slot_bytes : {0, 200}) {
     auto mine = expected[own];
@@ -224,6 +210,33 @@ void runs_plans(const Group& group, const Carrier& carrier) {
     EXPECT_EQ(plan.counters().bytes_received, 3 * counted.bytes_received);
     EXPECT_EQ(plan.counters().bytes_local, 3 * counted.bytes_local);
   }
+}
+
+void runs_plans(const Group& group, const Carrier& carrier) {
+  HaloSpec spec;
+  spec.extents = {2 * group.size() + 1, 7, 5};
+  spec.grid = {group.size(), 1, 1};
+  spec.widths = {{1, 2}, {1, 1}, {2, 0}};
+  spec.periodic = {true, true, false};
+  spec.corners = true;
+  spec.element_bytes = {8, 3};
+  const Schedule schedule = halo(spec);
+  expect_plan(group, carrier, schedule, random_memory(schedule, 5));
+}
+
+// Every rank receives from all, itself included, in an order of its own, twice from each rank.
+void combines_in_the_order_of_the_round(const Group& group, const Carrier& carrier) {
+  Schedule schedule{"sums", group.size(), {{"x", 4, ElementType::float32, {400}}}, {Round{}}, {}};
+  for (int i = 0; i < 2 * group.size(); ++i) {
+    for (int to = 0; to < group.size(); ++to) {
+      const int from = (to % 2 == 0 ? i + to : 2 * group.size() - i) % group.size();
+      const Codec codec = i % 3 == 0 ? Codec::q8 : Codec::raw;
+      schedule.rounds[0].transfers.push_back(
+          {{from, 0, Slice::range(10 * i, 150)}, {to, 0, Slice::range(250 - 3 * i, 150)}, Combine::add, codec});
+    }
+  }
+  verify_or_throw(schedule);
+  expect_plan(group, carrier, schedule, random_numbers(schedule, 6));
 }
 
 }  // namespace
@@ -255,6 +268,7 @@ const std::vector<Behaviour>& transport_behaviours() {
       {"NamesBothRanksOfAMismatch", names_both_ranks_of_a_mismatch},
       {"RefusesMessagesOfAnotherSize", refuses_messages_of_another_size},
       {"RunsPlans", runs_plans},
+      {"CombinesInTheOrderOfTheRound", combines_in_the_order_of_the_round},
   };
   return all;
 }
