@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from onehop import BadInput, quantum
-from onehop.quantum import Circuit, DensityMatrix, NoiseModel
+from onehop.quantum import Circuit, DensityMatrix, NoiseModel, Parameter
 from ranks import Ranks
 from threads import run_threads
 
@@ -38,13 +38,16 @@ RUNS = {
     "trajectories with a measurement inside": lambda noise: quantum.simulate_trajectories(
         bell().h(0).cx(0, 1).cz(0, 1), noise=noise, trajectories=10, seed=1
     ),
+    "derivatives": lambda noise: quantum.gradients(
+        Circuit(2).h(0).cz(0, 1).h(1).cx(0, 1).rx(Parameter("a"), 0), [0.3], ["Z0"], noise=noise
+    ),
     "an existing state": lambda noise: DensityMatrix(2).run(bell(), noise),
 }
 
 
 @pytest.mark.parametrize("how", list(RUNS))
 def test_gates_without_noise_are_named_once(how: str) -> None:
-    (text,) = texts(lambda: RUNS[how](NoiseModel().add("depolarizing", 0.1, gates=["cx"])))
+    (text,) = texts(lambda: RUNS[how](NoiseModel().add("depolarizing", 0.1, gates=["cx", "rx"])))
     assert "expected noise after every gate" in text
     assert "found none after h on 0, cz on 0, 1;" in text
     # A gate that reaches beyond the qubits of a rule has no noise, too.

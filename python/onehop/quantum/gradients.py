@@ -14,7 +14,7 @@ from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.compiled import GradientResult, check_weights
 from onehop.quantum.compiled import compile as compile_circuit
 from onehop.quantum.noise.model import NoiseModel
-from onehop.quantum.noise.noisy import simulate_density
+from onehop.quantum.noise.noisy import density_result, warn_of_gates
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import Bindings, values_of
 from onehop.quantum.state import hermitian_sums
@@ -85,13 +85,14 @@ def gradients(
             "one that takes parameter shifts on a density matrix"
         )
 
+    group = group or Group.alone()
+
     def evaluate(bound: Circuit, sums: Sequence[PauliSum]) -> list[float]:
-        found = simulate_density(
-            bound, group, noise=noise, observables=sums, precision=precision, threads=threads, seed=0
-        )
+        found = density_result(bound, group, noise, 0, 0, precision, sums, threads)
         return [complex(one).real for one in found.expectations]
 
     require_exact(circuit)
+    warn_of_gates(circuit, noise, group)
     if not variance:
         return parameter_shift(circuit, bindings, observables, evaluate, weights=weights)
     sums = hermitian_sums(observables, circuit.qubits)

@@ -77,17 +77,13 @@ def _items(circuit: Circuit, noise: NoiseModel) -> list[Operation | tuple[Channe
 
 def _checked(
     circuit: Circuit,
-    noise: NoiseModel,
     group: Group,
     trajectories: int,
     shots: int,
     seed: int | None,
     observables: Sequence[Any],
 ) -> tuple[list[PauliSum], int]:
-    """Check the arguments of a simulation, and warn of gates without noise.
-
-    Return the observables and the seed, the same on every rank.
-    """
+    """Check the arguments of a simulation; return the observables and the seed, the same on every rank."""
     circuit.validate()
     circuit.require_bound()
     if shots < 0 or trajectories < 1:
@@ -98,8 +94,6 @@ def _checked(
     sums = sums_of(observables)
     for one in sums:
         one.require(circuit.qubits)
-    if group.rank == 0:
-        warn_without(noise.without(circuit))
     return sums, common_seed(seed, group)
 
 
@@ -115,7 +109,7 @@ def _simulate(
     observables: Sequence[Any],
 ) -> NoisyResult:
     noise = noise or NoiseModel()
-    sums, seed = _checked(circuit, noise, group, trajectories, shots, seed, observables)
+    sums, seed = _checked(circuit, group, trajectories, shots, seed, observables)
     begin = time.perf_counter()
     # The hosts of the whole group, so that all parts of it place the gates alike.
     per_host = _core.ranks_per_host(group)
@@ -236,17 +230,39 @@ def simulate_density(
     BadInput, Error
         As for `simulate`.
     """
+    group = group or Group.alone()
+    warn_of_gates(circuit, noise, group)
+    return density_result(circuit, group, noise, shots, seed, precision, observables, threads)
+
+
+def density_result(
+    circuit: Circuit,
+    group: Group,
+    noise: NoiseModel | None,
+    shots: int,
+    seed: int | None,
+    precision: str,
+    observables: Sequence[Any],
+    threads: int,
+) -> NoisyResult:
+    """Do what `simulate_density` does, without a warning."""
     return _simulate(
         True,
-        lambda group: Mixed(DensityMatrix(circuit.qubits, group, precision=precision, threads=threads)),
+        lambda part: Mixed(DensityMatrix(circuit.qubits, part, precision=precision, threads=threads)),
         circuit,
         noise,
-        group or Group.alone(),
+        group,
         max(shots, 1),
         shots,
         seed,
         observables,
     )
+
+
+def warn_of_gates(circuit: Circuit, noise: NoiseModel | None, group: Group) -> None:
+    """Warn on rank 0 about the gates of a circuit without noise."""
+    if noise is not None and group.rank == 0:
+        warn_without(noise.without(circuit))
 
 
 def simulate_trajectories(
@@ -291,14 +307,14 @@ def simulate_trajectories(
     """
     if memory < 0:
         raise BadInput(f"expected memory of 0 or more bytes, found {memory}")
+    group = group or Group.alone()
+    warn_of_gates(circuit, noise, group)
     if has_gates_only(circuit, resets=True):
-        group = group or Group.alone()
         shots = trajectories if shots is None else shots
-        noise = noise or NoiseModel()
-        sums, seed = _checked(circuit, noise, group, trajectories, shots, seed, observables)
+        sums, seed = _checked(circuit, group, trajectories, shots, seed, observables)
         found = Histories.of(
             circuit,
-            noise,
+            noise or NoiseModel(),
             group,
             trajectories=trajectories,
             shots=shots,
@@ -314,7 +330,7 @@ def simulate_trajectories(
         lambda group: Pure(State(circuit.qubits, group, precision=precision, threads=threads)),
         circuit,
         noise,
-        group or Group.alone(),
+        group,
         trajectories,
         trajectories if shots is None else shots,
         seed,
