@@ -132,6 +132,7 @@ _MODULES = (
         "figure",
         "group",
         "hosts",
+        "json_file",
         "lattice",
         "launch",
         "links",
@@ -139,7 +140,7 @@ _MODULES = (
         "machine",
         "output",
     ),
-    *("pennylane", "permutation", "plan", "point_to_point", "poisson", "predict", "pytket", "qedc"),
+    *("pennylane", "permutation", "place", "plan", "point_to_point", "poisson", "predict", "pytket", "qedc"),
     *(
         "qiskit",
         "quantum",
@@ -150,7 +151,7 @@ _MODULES = (
         "schedule",
         "serialization",
     ),
-    *("status", "store", "text", "topology", "torch", "tour", "tour_lattice"),
+    *("status", "store", "text", "time_limit", "topology", "torch", "tour", "tour_lattice"),
 )
 
 

@@ -175,6 +175,7 @@ def launch(
     stdout: int = 1,
     on_result: Callable[[LaunchResult], None] | None = None,
     sigkill_after: float = SIGKILL_AFTER,
+    quiet: bool = False,
 ) -> int:
     """Run `command` on `ranks` ranks of this machine and wait for them.
 
@@ -206,6 +207,8 @@ def launch(
         Called at the end with the result of the launch.
     sigkill_after : float
         Seconds from SIGTERM to SIGKILL.
+    quiet : bool
+        Print nothing if a signal ends the launch.
 
     Returns
     -------
@@ -247,6 +250,7 @@ def launch(
                 prefixed=output == Output.PREFIX,
                 kill_after=kill_after,
                 report=report,
+                quiet=quiet,
                 stdout=stdout,
                 sigkill_after=sigkill_after,
             )

@@ -79,6 +79,7 @@ class Supervisor:
         prefixed: bool,
         kill_after: float,
         report: bool,
+        quiet: bool = False,
         stdout: int = 1,
         sigkill_after: float = SIGKILL_AFTER,
     ) -> None:
@@ -90,6 +91,7 @@ class Supervisor:
         self._stdout = stdout
         self._kill_after = kill_after
         self._report = report
+        self._quiet = quiet  # about signals
         self._sigkill_after = sigkill_after
         self._ranks: list[Rank] = []
         self._failed: list[Rank] = []  # in the order of their ends
@@ -320,7 +322,8 @@ class Supervisor:
     def _result(self) -> int:
         if self._signal is not None:
             name = "interrupted" if self._signal == signal.SIGINT else f"ended by {signal_name(self._signal)}"
-            print(f"onehop: {name}; all ranks were stopped", file=sys.stderr)
+            if not self._quiet:
+                print(f"onehop: {name}; all ranks were stopped", file=sys.stderr)
             return 128 + self._signal
         cause = self._cause()
         if cause is None:

@@ -116,10 +116,9 @@ class ProcessExecutor:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            options = ["-n", str(self._ranks), "--output", "rank0", "-m", "onehop.quantum.run.worker"]
             environment = {name: value for name, value in os.environ.items() if name not in variables()}
             self._process = subprocess.Popen(
-                python_module("onehop", "launch", *options),
+                python_module("onehop.quantum.run.worker", str(self._ranks)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=package_environment(environment),
@@ -152,6 +151,11 @@ class ProcessExecutor:
                 raise Error(
                     f"the {self._ranks} ranks of this backend have ended (exit code {code}); see their output above"
                 ) from error
+            except BaseException:
+                # Such as Ctrl-C: the next call would take the answer to these tasks for its own.
+                process.terminate()
+                self.close()
+                raise
         answer = decode(data, "outcomes", "error")
         if answer.tag == "error":
             raise decode_error(answer)

@@ -1,4 +1,7 @@
-"""The program of the ranks of a `ProcessExecutor`. Rank 0 reads tasks from stdin and writes outcomes to stdout."""
+"""The program of the ranks of a `ProcessExecutor`. Rank 0 reads tasks from stdin and writes outcomes to stdout.
+
+With a number as argument it starts as many ranks of itself and waits for their end.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import sys
 
 from onehop.error import Error
 from onehop.group import Group
+from onehop.launch import Output, exit_code, launch
+from onehop.launch.interpreter import python_module
 from onehop.quantum.run.task import decode_task, encode_outcome, run_task
 from onehop.serialization import decode, encode, encode_error, read_framed, write_framed
 
@@ -40,5 +45,16 @@ def main() -> None:
             write_framed(answers, answer)
 
 
+def start(ranks: int) -> int:
+    """Start the ranks and return their exit code."""
+    # The kernel of a notebook sends Ctrl-C to all its processes, and SIGTERM when it is closed: nothing to tell.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return launch(ranks, python_module("onehop.quantum.run.worker"), output=Output.RANK0, quiet=True)
+    except Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        return exit_code(error)
+
+
 if __name__ == "__main__":
-    main()
+    raise SystemExit(start(int(sys.argv[1])) if sys.argv[1:] else main())
