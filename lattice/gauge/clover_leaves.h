@@ -11,6 +11,8 @@ namespace onehop::lattice::detail {
 
 class CloverLeaves {
  public:
+  static constexpr int fields = 5;
+
   explicit CloverLeaves(const MatrixSpace& space);
 
   // Returns energy and charge. The ghosts of `links` ahead must be filled. Collective.

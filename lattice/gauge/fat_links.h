@@ -15,6 +15,8 @@ class FatLinkPaths {
   using Fields = LinkFieldsOf<Number>;
   using Field = MatrixFieldOf<Number>;
 
+  static constexpr int fields = 6;  // of the work space
+
   explicit FatLinkPaths(const MatrixSpace& space);
 
   // fat = the weighted sum of all paths of direction mu except Naik's term. All ghosts of the links must be filled.

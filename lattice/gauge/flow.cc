@@ -16,6 +16,7 @@
 
 namespace onehop::lattice {
 
+using detail::CloverLeaves;
 using detail::LinkFields;
 using detail::MatrixSpace;
 
@@ -32,6 +33,12 @@ double step_factor(double error, double tolerance) {
   return std::clamp(wanted, 0.1, 5.0);
 }
 
+// Links, slopes, and the two sets of fields of error control; the links are copied when they are loaded.
+const MatrixSpace& with_memory(const MatrixSpace& space) {
+  space.require_memory<double>(4 * space.dims() + CloverLeaves::fields, 1, "the gradient flow");
+  return space;
+}
+
 }  // namespace
 
 struct Flow::Impl {
@@ -45,7 +52,7 @@ struct Flow::Impl {
   };
 
   explicit Impl(const Gauge& gauge)
-      : space(gauge.group(), gauge.geometry()), links(space), slopes(space), leaves(space) {
+      : space(gauge.group(), gauge.geometry()), links(with_memory(space)), slopes(space), leaves(space) {
     links.load(gauge.links());
   }
 
@@ -60,7 +67,7 @@ struct Flow::Impl {
   MatrixSpace space;
   LinkFields links;
   LinkFields slopes;
-  detail::CloverLeaves leaves;
+  CloverLeaves leaves;
   std::unique_ptr<Embedded> embedded;
   double time = 0;
 };
@@ -199,8 +206,9 @@ void Flow::copy_to(Gauge& gauge) const { gauge.set_links(impl_->links.store()); 
 
 FieldStrength field_strength(const Gauge& gauge) {
   const MatrixSpace space(gauge.group(), gauge.geometry());
+  space.require_memory<double>(space.dims() + CloverLeaves::fields, 1, "the field strength");
   LinkFields links(space);
-  detail::CloverLeaves leaves(space);
+  CloverLeaves leaves(space);
   links.load(gauge.links());
   links.fill_ahead();
   return leaves.measure(links);

@@ -9,6 +9,7 @@
 
 #include "lattice/gauge/checkerboard_layout.h"
 #include "lattice/gauge/link_update.h"
+#include "lattice/geometry/memory_need.h"
 #include "lattice/support/exact_sum.h"
 #include "lattice/support/random.h"
 #include "onehop/error.h"
@@ -27,9 +28,12 @@ using Number = std::complex<double>;
 
 constexpr std::size_t link_numbers = 9;
 
-GeometrySpec checked(std::vector<std::int64_t> extents, std::vector<int> grid, std::vector<int> rank_at, int ranks) {
+GeometrySpec checked(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
+                     std::vector<int> rank_at) {
   if (extents.size() < 2)
     throw BadInput("gauge field: expected 2 to 4 directions, found " + std::to_string(extents.size()));
+  detail::require_memory_for(group, extents, Gauge::bytes_on_a_rank(extents, grid, group.size()), "a gauge field");
+  const int ranks = group.size();
   GeometrySpec spec{std::move(extents), std::move(grid), 1, 1, 1};
   spec.rank_at = std::move(rank_at);
   const Geometry geometry(spec);
@@ -141,6 +145,8 @@ struct Gauge::Impl {
   // Calls change(link, number of the site in the whole lattice, direction) for every link, and stores the links again.
   template <class Change>
   void each_link(Change&& change);
+  // The link that deviates most from SU(3), of all ranks; `links` are those of this rank. Collective.
+  [[nodiscard]] GaugeDeviation deviation(std::span<const Number> links) const;
   [[nodiscard]] double all_sites() const {
     double sites = 1;
     for (const std::int64_t extent : rows.geometry().spec().extents) sites *= static_cast<double>(extent);
@@ -164,8 +170,22 @@ void Gauge::Impl::each_link(Change&& change) {
 }
 
 Gauge::Gauge(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid, std::vector<int> rank_at)
-    : impl_(std::make_unique<Impl>(group,
-                                   checked(std::move(extents), std::move(grid), std::move(rank_at), group.size()))) {}
+    : impl_(std::make_unique<Impl>(group, checked(group, std::move(extents), std::move(grid), std::move(rank_at)))) {}
+
+double Gauge::bytes_on_a_rank(std::span<const std::int64_t> extents, std::span<const int> grid, int ranks) {
+  constexpr double tables = 160;  // of a site: its place, neighbours and number, in C++ and in Python
+  double sites = 1;
+  double with_ghosts = 1;
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    const bool known = d < grid.size() && grid[d] > 0;
+    const double block = static_cast<double>(extents[d]) / (known ? grid[d] : 1);
+    sites *= block;
+    with_ghosts *= block + (d == 0 || (known && grid[d] > 1) ? 2 : 0);
+  }
+  if (grid.empty()) sites /= std::max(ranks, 1), with_ghosts /= std::max(ranks, 1);
+  // The links are copied as a whole when they are loaded, stored or averaged.
+  return (sites + with_ghosts) * static_cast<double>(extents.size()) * detail::matrix_bytes + sites * tables;
+}
 Gauge::Gauge(Gauge&&) noexcept = default;
 Gauge& Gauge::operator=(Gauge&&) noexcept = default;
 Gauge::~Gauge() = default;
@@ -251,16 +271,18 @@ double Gauge::link_trace() const {
   return sum[0].value() / (impl_->all_sites() * impl_->rows.dims());
 }
 
-GaugeDeviation Gauge::deviation() const {
+GaugeDeviation Gauge::deviation() const { return impl_->deviation(impl_->rows.store()); }
+
+GaugeDeviation Gauge::Impl::deviation(std::span<const Number> links) const {
   struct Worst {
     double value = -1;
     std::uint64_t number = 0;  // of the site in the whole lattice
     std::int64_t direction = 0;
   };
-  const Geometry& whole = geometry();
-  const std::vector<Number> links = impl_->rows.store();
-  const auto origin = whole.origin(group().rank());
-  const auto dims = static_cast<std::size_t>(impl_->rows.dims());
+  const Geometry& whole = rows.geometry();
+  const Group& group = rows.group();
+  const auto origin = whole.origin(group.rank());
+  const auto dims = static_cast<std::size_t>(rows.dims());
   Worst worst;
   for (std::size_t i = 0; i < links.size() / link_numbers; ++i) {
     const double found = su3::deviation(su3::load(&links[i * link_numbers]));
@@ -268,7 +290,7 @@ GaugeDeviation Gauge::deviation() const {
     worst = {found, number_in_lattice(whole, origin, static_cast<std::int64_t>(i / dims)),
              static_cast<std::int64_t>(i % dims)};
   }
-  for (const auto& bytes : group().allgather(std::as_bytes(std::span(&worst, 1)))) {
+  for (const auto& bytes : group.allgather(std::as_bytes(std::span(&worst, 1)))) {
     Worst other;
     std::memcpy(&other, bytes.data(), sizeof other);
     if (other.value > worst.value || (other.value == worst.value && other.number < worst.number)) worst = other;
@@ -282,7 +304,21 @@ GaugeDeviation Gauge::deviation() const {
 }
 
 void Gauge::reunitarise() {
-  impl_->each_link([](Link& link, std::uint64_t, std::uint64_t) { su3::reunitarise(link); });
+  std::vector<Number> links = impl_->rows.store();
+  for (std::size_t i = 0; i < links.size(); i += link_numbers) {
+    Link link = su3::load(&links[i]);
+    su3::reunitarise(link);
+    su3::store(&links[i], link);
+  }
+  const GaugeDeviation worst = impl_->deviation(links);
+  if (!(worst.value <= 1e-8)) {
+    std::string site;
+    for (const std::int64_t x : worst.site) site += (site.empty() ? "" : ", ") + std::to_string(x);
+    throw BadInput("gauge field: expected links that can be projected to SU(3), found a singular one at (" + site +
+                   ") in direction " + std::to_string(worst.direction) +
+                   "; a field with such links, for example one with open boundaries, cannot be reunitarised");
+  }
+  impl_->rows.load(links);
 }
 
 void Gauge::heat_bath(double beta, std::uint64_t seed, std::uint32_t number) {

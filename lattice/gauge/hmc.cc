@@ -46,11 +46,21 @@ void draw_momentum(detail::Random& random, std::complex<double>* p) {
   pair(1, 2, n[5], n[6]);
 }
 
+// Links, momenta, and two copies of the links during a trajectory.
+const MatrixSpace& with_memory(const MatrixSpace& space) {
+  space.require_memory<double>(2 * space.dims(), 2, "hybrid Monte Carlo");
+  return space;
+}
+
 }  // namespace
 
 struct Hmc::Impl {
   Impl(const Gauge& gauge, const HmcOptions& wanted)
-      : options(wanted), space(gauge.group(), gauge.geometry()), links(space), momenta(space), energy(space.sites()) {
+      : options(wanted),
+        space(gauge.group(), gauge.geometry()),
+        links(with_memory(space)),
+        momenta(space),
+        energy(space.sites()) {
     links.load(gauge.links());
   }
 

@@ -100,6 +100,7 @@ FatLinks fat_links_of(LinkFieldsOf<Number>& links, FatLinkPaths<Number>& paths, 
 template <class Number>
 FatLinks fat_links_in(const Gauge& gauge, const PathWeights& weights) {
   const MatrixSpace space(gauge.group(), gauge.geometry());
+  space.require_memory<Number>(space.dims() + FatLinkPaths<Number>::fields + 1, 2, "fat links");
   LinkFieldsOf<Number> links(space);
   links.load(gauge.links());
   links.fill_all();
@@ -110,6 +111,7 @@ FatLinks fat_links_in(const Gauge& gauge, const PathWeights& weights) {
 template <class Number>
 HisqLinks hisq_links_in(const Gauge& gauge, const PathWeights& second) {
   const MatrixSpace space(gauge.group(), gauge.geometry());
+  space.require_memory<Number>(2 * space.dims() + FatLinkPaths<Number>::fields, 3, "HISQ links");
   FatLinkPaths<Number> paths(space);
   LinkFieldsOf<Number> unitary(space);
   {
@@ -137,6 +139,7 @@ bool in_single(Precision precision) {
 template <class Change>
 void smear(Gauge& gauge, const SmearingOptions& options, const Change& change) {
   const MatrixSpace space(gauge.group(), gauge.geometry());
+  space.require_memory<double>(2 * space.dims(), 1, "smearing");
   LinkFields links(space);
   LinkFields sums(space);
   links.load(gauge.links());

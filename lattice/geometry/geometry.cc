@@ -64,7 +64,7 @@ void Geometry::check() {
     }
     if (spec_.parities == 2 && extent % 2 != 0) {
       complain("expected even extents, so that even and odd sites alternate around the periodic lattice, found " +
-               text(extent) + where + "; take 1 parity or another extent");
+               text(extent) + where + "; take an even extent, or store all sites together (parities 1)");
     }
     if (cuts > 1 && extent / cuts < thinnest(spec_.width)) {
       complain("expected blocks of at least " + base::counted(thinnest(spec_.width), "site") + where + ", found " +

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "lattice/geometry/memory_need.h"
 #include "onehop/plan.h"
 #include "src/base/thread_count.h"
 
@@ -60,6 +61,16 @@ void MatrixSpace::each_run(int direction, const Each& each) const {
     each(at);
   }
 }
+
+template <class Number>
+void MatrixSpace::require_memory(int fields, int copies_of_links, const std::string& what) const {
+  const double of_field = static_cast<double>(numbers_) * sizeof(Number);
+  const double of_links = static_cast<double>(sites()) * dims() * matrix_bytes;
+  require_memory_for(group_, geometry_.spec().extents, fields * of_field + copies_of_links * of_links, what);
+}
+
+template void MatrixSpace::require_memory<double>(int, int, const std::string&) const;
+template void MatrixSpace::require_memory<float>(int, int, const std::string&) const;
 
 // The message buffers of a ghost layer and their plan, shared by all fields of one number type.
 struct MatrixSpace::Layer {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lattice/support/buffer.h"
@@ -42,6 +43,11 @@ class MatrixSpace {
   // sites in a row.
   [[nodiscard]] std::span<const std::ptrdiff_t> rows() const noexcept { return rows_; }
   [[nodiscard]] std::ptrdiff_t row_sites() const noexcept { return number_step_ - 2; }
+
+  // Checks that there is memory for so many fields of numbers of type Number, and copies of all links in lexicographic
+  // order (see require_memory_for). Collective.
+  template <class Number>
+  void require_memory(int fields, int copies_of_links, const std::string& what) const;
 
   // Fills the ghosts of a field beyond one end of the block from the neighbouring rank. The layer includes ghosts in
   // lower directions, so that calls in the order of directions also fill edges and corners correctly. The first call

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "lattice/geometry/memory_need.h"
 #include "lattice/solver/source_scale.h"
 #include "lattice/staggered/staggered_solver.h"
 #include "onehop/error.h"
@@ -28,6 +29,8 @@ Geometry vector_geometry(std::vector<std::int64_t> extents, std::vector<int> gri
   spec.lanes = geometry_lanes(spec, std::min(max_lanes, 8));
   return Geometry(spec);
 }
+
+constexpr double table_bytes = 16;  // of a site and direction, for neighbours and places
 
 std::vector<Number> with_phases(const Gauge& gauge, const StaggeredOptions& options) {
   std::vector<Number> links = gauge.links();
@@ -53,6 +56,11 @@ detail::DslashLattice lattice_of(const Group& group, std::vector<std::int64_t> e
                    std::to_string(geometry.ranks()));
   }
   check_links(fat, geometry, "fat");
+  const double places = static_cast<double>(geometry.vectors() + geometry.ghosts()) * geometry.spec().lanes;
+  const double kinds = (long_links.empty() ? 1.0 : 2.0) * geometry.dims();
+  detail::require_memory_for(group, geometry.spec().extents,
+                             places * (kinds * (detail::matrix_bytes + table_bytes) + table_bytes),
+                             "a staggered operator");
   std::vector<std::span<const Number>> given{fat};
   if (!long_links.empty()) {
     check_links(long_links, geometry, "long");
@@ -222,6 +230,11 @@ StaggeredSolve Staggered::solve_masses(std::span<const Number> source, std::span
   if (masses.empty()) throw BadInput("staggered: expected one mass or more, found none");
   for (const double mass : masses) check_mass(mass);
   check(options);
+  const Geometry& geometry = impl_->geometry();
+  const double vectors = 5 * static_cast<double>(masses.size());
+  detail::require_memory_for(impl_->solver.lattice().group, geometry.spec().extents,
+                             vectors * static_cast<double>(geometry.sites()) * 6 * sizeof(double),
+                             "solutions of staggered quarks");
   const detail::SourceScale scale(impl_->solver.lattice().group, source, 1);
   StaggeredSolve found = impl_->solver.solve_masses(scale.sources(), masses, options);
   scale.restore(found.solutions);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "lattice/geometry/memory_need.h"
 #include "src/base/clock.h"
 
 namespace onehop::lattice::detail {
@@ -297,11 +298,28 @@ const DslashLinks<Link>& StaggeredSolver::links() {
   return *made;
 }
 
+// The links in this precision, if they are still to be made, the field, and the vectors of a solve: about 20 of even
+// sites, and sources and solutions in lexicographic order.
+template <class Link, class Real>
+void StaggeredSolver::require_memory(int num_rhs) const {
+  constexpr Precision precision = std::is_same_v<Link, double>  ? Precision::double_
+                                  : std::is_same_v<Link, float> ? Precision::single
+                                                                : Precision::half;
+  const Geometry& geometry = lattice_.geometry;
+  const bool made = std::get<std::optional<DslashLinks<Link>>>(links_).has_value();
+  const double places = static_cast<double>(geometry.vectors() + geometry.ghosts()) * geometry.spec().lanes;
+  const double of_vectors = 6.0 * num_rhs * (12 * sizeof(Real) + 2 * sizeof(double));
+  require_memory_for(lattice_.group, geometry.spec().extents,
+                     (made ? 0 : static_cast<double>(link_bytes(precision))) + places * of_vectors,
+                     "a solve of staggered quarks");
+}
+
 template <class Link, class Real>
 DslashField<Link, Real>& StaggeredSolver::dslash(int num_rhs, bool half_halo) {
   using Fields = std::map<std::pair<int, bool>, std::unique_ptr<DslashField<Link, Real>>>;
   auto& made = std::get<Fields>(fields_)[{num_rhs, half_halo}];
   if (!made) {
+    require_memory<Link, Real>(num_rhs);
     const DslashFieldOptions options{.num_rhs = num_rhs,
                                      .codec = half_halo ? Codec::bf16 : Codec::raw,
                                      .plain = parts_.plain,

@@ -48,6 +48,9 @@ class StaggeredSolver {
  private:
   template <class Link>
   [[nodiscard]] const DslashLinks<Link>& links();
+  // Checks that there is memory for dslash<Link, Real>() and a solve with it. Collective.
+  template <class Link, class Real>
+  void require_memory(int num_rhs) const;
 
   DslashLattice lattice_;
   base::ThreadPool pool_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include "lattice/geometry/memory_need.h"
 #include "lattice/solver/source_scale.h"
 #include "lattice/wilson/wilson_impl.h"
 #include "onehop/error.h"
@@ -20,6 +21,8 @@ using detail::WilsonStorage;
 using Number = std::complex<double>;
 
 namespace {
+
+constexpr double solver_spinors = 12;  // full spinor fields that a solve keeps at most
 
 GeometrySpec vector_spec(const Gauge& gauge, const WilsonOptions& options) {
   GeometrySpec spec = gauge.geometry().spec();
@@ -56,6 +59,14 @@ Wilson::Impl::Impl(const Gauge& gauge, const WilsonOptions& the_options)
   if (options.recon != 12 && options.recon != 18)
     throw BadInput("wilson: expected links of 12 or 18 real numbers (recon), found " + std::to_string(options.recon));
   if (options.csw == 0) return;
+  // The field strength from links with ghosts, and the blocks with their inverses.
+  double places = 1;
+  for (const std::int64_t extent : geometry.block()) places *= static_cast<double>(extent) + 2;
+  const double sites = static_cast<double>(geometry.sites());
+  detail::require_memory_for(group, spec.extents,
+                             4 * detail::matrix_bytes * places + (6 + 4) * detail::matrix_bytes * sites +
+                                 2 * sizeof(double) * clover_numbers * sites,
+                             "clover blocks");
   blocks = clover_blocks(clover_leaves(gauge), options.kappa * options.csw);
   inverses = inverse_blocks(blocks);
 }
@@ -248,6 +259,10 @@ WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& 
   if (solver.schwarz < 0 || (solver.schwarz > 0 && solver.method != WilsonMethod::bicgstab))
     throw BadInput("wilson: expected 0 Schwarz steps, or more with the method bicgstab, found " +
                    std::to_string(solver.schwarz) + (solver.method == WilsonMethod::cgnr ? " with cgnr" : ""));
+  detail::require_memory_for(impl_->group, impl_->spec.extents,
+                             solver_spinors * num_rhs * static_cast<double>(impl_->geometry.sites()) * 24 *
+                                 (options.precision == Precision::double_ ? sizeof(double) : sizeof(float)),
+                             "a solve of Wilson quarks");
   const detail::SourceScale scale(impl_->group, sources, num_rhs);
   WilsonSolve found = impl_->solve(scale.sources(), options, solver);
   scale.restore(found.solution);

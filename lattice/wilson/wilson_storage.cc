@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include "lattice/geometry/memory_need.h"
 #include "onehop/error.h"
 #include "onehop/plan.h"
 #include "src/base/cpu.h"
@@ -12,6 +13,8 @@
 namespace onehop::lattice::detail {
 
 namespace {
+
+constexpr double table_bytes = 100;  // of a site: its neighbours and its place
 
 std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
@@ -103,6 +106,11 @@ WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geom
     throw BadInput("wilson: expected a number of lanes that is a power of two, at most " +
                    std::to_string(wilson_lanes<T>()) + " on this processor, found " + std::to_string(lanes()));
   }
+  const double sites_here = static_cast<double>(geometry.sites());
+  const double places = static_cast<double>(geometry.vectors() + geometry.ghosts()) * lanes();
+  require_memory_for(group, geometry.spec().extents,
+                     places * 4 * 18 * sizeof(T) + sites_here * (8 * recon * sizeof(T) + table_bytes),
+                     "a Wilson operator");
   for (std::int64_t k = 0; k < geometry.vectors(); ++k) {
     for (int lane = 0; lane < lanes(); ++lane) sites.push_back(geometry.site(k, lane));
   }
@@ -189,6 +197,8 @@ void WilsonStorage<T>::make_links(std::span<const std::complex<double>> gauge_li
 template <class T>
 void WilsonStorage<T>::set_clover(std::span<const double> blocks, std::span<const double> inverses) {
   const auto width = index(lanes());
+  require_memory_for(group, geometry.spec().extents, static_cast<double>(geometry.sites()) * 2 * 72 * sizeof(T),
+                     "the clover blocks of a Wilson operator");
   for (const int parity : {0, 1}) {
     const std::int64_t begin = geometry.parity_begin(parity);
     const std::int64_t count = geometry.parity_end(parity) - begin;

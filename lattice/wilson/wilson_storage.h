@@ -34,7 +34,7 @@ class WilsonStorage {
                 bool antiperiodic, bool half = false);
 
   // Takes the clover blocks and their inverses, 72 numbers per site of this rank's block in lexicographic order
-  // (clover.h).
+  // (clover.h). Collective.
   void set_clover(std::span<const double> blocks, std::span<const double> inverses);
 
   [[nodiscard]] int lanes() const { return geometry.spec().lanes; }

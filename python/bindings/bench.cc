@@ -24,7 +24,7 @@
 #include "bench/wilson.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
-#include "src/group/shared_memory.h"
+#include "src/group/memory_left.h"
 
 namespace bench = onehop::bench;
 

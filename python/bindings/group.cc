@@ -9,6 +9,7 @@
 #include <string>
 
 #include "onehop/error.h"
+#include "onehop/memory.h"
 #include "onehop/status.h"
 #include "python/bindings/bindings.h"
 
@@ -212,4 +213,8 @@ void bind_group(nb::module_& module) {
            "Allocate zeroed memory that the other ranks of this machine can access, as an array of uint8. Not "
            "collective. "
            "Raises Error if there is too little memory.");
+  module.def(
+      "require_memory", &onehop::require_memory, "group"_a, "bytes"_a, "what"_a, "advice"_a, release(),
+      "Raise Error on all ranks if the ranks of a machine or control group are together about to take more memory "
+      "than it has left: `bytes` on this rank. `what` names the purpose, and `advice` ends the message. Collective.");
 }

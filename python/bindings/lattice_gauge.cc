@@ -31,6 +31,15 @@ void bind_lattice_gauge(nb::module_& module) {
            "extents"_a, "grid"_a, "rank_at"_a = std::vector<int>{}, release(),
            "Make a field of unit links. `extents` and `grid` list direction x first; `rank_at` is the rank at each "
            "position of the grid. Collective.")
+      .def_static(
+          "bytes_on_a_rank",
+          [](const std::vector<std::int64_t>& extents, const std::vector<int>& grid, int ranks) {
+            return Gauge::bytes_on_a_rank(extents, grid, ranks);
+          },
+          "extents"_a, "grid"_a, "ranks"_a,
+          "Return the bytes that one of `ranks` ranks needs for a field, with the copies that its methods make. An "
+          "empty "
+          "grid means one that is not chosen yet.")
       .def(
           "set_links",
           [](Gauge& gauge, const Memory& links) {

@@ -703,6 +703,13 @@ class Group:
         collective. Raises Error if there is too little memory.
         """
 
+def require_memory(group: Group, bytes: int, what: str, advice: str) -> None:
+    """
+    Raise Error on all ranks if the ranks of a machine or control group are together about to take more memory
+    than it has left: `bytes` on this rank. `what` names the purpose, and `advice` ends the message.
+    Collective.
+    """
+
 class ChannelSpec:
     """
     One end of a channel, as a rank requests it from `open_channels`.
@@ -1387,6 +1394,13 @@ class LatticeGauge:
         """
         Make a field of unit links. `extents` and `grid` list direction x first; `rank_at` is the rank at each
         position of the grid. Collective.
+        """
+
+    @staticmethod
+    def bytes_on_a_rank(extents: Sequence[int], grid: Sequence[int], ranks: int) -> float:
+        """
+        Return the bytes that one of `ranks` ranks needs for a field, with the copies that its methods make.
+        An empty grid means one that is not chosen yet.
         """
 
     def set_links(self, links: Memory) -> None:

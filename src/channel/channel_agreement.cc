@@ -8,6 +8,8 @@
 
 #include "onehop/error.h"
 #include "src/channel/memory_check.h"
+#include "src/group/memory_left.h"
+#include "src/group/memory_pools.h"
 
 namespace onehop::detail {
 namespace {
@@ -171,7 +173,10 @@ std::vector<ChannelShape> agree_on_channels(GroupState& group, std::span<const W
     shapes = match(all, group.rank, group.size);
     summary.need = memory_needs(group, all);
   }
-  if (backed) check_memory(group, summary.need, summary.left);
+  if (backed) {
+    check_memory(group, summary.need, summary.left, "the slots of the channels",
+                 "use smaller arrays, fewer ranks on a machine, or a smaller slot_bytes");
+  }
   number(shapes, group.channels_opened);
   group.channels_opened += summary.most_ends;
   return shapes;

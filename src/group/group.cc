@@ -11,6 +11,7 @@
 #include "src/group/control_memory.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
+#include "src/group/memory_left.h"
 #include "src/group/reservation.h"
 #include "src/group/user_bootstrap.h"
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/group/group_state.h"
+#include "src/group/memory_left.h"
 #include "src/group/shared_memory.h"
 
 namespace onehop::detail {

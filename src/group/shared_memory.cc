@@ -12,9 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -22,15 +20,14 @@
 
 #include "onehop/error.h"
 #include "src/base/clock.h"
-#include "src/base/env.h"
 #include "src/base/text.h"
 #include "src/group/memory_file.h"
+#include "src/group/memory_left.h"
 #include "src/group/shared_memory_changes.h"
 
 namespace onehop::detail {
 namespace {
 
-constexpr std::int64_t no_limit = no_memory_limit;
 constexpr std::int64_t huge_page = std::int64_t{2} << 20U;
 #if defined(MADV_COLLAPSE)
 constexpr int collapse = MADV_COLLAPSE;
@@ -39,60 +36,6 @@ constexpr int collapse = 25;
 #endif
 // With memory mapped at an address with chosen lower bits (SharedMemory::open), these bits are equal.
 constexpr std::uintptr_t chosen_bits = std::uintptr_t{1} << 28U;
-
-// "MemAvailable:   123 kB" -> bytes.
-std::int64_t system_memory() {
-  if (const auto pretended = env::number("ONEHOP_TEST_FREE_MEMORY")) return static_cast<std::int64_t>(*pretended);
-  std::ifstream file("/proc/meminfo");
-  for (std::string key, unit; file >> key;) {
-    if (key == "MemAvailable:") {
-      std::int64_t kib = 0;
-      file >> kib;
-      return kib * 1024;
-    }
-    std::getline(file, unit);
-  }
-  return no_limit;
-}
-
-// Reads a number from a file of a control group. "max" and a missing file mean no limit.
-std::int64_t number_in(const std::string& path) {
-  std::ifstream file(path);
-  std::int64_t value = 0;
-  return file >> value ? value : no_limit;
-}
-
-// Bytes that the control group at `folder` has left.
-std::int64_t left_in(const std::string& folder, const char* limit_file, const char* usage_file) {
-  const std::int64_t limit = number_in(folder + limit_file);
-  const std::int64_t used = number_in(folder + usage_file);
-  return limit == no_limit || used == no_limit ? no_limit : std::max<std::int64_t>(0, limit - used);
-}
-
-// Finds the tightest of the control groups of this process and those above them: version 2 ("0::/path") and version 1
-// ("4:memory:/path"). Inside a container the path may be the host's; then only the top exists, and it is the
-// container's.
-void add_control_groups(MemoryLeft& left) {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const bool second = line.rfind("0::", 0) == 0;
-    const std::size_t first = line.find(":memory:");
-    if (!second && first == std::string::npos) continue;
-    const std::string top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    std::string group = second ? line.substr(3) : line.substr(first + 8);
-    for (;;) {
-      const std::int64_t bytes = second ? left_in(top + group, "/memory.max", "/memory.current")
-                                        : left_in(top + group, "/memory.limit_in_bytes", "/memory.usage_in_bytes");
-      if (bytes < left.control_group) {
-        left.control_group = bytes;
-        left.control_group_id = std::hash<std::string>{}(group);
-      }
-      const std::size_t cut = group.rfind('/');
-      if (cut == std::string::npos) break;
-      group.erase(cut);
-    }
-  }
-}
 
 // Maps at an address that equals `low_bits` modulo `window`, down to whole pages; null if the address space has no room
 // for that.
@@ -247,20 +190,6 @@ int open_of_process(int pid, int fd, const std::string& path, bool awaits_end) {
 
 }  // namespace
 
-bool memory_is_pretended() { return env::text("ONEHOP_TEST_FREE_MEMORY").has_value(); }
-
-MemoryLeft memory_left() {
-  MemoryLeft left;
-  left.system = system_memory();
-  add_control_groups(left);
-  return left;
-}
-
-std::int64_t available_memory() {
-  const MemoryLeft left = memory_left();
-  return std::min(left.system, left.control_group);
-}
-
 // Mappings made by this process, by descriptor: ranks that are threads must see each other's memory at one address. A
 // process with thousands of ranks has thousands of them, and looks each of them up as often.
 struct SharedMemory::OwnMappings {
@@ -326,7 +255,7 @@ void SharedMemory::back_pages(const std::string& what, const std::function<void(
 SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string& what) {
   if (bytes < 0) throw BadInput("cannot allocate " + base::counted(bytes, "byte") + " for " + what);
   const std::int64_t page = sysconf(_SC_PAGESIZE);
-  if (bytes > no_limit - page)
+  if (bytes > no_memory_limit - page)
     throw Error("not enough memory for " + what + ": " + base::bytes_text(bytes) + " requested");
   bytes = std::max(page, (bytes + page - 1) / page * page);
   SharedMemory memory;

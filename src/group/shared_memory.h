@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -67,21 +66,5 @@ class SharedMemory {
   void back_pages(const std::string& what, const std::function<void(std::int64_t)>& backed = {}) const;
   std::shared_ptr<Mapping> mapping_;
 };
-
-inline constexpr std::int64_t no_memory_limit = std::numeric_limits<std::int64_t>::max();
-
-// Bytes that this process can still allocate: of the machine's memory, and within its tightest control group.
-struct MemoryLeft {
-  std::int64_t system = no_memory_limit;
-  std::int64_t control_group = no_memory_limit;
-  std::uint64_t control_group_id = 0;
-};
-// In tests, ONEHOP_TEST_FREE_MEMORY (in bytes) replaces the machine's free memory.
-[[nodiscard]] MemoryLeft memory_left();
-// Whether it does; an allocation then does not reduce the free memory.
-[[nodiscard]] bool memory_is_pretended();
-
-// The smaller of the two.
-[[nodiscard]] std::int64_t available_memory();
 
 }  // namespace onehop::detail

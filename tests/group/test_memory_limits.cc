@@ -1,11 +1,15 @@
 // Shared memory beyond the limits that the system sets for a process.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "onehop/error.h"
 #include "onehop/group.h"
+#include "src/group/memory_left.h"
 #include "tests/support/ranks.h"
 
 namespace onehop {
@@ -47,6 +51,57 @@ TEST(MemoryLimits, SharedMemoryWithoutAFreeDescriptorIsAnError) {
     }
   });
 }
+
+// A process of a group of version 1 or 2 with a limit of 400 bytes, in a group with a limit of 1000.
+class ControlGroups : public ::testing::TestWithParam<int> {
+ protected:
+  ControlGroups() : second_(GetParam() == 2) {
+    write("proc/self/cgroup", second_ ? "0::/jobs/one\n" : "9:name=systemd:/\n4:hugetlb,memory:/jobs/one\n0::/\n");
+    write_group("jobs", "1000", "500", 0, 0);
+  }
+  ~ControlGroups() override { std::filesystem::remove_all(root_); }
+  ControlGroups(const ControlGroups&) = delete;
+  ControlGroups& operator=(const ControlGroups&) = delete;
+
+  void write_group(const std::string& group, const std::string& limit, const std::string& usage, int inactive,
+                   int active) {
+    const std::string folder = (second_ ? "sys/fs/cgroup/" : "sys/fs/cgroup/memory/") + group;
+    const std::string prefix = second_ ? "" : "total_";
+    write(folder + (second_ ? "/memory.max" : "/memory.limit_in_bytes"), limit + "\n");
+    write(folder + (second_ ? "/memory.current" : "/memory.usage_in_bytes"), usage + "\n");
+    write(folder + "/memory.stat", "anon 1\n" + prefix + "inactive_file " + std::to_string(inactive) + "\n" + prefix +
+                                       "active_file " + std::to_string(active) + "\nslab 7\n");
+  }
+  [[nodiscard]] std::int64_t left() const { return detail::memory_left(root_.string()).control_group; }
+
+ private:
+  void write(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = root_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+
+  bool second_;
+  std::filesystem::path root_ = std::filesystem::temp_directory_path() /
+                                ("onehop_groups_" + std::to_string(getpid()) + "_" + std::to_string(GetParam()));
+};
+
+TEST_P(ControlGroups, TheTightestLimitCounts) {
+  write_group("jobs/one", "400", "100", 0, 0);
+  EXPECT_EQ(left(), 300);
+  write_group("jobs/one", "900", "100", 0, 0);
+  EXPECT_EQ(left(), 500);
+}
+
+// A group that has read files has them in its page cache until it needs the memory.
+TEST_P(ControlGroups, CachedFilesAreNotInUse) {
+  write_group("jobs/one", "400", "390", 200, 50);
+  EXPECT_EQ(left(), 260);
+  write_group("jobs/one", "400", "390", 500, 0);
+  EXPECT_EQ(left(), 400);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, ControlGroups, ::testing::Values(1, 2));
 
 }  // namespace
 }  // namespace onehop

@@ -31,11 +31,16 @@ struct GaugeDeviation {
 class Gauge {
  public:
   // Unit links. `extents`, `grid` and `rank_at` as in GeometrySpec, 2 to 4 directions, extents of 2 or more,
-  // group.size() ranks. Collective. Throws BadInput.
+  // group.size() ranks. Collective. Throws BadInput, and Error if a machine has too little memory left.
   Gauge(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid, std::vector<int> rank_at = {});
   Gauge(Gauge&&) noexcept;
   Gauge& operator=(Gauge&&) noexcept;
   ~Gauge();
+
+  // The memory that one of `ranks` ranks needs for a gauge field, with the copies that its functions make. An empty
+  // grid means one that is not chosen yet.
+  [[nodiscard]] static double bytes_on_a_rank(std::span<const std::int64_t> extents, std::span<const int> grid,
+                                              int ranks);
 
   [[nodiscard]] const Group& group() const noexcept;
   [[nodiscard]] const Geometry& geometry() const noexcept;  // with one lane and one parity
@@ -56,7 +61,8 @@ class Gauge {
   // Returns the same on every rank. Collective.
   [[nodiscard]] GaugeDeviation deviation() const;
 
-  // Projects every link to SU(3), see su3::reunitarise. Collective.
+  // Projects every link to SU(3), see su3::reunitarise. Collective. Throws BadInput, and leaves the links as they are,
+  // if a link is singular; the message names it.
   void reunitarise();
 
   // One sweep of the heat bath (Cabibbo and Marinari, 1982; Kennedy and Pendleton, 1985) for the Wilson action -beta /

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,11 @@ def write_checkpoint(path: str, gauge: Gauge, state: Checkpoint) -> None:
 
     The replacement is atomic: an interrupted write leaves the previous file. Collective.
     """
-    write_gauge(path, gauge, "ildg", precision=64, overwrite=True, note=json.dumps(asdict(state)))
+    try:
+        note = json.dumps(asdict(state), allow_nan=False)
+    except ValueError as error:
+        raise BadInput(f"cannot write {path}: expected a history of finite numbers, found {error}") from error
+    write_gauge(path, gauge, "ildg", precision=64, overwrite=True, note=note)
 
 
 def read_checkpoint(
@@ -59,13 +64,14 @@ def read_checkpoint(
         return None
     note = read_note(path)
     try:
-        fields = json.loads(note)
+        fields = json.loads(note, parse_constant=_refuse)
         state = Checkpoint(**fields)
         if fields.keys() != asdict(state).keys() or not _is_valid(state):
             raise ValueError("its note was altered")
     except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(
-            f"{path} exists, but is not a checkpoint; name another file, or start from it with --start"
+            f"{path} exists, but is not a checkpoint, or one that was altered; name another file, or start from it "
+            "with --start"
         ) from error
     different = [
         f"{name} {state.settings.get(name)!r} instead of {value!r}"
@@ -83,7 +89,16 @@ def read_checkpoint(
             f"{path}: expected a checkpoint with 64-bit links of the lattice in its settings, found "
             f"{'x'.join(map(str, file.extents))} in {file.precision} bits; the file was altered, name another file"
         )
+    if not file.has_checksum:
+        raise BadInput(
+            f"{path}: expected a checkpoint with the checksum of its links, found none; the file was altered, name "
+            "another file"
+        )
     return gauge, state
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"expected finite numbers, found {word}")
 
 
 def _is_valid(state: Checkpoint) -> bool:
@@ -96,7 +111,9 @@ def _is_valid(state: Checkpoint) -> bool:
         return all(
             isinstance(one, dict)
             and one.keys() == _TRAJECTORY.keys()
-            and all(type(one[name]) is kind for name, kind in _TRAJECTORY.items())
+            and all(
+                type(one[name]) is kind and math.isfinite(one[name]) for name, kind in _TRAJECTORY.items()
+            )
             for one in state.history
         )
-    return all(type(one) is float for one in state.history)
+    return all(type(one) is float and math.isfinite(one) for one in state.history)

@@ -150,7 +150,8 @@ class Flow(_core.LatticeFlow):
         """Return the flow time with energy and topological charge. Collective."""
         found = self.field_strength()
         t2_energy = self.time**2 * found.energy_clover
-        return FlowPoint(self.time, found.energy_plaquette, found.energy_clover, t2_energy, found.charge)
+        time = float(f"{self.time:.12g}")  # a sum of steps, which would end in rounding errors
+        return FlowPoint(time, found.energy_plaquette, found.energy_clover, t2_energy, found.charge)
 
 
 def check_flow_tolerance(tolerance: float) -> None:

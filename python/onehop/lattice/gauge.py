@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.lattice.geometry import Geometry
+from onehop.lattice.geometry import LARGEST_LATTICE, Geometry, check_sizes
+from onehop.lattice.memory import LINK_BYTES, require_memory, sites_on_a_rank
 
 __all__ = ["Gauge", "LinkDeviation", "Plaquettes", "thermalize"]
 
@@ -62,6 +63,8 @@ class Gauge(_core.LatticeGauge):
     ------
     BadInput
         The grid does not match the number of ranks, or does not divide the extents.
+    Error
+        A machine has too little memory left for its ranks.
     """
 
     def __init__(
@@ -74,6 +77,13 @@ class Gauge(_core.LatticeGauge):
         hosts: Any = None,
     ) -> None:
         self.group = group
+        extents = [int(one) for one in extents]
+        check_sizes(extents)
+        if sites_on_a_rank(extents, 1) <= LARGEST_LATTICE:
+            needed = _core.LatticeGauge.bytes_on_a_rank(
+                extents, [] if grid is None else list(grid), group.size
+            )
+            require_memory(group, extents, needed, "a gauge field")
         if isinstance(map, str) and hosts is None:
             hosts = group
         self.geometry = Geometry(extents, grid, ranks=group.size, parities=1, map=map, hosts=hosts)
@@ -103,6 +113,9 @@ class Gauge(_core.LatticeGauge):
     def gather(self) -> NDArray[np.complex128]:
         """Return the links of the whole lattice on every rank. Collective."""
         geometry, dims = self.geometry, len(self.geometry.block)
+        blocks = 2 + 2 * self.group.size  # two copies of this rank's links, and two of all links
+        needed = blocks * sites_on_a_rank(geometry.extents, self.group.size) * LINK_BYTES
+        require_memory(self.group, geometry.extents, needed, "the links of all ranks")
         whole = np.empty((*geometry.shape, dims, 3, 3), np.complex128)
         for rank, part in enumerate(self.group.allgather(self.links.tobytes())):
             block = np.frombuffer(part, np.complex128).reshape(*geometry.block_shape, dims, 3, 3)

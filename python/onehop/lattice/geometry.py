@@ -20,10 +20,11 @@ __all__ = ["Geometry"]
 
 # The largest numbers of C++: of an extent, and of any other argument.
 _LARGEST_EXTENT = 2**63 - 1
+LARGEST_LATTICE = 2**40  # sites
 _LARGEST = 2**31 - 1
 
 
-def _check_sizes(extents: Sequence[int], **others: int | Sequence[int]) -> None:
+def check_sizes(extents: Sequence[int], **others: int | Sequence[int]) -> None:
     """Raise BadInput for numbers that C++ cannot hold."""
     for name, values in {"extents": extents, **others}.items():
         largest = _LARGEST_EXTENT if name == "extents" else _LARGEST
@@ -87,11 +88,11 @@ class Geometry(_core.LatticeGeometry):
         hosts: Any = None,
     ) -> None:
         extents = [int(extent) for extent in extents]
-        _check_sizes(extents, ranks=ranks, lanes=lanes, width=width)
+        check_sizes(extents, ranks=ranks, lanes=lanes, width=width)
         if grid is None:
-            grid = _core.lattice_geometry_grid(extents, ranks, width)
+            grid = Geometry.best_grid(extents, ranks, width)
         grid = [int(one) for one in grid]
-        _check_sizes(extents, grid=grid)
+        check_sizes(extents, grid=grid)
         rank_at = [] if map is None and hosts is None else self._ranks(extents, grid, width, map, hosts)
         super().__init__(extents, grid, lanes, width, parities, rank_at)
 
@@ -103,11 +104,23 @@ class Geometry(_core.LatticeGeometry):
         return ranks_of_map(rank_map, hosts, grid[::-1], [True] * len(grid), faces[::-1])
 
     @staticmethod
+    def best_grid(extents: Sequence[int], ranks: int, width: int = 1) -> tuple[int, ...]:
+        """Return the grid of ranks whose blocks have the smallest surface.
+
+        Raises
+        ------
+        BadInput
+            No grid fits the extents.
+        """
+        check_sizes(extents, ranks=ranks, width=width)
+        return tuple(_core.lattice_geometry_grid(list(extents), ranks, width))
+
+    @staticmethod
     def max_lanes(
         extents: Sequence[int], grid: Sequence[int], limit: int, *, width: int = 1, parities: int = 2
     ) -> int:
         """Return the largest number of lanes that fits, at most `limit`."""
-        _check_sizes(extents, grid=grid, limit=limit, width=width)
+        check_sizes(extents, grid=grid, limit=limit, width=width)
         return _core.lattice_geometry_lanes(list(extents), list(grid), width, parities, limit)
 
     @property

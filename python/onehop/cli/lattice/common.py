@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from onehop.cli.common import given, refuse_both, say_renamed
+from onehop.cli.common import console, given, refuse_both, say_renamed
 from onehop.error import BadInput
 from onehop.lattice.phases import PHASES
 
@@ -132,6 +132,14 @@ def check_finite(values: dict[str, float | None]) -> None:
     for option, value in values.items():
         if value is not None and not math.isfinite(value):
             raise BadInput(f"expected {option} as a finite number, found {value}")
+
+
+def say_unverified(file: str, has_checksum: bool, json_target: str | None) -> None:
+    """Print, on rank 0, that a file has no checksum, so that not every damage to it would be noticed."""
+    if not has_checksum:
+        console(json_target).print(
+            f"{file}: the file has no checksum, so its numbers are not verified", markup=False, soft_wrap=True
+        )
 
 
 def numbers(text: str | None, option: str) -> tuple[int, ...] | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from onehop.cli.common import JsonOption, RanksOption, console, own_rank, write_json
-from onehop.cli.lattice.common import GridOption, check_tolerance, numbers
+from onehop.cli.lattice.common import GridOption, check_tolerance, numbers, say_unverified
 from onehop.cli.lattice.measure import FileArgument, ToleranceOption, report_of
 from onehop.group import Group
 from onehop.lattice import read_gauge, write_gauge
@@ -52,7 +52,8 @@ def convert(
     ensure_ranks(ranks)
     group = Group.world()
     cut = numbers(grid, "--grid")
-    gauge, _ = read_gauge(file, group, cut, tolerance=tolerance)
+    gauge, found = read_gauge(file, group, cut, tolerance=tolerance)
+    say_unverified(file, found.has_checksum, json_target)
     if reunitarise:
         gauge.reunitarise()
     write_gauge(output, gauge, format_name, precision=precision, overwrite=overwrite)

@@ -23,6 +23,7 @@ from onehop.cli.lattice.common import (
     check_tolerance,
     numbers,
     refuse_without_effect,
+    say_unverified,
 )
 from onehop.cli.lattice.quarks import check_quarks, plot_mesons, quark_report
 from onehop.error import BadInput
@@ -61,6 +62,7 @@ def report_of(file: GaugeFile) -> dict[str, object]:
         "plaquette_time": file.plaquettes.time,
         "link_trace": file.link_trace,
         "checksums": {name: f"{value:08x}" for name, value in file.checksums.items()},
+        "verified": list(file.verified),
     }
 
 
@@ -102,15 +104,22 @@ def _plot(file: str, points: list[FlowPoint], quarks: dict[str, Any] | None) -> 
 def _table(report: dict[str, Any], found: GaugeFile) -> Table:
     extents = "x".join(map(str, found.extents))
     table = Table("", "", title=f"{extents}, {found.format}, {found.precision} bits", show_header=False)
-    for name in ("plaquette", "plaquette_space", "plaquette_time", "link_trace"):
-        table.add_row(name.replace("_", " "), f"{report[name]:.9g}")
+    averages = {
+        "plaquette": "plaquette",
+        "plaquette_space": "spatial plaquette",
+        "plaquette_time": "plaquette in time",
+        "link_trace": "link trace",
+    }
+    for name, average in averages.items():
+        said = "  verified" if average in found.verified else ""
+        table.add_row(name.replace("_", " "), f"{report[name]:.9g}{said}")
     real, imaginary = report["polyakov_loop"]
     table.add_row("Polyakov loop", f"{real:.9g} {imaginary:+.9g} i")
     for name in ("energy_plaquette", "energy_clover"):
         table.add_row(name.replace("_", " "), f"{report[name]:.9g}")
     table.add_row("topological charge", f"{report['charge']:.6g}")
     for name, value in found.checksums.items():
-        table.add_row(name, f"{value:08x}")
+        table.add_row(name, f"{value:08x}  {'verified' if name in found.verified else 'computed'}")
     if report.get("flow"):
         last = report["flow"][-1]
         table.add_row("flow time", f"{last['time']:g}")
@@ -223,6 +232,7 @@ def measure(
         report["quarks"] = of_quarks
     screen = console(json_target)
     screen.print(_table(report, found))
+    say_unverified(file, found.has_checksum, json_target)
     if plot is not None:
         _plot(plot, points, of_quarks)
         screen.print(f"plot: {plot}", markup=False)

@@ -15,6 +15,7 @@ from onehop.cli.lattice.common import (
     check_tolerance,
     numbers,
     refuse_without_effect,
+    say_unverified,
 )
 from onehop.cli.lattice.convert import FormatOption, OverwriteOption, PrecisionOption
 from onehop.cli.lattice.measure import FileArgument, ToleranceOption
@@ -39,6 +40,10 @@ TAKEN_BY: dict[str, tuple[str, ...]] = {
     "--periodic": tuple(smearing.FAT_LINKS),
 }
 
+
+# Up to these weights no mode of a smooth field grows: alpha of ape, rho of stout, in three and four directions.
+STABLE = {"ape": 0.66, "stout": 0.125}
+ROUNDING = 1e-9
 
 NO_PHASES = "links without the phases of staggered quarks"
 
@@ -92,6 +97,7 @@ def _smooth(
             gradient_flow(gauge, time, every=1 << 30, progress=lambda _n: advance(1))[0].copy_to(gauge)
         return
     smear_once = smearing.ape if kind == "ape" else smearing.stout
+    before = gauge.plaquettes()
     with progress("steps", total=steps) as advance:
         for _ in range(steps):
             smear_once(gauge, weight, space_only=space_only)
@@ -101,6 +107,14 @@ def _smooth(
         raise BadInput(
             f"expected smeared links in SU(3), found one that deviates by {value:.2g} at (x, y, z, t) = {site} in "
             f"direction {'xyzt'[direction]} with a weight of {weight:g}; take a smaller weight"
+        )
+    after = gauge.plaquettes()
+    old, new = (before.space, after.space) if space_only else (before.all, after.all)
+    if new < old - ROUNDING:
+        raise BadInput(
+            f"expected {kind} smearing to smooth the field, so that its {'spatial ' if space_only else ''}plaquette "
+            f"grows, found that it fell from {old:.6g} to {new:.6g} with a weight of {weight:g}; take a "
+            f"weight between 0 and {STABLE[kind]:g}"
         )
 
 
@@ -246,6 +260,7 @@ def smear(
             check_gauge_target(written, **how)
     ensure_ranks(ranks)
     gauge, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance)
+    say_unverified(file, found.has_checksum, json_target)
     report: dict[str, object] = {"file": file, "kind": kind, "extent": list(found.extents)}
     if kind in smearing.FAT_LINKS:
         how_made = {"u0": u0, "naik_epsilon": naik_epsilon}

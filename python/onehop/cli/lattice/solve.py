@@ -18,16 +18,17 @@ from onehop.cli.lattice.common import (
     check_tolerance,
     numbers,
     refuse_without_effect,
+    say_unverified,
 )
 from onehop.cli.lattice.convert import OverwriteOption
 from onehop.cli.lattice.measure import ToleranceOption
 from onehop.cli.lattice.smear import NO_PHASES
-from onehop.cli.lattice.solve_report import finish_solve, solve_report
+from onehop.cli.lattice.solve_report import advice_after, finish_solve, solve_report
 from onehop.cli.lattice.solve_wilson import WILSON_ACTIONS, solve_wilson, wilson_choice
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice import Staggered, read_gauge, read_links, read_vectors, smearing, write_vectors
-from onehop.lattice.files import check_target, read_note
+from onehop.lattice.files import check_target, links_have_checksum, read_note, vectors_have_checksum
 from onehop.lattice.phases import check_phases, with_staggered_phases
 from onehop.lattice.staggered import PRECISIONS
 from onehop.launch import ensure_ranks
@@ -52,10 +53,12 @@ def _of_gauge(
     lanes: int,
     grid: str | None,
     tolerance: float,
+    json_target: str | None,
 ) -> Staggered:
     group = Group.world()
     cut = numbers(grid, "--grid")
-    gauge, _ = read_gauge(file, group, cut, tolerance=tolerance, width=1 if action == "staggered" else 3)
+    gauge, found = read_gauge(file, group, cut, tolerance=tolerance, width=1 if action == "staggered" else 3)
+    say_unverified(file, found.has_checksum, json_target)
     if action == "staggered":
         return Staggered(gauge, antiperiodic=not periodic, lanes=lanes, phases=phases)
     links = smearing.hisq_links(gauge) if action == "hisq" else smearing.fat_links(gauge, "asqtad", u0=u0)
@@ -68,7 +71,7 @@ def _of_gauge(
     return Staggered.of_links(group, gauge.geometry.extents, fat, long, gauge.geometry.grid, lanes=lanes)
 
 
-def _of_links(fat: str, long: str | None, lanes: int, grid: str | None) -> Staggered:
+def _of_links(fat: str, long: str | None, lanes: int, grid: str | None, json_target: str | None) -> Staggered:
     group = Group.world()
     cut = numbers(grid, "--grid")
     for links in (fat, long):
@@ -77,6 +80,9 @@ def _of_links(fat: str, long: str | None, lanes: int, grid: str | None) -> Stagg
                 f"{links}: expected links with the phases of staggered quarks, found links without; make the file with "
                 "`onehop lattice smear --phases`, or use --action with the gauge field itself"
             )
+    for links in (fat, long):
+        if links is not None and own_rank() == 0:
+            say_unverified(links, links_have_checksum(links), json_target)
     fat_links, geometry = read_links(fat, group, cut, width=1 if long is None else 3)
     long_links = None
     if long is not None:
@@ -199,14 +205,14 @@ def _wilson_file(action: str, file: str | None, source_file: str | None, output:
 def _operator(options: Mapping[str, Any]) -> Staggered:
     """Make the staggered operator from a gauge field, or from fat and long links."""
     if options["fat"] is not None:
-        return _of_links(options["fat"], options["long"], options["lanes"], options["grid"])
+        return _of_links(*(options[name] for name in ("fat", "long", "lanes", "grid", "json_target")))
     assert options["file"] is not None
     return _of_gauge(
         options["file"],
         options["action"],
         u0=1.0 if options["u0"] is None else options["u0"],
         tolerance=options["su3_tolerance"],
-        **{name: options[name] for name in ("phases", "periodic", "lanes", "grid")},
+        **{name: options[name] for name in ("phases", "periodic", "lanes", "grid", "json_target")},
     )
 
 
@@ -222,6 +228,10 @@ def _write_solution(
 def _solve_staggered(given: Mapping[str, Any], masses: list[float], options: dict[str, Any]) -> None:
     """Solve for staggered quarks with the options of the command, write the solution and report. Collective."""
     operator = _operator(given)
+    if given["source_file"] is not None and own_rank() == 0:
+        say_unverified(
+            given["source_file"], vectors_have_checksum(given["source_file"]), given["json_target"]
+        )
     vectors = _source(operator, given["source"], given["source_file"], given["colour"])
     mass = masses[0] if len(masses) == 1 else masses
     with _following(options["tolerance"]) as show:
@@ -233,8 +243,8 @@ def _solve_staggered(given: Mapping[str, Any], masses: list[float], options: dic
         _write_solution(
             given["output"], given["output_bits"], given["overwrite"], operator, result, report["mass"]
         )
-    larger = "allow more iterations, or take a larger mass or tolerance"
-    finish_solve(report, given["json_target"], larger if result.iterations else "take another mass")
+    advice = advice_after(result, options["iterations"], options["precision"], "a larger mass")
+    finish_solve(report, given["json_target"], advice)
 
 
 def solve(

@@ -54,6 +54,29 @@ def solve_report(
     }
 
 
+def advice_after(result: StaggeredSolve | WilsonSolve, limit: int, precision: str, other: str) -> str:
+    """Return what to do about a solve that did not converge.
+
+    Parameters
+    ----------
+    result : StaggeredSolve or WilsonSolve
+        The solve.
+    limit : int
+        The largest number of iterations that it was allowed.
+    precision : str
+        Precision of the solution.
+    other : str
+        What makes the system easier to solve, such as "a larger mass".
+    """
+    if result.iterations >= limit:
+        return f"allow more iterations, or take {other} or a larger tolerance"
+    double = "--precision double, " if precision == "single" else ""
+    return (
+        "the solver stopped early, because its residual did not fall any further, and more iterations do not help; "
+        f"take {double}{other} or a larger tolerance"
+    )
+
+
 def finish_solve(report: dict[str, Any], json_target: str | None, advice: str) -> None:
     """Print the report on rank 0, and write its JSON.
 

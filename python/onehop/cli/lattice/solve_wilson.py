@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onehop.cli.lattice.solve_report import finish_solve, solve_report
+from onehop.cli.lattice.common import say_unverified
+from onehop.cli.lattice.solve_report import advice_after, finish_solve, solve_report
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice import Wilson, read_gauge, wilson_kappa
@@ -87,7 +88,8 @@ def solve_wilson(
 ) -> None:
     """Solve for a point source at the origin, and print and write the report. Collective."""
     group = Group.world()
-    gauge, _ = read_gauge(file, group, grid, tolerance=su3_tolerance)
+    gauge, found = read_gauge(file, group, grid, tolerance=su3_tolerance)
+    say_unverified(found.path, found.has_checksum, json_target)
     wilson = Wilson(gauge, choice.kappa, csw=choice.csw, antiperiodic=not choice.periodic, recon=choice.recon)
     source = np.zeros((*gauge.geometry.block_shape, 4, 3), np.complex128)
     if group.rank == 0:  # the block of rank 0 contains the origin
@@ -106,9 +108,4 @@ def solve_wilson(
     )
     chosen = {"action": choice.action, "kappa": choice.kappa, "csw": choice.csw, "method": choice.method}
     report = solve_report(group, gauge.geometry, wilson, chosen, tolerance, result)
-    advice = (
-        "the solver stopped early; take"
-        if result.iterations < iterations
-        else "allow more iterations, or take"
-    )
-    finish_solve(report, json_target, f"{advice} a smaller kappa or a larger tolerance")
+    finish_solve(report, json_target, advice_after(result, iterations, precision, "a smaller kappa"))

@@ -27,6 +27,7 @@ from onehop.cli.lattice.common import (
     OptionalExtentOption,
     numbers,
     refuse_without_effect,
+    say_unverified,
     was_given,
 )
 from onehop.cli.lattice.convert import FormatOption, OverwriteOption, PrecisionOption
@@ -35,7 +36,7 @@ from onehop.group import Group
 from onehop.lattice import Gauge, hybrid_monte_carlo, read_gauge, write_gauge
 from onehop.lattice import thermalize as sweep
 from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from onehop.lattice.files import check_gauge_target, check_target
+from onehop.lattice.files import check_gauge_target, check_target, require_memory_to_write
 from onehop.launch import ensure_ranks
 from onehop.text import counted
 
@@ -99,10 +100,17 @@ def _check_places(
 
 
 def _begin(
-    start: str, extents: tuple[int, ...] | None, group: Group, cut: tuple[int, ...] | None, seed: int
+    start: str,
+    extents: tuple[int, ...] | None,
+    group: Group,
+    cut: tuple[int, ...] | None,
+    seed: int,
+    json_target: str | None,
 ) -> Gauge:
     if extents is None:
-        return read_gauge(start, group, cut)[0]
+        read, found = read_gauge(start, group, cut)
+        say_unverified(start, found.has_checksum, json_target)
+        return read
     gauge = Gauge(group, extents, cut)
     if start == "random":
         gauge.set_random(seed)
@@ -263,7 +271,10 @@ def thermalize(
         settings |= {"length": length, "steps": steps, "integrator": integrator}
     settings |= {"start": start, "extent": None if extents is None else list(extents)}
     kept = read_checkpoint(checkpoint, group, cut, settings) if checkpoint else None
-    gauge, state = kept or (_begin(start, extents, group, cut, seed), Checkpoint(settings, first))
+    gauge, state = kept or (
+        _begin(start, extents, group, cut, seed, json_target),
+        Checkpoint(settings, first),
+    )
     resumed = state.done if kept else None
     if state.done > first + updates:
         raise BadInput(
@@ -271,6 +282,8 @@ def thermalize(
             f"(--first plus {'--trajectories' if algorithm == 'hmc' else '--sweeps'}), found one after {state.done}; "
             "ask for more, or name another file"
         )
+    if output is not None or checkpoint is not None:
+        require_memory_to_write(gauge)
     with progress(
         "trajectories" if algorithm == "hmc" else "sweeps", total=max(first + updates - state.done, 0)
     ) as advance:

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.lattice.files.blocks import read_block
+
+_SITES_AT_ONCE = 1 << 13
 
 # Upper limit for the rounding error that a number with few digits is granted.
 MAX_ROUNDING = 1e-4
@@ -31,7 +34,7 @@ class HeaderAverage:
     Attributes
     ----------
     what : str
-        "plaquette" or "link trace".
+        "plaquette", "spatial plaquette", "plaquette in time" or "link trace".
     value : float
         The number in the header.
     rounding : float
@@ -96,6 +99,12 @@ class Layout:
         """The length in bytes of a file that contains all links and nothing after them."""
         return self.offset + math.prod(self.extents) * 4 * self.rows * 6 * self.dtype.itemsize
 
+    def read_bytes(self, ranks: int) -> float:
+        """The memory in bytes that each of the ranks needs to read its block and convert it to links."""
+        sites = math.prod(self.extents) / ranks
+        converted = 4 * 9 * 16 * (1 if self.rows == 3 else 2.2)  # with a third row computed from two
+        return sites * (4 * self.rows * 6 * self.dtype.itemsize + converted + 80)
+
     def check_length(self) -> None:
         """Check the length of the file against its header.
 
@@ -121,8 +130,7 @@ class Layout:
     def raw_block(self, slices: Sequence[slice]) -> NDArray[Any]:
         """Return the numbers of a block in the file's dtype, of shape (t, z, y, x, direction, row, column, 2)."""
         shape = (*self.extents[::-1], 4, self.rows, 3, 2)
-        whole = np.memmap(self.path, self.dtype, "r", self.offset, shape)
-        return np.array(whole[tuple(slices)])
+        return read_block(self.path, self.dtype, self.offset, shape, slices)
 
     def links(self, raw: NDArray[Any]) -> NDArray[np.complex128]:
         """Convert raw numbers to links, and compute the third row from the first two if the file has only two."""
@@ -135,17 +143,17 @@ class Layout:
         return links
 
 
-def check_links_finite(
-    path: str, links: NDArray[np.complex128], sites: NDArray[np.int64], extents: Sequence[int], group: Group
+def check_finite(
+    path: str, numbers: NDArray[np.complex128], sites: NDArray[np.int64], extents: Sequence[int], group: Group
 ) -> None:
-    """Check that all links are finite. Collective.
+    """Check that all links, or the numbers of all vectors, are finite. Collective.
 
     Parameters
     ----------
     path : str
         The file, for the error message.
-    links : array
-        Links of this rank's block.
+    numbers : array
+        The numbers of this rank's block; sites first, then links by direction, or vectors.
     sites : array of int64
         Lexicographic numbers of their sites in the whole lattice.
     extents : sequence of int
@@ -156,9 +164,9 @@ def check_links_finite(
     Raises
     ------
     BadInput
-        On all ranks: a link is infinite or NaN. The message names the first such site of the whole lattice.
+        On all ranks: a number is infinite or NaN. The message names the first such site of the whole lattice.
     """
-    good = np.isfinite(links).reshape(len(sites), links.shape[-3], -1).all(axis=-1)
+    good = np.isfinite(numbers).reshape(len(sites), numbers.shape[len(extents)], -1).all(axis=-1)
     mine: list[int] = []
     if not good.all():
         bad = np.flatnonzero(~good.all(axis=1))
@@ -167,17 +175,27 @@ def check_links_finite(
     parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
     found = [one for one in parts if one]
     if found:
-        number, direction = min(found)
-        site = tuple(int(one) for one in np.unravel_index(number, tuple(extents)[::-1])[::-1])
+        number, which = min(found)
+        matrices = numbers.ndim == len(extents) + 3
+        what, where = ("links", f"direction {'xyzt'[which]}") if matrices else ("vectors", f"vector {which}")
         raise BadInput(
-            f"{path}: expected finite links, found one with NaN or infinity at (x, y, z, t) = {site} in "
-            f"direction {'xyzt'[direction]}; the file was altered, or written by a run that failed"
+            f"{path}: expected finite {what}, found one with NaN or infinity at (x, y, z, t) = "
+            f"{site_of(number, extents)} in {where}; the file was altered, or written by a run that failed"
         )
+
+
+def site_of(number: int, extents: Sequence[int]) -> tuple[int, ...]:
+    """Return the site, x first, with a lexicographic number in the whole lattice."""
+    return tuple(int(one) for one in np.unravel_index(number, tuple(extents)[::-1])[::-1])
 
 
 def site_numbers(extents: Sequence[int], slices: Sequence[slice]) -> NDArray[np.int64]:
     """Return the lexicographic numbers, in the whole lattice, of a block's sites, in the order of the block."""
-    return np.arange(np.prod(extents), dtype=np.int64).reshape(tuple(extents)[::-1])[tuple(slices)].ravel()
+    numbers = np.zeros((1,) * len(slices), np.int64)
+    for axis, (one, extent) in enumerate(zip(slices, tuple(extents)[::-1], strict=True)):
+        along = np.arange(one.start, one.stop, dtype=np.int64)
+        numbers = numbers * extent + along.reshape([-1 if d == axis else 1 for d in range(len(slices))])
+    return numbers.ravel()
 
 
 def _rotated(words: NDArray[np.uint32], by: NDArray[np.int64]) -> NDArray[np.uint32]:
@@ -266,13 +284,22 @@ def check_sums(
     """
     if format_name not in CHECKSUMS:
         return {}
-    mine = CHECKSUMS[format_name][1](*block)
+    names, partial = CHECKSUMS[format_name]
+    raw, sites = block
+    numbers = raw.reshape(len(sites), -1)
+    # In parts, because a checksum needs several times the memory of its numbers.
+    of_parts = [
+        partial(numbers[first : first + _SITES_AT_ONCE], sites[first : first + _SITES_AT_ONCE])
+        for first in range(0, len(sites), _SITES_AT_ONCE)
+    ]
+    mine = list(combine(format_name, of_parts).values())
     parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
     found = combine(format_name, parts)
     for name, value in expected.items():
         if name in found and found[name] != value:
+            which = "" if names == ("checksum",) else f" {name}"
             raise BadInput(
-                f"{path} was altered: expected the {format_name} checksum {name} {value:08x} of its header, found "
+                f"{path} was altered: expected the {format_name} checksum{which} {value:08x} of its header, found "
                 f"{found[name]:08x} from its {what}; copy it again"
             )
     return found

@@ -52,7 +52,12 @@ def records(path: str) -> Iterator[Record]:
                     f"{path}: expected a LIME record at byte {at}, found {header[:4].hex(' ')}; it was altered"
                 )
             offset = at + _HEADER.size
-            record = Record(name.rstrip(b"\0").decode("latin-1"), offset, length)
+            name = name.split(b"\0", 1)[0]  # what follows is padding
+            if not name:
+                raise BadInput(
+                    f"{path}: expected a LIME record with a name at byte {at}, found none; it was altered"
+                )
+            record = Record(name.decode("latin-1"), offset, length)
             if offset + length > size:
                 raise BadInput(
                     f"{path} is cut off: expected {length} bytes in the LIME record {record.name} at byte {offset}, "

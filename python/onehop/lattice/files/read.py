@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
+from typing import NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime
-from onehop.lattice.files.headers import check_regular, read_header
-from onehop.lattice.files.layout import HeaderAverage, Layout, check_links_finite, check_sums, site_numbers
-from onehop.lattice.gauge import Gauge, Plaquettes
+from onehop.lattice.files.blocks import check_regular, on_all_ranks
+from onehop.lattice.files.headers import read_header
+from onehop.lattice.files.layout import HeaderAverage, Layout, check_finite, check_sums, site_numbers, site_of
+from onehop.lattice.gauge import Gauge, LinkDeviation, Plaquettes
 from onehop.lattice.geometry import Geometry
+from onehop.lattice.memory import require_memory
+from onehop.text import counted
+
+# Links that deviate more were not only rounded.
+_MOST_ROUNDING = 0.1
 
 __all__ = ["GaugeFile", "read_gauge", "read_note"]
 
@@ -33,7 +45,11 @@ class GaugeFile:
     precision : int
         Bits per number.
     checksums : dict
-        The checksums of the format by name, computed from the links.
+        The checksums of the format by name, computed from the links. They are those of the file only if their names are
+        in `verified`.
+    verified : tuple of str
+        What the file has in its header and agrees with its links: names of checksums and averages. Other numbers here
+        are only computed.
     plaquettes : Plaquettes
         The average plaquettes.
     link_trace : float
@@ -45,8 +61,14 @@ class GaugeFile:
     extents: tuple[int, ...]
     precision: int
     checksums: dict[str, int]
+    verified: tuple[str, ...]
     plaquettes: Plaquettes
     link_trace: float
+
+    @property
+    def has_checksum(self) -> bool:
+        """Whether the file has a checksum. Without one, damage to its links can go unnoticed."""
+        return any(name in self.checksums for name in self.verified)
 
 
 def _check_average(layout: Layout, average: HeaderAverage, found: float) -> None:
@@ -58,6 +80,46 @@ def _check_average(layout: Layout, average: HeaderAverage, found: float) -> None
         f"{layout.path}: expected the {average.what} {average.value:.10g} of its {layout.format} header, found "
         f"{computed} from the links, which differs by more than {tolerance:.2g}; the file was altered, or its links "
         "are not in the order of its format"
+    )
+
+
+def _zero_links(links: NDArray[np.complex128], sites: NDArray[np.int64], layout: Layout, group: Group) -> str:
+    """Describe the links that are 0, at a boundary or where the file is damaged; empty without any. Collective."""
+    zero = ~links.reshape(len(sites), 4, 9).any(axis=2)
+    time = layout.extents[3]
+    last = sites >= np.prod(layout.extents[:3]) * (time - 1)
+    place, which = np.nonzero(zero)
+    first = [int(sites[place].min()), int(which[np.argmin(sites[place])])] if len(place) else None
+    mine = [int(zero.sum()), int(zero[last, 3].sum()), first]
+    parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
+    total, at_end = (sum(part[i] for part in parts) for i in (0, 1))
+    if total == 0:
+        return ""
+    if total == at_end == np.prod(layout.extents[:3]):
+        return (
+            f"the links in time at t = {time - 1} are 0: the field has open boundaries in time, and onehop's lattices "
+            "are periodic; use the program that made it"
+        )
+    number, direction = min(part[2] for part in parts if part[2] is not None)
+    return (
+        f"{counted(total, 'link')} of {4 * int(np.prod(layout.extents))} {'is' if total == 1 else 'are'} 0, the "
+        f"first at (x, y, z, t) = {site_of(number, layout.extents)} in direction {'xyzt'[direction]}; the file is "
+        "not complete, or the field has boundaries, and onehop's lattices are periodic"
+    )
+
+
+def _refuse_links(path: str, worst: LinkDeviation, zero: str) -> NoReturn:
+    value, site, direction = worst
+    if zero:
+        raise BadInput(f"{path}: expected links in SU(3), but {zero}")
+    raise BadInput(
+        f"{path}: expected links in SU(3), found one that deviates by {value:.2e}, at (x, y, z, t) = {site} "
+        f"in direction {'xyzt'[direction]}; "
+        + (
+            "to use the file, read it with a larger tolerance and reunitarise"
+            if value < _MOST_ROUNDING
+            else "that is more than rounding: the file was altered, or holds smeared or fat links"
+        )
     )
 
 
@@ -95,37 +157,67 @@ def read_gauge(
     BadInput
         The file does not exist, is cut off, or has an unknown format; its header contradicts itself or the links; or a
         link is not finite or not in SU(3).
+    Error
+        A machine has too little memory left.
     """
     if not tolerance > 0:
         raise BadInput(f"expected a tolerance above 0, found {tolerance}")
     group = Group.alone() if group is None else group
-    layout = read_header(str(path))
+    layout = on_all_ranks(group, lambda: read_header(str(path)))
     try:
         if grid is None:
-            grid = Geometry(layout.extents, ranks=group.size, width=width, parities=1).grid
+            grid = Geometry.best_grid(layout.extents, group.size, width)
+        needed = Gauge.bytes_on_a_rank(layout.extents, list(grid), group.size) + layout.read_bytes(group.size)
+        require_memory(group, layout.extents, needed, f"reading {path}, a gauge field")
         gauge = Gauge(group, layout.extents, grid)
     except BadInput as error:  # invalid extents, or a grid that does not fit them
         raise BadInput(f"{path}: {error}") from error
-    slices = gauge.geometry.block_slices(group.rank)
-    raw = layout.raw_block(slices)
-    sites = site_numbers(layout.extents, slices)
-    found = check_sums(str(path), layout.format, layout.checksums, (raw, sites), group)
-    links = layout.links(raw)
-    check_links_finite(str(path), links, sites, layout.extents, group)
-    gauge.set_links(links)
-    value, site, direction = gauge.deviation()
-    if not value <= tolerance:
-        raise BadInput(
-            f"{path}: expected links in SU(3), found one that deviates by {value:.2e}, at (x, y, z, t) = {site} "
-            f"in direction {'xyzt'[direction]}; to use the file, read it with a larger tolerance and reunitarise"
-        )
+    found = _read_links(layout, gauge, tolerance)
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
+    computed = {
+        "plaquette": plaquettes.all,
+        "spatial plaquette": plaquettes.space,
+        "plaquette in time": plaquettes.time,
+        "link trace": trace,
+    }
     for average in layout.averages:
-        _check_average(layout, average, plaquettes.all if average.what == "plaquette" else trace)
+        _check_average(layout, average, computed[average.what])
+    verified = dict.fromkeys([*layout.checksums, *(average.what for average in layout.averages)])
     file = GaugeFile(
-        str(path), layout.format, layout.extents, 8 * layout.dtype.itemsize, found, plaquettes, trace
+        str(path),
+        layout.format,
+        layout.extents,
+        8 * layout.dtype.itemsize,
+        found,
+        tuple(verified),
+        plaquettes,
+        trace,
     )
     return gauge, file
+
+
+def _read_links(layout: Layout, gauge: Gauge, tolerance: float) -> dict[str, int]:
+    """Read and check the links of this rank's block, and return the checksums of the whole lattice."""
+    group, path = gauge.group, layout.path
+    slices = gauge.geometry.block_slices(group.rank)
+    raw = on_all_ranks(group, lambda: layout.raw_block(slices))
+    sites = site_numbers(layout.extents, slices)
+    found = check_sums(path, layout.format, layout.checksums, (raw, sites), group)
+    links = layout.links(raw)
+    del raw
+    check_finite(path, links, sites, layout.extents, group)
+    gauge.set_links(links)
+    worst = gauge.deviation()
+    if not worst.value <= tolerance:
+        _refuse_links(path, worst, _zero_links(links, sites, layout, group))
+    return found
+
+
+def _check_note_fits(path: str, length: int) -> None:
+    """Raise Error if there is no memory left for a note, which is decoded, cut out and unescaped."""
+    _core.require_memory(
+        Group.alone(), 6 * length, f"the note in {path}", "copy the file again; it was altered"
+    )
 
 
 def read_note(path: str) -> str:
@@ -143,6 +235,7 @@ def read_note(path: str) -> str:
                 return ""
             for record in lime.records(path):
                 if record.name == "scidac-record-xml":
+                    _check_note_fits(path, record.length)
                     file.seek(record.offset)
                     text = file.read(record.length).decode("utf-8", "replace")
                     _, begin, rest = text.partition("<info>")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +15,17 @@ from onehop._core import __version__
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime
-from onehop.lattice.files.headers import (
-    check_regular,
-    check_scidac_record,
-    read_header,
-    scidac_sums,
-    tag,
-    text_of,
-    whole_number,
-)
-from onehop.lattice.files.layout import check_links_finite, check_sums, scidac_checksums, site_numbers
+from onehop.lattice.files.blocks import check_regular, on_all_ranks, read_block
+from onehop.lattice.files.headers import read_header
+from onehop.lattice.files.kinds import what_it_is
+from onehop.lattice.files.layout import check_finite, check_sums, scidac_checksums, site_numbers
+from onehop.lattice.files.lime_headers import check_scidac_record, scidac_dims, scidac_sums, tag, text_of
+from onehop.lattice.files.parsing import whole_number
 from onehop.lattice.files.write import write_from_one
 from onehop.lattice.geometry import Geometry
+from onehop.lattice.memory import LINK_BYTES, TABLE_BYTES, require_memory, sites_on_a_rank
 
-__all__ = ["read_links", "read_vectors", "write_vectors"]
+__all__ = ["links_have_checksum", "read_links", "read_vectors", "vectors_have_checksum", "write_vectors"]
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 
@@ -61,18 +59,23 @@ def read_links(
     BadInput
         The file does not exist, is cut off, or has an unknown format; its header contradicts itself; or the links are
         not finite or do not have the checksums of the file.
+    Error
+        A machine has too little memory left.
     """
-    layout = read_header(str(path))
+    layout = on_all_ranks(group, lambda: read_header(str(path)))
+    sites_here = sites_on_a_rank(layout.extents, group.size)
+    needed = layout.read_bytes(group.size) + sites_here * (LINK_BYTES + TABLE_BYTES)
+    require_memory(group, layout.extents, needed, f"reading {path}, links")
     try:
         geometry = Geometry(layout.extents, grid, ranks=group.size, width=width)
     except BadInput as error:  # invalid extents, or a grid that does not fit them
         raise BadInput(f"{path}: {error}") from error
     slices = geometry.block_slices(group.rank)
-    raw = layout.raw_block(slices)
+    raw = on_all_ranks(group, lambda: layout.raw_block(slices))
     sites = site_numbers(layout.extents, slices)
     check_sums(str(path), layout.format, layout.checksums, (raw, sites), group)
     links = layout.links(raw)
-    check_links_finite(str(path), links, sites, layout.extents, group)
+    check_finite(str(path), links, sites, layout.extents, group)
     return links, geometry
 
 
@@ -81,11 +84,11 @@ def _messages(path: str) -> list[dict[str, lime.Record]]:
     check_regular(path)
     try:
         with Path(path).open("rb") as file:
-            start = file.read(4)
+            start = file.read(512)
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     if not lime.is_lime(start):
-        raise BadInput(f"{path}: expected a SciDAC file (LIME), found one that begins with {start.hex(' ')}")
+        raise BadInput(f"{path}: expected a SciDAC file (LIME), found {what_it_is(start)}")
     fields: list[dict[str, lime.Record]] = []
     texts: dict[str, lime.Record] = {}
     for record in lime.records(path):
@@ -103,38 +106,76 @@ def _messages(path: str) -> list[dict[str, lime.Record]]:
     return fields
 
 
-def _one_field(
-    path: str, records: dict[str, lime.Record], geometry: Geometry, group: Group
-) -> NDArray[np.complex128]:
+@dataclass(frozen=True)
+class _Vectors:
+    """Vectors in a record: the place, precision and number of them, and the checksums in the file."""
+
+    offset: int
+    bits: int
+    count: int
+    checksums: dict[str, int]
+
+    @property
+    def bytes_a_site(self) -> int:
+        """Bytes of a site in the file."""
+        return self.count * 6 * self.bits // 8
+
+
+def _vectors_in(path: str, records: dict[str, lime.Record], geometry: Geometry) -> _Vectors:
+    """Read the headers of a field.
+
+    Raises
+    ------
+    BadInput
+        The headers are incomplete or contradict themselves, or the field is of another kind or lattice.
+    """
     about = text_of(path, records.get("scidac-private-record-xml"))
     file_about = text_of(path, records.get("scidac-private-file-xml"))
     try:
         bits = {"F": 32, "D": 64}[tag(about, "precision") or ""]
+        extents = scidac_dims(path, file_about) or ()
+        count, colours = whole_number(path, tag(about, "datacount") or "", "datacount"), tag(about, "colors")
+        data = records["scidac-binary-data"]
+        if extents != tuple(geometry.extents):
+            raise BadInput(
+                f"{path}: expected a lattice of {'x'.join(map(str, geometry.extents))}, found one of "
+                f"{'x'.join(map(str, extents)) or 'no extents'}"
+            )
+        needed = math.prod(extents) * count * 6 * bits // 8
+        if colours != "3" or count < 1 or data.length != needed:
+            raise BadInput(
+                f"{path}: expected {count} colour vectors per site in {needed} bytes, found "
+                f"{tag(about, 'datatype') or '?'} with {colours} colours in {data.length} bytes"
+            )
+        check_scidac_record(path, about, bits, 6 * count, "ColorVector")
     except KeyError as error:
         raise BadInput(f"{path}: expected the precision F or D in its header, found {error}") from error
-    extents = tuple(whole_number(path, one, "dims") for one in (tag(file_about, "dims") or "").split())
-    count, colours = whole_number(path, tag(about, "datacount") or "", "datacount"), tag(about, "colors")
-    if extents != tuple(geometry.extents):
-        raise BadInput(
-            f"{path}: expected a lattice of {'x'.join(map(str, geometry.extents))}, found one of "
-            f"{'x'.join(map(str, extents)) or 'no extents'}"
-        )
-    data = records["scidac-binary-data"]
-    shape = (*extents[::-1], count, 3, 2)
-    needed = math.prod(shape) * bits // 8
-    kind = tag(about, "datatype") or "?"
-    if colours != "3" or count < 1 or data.length != needed:
-        raise BadInput(
-            f"{path}: expected {count} colour vectors per site in {needed} bytes, found {kind} with {colours} colours "
-            f"in {data.length} bytes"
-        )
-    check_scidac_record(path, about, bits, 6 * count)
+    except BadInput:  # BadInput is a ValueError
+        raise
+    except ValueError as error:
+        raise BadInput(f"{path}: expected numbers in its header, found {error}; it was altered") from error
+    return _Vectors(data.offset, bits, count, scidac_sums(path, records.get("scidac-checksum")))
+
+
+def _one_field(path: str, found: _Vectors, geometry: Geometry, group: Group) -> NDArray[np.complex128]:
     slices = geometry.block_slices(group.rank)
-    raw = np.array(np.memmap(path, f">f{bits // 8}", "r", data.offset, shape)[tuple(slices)])
-    expected = scidac_sums(path, records.get("scidac-checksum"))
-    check_sums(path, "scidac", expected, (raw, site_numbers(extents, slices)), group, "numbers")
+    shape = (*geometry.shape, found.count, 3, 2)
+    raw = on_all_ranks(group, lambda: read_block(path, f">f{found.bits // 8}", found.offset, shape, slices))
+    sites = site_numbers(geometry.extents, slices)
+    check_sums(path, "scidac", found.checksums, (raw, sites), group, "numbers")
     numbers = np.ascontiguousarray(raw, np.float64).view(np.complex128)[..., 0]
+    check_finite(path, numbers, sites, geometry.extents, group)
     return np.moveaxis(numbers, -2, 0)
+
+
+def links_have_checksum(path: str) -> bool:
+    """Whether a file of links has a checksum, which the readers verify."""
+    return bool(read_header(path).checksums)
+
+
+def vectors_have_checksum(path: str) -> bool:
+    """Whether all records of a SciDAC file of vectors have a checksum, which `read_vectors` verifies."""
+    return all("scidac-checksum" in one for one in _messages(path))
 
 
 def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.complex128]:
@@ -158,10 +199,18 @@ def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.comp
     ------
     BadInput
         The file does not exist, is cut off or altered, or is not a SciDAC file; or it has another kind of field or
-        another lattice.
+        another lattice; or a number is not finite.
+    Error
+        A machine has too little memory left.
     """
-    found = [_one_field(str(path), one, geometry, group) for one in _messages(str(path))]
-    return np.concatenate(found)
+    headers = on_all_ranks(
+        group, lambda: [_vectors_in(str(path), one, geometry) for one in _messages(str(path))]
+    )
+    # The numbers as read, converted, and joined.
+    of_site = sum(2 * 48 * one.count for one in headers) + max(one.bytes_a_site for one in headers)
+    needed = sites_on_a_rank(geometry.extents, group.size) * of_site
+    require_memory(group, geometry.extents, needed, f"reading {path}, vectors")
+    return np.concatenate([_one_field(str(path), one, geometry, group) for one in headers])
 
 
 def _record(vector: NDArray[np.complex128], bits: int, note: str) -> list[tuple[str, bytes]]:
@@ -222,6 +271,9 @@ def write_vectors(
     if precision not in (32, 64):
         raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
     mine = np.ascontiguousarray(vectors, np.complex128)
+    # The bytes of all ranks on each of them; on rank 0 also the whole vectors, their records, and the file.
+    whole = sites_on_a_rank(geometry.extents, 1) * 48 * len(mine)
+    require_memory(group, geometry.extents, (1 + 5 * (group.rank == 0)) * whole, "writing vectors")
     parts = group.allgather(mine.tobytes())
 
     def make() -> list[bytes]:

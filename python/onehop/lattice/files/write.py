@@ -20,10 +20,21 @@ from onehop.lattice.files import lime
 from onehop.lattice.files.headers import MILC_MAGIC
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
+from onehop.lattice.memory import LINK_BYTES, require_memory, sites_on_a_rank
 from onehop.output import check_name, unfinished_file
 from onehop.text import message_bytes
 
-__all__ = ["FORMATS", "check_gauge_target", "check_target", "write_gauge", "write_whole"]
+__all__ = [
+    "FORMATS",
+    "check_gauge_target",
+    "check_target",
+    "require_memory_to_write",
+    "write_gauge",
+    "write_whole",
+]
+
+# Of all links, in double precision: as numbers, in the file's precision, as bytes, and as a record with its padding.
+_COPIES_WHILE_WRITING = 5
 
 Links = NDArray[np.complex128]
 
@@ -220,6 +231,22 @@ def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
         raise BadInput(f"cannot write {path}: {error.strerror or error}") from error
 
 
+def require_memory_to_write(gauge: Gauge) -> None:
+    """Check before a long computation that there is memory to write a field with `write_gauge`. Collective.
+
+    Rank 0 writes, from copies of the whole lattice.
+
+    Raises
+    ------
+    Error
+        On all ranks: a machine has too little memory left.
+    """
+    group, extents = gauge.group, gauge.geometry.extents
+    copies = 2 + (_COPIES_WHILE_WRITING if group.rank == 0 else 0)
+    needed = copies * sites_on_a_rank(extents, 1) * LINK_BYTES
+    require_memory(group, extents, needed, "writing a gauge field")
+
+
 def write_gauge(
     path: str,
     gauge: Gauge,
@@ -251,6 +278,8 @@ def write_gauge(
     BadInput
         On all ranks: the format or precision is unknown, the lattice does not have four directions, links are not
         finite, or the file exists or cannot be written.
+    Error
+        On all ranks: a machine has too little memory left.
     """
     name = _format(str(path), file_format)
     precision = (32 if name == "milc" else 64) if precision is None else precision
@@ -263,6 +292,7 @@ def write_gauge(
     if note and name != "ildg":
         raise BadInput(f"expected the format ildg for a file with a note, found {name}")
     more = (note,) if note else ()
+    require_memory_to_write(gauge)
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
     if not np.isfinite([plaquettes.all, trace]).all():
         raise BadInput(

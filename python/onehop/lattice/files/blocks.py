@@ -1,0 +1,124 @@
+"""Read a rank's block of an array in a file. Files are never mapped, so that one that shrinks is no crash."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop.error import BadInput, Error
+from onehop.group import Group
+
+__all__ = ["check_regular", "on_all_ranks", "read_block"]
+
+T = TypeVar("T")
+
+
+def check_regular(path: str) -> None:
+    """Check before opening a path that it is not a folder, pipe or device: opening a pipe would wait for its other end.
+
+    A path that does not exist passes.
+
+    Raises
+    ------
+    BadInput
+        The path is a folder, a pipe or a device, or cannot be the name of a file.
+    """
+    try:
+        regular = Path(path).is_file() or not Path(path).exists()
+    except (OSError, ValueError) as error:  # a name that no file can have
+        raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    if not regular:
+        raise BadInput(f"cannot read {path}: expected a file, found a folder, a pipe or a device")
+
+
+def on_all_ranks(group: Group, read: Callable[[], T]) -> T:
+    """Call `read` on every rank. An error of one rank is raised on all of them. Collective.
+
+    Raises
+    ------
+    BadInput
+        On all ranks: `read` raised an error of onehop or ran out of memory on a rank; the message is that of the first.
+    """
+    failure: Exception | None = None
+    try:
+        found = read()
+    except OSError as error:
+        failure = BadInput(f"cannot read {error.filename}: {error.strerror}")
+    except (Error, MemoryError) as error:
+        failure = error
+    message = "" if failure is None else str(failure) or type(failure).__name__
+    for rank, said in enumerate(group.allgather(message.encode())):
+        if rank == group.rank and failure is not None:
+            raise failure
+        if said:
+            raise BadInput(said.decode())
+    return found
+
+
+def _fill(file: int, target: memoryview, at: int, path: str) -> None:
+    """Read bytes from an offset until `target` is full."""
+    done = 0
+    while done < len(target):
+        try:
+            count = os.preadv(file, [target[done:]], at + done)
+        except OSError as error:
+            raise BadInput(f"cannot read {path}: {error.strerror}") from error
+        if count == 0:
+            raise BadInput(
+                f"{path} was cut off while it was read: expected {len(target)} bytes at byte {at}, found {done}; "
+                "copy it again"
+            )
+        done += count
+
+
+def read_block(
+    path: str, dtype: Any, offset: int, shape: Sequence[int], slices: Sequence[slice]
+) -> NDArray[Any]:
+    """Return a block of an array that a file holds in C order.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    dtype : dtype
+        Type of a number.
+    offset : int
+        Offset of the array in bytes.
+    shape : sequence of int
+        Shape of the whole array.
+    slices : sequence of slice
+        The block, in the first dimensions of the array; with both ends and without steps.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read, or ends before the block does.
+    """
+    counts = [one.stop - one.start for one in slices] + list(shape[len(slices) :])
+    firsts = [one.start for one in slices] + [0] * (len(shape) - len(slices))
+    block = np.empty(counts, dtype)
+    # The dimensions from `inner` on are complete, so that one more makes a contiguous run.
+    inner = len(shape)
+    while inner > 1 and counts[inner - 1] == shape[inner - 1]:
+        inner -= 1
+    strides = [math.prod(shape[d + 1 :]) * block.itemsize for d in range(len(shape))]
+    run = counts[inner - 1] * strides[inner - 1]
+    target = memoryview(block.reshape(-1).view(np.uint8))
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    try:
+        for number, place in enumerate(np.ndindex(*counts[: inner - 1])):
+            at = [first + one for first, one in zip(firsts, (*place, 0), strict=False)]
+            start = sum(one * stride for one, stride in zip(at, strides, strict=False))
+            _fill(file, target[number * run : (number + 1) * run], offset + start, path)
+    finally:
+        os.close(file)
+    return block

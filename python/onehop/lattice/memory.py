@@ -1,0 +1,44 @@
+"""Checks that there is memory for a lattice before it is taken, as the library's own operators make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onehop import _core
+from onehop.group import Group
+
+__all__ = ["LINK_BYTES", "TABLE_BYTES", "require_memory", "sites_on_a_rank"]
+
+LINK_BYTES = 4 * 9 * 16  # the links of a site in four directions, in double precision
+TABLE_BYTES = 80  # of a site: its place and its neighbours in a `Geometry`
+
+
+def sites_on_a_rank(extents: Sequence[int], ranks: int) -> float:
+    """Return the number of sites that each of the ranks has."""
+    return float(np.prod([float(one) for one in extents])) / max(ranks, 1)
+
+
+def require_memory(group: Group, extents: Sequence[int], needed: float, what: str) -> None:
+    """Check that the machines of all ranks have memory left for a computation on a lattice. Collective.
+
+    Parameters
+    ----------
+    group : Group
+        The ranks.
+    extents : sequence of int
+        The lattice, for the message.
+    needed : float
+        Bytes on this rank.
+    what : str
+        The computation, for the message.
+
+    Raises
+    ------
+    Error
+        On all ranks: the ranks of a machine or control group together need more than it has left.
+    """
+    lattice = "x".join(map(str, extents))
+    advice = "take a smaller lattice, or more machines"
+    _core.require_memory(group, int(min(needed, 2.0**62)), f"{what} on a lattice of {lattice}", advice)

@@ -1,0 +1,133 @@
+"""Blocks of arrays in files, and files that shrink while they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gauge_files import EXTENTS, ildg_file, milc_file, nersc_file, openqcd_file, scidac_file
+from onehop import BadInput, Group
+from onehop.lattice import Gauge, Geometry, read_gauge, read_links, read_vectors, thermalize, write_vectors
+from onehop.lattice.files import read as reader
+from onehop.lattice.files import scidac
+from onehop.lattice.files.blocks import read_block
+from onehop.lattice.files.layout import site_numbers
+from threads import run_threads
+
+
+@pytest.fixture(scope="module")
+def array_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("blocks") / "array"
+    path.write_bytes(b"head" + np.arange(5000, dtype=">i4").tobytes())
+    return path
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_block_as_by_numpy(array_file: Path, data: st.DataObject) -> None:
+    shape = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=5))
+    cut = data.draw(st.integers(1, len(shape)))
+    slices = []
+    for extent in shape[:cut]:
+        first = data.draw(st.integers(0, extent - 1))
+        slices.append(slice(first, data.draw(st.integers(first + 1, extent))))
+    whole = np.arange(5000, dtype=">i4")[: int(np.prod(shape))].reshape(shape)
+    found = read_block(str(array_file), ">i4", 4, shape, slices)
+    np.testing.assert_array_equal(found, whole[tuple(slices)])
+    assert found.dtype == whole.dtype
+
+
+def test_numbers_of_sites_as_by_numpy() -> None:
+    whole = np.arange(np.prod(EXTENTS)).reshape(EXTENTS[::-1])
+    slices = (slice(1, 3), slice(0, 6), slice(1, 2), slice(2, 4))
+    np.testing.assert_array_equal(site_numbers(EXTENTS, slices), whole[slices].ravel())
+
+
+@pytest.fixture(scope="module")
+def gauge() -> Gauge:
+    field = Gauge(Group.alone(), EXTENTS)
+    thermalize(field, 5.5, 1, over_relaxations=0)
+    return field
+
+
+FILES: dict[str, Callable[[Gauge], bytes]] = {
+    "milc": lambda g: milc_file(g.links, "<"),
+    "nersc": lambda g: nersc_file(g.links, ">d"),
+    "ildg": lambda g: ildg_file(g.links, ">"),
+    "scidac": lambda g: scidac_file(g.links, ">"),
+    "openqcd": lambda g: openqcd_file(g.links, "<", g.plaquettes().all),
+}
+SAYS = "was cut off while it was read"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_shrinks_while_it_is_read_is_an_error_on_all_ranks(
+    gauge: Gauge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Rank 1 finds the file shortened after its header was read; with a mapped file the process would end."""
+    path = tmp_path / "field"
+    data = FILES[name](gauge)
+    path.write_bytes(data)
+    real = reader.read_header
+
+    def shrinks(file: str) -> Any:
+        layout = real(file)
+        os.truncate(path, len(data) // 2)
+        return layout
+
+    for module, read in (
+        (reader, lambda g: read_gauge(str(path), g)),
+        (scidac, lambda g: read_links(str(path), g)),
+    ):
+        path.write_bytes(data)
+        monkeypatch.setattr(module, "read_header", shrinks)
+        with pytest.raises(BadInput, match=SAYS):
+            read(Group.alone())
+        monkeypatch.setattr(module, "read_header", real)
+
+    def one_rank(group: Group) -> str:
+        with pytest.raises(BadInput, match=SAYS) as caught:
+            read_gauge(str(path), group, (1, 1, 1, 2))
+        return str(caught.value)
+
+    path.write_bytes(data)
+    both = real(str(path))
+    os.truncate(path, len(data) // 2)  # the first half, which rank 0 reads, is still there
+    monkeypatch.setattr(reader, "read_header", lambda _file: both)
+    first, second = run_threads(2, one_rank)
+    assert first == second
+
+
+def test_vectors_of_a_file_that_shrinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, geometry = tmp_path / "x.lime", Geometry(EXTENTS)
+    write_vectors(str(path), np.ones((2, *geometry.shape, 3), complex), geometry, Group.alone())
+    real = scidac._messages
+
+    def shrinks(file: str) -> Any:
+        found = real(file)
+        os.truncate(path, path.stat().st_size // 2)
+        return found
+
+    monkeypatch.setattr(scidac, "_messages", shrinks)
+    with pytest.raises(BadInput, match=r"was cut off|cut off while"):
+        read_vectors(str(path), geometry, Group.alone())
+
+
+def test_a_rank_that_cannot_read_the_file_is_heard_by_all(gauge: Gauge, tmp_path: Path) -> None:
+    path = tmp_path / "field"
+    path.write_bytes(FILES["ildg"](gauge))
+
+    def one_rank(group: Group) -> str:
+        with pytest.raises(BadInput, match="cannot read") as caught:
+            read_gauge(str(path if group.rank == 0 else tmp_path / "missing"), group)
+        return str(caught.value)
+
+    first, second = run_threads(2, one_rank)
+    assert first == second

@@ -1,0 +1,276 @@
+"""Every value that a file holds twice is compared, and reports tell what was compared from what was only computed."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gauge_files import EXTENTS, ildg_file, lime_record, milc_file, nersc_file, openqcd_file, scidac_file
+from onehop import BadInput, Group
+from onehop.cli import main
+from onehop.lattice import Gauge, Geometry, read_gauge, read_vectors, thermalize, write_gauge, write_vectors
+from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from onehop.lattice.files import lime, links_have_checksum, vectors_have_checksum
+from threads import run_threads
+
+Parts = list[tuple[str, bytes]]
+
+
+@pytest.fixture(scope="module")
+def gauge() -> Gauge:
+    field = Gauge(Group.alone(), EXTENTS)
+    thermalize(field, 5.5, 2, over_relaxations=0)
+    return field
+
+
+def parts_of(path: Path) -> Parts:
+    data = path.read_bytes()
+    return [(one.name, data[one.offset : one.offset + one.length]) for one in lime.records(str(path))]
+
+
+def put(path: Path, parts: Parts) -> str:
+    path.write_bytes(b"".join(lime_record(*one) for one in parts))
+    return str(path)
+
+
+def behind_the_name(data: bytes, record: int, padding: bytes) -> bytes:
+    """Put bytes behind the NUL of the name of a record, given by the offset of its data."""
+    at = record - 128 + data[record - 128 :].index(b"\0") + 3
+    return data[:at] + padding + data[at + len(padding) :]
+
+
+@pytest.mark.parametrize("padding", [b"\x01", b"scidac", b"\xff"])
+def test_the_name_of_a_record_ends_at_its_first_nul(gauge: Gauge, tmp_path: Path, padding: bytes) -> None:
+    path = tmp_path / "cfg.lime"
+    write_gauge(str(path), gauge)
+    data = path.read_bytes()
+    checksum = {one.name: one for one in lime.records(str(path))}["scidac-checksum"]
+    whole = behind_the_name(data, checksum.offset, padding)
+    path.write_bytes(whole)
+    assert read_gauge(str(path))[1].verified[:2] == ("suma", "sumb")
+    links = {one.name: one for one in lime.records(str(path))}["ildg-binary-data"]
+    place = links.offset + links.length // 2 + 7  # the lowest bits of a number
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    with pytest.raises(BadInput, match="was altered: expected the ildg checksum suma"):
+        read_gauge(str(path))
+
+
+def test_a_record_without_a_name_is_refused(gauge: Gauge, tmp_path: Path) -> None:
+    path = tmp_path / "cfg.lime"
+    write_gauge(str(path), gauge)
+    parts = [("" if name == "scidac-checksum" else name, data) for name, data in parts_of(path)]
+    with pytest.raises(BadInput, match="expected a LIME record with a name at byte"):
+        read_gauge(put(path, parts))
+
+
+def without_checksum(data: bytes) -> bytes:
+    return re.sub(rb"CHECKSUM = \w+\n", b"", data)
+
+
+FILES: dict[str, tuple[Callable[[Gauge], bytes], tuple[str, ...]]] = {
+    "milc": (lambda g: milc_file(g.links, "<"), ("sum29", "sum31")),
+    "nersc": (lambda g: nersc_file(g.links, ">d", 3, g.plaquettes().all), ("checksum", "plaquette")),
+    "bare nersc": (lambda g: without_checksum(nersc_file(g.links, ">d", 3)), ()),
+    "ildg": (lambda g: ildg_file(g.links, ">"), ("suma", "sumb")),
+    "openqcd": (lambda g: openqcd_file(g.links, "<", g.plaquettes().all), ("plaquette",)),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_reports_tell_verified_from_computed(
+    gauge: Gauge, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    make, verified = FILES[name]
+    path, report = tmp_path / "cfg", tmp_path / "report.json"
+    path.write_bytes(make(gauge))
+    found = read_gauge(str(path))[1]
+    assert found.verified == verified
+    has = any("sum" in one for one in verified)
+    assert found.has_checksum == links_have_checksum(str(path)) == has
+    assert main(["lattice", "measure", str(path), "--json", str(report)]) == 0
+    said = capsys.readouterr().out
+    assert json.loads(report.read_text())["verified"] == list(verified)
+    assert ("the file has no checksum" in said) == (not has)
+    assert (re.search(r"plaquette  .*verified", said) is not None) == ("plaquette" in verified), said
+    for checksum in found.checksums:
+        word = "verified" if checksum in verified else "computed"
+        assert re.search(rf"{checksum} .*{word}", said), said
+    words = ["lattice", "smear", str(path), "--steps", "1"]
+    assert main(words) == 0
+    assert ("the file has no checksum" in capsys.readouterr().out) == (not has)
+
+
+def with_text(gauge: Gauge, path: Path, name: str, text: str) -> str:
+    """Write an ILDG file with one more text, as the last record before the links."""
+    path.write_bytes(ildg_file(gauge.links, ">"))
+    parts = parts_of(path)
+    return put(path, [*parts[:1], (name, text.encode()), *parts[1:]])
+
+
+def test_the_plaquette_of_xlf_info_is_compared(gauge: Gauge, tmp_path: Path) -> None:
+    plaquette, path = gauge.plaquettes().all, tmp_path / "cfg.lime"
+    rest = " trajectory nr = 12\n beta = 5.500000, kappa = 0.125000\n"
+    for digits in ("%.14f", "%e", "%f"):
+        text = f"plaquette = {digits % plaquette}\n{rest}"
+        assert "plaquette" in read_gauge(with_text(gauge, path, "xlf-info", text))[1].verified
+    for value in ("0.111111111111", "nan", "1e400", str(3 * plaquette)):
+        with pytest.raises(BadInput, match="expected the plaquette"):
+            read_gauge(with_text(gauge, path, "xlf-info", f"plaquette = {value}\n{rest}"))
+    with pytest.raises(BadInput, match="expected numbers in its header"):
+        read_gauge(with_text(gauge, path, "xlf-info", f"plaquette = 0.5x\n{rest}"))
+    assert read_gauge(with_text(gauge, path, "xlf-info", rest))[1].verified == ("suma", "sumb")
+
+
+def test_the_averages_in_the_info_of_milc_are_compared(gauge: Gauge, tmp_path: Path) -> None:
+    path, found = tmp_path / "cfg.lime", gauge.plaquettes()
+    right = {
+        "gauge.ssplaq": 3 * found.space,
+        "gauge.stplaq": 3 * found.time,
+        "gauge.nersc_linktr": gauge.link_trace(),
+    }
+
+    def text(values: dict[str, float]) -> str:
+        lines = "".join(f"{name} = {value:.6f}\n" for name, value in values.items())
+        return f'<?xml version="1.0"?><info>gauge.description = "x"\n{lines}</info>'
+
+    verified = read_gauge(with_text(gauge, path, "scidac-record-xml", text(right)))[1].verified
+    assert verified[2:] == ("spatial plaquette", "plaquette in time", "link trace")
+    for name in right:
+        with pytest.raises(BadInput, match=r"expected the .*(plaquette|trace)"):
+            read_gauge(with_text(gauge, path, "scidac-record-xml", text({**right, name: right[name] + 1e-4})))
+
+
+def changed(parts: Parts, record: str, old: str, new: str) -> Parts:
+    assert any(name == record and old.encode() in data for name, data in parts)
+    return [
+        (name, data.replace(old.encode(), new.encode()) if name == record else data) for name, data in parts
+    ]
+
+
+CONTRADICTIONS = [
+    ("scidac-private-file-xml", "<spacetime>4<", "<spacetime>3<", "<spacetime> is '3', but <dims> has 4"),
+    ("scidac-private-file-xml", "<volfmt>0<", "<volfmt>1<", "whole field in one file"),
+    ("scidac-private-file-xml", "<dims>", "<dims", "element <dims> that is not complete"),
+    ("scidac-private-record-xml", "<recordtype>0<", "<recordtype>2<", "a field on all sites"),
+    (
+        "scidac-private-record-xml",
+        "ColorMatrix",
+        "ColorVector",
+        "kind of field ColorMatrix .* found ColorVector",
+    ),
+    ("scidac-record-xml", "<plaq>", "<plaq", "element <plaq> that is not complete"),
+    ("scidac-record-xml", "<linktr>", "<ln>D</in", "element <linktr> that is not complete"),
+    ("scidac-checksum", "<sumb>", "<x>", "element <sumb> that is not complete"),
+    ("scidac-checksum", "sumb", "sumc", "found no sumb"),
+]
+
+
+@pytest.mark.parametrize(("record", "old", "new", "says"), CONTRADICTIONS)
+def test_a_header_that_contradicts_itself(
+    gauge: Gauge, tmp_path: Path, record: str, old: str, new: str, says: str
+) -> None:
+    path = tmp_path / "cfg.lime"
+    write_gauge(str(path), gauge)
+    parts = parts_of(path)
+    with pytest.raises(BadInput, match=says):
+        read_gauge(put(path, changed(parts, record, old, new)))
+
+
+def test_records_that_occur_twice_must_agree(gauge: Gauge, tmp_path: Path) -> None:
+    path = tmp_path / "cfg.lime"
+    write_gauge(str(path), gauge)
+    parts = parts_of(path)
+    for name, text in parts:
+        if "binary" in name or name == "scidac-file-xml":
+            continue
+        read_gauge(put(path, [(name, text), *parts, *([(name, text)] if "checksum" in name else [])]))
+        altered = text.replace(b"4", b"2").replace(b"a", b"b").replace(b"5", b"6")
+        at = len(parts) if "checksum" in name else 0
+        with pytest.raises(BadInput, match="contradicts itself"):
+            read_gauge(put(path, [*parts[:at], (name, altered), *parts[at:]]))
+
+
+def test_a_checksum_belongs_to_the_field_before_it(gauge: Gauge, tmp_path: Path) -> None:
+    path = tmp_path / "two"
+    path.write_bytes(scidac_file(gauge.links, ""))
+    parts = parts_of(path)
+    other = gauge.links
+    other[..., 0, :, :] = np.eye(3)
+    path.write_bytes(scidac_file(other, ""))
+    second = parts_of(path)
+    links, found = read_gauge(put(path, [*parts, *second[1:]]))
+    assert found.has_checksum
+    np.testing.assert_allclose(links.links, gauge.links, atol=1e-6)
+    found = read_gauge(put(path, [*parts[:-1], *second[1:]]))[1]  # only the second field has a checksum
+    assert not found.has_checksum
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, complex(0, -np.inf)])
+def test_vectors_that_are_not_finite_are_refused(tmp_path: Path, value: complex) -> None:
+    path = str(tmp_path / "x.lime")
+    geometry = Geometry(EXTENTS)
+    vectors = np.ones((2, *geometry.shape, 3), complex)
+    vectors[1, 3, 5, 1, 2, 1] = value
+    write_vectors(path, vectors, geometry, Group.alone(), precision=64)
+    says = r"expected finite vectors, found one .* at \(x, y, z, t\) = \(2, 1, 5, 3\)"
+    with pytest.raises(BadInput, match=says):
+        read_vectors(path, geometry, Group.alone())
+
+    def one_rank(group: Group) -> str:
+        with pytest.raises(BadInput, match=says) as caught:
+            read_vectors(path, Geometry(EXTENTS, (1, 1, 1, 2)), group)
+        return str(caught.value)
+
+    assert len(set(run_threads(2, one_rank))) == 1
+
+
+def test_vectors_without_a_checksum_are_said_to_have_none(gauge: Gauge, tmp_path: Path) -> None:
+    path, field = tmp_path / "x.lime", str(tmp_path / "cfg.lime")
+    write_gauge(field, gauge)
+    geometry = Geometry(EXTENTS)
+    write_vectors(str(path), np.ones((2, *geometry.shape, 3), complex), geometry, Group.alone(), precision=64)
+    assert vectors_have_checksum(str(path))
+    parts = parts_of(path)
+    assert parts[-1][0] == "scidac-checksum"
+    put(path, parts[:-1])
+    assert not vectors_have_checksum(str(path))
+    assert read_vectors(str(path), geometry, Group.alone()).shape[0] == 2
+
+
+HISTORIES = [
+    ("hmc", [{"delta_h": 0.25, "accepted": True, "plaquette": math.nan}]),
+    ("hmc", [{"delta_h": math.inf, "accepted": True, "plaquette": 0.5}]),
+    ("hmc", [{"delta_h": -math.inf, "accepted": True, "plaquette": 0.5}]),
+    ("heatbath", [math.nan]),
+    ("heatbath", [math.inf]),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "history"), HISTORIES)
+def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
+    gauge: Gauge, tmp_path: Path, algorithm: str, history: list[object]
+) -> None:
+    path = str(tmp_path / "run.lime")
+    settings = {"algorithm": algorithm, "extent": list(EXTENTS)}
+    state = {"settings": settings, "done": 1, "history": history}
+    # JSON has no such numbers, but Python writes them as words, and reads 1e999 as infinity.
+    for note in (json.dumps(state), json.dumps(state).replace("Infinity", "1e999")):
+        write_gauge(path, gauge, note=note, overwrite=True)
+        with pytest.raises(BadInput, match="not a checkpoint, or one that was altered"):
+            read_checkpoint(path, Group.alone(), None, settings)
+    with pytest.raises(BadInput, match="expected a history of finite numbers"):
+        write_checkpoint(path, gauge, Checkpoint(settings, 1, history))
+
+
+def test_a_checkpoint_without_checksum_is_refused(gauge: Gauge, tmp_path: Path) -> None:
+    path, settings = tmp_path / "run.lime", {"algorithm": "heatbath", "extent": list(EXTENTS)}
+    write_checkpoint(str(path), gauge, Checkpoint(settings, 1, [0.5]))
+    put(path, [one for one in parts_of(path) if one[0] != "scidac-checksum"])
+    with pytest.raises(BadInput, match="expected a checkpoint with the checksum of its links"):
+        read_checkpoint(str(path), Group.alone(), None, settings)
