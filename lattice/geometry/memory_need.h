@@ -10,6 +10,8 @@
 
 namespace onehop::lattice::detail {
 
+// What an estimate leaves out: tables, stacks of threads, the heap's own memory.
+inline constexpr double memory_margin = 1.1;
 inline constexpr double matrix_bytes = 18 * sizeof(double);  // a 3x3 matrix of complex numbers
 
 // Throws Error on all ranks if a machine or control group has too little memory left for `bytes` on this rank. `what`
@@ -18,7 +20,7 @@ inline void require_memory_for(const Group& group, std::span<const std::int64_t>
                                const std::string& what) {
   std::string lattice;
   for (const std::int64_t extent : extents) lattice += (lattice.empty() ? "" : "x") + std::to_string(extent);
-  require_memory(group, static_cast<std::int64_t>(std::min(bytes, 0x1p62)), what + " on a lattice of " + lattice,
+  require_memory(group, static_cast<std::int64_t>(std::min(memory_margin * bytes, 0x1p62)), what + " on a lattice of " + lattice,
                  "take a smaller lattice, or more machines");
 }
 

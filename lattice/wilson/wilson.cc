@@ -22,7 +22,7 @@ using Number = std::complex<double>;
 
 namespace {
 
-constexpr double solver_spinors = 12;  // full spinor fields that a solve keeps at most
+constexpr double solver_spinors = 14;  // full spinor fields that a solve keeps at most
 
 GeometrySpec vector_spec(const Gauge& gauge, const WilsonOptions& options) {
   GeometrySpec spec = gauge.geometry().spec();

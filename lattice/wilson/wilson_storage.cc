@@ -14,7 +14,7 @@ namespace onehop::lattice::detail {
 
 namespace {
 
-constexpr double table_bytes = 100;  // of a site: its neighbours and its place
+constexpr double table_bytes = 200;  // of a site: its neighbours, and its place
 
 std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
 

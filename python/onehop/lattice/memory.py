@@ -12,6 +12,7 @@ from onehop.group import Group
 __all__ = ["LINK_BYTES", "TABLE_BYTES", "require_memory", "sites_on_a_rank"]
 
 LINK_BYTES = 4 * 9 * 16  # the links of a site in four directions, in double precision
+_MARGIN = 1.1  # for what an estimate leaves out: tables, stacks of threads, the heap's own memory
 TABLE_BYTES = 80  # of a site: its place and its neighbours in a `Geometry`
 
 
@@ -39,6 +40,7 @@ def require_memory(group: Group, extents: Sequence[int], needed: float, what: st
     Error
         On all ranks: the ranks of a machine or control group together need more than it has left.
     """
+    needed *= _MARGIN
     lattice = "x".join(map(str, extents))
     advice = "take a smaller lattice, or more machines"
     _core.require_memory(group, int(min(needed, 2.0**62)), f"{what} on a lattice of {lattice}", advice)
