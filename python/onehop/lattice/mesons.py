@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from onehop.error import BadInput, Error
 from onehop.lattice.gauge import Gauge
+from onehop.lattice.memory import require_memory, sites_on_a_rank
 from onehop.lattice.staggered import Staggered
 from onehop.lattice.wilson import Wilson
 from onehop.text import counted
@@ -149,6 +150,10 @@ def wilson_mesons(
     Error
         A solve did not converge.
     """
+    block = gauge.geometry.block_shape
+    # All columns, and about eight copies of a time slice in the contraction.
+    needed = sites_on_a_rank(gauge.geometry.extents, gauge.group.size) * 144 * 16 * (1 + 8 / block[0])
+    require_memory(gauge.group, gauge.geometry.extents, needed, "propagators")
     columns, worst, total = [], 0.0, 0
     for number, source in enumerate(_point_sources(gauge, (4, 3))):
         result = operator.solve(source, tolerance=tolerance, iterations=iterations)
@@ -156,16 +161,18 @@ def wilson_mesons(
         worst, total = max(worst, result.true_residual), total + result.iterations
         if progress is not None:
             progress(number)
-    block = gauge.geometry.block_shape
-    propagator = np.stack(columns, axis=-1).reshape(*block, 4, 3, 4, 3)  # (..., s, c, s0, c0)
     gammas = [_gamma(direction) for direction in range(4)]
     gamma5 = gammas[0] @ gammas[1] @ gammas[2] @ gammas[3]
-    pion = (np.abs(propagator) ** 2).sum(axis=(-4, -3, -2, -1))
-    rho = np.zeros(block)
-    for gamma in gammas[:3]:
-        turn = gamma5 @ gamma
-        turned = np.einsum("ab,...bcde,fd->...acfe", turn, propagator, turn.conj(), optimize=True)
-        rho += (turned * propagator.conj()).sum(axis=(-4, -3, -2, -1)).real / 3
+    pion, rho = np.zeros(block), np.zeros(block)
+    for t in range(block[0]):
+        propagator = np.stack([one[t] for one in columns], axis=-1).reshape(
+            *block[1:], 4, 3, 4, 3
+        )  # s, c, s0, c0
+        pion[t] = (np.abs(propagator) ** 2).sum(axis=(-4, -3, -2, -1))
+        for gamma in gammas[:3]:
+            turn = gamma5 @ gamma
+            turned = np.einsum("ab,...bcde,fd->...acfe", turn, propagator, turn.conj(), optimize=True)
+            rho[t] += (turned * propagator.conj()).sum(axis=(-4, -3, -2, -1)).real / 3
     return Mesons(_over_space(gauge, pion), _over_space(gauge, rho), total, worst)
 
 
@@ -238,6 +245,10 @@ def chiral_condensate(
     if noise_vectors < 1:
         raise BadInput(f"expected 1 noise vector or more, found {noise_vectors}")
     geometry = gauge.geometry
+    whole = (
+        sites_on_a_rank(geometry.extents, 1) * 3 * (8 + 2 * 16)
+    )  # every rank draws the noise of the whole lattice
+    require_memory(gauge.group, geometry.extents, whole, "noise vectors")
     slices = geometry.block_slices(gauge.group.rank)
     values = []
     for number in range(noise_vectors):
