@@ -20,8 +20,8 @@ inline void require_memory_for(const Group& group, std::span<const std::int64_t>
                                const std::string& what) {
   std::string lattice;
   for (const std::int64_t extent : extents) lattice += (lattice.empty() ? "" : "x") + std::to_string(extent);
-  require_memory(group, static_cast<std::int64_t>(std::min(memory_margin * bytes, 0x1p62)), what + " on a lattice of " + lattice,
-                 "take a smaller lattice, or more machines");
+  require_memory(group, static_cast<std::int64_t>(std::min(memory_margin * bytes, 0x1p62)),
+                 what + " on a lattice of " + lattice, "take a smaller lattice, or more machines");
 }
 
 }  // namespace onehop::lattice::detail

@@ -80,7 +80,9 @@ void bind_lattice_gauge(nb::module_& module) {
           },
           nb::sig("def deviation(self) -> tuple[float, tuple[int, ...], int]"),
           "Return the largest deviation of a link from SU(3), and the site and direction of that link. Collective.")
-      .def("reunitarise", &Gauge::reunitarise, release(), "Project every link back to SU(3). Collective.")
+      .def("reunitarise", &Gauge::reunitarise, release(),
+           "Project every link back to SU(3). Collective. Raises BadInput, and leaves the field as it is, if a link is "
+           "singular.")
       .def("heat_bath", &Gauge::heat_bath, "beta"_a, "seed"_a, "sweep"_a, release(),
            "Make a heat bath sweep for the Wilson action. The links depend on `seed` and the number `sweep`. "
            "Collective.")

@@ -1431,7 +1431,10 @@ class LatticeGauge:
         """
 
     def reunitarise(self) -> None:
-        """Project every link back to SU(3). Collective."""
+        """
+        Project every link back to SU(3). Collective. Raises BadInput, and leaves the field as it is, if a
+        link is singular.
+        """
 
     def heat_bath(self, beta: float, seed: int, sweep: int) -> None:
         """

@@ -230,7 +230,9 @@ def test_vectors_that_are_not_finite_are_refused(tmp_path: Path, value: complex)
     assert len(set(run_threads(2, one_rank))) == 1
 
 
-def test_vectors_without_a_checksum_are_said_to_have_none(gauge: Gauge, tmp_path: Path) -> None:
+def test_vectors_without_a_checksum_are_said_to_have_none(
+    gauge: Gauge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, field = tmp_path / "x.lime", str(tmp_path / "cfg.lime")
     write_gauge(field, gauge)
     geometry = Geometry(EXTENTS)
@@ -240,6 +242,9 @@ def test_vectors_without_a_checksum_are_said_to_have_none(gauge: Gauge, tmp_path
     assert parts[-1][0] == "scidac-checksum"
     put(path, parts[:-1])
     assert not vectors_have_checksum(str(path))
+    words = ["lattice", "solve", field, "--mass", "2", "--tolerance", "0.1", "--source-file", str(path)]
+    assert main(words) == 0
+    assert f"{path}: the file has no checksum" in capsys.readouterr().out
     assert read_vectors(str(path), geometry, Group.alone()).shape[0] == 2
 
 

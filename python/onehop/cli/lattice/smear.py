@@ -262,6 +262,7 @@ def smear(
     gauge, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance)
     say_unverified(file, found.has_checksum, json_target)
     report: dict[str, object] = {"file": file, "kind": kind, "extent": list(found.extents)}
+    report["verified"] = list(found.verified)
     if kind in smearing.FAT_LINKS:
         how_made = {"u0": u0, "naik_epsilon": naik_epsilon}
         chosen = {name: value for name, value in how_made.items() if value is not None}

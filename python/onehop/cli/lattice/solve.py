@@ -80,9 +80,6 @@ def _of_links(fat: str, long: str | None, lanes: int, grid: str | None, json_tar
                 f"{links}: expected links with the phases of staggered quarks, found links without; make the file with "
                 "`onehop lattice smear --phases`, or use --action with the gauge field itself"
             )
-    for links in (fat, long):
-        if links is not None and own_rank() == 0:
-            say_unverified(links, links_have_checksum(links), json_target)
     fat_links, geometry = read_links(fat, group, cut, width=1 if long is None else 3)
     long_links = None
     if long is not None:
@@ -92,6 +89,9 @@ def _of_links(fat: str, long: str | None, lanes: int, grid: str | None, json_tar
                 f"expected fat and long links of one lattice, found {'x'.join(map(str, geometry.extents))} in {fat} "
                 f"and {'x'.join(map(str, other.extents))} in {long}"
             )
+    for links in (fat, long):
+        if links is not None and own_rank() == 0:
+            say_unverified(links, links_have_checksum(links), json_target)
     return Staggered.of_links(group, geometry.extents, fat_links, long_links, geometry.grid, lanes=lanes)
 
 
@@ -228,11 +228,11 @@ def _write_solution(
 def _solve_staggered(given: Mapping[str, Any], masses: list[float], options: dict[str, Any]) -> None:
     """Solve for staggered quarks with the options of the command, write the solution and report. Collective."""
     operator = _operator(given)
+    vectors = _source(operator, given["source"], given["source_file"], given["colour"])
     if given["source_file"] is not None and own_rank() == 0:
         say_unverified(
             given["source_file"], vectors_have_checksum(given["source_file"]), given["json_target"]
         )
-    vectors = _source(operator, given["source"], given["source_file"], given["colour"])
     mass = masses[0] if len(masses) == 1 else masses
     with _following(options["tolerance"]) as show:
         source = vectors[0] if len(vectors) == 1 else vectors
