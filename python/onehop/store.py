@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection
+from datetime import timedelta
 from typing import Any, Protocol
 
 from onehop.error import BadInput, Error, PeerLost
@@ -14,6 +15,7 @@ from onehop.time_limit import Wait, call_within
 __all__ = ["Store", "agree_on_survivors", "allgathers_through", "store_of_torchrun"]
 
 AllGather = Callable[[bytes], list[bytes]]
+_LONGEST = 1e6  # seconds that a store of torch takes as its limit
 _EMPTY = b"\0"  # some stores keep no empty values
 
 
@@ -207,7 +209,9 @@ def store_of_torchrun() -> tuple[Any, int, int, str] | None:
         ) from error
     is_master = rank == 0 and from_environment("TORCHELASTIC_USE_AGENT_STORE") != "True"
     try:
-        store = TCPStore(values[3], port, size, is_master, wait_for_workers=False)
+        limit = float(from_environment("ONEHOP_TIMEOUT") or 0)
+        more = {"timeout": timedelta(seconds=limit)} if 0 < limit < _LONGEST else {}  # else the store's own
+        store = TCPStore(values[3], port, size, is_master, wait_for_workers=False, **more)
     except (RuntimeError, ValueError) as error:
         raise Error(f"the store of torchrun at {values[3]}:{port} cannot be reached: {error}") from error
     launch = [from_environment(f"TORCHELASTIC_{name}", "") for name in ("RUN_ID", "RESTART_COUNT")]

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import onehop
+import refused_calls
 from onehop.cli import main
 from onehop.launch import command_of, current_launch, ensure_ranks, find_mpi_launcher, launch_under_mpi
 from ranks import PATIENCE, Ranks
@@ -68,6 +69,17 @@ def test_a_sandbox_that_refuses_what_the_launcher_needs(ranks: Ranks) -> None:
     done = run_with_refused_calls(ranks, "ENOSYS", "socketpair", ranks.script("print('never')"))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
     assert "Function not implemented; a sandbox refuses the launcher a system call; allow it" in done.stderr
+
+
+def test_a_sandbox_in_which_mpiexec_would_hang(ranks: Ranks) -> None:
+    source = "from onehop.launch import launch_under_mpi; launch_under_mpi(2, ['true'])"
+    done = ranks.run_python(
+        refused_calls.__file__, "EPERM", "sched_getaffinity", sys.executable, "-c", source
+    )
+    assert done.returncode == 1
+    assert (
+        "refuses sched_getaffinity (Operation not permitted), without which Open MPI's mpiexec" in done.stderr
+    )
 
 
 # -- launches of others ----------------------------------------------------------------------------------------------

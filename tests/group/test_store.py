@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import types
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from file_store import FileStore
 from onehop import BadInput, Group, PeerLost, _core
+from onehop.store import store_of_torchrun
 from ranks import SURVIVORS, Ranks
 
 
@@ -160,3 +164,27 @@ def test_survivors_need_a_store() -> None:
     group = Group.from_store(Dictionary(), 0, 1)
     with pytest.raises(BadInput, match="found Dictionary without check"):
         group.survivors()
+
+
+def test_the_store_of_torchrun_has_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rank whose store does not answer ends at ONEHOP_TIMEOUT, not at torch's own limit."""
+    made: list[dict[str, object]] = []
+    torch = types.ModuleType("torch.distributed")
+    torch.TCPStore = lambda *_, **more: made.append(more)
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    monkeypatch.setitem(sys.modules, "torch.distributed", torch)
+    for name in (
+        "ONEHOP_CONTROL",
+        "OMPI_COMM_WORLD_SIZE",
+        "PMI_SIZE",
+        "MV2_COMM_WORLD_SIZE",
+        "SLURM_STEP_ID",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    launch = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "x", "MASTER_PORT": "1"}
+    for name, value in launch.items():
+        monkeypatch.setenv(name, value)
+    for limit in ("7", "0", "inf"):
+        monkeypatch.setenv("ONEHOP_TIMEOUT", limit)
+        assert store_of_torchrun() is not None
+    assert [more.get("timeout") for more in made] == [timedelta(seconds=7), None, None]

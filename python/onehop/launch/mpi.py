@@ -224,6 +224,13 @@ def launch_under_mpi(
         The mpiexec could not be started, or it failed with fewer open files than Open MPI needs.
     """
     check_ranks(ranks)  # an mpiexec takes large numbers for negative ones
+    try:
+        os.sched_getaffinity(0)
+    except OSError as error:
+        raise Error(
+            f"the system refuses sched_getaffinity ({error.strerror}), without which Open MPI's mpiexec never starts a "
+            "rank; allow it in this sandbox, or use `onehop launch`"
+        ) from error
     line, variables = mpi_command(find_mpi_launcher(mpi), ranks, command, bind=bind)
     variables.update(environment or {})
     try:
