@@ -73,7 +73,8 @@ class Group {
   static Group from_allgather(int rank, int size, std::nullptr_t) = delete;
 
   // Makes a group from a communicator of the MPI library that is loaded in this process. `comm` points to the MPI_Comm
-  // handle; the communicator is duplicated. MPI must be initialised. onehop/mpi.h has a typed wrapper.
+  // handle; the communicator is duplicated. MPI must be initialised. onehop/mpi.h has a typed wrapper. Throws BadInput
+  // for MPI_COMM_NULL, an intercommunicator, or a handle that MPI refuses.
   [[nodiscard]] static Group from_mpi(const void* comm);
 
   [[nodiscard]] int rank() const noexcept;

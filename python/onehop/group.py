@@ -130,7 +130,8 @@ class Group(_core.Group):
         Raises
         ------
         BadInput
-            `comm` is not an mpi4py communicator, or is MPI.COMM_NULL, or mpi4py is not installed.
+            `comm` is not an mpi4py communicator, or is MPI.COMM_NULL or an intercommunicator, or mpi4py is not
+            installed.
         """
         try:
             from mpi4py import MPI
@@ -140,8 +141,6 @@ class Group(_core.Group):
             ) from error
         if not isinstance(comm, MPI.Comm):
             raise BadInput(f"expected an mpi4py communicator, found {type(comm).__name__}")
-        if comm == MPI.COMM_NULL:
-            raise BadInput("expected a communicator that this rank belongs to, found MPI.COMM_NULL")
         return cls(_core.Group.from_mpi_handle(MPI._addressof(comm)))
 
     @classmethod

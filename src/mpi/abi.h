@@ -13,6 +13,7 @@ namespace onehop::detail {
 template <class Abi>
 struct MpiHandles {
   typename Abi::Comm comm_world{};
+  typename Abi::Comm comm_self{};
   typename Abi::Comm comm_null{};
   typename Abi::Datatype byte{};
   typename Abi::Datatype float32{};
@@ -51,6 +52,7 @@ struct OpenMpiAbi {
   template <class Symbol>
   static MpiHandles<OpenMpiAbi> handles(const Symbol& symbol) {
     return {.comm_world = static_cast<Comm>(symbol("ompi_mpi_comm_world")),
+            .comm_self = static_cast<Comm>(symbol("ompi_mpi_comm_self")),
             .comm_null = static_cast<Comm>(symbol("ompi_mpi_comm_null")),
             .byte = static_cast<Datatype>(symbol("ompi_mpi_byte")),
             .float32 = static_cast<Datatype>(symbol("ompi_mpi_float")),
@@ -89,6 +91,7 @@ struct MpichAbi {
   template <class Symbol>
   static MpiHandles<MpichAbi> handles(const Symbol&) {
     return {.comm_world = 0x44000000,
+            .comm_self = 0x44000001,
             .comm_null = 0x04000000,
             .byte = 0x4c00010d,
             .float32 = 0x4c00040a,
@@ -127,6 +130,7 @@ struct StandardAbi {
   template <class Symbol>
   static MpiHandles<StandardAbi> handles(const Symbol&) {
     return {.comm_world = at<Comm>(0x101),
+            .comm_self = at<Comm>(0x102),
             .comm_null = at<Comm>(0x100),
             .byte = at<Datatype>(0x247),
             .float32 = at<Datatype>(0x210),

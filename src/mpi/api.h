@@ -37,8 +37,14 @@ struct MpiApi {
   int (*comm_dup)(Comm, Comm*);
   int (*comm_split)(Comm, int, int, Comm*);
   int (*comm_free)(Comm*);
+  int (*comm_test_inter)(Comm, int*);
+  int (*comm_get_errhandler)(Comm, typename Abi::Errhandler*);
   int (*comm_set_errhandler)(Comm, typename Abi::Errhandler);
+  int (*errhandler_free)(typename Abi::Errhandler*);
   int (*comm_get_attr)(Comm, int, void*, int*);
+  int (*comm_set_attr)(Comm, int, void*);
+  int (*comm_create_keyval)(int (*)(Comm, int, void*, void*, void*, int*), int (*)(Comm, int, void*, void*), int*,
+                            void*);
   int (*iallgather)(const void*, int, Datatype, void*, int, Datatype, Comm, Request*);
   int (*iallgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm, Request*);
   int (*isend)(const void*, int, Datatype, int, int, Comm, Request*);
@@ -50,10 +56,13 @@ struct MpiApi {
   int (*imrecv)(void*, int, Datatype, typename Abi::Message*, Request*);
 
   // Calls a function, under a lock if MPI's thread level requires one. Throws Error with MPI's message if it fails;
-  // PeerLost with rank -1 if the error means that a rank has ended.
+  // PeerLost with rank -1 if the error means that a rank has ended. Throws Error once the program has finalised MPI,
+  // which would otherwise end the program.
   template <class... Parameters, class... Arguments>
   void call(const char* what, int (*function)(Parameters...), Arguments... arguments) const {
     int code = 0;
+    if (finalised_.load(std::memory_order_relaxed)) [[unlikely]]
+      throw_finalised(what);
     {
       const auto guard = lock();
       code = function(arguments...);
@@ -73,12 +82,16 @@ struct MpiApi {
   [[nodiscard]] Comm duplicate(Comm comm) const;
   // Frees a communicator of onehop; does nothing after MPI was finalised. For destructors: ignores errors.
   void free_quietly(Comm& comm) const noexcept;
+  // Throws BadInput unless the handle is a communicator of one group of ranks, as far as MPI can tell.
+  void check_communicator(Comm comm) const;
   [[noreturn]] void fail(const char* what, int code) const;
 
-  // Asks MPI at which level it runs; to be called once it is initialised.
-  void learn_thread_level() const;
+  // Asks MPI at which level it runs, and to be told when the program finalises it; to be called once it is initialised.
+  void learn_state() const;
 
  private:
+  [[nodiscard]] std::string words_of(int code) const;
+  [[noreturn]] void throw_finalised(const char* what) const;
   // Held during calls unless several threads may call MPI at once.
   [[nodiscard]] std::unique_lock<std::mutex> lock() const {
     return serialised_.load(std::memory_order_relaxed) ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
@@ -86,6 +99,8 @@ struct MpiApi {
   mutable std::mutex mutex_;
   mutable std::atomic<bool> serialised_{true};
   mutable std::atomic<bool> any_thread_{false};
+  mutable std::atomic<bool> finalised_{false};
+  mutable std::once_flag watched_;
 };
 
 extern template struct MpiApi<OpenMpiAbi>;

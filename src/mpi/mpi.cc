@@ -86,7 +86,7 @@ AnyMpi running_mpi() {
           throw Error("MPI was finalised already (" + api->library.path() + "): make groups before MPI_Finalize");
         }
         if (!api->library.initialised()) initialise(*api);
-        api->learn_thread_level();
+        api->learn_state();
       },
       mpi);
   return mpi;
@@ -99,7 +99,9 @@ MpiRanks mpi_from_communicator(const void* comm) {
   }
   return std::visit(
       []<class Abi>(const MpiApi<Abi>* api, const void* given) {
-        return ranks_of(*api, *static_cast<const typename Abi::Comm*>(given));
+        const auto found = *static_cast<const typename Abi::Comm*>(given);
+        api->check_communicator(found);
+        return ranks_of(*api, found);
       },
       running_mpi(), std::variant<const void*>(comm));
 }

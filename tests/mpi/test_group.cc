@@ -132,6 +132,25 @@ TEST(MpiGroup, IsMadeFromACommunicator) {
   EXPECT_THROW(static_cast<void>(Group::from_mpi(nullptr)), BadInput);
 }
 
+TEST(MpiGroup, IsNotMadeFromAHandleThatIsNoCommunicator) {
+  std::visit(
+      []<class Abi>(const detail::MpiApi<Abi>* api) {
+        auto freed = api->duplicate(api->handles.comm_world);
+        const auto copy = freed;
+        api->free_quietly(freed);
+        for (const auto& comm : {api->handles.comm_null, copy}) {
+          try {
+            static_cast<void>(Group::from_mpi(static_cast<const void*>(&comm)));
+            ADD_FAILURE() << "a group was made";
+          } catch (const BadInput& error) {
+            EXPECT_NE(std::string(error.what()).find("expected a communicator"), std::string::npos) << error.what();
+          }
+        }
+      },
+      detail::running_mpi());
+  world().barrier();
+}
+
 // Many groups one after the other: communicators are freed.
 TEST(MpiGroup, CanBeMadeAgainAndAgain) {
   if (world().size() > 2)
