@@ -27,11 +27,13 @@ KEY_BYTES = 32
 _RANK = struct.Struct("<I")
 _LENGTH = struct.Struct("<I")
 _HELLO_BYTES = KEY_BYTES + _RANK.size
+_TIME = struct.Struct("ll")  # timeval: seconds, microseconds
 _CREDENTIALS = struct.Struct("3i")  # ucred: pid, uid, gid
 # Time limit for a caller to identify itself, and for a rank to send the rest of a message that it has begun.
 _HELLO_SECONDS = 10.0
 _POLL_SECONDS = 0.2
 _MAX_STRAY_CALLERS = 64
+_ACCEPTS_PER_TURN = 64
 # Ranks exchange far shorter messages before they share memory; a longer one is an error.
 _MAX_BYTES = 1 << 28
 
@@ -180,18 +182,23 @@ class Listener:
     def _serve_callers(self, selector: selectors.BaseSelector) -> None:
         for key, _ in selector.select(_POLL_SECONDS):
             if key.fileobj is self._listener:
-                self._accept_caller(selector)
+                self._accept_callers(selector)
             elif key.fileobj in self._callers:
                 self._read_hello(selector, key.fileobj)
         now = time.monotonic()
         for line in [line for line, (_, until) in self._callers.items() if now > until]:
             self._disconnect(selector, line)
 
-    def _accept_caller(self, selector: selectors.BaseSelector) -> None:
-        try:
-            line, _ = self._listener.accept()
-        except OSError:
-            return  # the caller has gone, or no descriptor is left for it
+    def _accept_callers(self, selector: selectors.BaseSelector) -> None:
+        # A limited number, because other users may connect without pause.
+        for _ in range(_ACCEPTS_PER_TURN):
+            try:
+                line, _ = self._listener.accept()
+            except OSError:
+                return  # there is no further caller, it has gone, or no descriptor is left for it
+            self._admit(selector, line)
+
+    def _admit(self, selector: selectors.BaseSelector, line: socket.socket) -> None:
         if not _is_own_user(line):
             line.close()
             return
@@ -267,17 +274,20 @@ def call(address: str, key: bytes, rank: int, pid: int) -> Line:
 
 def _connect(line: socket.socket, address: str) -> None:
     until = time.monotonic() + meeting_limit()
-    line.settimeout(meeting_limit())
+    # Where others connect without pause, only who waits in line in the kernel gets into the queue of the listener.
+    line.settimeout(None)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIME.pack(0, int(_POLL_SECONDS * 1e6)))
     while True:
         try:
             line.connect(address)
-            return
-        except BlockingIOError:  # the queue of the listener is full
+            break
+        except BlockingIOError:  # the queue is still full
             if time.monotonic() > until:
                 raise
-            time.sleep(0.01)
         except UnicodeError:
             raise BadInput(f"expected the address of rank 0, found {address!r}") from None
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIME.pack(0, 0))
+    line.settimeout(meeting_limit())
 
 
 def _is_alive(pid: int) -> bool:

@@ -1,5 +1,7 @@
 #include "src/group/local_socket.h"
 
+#include <fcntl.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +36,16 @@ SocketName::SocketName(const std::string& name) {
   const std::size_t size = std::min(name.size(), sizeof at.sun_path - 1);
   std::memcpy(at.sun_path + 1, name.data(), size);
   length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
+}
+
+bool connect_in_line(const Socket& socket, const SocketName& to, double seconds) {
+  const auto microseconds = static_cast<suseconds_t>(1e6 * seconds);
+  const timeval limit{microseconds / 1'000'000, microseconds % 1'000'000};
+  // The other functions here ask the system for each call not to wait.
+  if (setsockopt(socket.fd(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
+      fcntl(socket.fd(), F_SETFL, 0) != 0)
+    return false;
+  return connect(socket.fd(), to.address(), to.length) == 0;
 }
 
 std::optional<SocketPeer> peer_of(const Socket& socket) {

@@ -43,6 +43,10 @@ struct SocketName {
   socklen_t length = 0;
 };
 
+// Connects, and waits at most `seconds` for room in the queue of the listener. If it returns false, errno has the
+// reason, EAGAIN if there was no room.
+[[nodiscard]] bool connect_in_line(const Socket& socket, const SocketName& to, double seconds);
+
 // The user and process at the other end, as the kernel noted them when it connected (or, of a listener, began to
 // listen).
 struct SocketPeer {

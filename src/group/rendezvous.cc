@@ -120,6 +120,7 @@ class Reception {
   // Descriptors are few: silent guests are dropped, and the number of guests without a greeting is limited.
   static constexpr double seconds_to_introduce = 5;
   static constexpr std::size_t max_guests = 128;
+  static constexpr int accepts_per_turn = 256;
 
   [[nodiscard]] std::size_t strangers_inside() const {
     return static_cast<std::size_t>(std::ranges::count_if(guests_, [](const Guest& guest) { return guest.rank < 0; }));
@@ -132,8 +133,9 @@ class Reception {
     poll(polled.data(), polled.size(), 50);
   }
 
+  // Accepts a limited number of connections, because other users may connect without pause.
   void accept_guests(double now) {
-    while (strangers_inside() < max_guests) {
+    for (int accepted = 0; accepted < accepts_per_turn && strangers_inside() < max_guests; ++accepted) {
       Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.fd() < 0) {
         if (errno != EAGAIN && errno != ECONNABORTED) nap();  // no descriptors left: wait until some are closed
@@ -253,7 +255,8 @@ class Visit {
     const SocketName at(name_);
     for (;;) {
       socket_ = new_socket();
-      if (connect(socket_.fd(), at.address(), at.length) == 0) {
+      // Where others connect without pause, only who waits in line gets into the queue of rank 0.
+      if (connect_in_line(socket_, at, 0.05)) {
         Socket memory = introduce();
         if (memory.fd() >= 0) {
           return SharedMemory::adopt(memory.release(), control_memory_bytes(ranks_),

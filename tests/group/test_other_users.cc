@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "src/group/rendezvous.h"
 #include "src/group/shared_memory.h"
 #include "tests/support/faults.h"
+#include "tests/support/meeting.h"
 
 namespace onehop {
 namespace {
@@ -31,105 +33,18 @@ using detail::new_socket;
 using detail::SharedMemory;
 using detail::Socket;
 using detail::SocketName;
+using testing::Child;
+using testing::connect_and_say;
+using testing::has;
+using testing::key_of_test;
+using testing::meet_as;
+using testing::meeting_point;
 using testing::nap;
-
-constexpr uid_t other_user = 65534;
-
-std::string key_of_test() { return "test." + std::to_string(getpid()); }
-
-std::string meeting_point(const std::string& key) {
-  const std::string user = std::to_string(geteuid());
-  return "onehop-" + user + "-" + detail::sha256(user + "/" + key + "/").substr(0, 40);
-}
-
-// A process of this or another user that runs `work` and then stays until the end of the test.
-class Child {
- public:
-  Child(uid_t user, const std::function<void()>& work) {
-    std::array<int, 2> ready{};
-    if (pipe(ready.data()) != 0) throw Error("no pipe");
-    pid_ = fork();
-    if (pid_ == 0) {
-      if (user != geteuid() && setuid(user) != 0) _exit(1);
-      work();
-      static_cast<void>(!write(ready[1], "x", 1));
-      for (;;) pause();
-    }
-    close(ready[1]);
-    char word = 0;
-    good_ = read(ready[0], &word, 1) == 1;
-    close(ready[0]);
-  }
-  ~Child() {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  [[nodiscard]] bool good() const { return good_; }
-  [[nodiscard]] int pid() const { return pid_; }
-
- private:
-  int pid_ = -1;
-  bool good_ = false;
-};
+using testing::other_user;
 
 bool bind_and_listen(const Socket& listener, const std::string& name) {
   const SocketName at(name);
   return bind(listener.fd(), at.address(), at.length) == 0 && listen(listener.fd(), 8) == 0;
-}
-
-// Runs ranks that meet by `key`, each as a process. Returns "met" or the error of each.
-std::vector<std::string> meet_as(const std::vector<int>& ranks, int size, const std::string& key, const char* limit,
-                                 const std::function<void()>& meanwhile = {}) {
-  std::vector<std::pair<int, int>> started;
-  for (const int rank : ranks) {
-    std::array<int, 2> ends{};
-    if (pipe(ends.data()) != 0) throw Error("no pipe");
-    const int pid = fork();
-    if (pid == 0) {
-      setenv("ONEHOP_TIMEOUT", limit, 1);
-      alarm(60);
-      std::string text = "met";
-      try {
-        const Group group(detail::make_group(rank, size, "torchrun", detail::meet(key, rank, size)));
-        group.barrier();
-      } catch (const std::exception& error) {
-        text = error.what();
-      }
-      static_cast<void>(!write(ends[1], text.data(), text.size()));
-      _exit(0);
-    }
-    close(ends[1]);
-    started.emplace_back(pid, ends[0]);
-  }
-  if (meanwhile) meanwhile();
-  std::vector<std::string> said;
-  for (const auto& [pid, end] : started) {
-    std::string text(4096, '\0');
-    const ssize_t got = read(end, text.data(), text.size());
-    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    said.push_back(text);
-    close(end);
-    waitpid(pid, nullptr, 0);
-  }
-  return said;
-}
-
-bool has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
-
-// Tries to connect until there is a listener, then sends `bytes`.
-Socket connect_and_say(const std::string& name, const std::string& bytes) {
-  const SocketName at(name);
-  for (int tries = 0; tries < 1000; ++tries) {
-    Socket socket = new_socket();
-    if (connect(socket.fd(), at.address(), at.length) == 0) {
-      static_cast<void>(send_now(socket, std::as_bytes(std::span<const char>(bytes))));
-      return socket;
-    }
-    nap(0.005);
-  }
-  return Socket();
 }
 
 TEST(Digest, IsSha256) {
@@ -192,6 +107,28 @@ TEST_F(OtherUser, AConnectionOfHisTakesNobodysPlace) {
   });
   EXPECT_EQ(met, std::vector<std::string>{"met"});
   EXPECT_EQ(guest, std::vector<std::string>{"met"});
+}
+
+// Processes of the other user that connect without pause. Rank 0 turns them away; its limit still holds, and ranks
+// meet.
+TEST_F(OtherUser, WhoConnectsWithoutPauseStopsNobody) {
+  const std::string key = key_of_test();
+  const SocketName at(meeting_point(key));
+  const Child floods(other_user, [&] {
+    for (int flood = 0; flood < 5; ++flood) {
+      if (fork() != 0) continue;
+      if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) _exit(1);
+      for (;;) {
+        const Socket socket = new_socket();
+        static_cast<void>(connect(socket.fd(), at.address(), at.length));
+      }
+    }
+  });
+  ASSERT_TRUE(floods.good());
+  const auto alone = meet_as({0}, 2, key, "1");
+  EXPECT_TRUE(has(alone[0], "only 0 of the other 1 have joined")) << alone[0];
+  EXPECT_TRUE(has(alone[0], "a connection of user 65534 was refused")) << alone[0];
+  EXPECT_EQ(meet_as({0, 1, 2, 3}, 4, key, "30"), std::vector<std::string>(4, "met"));
 }
 
 TEST_F(OtherUser, HisMemoryIsNotMapped) {
