@@ -8,6 +8,7 @@
 
 #include "onehop/error.h"
 #include "src/channel/memory_check.h"
+#include "src/group/agreement.h"
 #include "src/group/memory_left.h"
 #include "src/group/memory_pools.h"
 
@@ -107,7 +108,7 @@ struct Summary {
 
 Summary gather_digests(GroupState& group, const Opening& own, const std::string& transports) {
   const Gathered gathered = group.allgather(packed(own, transports, {}));
-  throw_refusal(gathered, "opening channels");
+  throw_refusal(group, gathered, "opening channels");
   Summary summary;
   Digest total;
   std::string_view first;
@@ -182,11 +183,10 @@ std::vector<ChannelShape> agree_on_channels(GroupState& group, std::span<const W
   return shapes;
 }
 
-void throw_refusal(const Gathered& gathered, const std::string& step) {
+void throw_refusal(GroupState& group, const Gathered& gathered, const std::string& step) {
   for (std::size_t r = 0; r < gathered.size(); ++r) {
     const auto given = unpacked(gathered[r]);
-    if (given && given->head.refused != 0)
-      throw Error(step + " failed on rank " + std::to_string(r) + ": " + std::string(given->words));
+    if (given && given->head.refused != 0) throw_failed(group, step, r, std::as_bytes(std::span(given->words)));
   }
 }
 

@@ -26,6 +26,6 @@ namespace onehop::detail {
 void exchange_refusal(GroupState& group, const std::string& why);
 
 // For an earlier step that a rank may refuse in the same way: throws Error if one has.
-void throw_refusal(const Gathered& gathered, const std::string& step);
+void throw_refusal(GroupState& group, const Gathered& gathered, const std::string& step);
 
 }  // namespace onehop::detail

@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "src/group/leaving.h"
+
 namespace onehop::detail {
 
 void Waiting::process_barrier() noexcept { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
@@ -18,6 +20,10 @@ std::string GroupState::name_of(int other) const {
 }
 
 std::string GroupState::where_to_look(int other) const {
+  if (const int elsewhere = missed_elsewhere_by(other); elsewhere >= 0) {
+    const std::string first = "rank " + std::to_string(elsewhere);
+    return "it had lost " + first + " of the world before; see the output of " + first + " of the world for the reason";
+  }
   const int world = world_ranks.empty() ? other : world_ranks[static_cast<std::size_t>(other)];
   return "see the output of rank " + std::to_string(world) + (world_ranks.empty() ? "" : " of the world") +
          " for the reason";
@@ -61,18 +67,22 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
   const int lost = status.lost;
   if (lost >= 0) {
     group_.tell_lost(lost);
-    const char* const how = group_.has_left(lost)        ? " has aborted this group; "
+    const char* const how = group_.has_ended(lost)       ? " has ended; "
+                            : group_.has_left(lost)      ? " has aborted this group; "
                             : group_.shares_memory(lost) ? " has ended; "
                                                          : " has ended or cannot be reached; ";
     throw PeerLost(lost, group_.name_of(lost) + how + rank + " was waiting for rank " + std::to_string(waiting.peer) +
                              " in " + waiting.what + "; " + group_.where_to_look(lost));
   }
   if (const int closed = status.closed; closed >= 0) {
-    group_.own_page().missed.store(static_cast<std::uint32_t>(closed) + 1, std::memory_order_release);
+    note_loss(group_, closed);
     const std::string after =
         closed == waiting.peer ? "it" : "rank " + std::to_string(waiting.peer) + ", which has gone since,";
-    throw PeerLost(closed, group_.name_of(closed) + " has closed its group while " + rank + " still waits for " +
-                               after + " in " + waiting.what + "; do all ranks make the same number of steps?");
+    throw PeerLost(
+        closed, group_.name_of(closed) + " has closed its group while " + rank + " still waits for " + after + " in " +
+                    waiting.what + "; " +
+                    (group_.missed_elsewhere_by(closed) >= 0 ? group_.where_to_look(closed)
+                                                             : "do all ranks make the same number of steps?"));
   }
   show(waiting);
   if (!deadline_) deadline_.emplace(group_.timeout);

@@ -5,16 +5,17 @@
 namespace onehop::detail {
 namespace {
 
-[[noreturn]] void throw_failed(const std::string& step, std::size_t rank, std::span<const std::byte> failure) {
-  throw Error(step + " failed on rank " + std::to_string(rank) + ": " +
-              std::string(reinterpret_cast<const char*>(failure.data()), failure.size()));
-}
-
 Gathered gather_failures(GroupState& group, const std::string& own) {
   return group.allgather(std::as_bytes(std::span<const char>(own)));
 }
 
 }  // namespace
+
+void throw_failed(GroupState& group, const std::string& step, std::size_t rank, std::span<const std::byte> failure) {
+  group.throw_if_lost(step, 1);  // the failing rank saw the end before it failed
+  throw Error(step + " failed on rank " + std::to_string(rank) + ": " +
+              std::string(reinterpret_cast<const char*>(failure.data()), failure.size()));
+}
 
 std::string message_of(const std::exception_ptr& error) {
   try {
@@ -30,7 +31,7 @@ void agree(GroupState& group, const std::string& step, const std::exception_ptr&
   const Gathered failures = gather_failures(group, own ? message_of(own) : std::string());
   if (own) std::rethrow_exception(own);
   for (std::size_t r = 0; r < failures.size(); ++r) {
-    if (!failures[r].empty()) throw_failed(step, r, failures[r]);
+    if (!failures[r].empty()) throw_failed(group, step, r, failures[r]);
   }
 }
 
@@ -39,7 +40,7 @@ void agree_or_lost(GroupState& group, const std::string& step, const std::string
   for (std::size_t r = 0; r < failures.size(); ++r) {
     if (failures[r].empty()) continue;
     group.throw_if_lost(step);
-    throw_failed(step, r, failures[r]);
+    throw_failed(group, step, r, failures[r]);
   }
 }
 
@@ -58,7 +59,7 @@ std::vector<std::vector<std::byte>> gather_offers(GroupState& group, const std::
       throw Mismatch(step + ": rank " + std::to_string(r) +
                      " is in another collective step; do all ranks make the same steps in the same order?");
     }
-    if (theirs[own.size()] != std::byte{0}) throw_failed(step, r, theirs.subspan(own.size() + 1));
+    if (theirs[own.size()] != std::byte{0}) throw_failed(group, step, r, theirs.subspan(own.size() + 1));
     offers.emplace_back(theirs.begin(), theirs.begin() + static_cast<std::ptrdiff_t>(own.size()));
   }
   return offers;

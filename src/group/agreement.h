@@ -16,8 +16,13 @@ namespace onehop::detail {
 // Returns the message of an exception.
 [[nodiscard]] std::string message_of(const std::exception_ptr& error);
 
-// Collective. `own` is this rank's failure in `step`, or null. Rethrows `own` if it is set; else throws Error with the
-// number and the message of the first rank that failed, if any did.
+// Throws for a step that failed on `rank` with the message `failure`: PeerLost if a rank has died, because that is why,
+// else Error.
+[[noreturn]] void throw_failed(GroupState& group, const std::string& step, std::size_t rank,
+                               std::span<const std::byte> failure);
+
+// Collective. `own` is this rank's failure in `step`, or null. Rethrows `own` if it is set; else throws as
+// throw_failed() for the first rank that failed, if any did.
 void agree(GroupState& group, const std::string& step, const std::exception_ptr& own);
 
 // Collective. The same for a failure that is a text, empty if there is none, in a step that may fail because a rank has

@@ -46,31 +46,52 @@ GroupState::~GroupState() {
   leave_to_parent(reports);
 }
 
-PeerStatus GroupState::poll_peers(int waited_for) {
+int GroupState::other_rank(std::uint32_t word) const noexcept {
+  if (word == 0 || word > static_cast<std::uint32_t>(size) || word - 1 == static_cast<std::uint32_t>(rank)) return -1;
+  return static_cast<int>(word) - 1;
+}
+
+int GroupState::missed_by(int gone) const {
+  return other_rank(pages[static_cast<std::size_t>(gone)].page->missed.load(std::memory_order_acquire));
+}
+
+bool GroupState::is_gone(int other) {
+  const RankPage* const page = pages[static_cast<std::size_t>(other)].page;
+  return page == nullptr || has_left(other) || page->leaving.load(std::memory_order_acquire) != 0 || has_ended(other);
+}
+
+int GroupState::first_gone(int gone, bool& unsure) {
+  const int missed = missed_by(gone);
+  if (missed < 0) return gone;
+  if (is_gone(missed)) return missed;
+  unsure = true;
+  return gone;
+}
+
+bool GroupState::has_ended(int other) {
+  const PeerPage& peer = pages[static_cast<std::size_t>(other)];
+  // A process number of another machine means nothing here.
+  const bool is_here =
+      peer.page != nullptr || (remote == nullptr && peer.host == pages[static_cast<std::size_t>(rank)].host);
+  return is_here && processes.ended(other, peer.pid);
+}
+
+PeerStatus GroupState::look_at_peers(int waited_for) {
   PeerStatus found;
   int reported = -1;
-  // The rank that a peer names in a word of its page, which holds the rank plus one. -1: none, this rank, or a number
-  // outside the group.
-  const auto other_rank = [this](std::uint32_t word) {
-    if (word == 0 || word > static_cast<std::uint32_t>(size) || word - 1 == static_cast<std::uint32_t>(rank)) return -1;
-    return static_cast<int>(word) - 1;
-  };
   for (int r = 0; r < size; ++r) {
     const PeerPage& peer = pages[static_cast<std::size_t>(r)];
     if (r == rank) continue;
+    // The order matters: a rank reports what it saw before it closes its group, and closes its group before it ends.
+    const bool ended = has_ended(r);
     if (peer.page == nullptr) {
-      if (remote == nullptr && found.lost < 0 && peer.host == pages[static_cast<std::size_t>(rank)].host &&
-          processes.ended(r, peer.pid))
-        found.lost = r;
+      if (found.lost < 0 && ended) found.lost = r;
       continue;
     }
-    // The order matters: a rank reports what it saw before it closes its group, and closes its group before it ends.
-    const bool ended = processes.ended(r, peer.pid);
-    const bool closed = peer.page->left.load(std::memory_order_acquire) != 0;
+    const bool closed = has_left(r);
     const int peer_reports = other_rank(peer.page->reported_lost.load(std::memory_order_acquire));
-    // A peer that left because another rank had already left names that rank.
-    const int missed = ended || closed ? other_rank(peer.page->missed.load(std::memory_order_acquire)) : -1;
-    const int first = missed < 0 ? r : missed;
+    // A peer that left because another rank had already left or died names that rank.
+    const int first = ended || closed ? first_gone(r, found.unsure) : r;
     if (found.lost < 0 && ended && !closed) found.lost = first;
     if (r == waited_for && closed) found.closed = first;
     // A rank that gave up because another rank died reports that rank.
@@ -81,23 +102,41 @@ PeerStatus GroupState::poll_peers(int waited_for) {
   return found;
 }
 
+PeerStatus GroupState::poll_peers(int waited_for) {
+  PeerStatus found = look_at_peers(waited_for);
+  // A rank that died first may have been looked at before it died, and a rank that left because of it after that. A
+  // rank that fails closes its groups one after the other.
+  constexpr int looks = 500;
+  for (int look = 0; look < looks && (found.lost >= 0 || found.closed >= 0) && (look == 0 || found.unsure); ++look) {
+    if (look > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    found = look_at_peers(waited_for);
+  }
+  return found;
+}
+
 int GroupState::gone_rank() {
   if (const int lost = poll_peers(-1).lost; lost >= 0) return lost;
   for (int r = 0; r < size; ++r) {
-    const RankPage* page = pages[static_cast<std::size_t>(r)].page;
-    if (r != rank && page != nullptr && page->left.load(std::memory_order_acquire) != 0) return r;
+    bool unsure = false;
+    if (r != rank && has_left(r)) return first_gone(r, unsure);
   }
   return reports != nullptr ? reports->unreachable() : -1;
 }
 
-void GroupState::throw_if_lost(const std::string& step) {
-  for (int polls = 0; polls < 50; ++polls) {
+void GroupState::tell_lost(int lost) noexcept {
+  own_page().reported_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+  if (reports != nullptr) reports->tell(lost);
+  note_loss(*this, lost);
+}
+
+void GroupState::throw_if_lost(const std::string& step, int polls) {
+  for (int poll = 0; poll < polls; ++poll) {
+    if (poll > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (const int lost = poll_peers(-1).lost; lost >= 0) {
       tell_lost(lost);
       throw PeerLost(lost, name_of(lost) + " has ended while rank " + std::to_string(rank) + " was in set-up (" + step +
                                "); " + where_to_look(lost));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
@@ -122,10 +161,12 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
       // It has left in order, perhaps because it is ending, or because another rank had left before it. Ranks that wait
       // for this one must name the first of them, not this rank.
       first = status.closed >= 0 ? status.closed : error.rank();
-      own_page().missed.store(static_cast<std::uint32_t>(first) + 1, std::memory_order_release);
+      note_loss(*this, first);
     }
-    if (first == error.rank()) throw;
-    throw PeerLost(first, name_of(first) + " has ended, and after it " + error.what());
+    const bool lost_elsewhere = missed_elsewhere_by(first) >= 0;
+    if (first == error.rank() && !lost_elsewhere) throw;
+    throw PeerLost(first, (first == error.rank() ? "" : name_of(first) + " has ended, and after it ") + error.what() +
+                              (lost_elsewhere ? "; " + where_to_look(first) : ""));
   } catch (...) {
     out_of_step = true;
     throw;
@@ -255,9 +296,17 @@ Group Group::split(int color, int key) const {
     world.push_back(state_->world_ranks.empty() ? member : state_->world_ranks[static_cast<std::size_t>(member)]);
   }
   const int size = static_cast<int>(members.size());
-  Group part(detail::make_group(index, size, "split", std::move(bootstrap), std::move(world)));
-  part.set_timeout(timeout());
-  return part;
+  try {
+    Group part(detail::make_group(index, size, "split", std::move(bootstrap), std::move(world), state_->world));
+    part.set_timeout(timeout());
+    return part;
+  } catch (const PeerLost& error) {
+    // The caller knows this group, not the one that could not be made.
+    if (error.rank() < 0) throw;
+    const int lost = members[static_cast<std::size_t>(error.rank())];
+    detail::note_loss(*state_, lost);
+    throw PeerLost(lost, std::string("splitting a group: ") + error.what());
+  }
 }
 
 SharedArray Group::allocate(std::int64_t bytes) const {

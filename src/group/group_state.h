@@ -21,6 +21,7 @@ namespace onehop::detail {
 struct PeerStatus {
   int lost = -1;    // a rank that has died: its process has ended, or a peer reports it as lost; -1: none
   int closed = -1;  // the awaited rank if it has closed its group, or the rank that it missed itself; -1: it has not
+  bool unsure = false;  // one of these has lost a rank that is not gone, but may be about to end
 };
 
 // Tells ranks that share no memory with this one which rank was lost, as `reported_lost` tells the others.
@@ -51,6 +52,7 @@ struct GroupState {
   int size;
   std::string origin;
   std::vector<int> world_ranks;  // for a split group: its ranks in the numbering of the world; else empty
+  std::uint64_t world = 0;       // RankPage::group_word of the group that was not split from another one
   double timeout = 0;            // seconds; 0: none
   std::unique_ptr<Bootstrap> bootstrap;
   ProcessWatch processes;
@@ -87,7 +89,14 @@ struct GroupState {
 
   // "rank 1 (process 7)", "rank 1 of this group (rank 3 of the world; process 7)"; between hosts "process 7 on node2"
   [[nodiscard]] std::string name_of(int other) const;
-  // "see the output of rank 3 for the reason"
+  // The number in the world of the rank that a rank lost, as its page says, if that one is not in this group; -1: none.
+  [[nodiscard]] int missed_elsewhere_by(int gone) const {
+    const auto& peer = pages.at(static_cast<std::size_t>(gone));
+    return peer.page == nullptr ? -1
+                                : static_cast<int>(peer.page->missed_elsewhere.load(std::memory_order_acquire)) - 1;
+  }
+
+  // "see the output of rank 3 for the reason"; if that rank had lost one that is not in this group, names that one
   [[nodiscard]] std::string where_to_look(int other) const;
 
   // Throws Error in a forked child of the process that made the group.
@@ -98,24 +107,37 @@ struct GroupState {
 
   // For a step that failed, perhaps because a rank died: throws PeerLost if one did. Polls for about 50 ms before it
   // returns, because a process loses its memory before its end becomes visible.
-  void throw_if_lost(const std::string& step);
+  void throw_if_lost(const std::string& step, int polls = 50);
 
-  // Reports to the peers the rank because of which this rank gives up.
-  void tell_lost(int lost) noexcept {
-    own_page().reported_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
-    if (reports != nullptr) reports->tell(lost);
-  }
+  // Reports to the peers the rank because of which this rank gives up, also in the other groups of this process.
+  void tell_lost(int lost) noexcept;
+
+  // Whether the process of another rank of this machine is seen to have ended.
+  [[nodiscard]] bool has_ended(int other);
+  // Whether another rank has ended or left, is about to, or is on another machine, where this rank cannot see it.
+  [[nodiscard]] bool is_gone(int other);
+  // The rank that a rank lost, as its page says; -1: none.
+  [[nodiscard]] int missed_by(int gone) const;
 
   // Checks which of the ranks on this machine are gone, and what ranks elsewhere report. Read the awaited flag after
   // this call, not before.
   [[nodiscard]] PeerStatus poll_peers(int waited_for);
   // A rank that has died, or else one that has closed its group in order or cannot be reached; -1: none.
   [[nodiscard]] int gone_rank();
+
+ private:
+  [[nodiscard]] PeerStatus look_at_peers(int waited_for);
+  // The rank because of which a rank that is gone has left; else that rank itself.
+  [[nodiscard]] int first_gone(int gone, bool& unsure);
+  // The rank that a peer names in a word of its page, which holds the rank plus one. -1: none, this rank, or a number
+  // outside the group.
+  [[nodiscard]] int other_rank(std::uint32_t word) const noexcept;
 };
 
-// Makes a group of the ranks that `bootstrap` connects. Collective.
+// Makes a group of the ranks that `bootstrap` connects; `world_ranks` and `world` are those of a split group.
+// Collective.
 [[nodiscard]] std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin,
                                                      std::unique_ptr<Bootstrap> bootstrap,
-                                                     std::vector<int> world_ranks = {});
+                                                     std::vector<int> world_ranks = {}, std::uint64_t world = 0);
 
 }  // namespace onehop::detail

@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace onehop::detail {
@@ -36,11 +39,47 @@ void tell_peers(int rank, std::vector<PeerPage>& pages) noexcept {
   }
 }
 
+// Notes on this rank's page that `rank` was lost. What was noted first remains if it still holds.
+void note(GroupState& group, int rank) {
+  if (const int noted = group.missed_by(group.rank); noted >= 0 && group.is_gone(noted)) return;
+  group.own_page().missed.store(static_cast<std::uint32_t>(rank) + 1, std::memory_order_release);
+}
+
+int world_rank(const GroupState& group, int rank) {
+  return group.world_ranks.empty() ? rank : group.world_ranks[static_cast<std::size_t>(rank)];
+}
+
+// The rank of a group with a number in the world; -1: none but perhaps this one.
+int rank_of_world(const GroupState& group, int number) {
+  for (int r = 0; r < group.size; ++r) {
+    if (r != group.rank && world_rank(group, r) == number) return r;
+  }
+  return -1;
+}
+
+// The rank of a group that was not split from the same world, by its process.
+int rank_of_process(const GroupState& group, const PeerPage& process) {
+  for (int r = 0; r < group.size; ++r) {
+    const PeerPage& peer = group.pages[static_cast<std::size_t>(r)];
+    if (r != group.rank && peer.pid == process.pid && *peer.host == *process.host) return r;
+  }
+  return -1;
+}
+
+// A rank that fails after another one has died fails because of it, as far as its peers know.
+void note_the_dead(GroupState& group) {
+  for (int r = 0; r < group.size; ++r) {
+    if (r != group.rank && !group.has_left(r) && group.has_ended(r)) note(group, r);
+  }
+}
+
 // A process that ends with status 0 leaves its groups in order, also those that are still held. A failed one does not.
 void leave_at_exit(int status, void* /*argument*/) {
   Groups& all = groups();
   const std::lock_guard guard(all.mutex);
-  if ((status & 0xff) != 0 || !all.ending || all.process != getpid()) return;
+  if (all.process != getpid()) return;
+  for (GroupState* const group : all.open) note_the_dead(*group);
+  if ((status & 0xff) != 0 || !all.ending) return;
   for (Farewell& group : all.gone) tell_peers(group.rank, group.pages);
   for (GroupState* const group : all.open) tell_peers(group->rank, group->pages);
 }
@@ -65,11 +104,42 @@ void left(GroupState& group) noexcept {
   Groups& all = groups();
   const std::lock_guard guard(all.mutex);
   all.open.erase(&group);
+  group.own_page().leaving.store(1, std::memory_order_release);
   if (all.ending && all.process == getpid()) {
+    note_the_dead(group);
     all.gone.push_back({group.rank, group.pages});
   } else {
     tell_peers(group.rank, group.pages);
   }
+}
+
+void note_loss(GroupState& seen_in, int lost) noexcept {
+  const PeerPage& dead = seen_in.pages[static_cast<std::size_t>(lost)];
+  if (dead.host == nullptr) return;  // the group is being made
+  // A rank that aborted or closed this group may go on in others.
+  const bool ended = seen_in.has_ended(lost);
+  const int number = world_rank(seen_in, lost);
+  // It may have ended because of another one, which this group does not have.
+  const int elsewhere = seen_in.missed_elsewhere_by(lost);
+  const int first = elsewhere < 0 || elsewhere == world_rank(seen_in, seen_in.rank) ? number : elsewhere;
+  std::vector<std::pair<std::shared_ptr<LossReports>, int>> reports;
+  Groups& all = groups();
+  {
+    const std::lock_guard guard(all.mutex);
+    if (all.process != getpid()) return;
+    for (GroupState* const group : all.open) {
+      const bool of_this_world = group->world == seen_in.world;
+      int rank = of_this_world ? rank_of_world(*group, first) : rank_of_process(*group, dead);
+      if (rank < 0 && of_this_world) {
+        group->own_page().missed_elsewhere.store(static_cast<std::uint32_t>(first) + 1, std::memory_order_release);
+        rank = rank_of_world(*group, number);
+      }
+      if (rank < 0) continue;
+      note(*group, rank);
+      if (ended && group != &seen_in && group->reports != nullptr) reports.emplace_back(group->reports, rank);
+    }
+  }
+  for (const auto& [told, rank] : reports) told->tell(rank);
 }
 
 void aborted(GroupState& group) noexcept {
@@ -82,7 +152,9 @@ void aborted(GroupState& group) noexcept {
 void process_is_ending() noexcept {
   Groups& all = groups();
   const std::lock_guard guard(all.mutex);
-  if (all.process == getpid()) all.ending = true;
+  if (all.process != getpid()) return;
+  all.ending = true;
+  for (GroupState* const group : all.open) group->own_page().leaving.store(1, std::memory_order_release);
 }
 
 }  // namespace onehop::detail

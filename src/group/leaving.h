@@ -13,6 +13,10 @@ void entered(GroupState& group);
 // out to be 0.
 void left(GroupState& group) noexcept;
 
+// Notes on the pages of all groups of this process that it has lost the rank `lost` of the group `seen_in`. Ranks that
+// wait for this one in other groups then name that rank once both are gone.
+void note_loss(GroupState& seen_in, int lost) noexcept;
+
 // Tells the peers that this rank gives up, and wakes its own waits and theirs. Callable while other threads wait.
 void aborted(GroupState& group) noexcept;
 

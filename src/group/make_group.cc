@@ -274,7 +274,7 @@ void refuse_the_dead(GroupState& group) {
 }  // namespace
 
 std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap,
-                                       std::vector<int> world_ranks) {
+                                       std::vector<int> world_ranks, std::uint64_t world) {
   if (size < 1 || rank < 0 || rank >= size) {
     throw BadInput("group: expected 0 <= rank < size, found rank " + std::to_string(rank) + " and size " +
                    std::to_string(size));
@@ -303,6 +303,7 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   meet(*group);
   agree_on_sharing(*group);
   shown.reset();
+  group->world = world != 0 ? world : own.page->group_word.load(std::memory_order_relaxed);
   group->remote = group->bootstrap->remote_transport();
   refuse_the_dead(*group);
   group->bootstrap->watch([state = group.get()] { return state->gone_rank(); },

@@ -27,9 +27,13 @@ struct RankPage {
   // A random number that the rank announces, by which a peer recognises the page that it maps. Process and descriptor
   // numbers do not suffice if two machines look the same (copies of one virtual machine).
   std::uint64_t word;
-  // The rank (plus one) that closed its group while this rank still waited for it. Peers read it once this rank has
-  // gone too.
+  // The rank (plus one) that this process lost in any of its groups: it died, or closed its group while this rank still
+  // waited for it. Peers read it once both are gone.
   std::atomic<std::uint32_t> missed;
+  // The same for a rank of the world (plus one) that is not in this group.
+  std::atomic<std::uint32_t> missed_elsewhere;
+  // Set when the rank closes its group, or when its process is about to end, with a yet unknown exit status.
+  std::atomic<std::uint32_t> leaving;
   // Bytes that the rank is about to allocate and that the system does not count as used yet.
   std::atomic<std::int64_t> about_to_take;
 

@@ -136,17 +136,19 @@ class MpiEnd : public Endpoint {
   std::vector<Request> releases_;  // of the messages that say that a slot is free
 
  private:
-  // Calls MPI. If MPI reports that a rank has ended, takes it for the rank at the other end and reports that rank to
-  // the peers.
+  // Calls MPI. If MPI reports that a rank has ended, takes it for the rank at the other end, unless that one has ended
+  // because of another one, and reports it to the peers.
   template <class Call>
   void with_peer(const Call& call) {
     try {
       call();
     } catch (const PeerLost& error) {
       wire_->note_lost();
-      group().own_page().reported_lost.store(static_cast<std::uint32_t>(peer_) + 1, std::memory_order_release);
-      throw PeerLost(peer_, group().name_of(peer_) + " has ended: rank " + std::to_string(group().rank) + " uses " +
-                                name() + ", and " + error.what());
+      const int first = group().poll_peers(peer_).lost;
+      const int lost = first < 0 ? peer_ : first;
+      group().tell_lost(lost);
+      throw PeerLost(lost, group().name_of(lost) + " has ended: rank " + std::to_string(group().rank) + " uses " +
+                               name() + ", and " + error.what());
     }
   }
 

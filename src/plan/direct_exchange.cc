@@ -105,7 +105,7 @@ SharedArrays::SharedArrays(GroupState& group, std::span<const std::span<std::byt
   const auto places = std::as_bytes(std::span<const Location>(own));
   mine.insert(mine.end(), places.begin(), places.end());
   const Gathered all = group.allgather(mine);
-  throw_refusal(all, "making a plan");
+  throw_refusal(group, all, "making a plan");
   for (std::size_t r = 0; r < ranks; ++r) {
     std::uint64_t theirs = 0;
     if (all[r].size() >= sizeof theirs) std::memcpy(&theirs, all[r].data(), sizeof theirs);

@@ -120,12 +120,11 @@ Gathered exchange(GroupState& group, const Hello& own, std::span<const std::byte
   }
   Gathered all = group.allgather(packed(own, rest));
   if (failure) std::rethrow_exception(failure);
-  throw_refusal(all, "opening channels");
+  throw_refusal(group, all, "opening channels");
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (hello_of(all[r], r).usable != 0) continue;
     const std::span<const std::byte> theirs = all[r].subspan(sizeof(Hello));
-    throw Error("opening channels over UCX failed on rank " + std::to_string(r) + ": " +
-                std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()));
+    throw_failed(group, "opening channels over UCX", r, theirs);
   }
   return all;
 }

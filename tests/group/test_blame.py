@@ -175,3 +175,92 @@ def test_a_rank_that_takes_long_to_end_is_named_and_not_who_missed_it(ranks: Ran
     done = ranks.launch(3, SLOW_END, *SURVIVORS)
     assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stdout
     assert "and after it" not in done.stdout
+
+
+# Rank 0 waits for rank 2 in a part of the world without rank 1, and gives up when rank 2 is killed. Rank 1 looks once
+# both have gone. The three end in every way.
+IN_ANOTHER_GROUP = """
+import atexit, os, signal, sys, time, onehop
+world = onehop.Group.world()
+pids = [int(one) for one in world.allgather(str(os.getpid()).encode())]
+part = world.split(0 if world.rank in {in_part} else 1, 0)
+rest = world.split(1 if world.rank == 2 else 0, 0)  # without rank 2
+def wait_for_the_end_of(rank):
+    while os.path.exists(f"/proc/{{pids[rank]}}"):
+        time.sleep(0.01)
+if world.rank == 2:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    if world.rank == 0:
+        {loses}
+    wait_for_the_end_of(0)
+    {waits}
+except onehop.PeerLost as error:
+    print("lost", error.rank, error, flush=True)
+    if world.rank == 0:
+        {ends}
+    raise
+"""
+LOSES = {
+    "barrier": "part.barrier()",
+    "channels": "part.channels(send={1: 8}, receive={1: 8})",
+    "report from user code": "wait_for_the_end_of(2); raise onehop.PeerLost('found out by itself', 2)",
+}
+ENDS_OF_0 = {"raises": "raise", "closes": "del part, rest, world; sys.exit(0)", "exits": "sys.exit(3)"}
+WAITS = {"barrier": "world.barrier()", "split": "world.split(0, 0)", "channels": "world.channels()"}
+
+
+@pytest.mark.parametrize(
+    ("loses", "ends", "waits"),
+    [
+        ("barrier", "raises", "barrier"),
+        ("barrier", "closes", "split"),
+        ("channels", "exits", "channels"),
+        ("report from user code", "raises", "barrier"),
+    ],
+)
+def test_a_rank_that_was_lost_in_another_group_is_named(
+    ranks: Ranks, loses: str, ends: str, waits: str
+) -> None:
+    program = IN_ANOTHER_GROUP.format(
+        in_part=(0, 2), loses=LOSES[loses], ends=ENDS_OF_0[ends], waits=WAITS[waits]
+    )
+    done = ranks.launch(3, program, "--grace", 20)
+    lost_by_0 = 2 if loses.startswith("report") else 1  # in the part
+    assert survivors(done.stdout) == [(0, lost_by_0), (1, 2)], done.stdout + done.stderr
+
+
+def test_a_group_without_the_lost_rank_names_it_in_the_text(ranks: Ranks) -> None:
+    program = IN_ANOTHER_GROUP.format(
+        in_part=(0, 2), loses="part.barrier()", ends="raise", waits="rest.barrier()"
+    )
+    done = ranks.launch(3, program, "--grace", 20)
+    assert survivors(done.stdout) == [(0, 1), (1, 0)], done.stdout + done.stderr
+    said = next(line for line in done.stdout.splitlines() if line.startswith("[1] "))
+    assert "it had lost rank 2 of the world before; see the output of rank 2 of the world" in said
+
+
+def test_a_rank_that_aborted_another_group_and_lives_is_not_blamed(ranks: Ranks) -> None:
+    # Rank 2 aborts a part, which rank 0 notices. Later rank 0 is killed: the others name it, and not rank 2.
+    source = """
+        import os, signal, numpy as np, onehop
+        world = onehop.Group.world()
+        part = world.split(0 if world.rank in (0, 2) else 1, 0)
+        peer = 1 - part.rank
+        ends = part.channels(send={peer: 8}, receive={peer: 8}) if part.size == 2 else None
+        if world.rank == 2:
+            part.abort()
+        elif world.rank == 0:
+            try:
+                ends.receive[1].get(np.zeros(1))
+            except onehop.PeerLost as error:
+                print("lost", error.rank, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            world.barrier()
+        except onehop.PeerLost as error:
+            print("lost", error.rank, flush=True)
+            raise
+    """
+    done = ranks.launch(3, source, "--grace", 20)
+    assert survivors(done.stdout) == [(0, 1), (1, 0), (2, 0)], done.stdout + done.stderr

@@ -5,15 +5,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <exception>
 #include <functional>
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "onehop/channel.h"
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
+#include "src/group/agreement.h"
 #include "src/group/shared_memory.h"
 #include "tests/support/faults.h"
 #include "tests/support/ranks.h"
@@ -168,6 +171,34 @@ INSTANTIATE_TEST_SUITE_P(Faults, Killed,
                                            Work{"Preparation", preparation, "set-up"},
                                            Work{"RunsAndBarriers", runs_and_barriers}),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// Rank 1 fails in a collective step because rank 2 has died after its last contribution. Rank 0 lost rank 2, too.
+TEST(Faults, AFailureBecauseOfALossIsALossOnEveryRank) {
+  const auto ended = fork_ranks(3,
+                                [](const Group& group) {
+                                  detail::GroupState& state = *group.state();
+                                  if (group.rank() == 2) {
+                                    const std::uint64_t before = state.own_page().steps.load();
+                                    std::thread step([&] { detail::agree(state, "a test", nullptr); });
+                                    while (state.own_page().steps.load() == before) nap(0.001);  // the step has begun
+                                    nap(0.05);
+                                    ::kill(getpid(), SIGKILL);
+                                  }
+                                  std::exception_ptr failure;
+                                  if (group.rank() == 1) {
+                                    while (state.poll_peers(2).lost != 2) nap(0.001);
+                                    failure =
+                                        std::make_exception_ptr(PeerLost(2, "rank 2 has taken its memory with it"));
+                                  }
+                                  detail::agree(state, "a test", failure);
+                                },
+                                {});
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(ended[static_cast<std::size_t>(rank)].exit_code, 3) << ended[static_cast<std::size_t>(rank)].message;
+    EXPECT_NE(ended[static_cast<std::size_t>(rank)].message.find("rank 2 "), std::string::npos)
+        << ended[static_cast<std::size_t>(rank)].message;
+  }
+}
 
 // The middle rank of a chain dies. The last one waits for the first, and still learns which rank died.
 TEST(Faults, WhoIsLostIsPassedOn) {

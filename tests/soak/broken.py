@@ -26,7 +26,7 @@ PLACE = ROOT / "build/broken"
 SOURCE = PLACE / "source"
 PROGRAM = PLACE / "build/onehop_soak"
 # Batches of exchanges or long messages, or faults, in one run of the program.
-COUNTS = {"exchanges": 1, "long_messages": 1, "kills": 10}
+COUNTS = {"exchanges": 1, "long_messages": 1, "kills": 10, "split_kills": 10}
 HANG_SECONDS = 90  # the program itself notices a hang after 60 s
 
 

@@ -231,6 +231,12 @@ FAULTS = (
         ),
     ),
     Fault(
+        "told-in-one-group",
+        "a survivor reports the lost rank only in the group in which it waited",
+        "split_kills",
+        (Change("src/group/leaving.cc", "      note(*group, rank);\n", ""),),
+    ),
+    Fault(
         "leaked-descriptor",
         "shared memory is unmapped and its descriptor stays open",
         "kills",

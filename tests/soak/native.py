@@ -1,8 +1,8 @@
 """Trials in C++ whose ranks are forked from one process: `onehop_soak`, which costs a few milliseconds a trial.
 
 They make the large numbers: `many_exchanges` runs random schedules up to 3 * 10^5 times each, `long_messages` moves
-messages of 4 to 256 KiB, `many_kills` has a fault in each trial. The trials of the same subjects in trials.py also
-include Python, the launcher and MPI.
+messages of 4 to 256 KiB, `many_kills` and `many_split_kills` have a fault in each trial. The trials of the same
+subjects in trials.py also include Python, the launcher and MPI.
 """
 
 from __future__ import annotations
@@ -52,4 +52,9 @@ def many_kills(ranks: Ranks, seed: int) -> Counter[str]:
     return _run(ranks, "kills", seed, FAULTS)
 
 
-TRIALS = (many_exchanges, long_messages, many_kills)
+def many_split_kills(ranks: Ranks, seed: int) -> Counter[str]:
+    """The same in the world and in groups that are split from it, while plans are made and groups are closed."""
+    return _run(ranks, "split_kills", seed, FAULTS)
+
+
+TRIALS = (many_exchanges, long_messages, many_kills, many_split_kills)

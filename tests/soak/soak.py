@@ -31,7 +31,7 @@ from ranks import Ranks  # noqa: E402
 KINDS = one_launch.KINDS | {one.__name__: one for one in (*native.TRIALS, *stored.TRIALS)}
 # How often each kind is drawn.
 WEIGHTS = {"exchanges": 6, "reductions": 2, "faults": 8, "limits": 2, "disks": 1, "circuits": 1, "hmc": 1}
-WEIGHTS |= {"many_exchanges": 6, "many_kills": 6, "long_messages": 3}
+WEIGHTS |= {"many_exchanges": 6, "many_kills": 6, "many_split_kills": 6, "long_messages": 3}
 WEIGHTS |= {"stored_exchanges": 3, "stored_reductions": 1, "stored_faults": 6}
 LARGEST = ("slowest_ms",)  # counts that are not added up
 

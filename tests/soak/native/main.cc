@@ -1,7 +1,7 @@
 // onehop_soak exchanges SEED BATCHES [plant]
 // onehop_soak long_messages SEED BATCHES [plant]
-// onehop_soak kills SEED COUNT [plant]
-// onehop_soak kills SEED FIRST END
+// onehop_soak kills|split_kills SEED COUNT [plant]
+// onehop_soak kills|split_kills SEED FIRST END
 // Runs batches of random schedules, or trials with a fault each, from number 0 (or FIRST) to END - 1, and prints their
 // counts. The exit code is 1 after an anomaly, which is described on stderr with the command that repeats it. A trial
 // is a function of seed and number, and of the moment when the system runs which process. `plant` makes an anomaly, for
@@ -31,18 +31,19 @@ std::uint64_t number(const char* text) {
   return value;
 }
 
-int kills(std::uint64_t seed, std::uint64_t first, std::uint64_t last, bool plant) {
+int kills(const std::string& kind, std::uint64_t seed, std::uint64_t first, std::uint64_t last, bool plant) {
+  const auto fault = kind == "kills" ? &onehop::soak::fault : &onehop::soak::split_fault;
   std::int64_t counts[5] = {};
   std::int64_t exchanges = 0;
   double slowest = 0;
   for (std::uint64_t k = first; k < last; ++k) {
     try {
-      const Fault one = onehop::soak::fault(onehop::soak::mix(seed, k), plant);
+      const Fault one = fault(onehop::soak::mix(seed, k), plant);
       ++counts[static_cast<int>(one.kind)];
       exchanges += one.exchanges;
       slowest = std::max(slowest, one.told);
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\nrepeat with: onehop_soak kills %ju %ju %ju\n", error.what(),
+      std::fprintf(stderr, "%s\nrepeat with: onehop_soak %s %ju %ju %ju\n", error.what(), kind.c_str(),
                    static_cast<std::uintmax_t>(seed), static_cast<std::uintmax_t>(k),
                    static_cast<std::uintmax_t>(k + 1));
       return 1;
@@ -91,15 +92,16 @@ int main(int count, char** words) {
     if (kind == "exchanges" && (count == 4 || plant)) return exchanges(number(words[2]), number(words[3]), plant);
     if (kind == "long_messages" && (count == 4 || plant))
       return long_messages(number(words[2]), number(words[3]), plant);
-    if (kind == "kills" && (count == 4 || plant)) return kills(number(words[2]), 0, number(words[3]), plant);
-    if (kind == "kills" && count == 5) return kills(number(words[2]), number(words[3]), number(words[4]), false);
+    const bool kill = kind == "kills" || kind == "split_kills";
+    if (kill && (count == 4 || plant)) return kills(kind, number(words[2]), 0, number(words[3]), plant);
+    if (kill && count == 5) return kills(kind, number(words[2]), number(words[3]), number(words[4]), false);
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;
   }
   std::fprintf(
       stderr,
-      "expected: onehop_soak exchanges or long_messages SEED BATCHES [plant], or onehop_soak kills SEED [FIRST] "
-      "END [plant]\n");
+      "expected: onehop_soak exchanges or long_messages SEED BATCHES [plant], or onehop_soak kills or split_kills "
+      "SEED [FIRST] END [plant]\n");
   return 2;
 }

@@ -23,8 +23,9 @@ struct Report {
   std::atomic<int> schedules = 0;          // that these exchanges repeated
   std::atomic<std::int64_t> adaptive = 0;  // of these exchanges: over a sender that chooses its stores
   std::atomic<Outcome> outcome = Outcome::none;
-  int lost_rank = -1;  // what PeerLost named
-  double when = 0;     // steady clock: of PeerLost, or of the rank's own fault
+  int lost_rank = -1;                         // the rank of the world that PeerLost named
+  std::uint64_t members = ~std::uint64_t{0};  // a bit for each rank of the world that is in the group that lost it
+  double when = 0;                            // steady clock: of PeerLost, or of the rank's own fault
   std::array<char, 1000> text{};
 
   void say(Outcome what, const char* words) noexcept;

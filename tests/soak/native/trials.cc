@@ -18,6 +18,7 @@
 #include "onehop/plan.h"
 #include "tests/soak/native/model.h"
 #include "tests/soak/native/processes.h"
+#include "tests/soak/native/split_work.h"
 
 namespace onehop::soak {
 namespace {
@@ -131,15 +132,28 @@ struct Draw {
   double stopped;
   bool one_core;
   std::int64_t step;  // of a rank that leaves or throws
+  bool splits;        // whether ranks work in groups that are split from the world
 
   [[nodiscard]] bool is_victim(int rank) const { return rank == victim || rank == other; }
+  // Whether the report of another rank blames a victim.
+  [[nodiscard]] bool is_named_by(const Report& report) const {
+    if (is_victim(report.lost_rank)) return true;
+    const auto is_blamed = [&](int rank) {
+      return rank >= 0 &&
+             std::string(report.text.data()).find("had lost rank " + std::to_string(rank) + " of the world before") !=
+                 std::string::npos;
+    };
+    const auto is_member = [&](int rank) { return rank >= 0 && (report.members >> rank & 1) != 0; };
+    return !is_member(victim) && !is_member(other) && (is_blamed(victim) || is_blamed(other));
+  }
   [[nodiscard]] bool own() const { return kind == Fault::Kind::exit || kind == Fault::Kind::exception; }
 };
 
-Draw draw(std::uint64_t seed) {
+Draw draw(std::uint64_t seed, bool splits) {
   Source source(seed);
   Draw one{};
-  one.ranks = source.one_of({2, 2, 3, 4});
+  one.splits = splits;
+  one.ranks = splits ? source.one_of({3, 4, 4}) : source.one_of({2, 2, 3, 4});
   one.victim = static_cast<int>(source.below(one.ranks));
   using enum Fault::Kind;
   one.kind = source.one_of({kill, kill, kill, kill, kill, kill, stop, exit, exception, two_kills});
@@ -154,7 +168,7 @@ Draw draw(std::uint64_t seed) {
 }
 
 void be_one_rank(const Group& group, Report& report, const Draw& what, std::uint64_t seed) {
-  const Step step = random_work(group, seed);
+  const Step step = what.splits ? split_steps(group, report, seed) : random_work(group, seed);
   group.barrier();
   report.at_work = true;
   for (std::int64_t number = 0;; ++number) {
@@ -184,10 +198,7 @@ double strike(const Processes& ranks, const Draw& what) {
   return when;
 }
 
-}  // namespace
-
-Fault fault(std::uint64_t seed, bool plant) {
-  const Draw what = draw(seed);
+Fault one_fault(const Draw& what, std::uint64_t seed, bool plant) {
   const std::int64_t descriptors = open_descriptors();
   Fault result{what.kind, 0, std::numeric_limits<std::int64_t>::max()};
   {
@@ -210,7 +221,7 @@ Fault fault(std::uint64_t seed, bool plant) {
         continue;
       }
       expect(report.outcome == Outcome::lost, "a rank was not told: " + about);
-      expect(what.is_victim(report.lost_rank) != plant, "a wrong rank is named: " + about);
+      expect(what.is_named_by(report) != plant, "a wrong rank is named: " + about);
       expect(report.when >= when, "a rank was told of a loss before it: " + about);
       result.told = std::max(result.told, report.when - when);
     }
@@ -220,5 +231,10 @@ Fault fault(std::uint64_t seed, bool plant) {
   expect(waitpid(-1, nullptr, WNOHANG) == -1, "a process was left behind");
   return result;
 }
+
+}  // namespace
+
+Fault fault(std::uint64_t seed, bool plant) { return one_fault(draw(seed, false), seed, plant); }
+Fault split_fault(std::uint64_t seed, bool plant) { return one_fault(draw(seed, true), seed, plant); }
 
 }  // namespace onehop::soak

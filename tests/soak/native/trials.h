@@ -33,4 +33,8 @@ struct Fault {
 // killed. Every other rank must be told which, within five seconds, and nothing may be left behind.
 [[nodiscard]] Fault fault(std::uint64_t seed, bool plant = false);
 
+// The same where ranks work in the world and in groups that are split from it, make plans and close groups. A rank that
+// waits in a group without the killed one names who left it because of that one, and says so.
+[[nodiscard]] Fault split_fault(std::uint64_t seed, bool plant = false);
+
 }  // namespace onehop::soak
