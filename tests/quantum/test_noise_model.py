@@ -199,6 +199,7 @@ def test_gates_that_a_model_does_not_name_are_named_once() -> None:
         for run in runs:
             (text,) = texts(run)
             assert f"found none after h on 0, cz on 1, 2{last}, a label on 2; `transpile(" in text
+            assert ("`transpile(circuit, device)` moves gates" in text) == bool(last)
     assert not texts(lambda: OnehopBackend(noise_model=aer_model({"measure": 1})).run(measured, shots=1))
 
 

@@ -182,11 +182,15 @@ class AerNoise:
 
     def warn(self) -> None:
         """Warn about the gates without noise."""
-        warn_without(
-            self.without,
-            "`transpile(circuit, OnehopBackend(noise_model=model))` writes a circuit in the gates of the model; or add "
-            "noise of these gates to the model, or the gates to its basis if they shall have none",
-        )
+        remedies = []
+        if not self.names.issuperset(self.without):
+            remedies.append(
+                "`transpile(circuit, OnehopBackend(noise_model=model))` writes a circuit in the gates of the model; "
+                "or add noise of these gates to the model, or the gates to its basis if they shall have none"
+            )
+        if not self.names.isdisjoint(self.without):
+            remedies.append("`transpile(circuit, device)` moves gates to qubits on which they have noise")
+        warn_without(self.without, "; ".join(remedies))
 
     def miss(self, name: str, qubits: Sequence[int]) -> None:
         """Note a gate without noise; the basis of the model may have such gates."""
