@@ -10,7 +10,7 @@ unset ONEHOP_CONTROL OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_ID
 pids=
 rank=0
 while [ $rank -lt "$ranks" ]; do
-  RANK=$rank LOCAL_RANK=$rank timeout -k 5 50 "$@" &
+  RANK=$rank LOCAL_RANK=$rank timeout -k 5 250 "$@" &
   pids="$pids $!"
   rank=$((rank + 1))
 done
