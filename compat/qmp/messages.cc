@@ -13,7 +13,6 @@ using onehop::BadInput;
 using onehop::compat::checked_span;
 using onehop::compat::guarded;
 using onehop::compat::Handles;
-using onehop::compat::Layout;
 using onehop::compat::Mailbox;
 using onehop::compat::Message;
 using namespace onehop::compat::qmp;

@@ -26,7 +26,7 @@ class Handles {
 
  public:
   // The two texts are for messages: "expected a message that qspi_create_msg made".
-  constexpr Handles(const char* what, const char* maker) : what_(what), maker_(maker) {}
+  constexpr Handles(const char* what, const char* maker) noexcept : what_(what), maker_(maker) {}
 
   template <class... Arguments>
   Handle add(Arguments&&... arguments) {

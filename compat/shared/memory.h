@@ -39,13 +39,13 @@ std::span<T> checked_span(T* first, Count count) {
   const auto values = static_cast<std::size_t>(count);
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(values, sizeof(T), &bytes)) throw_too_many(values);
-  check_memory(first, bytes);
+  check_memory(static_cast<const void*>(first), bytes);
   return {first, values};
 }
 
 template <class T>
 T& checked_value(T* value) {
-  check_memory(value, sizeof(T));
+  check_memory(static_cast<const void*>(value), sizeof(T));
   return *value;
 }
 
