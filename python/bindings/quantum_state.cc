@@ -7,6 +7,7 @@
 using onehop::Group;
 using onehop::quantum::Circuit;
 using onehop::quantum::Complex;
+using onehop::quantum::Norm;
 using onehop::quantum::PauliSum;
 using onehop::quantum::PauliTerm;
 using onehop::quantum::Precision;
@@ -150,13 +151,15 @@ void bind_state(nb::module_& module) {
            "Set the state to the basis state with this index.")
       .def(
           "set_amplitudes",
-          [](State& s, const Amplitudes& amplitudes) {
+          [](State& s, const Amplitudes& amplitudes, bool normalize, bool check) {
             const std::span<const Complex> values(amplitudes.data(), amplitudes.size());
             const nb::gil_scoped_release released;
-            s.set_amplitudes(values);
+            s.set_amplitudes(values, !check ? Norm::any : normalize ? Norm::normalize : Norm::check);
           },
-          "amplitudes"_a,
-          "Set all 2^qubits amplitudes by index, without normalising them. Every rank passes all of them.")
+          "amplitudes"_a, "normalize"_a = false, "check"_a = true,
+          "Set all 2^qubits amplitudes by index. Every rank passes all of them.\n\n"
+          "normalize : bool\n    Divide them by their norm, which must be 1 otherwise.\n"
+          "check : bool\n    False: take them as they are.")
       .def(
           "run",
           [](State& s, const Circuit& circuit, std::uint64_t seed) {

@@ -2846,8 +2846,17 @@ class State:
         amplitudes: Annotated[
             NDArray[numpy.complex128], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
+        normalize: bool = False,
+        check: bool = True,
     ) -> None:
-        """Set all 2^qubits amplitudes by index, without normalising them. Every rank passes all of them."""
+        """
+        Set all 2^qubits amplitudes by index. Every rank passes all of them.
+
+        normalize : bool
+            Divide them by their norm, which must be 1 otherwise.
+        check : bool
+            False: take them as they are.
+        """
 
     def run(self, circuit: Circuit, seed: int) -> list[int]:
         """Run a circuit; measurements collapse the state. Returns the classical bits. Collective."""

@@ -284,18 +284,44 @@ void State::set_basis_state(std::uint64_t index) {
   set_product(product, order);
 }
 
-void State::set_amplitudes(std::span<const std::complex<double>> amplitudes) {
+// Checks amplitudes; returns the factor that makes their norm 1, or 1 if they need none.
+static double checked_factor(std::span<const std::complex<double>> amplitudes, Norm rule) {
+  if (rule == Norm::any) return 1;
+  double sum = 0;
+  for (std::size_t i = 0; i < amplitudes.size(); ++i) {
+    const double square = std::norm(amplitudes[i]);
+    if (!std::isfinite(square)) {
+      throw BadInput(
+          "set_amplitudes: expected finite amplitudes, found an infinity or NaN, or a square that overflows, "
+          "at index " +
+          std::to_string(i));
+    }
+    sum += square;
+  }
+  const double norm = std::sqrt(sum);
+  if (rule == Norm::normalize && norm > 0 && std::isfinite(norm)) return 1 / norm;
+  if (!(std::abs(norm - 1) <= 1e-5)) {
+    const bool asked = rule == Norm::normalize;
+    throw BadInput("set_amplitudes: expected amplitudes of " +
+                   std::string(asked ? "a finite norm above 0" : "norm 1 within 1e-5") + ", found the norm " +
+                   base::number_text(norm) + (asked ? "" : "; pass normalize=True to divide by it"));
+  }
+  return 1;
+}
+
+void State::set_amplitudes(std::span<const std::complex<double>> amplitudes, Norm norm) {
   if (amplitudes.size() != std::size_t{1} << impl_->qubits) {
     throw BadInput("expected 2^" + std::to_string(impl_->qubits) + " amplitudes, found " +
                    std::to_string(amplitudes.size()));
   }
+  const double factor = checked_factor(amplitudes, norm);
   std::vector<int> order(impl_->bits.size());
   std::iota(order.begin(), order.end(), 0);
   set_layout(order, 0);
   const std::size_t first = static_cast<std::size_t>(impl_->group.rank()) << impl_->local_bits;
   impl_->visit([&](auto local) {
     using Amplitude = typename decltype(local)::value_type;
-    for (std::size_t i = 0; i < local.size(); ++i) local[i] = Amplitude(amplitudes[first + i]);
+    for (std::size_t i = 0; i < local.size(); ++i) local[i] = Amplitude(amplitudes[first + i] * factor);
   });
 }
 

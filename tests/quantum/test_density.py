@@ -384,3 +384,29 @@ def test_bad_input_is_refused() -> None:
         ("pauli", [2]),
         ("pauli", [0]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.eye(4), "trace 1, found the trace 4; pass normalize=True"),
+        (np.diag([1, np.nan, 0, 0]), "expected finite entries"),
+        (np.diag([1.5, -0.5, 0, 0]), "expected eigenvalues of 0 or more"),
+        (np.eye(4) / 4 + np.eye(4, k=1) / 8, "expected a Hermitian matrix"),
+        (np.diag([1j, 1 - 1j, 0, 0]), "expected a Hermitian matrix"),
+        (np.zeros((4, 4)), "found the trace 0"),
+    ],
+)
+def test_matrices_that_are_no_state_are_refused(matrix: np.ndarray, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        DensityMatrix(2).set_matrix(matrix)
+
+
+def test_states_are_normalised_if_asked_for() -> None:
+    state = DensityMatrix(2).set_matrix(np.eye(4), normalize=True)
+    np.testing.assert_allclose(state.matrix(), np.eye(4) / 4, rtol=0, atol=1e-15)
+    vector = np.array([3, 0, 4j, 0])
+    with pytest.raises(BadInput, match="found the norm 5"):
+        state.set_vector(vector)
+    state.set_vector(vector, normalize=True)
+    np.testing.assert_allclose(state.matrix(), np.outer(vector, vector.conj()) / 25, rtol=0, atol=1e-15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brute_force
-from onehop import Group, quantum
-from threads import same_on
+from onehop import BadInput, Group, quantum
+from threads import run_threads, same_on
 
 TOLERANCE = {"double": 1e-12, "single": 1e-5}
 
@@ -107,3 +108,41 @@ def test_expectations_agree_with_matrices(seed: int, ranks: int, terms: int) -> 
 
     found = same_on(ranks, look)
     assert found[0] == pytest.approx(expected, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("amplitudes", "message"),
+    [
+        ([1, 1, 0, 0], "norm 1 within 1e-5, found the norm 1.41421; pass normalize=True"),
+        ([1.0001, 0, 0, 0], "found the norm 1.0001"),
+        ([0, 0, 0, 0], "found the norm 0"),
+        ([1, np.nan, 0, 0], "expected finite amplitudes.*at index 1"),
+        ([0, 0, 0, complex(0, np.inf)], "expected finite amplitudes.*at index 3"),
+        ([1, 0, 0], r"expected 2\^2 amplitudes, found 3"),
+    ],
+)
+def test_amplitudes_that_are_no_state_are_refused(amplitudes: list[complex], message: str) -> None:
+    def attempt(group: Group) -> bool:
+        state = quantum.State(2, group).set_amplitudes([0, 0.6, 0.8j, 0])
+        with pytest.raises(BadInput, match=message):
+            state.set_amplitudes(np.array(amplitudes, complex))
+        return np.allclose(state.vector(), [0, 0.6, 0.8j, 0], rtol=0, atol=1e-15)
+
+    assert all(run_threads(2, attempt))
+
+
+def test_amplitudes_are_normalised_if_asked_for() -> None:
+    state = quantum.State(2).set_amplitudes([3, 0, 4j, 0], normalize=True)
+    np.testing.assert_allclose(state.vector(), [0.6, 0, 0.8j, 0], rtol=0, atol=1e-15)
+    for wrong in ([0, 0, 0, 0], [np.nan, 1, 0, 0], [1e200, 0, 0, 0]):
+        with pytest.raises(BadInput, match="expected"):
+            state.set_amplitudes(wrong, normalize=True)
+
+
+def test_a_file_whose_state_has_another_norm_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    state = quantum.State(3).set_basis_state(2)
+    state.local()[:] *= 2
+    state.save(tmp_path / "state.h5")
+    with pytest.raises(BadInput, match=r"state.h5: expected amplitudes of norm 1, found the norm 2"):
+        quantum.State.load(tmp_path / "state.h5")

@@ -76,7 +76,7 @@ class Executor {
 // Measurement outcomes. An outcome is the value of the circuit's classical bits, or of all qubits if the circuit has no
 // classical bits; bit 0 is the least significant bit of word 0.
 struct Outcomes {
-  int clbits = 0;  // bits of an outcome
+  int clbits = 0;                                  // bits of an outcome
   std::vector<std::vector<std::uint64_t>> values;  // distinct outcomes in ascending order
   std::vector<std::int64_t> counts;                // how often each value occurred
   std::vector<std::uint32_t> of_shot;              // for each shot, the index of its outcome in `values`

@@ -51,6 +51,10 @@ struct StateCounters {
   std::int64_t bytes_between_hosts = 0;  // the part of them that goes to ranks without common memory with this one
 };
 
+// The norm of amplitudes that a caller passes: it must be 1 within 1e-5, or is made 1; `any` checks nothing, for
+// vectors that are no states.
+enum class Norm { check, normalize, any };
+
 class State {
  public:
   // Creates |0...0> with qubit i on bit i. Throws BadInput if the number of ranks is not a power of two or exceeds the
@@ -85,8 +89,9 @@ class State {
   // collective; no communication.
   void set_product(std::span<const std::array<std::complex<double>, 2>> wires, std::span<const int> bits);
   void set_basis_state(std::uint64_t index);
-  // Sets all 2^qubits amplitudes by index; every rank passes all of them. They are not normalised.
-  void set_amplitudes(std::span<const std::complex<double>> amplitudes);
+  // Sets all 2^qubits amplitudes by index; every rank passes all of them. Throws BadInput if one is infinite or NaN, or
+  // if the norm breaks the rule.
+  void set_amplitudes(std::span<const std::complex<double>> amplitudes, Norm norm = Norm::check);
   // Copies the amplitudes and the layout of a state of the same size, precision and ranks; throws BadInput for others.
   // Not collective.
   void copy_from(const State& other);

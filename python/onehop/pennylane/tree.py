@@ -72,7 +72,7 @@ def measured_tree(
     start = state.vector()
     results = []
     for shots in sizes:
-        state.set_amplitudes(start)
+        state._core.set_amplitudes(start, check=False)
         leaves: list[_Leaf] = []
         tree = _Tree(append, places, rng, leaves, bool(shots))
         tree.grow(state, list(script.operations), float(shots or 1), {})
@@ -116,7 +116,7 @@ class _Tree:
         for outcome, part, chance in ((0, weight - ones, 1 - one), (1, ones, one)):
             if part <= (0 if self.sampled else NEVER) or mid.postselect not in (None, outcome):
                 continue
-            state.set_amplitudes(before)
+            state._core.set_amplitudes(before, check=False)
             kept = np.array([1.0 - outcome, float(outcome)], complex) / np.sqrt(chance)
             circuit = Circuit(state.qubits)
             circuit.add(Operation("diagonal", "collapse", [qubit], values=kept))

@@ -23,6 +23,8 @@ from onehop.quantum.state import State, hermitian_sums, real_where_real
 
 __all__ = ["DensityMatrix"]
 
+_TOLERANCE = 1e-5
+
 
 class DensityMatrix(SplitState):
     """A density matrix that is split over the ranks of a group, initially |0...0><0...0|.
@@ -70,29 +72,38 @@ class DensityMatrix(SplitState):
 
     # -- changing the state --------------------------------------------------------------------------------------------
 
-    def set_matrix(self, matrix: Any) -> DensityMatrix:
-        """Set all entries, without normalising them; return the density matrix.
+    def set_matrix(self, matrix: Any, *, normalize: bool = False) -> DensityMatrix:
+        """Set all entries; return the density matrix.
 
         Parameters
         ----------
         matrix : array of complex, shape (2^n, 2^n)
             The same matrix on every rank.
+        normalize : bool
+            Divide the matrix by its trace. Otherwise the trace must be 1 within 1e-5.
 
         Raises
         ------
         BadInput
-            The matrix has another shape.
+            The matrix has another shape, has infinite or NaN entries, is not Hermitian, has a negative eigenvalue, or
+            its trace is not 1 (with `normalize`: not above 0).
         """
         values = np.asarray(matrix, np.complex128)
         if values.shape != (1 << self.qubits, 1 << self.qubits):
             raise BadInput(f"expected a matrix of {1 << self.qubits} rows and columns, found {values.shape}")
-        self.state.set_amplitudes(values.T.reshape(-1))
+        values = _checked(values, normalize=normalize)
+        self._core.set_amplitudes(np.ascontiguousarray(values.T.reshape(-1)), check=False)
         return self
 
-    def set_vector(self, vector: Any) -> DensityMatrix:
-        """Set the density matrix to the pure state with these 2^n amplitudes; return it."""
-        values = np.asarray(vector, np.complex128).reshape(-1)
-        return self.set_matrix(np.outer(values, values.conj()))
+    def set_vector(self, vector: Any, *, normalize: bool = False) -> DensityMatrix:
+        """Set the density matrix to the pure state with these 2^n amplitudes; return it.
+
+        Parameters and errors are those of `State.set_amplitudes`.
+        """
+        pure = State(self.qubits).set_amplitudes(np.asarray(vector, np.complex128), normalize=normalize)
+        values = pure.vector()
+        self._core.set_amplitudes(np.outer(values.conj(), values).reshape(-1), check=False)
+        return self
 
     def set_basis_state(self, index: int) -> DensityMatrix:
         """Set the density matrix to the basis state with this index; return it."""
@@ -153,7 +164,7 @@ class DensityMatrix(SplitState):
         if part is not self._part:
             entries = self.state.vector()
             self._split(part)
-            self._core.set_amplitudes(entries)
+            self._core.set_amplitudes(entries, check=False)
         self._core.apply(both, 0)
 
     def measure(self, qubits: Sequence[int], *, seed: int = 0) -> list[int]:
@@ -182,7 +193,7 @@ class DensityMatrix(SplitState):
         return self.state.vector().reshape(size, size).T
 
     def trace(self) -> float:
-        """Return the trace: 1 within rounding, unless another matrix was set."""
+        """Return the trace: 1 within rounding."""
         return float(self._diagonal().sum())
 
     def purity(self) -> float:
@@ -373,3 +384,22 @@ def _bit_count(values: NDArray[np.int64]) -> NDArray[np.int64]:
         count += values & 1
         values = values >> 1
     return count
+
+
+def _checked(values: NDArray[np.complex128], *, normalize: bool) -> NDArray[np.complex128]:
+    """Check that a matrix is a density matrix; divide it by its trace if asked to."""
+    if not np.isfinite(values).all():
+        raise BadInput("set_matrix: expected finite entries, found an infinity or NaN")
+    trace = float(np.trace(values).real)
+    if normalize and trace > 0:
+        values, trace = values / trace, 1.0
+    if not abs(trace - 1) <= _TOLERANCE:
+        remedy = "" if normalize else "; pass normalize=True to divide by it"
+        raise BadInput(f"set_matrix: expected a matrix of trace 1, found the trace {trace:.6g}{remedy}")
+    if np.abs(values - values.conj().T).max() > _TOLERANCE:
+        raise BadInput("set_matrix: expected a Hermitian matrix, found one that differs from its adjoint")
+    try:
+        np.linalg.cholesky(values + _TOLERANCE * np.eye(len(values)))
+    except np.linalg.LinAlgError as error:
+        raise BadInput("set_matrix: expected eigenvalues of 0 or more, found a negative one") from error
+    return values
