@@ -18,8 +18,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t max_bytes = std::int64_t{1} << 40U;
-constexpr std::array<Codec, codec_count> codecs = {Codec::raw, Codec::fp16, Codec::bf16, Codec::fp8,
-                                                   Codec::q8,  Codec::q6,   Codec::q4,   Codec::q3};
+constexpr std::array<Codec, codec_count - 1> codecs_but_raw() {
+  std::array<Codec, codec_count - 1> codecs{};
+  for (std::size_t number = 1; number < codec_count; ++number) codecs[number - 1] = static_cast<Codec>(number);
+  return codecs;
+}
 constexpr std::array<std::string_view, 2> places = {"network", "shared_memory"};
 
 Json length(std::int64_t value) { return value == no_end ? Json(nullptr) : Json(value); }
@@ -75,8 +78,7 @@ ReduceTable table_from(const Json& json) {
   table.ranks = static_cast<int>(ranks);
   table.raw = rules_from(json.at("raw"));
   table.encoded = rules_from(json.at("encoded"));
-  for (const Codec codec : codecs) {
-    if (codec == Codec::raw) continue;
+  for (const Codec codec : codecs_but_raw()) {
     const Json& all = json.at("compress_above");
     const std::string name(to_string(codec));
     if (codec == Codec::q3 && !all.contains(name)) {  // a table of an older version
@@ -140,8 +142,7 @@ std::string to_json(const ReduceTables& tables) {
   Json list = Json::array();
   for (const ReduceTable& table : tables) {
     Json above = Json::object();
-    for (const Codec codec : codecs) {
-      if (codec == Codec::raw) continue;
+    for (const Codec codec : codecs_but_raw()) {
       above[std::string(to_string(codec))] = length(table.compress_above[static_cast<std::size_t>(codec)]);
     }
     list.push_back({{"transport", places[table.in_memory ? 1 : 0]},
@@ -178,28 +179,27 @@ ReduceTables built_in_reduce_tables() {
   const auto two_ranks = [&](const Rules& shorter) { return followed(shorter, 1024 * kib, 128 * kib); };
   const auto more_ranks = [&](const Rules& shorter) { return followed(shorter, 2048 * kib, 64 * kib); };
   // Sizes from which a codec is faster than raw: fp16, bf16, fp8, q8, q6, q4, q3.
-  const auto above = [](std::array<std::int64_t, codec_count - 1> sizes) {
-    std::array<std::int64_t, codec_count> by_codec{};
-    std::copy(sizes.begin(), sizes.end(), by_codec.begin() + 1);
-    return by_codec;
+  const auto above = [](auto... sizes) {
+    static_assert(sizeof...(sizes) == codec_count - 1, "expected a size for each codec but raw");
+    return std::array<std::int64_t, codec_count>{0, sizes...};
   };
   const ReduceTable two{
       true, 2, two_ranks({{4 * kib, one_shot, 4 * kib}, {8 * kib, two_shot, 8 * kib}, {16 * kib, one_shot, 16 * kib}}),
       two_ranks({{2 * kib, one_shot, 2 * kib}}),
       // Where two cores share a cache, raw is a copy between caches and faster than the arithmetic of most codecs.
-      above({256 * kib, 512 * kib, 16384 * kib, 4096 * kib, 4096 * kib, 4096 * kib, 4096 * kib})};
+      above(256 * kib, 512 * kib, 16384 * kib, 4096 * kib, 4096 * kib, 4096 * kib, 4096 * kib)};
   const ReduceTable more{true, 0, more_ranks({{16 * kib, one_shot, 16 * kib}}),
                          more_ranks({{8 * kib, one_shot, 8 * kib}}),
-                         above({64 * kib, 64 * kib, 4096 * kib, 64 * kib, 64 * kib, 64 * kib, no_end})};
+                         above(64 * kib, 64 * kib, 4096 * kib, 64 * kib, 64 * kib, 64 * kib, no_end)};
   // The transport cuts long chunks into messages that MPI sends without a handshake. Between two ranks, both algorithms
   // send the same bytes, and one-shot waits for one way less.
   const auto remote = [](std::int64_t up_to) {
     return Rules{{up_to, one_shot, 256 * kib}, {no_end, two_shot, 256 * kib}};
   };
   const ReduceTable remote_pair{false, 2, remote(1024 * kib), remote(64 * kib),
-                                above({2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib})};
+                                above(2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib)};
   const ReduceTable network{false, 0, remote(16 * kib), remote(16 * kib),
-                            above({2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib})};
+                            above(2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib)};
   return {two, more, remote_pair, network};
 }
 

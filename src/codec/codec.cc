@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "src/base/checked.h"
@@ -20,6 +21,16 @@ constexpr detail::NamedValue<Codec> codecs[] = {{Codec::raw, "raw"}, {Codec::fp1
                                                 {Codec::fp8, "fp8"}, {Codec::q8, "q8"},     {Codec::q6, "q6"},
                                                 {Codec::q4, "q4"},   {Codec::q3, "q3"}};
 
+static_assert(std::size(codecs) == codec_count, "expected a name for each codec");
+
+// Compilers write a value of an enumeration by its name if it has one.
+template <Codec codec>
+constexpr bool has_name() {
+  return std::string_view(__PRETTY_FUNCTION__).find("Codec::") != std::string_view::npos;
+}
+static_assert(has_name<static_cast<Codec>(codec_count - 1)>());
+static_assert(!has_name<static_cast<Codec>(codec_count)>(), "codec_count leaves out a codec");
+
 bool is_floating(ElementType type) noexcept {
   return type == ElementType::float32 || type == ElementType::float64 || type == ElementType::float16 ||
          type == ElementType::bfloat16;
@@ -30,10 +41,10 @@ struct BlockSize {
   std::int64_t bytes;
 };
 
-BlockSize block_size(Codec codec, ElementType type) noexcept {
+constexpr BlockSize block_size(Codec codec) noexcept {
   switch (codec) {
     case Codec::raw:
-      return {1, type == ElementType::bytes ? 1 : bytes_of(type)};
+      return {1, 0};  // those of the type
     case Codec::fp16:
     case Codec::bf16:
       return {1, 2};
@@ -47,12 +58,16 @@ BlockSize block_size(Codec codec, ElementType type) noexcept {
     case Codec::q3:
       return {32, 14};
   }
-  return {1, 1};
+  return {0, 0};
 }
+static_assert(detail::of_all_codecs([](Codec codec) { return block_size(codec).elements > 0; }),
+              "expected a size of blocks for each codec");
+
+std::int64_t bytes_of_one(ElementType type) { return type == ElementType::bytes ? 1 : bytes_of(type); }
 
 // Checks both lengths and returns the number of elements.
 std::int64_t elements_in(Codec codec, ElementType type, std::size_t memory, std::size_t wire) {
-  const std::int64_t element_bytes = type == ElementType::bytes ? 1 : bytes_of(type);
+  const std::int64_t element_bytes = bytes_of_one(type);
   const auto bytes = static_cast<std::int64_t>(memory);
   if (bytes % element_bytes != 0) {
     throw BadInput("expected whole numbers of type " + std::string(to_string(type)) + ", found " +
@@ -78,7 +93,7 @@ bool takes(Codec codec, ElementType type) noexcept { return codec == Codec::raw 
 
 int most_ranks(Codec codec) noexcept { return codec == Codec::q3 ? 2 : std::numeric_limits<int>::max(); }
 
-std::int64_t block_elements(Codec codec) noexcept { return block_size(codec, ElementType::float32).elements; }
+std::int64_t block_elements(Codec codec) noexcept { return block_size(codec).elements; }
 
 std::int64_t encoded_bytes(Codec codec, ElementType type, std::int64_t elements) {
   if (!takes(codec, type)) {
@@ -87,9 +102,10 @@ std::int64_t encoded_bytes(Codec codec, ElementType type, std::int64_t elements)
                    ": give the array its type, or use codec raw");
   }
   if (elements < 0) throw BadInput("expected 0 elements or more, found " + std::to_string(elements));
-  const BlockSize block = block_size(codec, type);
+  const BlockSize block = block_size(codec);
+  const std::int64_t block_bytes = codec == Codec::raw ? bytes_of_one(type) : block.bytes;
   const std::int64_t blocks = elements / block.elements + (elements % block.elements != 0 ? 1 : 0);
-  return detail::checked_multiply(blocks, block.bytes, "the bytes of a transfer");
+  return detail::checked_multiply(blocks, block_bytes, "the bytes of a transfer");
 }
 
 void encode(Codec codec, ElementType type, std::span<const std::byte> source, std::span<std::byte> wire) {

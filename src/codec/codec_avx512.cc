@@ -221,6 +221,7 @@ struct Wide512 {
 };
 
 constexpr CodecSet set = set_of<Wide512>("avx512");
+static_assert(has_all_codecs(set));
 
 }  // namespace
 

@@ -42,6 +42,13 @@ struct CodecSet {
   CodecLoops of[codec_count];
 };
 
+[[nodiscard]] constexpr bool has_all_codecs(const CodecSet& set) {
+  for (std::size_t codec = 1; codec < codec_count; ++codec) {
+    if (set.of[codec].encode == nullptr) return false;
+  }
+  return true;
+}
+
 [[nodiscard]] const CodecSet& portable_codecs();
 // Null if this build lacks the instructions. The caller checks whether the processor has them (`available_codecs`,
 // codec_run.h): a source that is compiled for other processors must not run on this one, not even for that check.

@@ -155,6 +155,8 @@ constexpr CodecSet portable{"portable",
                              loops_of<Q4>,
                              loops_of<Q3>}};
 
+static_assert(has_all_codecs(portable));
+
 const CodecLoops& portable_loops(Codec codec) { return portable.of[static_cast<std::size_t>(codec)]; }
 
 }  // namespace

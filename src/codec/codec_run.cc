@@ -38,10 +38,10 @@ const CodecLoops& loops(Codec codec) noexcept {
   return set->of[static_cast<std::size_t>(codec)];
 }
 
-std::int64_t wire_bytes_of_group(Codec codec) noexcept {
+constexpr std::int64_t wire_bytes_of_group(Codec codec) noexcept {
   switch (codec) {
     case Codec::raw:
-      break;
+      return 128;
     case Codec::fp16:
     case Codec::bf16:
       return 64;
@@ -55,8 +55,9 @@ std::int64_t wire_bytes_of_group(Codec codec) noexcept {
     case Codec::q3:
       return 14;
   }
-  return 128;
+  return 0;
 }
+static_assert(of_all_codecs([](Codec codec) { return wire_bytes_of_group(codec) > 0; }));
 
 // Bytes on the wire of the last, partial group of `rest` numbers.
 std::size_t wire_bytes_of_rest(Codec codec, std::int64_t rest) noexcept {

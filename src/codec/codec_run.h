@@ -10,6 +10,14 @@
 
 namespace onehop::detail {
 
+// Whether something holds for each codec.
+[[nodiscard]] constexpr bool of_all_codecs(bool (*holds)(Codec)) {
+  for (std::size_t number = 0; number < codec_count; ++number) {
+    if (!holds(static_cast<Codec>(number))) return false;
+  }
+  return true;
+}
+
 struct CodecSet;
 struct Pair;
 

@@ -30,6 +30,13 @@ SPECIAL = (
 )
 
 
+def test_python_and_the_reference_name_every_codec() -> None:
+    with pytest.raises(onehop.BadInput) as refused:
+        codecs.encoded_bytes("none", np.float32, 1)
+    assert f"(one of: {', '.join(codecs.CODECS)})" in str(refused.value)
+    assert ("raw", *LOSSY) == codecs.CODECS
+
+
 @st.composite
 def blocks(draw: st.DrawFn) -> np.ndarray:
     """Difficult numbers: ties, random bits, one large number among small ones, special values."""

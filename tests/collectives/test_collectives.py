@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import onehop
 from onehop import BadInput, Mismatch, collectives
 from onehop._core import allreduce_schedule, broadcast_schedule, reduce_scatter_schedule
+from onehop.codec import CODECS
 from ranks import SURVIVORS, Ranks
 from threads import run_threads
 
@@ -322,6 +323,33 @@ def test_should_allreduce_says_why_not() -> None:
         verdict = collectives.should_allreduce(array, codec)
         assert not verdict
         assert reason in verdict.reason
+
+
+def test_a_nan_anywhere_gives_a_nan() -> None:
+    """On every rank, in all types, operations and codecs, and in a long array as in one that fits into the header."""
+
+    def rank(group: onehop.Group) -> None:
+        for dtype, codec in [
+            *((dtype, "raw") for dtype in FLOATS),
+            *((np.float32, c) for c in CODECS if c != "q3"),
+        ]:
+            for count, op in [
+                (12, "min"),
+                (12, "max"),
+                (3000, "min"),
+                (3000, "max"),
+                (3000, "sum"),
+                (3000, "mean"),
+            ]:
+                array = np.full(count, group.rank + 1, dtype)
+                array[4 * group.rank + 1] = np.nan
+                expected = np.isin(np.arange(count), [1, 5, 9])
+                case = (dtype, codec, count, op)
+                assert (np.isnan(onehop.allreduce(group, array, op, codec)) == expected).all(), case
+                block = onehop.reduce_scatter(group, array, op, codec)
+                assert (np.isnan(block) == np.split(expected, 3)[group.rank]).all(), case
+
+    run_threads(3, rank)
 
 
 def test_codecs_round_twice_and_say_so(ranks: Ranks) -> None:

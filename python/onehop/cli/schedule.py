@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from onehop.cli.common import LARGEST_INT, JsonOption, console, parse_numbers, write_json
+from onehop.codec import CODECS
 from onehop.error import BadInput
 from onehop.output import write_file
 from onehop.schedule import Schedule, Transfer, count, halo, verify
@@ -134,7 +135,7 @@ def make_halo(
         int, typer.Option(min=1, max=1024, help="Number of arrays that are exchanged together.")
     ] = 1,
     codec: Annotated[
-        str, typer.Option(help="Encoding of the messages: raw, fp16, bf16, fp8, q8, q6, q4 or q3.")
+        str, typer.Option(help=f"Encoding of the messages: {', '.join(CODECS[:-1])} or {CODECS[-1]}.")
     ] = "raw",
     out: Annotated[
         str,

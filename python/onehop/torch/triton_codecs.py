@@ -15,6 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
+from onehop.codec import CODECS
 from onehop.error import BadInput
 
 __all__ = ["decode_sum", "encode"]
@@ -27,6 +28,8 @@ _LEVELS = {
     "q3": (3, 3),
 }  # bits of a code, and the largest code L
 _BYTES = {"fp8": 34, "q8": 34, "q6": 26, "q4": 18, "q3": 14}  # of a block
+_WITH_KERNELS = ("fp16", "bf16", *_BYTES)
+assert CODECS[1:] == _WITH_KERNELS, "a codec has no kernel"
 
 
 @triton.jit
@@ -311,10 +314,8 @@ def _decode_halves(
 
 
 def _check(codec: str, tensor: torch.Tensor, kind: torch.dtype, what: str) -> None:
-    if codec not in ("fp16", "bf16", *_BYTES):
-        raise BadInput(
-            f"expected a codec that has a kernel (fp16, bf16, fp8, q8, q6, q4, q3), found {codec!r}"
-        )
+    if codec not in _WITH_KERNELS:
+        raise BadInput(f"expected a codec that has a kernel ({', '.join(_WITH_KERNELS)}), found {codec!r}")
     if tensor.dtype != kind or not tensor.is_contiguous():
         raise BadInput(
             f"expected contiguous {what} of {kind}, found {tensor.dtype} with strides {tensor.stride()}"

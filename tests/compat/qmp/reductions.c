@@ -1,4 +1,5 @@
 /* Sums, extrema, broadcasts, and communicators that are parts of others. */
+#include <math.h>
 #include "compat/qmp.h"
 #include "tests/compat/check.h"
 #include "tests/compat/qmp/parts.h"
@@ -54,6 +55,13 @@ void global_operations(QMP_comm_t comm, int me, int n) {
   CHECK(QMP_comm_min_float(comm, &fmin) == QMP_SUCCESS && fmin == 0);
   CHECK(QMP_comm_max_double(comm, &dmax) == QMP_SUCCESS && dmax == 0);
   CHECK(QMP_comm_min_double(comm, &dmin) == QMP_SUCCESS && dmin == 1 - n);
+  /* A NaN of the last node stays. */
+  fmax = fmin = me == n - 1 ? (float)NAN : 1;
+  dmax = dmin = me == n - 1 ? NAN : 1;
+  CHECK(QMP_comm_max_float(comm, &fmax) == QMP_SUCCESS && isnan(fmax));
+  CHECK(QMP_comm_min_float(comm, &fmin) == QMP_SUCCESS && isnan(fmin));
+  CHECK(QMP_comm_max_double(comm, &dmax) == QMP_SUCCESS && isnan(dmax));
+  CHECK(QMP_comm_min_double(comm, &dmin) == QMP_SUCCESS && isnan(dmin));
   CHECK(QMP_comm_xor_ulong(comm, &x) == QMP_SUCCESS && x == (1UL << n) - 1);
   CHECK(QMP_comm_binary_reduction(comm, &best, sizeof best, larger_of) == QMP_SUCCESS && best == bestwant);
   int values[100];
