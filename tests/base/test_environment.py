@@ -85,6 +85,7 @@ WRONG = {
     "ONEHOP_TEST_MPI_TAGS": ("0", "few", "1.5"),
     "ONEHOP_THREADS": ("many", "0", "1025", "2x"),
     "ONEHOP_TIMEOUT": ("-1", "nan", "soon", "1 s"),
+    "ONEHOP_TRACEBACK": ("2", "yes"),
     "ONEHOP_UCX_MODE": ("pigeons", "put"),
     "ONEHOP_VERIFY": ("2", "yes"),
 }
