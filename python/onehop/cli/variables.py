@@ -13,7 +13,7 @@ __all__ = ["say_unknown_variables"]
 
 _PREFIX = "ONEHOP_"
 # Read by the build, and by the compile lines of the documentation.
-_OF_THE_BUILD = ("ONEHOP_SOURCE", "ONEHOP_WERROR")
+_OF_THE_BUILD = ("SOURCE", "WERROR")
 
 
 def _says_nothing() -> bool:
@@ -38,7 +38,7 @@ def say_unknown_variables(*, keep: bool) -> None:
     if not given:
         return
     known = [one["name"] for one in environment_variables()]
-    unknown = sorted({*given} - {*known, *_OF_THE_BUILD})
+    unknown = sorted({*given} - {*known, *(_PREFIX + one for one in _OF_THE_BUILD)})
     if not unknown or _says_nothing():
         return
     import difflib
