@@ -82,16 +82,13 @@ FAULTS = (
         (
             Change(
                 _PLAN,
-                "    detail::unpack_chunk(program, chunk, receiver.payload());\n  }\n",
-                "    const std::byte* const slot = receiver.payload();\n"
-                "    if (fragment.first + message.chunk + 1 == fragment.last) receiver.release();\n"
-                "    detail::unpack_chunk(program, chunk, slot);\n  }\n",
+                "  unpack(program.chunks[fragment.first + message.chunk], program.receivers[message.end]);\n",
+                "  Receiver& receiver = program.receivers[message.end];\n"
+                "  const std::byte* const slot = receiver.payload();\n"
+                "  if (fragment.first + message.chunk + 1 == fragment.last) receiver.release();\n"
+                "  detail::unpack_chunk(program, program.chunks[fragment.first + message.chunk], slot);\n",
             ),
-            Change(
-                _PLAN,
-                "  receiver.release();\n  counters.bytes_received",
-                "  counters.bytes_received",
-            ),
+            Change(_PLAN, "  program.receivers[message.end].release();\n", ""),
         ),
     ),
     Fault(
