@@ -9,7 +9,6 @@
 
 #include "src/mpi/api.h"
 #include "src/mpi/launcher.h"
-#include "src/mpi/local_ports.h"
 #include "src/mpi/mpi_bootstrap.h"
 
 namespace onehop::detail {
@@ -47,7 +46,6 @@ void initialise(const MpiApi<Abi>& api) {
                 " (" + api.library.version() +
                 "): set ONEHOP_MPI to the libmpi of that launcher, or use the library's own mpiexec");
   }
-  const NoLocalPorts no_ports;
   int level = 0;
   api.call("MPI_Init_thread", api.init_thread, static_cast<int*>(nullptr), static_cast<char***>(nullptr),
            Abi::thread_serialized, &level);

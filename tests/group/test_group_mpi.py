@@ -131,3 +131,22 @@ def test_a_group_needs_a_running_mpi(ranks: Ranks, mpi: str, before: str, said: 
     right = 2 if before else 1
     done = mpiexec(ranks, 2, source, mpi)
     assert (done.returncode, done.stdout) == (0, "right\n" * 2 * right), done.stderr
+
+
+# Open MPI connects parents and children over TCP, also on one machine.
+PARENT = """
+import sys
+import onehop
+group = onehop.Group.world()
+from mpi4py import MPI
+child = "from mpi4py import MPI; up = MPI.Comm.Get_parent(); up.send(MPI.COMM_WORLD.rank, 0); up.Disconnect()"
+children = MPI.COMM_SELF.Spawn(sys.executable, ["-c", child], maxprocs=2)
+print(group.origin, [children.recv(source=rank) for rank in range(2)], flush=True)
+children.Disconnect()
+"""
+
+
+def test_mpi_that_onehop_has_started_can_start_processes(ranks: Ranks) -> None:
+    ranks.environment["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
+    done = mpiexec(ranks, 1, PARENT, "openmpi")
+    assert (done.returncode, done.stdout) == (0, "mpi [0, 1]\n"), done.stderr

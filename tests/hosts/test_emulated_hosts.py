@@ -25,7 +25,7 @@ def test_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Unavailable, match="only root"), emulated_hosts():
         pass
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "tc" else tool)
+    monkeypatch.setattr(shutil, "which", lambda tool, **_: None if tool == "tc" else tool)
     with pytest.raises(Unavailable, match=r"need tc, .*apt install iproute2"), emulated_hosts():
         pass
 
