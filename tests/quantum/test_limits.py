@@ -136,7 +136,15 @@ def test_endless_includes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "modifier", ["ctrl(20)", "negctrl(20)", "negctrl @ " * 19 + "negctrl", "ctrl(20) @ inv"]
+    "modifier",
+    [
+        "ctrl(20)",
+        "negctrl(20)",
+        "negctrl @ " * 19 + "negctrl",
+        "ctrl(20) @ inv",
+        "ctrl(17) @ ctrl @ negctrl(2)",
+        "ctrl(18) @ inv @ negctrl @ ctrl @ inv",
+    ],
 )
 def test_many_controls_are_not_written_out(modifier: str) -> None:
     qubits = ", ".join(f"q[{i}]" for i in range(21))
@@ -159,6 +167,32 @@ def test_modifiers_match_their_matrix() -> None:
     # q0 = 0, q1 = q2 = 1, q3 = q4 = 0; axes are from q5 to q0.
     expected[:, 0, 0, 1, 1, 0] = root @ expected[:, 0, 0, 1, 1, 0]
     assert np.abs(found - expected.reshape(-1)).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    "modifier",
+    ["ctrl @ negctrl @", "ctrl(2) @", "negctrl @ inv @ ctrl @", "pow(2) @ ctrl @ negctrl @", "inv @ ctrl(2) @"],
+)
+@pytest.mark.parametrize("gate", ["own", "h", "rx(0.7)"])
+def test_modified_small_gates_stay_controlled(gate: str, modifier: str) -> None:
+    """Controls of small gates, whether or not Qiskit has the controlled gate, against the matrix."""
+    state = "ry(0.3) r[0]; ry(0.8) r[1]; ry(0.4) r[2]; t r[2];"
+    text = 'OPENQASM 3.0;\ninclude "stdgates.inc";\ngate own a { h a; t a; sx a; }\nqubit[3] r;\n' + state
+    matrix = np.array(
+        [final_state(parse_qasm(f"{text.replace(state, '')}{flip}{gate} r[0];"))[:2] for flip in ("", "x r[0];")]
+    ).T
+    if "inv" in modifier:
+        matrix = matrix.conj().T
+    if "pow(2)" in modifier:
+        matrix = matrix @ matrix
+    expected = final_state(parse_qasm(text)).reshape(2, 2, 2).copy()  # axes r[2], r[1], r[0]
+    values = [0 if one == "negctrl" else 1 for one in modifier.replace("(2)", "").split() if "ctrl" in one]
+    values = [1, 1] if "ctrl(2)" in modifier else values
+    expected[:, values[1], values[0]] = matrix @ expected[:, values[1], values[0]]
+    circuit = parse_qasm(f"{text}{modifier} {gate} r[0], r[1], r[2];")
+    np.testing.assert_allclose(final_state(circuit), expected.reshape(-1), atol=1e-12)
+    if "pow" not in modifier:  # a power is that of the whole matrix
+        assert all(len(one.controls) == 2 for one in circuit.operations[4:])
 
 
 def test_definitions_of_qiskit_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

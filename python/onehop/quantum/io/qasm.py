@@ -24,6 +24,7 @@ from onehop.quantum.io.qasm_limits import (
 )
 from onehop.quantum.io.qasm_text import Includes, first_failing, where, without_comments
 from onehop.quantum.io.qasm_words import in_words, wrong_parameters
+from onehop.quantum.io.qiskit_gates import is_standard
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -41,7 +42,7 @@ _BRACKETS = re.compile(r"\"[^\"\n]*\"|[][(){}]")
 _PANIC = "Qiskit cannot read it"
 # Maximum nesting of brackets. With thousands, Qiskit's parsers take minutes, or fail without naming a place.
 _MAX_DEPTH = 200
-# Qiskit may expand the modifiers of gates up to this number of qubits. A circuit has at most 62 qubits.
+# Qiskit may look for the modified gate among its own up to this number of qubits. A circuit has at most 62 qubits.
 _SMALL_GATE, _MAX_CONTROLS = 4, 61
 _MAX_BYTES = 512 << 20  # of a file
 # A message that begins with a file, a line and a column.
@@ -302,7 +303,7 @@ def _converter_class(converter: Any, error_class: type[Exception], names: Any) -
                 raise error_class(wrong, node)
 
         def _apply_gate_modifier(self, modifier: Any, gate: Any, context: Any) -> Any:
-            """Annotate large gates instead of expanding them, which takes time and memory of order 2^qubits."""
+            """Annotate controlled gates that Qiskit lacks, and large ones: their definitions grow with each control."""
             kind = modifier.modifier
             if kind is names.pow:
                 power = float(self._resolve_constant_float(modifier.argument, context))
@@ -317,7 +318,9 @@ def _converter_class(converter: Any, error_class: type[Exception], names: Any) -
             if not 0 < controls <= _MAX_CONTROLS:
                 raise error_class(f"expected 1 to {_MAX_CONTROLS} controls, found {controls}", modifier)
             if gate.num_qubits + controls <= _SMALL_GATE:
-                return super()._apply_gate_modifier(modifier, gate, context)
+                known = super()._apply_gate_modifier(modifier, gate, context)
+                if is_standard(known):
+                    return known
             state = (1 << controls) - 1 if kind is names.ctrl else 0
             return gate.control(controls, ctrl_state=state, annotated=True)
 
