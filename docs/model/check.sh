@@ -111,8 +111,6 @@ breaks assertion "one slot, and start() may not wait" exchange -DFRAGMENTS=1 -DS
 holds "messages unpacked in the order of the round" order
 breaks assertion "order, unpacked as they arrive" order -DAS_THEY_ARRIVE
 breaks deadlock "order, messages list their parts in another one" order -DOTHER_ORDER
-breaks deadlock "order, only one sender is looked at before sleeping" order -DCHECK_ONE
-breaks deadlock "order, without membarrier" order -DNO_MEMBARRIER
 
 holds "in place, directly" direct
 holds "in place, directly, stores leave in any order" direct -DWEAK

@@ -3,7 +3,7 @@
  * Checked: no deadlock; the parts are combined in the order of the round.
  *
  * Broken on purpose by -DAS_THEY_ARRIVE (whatever has arrived is unpacked), -DOTHER_ORDER (messages list their parts in
- * another order than the round), -DCHECK_ONE (only one peer's message is looked at before rank 0 sleeps), -DNO_MEMBARRIER.
+ * another order than the round).
  */
 #ifndef SLOTS
 #define SLOTS 1
@@ -38,11 +38,7 @@ byte order[2 * PARTS]; /* of the round: the rank that sends each part */
 #else
 #define HERE(from) (next < 2 * PARTS && order[next] == from && ARRIVED(from, USE_OF_PART(got[from] + 1)))
 #endif
-#ifdef CHECK_ONE
-#define POLL here1 = HERE(1); here2 = false
-#else
 #define POLL here1 = HERE(1); here2 = HERE(2)
-#endif
 
 inline unpack(from) {
   assert(order[next] == from);
