@@ -5,6 +5,7 @@
 // an inline function or template of external linkage compiled there could end up in the whole program.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -38,16 +39,15 @@ struct CodecLoops {
 
 // One entry per codec, by its number; that of `raw` is empty.
 struct CodecSet {
-  const char* name = "";
+  // Takes the loops of every codec but `raw`. (A sanitizer's compiler cannot compare functions with null in a constant
+  // expression, so they are counted.)
+  template <std::same_as<CodecLoops>... Loops>
+    requires(sizeof...(Loops) + 1 == codec_count)
+  consteval explicit CodecSet(const char* set_name, const Loops&... loops) : name(set_name), of{{}, loops...} {}
+
+  const char* name;
   CodecLoops of[codec_count];
 };
-
-[[nodiscard]] constexpr bool has_all_codecs(const CodecSet& set) {
-  for (std::size_t codec = 1; codec < codec_count; ++codec) {
-    if (set.of[codec].encode == nullptr) return false;
-  }
-  return true;
-}
 
 [[nodiscard]] const CodecSet& portable_codecs();
 // Null if this build lacks the instructions. The caller checks whether the processor has them (`available_codecs`,

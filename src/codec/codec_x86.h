@@ -317,18 +317,15 @@ constexpr CodecLoops::Round round_add_half =
     round_either<round_halves<Wide, Half, true, true>, round_halves<Wide, Half, true, false>>;
 
 template <class Wide>
-constexpr CodecSet set_of(const char* name) {
-  return {name,
-          {{},
-           {encode_fp16<Wide>, decode_fp16<Wide, false>, decode_fp16<Wide, true>, round_half<Wide, Fp16>,
-            round_add_half<Wide, Fp16>, reduce_half<Wide, Fp16>},
-           {encode_bf16<Wide>, decode_bf16<Wide, false>, decode_bf16<Wide, true>, round_half<Wide, Bf16>,
-            round_add_half<Wide, Bf16>, reduce_half<Wide, Bf16>},
-           loops_of<Wide, E4m3Steps<Wide>>,
-           loops_of<Wide, SymmetricSteps<Wide, Bytes8>>,
-           loops_of<Wide, SymmetricSteps<Wide, Bits6>>,
-           loops_of<Wide, SymmetricSteps<Wide, Bits4>>,
-           loops_of<Wide, SymmetricSteps<Wide, Bits3>>}};
+consteval CodecSet set_of(const char* name) {
+  return CodecSet(name,
+                  CodecLoops{encode_fp16<Wide>, decode_fp16<Wide, false>, decode_fp16<Wide, true>,
+                             round_half<Wide, Fp16>, round_add_half<Wide, Fp16>, reduce_half<Wide, Fp16>},
+                  CodecLoops{encode_bf16<Wide>, decode_bf16<Wide, false>, decode_bf16<Wide, true>,
+                             round_half<Wide, Bf16>, round_add_half<Wide, Bf16>, reduce_half<Wide, Bf16>},
+                  loops_of<Wide, E4m3Steps<Wide>>, loops_of<Wide, SymmetricSteps<Wide, Bytes8>>,
+                  loops_of<Wide, SymmetricSteps<Wide, Bits6>>, loops_of<Wide, SymmetricSteps<Wide, Bits4>>,
+                  loops_of<Wide, SymmetricSteps<Wide, Bits3>>);
 }
 
 }  // namespace
