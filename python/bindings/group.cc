@@ -29,6 +29,14 @@ nb::list as_list(const Gathered& gathered) {
   return list;
 }
 
+// Throws the error that Python has raised; a PeerLost as that of C++, so that the group tells its peers.
+[[noreturn]] void rethrow(const nb::python_error& error) {
+  if (!error.matches(nb::module_::import_("onehop.error").attr("PeerLost"))) throw;
+  int rank = -1;
+  static_cast<void>(nb::try_cast(nb::getattr(error.value(), "rank", nb::none()), rank));
+  throw onehop::PeerLost(rank, nb::str(error.value()).c_str());
+}
+
 // Wraps a Python callable as an all-gather. The group calls it with the GIL released, from any thread, and may outlive
 // the call that made the group.
 onehop::AllGather as_allgather(const nb::callable& callable) {
@@ -38,7 +46,12 @@ onehop::AllGather as_allgather(const nb::callable& callable) {
   });
   return [held](std::span<const std::byte> mine) {
     const nb::gil_scoped_acquire gil;
-    const nb::object result = (*held)(nb::bytes(mine.data(), mine.size()));
+    nb::object result;
+    try {
+      result = (*held)(nb::bytes(mine.data(), mine.size()));
+    } catch (const nb::python_error& error) {
+      rethrow(error);
+    }
     std::vector<std::vector<std::byte>> all;
     for (const nb::handle item : result) {
       const auto bytes = nb::cast<nb::bytes>(item);

@@ -152,9 +152,10 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
   try {
     return bootstrap->allgather(mine);
   } catch (const PeerLost& error) {
-    if (error.rank() < 0) throw;
+    if (error.rank() < 0 || error.rank() >= size) throw;  // a function of the user may name any
     const PeerStatus status = poll_peers(error.rank());
-    int first = status.lost;
+    // A rank elsewhere does not show whether it has left in order.
+    int first = status.lost >= 0 || shares_memory(error.rank()) ? status.lost : error.rank();
     if (first >= 0) {
       tell_lost(first);
     } else {

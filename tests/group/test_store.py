@@ -94,6 +94,8 @@ RING = """
         if rank == 1 and step == 20:
             os._exit(7)
         try:
+            if step == 20 and {waits!r} == "barrier":
+                group.barrier()
             if rank == 0:
                 ring.send[right].put(message)
             ring.receive[left].get(message)
@@ -108,17 +110,28 @@ RING = """
 
 
 @pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
-@pytest.mark.parametrize("per_host", [1, 2])
-@pytest.mark.parametrize("stays", [False, True])
+@pytest.mark.parametrize(
+    ("waits", "per_host", "stays"),
+    [
+        ("ring", 1, False),
+        ("ring", 1, True),
+        ("ring", 2, False),
+        ("ring", 2, True),
+        ("barrier", 1, False),
+        ("barrier", 2, True),
+    ],
+)
 def test_ranks_on_all_hosts_name_the_rank_that_was_lost_first(
-    per_host: int, stays: bool, ranks: Ranks, tmp_path: Path
+    waits: str, per_host: int, stays: bool, ranks: Ranks, tmp_path: Path
 ) -> None:
-    """Rank 3 has no channel with rank 1. It waits for rank 2, which gives up and ends, or gives up and stays."""
+    """Rank 3 has no channel with rank 1. It waits for ranks that give up and end, or give up and stay."""
     store = tmp_path / "store"
     store.mkdir()
     support = str(Path(__file__).resolve().parents[1] / "support")
     done = ranks.launch(
-        4, RING.format(store=str(store), per_host=per_host, support=support, stays=stays), *SURVIVORS
+        4,
+        RING.format(store=str(store), per_host=per_host, support=support, stays=stays, waits=waits),
+        *SURVIVORS,
     )
     assert sorted(line for line in done.stdout.splitlines() if "lost" in line) == [
         f"[{rank}] lost 1" for rank in (0, 2, 3)
