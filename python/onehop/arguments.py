@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onehop.error import BadInput
 
 __all__ = [
+    "complex_array",
     "is_sequence",
     "items",
     "quoted",
@@ -114,6 +116,20 @@ def real_number(value: Any, name: str) -> float:
 def real_numbers(values: Any, name: str) -> list[float]:
     """Return a sequence as real numbers. Parameters and errors are those of `real_number`."""
     return [real_number(one, name) for one in items(values, name)]
+
+
+def complex_array(values: Any, name: str) -> NDArray[np.complex128]:
+    """Return numbers, or nested sequences of them, as a contiguous array.
+
+    Raises
+    ------
+    BadInput
+        They are no numbers, or the sequences differ in length.
+    """
+    try:
+        return np.asarray(values, np.complex128, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadInput(f"{name}: expected an array of numbers, found {quoted(values)}") from error
 
 
 def yes_or_no(value: Any, name: str) -> bool:

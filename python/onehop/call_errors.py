@@ -41,6 +41,7 @@ _VALUE = "arg"  # nanobind's name of the value that a property is set to
 _MOST_NAMES = 6  # of parameters that an error lists
 _SEQUENCE = re.compile(r"(?:collections\.abc\.)?Sequence\[(.*)\]$|list\[(.*)\]$")
 _TUPLE = re.compile(r"tuple\[(.*)\]$")
+_ARRAY = re.compile(r"(?:numpy\.)?ndarray(?:\[dtype=(\w+)(?:, shape=\(([^)]*)\))?.*\])?$")
 
 
 @dataclass(frozen=True)
@@ -155,8 +156,8 @@ def _parameters(signature: str) -> tuple[list[_Parameter], str]:
             positional = False
         elif part != "/":
             name, _, rest = part.partition(":")
-            kind, _, default = rest.partition("=")
-            found.append(_Parameter(name.strip(), kind.strip(), not default, positional))
+            kind, *default = _split(rest, "=") or [""]
+            found.append(_Parameter(name.strip(), kind, not default, positional))
     return found, result.strip().rstrip(":")
 
 
@@ -177,10 +178,21 @@ def _fits(value: Any, kind: str) -> bool:
     if parts := _TUPLE.match(kind):
         kinds = _split(parts[1], ",")
         return is_sequence(value) and len(value) == len(kinds) and all(map(_fits, value, kinds))
+    if array := _ARRAY.match(kind):
+        return _is_array(value, array[1], array[2])
     known = _class_of(kind)
     if known is not None:
         return isinstance(value, known)
     return _CHECKS.get(kind, lambda _value: True)(value)
+
+
+def _is_array(value: Any, kind: str | None, shape: str | None) -> bool:
+    """Whether nanobind makes an array of this type and number of dimensions from a value that holds an array."""
+    if not hasattr(value, "__array__") and not hasattr(value, "__dlpack__"):
+        return False
+    found = np.asarray(value)
+    dimensions = found.ndim if shape is None else len(_split(shape, ","))
+    return found.ndim == dimensions and (kind is None or found.dtype.kind in "biufc")
 
 
 def _works(convert: Callable[[Any], Any]) -> Callable[[Any], bool]:
@@ -220,7 +232,15 @@ def _words(kind: str) -> str:
     if sequence:
         inside = sequence[1] or sequence[2]
         return f"a sequence of {_MANY.get(inside, _short(inside))}"
+    if array := _ARRAY.match(kind):
+        return "an array" + _details(array[1], array[2] and len(_split(array[2], ",")))
     return _with_article(_short(kind))
+
+
+def _details(kind: str | None, dimensions: int | None) -> str:
+    """Describe the elements and dimensions of an array."""
+    elements = f" of {kind}" if kind else ""
+    return elements + (f" with {counted(dimensions, 'dimension')}" if dimensions is not None else "")
 
 
 def _with_article(noun: str) -> str:
@@ -238,4 +258,6 @@ def _found(value: Any, kind: str) -> str:
         inside = sequence[1] or sequence[2]
         bad = next((one for one in value if not _fits(one, inside)), None)
         return f"one with {_found(bad, inside)}"
-    return "an array" if isinstance(value, np.ndarray) else _with_article(type(value).__name__)
+    if isinstance(value, np.ndarray):
+        return "an array" + (_details(str(value.dtype), value.ndim) if _ARRAY.match(kind) else "")
+    return _with_article(type(value).__name__)

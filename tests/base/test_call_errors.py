@@ -97,6 +97,16 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         lambda: setattr(quantum.Operation("measure", "m", [0]), "control_values", "x"),
         "Operation.control_values: expected a whole number, found 'x'",
     ),
+    (
+        lambda: _core.State.set_amplitudes(quantum.State(1)._core, np.eye(2)),
+        "State.set_amplitudes: expected amplitudes to be an array of complex128 with 1 dimension, found an array of "
+        "float64 with 2 dimensions; it takes (amplitudes, normalize, check)",
+    ),
+    (
+        lambda: _core.State.set_amplitudes(quantum.State(1)._core, "x"),
+        "State.set_amplitudes: expected amplitudes to be an array of complex128 with 1 dimension, found 'x'; it takes "
+        "(amplitudes, normalize, check)",
+    ),
     (lambda: onehop.Slice("x"), "Slice: expected at most 0 arguments, found 1; it takes no arguments"),
     (
         lambda: quantum.State(2, "x"),

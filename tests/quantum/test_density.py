@@ -410,3 +410,10 @@ def test_states_are_normalised_if_asked_for() -> None:
         state.set_vector(vector)
     state.set_vector(vector, normalize=True)
     np.testing.assert_allclose(state.matrix(), np.outer(vector, vector.conj()) / 25, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("amplitudes", [[1, 1], [np.nan, 0], [0, 0], [np.inf, 0], [0.5, 0]])
+def test_fidelity_with_amplitudes_that_are_no_state(amplitudes: list[float]) -> None:
+    with pytest.raises(BadInput, match="set_amplitudes: expected"):
+        DensityMatrix(1).fidelity(np.array(amplitudes))
+    assert DensityMatrix(1).fidelity(np.array([0.6, 0.8j], np.complex64)) == pytest.approx(0.36, abs=1e-6)

@@ -171,7 +171,13 @@ def test_modifiers_match_their_matrix() -> None:
 
 @pytest.mark.parametrize(
     "modifier",
-    ["ctrl @ negctrl @", "ctrl(2) @", "negctrl @ inv @ ctrl @", "pow(2) @ ctrl @ negctrl @", "inv @ ctrl(2) @"],
+    [
+        "ctrl @ negctrl @",
+        "ctrl(2) @",
+        "negctrl @ inv @ ctrl @",
+        "pow(2) @ ctrl @ negctrl @",
+        "inv @ ctrl(2) @",
+    ],
 )
 @pytest.mark.parametrize("gate", ["own", "h", "rx(0.7)"])
 def test_modified_small_gates_stay_controlled(gate: str, modifier: str) -> None:
@@ -179,7 +185,10 @@ def test_modified_small_gates_stay_controlled(gate: str, modifier: str) -> None:
     state = "ry(0.3) r[0]; ry(0.8) r[1]; ry(0.4) r[2]; t r[2];"
     text = 'OPENQASM 3.0;\ninclude "stdgates.inc";\ngate own a { h a; t a; sx a; }\nqubit[3] r;\n' + state
     matrix = np.array(
-        [final_state(parse_qasm(f"{text.replace(state, '')}{flip}{gate} r[0];"))[:2] for flip in ("", "x r[0];")]
+        [
+            final_state(parse_qasm(f"{text.replace(state, '')}{flip}{gate} r[0];"))[:2]
+            for flip in ("", "x r[0];")
+        ]
     ).T
     if "inv" in modifier:
         matrix = matrix.conj().T

@@ -146,3 +146,24 @@ def test_a_file_whose_state_has_another_norm_is_refused(tmp_path: Path) -> None:
     state.save(tmp_path / "state.h5")
     with pytest.raises(BadInput, match=r"state.h5: expected amplitudes of norm 1, found the norm 2"):
         quantum.State.load(tmp_path / "state.h5")
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [[1, 0], [0]], [1, {}], "text"])
+def test_what_is_no_array_of_numbers_is_refused(values: Any) -> None:
+    for call in (
+        quantum.State(1).set_amplitudes,
+        quantum.DensityMatrix(1).set_vector,
+        quantum.DensityMatrix(1).set_matrix,
+        lambda wrong: quantum.Circuit(1).unitary(wrong, [0]),
+        lambda wrong: quantum.Circuit(1).diagonal(wrong, [0]),
+        lambda wrong: quantum.Circuit(1).generated(wrong, 0.3, [0]),
+        lambda wrong: quantum.Channel((wrong,)),
+    ):
+        with pytest.raises(BadInput, match="expected an array of numbers, found"):
+            call(values)
+
+
+@pytest.mark.parametrize("indices", [[0.5], 1.0, ["0"], [True], [-1], [4]])
+def test_amplitudes_at_indices_that_are_none_are_refused(indices: Any) -> None:
+    with pytest.raises(BadInput):
+        quantum.State(2).amplitudes(indices)

@@ -10,6 +10,7 @@ import numpy as np
 
 from onehop import _core
 from onehop._core import Condition, Operation, Register, gate, gate_names
+from onehop.arguments import complex_array
 from onehop.error import BadInput
 from onehop.quantum.named_gates import NamedGates
 from onehop.quantum.parameters import Angle, Bindings, Expression, placeholder, terms_of, values_of
@@ -77,7 +78,7 @@ class Circuit(NamedGates, _core.Circuit):
         BadInput
             The matrix is not square, or the number of control values is not that of the controls.
         """
-        values = np.asarray(matrix, dtype=np.complex128)
+        values = complex_array(matrix, name)
         if values.ndim != 2 or values.shape[0] != values.shape[1]:
             raise BadInput(f"{name}: expected a square matrix, found an array of shape {values.shape}")
         return self._numbers("matrix", values, qubits, controls, control_values, name)
@@ -100,9 +101,7 @@ class Circuit(NamedGates, _core.Circuit):
         qubits, controls, control_values, name
             As for `unitary`.
         """
-        return self._numbers(
-            "diagonal", np.asarray(values, np.complex128), qubits, controls, control_values, name
-        )
+        return self._numbers("diagonal", complex_array(values, name), qubits, controls, control_values, name)
 
     def pauli_rotation(
         self,
@@ -169,7 +168,7 @@ class Circuit(NamedGates, _core.Circuit):
         BadInput
             The matrix is not square, not Hermitian, not finite, or not on as many qubits.
         """
-        values = np.asarray(generator, np.complex128)
+        values = complex_array(generator, "generator")
         size = 1 << len(qubits)
         if len(qubits) > 10 or values.shape != (size, size):
             raise BadInput(

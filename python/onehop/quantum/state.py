@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import complex_array, quoted
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
@@ -128,7 +129,7 @@ class State(SplitState):
         BadInput
             The array has another length, an amplitude is infinite or NaN, or the norm is not 1 (with `normalize`: 0).
         """
-        self._core.set_amplitudes(np.ascontiguousarray(amplitudes, np.complex128), normalize)
+        self._core.set_amplitudes(complex_array(amplitudes, "set_amplitudes"), normalize)
         return self
 
     def run(self, circuit: Circuit, *, seed: int = 0) -> list[int]:
@@ -186,7 +187,12 @@ class State(SplitState):
 
     def amplitudes(self, indices: int | Sequence[int] | NDArray[np.integer]) -> NDArray[np.complex128]:
         """Return the amplitudes with these indices, in the same order."""
-        return self._core.amplitudes(np.atleast_1d(np.asarray(indices)).astype(np.uint64))
+        found = np.atleast_1d(np.asarray(indices))
+        if found.size and (found.dtype.kind not in "iu" or found.min() < 0):
+            raise BadInput(
+                f"amplitudes: expected whole numbers of 0 or more as indices, found {quoted(indices)}"
+            )
+        return self._core.amplitudes(found.astype(np.uint64))
 
     def vector(self) -> NDArray[np.complex128]:
         """Return all 2^qubits amplitudes. Every rank needs 16 bytes times 2^qubits for them."""

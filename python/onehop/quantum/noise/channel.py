@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop.arguments import complex_array
 from onehop.error import BadInput
 
 __all__ = ["Channel", "channel", "channel_names", "check_probability", "depolarizing"]
@@ -53,7 +54,7 @@ class Channel:
     probabilities: NDArray[np.float64] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        matrices = tuple(np.ascontiguousarray(matrix, np.complex128) for matrix in self.kraus)
+        matrices = tuple(complex_array(matrix, self.name) for matrix in self.kraus)
         if not matrices or matrices[0].ndim != 2 or len(matrices[0]) < 2 or len(matrices[0]).bit_count() != 1:
             shape = matrices[0].shape if matrices else "none"
             raise BadInput(

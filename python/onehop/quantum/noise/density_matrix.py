@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import complex_array
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
@@ -88,7 +89,7 @@ class DensityMatrix(SplitState):
             The matrix has another shape, has infinite or NaN entries, is not Hermitian, has a negative eigenvalue, or
             its trace is not 1 (with `normalize`: not above 0).
         """
-        values = np.asarray(matrix, np.complex128)
+        values = complex_array(matrix, "set_matrix")
         if values.shape != (1 << self.qubits, 1 << self.qubits):
             raise BadInput(f"expected a matrix of {1 << self.qubits} rows and columns, found {values.shape}")
         values = _checked(values, normalize=normalize)
@@ -100,7 +101,7 @@ class DensityMatrix(SplitState):
 
         Parameters and errors are those of `State.set_amplitudes`.
         """
-        pure = State(self.qubits).set_amplitudes(np.asarray(vector, np.complex128), normalize=normalize)
+        pure = State(self.qubits).set_amplitudes(vector, normalize=normalize)
         values = pure.vector()
         self._core.set_amplitudes(np.outer(values.conj(), values).reshape(-1), check=False)
         return self
@@ -336,7 +337,7 @@ class DensityMatrix(SplitState):
         Raises
         ------
         BadInput
-            The other state has another number of qubits.
+            The other state has another number of qubits, or its amplitudes are not finite or not normalised.
         """
         qubits = getattr(other, "qubits", None)
         size = np.shape(other) if qubits is None else (1 << qubits,)
@@ -349,7 +350,9 @@ class DensityMatrix(SplitState):
             root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.conj().T
             inside = np.linalg.eigvalsh(root @ other.matrix() @ root)
             return float(np.sqrt(np.maximum(inside, 0)).sum() ** 2)
-        vector = other.vector() if isinstance(other, State) else np.asarray(other, np.complex128)
+        if not isinstance(other, State):
+            other = State(self.qubits).set_amplitudes(other)
+        vector = other.vector()
         return float(np.vdot(vector, own @ vector).real)
 
     # -- inside --------------------------------------------------------------------------------------------------------
