@@ -40,9 +40,6 @@ target_link_libraries(onehop_rdma_comlib PRIVATE onehop_machine)
 if(NOT ONEHOP_TESTS)
   return()
 endif()
-if(ONEHOP_SETARCH)
-  set(_emulator ${ONEHOP_SETARCH} -R)  # for the thread sanitizer; see cmake/tests.cmake
-endif()
 # The test of each interface is one program, which runs as several ranks; the target `onehop_tests` builds it.
 file(GLOB _tests CONFIGURE_DEPENDS tests/compat/test_*.c tests/compat/test_*.cc)
 foreach(source IN LISTS _tests)
@@ -57,10 +54,10 @@ foreach(source IN LISTS _tests)
   add_dependencies(onehop_tests ${_test})
   foreach(ranks 1 2 4)
     add_test(NAME compat.${_name}.${ranks}_ranks
-             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/run.sh ${ranks} ${_emulator} $<TARGET_FILE:${_test}>)
+             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/run.sh ${ranks} $<TARGET_FILE:${_test}>)
   endforeach()
   add_test(NAME compat.${_name}.errors
-           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/errors.sh ${_emulator} $<TARGET_FILE:${_test}>)
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/errors.sh $<TARGET_FILE:${_test}>)
 endforeach()
 
 # compat/quest/comm.cpp is compiled inside QuEST. Its test compiles it with headers of the same names, which include a stand-in.
