@@ -92,7 +92,9 @@ PeerStatus GroupState::look_at_peers(int waited_for) {
     const int peer_reports = other_rank(peer.page->reported_lost.load(std::memory_order_acquire));
     // A peer that left because another rank had already left or died names that rank.
     const int first = ended || closed ? first_gone(r, found.unsure) : r;
-    if (found.lost < 0 && ended && !closed) found.lost = first;
+    // One that ended because of a rank of another group comes after those that ended by themselves.
+    const bool precedes = found.lost < 0 || (missed_elsewhere_by(found.lost) >= 0 && missed_elsewhere_by(first) < 0);
+    if (ended && !closed && precedes) found.lost = first;
     if (r == waited_for && closed) found.closed = first;
     // A rank that gave up because another rank died reports that rank.
     if (reported < 0) reported = peer_reports;

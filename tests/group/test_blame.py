@@ -240,6 +240,36 @@ def test_a_group_without_the_lost_rank_names_it_in_the_text(ranks: Ranks) -> Non
     assert "it had lost rank 2 of the world before; see the output of rank 2 of the world" in said
 
 
+def test_of_two_losses_the_one_that_is_no_consequence_is_named(ranks: Ranks) -> None:
+    # Rank 1 is killed, and rank 0 fails because of it in a part of both. Rank 2 is killed, too. Rank 3 is in a part
+    # with ranks 0 and 2.
+    source = """
+        import os, signal, time, onehop
+        world = onehop.Group.world()
+        pids = [int(one) for one in world.allgather(str(os.getpid()).encode())]
+        rest = world.split(-1 if world.rank == 1 else 0, 0)
+        pair = world.split(0 if world.rank < 2 else 1, 0)
+        def wait_for_the_end_of(rank):
+            while os.path.exists(f"/proc/{pids[rank]}"):
+                time.sleep(0.01)
+        if world.rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if world.rank == 0:
+            pair.barrier()
+        wait_for_the_end_of(0)
+        if world.rank == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        wait_for_the_end_of(2)
+        try:
+            rest.barrier()
+        except onehop.PeerLost as error:
+            print("lost", error.rank, flush=True)
+            raise
+    """
+    done = ranks.launch(4, source, "--grace", 20)
+    assert survivors(done.stdout) == [(3, 1)], done.stdout + done.stderr  # rank 2 of the world
+
+
 def test_a_rank_that_aborted_another_group_and_lives_is_not_blamed(ranks: Ranks) -> None:
     # Rank 2 aborts a part, which rank 0 notices. Later rank 0 is killed: the others name it, and not rank 2.
     source = """
