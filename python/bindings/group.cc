@@ -2,9 +2,11 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -12,6 +14,7 @@
 #include "onehop/memory.h"
 #include "onehop/status.h"
 #include "python/bindings/bindings.h"
+#include "src/group/memory_left.h"
 
 using onehop::Gathered;
 using onehop::Group;
@@ -230,4 +233,12 @@ void bind_group(nb::module_& module) {
       "require_memory", &onehop::require_memory, "group"_a, "bytes"_a, "what"_a, "advice"_a, release(),
       "Raise Error on all ranks if the ranks of a machine or control group are together about to take more memory "
       "than it has left: `bytes` on this rank. `what` names the purpose, and `advice` ends the message. Collective.");
+  module.def(
+      "memory_left_to_control_groups",
+      []() -> std::optional<std::int64_t> {
+        const std::int64_t left = onehop::detail::memory_left().control_group;
+        if (left >= std::int64_t{1} << 60) return std::nullopt;  // no limit; in version 1 it is a large number
+        return left;
+      },
+      "Return the bytes that the control groups of this process still allow; None without a limit.");
 }

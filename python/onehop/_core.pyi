@@ -710,6 +710,9 @@ def require_memory(group: Group, bytes: int, what: str, advice: str) -> None:
     Collective.
     """
 
+def memory_left_to_control_groups() -> int | None:
+    """Return the bytes that the control groups of this process still allow; None without a limit."""
+
 class ChannelSpec:
     """
     One end of a channel, as a rank requests it from `open_channels`.

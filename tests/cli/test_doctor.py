@@ -66,6 +66,7 @@ def test_host_is_what_benchmarks_write() -> None:
 def test_memory_is_plausible() -> None:
     found = machine.memory()
     assert 0 < found["available"] <= found["total"]
+    assert found["group_limit"] is None or found["group_limit"] > 0
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from onehop._core import memory_left_to_control_groups
 from onehop.cores import usable_cores
 
 # Name of each SIMD instruction set in /proc/cpuinfo, and its usual name; the widest first.
@@ -71,42 +72,6 @@ def _meminfo() -> dict[str, int]:
     return entries
 
 
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):  # no such file, or "max"
-        return None
-
-
-def group_limit() -> int | None:
-    """Return the bytes that the control groups of this process still allow; None without a limit."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return None
-    left = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            root, limit, usage = Path("/sys/fs/cgroup"), "memory.max", "memory.current"
-        elif "memory" in controllers.split(","):
-            root, limit, usage = (
-                Path("/sys/fs/cgroup/memory"),
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-            )
-        else:
-            continue
-        folder = root / path.lstrip("/")
-        for place in (folder, *folder.parents):
-            most, used = _number(place / limit), _number(place / usage)
-            if most is not None and used is not None and most < 1 << 60:
-                left.append(max(0, most - used))
-            if place == root:
-                break
-    return min(left, default=None)
-
-
 def memory() -> dict[str, int | None]:
     """Return bytes of memory: total, available, left to the control groups, and total and free in /dev/shm.
 
@@ -121,7 +86,7 @@ def memory() -> dict[str, int | None]:
     return {
         "total": entries.get("MemTotal"),
         "available": entries.get("MemAvailable"),
-        "group_limit": group_limit(),
+        "group_limit": memory_left_to_control_groups(),
         "dev_shm": shm_total,
         "dev_shm_free": shm_free,
     }
