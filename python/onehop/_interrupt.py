@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _signal  # built in: signal would import enum first, while Ctrl-C still makes a traceback
 import os
-import signal
 import sys
 
 from onehop._current_folder import module_being_run
@@ -12,7 +12,7 @@ __all__ = ["restore_interrupt"]
 
 
 def _end(*_: object) -> None:
-    os._exit(128 + signal.SIGINT)  # nothing has been started or written yet
+    os._exit(128 + _signal.SIGINT)  # nothing has been started or written yet
 
 
 def _is_command() -> bool:
@@ -23,17 +23,17 @@ def _is_command() -> bool:
 
 def _exchange(old: object, new: object) -> None:
     """Set what Ctrl-C does, unless the caller has set something else, as nohup does."""
-    if signal.getsignal(signal.SIGINT) is old:
+    if _signal.getsignal(_signal.SIGINT) is old:
         try:  # noqa: SIM105, contextlib takes time to import
-            signal.signal(signal.SIGINT, new)  # type: ignore[arg-type]
+            _signal.signal(_signal.SIGINT, new)  # type: ignore[arg-type]
         except ValueError:
             pass  # not the main thread, which alone receives signals
 
 
 def restore_interrupt() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again, once the command can catch it."""
-    _exchange(_end, signal.default_int_handler)
+    _exchange(_end, _signal.default_int_handler)
 
 
 if _is_command():
-    _exchange(signal.default_int_handler, _end)
+    _exchange(_signal.default_int_handler, _end)

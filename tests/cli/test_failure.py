@@ -144,6 +144,30 @@ def test_interrupted_imports_are_quiet(module: str, ignored: bool, ranks: Ranks)
     assert done.stdout.startswith("reached\n")
 
 
+FIRST_IMPORTS = """
+import sys, _signal
+sys.argv[0] = "/usr/bin/onehop"
+for name in ("enum", "signal"):  # which the start of Python may have imported
+    sys.modules.pop(name, None)
+class Finder:
+    def find_spec(name, path, target=None):
+        if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+            print(name)
+sys.meta_path.insert(0, Finder)
+import onehop
+"""
+
+
+def test_nothing_slow_is_imported_before_interrupts_are_quiet(ranks: Ranks) -> None:
+    done = ranks.run_python("-c", FIRST_IMPORTS)
+    assert done.returncode == 0, done.stderr
+    assert {*done.stdout.split()} - {"__future__"} == {
+        "onehop",
+        "onehop._current_folder",
+        "onehop._interrupt",
+    }
+
+
 def test_the_library_leaves_interrupts_alone(ranks: Ranks) -> None:
     program = ranks.script(
         "import signal, onehop\nassert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
