@@ -417,3 +417,35 @@ def test_fidelity_with_amplitudes_that_are_no_state(amplitudes: list[float]) -> 
     with pytest.raises(BadInput, match="set_amplitudes: expected"):
         DensityMatrix(1).fidelity(np.array(amplitudes))
     assert DensityMatrix(1).fidelity(np.array([0.6, 0.8j], np.complex64)) == pytest.approx(0.36, abs=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [1e3, "x", None, [5], float("nan"), -1, 2**70])
+def test_numbers_of_shots_that_are_none(wrong: Any) -> None:
+    circuit = quantum.Circuit(1).h(0)
+    expected = r"^(shots|trajectories): expected a whole number"
+    for call in (
+        lambda: DensityMatrix(1).sample(wrong),
+        lambda: quantum.simulate_density(circuit, shots=wrong),
+        lambda: quantum.simulate_trajectories(circuit, trajectories=2, shots="1" if wrong is None else wrong),
+        lambda: quantum.simulate_trajectories(circuit, trajectories=wrong),
+    ):
+        with pytest.raises(BadInput, match=expected):
+            call()
+
+
+@pytest.mark.parametrize("wrong", [0, 0.5, "0", [0.5], ["0"], None])
+@pytest.mark.parametrize("name", ["measure", "partial_trace", "density_matrix", "probabilities", "entropy"])
+def test_qubits_that_are_none(name: str, wrong: Any) -> None:
+    if wrong is None and name in ("probabilities", "entropy"):
+        return
+    with pytest.raises(BadInput, match=r"^qubits: expected a"):
+        getattr(DensityMatrix(2), name)(wrong)
+
+
+def test_basis_states_and_sizes_that_are_none() -> None:
+    for index in (4, -1, 1.0, "1"):
+        with pytest.raises(BadInput, match=r"^index: expected a whole number"):
+            DensityMatrix(2).set_basis_state(index)
+    for size in (2.0, "2", None):
+        with pytest.raises(BadInput, match=r"^qubits: expected a whole number"):
+            DensityMatrix(size)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import whole_numbers
 from onehop.text import counted
 
 __all__ = ["SplitState"]
@@ -117,7 +118,7 @@ class SplitState(ABC):
 
     def _all_or(self, qubits: Sequence[int] | None) -> list[int]:
         """Return the listed qubits, or all for None."""
-        return list(range(self.qubits) if qubits is None else qubits)
+        return list(range(self.qubits)) if qubits is None else whole_numbers(qubits, "qubits")
 
     def __repr__(self) -> str:
         return (

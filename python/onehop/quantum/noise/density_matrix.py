@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import complex_array
+from onehop.arguments import complex_array, whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
@@ -66,7 +66,7 @@ class DensityMatrix(SplitState):
         threads: int = 0,
         staging: int = 0,
     ) -> None:
-        self.qubits = qubits
+        self.qubits = qubits = whole_number(qubits, "qubits")
         self._options: dict[str, Any] = {"precision": precision, "threads": threads, "staging": staging}
         self._whole = group or Group.alone()
         self._split(part_for(Circuit(2 * qubits), self._whole) if qubits > 0 else self._whole)
@@ -108,6 +108,7 @@ class DensityMatrix(SplitState):
 
     def set_basis_state(self, index: int) -> DensityMatrix:
         """Set the density matrix to the basis state with this index; return it."""
+        index = whole_number(index, "index", 0, (1 << self.qubits) - 1)
         self.state.set_basis_state(index | index << self.qubits)
         return self
 
@@ -172,7 +173,7 @@ class DensityMatrix(SplitState):
         """Measure qubits one after the other and collapse the state; return the outcomes, drawn from `seed`."""
         seed = require_seed(seed)
         outcomes = []
-        for event, qubit in enumerate(qubits):
+        for event, qubit in enumerate(whole_numbers(qubits, "qubits")):
             one = self.probability_of_one(qubit)
             outcomes.append(int(uniform(seed, 0, event) < one))
             self.collapse(qubit, outcomes[-1], one if outcomes[-1] else 1 - one)
@@ -240,7 +241,7 @@ class DensityMatrix(SplitState):
         """
         seed = require_seed(seed)
         cumulated = np.cumsum(np.maximum(self.probabilities(qubits), 0))
-        drawn = uniform(seed, np.arange(shots), 1 << 40) * cumulated[-1]
+        drawn = uniform(seed, np.arange(whole_number(shots, "shots", 0, 1 << 31)), 1 << 40) * cumulated[-1]
         return np.searchsorted(cumulated, drawn, side="right").astype(np.uint64)
 
     def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
@@ -369,8 +370,9 @@ class DensityMatrix(SplitState):
         return self.state.amplitudes(index | index << self.qubits).real
 
     def _check(self, qubits: Sequence[int]) -> None:
-        if len(set(qubits)) != len(qubits) or any(not 0 <= qubit < self.qubits for qubit in qubits):
-            raise BadInput(f"expected distinct qubits from 0 to {self.qubits - 1}, found {list(qubits)}")
+        numbers = whole_numbers(qubits, "qubits")
+        if len(set(numbers)) != len(numbers) or any(not 0 <= one < self.qubits for one in numbers):
+            raise BadInput(f"expected distinct qubits from 0 to {self.qubits - 1}, found {numbers}")
 
 
 def _spread(values: NDArray[np.int64], qubits: list[int]) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
+from onehop.arguments import whole_number
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
@@ -24,7 +25,6 @@ from onehop.quantum.noise.trajectories import Trajectories
 from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.state import State
-from onehop.text import counted
 
 __all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories"]
 
@@ -86,11 +86,8 @@ def _checked(
     """Check the arguments of a simulation; return the observables and the seed, the same on every rank."""
     circuit.validate()
     circuit.require_bound()
-    if shots < 0 or trajectories < 1:
-        raise BadInput(
-            f"expected at least 0 shots and 1 trajectory, found {counted(shots, 'shot')} and "
-            f"{counted(trajectories, 'trajectory')}"
-        )
+    whole_number(shots, "shots", 0, 1 << 31)
+    whole_number(trajectories, "trajectories", 1)
     sums = sums_of(observables)
     for one in sums:
         one.require(circuit.qubits)
@@ -252,7 +249,7 @@ def density_result(
         circuit,
         noise,
         group,
-        max(shots, 1),
+        max(whole_number(shots, "shots", 0, 1 << 31), 1),
         shots,
         seed,
         observables,
