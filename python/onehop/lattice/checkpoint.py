@@ -114,6 +114,11 @@ def _is_valid(state: Checkpoint) -> bool:
             and all(
                 type(one[name]) is kind and math.isfinite(one[name]) for name, kind in _TRAJECTORY.items()
             )
+            and _is_plaquette(one["plaquette"])
             for one in state.history
         )
-    return all(type(one) is float and math.isfinite(one) for one in state.history)
+    return all(_is_plaquette(one) for one in state.history)
+
+
+def _is_plaquette(value: object) -> bool:
+    return type(value) is float and abs(value) <= 1 + 1e-9  # of links in SU(3); False for NaN
