@@ -107,7 +107,7 @@ constexpr std::array table{
     Variable{"ONEHOP_SIMD", "portable, avx2 or avx512", "the best that the processor supports",
              "The instruction set of all kernels.", "src/base/cpu.cc", "user"},
     Variable{"ONEHOP_TEST_FREE_MEMORY", "number of bytes", "the amount that the system reports",
-             "Overrides the free memory of the machine.", "src/group/shared_memory.cc", "test"},
+             "Overrides the free memory of the machine.", "src/group/memory_left.cc", "test"},
     Variable{"ONEHOP_TEST_HOST", "text", "the machine's own name",
              "Overrides the name of the machine. Ranks with different names share no memory.",
              "src/group/make_group.cc", "test"},
