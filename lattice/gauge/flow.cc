@@ -34,7 +34,7 @@ double step_factor(double error, double tolerance) {
 }
 
 // Links, slopes, and the two sets of fields of error control; the links are copied when they are loaded.
-const MatrixSpace& with_memory(const MatrixSpace& space) {
+MatrixSpace& with_memory(MatrixSpace& space) {
   space.require_memory<double>(4 * space.dims() + CloverLeaves::fields, 1, "the gradient flow");
   return space;
 }

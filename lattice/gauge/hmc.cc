@@ -47,7 +47,7 @@ void draw_momentum(detail::Random& random, std::complex<double>* p) {
 }
 
 // Links, momenta, and two copies of the links during a trajectory.
-const MatrixSpace& with_memory(const MatrixSpace& space) {
+MatrixSpace& with_memory(MatrixSpace& space) {
   space.require_memory<double>(2 * space.dims(), 2, "hybrid Monte Carlo");
   return space;
 }

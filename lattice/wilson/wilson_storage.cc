@@ -109,7 +109,7 @@ WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geom
   const double sites_here = static_cast<double>(geometry.sites());
   const double places = static_cast<double>(geometry.vectors() + geometry.ghosts()) * lanes();
   require_memory_for(group, geometry.spec().extents,
-                     places * 4 * 18 * sizeof(T) + sites_here * (8 * recon * sizeof(T) + table_bytes),
+                     places * 4 * 18 * sizeof(T) + sites_here * (8.0 * recon * sizeof(T) + table_bytes),
                      "a Wilson operator");
   for (std::int64_t k = 0; k < geometry.vectors(); ++k) {
     for (int lane = 0; lane < lanes(); ++lane) sites.push_back(geometry.site(k, lane));

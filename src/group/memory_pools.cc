@@ -48,12 +48,16 @@ void check_memory(const GroupState& group, std::span<const std::int64_t> need, s
   }
   for (const Pool& pool : pools) {
     if (pool.need <= pool.left || pool.need <= always_fits) continue;
-    const std::string together =
-        ", all " + base::counted(pool.ranks, "rank") + " of its machine " + base::bytes_text(pool.need) + " together";
-    throw Error("not enough memory for " + what + ": rank " + std::to_string(pool.most) + " needs " +
-                base::bytes_text(need[pool.most]) + (pool.ranks > 1 ? together : "") + ", and " +
-                base::bytes_text(pool.left) + " were available there or in " + (pool.ranks > 1 ? "their" : "its") +
-                " control group; " + advice);
+    std::string message = "not enough memory for " + what + ": rank " + std::to_string(pool.most) + " needs ";
+    message += base::bytes_text(need[pool.most]);
+    if (pool.ranks > 1) {
+      message += ", all " + base::counted(pool.ranks, "rank") + " of its machine " + base::bytes_text(pool.need);
+      message += " together";
+    }
+    message += ", and " + base::bytes_text(pool.left) + " were available there or in ";
+    message += pool.ranks > 1 ? "their" : "its";
+    message += " control group; " + advice;
+    throw Error(message);
   }
 }
 

@@ -182,10 +182,10 @@ def test_allgather_that_returns_too_few() -> None:
 
 def test_timeout() -> None:
     def rank(group: Group) -> None:
-        group.timeout = 0.2
-        assert group.timeout == 0.2
         peer = 1 - group.rank
         ends = group.channels(send={peer: 8}, receive={peer: 8})
+        group.timeout = 0.2
+        assert group.timeout == 0.2
         begin = time.monotonic()
         with pytest.raises(onehop.Timeout) as caught:
             ends.receive[peer].wait()

@@ -221,8 +221,8 @@ FAULTS = (
         (
             Change(
                 "src/group/group.cc",
-                "if (found.lost < 0 && ended && !closed) found.lost = first;",
-                "if (found.lost < 0 && (ended || closed)) found.lost = first;",
+                "if (ended && !closed && precedes) found.lost = first;",
+                "if ((ended || closed) && precedes) found.lost = first;",
             ),
             Change("src/group/group.cc", "if (reported >= 0) found.lost = reported;", ""),
         ),

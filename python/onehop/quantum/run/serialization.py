@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onehop.error import BadInput, Error
+from onehop.error import BadInput, Error, WrongType
 from onehop.group import Group
 from onehop.launch.environment import variables
 from onehop.launch.interpreter import package_environment, python_module
@@ -110,7 +110,7 @@ def _from_message(message: Message) -> Circuit:
             circuit.add(operation)
             place += size
     except (TypeError, ValueError) as error:
-        if isinstance(error, BadInput):
+        if isinstance(error, BadInput) and not isinstance(error, WrongType):
             raise
         raise BadInput(
             f"circuit: expected the fields of an operation, found others: {str(error)[:200]}"
