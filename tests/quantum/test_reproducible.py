@@ -34,7 +34,7 @@ def _bits(compiled: Any, values: Any, sums: Any) -> list[bytes]:
 
 # 6 qubits on 8 ranks have 3 bits in a rank, 15 have several tiles; seed 7 leaves bits flipped that are rank bits on 8
 # ranks and local bits on 1.
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 @example(seed=7, qubits=7, precision="double")
 @example(seed=10, qubits=6, precision="single")  # amplitudes of 0 and -0
 @given(
