@@ -89,9 +89,10 @@ release-check:  ## Go through the checklist of a release
 bench: build reference-simulators  ## Run every benchmark (15 minutes), print the tables and write JSON to results/
 	@$(ONEHOP) bench all --results results
 
-figures: build  ## Draw the figures of README and docs in docs/figures, from the JSON in results/
-	@$(ONEHOP) bench figures --results results --to docs/figures
+figures: build  ## Draw figures in build/figures: of benchmarks from the JSON in results/, and of papers
 	@.venv/bin/python tools/draw_layers.py docs/figures/layers.svg
+	@$(ONEHOP) bench papers --to build/figures
+	@$(ONEHOP) bench figures --results results --to build/figures
 
 reference-simulators: setup  ## Install other circuit simulators in .reference-simulators, for `onehop bench circuits`
 	@tools/setup.sh base reference-simulators

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,19 @@ _SETTINGS = {
     "svg.fonttype": "none",
     "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial", "Liberation Sans"],
 }
-_NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "ps": {"CreationDate": None}}
+_METADATA = {
+    "svg": dict.fromkeys(("Creator", "Date", "Format", "Type")),
+    "pdf": {"CreationDate": None},
+    "ps": {"CreationDate": None},
+}
 
-__all__ = ["empty_figure", "save_figure"]
+# Parts of an SVG by matplotlib that `compact_svg` shortens.
+_COORDINATES = re.compile(r'\b(?:d|x|y|width|height|transform)="[^"]*"')
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_NUMBERED_ID = re.compile(r' id="[\w.]+_\d+"')
+_GROUP_OF_ONE = re.compile(r"<g>\n *(<(?:path|text|use)\b.*)\n *</g>")
+
+__all__ = ["compact_svg", "empty_figure", "save_figure"]
 
 
 def empty_figure(width: float, height: float) -> Any:
@@ -65,7 +76,21 @@ def save_figure(figure: Any, file: str, *, dpi: float | str = "figure") -> None:
     form = Path(file).suffix[1:].lower() or "png"
     try:
         with rc_context(_SETTINGS):
-            figure.savefig(picture, dpi=dpi, format=form, metadata=_NO_DATE.get(form))
+            figure.savefig(picture, dpi=dpi, format=form, metadata=_METADATA.get(form))
     except (OSError, ValueError) as error:
         raise BadInput(f"cannot write the plot to {file}: {error}") from error
-    write_file(file, picture.getvalue(), "the plot")
+    drawn = picture.getvalue()
+    write_file(file, compact_svg(drawn.decode()).encode() if form == "svg" else drawn, "the plot")
+
+
+def compact_svg(text: str) -> str:
+    """Shorten an SVG by matplotlib: a line for each path, hundredths of a point, and no group of one element."""
+
+    def shorter(attribute: re.Match[str]) -> str:
+        rounded = _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", attribute[0])
+        return " ".join(rounded.split()).replace(' "', '"')
+
+    text = _NUMBERED_ID.sub("", _COORDINATES.sub(shorter, text))
+    while (simpler := _GROUP_OF_ONE.sub(r"\1", text)) != text:
+        text = simpler
+    return text

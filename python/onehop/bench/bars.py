@@ -21,7 +21,7 @@ __all__ = [
     "save_solver_plot",
 ]
 
-HATCHES = ("", "//", "..", "xx", "--")
+HATCHES = ("", "//", "\\\\", "xx", "--")  # no dots: an SVG has a path of many points for them
 _CASES = {
     "dslash": "sites per rank, precision",
     "smearing": "kind of links, sites per rank, precision",

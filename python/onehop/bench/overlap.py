@@ -249,13 +249,13 @@ def _draw(axes: Any, row: OverlapRow) -> None:
     colours = ["tab:blue" if number % 2 else "tab:cyan" for number in range(len(ends))]
     axes.barh([1.0] * len(ends), lengths, left=begins, height=0.5, color=colours, edgecolor="none")
     steps = np.array(row.timeline["steps"]) * 1e3
-    # The steps that ended in each of 60 slices, as shades: darker is more computing.
-    counts, edges = np.histogram(steps, bins=60, range=(0.0, max(ends[-1], 1e-3)))
+    # The steps that ended in each of 30 slices, as shades: darker is more computing.
+    counts, edges = np.histogram(steps, bins=30, range=(0.0, max(ends[-1], 1e-3)))
     shades = counts / max(1, counts.max())
     for count, left, right in zip(shades, edges[:-1], edges[1:], strict=True):
-        axes.barh(
-            0.0, right - left, left=left, height=0.5, color="tab:orange", alpha=float(count), edgecolor="none"
-        )
+        if count > 0:
+            shade = {"color": "tab:orange", "alpha": float(count), "edgecolor": "none"}
+            axes.barh(0.0, right - left, left=left, height=0.5, **shade)
     axes.set_yticks([0.0, 1.0], ["main thread\ncomputes", "all-reduces"], fontsize=8)
     axes.set_ylim(-0.4, 1.4)
     axes.set_title(

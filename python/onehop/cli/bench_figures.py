@@ -63,7 +63,7 @@ def bench_figures(
     results: ResultsOption = Path("results"),
     folder: Annotated[
         Path, typer.Option("--to", metavar="FOLDER", help="Folder in which NAME.svg is written.")
-    ] = Path("docs/figures"),
+    ] = Path("build/figures"),
 ) -> None:
     """Draw the figures of the documentation from the results of `make bench`.
 

@@ -14,9 +14,9 @@ _MAX_LINKS = 400
 _KINDS = {
     "starts messages": ("#08519c", ""),
     "computes and copies": ("#74c476", "///"),
-    "waits and receives": ("#fdd0a2", "..."),
+    "waits and receives": ("#fdd0a2", "|||"),
 }
-_HATCHES = ("", "///", "...", "xxx", "---")
+_HATCHES = ("", "///", "|||", "xxx", "---")
 
 
 def _draw_ranks(axes: Any, simulation: Simulation) -> None:

@@ -11,7 +11,7 @@ from onehop.text import counted
 __all__ = ["plot_rails", "plot_schedule_rails"]
 
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#000000")
-_HATCHES = ("", "///", "...", "xxx", "---", "\\\\\\", "+++", "ooo")  # tell rails apart in grey
+_HATCHES = ("", "///", "|||", "xxx", "---", "\\\\\\", "+++", "/-")  # tell rails apart in grey
 
 
 def _draw(axes: Any, report: dict[str, Any], case: str, title: str) -> None:

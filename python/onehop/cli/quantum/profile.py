@@ -12,7 +12,7 @@ from onehop.figure import empty_figure, save_figure
 from onehop.quantum.profile import KINDS, PARTS, Entry, Profile
 
 MAX_PASSES = 60
-_HATCHES = ("", "//", "..", "xx", "--", "\\\\", "oo")  # to tell parts apart in grey
+_HATCHES = ("", "//", "||", "xx", "--", "\\\\", "++")  # to tell parts apart in grey
 _COLOURS = {
     "first state": "tab:olive",
     "exchange": "tab:red",
