@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ pytest.importorskip("qiskit")
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
 from qiskit.circuit import AnnotatedOperation, ControlModifier, InverseModifier, Parameter, PowerModifier
 from qiskit.circuit import library as lib
-from qiskit.circuit.classical import expr
+from qiskit.circuit.classical import expr, types
 from qiskit.circuit.random import random_circuit
 from qiskit.quantum_info import SparsePauliOp, Statevector, random_unitary
 from qiskit.synthesis import SuzukiTrotter
@@ -165,6 +166,48 @@ def test_body_that_changes_its_condition() -> None:
     made = from_qiskit(circuit)
     assert made.hidden_clbits == 1
     assert distribution(made) == pytest.approx({2: 0.5, 1: 0.5})
+
+
+def _condition(circuit: QuantumCircuit, kind: str) -> tuple[Any, Any, Any]:
+    """A condition that holds for 1 in bit 0, and where to store a value for which it does not hold."""
+    bit, register = circuit.clbits[0], circuit.cregs[0]
+    if kind == "bit":
+        return (bit, 1), bit, expr.lift(False)
+    if kind == "register":
+        return (register, 1), expr.lift(register), expr.lift(2, types.Uint(2))
+    if kind == "bit of a register":
+        return (register, 1), expr.index(expr.lift(register), 1), expr.lift(True)
+    if kind == "variable":
+        return (variable := circuit.add_var("v", bit)), variable, expr.lift(False)
+    variable = circuit.add_var("n", register)
+    return expr.index(variable, 0), variable, expr.lift(2, types.Uint(2))
+
+
+@pytest.mark.parametrize("branch", ["if", "switch"])
+@pytest.mark.parametrize("kind", ["bit", "register", "bit of a register", "variable", "bit of a variable"])
+def test_body_that_stores_into_its_condition(kind: str, branch: str) -> None:
+    """The condition is evaluated once, before the body."""
+    registers = ClassicalRegister(2, "condition"), ClassicalRegister(2, "result")
+    circuit = QuantumCircuit(QuantumRegister(3), *registers)
+    circuit.h(0)
+    circuit.measure(0, 0)
+    asked, target, value = _condition(circuit, kind)
+    if branch == "if":
+        with circuit.if_test(asked) as otherwise:
+            circuit.store(target, value)
+            circuit.x(1)
+        with otherwise:
+            circuit.x(2)
+    else:
+        with circuit.switch(asked[0] if isinstance(asked, tuple) else asked) as case:
+            with case(1):
+                circuit.store(target, value)
+                circuit.x(1)
+            with case(0):
+                circuit.x(2)
+    circuit.measure([1, 2], [2, 3])
+    results = {outcome >> 2: chance for outcome, chance in distribution(from_qiskit(circuit)).items()}
+    assert results == pytest.approx({0b01: 0.5, 0b10: 0.5})
 
 
 def test_nested_conditions_and_loops() -> None:

@@ -45,6 +45,10 @@ class BitLogic:
             self.variables[variable] = list(range(first, first + width))
         return self.variables[variable]
 
+    def is_variable(self, bit: int) -> bool:
+        """Check whether a bit belongs to a variable, so that a `store` may change it."""
+        return any(bit in bits for bits in self.variables.values())
+
     def store(self, targets: Bits, values: Bits, condition: Condition) -> None:
         """Store values in classical bits if a condition holds now."""
         holds = self.assign(condition) if condition else TRUE

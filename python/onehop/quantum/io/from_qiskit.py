@@ -384,8 +384,8 @@ class _Converter:
             self._body(body, inside, tuple(dict.fromkeys((*guards, (bit, value)))))
 
     def _copied(self, bit: int, used: Sequence[int]) -> int:
-        """Copy a bit that a body could change, that is, one of `used`, to a hidden bit."""
-        if bit in (FALSE, TRUE) or bit >= self.circuit.clbits or bit not in used:
+        """Copy a bit that a body could change, that is, one of `used` or of a variable, to a hidden bit."""
+        if bit in (FALSE, TRUE) or not (bit in used or self.logic.is_variable(bit)):
             return bit
         return self.logic.assign(Condition([bit], 1))
 

@@ -152,8 +152,22 @@ def written_bits(body: QuantumCircuit, clbits: Sequence[int]) -> Iterator[int]:
     """Yield the classical bits that a body may change."""
     places = {bit: clbits[k] for k, bit in enumerate(body.clbits)}
     for instruction in body.data:
-        for bit in instruction.clbits:
+        operation = instruction.operation
+        stored = _bits_of(operation.lvalue) if kind_of(operation) == "store" else ()
+        for bit in (*instruction.clbits, *stored):
             yield places[bit]
+
+
+def _bits_of(target: Any) -> Sequence[Clbit]:
+    """List the classical bits to which a `store` may write; it does not list them itself."""
+    from qiskit.circuit import ClassicalRegister, Clbit
+    from qiskit.circuit.classical import expr
+
+    while isinstance(target, expr.Index):
+        target = target.target
+    if isinstance(target.var, Clbit):
+        return [target.var]
+    return list(target.var) if isinstance(target.var, ClassicalRegister) else []
 
 
 def registers_of(circuit: QuantumCircuit, clbits: dict[Clbit, int]) -> Iterator[Register]:
