@@ -14,7 +14,7 @@ from ranks import Ranks
 
 pytest.importorskip("qiskit")
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, transpile
-from qiskit.circuit import Parameter
+from qiskit.circuit import Clbit, Parameter
 from qiskit.exceptions import QiskitError
 from qiskit.primitives import StatevectorEstimator
 from qiskit.providers import JobStatus
@@ -69,6 +69,18 @@ def test_run_and_result() -> None:
     assert all(one.time_taken > 0 for one in result.results)
     again = backend.run([bell(), three], shots=500, seed_simulator=3).result()
     assert again.get_counts() == result.get_counts()
+
+
+def test_counts_keep_bits_that_are_in_no_register() -> None:
+    """Qiskit would cut the registers out of the wrong end of the text, and merge outcomes."""
+    for registers in ([ClassicalRegister(1, "a")], [ClassicalRegister(1, "a"), ClassicalRegister(1, "b")]):
+        circuit = QuantumCircuit(QuantumRegister(3), *registers, [Clbit()])
+        circuit.h(0)
+        circuit.x(1)
+        circuit.measure(range(circuit.num_clbits), circuit.clbits)
+        counts = OnehopBackend().run(circuit, shots=100, seed_simulator=1).result().get_counts()
+        assert {key.zfill(3) for key in counts} == {"010", "011"}
+        assert sum(counts.values()) == 100
 
 
 def test_transpiles_to_the_target() -> None:

@@ -55,7 +55,7 @@ def experiment_result(
             "name": circuit.name,
             "n_qubits": circuit.num_qubits,
             "memory_slots": circuit.num_clbits,
-            "creg_sizes": [[register.name, register.size] for register in circuit.cregs],
+            "creg_sizes": _register_sizes(circuit),
             "qreg_sizes": [[register.name, register.size] for register in circuit.qregs],
             "global_phase": float(circuit.global_phase),
             "metadata": circuit.metadata or {},
@@ -72,6 +72,13 @@ def experiment_result(
         ranks=outcome.ranks,
         bytes_moved=outcome.bytes_moved,
     )
+
+
+def _register_sizes(circuit: QuantumCircuit) -> list[list[Any]]:
+    """List the classical registers; none if they are not all bits in order, which Qiskit takes for granted."""
+    if [bit for register in circuit.cregs for bit in register] != circuit.clbits:
+        return []
+    return [[register.name, register.size] for register in circuit.cregs]
 
 
 def _is_sampled(task: Task) -> bool:

@@ -15,6 +15,7 @@ from onehop import _core
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum, sums_of
+from onehop.quantum.outcome_text import outcome_texts
 from onehop.quantum.profile import Profile
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.run.checkpoint import Checkpoints
@@ -78,7 +79,7 @@ class Result:
         """Number of shots with each outcome.
 
         Outcomes are written as in Qiskit: classical bit 0 is the last character, and registers are separated by
-        blanks, the first one last.
+        blanks, the first one last. If a bit is in no register, the outcomes have all bits without blanks.
         """
         counts = self.outcomes.counts.tolist()
         return dict(zip(self._texts(), counts, strict=True))
@@ -107,26 +108,11 @@ class Result:
         return np.array(values, kind)[self.outcomes.of_shot] if values else np.array([], kind)
 
     def _texts(self) -> list[str]:
-        """Format the distinct outcomes for `counts`. NumPy does the work, because there may be millions."""
-        width = self.outcomes.clbits
-        values = self.outcomes.values
-        registers = self._registers if len(self._registers) > 1 else ()
-        if width == 0 or not values:
-            return [" " * max(len(registers) - 1, 0)] * len(values)
+        """Format the distinct outcomes for `counts`."""
+        width, values = self.outcomes.clbits, self.outcomes.values
         octets = b"".join(value.to_bytes((width + 7) // 8, "little") for value in values)
-        bits = np.frombuffer(octets, np.uint8).reshape(len(values), -1)
-        bits = np.unpackbits(bits, axis=1, count=width, bitorder="little") + ord("0")
-        columns: list[NDArray[Any]] = []
-        if registers:
-            blank = np.full((len(values), 1), ord(" "), np.uint8)
-            for register in reversed(registers):
-                columns += [blank, bits[:, register.first : register.first + register.size][:, ::-1]]
-            bits = np.concatenate(columns[1:], axis=1)
-        else:
-            bits = bits[:, ::-1]
-        text = np.ascontiguousarray(bits).tobytes().decode("ascii")
-        length = bits.shape[1]
-        return [text[i : i + length] for i in range(0, len(text), length)]
+        bits = np.frombuffer(octets, np.uint8).reshape(len(values), (width + 7) // 8)
+        return outcome_texts(np.unpackbits(bits, axis=1, count=width, bitorder="little"), self._registers)
 
 
 def _simulate(

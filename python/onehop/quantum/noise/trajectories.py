@@ -14,6 +14,7 @@ from onehop.quantum.circuit import Circuit, Operation, Register
 from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy_run import ChannelStep, Item, Mixed, Pure, Run, choose
 from onehop.quantum.observables import PauliSum
+from onehop.quantum.outcome_text import outcome_texts
 from onehop.quantum.random_numbers import uniform
 from onehop.quantum.steps import Apply, Save, Step
 
@@ -205,12 +206,4 @@ def counts_of(bits: NDArray[np.uint8], registers: Sequence[Register]) -> dict[st
     if not len(bits):
         return {}
     rows, numbers = np.unique(bits[:, ::-1], axis=0, return_counts=True)
-    return {_text(row, registers): int(number) for row, number in zip(rows, numbers, strict=True)}
-
-
-def _text(row: NDArray[np.uint8], registers: Sequence[Register]) -> str:
-    text = "".join(map(str, row.tolist()))
-    if len(registers) < 2:
-        return text
-    parts = [text[len(text) - r.first - r.size : len(text) - r.first] for r in registers]
-    return " ".join(reversed(parts))
+    return dict(zip(outcome_texts(rows[:, ::-1], registers), numbers.tolist(), strict=True))
