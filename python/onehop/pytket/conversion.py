@@ -31,7 +31,15 @@ _CONTROLLED = {
     OpType.CnRy: "ry",
     OpType.CnRz: "rz",
 }
-_BOXES = (OpType.CircBox, OpType.PauliExpBox, OpType.PauliExpPairBox)
+# Boxes that become their circuits. In the matrices of those that have a circuit inside, pytket leaves out its implicit
+# permutation if that circuit is in another box.
+_BOXES = (
+    OpType.CircBox,
+    OpType.ConjugationBox,
+    OpType.CustomGate,
+    OpType.PauliExpBox,
+    OpType.PauliExpPairBox,
+)
 
 
 def converted(circuit: TketCircuit) -> Circuit:
