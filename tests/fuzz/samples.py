@@ -164,7 +164,7 @@ def hmc_checkpoints(folder: Path) -> Iterator[bytes]:
 
     gauge = Gauge(Group.alone(), EXTENTS)
     file = folder / "run.lime"
-    history = [{"delta_h": 0.25, "accepted": True, "plaquette": 0.5}]
+    history = [{"delta_h": 0.25, "accepted": True, "plaquette": gauge.plaquettes().all}]
     write_checkpoint(str(file), gauge, Checkpoint(HMC_SETTINGS, 1, history))
     yield file.read_bytes()
 

@@ -49,7 +49,7 @@ def gauge() -> Gauge:
 @pytest.fixture(scope="module")
 def checkpoint(gauge: Gauge, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("checkpoint") / "run.lime"
-    write_checkpoint(str(path), gauge, Checkpoint(SETTINGS, 3, [0.5, 0.25]))
+    write_checkpoint(str(path), gauge, Checkpoint(SETTINGS, 2, [0.5, gauge.plaquettes().all]))
     return path.read_bytes()
 
 
@@ -187,7 +187,7 @@ def test_altered_vectors(tmp_path: Path) -> None:
 
 def notes() -> Iterator[dict[str, Any] | str]:
     """Yield notes that no checkpoint can contain."""
-    good = {"settings": SETTINGS, "done": 3, "history": [0.5, 0.25]}
+    good = {"settings": SETTINGS, "done": 2, "history": [0.5, 0.25]}
     yield from ("", "[]", "3", "null", "{", "[" * 50000, "1" * 5000, '{"a": ' * 50000, "NaN", '"x"')
     for name in good:
         yield {key: value for key, value in good.items() if key != name}
@@ -215,7 +215,7 @@ def test_altered_notes_of_checkpoints(gauge: Gauge, checkpoint: bytes, tmp_path:
         with pytest.raises(BadInput, match="checkpoint"):
             read_checkpoint(str(path), group, None, SETTINGS)
     trajectories = {"algorithm": "hmc", "extent": list(EXTENTS)}
-    one = {"delta_h": 0.1, "accepted": True, "plaquette": 0.5}
+    one = {"delta_h": 0.1, "accepted": True, "plaquette": gauge.plaquettes().all}
     for wrong in ({**one, "delta_h": None}, {**one, "accepted": 1}, {"delta_h": 0.1}, 0.5, {**one, "x": 1.0}):
         write_checkpoint(str(path), gauge, Checkpoint(trajectories, 1, [one]))
         assert read_checkpoint(str(path), group, None, trajectories) is not None
@@ -226,7 +226,7 @@ def test_altered_notes_of_checkpoints(gauge: Gauge, checkpoint: bytes, tmp_path:
 
 def test_a_checkpoint_with_other_links_is_refused(gauge: Gauge, tmp_path: Path) -> None:
     path, group = str(tmp_path / "run.lime"), Group.alone()
-    note = json.dumps({"settings": SETTINGS, "done": 3, "history": []})
+    note = json.dumps({"settings": SETTINGS, "done": 0, "history": []})
     write_gauge(path, gauge, precision=32, note=note)
     with pytest.raises(BadInput, match="32 bits"):
         read_checkpoint(path, group, None, SETTINGS)

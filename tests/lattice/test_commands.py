@@ -35,14 +35,17 @@ def test_a_stopped_run_resumes(tmp_path: Path) -> None:
     assert read_checkpoint(str(kept), group, None, settings) is None
     gauge = Gauge(group, (4, 4, 4, 4))
     gauge.set_random(2)
-    write_checkpoint(str(kept), gauge, Checkpoint(settings, 3, [0.1, 1 / 3]))
-    found = read_checkpoint(str(kept), group, None, settings)
+    progress = Checkpoint(settings, 3, [0.1, gauge.plaquettes().all])
+    write_checkpoint(str(kept), gauge, progress)
+    found = read_checkpoint(str(kept), group, None, settings, 1)
     assert found is not None
     again, state = found
     assert again.links.tobytes() == gauge.links.tobytes()
-    assert state == Checkpoint(settings, 3, [0.1, 1 / 3])
+    assert state == progress
     with pytest.raises(BadInput, match=r"another run, with beta 5\.7 instead of 6"):
-        read_checkpoint(str(kept), group, None, {**settings, "beta": 6.0})
+        read_checkpoint(str(kept), group, None, {**settings, "beta": 6.0}, 1)
+    with pytest.raises(BadInput, match="another run, with the first update 1 instead of 0"):
+        read_checkpoint(str(kept), group, None, settings)
     write_gauge(str(kept), gauge, overwrite=True)
     assert read_note(str(kept)) == ""
     with pytest.raises(BadInput, match="not a checkpoint"):

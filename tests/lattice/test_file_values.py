@@ -286,6 +286,22 @@ def test_a_checkpoint_with_an_impossible_plaquette_is_refused(
         read_checkpoint(path, Group.alone(), None, settings)
 
 
+@pytest.mark.parametrize("algorithm", ["hmc", "heatbath"])
+def test_a_checkpoint_whose_last_plaquette_is_not_that_of_its_links_is_refused(
+    gauge: Gauge, tmp_path: Path, algorithm: str
+) -> None:
+    path, settings = str(tmp_path / "run.lime"), {"algorithm": algorithm, "extent": list(EXTENTS)}
+    right = gauge.plaquettes().all
+    for last in (right, right + 1e-6, -right):
+        record = last if algorithm == "heatbath" else {"delta_h": 0.25, "accepted": True, "plaquette": last}
+        write_checkpoint(path, gauge, Checkpoint(settings, 1, [record]))
+        if last == right:
+            assert read_checkpoint(path, Group.alone(), None, settings) is not None
+            continue
+        with pytest.raises(BadInput, match=f"links with the plaquette {last:.12g} of the last record, found {right:.12g}"):
+            read_checkpoint(path, Group.alone(), None, settings)
+
+
 def test_a_checkpoint_without_checksum_is_refused(gauge: Gauge, tmp_path: Path) -> None:
     path, settings = tmp_path / "run.lime", {"algorithm": "heatbath", "extent": list(EXTENTS)}
     write_checkpoint(str(path), gauge, Checkpoint(settings, 1, [0.5]))

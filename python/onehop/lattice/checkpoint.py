@@ -51,14 +51,24 @@ def write_checkpoint(path: str, gauge: Gauge, state: Checkpoint) -> None:
 
 
 def read_checkpoint(
-    path: str, group: Group, grid: Any, settings: dict[str, Any]
+    path: str, group: Group, grid: Any, settings: dict[str, Any], first: int = 0
 ) -> tuple[Gauge, Checkpoint] | None:
     """Read a checkpoint and return its gauge field and progress, or None if there is no such file. Collective.
+
+    Parameters
+    ----------
+    path, group, grid
+        As for `read_gauge`.
+    settings : dict
+        Settings of the run that resumes.
+    first : int
+        Number of its first sweep or trajectory.
 
     Raises
     ------
     BadInput
-        The file is not a checkpoint, or it belongs to a run with other settings. The file is not changed.
+        The file is not a checkpoint, or it belongs to a run with other settings, or its links do not have the plaquette
+        of its last record. The file is not changed.
     """
     if not Path(path).exists():
         return None
@@ -78,6 +88,9 @@ def read_checkpoint(
         for name, value in settings.items()
         if state.settings.get(name) != value
     ]
+    begun = state.done - len(state.history)
+    if begun != first:
+        different.append(f"the first update {begun} instead of {first}")
     if different:
         raise BadInput(
             f"{path} is a checkpoint of another run, with {', '.join(different)}; name another file, or remove this one"
@@ -93,6 +106,13 @@ def read_checkpoint(
         raise BadInput(
             f"{path}: expected a checkpoint with the checksum of its links, found none; the file was altered, name "
             "another file"
+        )
+    last = state.history[-1] if state.history else file.plaquettes.all
+    plaquette = last["plaquette"] if isinstance(last, dict) else last
+    if not abs(plaquette - file.plaquettes.all) < 1e-9:
+        raise BadInput(
+            f"{path}: expected links with the plaquette {plaquette:.12g} of the last record, found "
+            f"{file.plaquettes.all:.12g}; the file was altered, name another file"
         )
     return gauge, state
 

@@ -270,7 +270,7 @@ def thermalize(
     else:
         settings |= {"length": length, "steps": steps, "integrator": integrator}
     settings |= {"start": start, "extent": None if extents is None else list(extents)}
-    kept = read_checkpoint(checkpoint, group, cut, settings) if checkpoint else None
+    kept = read_checkpoint(checkpoint, group, cut, settings, first) if checkpoint else None
     gauge, state = kept or (
         _begin(start, extents, group, cut, seed, json_target),
         Checkpoint(settings, first),
