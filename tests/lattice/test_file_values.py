@@ -298,7 +298,9 @@ def test_a_checkpoint_whose_last_plaquette_is_not_that_of_its_links_is_refused(
         if last == right:
             assert read_checkpoint(path, Group.alone(), None, settings) is not None
             continue
-        with pytest.raises(BadInput, match=f"links with the plaquette {last:.12g} of the last record, found {right:.12g}"):
+        with pytest.raises(
+            BadInput, match=f"links with the plaquette {last:.12g} of the last record, found {right:.12g}"
+        ):
             read_checkpoint(path, Group.alone(), None, settings)
 
 
