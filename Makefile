@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak soak-broken wheels wheel-test wheel-test-aarch64 wheel-speed release-check bench figures reference-simulators peers model lint lint-quick format mpich impi torch setup-torch docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak soak-broken wheels wheel-test wheel-test-aarch64 wheel-speed release-check bench figures reference-simulators peers model lint lint-quick format mpich impi torch setup-torch setup-interfaces docs clean
 
 export PYTHON JOBS TORCH
 # Do not export make's own default of CXX: without CXX, tools/find_compiler.sh looks for a compiler that is new enough.
@@ -128,6 +128,9 @@ torch: setup-torch build  ## Install PyTorch and run its own tests of torch.dist
 
 setup-torch: setup  ## Install PyTorch in .venv unless it is there; `make test` then also tests onehop.torch
 	@tools/setup.sh torch examples torch-tests
+
+setup-interfaces: setup-test  ## Install Cirq, PennyLane, pytket, Aer, PyTorch (CPU) and bubblewrap; `make test` then skips less
+	@tools/setup.sh base interfaces torch-cpu bubblewrap
 
 docs: build  ## Build the documentation site in build/docs
 	@tools/setup.sh docs

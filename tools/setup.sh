@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # setup.sh GROUP...
 # Makes .venv and installs the Python packages of the named groups of pyproject.toml into it. Installs by apt what has no other
-# source: Python's venv module and headers if Debian left them out, and GoogleTest for the group `gtest`. A stamp per group
-# stores the list that was installed last, so that nothing is installed twice.
+# source: Python's venv module and headers if Debian left them out, GoogleTest for the group `gtest`, and bubblewrap for the group
+# `bubblewrap`. A stamp per group stores the list that was installed last, so that nothing is installed twice.
 #   PYTHON=python3.12   the interpreter to start from
-#   TORCH='torch==2.13.0'   arguments of pip for the group `torch`
+#   TORCH='torch==2.13.0'   arguments of pip for the groups `torch` and `torch-cpu`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -44,6 +44,7 @@ print("%d.%d" % sys.version_info[:2], int(u.find_spec("ensurepip") is not None),
   if [[ " $1 " == *" gtest "* ]]; then
     echo '#include <gtest/gtest.h>' | $compiler -E -x c++ - >/dev/null 2>&1 || packages+=(libgtest-dev)
   fi
+  if [[ " $1 " == *" bubblewrap "* ]]; then command -v bwrap >/dev/null || packages+=(bubblewrap); fi
   if [ ${#packages[@]} -gt 0 ]; then tools/system_packages.sh "${packages[@]}"; fi
 }
 
@@ -138,6 +139,24 @@ install_torch() {
   }
 }
 
+# Installs torch and what its tests need if pip would install a build for the processor; one with CUDA is a download of several GB.
+install_torch_cpu() {
+  local words
+  read -ra words <<<"${TORCH:-torch==2.13.0}"
+  if ! $venv/bin/python -c 'import torch' 2>/dev/null; then
+    # The report names every package that would be installed; a build with CUDA brings packages of NVIDIA.
+    if ! $venv/bin/pip install --quiet --quiet --dry-run --report - "${words[@]}" 2>/dev/null | $venv/bin/python -c '
+import json, sys
+sys.exit(any(part["metadata"]["name"].startswith("nvidia") for part in json.load(sys.stdin)["install"]))' 2>/dev/null; then
+      say "warning: the settings of pip give no build of torch for the processor alone, so tests of onehop.torch are skipped"
+      return
+    fi
+  fi
+  install_torch
+  install_optional examples "an example that trains"
+  install_optional torch-tests "the kernels for GPUs in their interpreter"
+}
+
 python=${PYTHON:-python3}
 if venv_is_good; then python=$venv/bin/python; fi
 check_python
@@ -150,8 +169,10 @@ for group in "$@"; do
       install base
       link_sources
       ;;
-    gtest) ;;
+    gtest | bubblewrap) ;;
     torch) install_torch ;;
+    torch-cpu) install_torch_cpu ;;
+    interfaces) install_optional interfaces "an interface to another library" ;;
     mpi) install_optional mpi "an MPI to compare with" ;;
     hwloc) install_optional hwloc "the topology in onehop doctor" ;;
     quantum) install_optional quantum "circuits from OpenQASM files and the Qiskit backend" ;;
