@@ -166,7 +166,7 @@ ReduceTables reduce_tables_from_json(const std::string& text) {
   }
 }
 
-// docs/performance/allreduce.md and notes_allreduce.md have the measurements behind these.
+// docs/performance/collectives.md and notes/collectives.md have the measurements behind these.
 ReduceTables built_in_reduce_tables() {
   constexpr std::int64_t kib = 1 << 10;
   using enum ReduceAlgorithm;

@@ -1,4 +1,4 @@
-"""Print results of `onehop bench NAME --json FILE` as the tables of docs/performance/*.md.
+"""Print results of `onehop bench NAME --json FILE` as tables in Markdown.
 
     performance_table.py FILE...
 

@@ -13,7 +13,7 @@ namespace {
 // Links, clover blocks and fields that together exceed this do not stay in the caches until they are read again.
 constexpr std::int64_t cached_bytes = std::int64_t{24} << 20;
 // Above this, prefetching pays: it saved a fifth of the time at 11 MB and cost a tenth at 4 MB
-// (docs/performance/notes_lattice.md).
+// (notes/lattice.md).
 constexpr std::int64_t fetched_bytes = std::int64_t{6} << 20;
 
 std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }

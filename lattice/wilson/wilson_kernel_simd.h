@@ -126,7 +126,7 @@ ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>
 }
 
 // Prefetches into L2, because prefetches into L1 occupy its few line fill buffers. The barriers keep the prefetches
-// together: interleaved with loads they cost more than they gain (docs/performance/notes_lattice.md). This function and
+// together: interleaved with loads they cost more than they gain (notes/lattice.md). This function and
 // its callers are always inlined because g++ treats a function that only prefetches as one without side effects and
 // drops the calls.
 ONEHOP_INLINE void fetch(const void* from, int bytes) {

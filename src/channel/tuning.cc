@@ -146,7 +146,7 @@ Tuning Tuning::from_json(const std::string& text) {
   return tuning;
 }
 
-// docs/performance/messages.md and notes_messages.md have the measurements behind these.
+// docs/performance/messages.md and notes/messages.md have the measurements behind these.
 Tuning built_in_tuning() {
   Tuning tuning;
   constexpr std::int64_t kib = 1 << 10;

@@ -8,7 +8,7 @@ struct WaitLimits {
   int spins_oversubscribed = 2;
   int yields = 100;
   // The first polls of a wait, without pauses in between. Many are bad where loads that run ahead of the flag must be
-  // done again when it changes, and where pauses are short (docs/performance/notes_messages.md, "Short messages").
+  // done again when it changes, and where pauses are short (notes/messages.md, "Short messages").
   int polls_without_pause = 40;
 };
 

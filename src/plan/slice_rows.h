@@ -39,7 +39,7 @@ inline void for_each_row(const CopyStep& step, const Visit& visit) {
 }
 
 // Runs in lines of their own are fetched this many runs ahead: the processor itself follows rows of such strides too
-// late (docs/performance/notes_messages.md, "Scattered elements"). Beyond the end of a row the next one is likely.
+// late (notes/messages.md, "Halo"). Beyond the end of a row the next one is likely.
 inline constexpr std::int64_t ahead = 16;
 inline constexpr std::int64_t line = 64;
 

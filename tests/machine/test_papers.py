@@ -69,68 +69,6 @@ def test_quickreduce_compressed(studies: dict[str, Study]) -> None:
             assert all(0.57 < one < 0.77 for one in factors(found, ranks, codec, "65536 KiB"))
 
 
-MPI_SOFTWARE = "MPI's software in an iteration"
-EXCHANGES = "exchanges for one of onehop's"
-SHARE = "share of the peak of links between GPUs of a host"
-
-
-def on_the_page() -> list[str]:
-    """Return the lines of docs/performance/scaling.md."""
-    return (Path(__file__).parents[2] / "docs/performance/scaling.md").read_text().splitlines()
-
-
-def page_text() -> str:
-    """Return the page without its line breaks."""
-    return " ".join(" ".join(on_the_page()).split())
-
-
-def cells(label: str) -> list[str]:
-    """Return the cells of the page's table row with this label, without it."""
-    rows = [line.strip("| ").split(" | ") for line in on_the_page() if line.startswith(f"| {label} | ")]
-    assert len(rows) == 1, label
-    return rows[0][1:]
-
-
-def shown(values: list[float], form: str) -> str:
-    """Return numbers as the page lists them."""
-    return " / ".join("1" if form == ".2f" and value == 1 else f"{value:{form}}" for value in values)
-
-
-@pytest.mark.parametrize(
-    ("label", "case", "form"),
-    [
-        ("halo with MPI", "halo, mpi, short", ".1f"),
-        ("qspi over MPI, short message", "pingpong, qspi over MPI, short", ".2f"),
-        ("qspi over MPI, 128 KiB", "pingpong, qspi over MPI, 128 KiB", ".2f"),
-        ("qspi over MPI, short halo", "halo, qspi over MPI, short", ".1f"),
-        ("neither", "HISQ solver, neither", ".1f"),
-        ("qspi", "HISQ solver, qspi", ".1f"),
-        ("mapping", "HISQ solver, mapping", ".1f"),
-        ("qspi and mapping", "HISQ solver, qspi, mapping", ".1f"),
-    ],
-)
-def test_the_page_shows_mira(studies: dict[str, Study], label: str, case: str, form: str) -> None:
-    row = studies["mira"].row(case)
-    _, model, factor = cells(label)
-    assert model.removesuffix(" µs") == f"{row.model:{form}}"
-    assert factor == ("fitted" if row.fitted else shown([row.factor], ".2f"))
-
-
-def test_the_page_shows_qws(studies: dict[str, Study]) -> None:
-    for case in ("pattern 1", "round robin"):
-        row = studies["qws"].row(f"interfaces, {case}")
-        assert cells(f"interfaces, {case}")[1:] == [f"{row.model:.1f} GB/s", f"{row.factor:.2f}"]
-    row = studies["qws"].row("put of 8 bytes")
-    assert cells("put of 8 bytes")[1:] == [f"{row.model:.3g} µs", "fitted"]
-    times = [
-        prediction(studies["qws"], f"an iteration, {nodes}, neighbours one hop apart")
-        for nodes in ("1 node", "256 nodes", "4,096 nodes")
-    ]
-    assert cells("predicted µs") == [f"{us:.1f}" for us in times]
-    ratio = prediction(studies["qws"], "hopping term, 4,096 nodes over 256, neighbours one hop apart")
-    assert f"as long on 4,096 nodes as on 256 ({ratio:.2f} times)" in page_text()
-
-
 def test_no_figure_of_a_paper_is_in_the_code(studies: dict[str, Study]) -> None:
     """Every number that a row compares with stands in published.toml."""
 
@@ -150,121 +88,48 @@ def test_no_figure_of_a_paper_is_in_the_code(studies: dict[str, Study]) -> None:
             assert {row.low, row.high} <= known, row
 
 
-SEVERAL_NODES = ("8", "16", "32", "64")
-
-
-@pytest.mark.parametrize(
-    ("label", "case", "gpus"),
-    [
-        ("QPE weak, InfiniBand over NVLink", "InfiniBand over NVLink, QPE weak", SEVERAL_NODES[1:]),
-        ("QPE strong, InfiniBand over NVLink", "InfiniBand over NVLink, QPE strong", SEVERAL_NODES),
-        ("TFIM strong, InfiniBand over NVLink", "InfiniBand over NVLink, TFIM strong", SEVERAL_NODES),
-        ("QPE weak, Perlmutter over Genesis", "Perlmutter over Genesis, QPE weak", ("8",)),
-        ("QPE weak, Perlmutter over Genesis", "Perlmutter over Genesis, QPE weak", SEVERAL_NODES[1:]),
-        ("QPE strong, Perlmutter over Genesis", "Perlmutter over Genesis, QPE strong", SEVERAL_NODES),
-        ("TFIM strong, Perlmutter over Genesis", "Perlmutter over Genesis, TFIM strong", SEVERAL_NODES),
-    ],
-)
-def test_the_page_lists_circuits(
-    studies: dict[str, Study], label: str, case: str, gpus: tuple[str, ...]
-) -> None:
-    rows = [studies["circuits"].row(f"{case}, {count} GPUs") for count in gpus]
-    _, model, factor = cells(f"{label}, {' / '.join(gpus)} GPUs")
-    assert model == shown([row.model for row in rows], ".1f")
-    together = shown([row.factor for row in rows], ".2f")
-    assert factor == ("1" if set(together.split(" / ")) <= {"1", "1.00"} else together)
-
-
-def test_the_page_shows_the_rest_of_circuits(studies: dict[str, Study]) -> None:
-    found = studies["circuits"]
-    parts = [100 * found.row(f"efficiency, QPE weak, {count} GPUs").model for count in (8, 16, 32, 64)]
-    assert cells("QPE weak, NVLink: efficiency, 8 to 64 GPUs")[1] == f"{min(parts):.0f} to {max(parts):.0f} %"
-    for circuit in ("QPE", "TFIM"):
-        row = found.row(f"PCIe over NVLink, {circuit} strong, most")
-        expected = [f"{row.model:.1f}", f"{row.factor:.2f}"]
-        assert cells(f"{circuit} strong, PCIe over NVLink, at most")[1:] == expected
-
-
-def test_the_page_shows_the_factors(studies: dict[str, Study]) -> None:
-    """The table of QuickReduce."""
-    page = on_the_page()
-
-    def shown(ranks: int, codec: str, kib: int) -> str:
-        row = studies["quickreduce"].row(f"{ranks} ranks, {codec}, {kib} KiB")
-        return "fitted" if row.fitted else f"{row.factor:.2f}"
-
-    sizes = (32, 1024, 8192, 65536)
-    for ranks in (2, 4, 8):
-        cells = " | ".join(shown(ranks, "raw", kib) for kib in sizes)
-        assert f"| raw, {ranks} ranks | {cells} |" in page
-    for codec in ("fp8", "q8", "q6", "q4"):
-        cells = " | ".join(" / ".join(shown(ranks, codec, kib) for ranks in (2, 4, 8)) for kib in sizes)
-        assert f"| {codec.upper()}, 2 / 4 / 8 ranks | {cells} |" in page
-
-
 def prediction(study: Study, case: str) -> float:
     """Return a number that no paper has."""
     return next(one.value for one in study.predictions if one.case == case)
 
 
-def test_the_page_tells_what_the_commands_print(studies: dict[str, Study]) -> None:
-    """Numbers in the text of the page, outside of tables."""
-    page = page_text()
-    found = studies["circuits"]
-    fast = prediction(found, "Genesis, NVLink, QPE strong, 64 GPUs: time")
-    fixed = prediction(found, "QPE strong, 64 GPUs: fixed time on both networks for the paper's 3.6")
-    assert f"NVLink takes {fast:.0f} ms on 64 GPUs" in page
-    assert f"A fixed {fixed:.0f} ms on both would give the paper's 3.6" in page
-    drops = [
-        prediction(found, f"{name}, {circuit} strong, 8 over 4 GPUs: time")
-        for circuit in ("QPE", "TFIM")
-        for name in ("Genesis, InfiniBand", "Perlmutter")
-    ]
-    assert "{:.1f} (Genesis) and {:.1f} (Perlmutter) times as long".format(*drops[:2]) in page
-    assert "TFIM {:.2f} and {:.2f} times".format(*drops[2:]) in page
-    meeting = prediction(found, "Perlmutter over A100, PCIe, QPE weak, 8 GPUs: time")
-    assert f"takes {meeting:.2f} times the time of the PCIe server" in page
-    far = prediction(
-        studies["qws"], "an iteration on 4,096 nodes, row-major ranks over neighbours one hop apart"
-    )
-    assert f"an iteration takes {far:.1f} times as long on 4,096 nodes" in page
-    doubling, direct = (
-        prediction(studies["qws"], f"two sums of an iteration on 4,096 nodes, {sums}")
-        for sums in ("by doubling", "direct, as onehop makes them")
-    )
-    assert f"{direct / 1000:.1f} ms for two sums on 4,096 nodes instead of {doubling:.0f} µs" in page
-    busiest = prediction(studies["mira"], "bytes of the busiest link, row-major over blocks")
-    assert f"carries {busiest:.1f} times as many bytes as with blocks" in page
-
-
-@pytest.mark.parametrize(
-    ("label", "case"),
-    [("QPE weak", "QPE weak"), ("TFIM strong", "TFIM strong")],
-)
-def test_the_page_shows_onehops_own_plans(studies: dict[str, Study], label: str, case: str) -> None:
-    found = studies["circuits"]
-    for gpus in (8, 64):
-        shown = []
-        for name in ("Genesis, NVLink", "Genesis, InfiniBand"):
-            start = f"{name}, {case}, {gpus} GPUs, onehop's plan"
-            exchange, share = (prediction(found, f"{start}: {one}") for one in ("exchanges", "efficiency"))
-            shown += [f"{exchange:.3g} ms" if exchange < 1000 else f"{exchange:.0f} ms", f"{share:.0f} %"]
-        assert cells(f"{label}, {gpus} GPUs") == shown
-
-
-def test_the_page_shows_what_was_fitted(studies: dict[str, Study]) -> None:
+def test_what_was_fitted(studies: dict[str, Study]) -> None:
     found = {one.name: one.value for study in studies.values() for one in study.parameters}
-    page = page_text()
-    overhead, latency = found["overhead of a message"], found["latency"]
-    assert f"overhead of a message {overhead:.2f} µs, latency {latency:.1f} µs" in page
-    constant, rate = found["constant time of a codec"], found["rate of a codec"]
-    assert f"{constant:.1f} µs for each all-reduce, and {rate:,.0f} GB/s" in page
-    assert f"overhead of a message {found['overhead in mira.toml']:.3f} µs, latency" in page
-    assert f"latency {found['latency in mira.toml']:.2f} µs. MPI's" in page
-    assert f"MPI's overhead of {found['overhead of a message with MPI']:.1f} µs is fitted" in page
-    assert f"*Computing* ({found['computing in an iteration']:.2f} ms an iteration)" in page
-    assert f"*MPI's software* ({found[MPI_SOFTWARE]:.2f} ms)" in page
-    assert f"{found[EXCHANGES]:.1f} exchanges for one of onehop's, and {100 * found[SHARE]:.0f} % of" in page
+    expected = {
+        "overhead of a message": 0.62,  # µs
+        "latency": 2.7,
+        "constant time of a codec": 12.3,
+        "rate of a codec": 1011,  # GB/s
+        "MPI's software in an iteration": 0.32,  # ms
+        "exchanges for one of onehop's": 6.3,
+        "share of the peak of links between GPUs of a host": 0.70,
+    }
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=0.02), name
+
+
+def test_predictions_without_a_paper(studies: dict[str, Study]) -> None:
+    found = studies["circuits"]
+    fixed = prediction(found, "QPE strong, 64 GPUs: fixed time on both networks for the paper's 3.6")
+    assert fixed == pytest.approx(15, abs=0.5)
+    weak = [
+        prediction(found, f"Genesis, {network}, QPE weak, 64 GPUs, onehop's plan: efficiency")
+        for network in ("NVLink", "InfiniBand")
+    ]
+    assert weak == pytest.approx([96, 59], abs=0.5)
+    qws = studies["qws"]
+    times = [
+        prediction(qws, f"an iteration, {nodes}, neighbours one hop apart")
+        for nodes in ("1 node", "256 nodes", "4,096 nodes")
+    ]
+    assert times == pytest.approx([25.9, 44.2, 48.2], abs=0.05)
+    far = prediction(qws, "an iteration on 4,096 nodes, row-major ranks over neighbours one hop apart")
+    assert far == pytest.approx(6.3, abs=0.05)
+    sums = [
+        prediction(qws, f"two sums of an iteration on 4,096 nodes, {way}")
+        for way in ("by doubling", "direct, as onehop makes them")
+    ]
+    assert sums == [pytest.approx(14, abs=0.5), pytest.approx(6600, abs=50)]
 
 
 def test_quickreduce_between_the_rows(studies: dict[str, Study]) -> None:
@@ -284,7 +149,6 @@ def test_quickreduce_between_the_rows(studies: dict[str, Study]) -> None:
         ("2 ranks, compressed", "fp8", 256): "1.23",
         ("2 ranks, compressed", "fp8", 512): "1.22",
     }
-    assert "1.23 at 256 KiB and 1.22 at 512 KiB" in page_text()
 
 
 def test_one_shot_is_for_small_arrays_and_few_ranks() -> None:
@@ -352,11 +216,6 @@ def test_genesis_over_perlmutter_and_pcie(studies: dict[str, Study]) -> None:
     assert figures["qpe_weak_more"][0] <= weak <= figures["qpe_weak_more"][1]
     assert strong > 1.2 * figures["qpe_strong"][1]
     assert tfim > 1.2 * figures["hamlib_strong"][1]
-    page = page_text()
-    assert f"meets the paper on 64 GPUs ({weak:.1f})" in page
-    assert (
-        f"strong scaling then is {strong:.1f} (9.7 to 15) for QPE and {tfim:.1f} (6 to 8.1) for TFIM" in page
-    )
     assert found.row("PCIe over NVLink, QPE strong, most").factor == pytest.approx(0.91, abs=0.01)
     assert found.row("PCIe over NVLink, TFIM strong, most").factor == pytest.approx(0.70, abs=0.01)
 

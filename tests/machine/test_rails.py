@@ -112,7 +112,7 @@ def test_loads_are_those_of_the_patterns() -> None:
     ],
 )
 def test_figures_of_the_page(faces: list[int], gb_per_s: list[float], cuts: int) -> None:
-    """The table of docs/performance/rails.md."""
+    """Bandwidths of a node of Fugaku; those of 32x6x4x3 are in docs/performance/machines.md."""
     rows = [one["faces"] for one in compare_rails(4, 6, faces)["assignments"]]
     assert [round(one["gb_per_s"], 1) for one in rows] == gb_per_s
     assert rows[3]["optimal"]

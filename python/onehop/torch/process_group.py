@@ -44,7 +44,7 @@ class ProcessGroup(Names, Reductions, DataMovement, Messages, MonitoredBarrier, 
     niceness : int
         How much nicer the threads of asynchronous operations are than the process, 0 (the default) to 19; see nice(2).
         Where threads compete for processors, computing comes first then, and operations take longer
-        (docs/performance/torch.md).
+        (docs/performance/collectives.md).
     """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:

@@ -1,4 +1,4 @@
-"""What papers measured, beside what `onehop.machine.simulate` predicts (docs/performance/scaling.md).
+"""What papers measured, beside what `onehop.machine.simulate` predicts (docs/performance/machines.md).
 
 Figures of the papers are data, in published.toml. At most two numbers are fitted on one column of a paper; a study
 lists them with what they were fitted on, and all other rows are predictions.
