@@ -21,7 +21,6 @@ extensions = [
     "generated_pages",
     "myst_parser",
     "python_api",
-    "question_search",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",

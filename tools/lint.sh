@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lint.sh [--fix | --quick] [FILE...]
-# Checks the given files, or all files that git knows: formatting (clang-format, ruff), common mistakes (clang-tidy, ruff) and the
-# dependencies between parts (tools/check_layers.py). --fix applies the fixes that the tools offer. --quick leaves out clang-tidy,
+# Checks the given files, or all files that git knows: formatting (clang-format, ruff, rumdl), common mistakes (clang-tidy, ruff)
+# and the dependencies between parts (tools/check_layers.py). --fix applies the fixes that the tools offer. --quick leaves out clang-tidy,
 # which takes most of the time.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -18,7 +18,7 @@ else
   files=("$@")
 fi
 
-cpp=() sources=() python=() shell=()
+cpp=() sources=() python=() shell=() markdown=()
 for file in "${files[@]}"; do
   [ -f "$file" ] || continue
   case $file in
@@ -28,6 +28,7 @@ for file in "${files[@]}"; do
     *.c | *.cpp | *.h) cpp+=("$file") ;;
     *.py | *.pyi) python+=("$file") ;;
     *.sh | .ci/run) shell+=("$file") ;;
+    *.md) markdown+=("$file") ;;
   esac
 done
 
@@ -45,6 +46,9 @@ if [ ${#python[@]} -gt 0 ]; then
   fi
 fi
 for file in ${shell[@]+"${shell[@]}"}; do bash -n "$file" || status=1; done
+if [ ${#markdown[@]} -gt 0 ]; then
+  rumdl check --quiet --no-cache $($fix && echo --fix) "${markdown[@]}" || status=1
+fi
 
 python tools/check_layers.py >/dev/null || status=1
 

@@ -6,9 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from html import unescape
 from pathlib import Path
-from urllib.parse import quote_plus
 
 import pytest
 
@@ -32,16 +30,6 @@ def test_nothing_is_loaded_from_a_host(site: Path) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_a_newcomer_finds(site: Path) -> None:
-    home = (site / "index.html").read_text()
-    assert "Where is the heat bath?" in home
-    assert 'href="howto/extend.html#add-a-codec"' in home
-    assert 'id="add-a-codec"' in (site / "howto/extend.html").read_text()
-    assert 'id="onehop-timeout"' in (site / "reference/environment.html").read_text()
-    assert "heat_bath" in (site / "reference/cpp/lattice.html").read_text()
-
-
-@pytest.mark.timeout(900)
 def test_every_variable_has_one_entry(site: Path) -> None:
     """The page has a section, or a row of a table, for each variable of the table in src/base/env.cc."""
     page = (site / "reference/environment.html").read_text()
@@ -52,24 +40,6 @@ def test_every_variable_has_one_entry(site: Path) -> None:
     for one in _core.environment_variables():
         words = re.split(r"[`'\"]", one["meaning"])[0]  # up to what the page writes differently
         assert page.count(words) == 1, one["name"]
-
-
-@pytest.mark.timeout(900)
-def test_sidebar_has_groups(site: Path) -> None:
-    sidebar = re.search(
-        r'<div class="sidebar-tree">(.*?)</div>\s*</div>', (site / "index.html").read_text(), re.S
-    )
-    assert sidebar is not None
-    found = re.findall(r'caption-text">([^<]+)|class="toctree-l1[^"]*"><a[^>]*>([^<]+)', sidebar[1])
-    groups: dict[str, list[str]] = {}
-    for caption, entry in found:
-        if caption:
-            groups[caption] = []
-        else:
-            groups[list(groups)[-1]].append(entry)
-    assert list(groups) == ["Guides", "Reference", "Background"]
-    subjects = ["Core", "Collective operations", "Quantum circuits", "Lattice field theory", "Poisson solver"]
-    assert groups["Reference"][1:9] == [*subjects, "Machines", "Python API", "C++ API"]
 
 
 @pytest.mark.timeout(900)
@@ -105,12 +75,11 @@ def in_browser(url: str, folder: Path, *options: str) -> str:
 @pytest.mark.parametrize(
     ("page", "seen"),
     [
-        ("index.html", "Where to start"),
         ("search.html?q=thermalize", "reference/lattice_gauge.html"),
         ("tutorials/lattice.html", "effective mass"),
         ("reference/python/core.html", "onehop.plan.Plan"),
     ],
-    ids=["home", "search", "tutorial", "api"],
+    ids=["search", "tutorial", "api"],
 )
 def test_in_a_browser(address: str, tmp_path: Path, page: str, seen: str) -> None:
     dom = in_browser(f"{address}/{page}", tmp_path, "--dump-dom")
@@ -120,22 +89,3 @@ def test_in_a_browser(address: str, tmp_path: Path, page: str, seen: str) -> Non
     assert shot.stat().st_size > 20000
     if page == "tutorials/lattice.html":
         assert 'src="../_images/lattice.svg"' in dom
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("where is the heat bath", "reference/lattice_gauge.html#the-heat-bath"),
-        ("how do I add a codec?", "howto/extend.html#add-a-codec"),
-        ("what does ONEHOP_TIMEOUT do", "reference/environment.html#onehop-timeout"),
-        ("How do I resume a run?", "howto/resume.html"),
-        ("Group.world", "reference/python/core.html#onehop.group.Group.world"),
-    ],
-)
-def test_search_answers_in_the_first_three_hits(
-    address: str, tmp_path: Path, question: str, answer: str
-) -> None:
-    dom = in_browser(f"{address}/search.html?q={quote_plus(question)}", tmp_path, "--dump-dom")
-    hits = re.findall(r'<li class="kind-\w+"><a href="([^"]*)"', dom.partition('class="search"')[2])
-    assert answer in [unescape(hit).partition("?")[0] for hit in hits[:3]], hits[:6]
