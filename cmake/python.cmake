@@ -47,15 +47,26 @@ if(ONEHOP_LIBC_MEMORY)
   target_sources(_core PRIVATE python/libc_memory.cc)
   set_source_files_properties(python/libc_memory.cc PROPERTIES COMPILE_OPTIONS "-fno-builtin" SKIP_PRECOMPILE_HEADERS ON)
 endif()
-target_link_libraries(_core PRIVATE onehop onehop_bench onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_machine)
+target_link_libraries(_core PRIVATE onehop onehop_measure onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_machine)
 # The launcher creates the control memory of the ranks, and `onehop doctor` looks for MPI. Both use private headers.
 target_include_directories(_core PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-# The extension exports its entry point alone: the symbols of the libraries in it would take 0.9 MB. (zig knows no --exclude-libs.)
-target_link_options(_core PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cmake/extension.map")
+# The extension exports its entry point and the library in it, which onehop_bench._native uses under the name of ONEHOP_CORE_NAME. Its
+# own calls go to its own functions.
+set(ONEHOP_CORE_NAME libonehop_core.so)
+target_link_options(_core PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cmake/extension.map"
+                    LINKER:-soname,${ONEHOP_CORE_NAME} LINKER:-Bsymbolic-functions)
 set_target_properties(_core PROPERTIES LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cmake/extension.map")
 onehop_compile_options(_core)
 onehop_precompile(_core <nanobind/nanobind.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>)
+set(_stub_folder "${CMAKE_CURRENT_BINARY_DIR}")
 if(ONEHOP_INPLACE)
-  set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/python/onehop")
+  set(_stub_folder "${CMAKE_CURRENT_SOURCE_DIR}/python/onehop")
+  set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${_stub_folder}")
 endif()
 install(TARGETS _core LIBRARY DESTINATION onehop COMPONENT python)
+# The stub says to editors and type checkers what is in the extension. Only a machine that can import the extension can make it.
+if(NOT CMAKE_CROSSCOMPILING)
+  nanobind_add_stub(_core_stub MODULE _core OUTPUT "${_stub_folder}/_core.pyi" PYTHON_PATH $<TARGET_FILE_DIR:_core> DEPENDS _core
+                    INCLUDE_PRIVATE)
+  install(FILES "${_stub_folder}/_core.pyi" DESTINATION onehop COMPONENT python)
+endif()

@@ -77,7 +77,7 @@ gtest_discover_tests(onehop_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 N
 file(GLOB ONEHOP_MPI_TEST_SOURCES CONFIGURE_DEPENDS tests/mpi/*.cc tests/support/transport_suite.cc)
 add_executable(onehop_mpi_tests ${ONEHOP_MPI_TEST_SOURCES})
 target_include_directories(onehop_mpi_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(onehop_mpi_tests PRIVATE onehop onehop_bench onehop_collectives GTest::gtest)
+target_link_libraries(onehop_mpi_tests PRIVATE onehop_bench onehop_measure onehop_collectives GTest::gtest)
 onehop_compile_options(onehop_mpi_tests)
 target_compile_options(onehop_mpi_tests PRIVATE ${_quick_to_compile})
 onehop_precompile(onehop_mpi_tests FROM onehop_tests)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # build.sh PRESET [TARGET]
 # Configures a preset of CMakePresets.json if its inputs have changed, and builds all targets or the given one. The target
-# configure_only builds nothing; it brings compile_commands.json up to date.
+# configure_only builds nothing; it brings compile_commands.json up to date. With the Python extension _core come its stub and
+# the extension of the benchmarks.
 #   ONEHOP_WERROR=ON   treat warnings as errors, as the preset dev does
 # The C++ tests, which need GoogleTest, are configured only once a target other than the Python extension _core is built.
 set -euo pipefail
@@ -36,4 +37,6 @@ if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/settings" 2>/dev/null)" !
 fi
 # Ninja configures again before it builds if a source was added or a CMake file has changed, so let it build its own input.
 [ "$target" = configure_only ] && exec cmake --build "$folder" --target build.ninja -- --quiet
-cmake --build "$folder" --target "$target" --parallel "${JOBS:-$(nproc)}"
+targets=("$target")
+[ "$target" = _core ] && targets+=(_core_stub _native)
+cmake --build "$folder" --target "${targets[@]}" --parallel "${JOBS:-$(nproc)}"

@@ -31,6 +31,7 @@ CPP_FOLDERS = (
     "collectives",
     "machine",
     "compat",
+    "measure",
     "bench",
     "include",
     "python/bindings",
@@ -191,8 +192,11 @@ def check_python(root: Path, table: dict) -> tuple[list[str], set[Edge]]:
     """Return the violations in the Python package, and the edges between parts."""
     allowed: dict[str, list[str]] = table["python"]
     aliases: dict[str, str] = table["python_aliases"]
-    base = root / "python"
-    files = {module_name(file, base): file for file in sorted(base.rglob("*.py"))}
+    files = {
+        module_name(file, base): file
+        for base in (root / "python", root / "bench")
+        for file in sorted(base.rglob("*.py"))
+    }
     modules = {*files, "onehop._core"}
     graph: dict[str, set[str]] = {}
     faults: list[str] = []

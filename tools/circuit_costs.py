@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from onehop import _core
-from onehop.bench.circuits_cases import CIRCUIT_CASES, make_gates, to_circuit
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.state import State
 from onehop.quantum.two_qubit import haar_unitary
+from onehop_bench.circuits_cases import CIRCUIT_CASES, make_gates, to_circuit
 
 BYTES = {"double": 16, "single": 8}
 

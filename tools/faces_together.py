@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 import onehop
-from onehop.hosts import Unavailable, emulated_hosts, launch_on_hosts
+from onehop_bench.hosts import Unavailable, emulated_hosts, launch_on_hosts
 
 SIZES = (64, 1 << 10, 4 << 10, 16 << 10, 64 << 10)  # bytes of a face
 SECONDS = 1.2  # for each size

@@ -20,7 +20,7 @@ import numpy as np
 
 import onehop
 from onehop.figure import empty_figure, save_figure
-from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts, launch_on_hosts
+from onehop_bench.hosts import EmulatedHosts, Unavailable, emulated_hosts, launch_on_hosts
 
 RUNS = 21
 LONG_ENOUGH = 1.5  # time of computing over that of an exchange

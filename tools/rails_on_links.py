@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import onehop
-from onehop.hosts import Unavailable, emulated_hosts, launch_on_hosts
 from onehop.machine.rails import schedule_rails
+from onehop_bench.hosts import Unavailable, emulated_hosts, launch_on_hosts
 
 RUNS = 15
 UNIT = 256 << 10  # bytes

@@ -60,7 +60,7 @@ make_venv() {
 link_sources() {
   local site
   site=$($venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-  echo "$PWD/python" >"$site/onehop.pth"
+  printf '%s\n' "$PWD/python" "$PWD/bench" >"$site/onehop.pth"
   printf '#!%s\nfrom onehop.cli import main\n\nraise SystemExit(main())\n' "$PWD/$venv/bin/python" >$venv/bin/onehop
   chmod +x $venv/bin/onehop
 }

@@ -13,10 +13,10 @@ import numpy as np
 
 import onehop
 from onehop import _core
-from onehop.bench.circuits_cases import make_gates, to_circuit
 from onehop.lattice import Gauge, Staggered, smearing
 from onehop.lattice.phases import with_staggered_phases
 from onehop.quantum.state import State
+from onehop_bench.circuits_cases import make_gates, to_circuit
 
 BLOCK = 12  # sites of the lattice in each direction, on one rank
 Case = Callable[[], float]
@@ -64,10 +64,10 @@ def hisq(group: onehop.Group, precision: str) -> Case:
 
 def pingpong(group: onehop.Group, size: str) -> Case:
     """Seconds of one message, one way."""
-    effort = _core.BenchEffort(seconds=0.15, block_us=400.0, min_rounds=5)
+    effort = _core.MeasureEffort(seconds=0.15, block_us=400.0, min_rounds=5)
 
     def run() -> float:
-        measured = _core.bench_ping_pong(group, int(size), effort, False, False)
+        measured = _core.measure_ping_pong(group, int(size), effort)
         return 1e-6 * float(np.median(next(us for _, role, us in measured if role == "ours")))
 
     return run

@@ -43,7 +43,7 @@ void bind_lattice_wilson(nb::module_& module);
 void bind_launch(nb::module_& module);
 void bind_mapping(nb::module_& module);
 void bind_tuning(nb::module_& module);
-void bind_bench(nb::module_& module);
+void bind_measure(nb::module_& module);
 void bind_quantum_circuit(nb::module_& module);
 void bind_quantum_compiled(nb::module_& module);
 void bind_quantum_placement(nb::module_& module);

@@ -1,7 +1,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/complex.h>
 
-#include "bench/staggered_variants.h"
 #include "onehop/lattice/staggered.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
@@ -128,16 +127,6 @@ void bind_lattice_staggered(nb::module_& module) {
           "Make the operator of given fat and long links: complex128 of this rank's block, "
           "[site][direction][row][column]. "
           "Collective.")
-      .def_static(
-          "for_bench",
-          [](const std::string& variant, const onehop::Group& group, std::vector<std::int64_t> extents,
-             std::vector<int> grid, const Memory& fat, const Memory& long_links, int threads) {
-            const nb::gil_scoped_release released;
-            return onehop::bench::staggered_variant(variant, group, std::move(extents), std::move(grid), numbers(fat),
-                                                    numbers(long_links), threads);
-          },
-          "variant"_a, "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a, "threads"_a,
-          "Make a variant for benchmarks: \"MPI\" exchanges faces and sums by MPI, \"scalar\" uses scalar loops.")
       .def(
           "link_bytes",
           [](const Staggered& s, const std::string& precision) {

@@ -33,7 +33,7 @@ NB_MODULE(_core, module) {
   bind_mapping(module);
   bind_launch(module);
   bind_tuning(module);
-  bind_bench(module);
+  bind_measure(module);
   bind_quantum_circuit(module);
   bind_quantum_placement(module);
   bind_quantum_state(module);

@@ -115,7 +115,6 @@ _MODULES = (
     *(
         "arguments",
         "array_memory",
-        "bench",
         "call_errors",
         "channel",
         "cirq",
@@ -131,7 +130,6 @@ _MODULES = (
         "exit_code",
         "figure",
         "group",
-        "hosts",
         "json_file",
         "lattice",
         "launch",
@@ -151,7 +149,7 @@ _MODULES = (
         "schedule",
         "serialization",
     ),
-    *("status", "store", "text", "time_limit", "topology", "torch", "tour", "tour_lattice"),
+    *("status", "store", "text", "time_limit", "topology", "torch", "tour", "tour_lattice", "tune"),
 )
 
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["alternatives", "bytes_text", "counted", "message_bytes", "seconds_text", "shortened", "time_unit"]
+__all__ = [
+    "alternatives",
+    "bytes_text",
+    "counted",
+    "message_bytes",
+    "number",
+    "seconds_text",
+    "shortened",
+    "time_unit",
+]
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -66,3 +75,13 @@ def shortened(text: str, longest: int) -> str:
         return text
     end = min(60, longest // 4)
     return f"{text[: longest - end - 5]} ... {text[-end:]}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """The value with `digits` significant digits and without an exponent; a dash for None."""
+    if value is None:
+        return "-"
+    if value >= 10 ** (digits - 1):
+        return f"{value:.0f}"
+    text = f"{value:.{digits}g}"
+    return text if "e" not in text else f"{value:.4f}"

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
-from onehop.bench.result import Samples, make_row
 from onehop.codec import encoded_bytes
 from onehop.collectives import allreduce
 from onehop.group import Group
@@ -105,7 +104,7 @@ def why_no_baseline(group: Group) -> str:
     """Return why plain MPI cannot be measured, and what to do about it; empty if it can. Collective."""
     if len(group.local_ranks) != group.size:
         return "no comparison with plain MPI: the ranks are on several machines; run the tour on one machine for it"
-    why = _core.bench_why_no_peers(group)
+    why = _core.why_no_mpi_peers(group)
     if not why:
         return ""
     return (
@@ -121,10 +120,15 @@ def _everywhere(group: Group, ok: bool) -> bool:
 
 def _figures(measured: Iterable[tuple[str, str, list[float]]], times: int) -> Figures:
     """Return the times of `times` repetitions, from samples in µs of one repetition for each candidate."""
-    row = make_row("", 0, 0, [Samples(name, role, np.array(us)) for name, role, us in measured])
+    us = {(role, name): np.array(samples) for name, role, samples in measured}
+    ours = next(samples for (role, _), samples in us.items() if role == "ours")
+    ratios = {name: float(np.median(ours / peer)) for (role, name), peer in us.items() if role == "peer"}
     scale = 1e-6 * times
-    baseline = None if row.best_peer_us is None else row.best_peer_us * scale
-    return Figures(row.ours_us * scale, baseline, row.best_peer, row.ratio)
+    seconds = float(np.median(ours)) * scale
+    if not ratios:
+        return Figures(seconds)
+    best = max(ratios, key=ratios.__getitem__)
+    return Figures(seconds, float(np.median(us["peer", best])) * scale, best, ratios[best])
 
 
 def _simply_timed(group: Group, work: Callable[[], Any]) -> Figures:
@@ -154,8 +158,10 @@ def poisson(group: Group, seconds: float) -> StepResult:
     same = alone.solution.tobytes() == solution.tobytes()
     ok = _everywhere(group, error < 1e-12 and same)
     if _on_one_machine(group):
-        effort = _core.BenchEffort(seconds=seconds)
-        figures = _figures(_core.bench_poisson(group, POISSON_LOCAL[0], 1, effort, True), POISSON_ITERATIONS)
+        effort = _core.MeasureEffort(seconds=seconds)
+        figures = _figures(
+            _core.measure_poisson(group, POISSON_LOCAL[0], 1, effort, True), POISSON_ITERATIONS
+        )
     else:
         figures = _simply_timed(group, lambda: solver.solve(POISSON_ITERATIONS))
     sums = len(result.history) * 8 * group.size * (group.size - 1)
@@ -198,9 +204,9 @@ def halo_exchange(group: Group, seconds: float) -> StepResult:
     plan.run()
     ok = _everywhere(group, np.array_equal(field, expected, equal_nan=True))
     if _on_one_machine(group):
-        effort = _core.BenchEffort(seconds=seconds)
+        effort = _core.MeasureEffort(seconds=seconds)
         memory = [_core.Memory(field, True, "the field")]
-        measured = _core.bench_halo_exchange(group, schedule, memory, effort, True, False, 0.0, [])
+        measured = _core.measure_halo(group, schedule, memory, effort, peers=True)
         figures = _figures(measured, 1)
     else:
         figures = _simply_timed(group, plan.run)
@@ -290,12 +296,10 @@ def gradients(group: Group, seconds: float) -> StepResult:
     same = raw.tobytes() == expected.tobytes()
     ok = _everywhere(group, same and error < 0.005 * (group.size + 1))
     if _on_one_machine(group):
-        effort = _core.BenchEffort(seconds=seconds)
+        effort = _core.MeasureEffort(seconds=seconds)
         variants = [("onehop", "ours", "raw", "auto", 0), ("onehop, q8", "variant", "q8", "auto", 0)]
-        measured = _core.bench_allreduce(group, mine.nbytes, effort, True, variants, [])
-        # The tour compares with plain MPI; the benchmark has other peers, too.
-        fair = [one[:3] for one in measured if one[1] != "peer" or one[0].startswith("MPI_")]
-        figures = _figures(fair, 1)
+        measured = _core.measure_allreduce(group, mine.nbytes, effort, True, variants)
+        figures = _figures([candidate[:3] for candidate in measured], 1)
     else:
         figures = _simply_timed(group, lambda: allreduce(group, mine, out=raw))
     schedule = _core.allreduce_schedule(group.size, mine.size)

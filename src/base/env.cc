@@ -25,7 +25,7 @@ constexpr std::array table{
              "launcher"},
     Variable{"ONEHOP_EMULATED_HOSTS", "text", "none",
              "Describes the emulated hosts on which this rank runs, such as `hosts=2 per_host=2 rate=1gbit links=1`.",
-             "python/onehop/hosts/launch.py", "launcher"},
+             "bench/onehop_bench/hosts/launch.py", "launcher"},
     Variable{
         "ONEHOP_GUARD", "0 or 1", "0",
         "1: plans watch the program between `start` and `finish`. If it touches there what the exchange writes, or "
@@ -65,7 +65,7 @@ constexpr std::array table{
              "src/group/make_group.cc", "user"},
     Variable{"ONEHOP_PEERS", "path", "that of `make reference-simulators`, if there is one",
              "The Python interpreter of an environment with other circuit simulators, for `onehop bench circuits`.",
-             "python/onehop/bench/reference_simulators/__init__.py", "user"},
+             "bench/onehop_bench/reference_simulators/__init__.py", "user"},
     Variable{"ONEHOP_PMIX", "path, or none", "beside the launcher, then in the Python environment, then the system's",
              "Path of the PMIx library (`libpmix.so.2`) through which ranks without MPI meet under prterun and srun; "
              "none: use no PMIx.",

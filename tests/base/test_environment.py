@@ -25,6 +25,7 @@ FOLDERS = (
     "include",
     "lattice",
     "machine",
+    "measure",
     "poisson",
     "python",
     "quantum",

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from onehop import BadInput, Error, Group, halo
-from onehop.bench.tune import save as save_tuning
 from onehop.cli import main
 from onehop.figure import empty_figure, save_figure
 from onehop.lattice import Gauge
@@ -29,6 +28,7 @@ from onehop.output import (
 from onehop.place import find_place, private_folder
 from onehop.quantum import State
 from onehop.quantum.io.hamlib import write_tfim_file
+from onehop.tune.settings import save as save_tuning
 
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link of another user")

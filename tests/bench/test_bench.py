@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench_runner import measure, needs_mpi
-from onehop.bench.ghex import ghex_version
+from onehop_bench.ghex import ghex_version
 from ranks import Ranks
 
 
@@ -149,7 +149,7 @@ def test_an_mpi_of_other_ranks_is_left_out(ranks: Ranks) -> None:
     source = """
         from mpi4py import MPI
         import onehop
-        from onehop.bench.run import Settings, pingpong
+        from onehop_bench.run import Settings, pingpong
 
         result = pingpong(onehop.Group.world(), Settings(quick=True), lambda _: None, [8])
         assert result.rows[0].peers == {}, result.rows

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onehop.bench import reference_simulators
-from onehop.bench.circuits import CircuitSettings, Ours, circuits, distance, wrong_answers
-from onehop.bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates
-from onehop.bench.circuits_table import make_circuit_peer_table, make_circuit_table, save_circuit_plot
-from onehop.bench.reference_simulators import REFERENCE_SIMULATORS, Timing, WorkerSimulator, find_simulators
-from onehop.cli import bench_simulators, main
+from onehop.cli import main
 from onehop.error import BadInput, Error
+from onehop_bench import reference_simulators
+from onehop_bench.circuits import CircuitSettings, Ours, circuits, distance, wrong_answers
+from onehop_bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates
+from onehop_bench.circuits_table import make_circuit_peer_table, make_circuit_table, save_circuit_plot
+from onehop_bench.commands import simulators as bench_simulators
+from onehop_bench.reference_simulators import REFERENCE_SIMULATORS, Timing, WorkerSimulator, find_simulators
 
 H = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
 X = np.array([[0, 1], [1, 0]])

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from onehop.cli import main
-from onehop.hosts import emulated_hosts
 from onehop.launch.mpi import find_mpi_launcher
+from onehop_bench.hosts import emulated_hosts
 
 
 def _why_not() -> str:

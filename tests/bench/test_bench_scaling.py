@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from onehop.bench.scaling import SCALING_CASES, Scaling
 from onehop.cli import main
 from onehop.quantum import plan
+from onehop_bench.scaling import SCALING_CASES, Scaling
 from ranks import Ranks
 
 

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 import typer
 
-from onehop.bench import Bench, Samples, make_row
-from onehop.bench.bars import save_rate_plot
-from onehop.bench.circuits import CircuitRow
-from onehop.bench.figures import FIGURES, draw_figure, read_result
-from onehop.bench.plot import case_text, save_plot
-from onehop.bench.recipes import RECIPES, recipe
-from onehop.bench.result import FlopRow, machine_text, with_flop
-from onehop.bench.run import HaloRow
 from onehop.cli import main, make_app
 from onehop.error import BadInput
+from onehop_bench import Bench, Samples, make_row
+from onehop_bench.bars import save_rate_plot
+from onehop_bench.circuits import CircuitRow
+from onehop_bench.figures import FIGURES, draw_figure, read_result
+from onehop_bench.plot import case_text, save_plot
+from onehop_bench.recipes import RECIPES, recipe
+from onehop_bench.result import FlopRow, machine_text, with_flop
+from onehop_bench.run import HaloRow
 
 HOST = {"cpu": "a processor", "cores": 2, "simd": "none", "mpi": "an MPI", "flag_us": [0.03, 0.19]}
 
@@ -152,7 +152,7 @@ def test_no_line_joins_precisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Lines join sizes of one operation; nothing else."""
     pytest.importorskip("matplotlib")
     drawn: list[Any] = []
-    monkeypatch.setattr("onehop.bench.plot.save_figure", lambda figure, *_, **__: drawn.append(figure))
+    monkeypatch.setattr("onehop_bench.plot.save_figure", lambda figure, *_, **__: drawn.append(figure))
     cases = [row(f"{size}, {one}", size, 1.0) for size in (8, 64) for one in ("single", "double")]
     save_plot(Bench("solver", dict(HOST), cases), "x.png")
     sizes = [row("flag", 0, 0.1, 0.2), row("8 B", 8, 1.0, 2.0), row("64 B", 64, 2.0, 3.0)]

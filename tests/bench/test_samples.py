@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onehop.bench import Bench, Samples, make_row, parse_sizes
-from onehop.bench.plot import save_plot
-from onehop.bench.table import make_peer_table, make_table, number
 from onehop.error import BadInput
-from onehop.text import bytes_text
+from onehop.text import bytes_text, number
+from onehop_bench import Bench, Samples, make_row, parse_sizes
+from onehop_bench.plot import save_plot
+from onehop_bench.table import make_peer_table, make_table
 
 
 def samples(*candidates: tuple[str, str, list[float]]) -> list[Samples]:

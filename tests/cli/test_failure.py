@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import onehop
-from onehop.bench.figures import FIGURES
-from onehop.bench.predict import BENCHES
 from onehop.cli import main
 from onehop.cli.failure import fail
 from onehop.launch.environment import variables
+from onehop_bench.figures import FIGURES
+from onehop_bench.predict import BENCHES
 from ranks import Ranks
 
 
@@ -196,7 +196,7 @@ def test_an_interrupted_launch(ranks_of_launch: int, ranks: Ranks) -> None:
 
 def test_an_interrupted_tune(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Its ranks end with 130, which is no failure of the measurement."""
-    monkeypatch.setattr("onehop.bench.tune.launch", lambda *_, **__: 130)
+    monkeypatch.setattr("onehop.tune.settings.launch", lambda *_, **__: 130)
     monkeypatch.setattr("onehop.cli.tune.usable_cores", lambda: 2)
     assert main(["tune", "--seconds", "1", "--dry-run"]) == 130
     assert capsys.readouterr().err == ""

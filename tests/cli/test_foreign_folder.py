@@ -183,18 +183,19 @@ def test_the_way_without_p_leaves_the_folder_out_too(
 def test_pythons_are_started_in_one_way() -> None:
     """Sources that use sys.executable: the module that adds -P, and those that do not need it."""
     allowed = {
-        "bench/reference_simulators/__init__.py",  # runs a script, whose folder is that of the package
-        "doctor/examination.py",  # a line for the user to type
-        "hosts/emulated.py",  # runs a script, as above
-        "launch/interpreter.py",
-        "launch/local.py",  # the user's own programs
-        "launch/mpi.py",  # looks for an mpiexec beside it
-        "quantum/io/hdf5.py",  # -I
+        "bench/onehop_bench/reference_simulators/__init__.py",  # runs a script, whose folder is that of the package
+        "python/onehop/doctor/examination.py",  # a line for the user to type
+        "bench/onehop_bench/hosts/emulated.py",  # runs a script, as above
+        "python/onehop/launch/interpreter.py",
+        "python/onehop/launch/local.py",  # the user's own programs
+        "python/onehop/launch/mpi.py",  # looks for an mpiexec beside it
+        "python/onehop/quantum/io/hdf5.py",  # -I
     }
-    package = PYTHON_FOLDER / "onehop"
+    root = PYTHON_FOLDER.parent
     named = {
-        str(file.relative_to(package))
-        for file in package.rglob("*.py")
+        str(file.relative_to(root))
+        for folder in ("python/onehop", "bench")
+        for file in (root / folder).rglob("*.py")
         if "sys.executable" in file.read_text()
     }
     assert named <= allowed
@@ -215,7 +216,7 @@ def test_no_program_of_the_current_folder_is_run(ranks: Ranks, trap: Path) -> No
     code = """
         from onehop.doctor.software import cuda_devices, mpi_launcher
         from onehop.error import Error
-        from onehop.hosts import emulated_hosts
+        from onehop_bench.hosts import emulated_hosts
         cuda_devices()
         mpi_launcher("mpich")
         try:

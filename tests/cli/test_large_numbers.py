@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from onehop import BadInput, Group, halo
-from onehop.bench import parse_sizes
 from onehop.cli import main
 from onehop.lattice import Gauge, Geometry
 from onehop.lattice.files import write_gauge
 from onehop.launch.mpi import launch_under_mpi
+from onehop_bench import parse_sizes
 
 LARGE = (2**31, 2**63, 10**30)
 COMMANDS = (

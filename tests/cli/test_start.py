@@ -29,7 +29,7 @@ def test_import_does_not_import_numpy() -> None:
 
 def test_help_imports_no_command() -> None:
     found = modules_after("from onehop.cli import main; main(['--help'])")
-    assert not found & {"numpy", "qiskit", "onehop.cli.quantum", "onehop.cli.schedule", "onehop.bench"}
+    assert not found & {"numpy", "qiskit", "onehop.cli.quantum", "onehop.cli.schedule", "onehop_bench"}
 
 
 @pytest.mark.parametrize("name", onehop.__all__)

@@ -11,8 +11,8 @@ import pytest
 
 from hosts_runner import OnHosts
 from onehop import BadInput
-from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts
 from onehop.launch.mpi import find_mpi_launcher
+from onehop_bench.hosts import EmulatedHosts, Unavailable, emulated_hosts
 
 
 @contextmanager

@@ -26,8 +26,8 @@ def main() -> int:
     given = parser.parse_args()
 
     from onehop.error import BadInput
-    from onehop.hosts import Unavailable, emulated_hosts, launch_on_hosts
     from onehop.launch.mpi import find_mpi_launcher
+    from onehop_bench.hosts import Unavailable, emulated_hosts, launch_on_hosts
 
     try:
         find_mpi_launcher("openmpi")

@@ -13,7 +13,7 @@ import pytest
 
 from hosts_runner import run_without_mpi
 from onehop import Group, Mismatch, _core
-from onehop.hosts import EmulatedHosts
+from onehop_bench.hosts import EmulatedHosts
 
 needs_ucx = pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
 PLAN = """

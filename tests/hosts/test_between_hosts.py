@@ -11,7 +11,7 @@ import pytest
 
 from hosts_runner import OnHosts
 from onehop import _core
-from onehop.hosts import EmulatedHosts
+from onehop_bench.hosts import EmulatedHosts
 
 
 def test_who_shares_memory(on_hosts: OnHosts) -> None:

@@ -17,8 +17,8 @@ import pytest
 from cluster_page import PAGE, PROGRAM, assert_right
 from hosts_runner import PACKAGE
 from onehop import BadInput, _core
-from onehop.hosts import EmulatedHosts
 from onehop.launch.mpi import find_mpi_launcher
+from onehop_bench.hosts import EmulatedHosts
 
 
 def _commands(word: str, containing: str) -> list[list[str]]:

@@ -12,8 +12,8 @@ import pytest
 
 from hosts_runner import PACKAGE
 from onehop import BadInput, _core
-from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts, launch_on_hosts
 from onehop.launch.mpi import find_mpi_launcher
+from onehop_bench.hosts import EmulatedHosts, Unavailable, emulated_hosts, launch_on_hosts
 
 PROGRAM = Path(__file__).with_name("collectives_program.py")
 

@@ -15,7 +15,7 @@ import pytest
 from hosts_runner import OnHosts
 from onehop import BadInput, Error
 from onehop.cli import main
-from onehop.hosts import EmulatedHosts, Unavailable, emulated_hosts, launch_on_hosts
+from onehop_bench.hosts import EmulatedHosts, Unavailable, emulated_hosts, launch_on_hosts
 
 PACKAGE = Path(__file__).parents[2] / "python"
 
@@ -94,7 +94,7 @@ def test_hosts_are_apart(hosts: EmulatedHosts) -> None:
 
 LAUNCH = """if True:
     import sys
-    from onehop.hosts import emulated_hosts, launch_on_hosts
+    from onehop_bench.hosts import emulated_hosts, launch_on_hosts
     with emulated_hosts() as hosts:
         sys.exit(launch_on_hosts(hosts, 1, ["hostname"], mpi="openmpi"))
 """
@@ -183,7 +183,7 @@ def test_rate_of_each_link(count: int, rate: int) -> None:
 
 MAKE = """
 import sys, time
-from onehop.hosts import emulated_hosts
+from onehop_bench.hosts import emulated_hosts
 with emulated_hosts(3, "1gbit") as hosts:
     print(hosts.folder, *(host.pid for host in hosts.hosts), flush=True)
     hosts.run(0, ["sleep", "100"])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from onehop.error import Error
-from onehop.hosts import keeper, remote_shell
-from onehop.hosts.emulated import EmulatedHosts
+from onehop_bench.hosts import keeper, remote_shell
+from onehop_bench.hosts.emulated import EmulatedHosts
 
 NOBODY = 65534
 

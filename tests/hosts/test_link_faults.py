@@ -18,7 +18,7 @@ import pytest
 
 from hosts_runner import PACKAGE, run_without_mpi
 from onehop import _core
-from onehop.hosts import EmulatedHosts
+from onehop_bench.hosts import EmulatedHosts
 
 # Other load would delay signs of life beyond the short limits of these tests.
 pytestmark = [

@@ -17,7 +17,7 @@ import pytest
 
 from cluster_page import PAGE, PROGRAM, assert_right
 from hosts_runner import PACKAGE
-from onehop.hosts import EmulatedHosts
+from onehop_bench.hosts import EmulatedHosts
 
 # Every node needs files of its own where Slurm and munge have their defaults.
 _START_MUNGE = (

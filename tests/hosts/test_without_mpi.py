@@ -9,7 +9,7 @@ import pytest
 
 from hosts_runner import run_without_mpi
 from onehop import _core
-from onehop.hosts import EmulatedHosts
+from onehop_bench.hosts import EmulatedHosts
 
 pytestmark = pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
 

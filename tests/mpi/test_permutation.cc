@@ -1,6 +1,6 @@
 // Permutations of index bits through MPI, where every rank's part is staged, and the results of the benchmark's MPI
 // candidate.
-#include "bench/permutation.h"
+#include "measure/permutation.h"
 
 #include <gtest/gtest.h>
 

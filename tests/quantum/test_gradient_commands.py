@@ -12,11 +12,11 @@ import pytest
 
 from gradient_checks import exact, random_sum
 from onehop import quantum
-from onehop.bench.bindings import hardware_efficient
-from onehop.bench.gradients import strongly_entangling
-from onehop.bench.reference_simulators import GRADIENT_SIMULATORS, GradientSimulator, find_simulators
 from onehop.cli import main
 from onehop.quantum import Circuit, Parameter, gradients, parameter_shift
+from onehop_bench.bindings import hardware_efficient
+from onehop_bench.gradients import strongly_entangling
+from onehop_bench.reference_simulators import GRADIENT_SIMULATORS, GradientSimulator, find_simulators
 
 QASM = """OPENQASM 3.0;
 include "stdgates.inc";

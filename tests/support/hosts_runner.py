@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from onehop.hosts import EmulatedHosts, launch_on_hosts
+from onehop_bench.hosts import EmulatedHosts, launch_on_hosts
 
 SUPPORT = Path(__file__).parent
 PACKAGE = Path(__file__).parents[2] / "python"

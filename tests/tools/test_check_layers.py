@@ -20,6 +20,7 @@ FOLDERS = (
     "collectives",
     "machine",
     "compat",
+    "measure",
     "bench",
     "include",
     "python",

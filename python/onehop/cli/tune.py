@@ -10,17 +10,17 @@ from rich.table import Table
 
 from onehop import _core
 from onehop._core import __version__
-from onehop.bench.machine_file import machine_text
-from onehop.bench.table import number
-from onehop.bench.tune import Tuned, machine_times, save
-from onehop.bench.tune import tune as measure
-from onehop.bench.tune_allreduce import pays_text
 from onehop.cli.common import JsonOption, console, progress, write_json
 from onehop.cores import usable_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.launch import current_launch
 from onehop.output import check_file_target, write_file
+from onehop.text import number
+from onehop.tune.allreduce import pays_text
+from onehop.tune.machine_file import machine_text
+from onehop.tune.settings import Tuned, machine_times, save
+from onehop.tune.settings import tune as measure
 
 LONGEST = 3600  # seconds
 

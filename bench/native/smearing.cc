@@ -1,0 +1,180 @@
+#include "bench/native/smearing.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "bench/native/read_all.h"
+#include "lattice/gauge/matrix_functions.h"
+#include "onehop/error.h"
+#include "onehop/lattice/gauge.h"
+#include "onehop/lattice/smearing.h"
+#include "src/base/thread_count.h"
+#include "src/base/thread_pool.h"
+
+namespace onehop::bench {
+namespace {
+
+using lattice::Gauge;
+using lattice::PathWeights;
+using lattice::detail::Buffer;
+
+constexpr double link_bytes = 4.0 * 18 * sizeof(double);  // per site
+
+// Scalar code on a periodic lattice: one site after the other, each path by itself.
+template <class Number>
+class Scalar {
+  using Matrix = lattice::su3::Matrix<Number>;
+  using Field = std::vector<Matrix>;
+  using FourFields = std::array<Field, 4>;
+
+ public:
+  Scalar(std::span<const std::int64_t> extents, std::span<const std::complex<double>> links) {
+    std::int64_t stride = 1;
+    const auto sites = static_cast<std::int64_t>(links.size() / 36);
+    for (std::size_t mu = 0; mu < 4; ++mu) {
+      for (std::int64_t site = 0; site < sites; ++site) {
+        const std::int64_t at = site / stride % extents[mu];
+        up_[mu].push_back(static_cast<std::size_t>(site + (at + 1 == extents[mu] ? 1 - extents[mu] : 1) * stride));
+        down_[mu].push_back(static_cast<std::size_t>(site + (at == 0 ? extents[mu] - 1 : -1) * stride));
+        links_[mu].push_back(lattice::detail::converted<Number>(
+            lattice::su3::load(&links[(static_cast<std::size_t>(site) * 4 + mu) * 9])));
+      }
+      stride *= extents[mu];
+      for (FourFields* fields : {&fat_, &long_links_}) (*fields)[mu].resize(links_[mu].size());
+    }
+    for (Field* field : {&three_, &five_}) field->resize(links_[0].size());
+  }
+
+  void fat_and_long(const PathWeights& weights) { fat_and_long(links_, weights); }
+  void hisq() {
+    FourFields unitary = links_;
+    for (std::size_t mu = 0; mu < 4; ++mu) {
+      fat(links_, mu, lattice::fat7_weights(), unitary[mu]);
+      for (Matrix& m : unitary[mu]) {
+        const auto nearest = lattice::detail::nearest_unitary(lattice::detail::converted<double>(m));
+        m = lattice::detail::converted<Number>(nearest);
+      }
+    }
+    fat_and_long(unitary, lattice::hisq_second_weights());
+  }
+
+ private:
+  void fat_and_long(const FourFields& links, const PathWeights& weights) {
+    for (std::size_t mu = 0; mu < 4; ++mu) {
+      fat(links, mu, weights, fat_[mu]);
+      if (weights.long_links == 0) continue;
+      for (std::size_t x = 0; x < links[mu].size(); ++x) {
+        const std::size_t next = up_[mu][x];
+        long_links_[mu][x] =
+            static_cast<Number>(weights.long_links) * (links[mu][x] * links[mu][next] * links[mu][up_[mu][next]]);
+      }
+    }
+  }
+  // Adds `weight` times the staples around `what` to `sum`, and stores the staples in `made` unless it is null.
+  void staple(const FourFields& links, std::size_t mu, std::size_t nu, const Field& what, double weight, Field& sum,
+              Field* made) const {
+    const Field& side = links[nu];
+    for (std::size_t x = 0; x < side.size(); ++x) {
+      const std::size_t low = down_[nu][x];
+      const Matrix both = times_adjoint(side[x] * what[up_[nu][x]], side[up_[mu][x]]) +
+                          adjoint_times(side[low], what[low]) * side[up_[mu][low]];
+      if (made != nullptr) (*made)[x] = both;
+      sum[x] = sum[x] + static_cast<Number>(weight) * both;
+    }
+  }
+  void fat(const FourFields& links, std::size_t mu, const PathWeights& weights, Field& sum) {
+    const auto own = static_cast<Number>(weights.one - 6 * weights.lepage);
+    for (std::size_t x = 0; x < sum.size(); ++x) sum[x] = own * links[mu][x];
+    for (std::size_t nu = 0; nu < 4; ++nu) {
+      if (nu == mu) continue;
+      staple(links, mu, nu, links[mu], weights.three, sum, &three_);
+      if (weights.lepage != 0) staple(links, mu, nu, three_, weights.lepage, sum, nullptr);
+      for (std::size_t rho = 0; rho < 4; ++rho) {
+        if (rho == mu || rho == nu) continue;
+        staple(links, mu, rho, three_, weights.five, sum, &five_);
+        staple(links, mu, 6 - mu - nu - rho, five_, weights.seven, sum, nullptr);
+      }
+    }
+  }
+
+  std::array<std::vector<std::size_t>, 4> up_, down_;
+  FourFields links_, fat_, long_links_;
+  Field three_, five_;
+};
+
+Candidate candidate(std::string name, Role role, std::function<void()> once) {
+  return {std::move(name), role, [once = std::move(once)](int times) {
+            for (int i = 0; i < times; ++i) once();
+          }};
+}
+
+template <class Number>
+std::vector<Samples> measured(const Group& group, const SmearingBenchOptions& options) {
+  Gauge gauge(group, {options.extents.begin(), options.extents.end()}, {1, 1, 1, group.size()});
+  for (std::uint32_t sweep = 0; sweep < 2; ++sweep) gauge.heat_bath(6, 1, sweep);
+  const bool hisq = options.kind == SmearingKind::hisq;
+  const PathWeights weights =
+      options.kind == SmearingKind::asqtad ? lattice::asqtad_weights() : lattice::fat7_weights();
+  const auto ours = [&] {
+    const auto precision = options.single ? lattice::Precision::single : lattice::Precision::double_;
+    if (hisq) {
+      (void)lattice::hisq_links(gauge, 0, precision);
+    } else {
+      (void)lattice::fat_links(gauge, weights, precision);
+    }
+  };
+  Scalar<Number> scalar(gauge.geometry().block(), gauge.links());
+  const auto by_site = [&] { hisq ? scalar.hisq() : scalar.fat_and_long(weights); };
+
+  base::ThreadPool pool(base::thread_count(0, group));
+  const auto sites = static_cast<std::size_t>(gauge.geometry().sites());
+  const auto moved = static_cast<std::size_t>(smearing_work(options, group.size()).bytes / sizeof(double));
+  const Buffer<double> links(sites * 72);
+  Buffer<double> made(moved - links.size());
+  std::atomic<double> sink{0};
+  const auto move = [&](int thread) {
+    const auto [first, last] = pool.part(0, static_cast<std::int64_t>(links.size()), thread);
+    sink = read_all(links.data() + first, static_cast<std::size_t>(last - first));
+    const auto [from, to] = pool.part(0, static_cast<std::int64_t>(made.size()), thread);
+    std::fill(made.data() + from, made.data() + to, sink.load());
+  };
+
+  Arena arena(group);
+  return run_rounds(
+      arena,
+      {candidate("onehop", Role::ours, ours), candidate("scalar code", Role::variant, by_site),
+       candidate("speed of light: reading and writing the links once", Role::speed_of_light, [&] { pool.run(move); })},
+      options.effort);
+}
+
+}  // namespace
+
+SmearingKind smearing_kind_from_string(const std::string& name) {
+  if (name == "fat7") return SmearingKind::fat7;
+  if (name == "asqtad") return SmearingKind::asqtad;
+  if (name == "hisq") return SmearingKind::hisq;
+  throw BadInput("expected fat7, asqtad or hisq, found '" + name + "'");
+}
+
+SmearingWork smearing_work(const SmearingBenchOptions& options, int ranks) {
+  double sites = 1.0 / ranks;
+  for (const std::int64_t extent : options.extents) sites *= static_cast<double>(extent);
+  constexpr double level = 61632;
+  constexpr double straight = 1804;
+  switch (options.kind) {
+    case SmearingKind::fat7:
+      return {sites * level, sites * 2 * link_bytes};
+    case SmearingKind::asqtad:
+      return {sites * (level + straight), sites * 3 * link_bytes};
+    case SmearingKind::hisq:
+      return {sites * (2 * level + straight), sites * 4 * link_bytes};
+  }
+  return {};
+}
+
+std::vector<Samples> smearing(const Group& group, const SmearingBenchOptions& options) {
+  return options.single ? measured<float>(group, options) : measured<double>(group, options);
+}
+
+}  // namespace onehop::bench

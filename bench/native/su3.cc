@@ -1,0 +1,166 @@
+#include "bench/native/su3.h"
+
+#include <complex>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "onehop/error.h"
+#include "onehop/lattice/su3.h"
+#include "onehop/lattice/su3_array.h"
+
+namespace onehop::bench {
+namespace {
+
+namespace algebra = lattice::su3;
+
+// Memory that begins with a cache line.
+template <class T>
+class Lines {
+ public:
+  explicit Lines(std::size_t count) : memory_(count + 64 / sizeof(T)), count_(count) {
+    void* start = memory_.data();
+    std::size_t room = memory_.size() * sizeof(T);
+    first_ = static_cast<T*>(std::align(64, count * sizeof(T), start, room));
+  }
+  [[nodiscard]] std::span<T> span() const { return {first_, count_}; }
+
+ private:
+  std::vector<T> memory_;
+  std::size_t count_;
+  T* first_;
+};
+
+std::vector<std::complex<double>> random_numbers(std::size_t count) {
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal(0, 0.1);
+  std::vector<std::complex<double>> found(count);
+  for (auto& z : found) z = {normal(random), normal(random)};
+  return found;
+}
+
+// One candidate's own memory, so that none finds its data in cache because of another.
+template <class T>
+struct Work {
+  explicit Work(std::size_t sites) : m(18 * sites), v(18 * sites), r(18 * sites) {
+    algebra::to_aosoa<T>(random_numbers(9 * sites), 9, m.span());
+    algebra::to_aosoa<T>(random_numbers(9 * sites), 9, v.span());
+  }
+  Lines<T> m, v, r;
+};
+
+template <class T>
+void run_once(const Work<T>& work, Su3Operation operation) {
+  const std::size_t vectors = work.m.span().size() / 3;
+  switch (operation) {
+    case Su3Operation::vectors:
+      return algebra::add_products<T>(work.m.span(), work.v.span().first(vectors), work.r.span().first(vectors));
+    case Su3Operation::matrices:
+      return algebra::products<T>(work.m.span(), work.v.span(), work.r.span());
+    case Su3Operation::exponentials:
+      return algebra::exponentials<T>(work.m.span(), work.r.span());
+    case Su3Operation::reunitarise:
+      return algebra::reunitarise<T>(work.m.span());
+  }
+}
+
+// The same operations, one site after the other.
+template <class T>
+struct SiteWork {
+  explicit SiteWork(std::size_t sites) : m(sites), b(sites), v(sites), r(sites), c(sites) {
+    const auto numbers = random_numbers(9 * sites);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const algebra::Complex<T> z{static_cast<T>(numbers[i].real()), static_cast<T>(numbers[i].imag())};
+      m[i / 9].e[i % 9 / 3][i % 3] = b[i / 9].e[i % 3][i % 9 / 3] = z;
+      v[i / 9].c[i % 3] = z;
+    }
+  }
+  std::vector<algebra::Matrix<T>> m, b;
+  std::vector<algebra::Vector<T>> v, r;
+  std::vector<algebra::Matrix<T>> c;
+};
+
+template <class T>
+void run_sites(SiteWork<T>& work, Su3Operation operation) {
+  const std::size_t sites = work.m.size();
+  if (operation == Su3Operation::vectors) {
+    for (std::size_t i = 0; i < sites; ++i) algebra::add_product(work.r[i], work.m[i], work.v[i]);
+  } else if (operation == Su3Operation::matrices) {
+    for (std::size_t i = 0; i < sites; ++i) work.c[i] = work.m[i] * work.b[i];
+  }
+  if constexpr (sizeof(T) == sizeof(double)) {  // the code for one site has these in double precision only
+    if (operation == Su3Operation::exponentials) {
+      for (std::size_t i = 0; i < sites; ++i) work.c[i] = algebra::exponential(work.m[i]);
+    } else if (operation == Su3Operation::reunitarise) {
+      for (auto& each : work.m) algebra::reunitarise(each);
+    }
+  }
+}
+
+// Runs the loops for this instruction set; "" is the best.
+template <class Body>
+Candidate candidate(std::string name, Role role, const std::string& target, Body body) {
+  return {std::move(name), role, [body, target](int times) {
+            algebra::use_array_target(target);
+            for (int i = 0; i < times; ++i) {
+              body();
+              __asm__ volatile("" : : : "memory");
+            }
+          }};
+}
+
+template <class T>
+std::vector<Samples> measured(const Group& group, Su3Operation operation, std::int64_t sites, const Effort& effort) {
+  Arena arena(group);
+  const auto count = static_cast<std::size_t>(sites);
+  std::vector<std::string> targets = algebra::array_targets();
+  std::vector<std::unique_ptr<Work<T>>> works;
+  std::vector<Candidate> candidates;
+  for (auto name = targets.rbegin(); name != targets.rend(); ++name) {
+    Work<T>& work = *works.emplace_back(std::make_unique<Work<T>>(count));
+    candidates.push_back(candidate("onehop, " + *name, works.size() == 1 ? Role::ours : Role::variant, *name,
+                                   [&work, operation] { run_once(work, operation); }));
+  }
+  SiteWork<T> site_work(count);
+  const bool both = operation == Su3Operation::vectors || operation == Su3Operation::matrices;
+  if (both || sizeof(T) == sizeof(double)) {
+    candidates.push_back(
+        candidate("one site after the other", Role::peer, "", [&] { run_sites(site_work, operation); }));
+  }
+  if (operation == Su3Operation::vectors) {
+    Work<T>& work = *works.emplace_back(std::make_unique<Work<T>>(count));
+    const std::size_t vectors = work.m.span().size() / 3;
+    Candidate arithmetic = candidate("multiply-adds alone", Role::speed_of_light, "", [count] {
+      algebra::arithmetic_alone<T>(static_cast<std::int64_t>(count / algebra::array_lanes<T>));
+    });
+    Candidate movement = candidate("loads and stores alone", Role::speed_of_light, "", [&work, vectors] {
+      algebra::movement_alone<T>(work.m.span(), work.v.span().first(vectors), work.r.span().first(vectors));
+    });
+    const auto tried = run_rounds(arena, {arithmetic, movement}, {effort.seconds / 10, effort.block_us, 3, 100});
+    const bool moves = arena.agree(median(tried[1].us) > median(tried[0].us) ? 1 : 0) != 0;
+    Candidate& harder = moves ? movement : arithmetic;
+    harder.name = "speed of light: " + harder.name;
+    candidates.push_back(std::move(harder));
+  }
+  std::vector<Samples> samples = run_rounds(arena, candidates, effort);
+  algebra::use_array_target("");
+  return samples;
+}
+
+}  // namespace
+
+Su3Operation su3_operation_from_string(const std::string& name) {
+  if (name == "vectors") return Su3Operation::vectors;
+  if (name == "matrices") return Su3Operation::matrices;
+  if (name == "exponentials") return Su3Operation::exponentials;
+  if (name == "reunitarise") return Su3Operation::reunitarise;
+  throw BadInput("expected vectors, matrices, exponentials or reunitarise, found '" + name + "'");
+}
+
+std::vector<Samples> su3(const Group& group, Su3Operation operation, bool single, std::int64_t sites,
+                         const Effort& effort) {
+  if (sites < 16 || sites % 16 != 0) throw BadInput("expected a multiple of 16 sites, found " + std::to_string(sites));
+  return single ? measured<float>(group, operation, sites, effort) : measured<double>(group, operation, sites, effort);
+}
+
+}  // namespace onehop::bench

@@ -1,0 +1,241 @@
+"""`onehop bench ddp`: training steps of GPT-like models in DistributedDataParallel, with onehop and with gloo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from onehop.collectives import allgather, allreduce, barrier
+from onehop.cores import machine_cores
+from onehop.error import Error
+from onehop.group import Group
+from onehop.text import bytes_text, counted, number
+from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.run import Advance, Settings, _begin
+from onehop_bench.table import _colour, empty_table
+from onehop_bench.torch_groups import process_groups
+
+__all__ = ["DDP_MODELS", "DdpRow", "ddp", "make_ddp_table"]
+
+BATCH, LENGTH, WORDS = 2, 64, 1024
+ROUNDS = 400
+#: Models by name: layers, width and heads.
+DDP_MODELS = {"2x128": (2, 128, 4), "4x256": (4, 256, 4), "6x512": (6, 512, 8)}
+
+
+@dataclass(frozen=True)
+class DdpRow(Row):
+    """One model. Times are those of a whole training step, or of its buckets alone.
+
+    Attributes
+    ----------
+    model : str
+        Layers and width.
+    parameters, buckets : int
+        Numbers of parameters, and of buckets of gradients.
+    what : str
+        "step" or "buckets".
+    """
+
+    model: str
+    parameters: int
+    buckets: int
+    what: str
+
+
+def _gpt(layers: int, width: int, heads: int) -> Any:
+    """A decoder that predicts the next of `WORDS` words."""
+    import torch
+
+    class Gpt(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = torch.nn.Embedding(WORDS, width)
+            layer = torch.nn.TransformerEncoderLayer(
+                width, heads, 4 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+            )
+            self.layers = torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+            self.logits = torch.nn.Linear(width, WORDS)
+            mask = torch.nn.Transformer.generate_square_subsequent_mask(LENGTH)
+            self.register_buffer("mask", mask)
+
+        def forward(self, words: Any) -> Any:
+            return self.logits(self.layers(self.words(words), mask=self.mask, is_causal=True))
+
+    return Gpt()
+
+
+class _Training:
+    """One model in DistributedDataParallel on a process group."""
+
+    def __init__(self, model: str, process_group: Any, rank: int, codec: str | None = None) -> None:
+        import torch
+        from torch.nn.parallel import DistributedDataParallel
+
+        torch.manual_seed(0)
+        self.model = DistributedDataParallel(_gpt(*DDP_MODELS[model]), process_group=process_group)
+        self.lengths: list[int] = []
+        if codec is None:
+            self.model.register_comm_hook(process_group, self._noted_average)
+        else:
+            from onehop.torch import CompressionState, compression_hook
+
+            state = CompressionState(process_group, codec, feedback=False)
+            self.model.register_comm_hook(state, compression_hook)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), 1e-3)
+        draw = torch.Generator().manual_seed(rank)
+        self.words = torch.randint(WORDS, (BATCH, LENGTH + 1), generator=draw)
+
+    # Without annotations: DistributedDataParallel inspects those of a hook.
+    def _noted_average(self, process_group, bucket):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        """What DistributedDataParallel does without a hook, with a note of the buckets' lengths."""
+        import torch.distributed as dist
+
+        self.lengths.append(bucket.buffer().numel())
+        work = dist.all_reduce(bucket.buffer().div_(process_group.size()), group=process_group, async_op=True)
+        return work.get_future().then(lambda future: future.value()[0])
+
+    def step(self) -> None:
+        import torch
+
+        self.lengths.clear()
+        self.optimizer.zero_grad()
+        logits = self.model(self.words[:, :-1])
+        torch.nn.functional.cross_entropy(logits.flatten(0, 1), self.words[:, 1:].flatten()).backward()
+        self.optimizer.step()
+
+    def step_alone(self) -> None:
+        """A step of which the gradients stay on the rank."""
+        with self.model.no_sync():
+            self.step()
+
+    def gradients(self) -> np.ndarray:
+        return np.concatenate([one.grad.reshape(-1).numpy() for one in self.model.parameters()])
+
+
+def _buckets(process_group: Any, lengths: Sequence[int]) -> Callable[[], None]:
+    """A function that averages the buckets of a step, all of them queued at once, without computing."""
+    import torch
+    import torch.distributed as dist
+
+    buckets = [torch.zeros(length) for length in lengths]
+
+    def run() -> None:
+        works = [dist.all_reduce(bucket, group=process_group, async_op=True) for bucket in buckets]
+        for work in works:
+            work.wait()
+
+    return run
+
+
+def _measure(
+    group: Group, candidates: dict[str, tuple[str, Callable[[], None]]], seconds: float, rounds: int
+) -> list[Samples]:
+    """Time all candidates in turn, each from a barrier to the end of the last rank."""
+    times: dict[str, list[float]] = {name: [] for name in candidates}
+    begin = perf_counter()
+    for _ in range(rounds):
+        for name, (_, run) in candidates.items():
+            barrier(group)
+            start = perf_counter()
+            run()
+            times[name].append(1e6 * (perf_counter() - start))
+        # Rank 0's clock decides for all.
+        if allgather(group, np.array([perf_counter() - begin]))[0, 0] > seconds and len(times[name]) >= 3:
+            break
+    samples = []
+    for name, (role, _) in candidates.items():
+        slowest = allreduce(group, np.array(times[name]), op="max")
+        samples.append(Samples(name, role, slowest))
+    return samples
+
+
+def ddp(
+    group: Group,
+    settings: Settings,
+    advance: Advance,
+    models: Sequence[str] = tuple(DDP_MODELS),
+    codecs: Sequence[str] = (),
+) -> Bench:
+    """Measure training steps of models on all ranks, per backend; and the averaging of their buckets alone.
+
+    The speed of light is a step that averages nothing.
+    """
+    result = _begin("ddp", group, None, across=True)
+    threads = max(1, machine_cores() // len(group.local_ranks))
+    groups = process_groups(group, threads)
+    import torch
+
+    result.host["torch"] = torch.__version__
+    result.notes.append(
+        f"torch {torch.__version__}, {counted(threads, 'thread')} per rank, {BATCH} x {LENGTH} words per rank and step"
+    )
+    limit = 0.05 if settings.quick else settings.seconds / (2 * len(models))
+    for model in models:
+        trainings = {name: _Training(model, one, group.rank) for name, one in groups.items()}
+        for codec in codecs:
+            trainings[f"onehop, {codec}"] = _Training(model, groups["onehop"], group.rank, codec)
+        for training in trainings.values():
+            for _ in range(2):  # torch arranges the buckets anew after the first step
+                training.step()
+        _check(trainings, model)
+        roles = {"onehop": "ours", "gloo": "peer"}
+        steps = {name: (roles.get(name, "variant"), one.step) for name, one in trainings.items()}
+        steps["computing alone"] = ("speed_of_light", trainings["onehop"].step_alone)
+        lengths = list(trainings["onehop"].lengths)
+        parameters = sum(one.numel() for one in trainings["onehop"].model.parameters())
+        averages = {name: (roles[name], _buckets(one, lengths)) for name, one in groups.items()}
+        for what, candidates in (("step", steps), ("buckets", averages)):
+            samples = _measure(group, candidates, limit, 3 if settings.quick else ROUNDS)
+            row = make_row(f"{model} {what}", 4 * parameters, group.size, samples)
+            result.rows.append(
+                DdpRow(**vars(row), model=model, parameters=parameters, buckets=len(lengths), what=what)
+            )
+            advance(1)
+    return result
+
+
+def _check(trainings: dict[str, _Training], model: str) -> None:
+    """Raise Error unless all backends have averaged the same gradients."""
+    found = {name: one.gradients() for name, one in trainings.items()}
+    exact = found["gloo"]
+    for name, gradients in found.items():
+        bound = (1e-5 if name == "onehop" else 0.3) * float(np.abs(exact).max())
+        off = float(np.abs(gradients - exact).max())
+        if not off <= bound:
+            raise Error(
+                f"expected the gradients of gloo for {model}, found others with {name}: off by {off:g}"
+            )
+
+
+def make_ddp_table(result: Bench) -> Table:
+    """A table with a line for each model, and one for its buckets alone."""
+    rows: list[Any] = result.rows
+    ranks = rows[0].ranks
+    table = empty_table(
+        f"onehop bench ddp, {counted(ranks, 'rank')}",
+        f"{result.host['cpu']}, {counted(result.host['cores'], 'core')}\n"
+        "ratio: onehop's time over gloo's in the same round; below 1 onehop is faster\n"
+        "alone: a step that averages nothing",
+    )
+    table.add_column("model", no_wrap=True)
+    variants = list(dict.fromkeys(name for row in rows for name in row.variants))
+    for name in ("gradients", "buckets", "time ms", "p10", "p90", *variants, "gloo ms", "ratio", "alone ms"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            row.case,
+            bytes_text(row.bytes),
+            str(row.buckets),
+            *(number(us / 1e3) for us in (row.ours_us, row.p10_us, row.p90_us)),
+            *(number(row.variants[name] / 1e3) if name in row.variants else "-" for name in variants),
+            number(row.peers["gloo"] / 1e3),
+            _colour(row.ratio),
+            number(row.limit_us / 1e3) if row.limit_us else "-",
+        )
+    return table

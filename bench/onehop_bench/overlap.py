@@ -1,0 +1,264 @@
+"""`onehop bench overlap`: asynchronous operations of torch progress while Python computes; with a time line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from onehop.collectives import allgather, allreduce, barrier
+from onehop.error import Error
+from onehop.figure import empty_figure, save_figure
+from onehop.group import Group
+from onehop.text import bytes_text, counted, number
+from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.run import Advance, Settings, _begin
+from onehop_bench.table import empty_table
+from onehop_bench.torch_groups import process_groups
+
+__all__ = ["OverlapRow", "make_overlap_table", "overlap", "plot_overlap"]
+
+WORKS = 12
+REPETITIONS = 60
+NICENESS = (0, 5, 10)
+COMPUTING = {
+    "Python": "a loop of Python",
+    "torch": "products of matrices, which release the interpreter's lock",
+}
+
+
+@dataclass(frozen=True)
+class OverlapRow(Row):
+    """One backend, niceness and kind of computing. `ours_us` is the time from the first start to the last end.
+
+    Attributes
+    ----------
+    backend, computing : str
+        Backend of torch.distributed; "Python" or "torch".
+    niceness : int or None
+        That of the thread of the backend onehop.
+    works : int
+        Number of all-reduces that were started.
+    waiting_us : float
+        The same time if the ranks wait instead of computing.
+    computing_share : float
+        Computing done beside the operations, over that done without them in the same time.
+    timeline : dict
+        Of the repetition with the median time, on rank 0, in s since the first start: the end of each operation in
+        `ends`, and in `steps` the end of each step of computing.
+    """
+
+    backend: str
+    computing: str
+    niceness: int | None
+    works: int
+    waiting_us: float
+    computing_share: float
+    timeline: dict[str, list[float]]
+
+
+class _Computing:
+    """Steps of computing, each of about 0.2 ms."""
+
+    def __init__(self, kind: str) -> None:
+        import torch
+
+        self._matrix = torch.rand(160, 160) if kind == "torch" else None
+        self._product = torch.empty_like(self._matrix) if self._matrix is not None else None
+
+    def step(self) -> None:
+        if self._matrix is None:
+            total = 0
+            for i in range(4000):
+                total += i & 3
+        else:
+            import torch
+
+            torch.mm(self._matrix, self._matrix, out=self._product)
+
+
+@dataclass
+class _Run:
+    """One repetition: the ends of operations and of steps, in s since the beginning."""
+
+    ends: list[float]
+    steps: list[float]
+
+    @property
+    def seconds(self) -> float:
+        return self.ends[-1]
+
+    @property
+    def rate(self) -> float:
+        """Steps per second while operations were pending."""
+        return sum(1 for one in self.steps if one <= self.seconds) / self.seconds
+
+
+def _run(process_group: Any, tensors: Sequence[Any], computing: _Computing | None) -> _Run:
+    """Start the operations, compute until all are done (or wait), and note when each ended."""
+    import torch.distributed as dist
+
+    ends: list[float] = []
+    steps: list[float] = []
+    begin = perf_counter()
+
+    def ended(_: Any) -> None:
+        ends.append(perf_counter() - begin)
+
+    works = [dist.all_reduce(one, group=process_group, async_op=True) for one in tensors]
+    for work in works:
+        work.get_future().then(ended)
+    while computing is not None and len(ends) < len(works):
+        computing.step()
+        steps.append(perf_counter() - begin)
+    for work in works:
+        work.wait()
+    while len(ends) < len(works):  # callbacks follow
+        pass
+    return _Run(sorted(ends), steps)
+
+
+def _rate_alone(computing: _Computing, seconds: float) -> float:
+    """Steps per second without operations."""
+    count, begin = 0, perf_counter()
+    while perf_counter() - begin < seconds:
+        computing.step()
+        count += 1
+    return count / (perf_counter() - begin)
+
+
+def _case(
+    group: Group, process_group: Any, kind: str, size: int, seconds: float, repetitions: int
+) -> tuple[np.ndarray, float, float, _Run]:
+    """Times of the ranks that compute, the median of those that wait, the share of computing, and a typical run."""
+    import torch
+
+    computing = _Computing(kind)
+    tensors = [torch.zeros(size // 4) for _ in range(WORKS)]
+    beside: list[_Run] = []
+    waiting, shares = [], []
+    begin = perf_counter()
+    for _ in range(repetitions):
+        barrier(group)
+        waiting.append(_run(process_group, tensors, None).seconds)
+        barrier(group)
+        beside.append(_run(process_group, tensors, computing))
+        barrier(group)
+        alone = _rate_alone(computing, max(beside[-1].seconds, 0.01))
+        shares.append(beside[-1].rate / alone)
+        if allgather(group, np.array([perf_counter() - begin]))[0, 0] > seconds and len(beside) >= 3:
+            break
+    us = 1e6 * allreduce(group, np.array([one.seconds for one in beside]), op="max")
+    idle = float(np.median(1e6 * allreduce(group, np.array(waiting), op="max")))
+    typical = beside[int(np.argsort(us)[len(us) // 2])]
+    share = float(np.median(allreduce(group, np.array(shares), op="mean")))
+    return us, idle, share, typical
+
+
+def overlap(group: Group, settings: Settings, advance: Advance, size: int = 4 << 20) -> Bench:
+    """Start all-reduces of float32 arrays of `size` bytes, and compute until all are done, per backend and niceness.
+
+    Each rank computes with one thread.
+    """
+    result = _begin("overlap", group, None, across=True)
+    groups = process_groups(group, 1)
+    ours = groups["onehop"]
+    cases = [("onehop", nice) for nice in NICENESS] + [("gloo", None)]
+    limit = 0.05 if settings.quick else settings.seconds / (len(cases) * len(COMPUTING))
+    # From less nice to nicer: only a privileged process may go back.
+    for backend, nice in cases:
+        if nice is not None:
+            ours.niceness = nice
+        for kind in COMPUTING:
+            found = _case(group, groups[backend], kind, size, limit, 3 if settings.quick else REPETITIONS)
+            us, idle, share, typical = found
+            samples = [Samples(backend, "ours", us)]
+            case = backend if nice is None else f"{backend}, niceness {nice}"
+            row = make_row(f"{case}, {kind}", size * WORKS, group.size, samples)
+            timeline = {
+                name: [float(f"{one:.6f}") for one in values]
+                for name, values in (("ends", typical.ends), ("steps", typical.steps))
+            }
+            result.rows.append(
+                OverlapRow(
+                    **vars(row),
+                    backend=backend,
+                    computing=kind,
+                    niceness=nice,
+                    works=WORKS,
+                    waiting_us=idle,
+                    computing_share=share,
+                    timeline=timeline,
+                )
+            )
+            advance(1)
+    return result
+
+
+def make_overlap_table(result: Bench) -> Table:
+    """A table with a line for each backend, niceness and kind of computing."""
+    rows: list[Any] = result.rows
+    size = bytes_text(rows[0].bytes // WORKS, exact=True)
+    table = empty_table(
+        f"onehop bench overlap, {counted(rows[0].ranks, 'rank')}, {WORKS} all-reduces of {size}",
+        f"{result.host['cpu']}, {counted(result.host['cores'], 'core')}\n"
+        "beside: from the first start to the last end while each rank computes; waiting: while it waits\n"
+        "computing: work done beside the operations, over that without them in the same time",
+    )
+    for name in ("backend", "niceness", "computing with"):
+        table.add_column(name)
+    for name in ("beside ms", "waiting ms", "computing"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            row.backend,
+            "-" if row.niceness is None else str(row.niceness),
+            row.computing,
+            number(row.ours_us / 1e3),
+            number(row.waiting_us / 1e3),
+            f"{row.computing_share:.0%}",
+        )
+    return table
+
+
+def plot_overlap(result: Bench, file: str) -> None:
+    """Draw a time line for each row: when each operation ran, and the steps of computing done by then."""
+    rows: list[Any] = result.rows
+    if not rows:
+        raise Error("expected results to plot, found none")
+    kinds = list(dict.fromkeys(row.computing for row in rows))
+    most = max(sum(1 for row in rows if row.computing == kind) for kind in kinds)
+    figure = empty_figure(5.6 * len(kinds), 1.7 * most + 0.4)
+    axes = figure.subplots(most, len(kinds), squeeze=False, sharex="col")
+    for column, kind in enumerate(kinds):
+        for place, row in enumerate(one for one in rows if one.computing == kind):
+            _draw(axes[place][column], row)
+        axes[0][column].set_title(f"{axes[0][column].get_title()}\ncomputing: {COMPUTING[kind]}", fontsize=9)
+        axes[-1][column].set_xlabel("ms since the first start")
+    save_figure(figure, file)
+
+
+def _draw(axes: Any, row: OverlapRow) -> None:
+    ends = [1e3 * one for one in row.timeline["ends"]]
+    begins = [0.0, *ends[:-1]]
+    lengths = [end - begin for begin, end in zip(begins, ends, strict=True)]
+    colours = ["tab:blue" if number % 2 else "tab:cyan" for number in range(len(ends))]
+    axes.barh([1.0] * len(ends), lengths, left=begins, height=0.5, color=colours, edgecolor="none")
+    steps = np.array(row.timeline["steps"]) * 1e3
+    # The steps that ended in each of 30 slices, as shades: darker is more computing.
+    counts, edges = np.histogram(steps, bins=30, range=(0.0, max(ends[-1], 1e-3)))
+    shades = counts / max(1, counts.max())
+    for count, left, right in zip(shades, edges[:-1], edges[1:], strict=True):
+        if count > 0:
+            shade = {"color": "tab:orange", "alpha": float(count), "edgecolor": "none"}
+            axes.barh(0.0, right - left, left=left, height=0.5, **shade)
+    axes.set_yticks([0.0, 1.0], ["main thread\ncomputes", "all-reduces"], fontsize=8)
+    axes.set_ylim(-0.4, 1.4)
+    axes.set_title(
+        f"{row.case.rsplit(', ', 1)[0]}: {row.ours_us / 1e3:.1f} ms, {row.computing_share:.0%} of the computing",
+        fontsize=9,
+    )

@@ -1,0 +1,177 @@
+"""Mira: ping-pong, halo in five dimensions, and what mapping and qspi bring to a HISQ solver."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+from onehop.machine import Machine, Simulation, halo_traffic, load_machine, message_traffic, simulate
+from onehop_bench.papers.study import (
+    Bars,
+    Curve,
+    Panel,
+    Parameter,
+    Prediction,
+    Row,
+    Study,
+    changed_machine,
+    published,
+)
+
+__all__ = ["hisq_exchange_seconds", "mira"]
+
+_CORES = 16
+_SIZES = [1 << power for power in range(3, 23)]
+# The halo of Fig. 2: a torus of 4 nodes in each of five dimensions, on which both neighbours have their own link.
+_TORUS = (4, 4, 4, 4, 4)
+# 128 nodes of Mira in the order E, D, C, B, A, which is that of consecutive ranks.
+_BLOCK = (2, 4, 4, 2, 2)
+# The lattice of 128 nodes with 12^4 sites each, and how MILC cuts it for 4,096 ranks; t, z, y, x.
+_LATTICE = (24, 48, 48, 48)
+_RANKS = (4, 8, 8, 16)
+_NODES = (2, 4, 4, 4)
+_FLOP_PER_SITE = 1187  # one iteration of conjugate gradients, as MILC counts it
+_HALO_SITES = 3  # long links reach three sites; half of the sites, with 6 floats each, travel
+
+
+def _ping_pong(machine: Machine, size: int) -> float:
+    return simulate(message_traffic(2, [[(0, 1, size)]]), machine, ranks=[0, _CORES]).seconds
+
+
+def _halo(machine: Machine, size: int) -> float:
+    """Return the seconds in which every node of the torus exchanges a message with all ten neighbours."""
+    torus = changed_machine(machine, {1: {"extents": list(_TORUS)}})
+    nodes = math.prod(_TORUS)
+    messages = []
+    for node in range(nodes):
+        stride = 1
+        for extent in _TORUS:
+            place = node // stride % extent
+            for step in (1, extent - 1):
+                messages.append((node, node + ((place + step) % extent - place) * stride, size))
+            stride *= extent
+    places = [_CORES * node for node in range(nodes)]
+    return simulate(message_traffic(nodes, [messages]), torus, ranks=places).seconds
+
+
+def _block_places() -> list[int]:
+    """Return the place of every rank if a node has a block of 12^4 sites and neighbouring nodes are one hop apart."""
+    inner = [ranks // nodes for ranks, nodes in zip(_RANKS, _NODES, strict=True)]
+    places = []
+    for position in itertools.product(*map(range, _RANKS)):
+        t, z, y, x = (one // size for one, size in zip(position, inner, strict=True))
+        b, a = ((0, 0), (0, 1), (1, 1), (1, 0))[x]  # a ring of four nodes in two dimensions of two
+        node = t + 2 * (z + 4 * (y + 4 * (b + 2 * a)))
+        rank = 0
+        for one, size in zip(position, inner, strict=True):
+            rank = rank * size + one % size
+        places.append(math.prod(inner) * node + rank)
+    return places
+
+
+@functools.cache
+def _hisq_exchange(mapped: bool) -> Simulation:
+    """Simulate one exchange of the HISQ operator in single precision, 32 ranks on each of 128 nodes."""
+    per_node = math.prod(_RANKS) // math.prod(_NODES)
+    machine = changed_machine("mira", {0: {"extents": [per_node]}, 1: {"extents": list(_BLOCK)}})
+    traffic = halo_traffic(extents=_LATTICE, grid=_RANKS, width=_HALO_SITES, dtype="float32", fields=3)
+    places = _block_places() if mapped else list(range(math.prod(_RANKS)))
+    return simulate(traffic, machine, ranks=places)
+
+
+def hisq_exchange_seconds(*, mapped: bool) -> float:
+    """Return the seconds of one exchange of the HISQ operator, with row-major ranks or blocks of neighbours."""
+    return _hisq_exchange(mapped).seconds
+
+
+def _most_bytes(found: Simulation) -> float:
+    """Return the bytes of the link of the torus that carries the most."""
+    return max(link.bytes for link in found.links if link.level == "system")
+
+
+def _latencies(study: Study, figures: dict) -> None:
+    """Ping-pong and halo: the machine file is fitted to qspi, and MPI's overhead to its ping-pong."""
+    torus = load_machine("mira").levels[1]
+    latency = torus.latency.value
+    on = "qspi's message and halo, Fig. 1 and 2"
+    study.parameters.append(Parameter("overhead in mira.toml", torus.overhead.value * 1e6, "µs", on))
+    study.parameters.append(Parameter("latency in mira.toml", latency * 1e6, "µs", on))
+    overhead = (figures["pingpong_us"]["mpi"] * 1e-6 - latency) / 2
+    study.parameters.append(
+        Parameter("overhead of a message with MPI", overhead * 1e6, "µs", "ping-pong of MPI, Fig. 1")
+    )
+    machines = {"qspi": load_machine("mira"), "mpi": changed_machine("mira", {1: {"overhead": overhead}})}
+    link = figures["link_bytes_per_second"]
+    times = {}
+    for title, key, measure in (
+        ("a message to a neighbour", "pingpong", _ping_pong),
+        ("halo in five dimensions", "halo", _halo),
+    ):
+        curves = []
+        for style, (name, machine) in enumerate(machines.items()):
+            us = [measure(machine, size) * 1e6 for size in _SIZES]
+            times[key, name] = us
+            paper = figures[f"{key}_us"][name]
+            fitted = name == "qspi" or key == "pingpong"
+            study.rows.append(Row(f"{key}, {name}, short", "µs", us[0], paper, paper, fitted))
+            curves.append(Curve(f"{name}, model", _SIZES, us, style=style))
+            curves.append(Curve(f"{name}, report", [_SIZES[0]], [paper], paper=True, style=style))
+        curves.append(Curve("1.8 GB/s", _SIZES, [size / link * 1e6 for size in _SIZES], style=5))
+        study.panels.append(Panel(title, "size of the message", "time in µs", "bytes", curves))
+    speedup = figures["speedup"]
+    big = next(place for place, size in enumerate(_SIZES) if size > speedup["no_gain_above_bytes"])
+    for key in ("pingpong", "halo"):
+        gain = [slow / fast for slow, fast in zip(times[key, "mpi"], times[key, "qspi"], strict=True)]
+        low = speedup["pingpong_short"] if key == "pingpong" else speedup["halo_least"]
+        high = speedup["pingpong_short"] if key == "pingpong" else speedup["halo_most"]
+        study.rows.append(Row(f"{key}, qspi over MPI, short", "x", gain[0], low, high))
+        if key == "pingpong":
+            study.rows.append(
+                Row(f"{key}, qspi over MPI, 128 KiB", "x", gain[big], *[speedup["pingpong_long"]] * 2)
+            )
+
+
+def _solver(study: Study, figures: dict) -> None:
+    """Table 1: computing and MPI's software time are fitted to two of its rows."""
+    table = figures["gflops_per_node"]
+    flop = math.prod(figures["lattice_per_node"]) * _FLOP_PER_SITE
+    row_major, mapped = (2 * hisq_exchange_seconds(mapped=one) for one in (False, True))
+    compute = flop / (table["qspi"] * 1e9) - row_major
+    software = flop / (table["none"] * 1e9) - row_major - compute
+    study.parameters.append(
+        Parameter("computing in an iteration", compute * 1e3, "ms", "Table 1, the row with qspi")
+    )
+    study.parameters.append(
+        Parameter(
+            "MPI's software in an iteration", software * 1e3, "ms", "Table 1, the row without improvements"
+        )
+    )
+
+    def rate(software: float, exchange: float) -> float:
+        return flop / (compute + software + exchange) / 1e9
+
+    cases = [
+        ("neither", rate(software, row_major), table["none"], table["none"], True),
+        ("qspi", rate(0, row_major), table["qspi"], table["qspi"], True),
+        ("mapping", rate(software, mapped), table["mapping"], table["mapping"], False),
+        ("qspi, mapping", rate(0, mapped), table["two_least"], table["two_most"], False),
+    ]
+    for name, model, low, high, fitted in cases:
+        study.rows.append(Row(f"HISQ solver, {name}", "GFLOP/s", model, low, high, fitted))
+    ratio = _most_bytes(_hisq_exchange(False)) / _most_bytes(_hisq_exchange(True))
+    study.predictions.append(Prediction("bytes of the busiest link, row-major over blocks", ratio, "x", ""))
+    names, model, low, high = ([case[part] for case in cases] for part in range(4))
+    bars = Bars(names, model, low, high)
+    study.panels.append(
+        Panel("HISQ solver, 128 nodes", "", "GFLOP/s of a node", "names", bars=bars, log_y=False)
+    )
+
+
+def mira() -> Study:
+    """Predict the latencies, and the effect of mapping, of the report on qspi."""
+    figures = published()["mira"]
+    study = Study("mira", figures["source"], columns=3)
+    _latencies(study, figures)
+    _solver(study, figures)
+    return study

@@ -1,0 +1,79 @@
+// The MPI candidates with which `onehop tour` and `onehop bench` compare onehop: the same work in plain MPI, as a
+// careful user of MPI would write it. They use the MPI that onehop has loaded, on its world communicator, which must
+// have the group's ranks.
+//
+// All ranks call collective functions in the same order. The caller writes the source before each send and reads the
+// result.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onehop/group.h"
+#include "onehop/schedule.h"
+
+namespace onehop::measure {
+
+// One round of a schedule between arrays, the way users of MPI do a halo. Transfers inside a rank are copied by loops.
+class HaloPeer {
+ public:
+  virtual ~HaloPeer() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  // Prepares the first round of `schedule`, the whole one or this rank's part. `arrays[i]` is the memory of its array i
+  // and must stay valid until the next prepare() or the end. Every message is `enlargement` times as long as its data,
+  // as in QWS, which makes messages long without more computing; candidates that do not pack by hand accept only 1.
+  // Collective.
+  virtual void prepare(const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
+                       std::int64_t enlargement = 1) = 0;
+  virtual void start() = 0;   // packs if necessary, and sends
+  virtual void finish() = 0;  // waits, and unpacks if necessary
+  void run() {
+    start();
+    finish();
+  }
+};
+
+// Returns why there is no MPI to compare with, the same on every rank: there is none, or its ranks are not the group's.
+// Empty if there is one. Loads and initialises MPI if necessary. Collective.
+[[nodiscard]] std::string why_no_mpi_peers(const Group& group);
+
+// A sum of float32 over all ranks.
+class AllReducePeer {
+ public:
+  virtual ~AllReducePeer() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;  // "MPI_Allreduce", "MPI_Allreduce_init"
+  // The arrays must stay valid until the next prepare() or the end. They may be the same. Collective.
+  virtual void prepare(std::span<const float> source, std::span<float> result) = 0;
+  virtual void run() = 0;
+};
+
+// All candidates of a kind, each with its best settings; none if why_no_mpi_peers returns a reason. Collective.
+// "derived datatypes, persistent", "packed, Isend/Irecv", "packed, persistent", "neighbour
+// collective"
+[[nodiscard]] std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group);
+// The candidate of that list with this name.
+[[nodiscard]] std::unique_ptr<HaloPeer> mpi_halo_peer(const Group& group, std::string_view name);
+
+[[nodiscard]] std::vector<std::unique_ptr<AllReducePeer>> mpi_allreduce_peers(const Group& group);
+
+// MPI_COMM_WORLD, for the plain-MPI versions of solvers and for synchronising benchmarks.
+class MpiWorld {
+ public:
+  // Throws Error if there is no MPI.
+  [[nodiscard]] static std::unique_ptr<MpiWorld> make();
+  virtual ~MpiWorld() = default;
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+  [[nodiscard]] virtual double allreduce_sum(double value) = 0;  // MPI_Allreduce
+  virtual void allreduce_sum(std::span<double> values) = 0;      // in place, at most 64
+  virtual void barrier() = 0;
+  // "Open MPI 5.0.11"
+  [[nodiscard]] virtual std::string version() const = 0;
+};
+
+}  // namespace onehop::measure

@@ -1,0 +1,55 @@
+// One message back and forth between two ranks; one way is half of that time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "measure/rounds.h"
+#include "measure/touch.h"
+
+namespace onehop::measure {
+
+inline constexpr double one_way = 0.5;
+
+// Sends one message from rank 0 to rank 1 and one back, `repetitions` times. An end has source(), send(), and
+// receive(read), which calls read(part) for every part of the message.
+template <class End>
+void to_and_fro(End& end, Touch& touch, bool first, std::int64_t bytes, int repetitions) {
+  const std::uint64_t lines = Touch::lines(bytes);
+  const std::span<std::byte> source = end.source();
+  const auto send = [&] {
+    touch.dirty(source);
+    touch.sent();
+    end.send();
+  };
+  const auto receive = [&] {
+    end.receive([&](std::span<const std::byte> part) { touch.read(part); });
+    touch.received(lines, end.name());
+  };
+  for (int i = 0; i < repetitions; ++i) {
+    if (first) send();
+    receive();
+    if (!first) send();
+  }
+}
+
+template <class End>
+std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int64_t bytes,
+                                  std::shared_ptr<Touch> touch) {
+  return [end, first, bytes, touch](int repetitions) { to_and_fro(*end, *touch, first, bytes, repetitions); };
+}
+
+template <class End>
+std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int64_t bytes) {
+  return block_of(std::move(end), first, bytes, std::make_shared<Touch>());
+}
+
+// A channel of onehop in each direction. `get`: received by Receiver::get into an array. Collective over two ranks;
+// bytes = 0 is a bare signal.
+[[nodiscard]] Candidate onehop_ping_pong(const Group& group, std::int64_t bytes, bool get, Role role);
+
+}  // namespace onehop::measure
