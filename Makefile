@@ -28,7 +28,7 @@ help:  ## Print this list
 setup:  ## Install Python packages in .venv, and the system packages that have no other source
 	@tools/setup.sh base mpi hwloc quantum
 
-build: setup  ## Build the library and the Python extension
+build: setup  ## Build the library, the Python extension and that of the benchmarks
 	@tools/build.sh release _core
 
 run: build  ## Run the tour on two ranks: checked computations, compared with plain MPI
@@ -137,5 +137,5 @@ docs: build  ## Build the documentation site in build/docs
 	@tools/docs.sh
 
 clean:  ## Remove everything that make has made: .venv, .mpich, .impi, .reference-simulators, build, results
-	@rm -rf .venv .mpich .impi .reference-simulators .peers build results python/onehop/_core*.so
+	@rm -rf .venv .mpich .impi .reference-simulators .peers build results python/onehop/_core*.so python/onehop/_core.pyi bench/onehop_bench/_native*.so
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,7 +7,6 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
-
 from onehop._core import __version__
 
 

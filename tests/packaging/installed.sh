@@ -24,5 +24,11 @@ if [ "$(tail -n 1 error)" != "$expected" ]; then
   cat error >&2
   exit 1
 fi
+# The benchmarks are another package.
+if onehop bench pingpong 2>error || ! grep -q "pip install ./bench" error; then
+  echo "expected an error from onehop bench that says how to install it, found:" >&2
+  cat error >&2
+  exit 1
+fi
 du -sh /venv/lib/python3*/site-packages/onehop | cut -f 1
 echo "the wheel works"
