@@ -1,4 +1,4 @@
-"""Print the lines of the product, of its tests and pages, as git knows them; generated files and notebooks are left out.
+"""Print the lines of the product, of its tests and pages, without generated files and notebooks.
 
 The product is what people read to maintain it: C++, Python, C, shell, CMake and TOML of the folders below.
 """
@@ -10,7 +10,20 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
-PRODUCT = "src include quantum lattice collectives poisson machine compat python bench tools cmake".split()
+PRODUCT = [
+    "src",
+    "include",
+    "quantum",
+    "lattice",
+    "collectives",
+    "poisson",
+    "machine",
+    "compat",
+    "python",
+    "bench",
+    "tools",
+    "cmake",
+]
 CODE = {".cc", ".cpp", ".h", ".c", ".py", ".sh", ".cmake", ".toml"}
 
 
