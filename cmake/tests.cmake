@@ -83,7 +83,7 @@ target_compile_options(onehop_mpi_tests PRIVATE ${_quick_to_compile})
 onehop_precompile(onehop_mpi_tests FROM onehop_tests)
 if(ONEHOP_SANITIZE MATCHES "thread")
   set(_kinds "")  # the thread sanitizer reports false races in an MPI library that is not instrumented
-  set_target_properties(onehop_mpi_tests onehop_bench PROPERTIES EXCLUDE_FROM_ALL ON)
+  set_target_properties(onehop_mpi_tests onehop_bench onehop_measure PROPERTIES EXCLUDE_FROM_ALL ON)
 else()
   set(_kinds open_mpi mpich)
 endif()

@@ -18,6 +18,7 @@ PRODUCT = [
     "collectives",
     "poisson",
     "machine",
+    "measure",
     "compat",
     "python",
     "bench",

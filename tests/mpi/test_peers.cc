@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "measure/mpi/peers.h"
+#include "bench/native/mpi/peers.h"
 #include "onehop/patterns.h"
 #include "tests/mpi/world.h"
 #include "tests/support/naive_execute.h"

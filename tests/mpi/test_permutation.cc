@@ -1,6 +1,6 @@
 // Permutations of index bits through MPI, where every rank's part is staged, and the results of the benchmark's MPI
 // candidate.
-#include "measure/permutation.h"
+#include "bench/native/permutation.h"
 
 #include <gtest/gtest.h>
 
