@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop.error import BadInput
+from onehop.error import BadInput, WrongType
 
 __all__ = [
     "complex_array",
+    "instance",
     "is_sequence",
     "items",
     "quoted",
@@ -23,18 +24,32 @@ __all__ = [
     "yes_or_no",
 ]
 
+T = TypeVar("T")
 LARGEST = 2**63 - 1
 _LONGEST = 60  # characters of a value that an error quotes
 
 
 def quoted(value: object) -> str:
-    """Return a value as an error quotes it, cut if it is long."""
-    text = repr(value)
+    """Return a value as an error quotes it: on one line, and cut if it is long."""
+    text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _name(number: int) -> str:
     return {LARGEST: "2^63 - 1", 2**31 - 1: "2^31 - 1", 2**64 - 1: "2^64 - 1"}.get(number, str(number))
+
+
+def instance(value: Any, kind: type[T], name: str) -> T:
+    """Return an object of a class.
+
+    Raises
+    ------
+    WrongType
+        It is none; `name` begins the error.
+    """
+    if isinstance(value, kind):
+        return value
+    raise WrongType(f"{name}: expected a {kind.__name__}, found {quoted(value)}")
 
 
 def is_sequence(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -449,3 +450,49 @@ def test_basis_states_and_sizes_that_are_none() -> None:
     for size in (2.0, "2", None):
         with pytest.raises(BadInput, match=r"^qubits: expected a whole number"):
             DensityMatrix(size)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: DensityMatrix(1).run(3), "circuit: expected a Circuit, found 3"),
+        (lambda: DensityMatrix(1).run(quantum.Circuit(1), "x"), "noise: expected a NoiseModel, found 'x'"),
+        (lambda: DensityMatrix(1).apply(3, [0]), "channel: expected a Channel, found 3"),
+        (lambda: quantum.simulate_density("h"), "circuit: expected a Circuit, found 'h'"),
+        (lambda: quantum.simulate_density(quantum.Circuit(1), noise=0.1), "noise: expected a NoiseModel"),
+        (lambda: quantum.simulate_trajectories(None), "circuit: expected a Circuit, found None"),
+        (lambda: quantum.simulate_trajectories(quantum.Circuit(1), 9), "group: expected a Group, found 9"),
+        (lambda: quantum.simulate(quantum.Circuit(1), 1000), "group: expected a Group, found 1000"),
+        (lambda: quantum.plan(3), "circuit: expected a Circuit, found 3"),
+        (lambda: quantum.plan_density(3), "circuit: expected a Circuit, found 3"),
+        (
+            lambda: quantum.State(1).fidelity(np.eye(2)),
+            r"other: expected a State, found array\(\[\[1., 0.\], \[",
+        ),
+        (lambda: quantum.State(1).inner_product(3), "other: expected a State, found 3"),
+        (lambda: quantum.State(1).entropy(0), "qubits: expected a sequence, found 0"),
+        (lambda: quantum.State(1).density_matrix(0), "qubits: expected a sequence, found 0"),
+        (lambda: quantum.State(1).partial_trace(0), "qubits: expected a sequence, found 0"),
+        (lambda: quantum.Channel(3), "kraus: expected a sequence, found 3"),
+        (lambda: NoiseModel().add("bit_flip", 0.1, gates=3), "gates: expected a sequence, found 3"),
+        (lambda: NoiseModel().add("bit_flip", 0.1, qubits=3), "qubits: expected a sequence, found 3"),
+        (lambda: NoiseModel().readout("x"), "readout: expected a number, found 'x'"),
+        (lambda: NoiseModel().readout(0.1, qubits=3), "qubits: expected a sequence, found 3"),
+    ],
+)
+def test_arguments_of_another_class(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(BadInput, match=f"^{message}") as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_depolarizing_after_a_large_gate_is_refused() -> None:
+    """Its Kraus operators would take 16^k numbers: more than a machine has."""
+    circuit = quantum.Circuit(20).unitary(np.eye(128), range(7))
+    noise = NoiseModel().add("depolarizing", 0.1)
+    for simulate in (quantum.simulate_density, quantum.simulate_trajectories):
+        with pytest.raises(BadInput, match=r"depolarizing: expected 1 to 6 qubits, .* found 7"):
+            simulate(circuit, noise=noise)
+    for qubits in (0, -1, 40):
+        with pytest.raises(BadInput, match=rf"expected 1 to 6 qubits, .* found {qubits}"):
+            quantum.channel("depolarizing", 0.1, qubits)

@@ -184,7 +184,7 @@ def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         backend.executor._process.kill()
         backend.executor._process.wait()  # ends between two tasks, so no task is lost
         assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10
-        with pytest.raises(BadInput, match="at least 1 shot"):
+        with pytest.raises(BadInput, match="shots: expected a whole number from 1"):
             backend.run(bell(), shots=0)
     finally:
         backend.executor.close()
@@ -195,7 +195,8 @@ def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (lambda: OnehopBackend(3), "power of two"),
         (lambda: OnehopBackend(precision="half"), "precision"),
-        (lambda: OnehopBackend().run(bell(), shots=0), "at least 1 shot"),
+        (lambda: OnehopBackend().run(bell(), shots=0), "shots: expected a whole number from 1"),
+        (lambda: OnehopBackend().run(bell(), shots=1e3), r"shots: expected a whole number, found 1000\.0"),
         (lambda: OnehopBackend().run(["bell"]), "found str"),
         (lambda: EstimatorV2().run([(QuantumCircuit(1), "+")]), "Pauli"),
         (lambda: EstimatorV2(seed=-1), "seed"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import secrets
 import uuid
 import warnings
@@ -17,6 +16,7 @@ from qiskit.result import Result
 from qiskit.transpiler import Target
 
 from onehop._core import __version__
+from onehop.arguments import whole_number
 from onehop.error import BadInput
 from onehop.qiskit.active import active_qubits, with_measurements
 from onehop.qiskit.bindings import bound_circuits
@@ -261,7 +261,7 @@ class OnehopBackend(BackendV2):
                 warnings.warn(f"onehop_simulator has no option {name} and ignores it", stacklevel=3)
         given = {name: value for name, value in options.items() if name in _OPTIONS and value is not None}
         chosen = {**{name: getattr(self.options, name) for name in _OPTIONS}, **given}
-        chosen["shots"] = _shots(chosen["shots"])
+        chosen["shots"] = whole_number(chosen["shots"], "shots", 1, 1 << 31)
         _check_choice("precision", chosen["precision"], ("single", "double"))
         _check_choice("method", chosen["method"], _METHODS)
         return chosen
@@ -272,16 +272,6 @@ def _with_a_qubit(circuit: QuantumCircuit) -> QuantumCircuit:
     result = circuit.copy()
     result.add_bits([Qubit()])
     return result
-
-
-def _shots(value: Any) -> int:
-    try:
-        shots = operator.index(value)
-    except TypeError:
-        shots = int(value) if isinstance(value, float) and value.is_integer() else 0
-    if shots < 1:
-        raise BadInput(f"expected at least 1 shot, found {value!r}")
-    return shots
 
 
 def _check_choice(what: str, found: Any, allowed: Sequence[str]) -> None:

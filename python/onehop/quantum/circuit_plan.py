@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from onehop import _core
 from onehop._core import Placement
+from onehop.arguments import instance
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit
 
@@ -123,7 +124,7 @@ def plan(
     BadInput
         The circuit is invalid, or the number of ranks or of ranks on each host is no power of two.
     """
-    circuit.validate()
+    instance(circuit, Circuit, "circuit").validate()
     memory = plan_memory(circuit, ranks, precision, ranks_per_node)
     per_host = _ranks_per_host(ranks, memory, ranks_per_node, ranks_per_host)
     placement = _core.place_simulation(

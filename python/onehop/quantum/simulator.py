@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import instance
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum, sums_of
@@ -194,7 +195,7 @@ def simulate(
     Error
         The memory does not suffice. This is found out before anything runs.
     """
-    group = group or Group.alone()
+    group = Group.alone() if group is None else instance(group, Group, "group")
     sums = sums_of(observables)
     checkpoints = None
     if checkpoint is not None:

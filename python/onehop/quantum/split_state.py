@@ -113,7 +113,7 @@ class SplitState(ABC):
 
     def _others(self, qubits: Sequence[int]) -> list[int]:
         """Return the qubits that are not listed, in ascending order."""
-        listed = set(qubits)
+        listed = set(whole_numbers(qubits, "qubits"))
         return [qubit for qubit in range(self.qubits) if qubit not in listed]
 
     def _all_or(self, qubits: Sequence[int] | None) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import complex_array, quoted
+from onehop.arguments import complex_array, instance, quoted, whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
@@ -278,7 +278,7 @@ class State(SplitState):
 
     def inner_product(self, other: State) -> complex:
         """Return <self|other>. Both states must be split over the same ranks and have the same precision."""
-        return self._core.inner_product(other._core)
+        return self._core.inner_product(instance(other, State, "other")._core)
 
     def fidelity(self, other: State) -> float:
         """Return |<self|other>|^2."""
@@ -296,8 +296,8 @@ class State(SplitState):
         -------
         array of complex128, shape (2^k, 2^k)
         """
-        size = 1 << len(qubits)
-        return self._core.reduced_density_matrix(list(qubits)).reshape(size, size)
+        listed = whole_numbers(qubits, "qubits")
+        return self._core.reduced_density_matrix(listed).reshape((1 << len(listed),) * 2)
 
     def entropy(self, qubits: Sequence[int], *, base: float = 2) -> float:
         """Return the entanglement entropy between some qubits and the others.
@@ -314,7 +314,7 @@ class State(SplitState):
         BadInput
             A qubit is named twice or does not exist, or the base is not above 1.
         """
-        side = list(qubits)
+        side = whole_numbers(qubits, "qubits")
         if len(set(side)) != len(side):
             raise BadInput(f"entropy: expected distinct qubits, found {side}")
         if not base > 1:

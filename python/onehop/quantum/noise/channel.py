@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop.arguments import complex_array
+from onehop.arguments import complex_array, items, real_number, whole_number
 from onehop.error import BadInput
 
 __all__ = ["Channel", "channel", "channel_names", "check_probability", "depolarizing"]
 
 Matrix = NDArray[np.complex128]
 
+_MOST_QUBITS = 6  # of a depolarizing channel: its Kraus operators have 16^k numbers
 _PAULI: dict[str, Any] = {
     "I": np.eye(2),
     "X": np.array([[0, 1], [1, 0]]),
@@ -54,7 +55,7 @@ class Channel:
     probabilities: NDArray[np.float64] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        matrices = tuple(complex_array(matrix, self.name) for matrix in self.kraus)
+        matrices = tuple(complex_array(matrix, self.name) for matrix in items(self.kraus, self.name))
         if not matrices or matrices[0].ndim != 2 or len(matrices[0]) < 2 or len(matrices[0]).bit_count() != 1:
             shape = matrices[0].shape if matrices else "none"
             raise BadInput(
@@ -91,9 +92,10 @@ class Channel:
 
 def check_probability(name: str, value: float, upper: float = 1.0) -> float:
     """Return a probability; raise BadInput if it is outside [0, upper]."""
-    if not 0 <= value <= upper:
+    number = real_number(value, name)
+    if not 0 <= number <= upper:
         raise BadInput(f"{name}: expected a probability from 0 to {upper:.6g}, found {value}")
-    return float(value)
+    return number
 
 
 def _mixture(name: str, weights: Mapping[str, float]) -> Channel:
@@ -110,6 +112,11 @@ def _mixture(name: str, weights: Mapping[str, float]) -> Channel:
 
 def depolarizing(probability: float, qubits: int = 1) -> Channel:
     """Depolarizing channel on k qubits: rho becomes (1 - p) rho + p 1/2^k, with p from 0 to 4^k / (4^k - 1)."""
+    if not 1 <= whole_number(qubits, "depolarizing") <= _MOST_QUBITS:
+        raise BadInput(
+            f"depolarizing: expected 1 to {_MOST_QUBITS} qubits, because it has 4^k Kraus operators, found {qubits}; "
+            "replace the gate by smaller ones, or name the gates that it follows"
+        )
     number = 4**qubits
     p = check_probability("depolarizing", probability, number / (number - 1))
     strings = ["".join(letters) for letters in itertools.product("IXYZ", repeat=qubits)]

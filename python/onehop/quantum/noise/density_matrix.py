@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import complex_array, whole_number, whole_numbers
+from onehop.arguments import complex_array, instance, whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
@@ -134,7 +134,8 @@ class DensityMatrix(SplitState):
         BadInput
             The circuit is invalid, or has another number of qubits.
         """
-        if noise is not None and self._whole.rank == 0:
+        instance(circuit, Circuit, "circuit")
+        if noise is not None and instance(noise, NoiseModel, "noise") and self._whole.rank == 0:
             warn_without(noise.without(circuit))
         return run_once(self, circuit, noise or NoiseModel(), seed)
 
@@ -154,7 +155,7 @@ class DensityMatrix(SplitState):
             The qubits are not distinct, do not exist, or are not k.
         """
         self._check(qubits)
-        self.do([(channel, list(qubits))])
+        self.do([(instance(channel, Channel, "channel"), list(qubits))])
         return self
 
     def do(self, items: Sequence[Operation | tuple[Channel, list[int]]]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from onehop.arguments import items, whole_numbers
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Operation, gate_names
 from onehop.quantum.noise.channel import Channel, channel, check_probability, depolarizing
@@ -123,8 +124,8 @@ class NoiseModel:
         self._rules.append(
             _Rule(
                 make,
-                None if gates is None else frozenset(gates),
-                None if qubits is None else frozenset(qubits),
+                None if gates is None else frozenset(items(gates, "gates")),
+                _set_of(qubits),
             )
         )
         return self
@@ -153,7 +154,7 @@ class NoiseModel:
             (
                 check_probability("readout", one_for_zero),
                 check_probability("readout", other),
-                None if qubits is None else frozenset(qubits),
+                _set_of(qubits),
             )
         )
         return self
@@ -253,6 +254,10 @@ class NoiseModel:
             else:
                 model.add(name.strip(), values[0], gates=_names(gates))
         return model
+
+
+def _set_of(qubits: Sequence[int] | None) -> frozenset[int] | None:
+    return None if qubits is None else frozenset(whole_numbers(qubits, "qubits"))
 
 
 def _names(text: str) -> list[str] | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
-from onehop.arguments import whole_number
+from onehop.arguments import instance, whole_number
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
@@ -183,7 +183,7 @@ def plan_density(
     BadInput
         As for `plan`.
     """
-    circuit.validate()
+    instance(circuit, Circuit, "circuit").validate()
     both = on_rows_and_columns(_items(circuit, noise or NoiseModel()), circuit.qubits)
     planned = plan_matrices(both, ranks, precision, ranks_per_node, 0, ranks_per_host)
     return replace(planned, qubits=circuit.qubits, kind="density matrix")
@@ -227,7 +227,7 @@ def simulate_density(
     BadInput, Error
         As for `simulate`.
     """
-    group = group or Group.alone()
+    group = _checked_group(circuit, noise, group)
     warn_of_gates(circuit, noise, group)
     return density_result(circuit, group, noise, shots, seed, precision, observables, threads)
 
@@ -254,6 +254,14 @@ def density_result(
         seed,
         observables,
     )
+
+
+def _checked_group(circuit: Circuit, noise: NoiseModel | None, group: Group | None) -> Group:
+    """Check the classes of arguments; return the group."""
+    instance(circuit, Circuit, "circuit")
+    if noise is not None:
+        instance(noise, NoiseModel, "noise")
+    return Group.alone() if group is None else instance(group, Group, "group")
 
 
 def warn_of_gates(circuit: Circuit, noise: NoiseModel | None, group: Group) -> None:
@@ -304,7 +312,7 @@ def simulate_trajectories(
     """
     if memory < 0:
         raise BadInput(f"expected memory of 0 or more bytes, found {memory}")
-    group = group or Group.alone()
+    group = _checked_group(circuit, noise, group)
     warn_of_gates(circuit, noise, group)
     if has_gates_only(circuit, resets=True):
         shots = trajectories if shots is None else shots
