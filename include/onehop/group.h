@@ -28,8 +28,9 @@ struct GroupState;
 using AllGather = std::function<Gathered(std::span<const std::byte>)>;
 
 // Makes the all-gather of some ranks, which know each other by `name`: that of the whole group, "", and of each part
-// that is split from it. `rank` and `size` are those in the part.
-using AllGatherMaker = std::function<AllGather(const std::string& name, int rank, int size)>;
+// that is split from it. `rank` and `size` are those in the part. An all-gather that waits calls `gone`, which returns
+// a rank of the part that is known to have ended or to have left, or -1; it throws PeerLost if that one is missing.
+using AllGatherMaker = std::function<AllGather(const std::string& name, int rank, int size, std::function<int()> gone)>;
 
 // Memory that the ranks of a group on the same machine can access directly. It lives as long as a copy of this handle.
 class SharedArray {

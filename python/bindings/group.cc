@@ -71,9 +71,13 @@ onehop::AllGatherMaker as_maker(const nb::callable& callable) {
     const nb::gil_scoped_acquire gil;
     delete p;
   });
-  return [held](const std::string& name, int rank, int size) {
+  return [held](const std::string& name, int rank, int size, std::function<int()> gone) {
     const nb::gil_scoped_acquire gil;
-    return as_allgather(nb::cast<nb::callable>((*held)(name, rank, size)));
+    const nb::object gone_rank = nb::cpp_function([gone = std::move(gone)] {
+      const nb::gil_scoped_release released;
+      return gone();
+    });
+    return as_allgather(nb::cast<nb::callable>((*held)(name, rank, size, gone_rank)));
   };
 }
 
@@ -178,11 +182,12 @@ void bind_group(nb::module_& module) {
             const nb::gil_scoped_release released;
             return Group::from_allgather(rank, size, function);
           },
-          nb::sig("def from_allgathers(rank: int, size: int, maker: collections.abc.Callable[[str, int, int], "
-                  "collections.abc.Callable[[bytes], collections.abc.Sequence[bytes]]]) -> Group"),
+          nb::sig("def from_allgathers(rank: int, size: int, maker: collections.abc.Callable[[str, int, int, "
+                  "collections.abc.Callable[[], int]], collections.abc.Callable[[bytes], "
+                  "collections.abc.Sequence[bytes]]]) -> Group"),
           "rank"_a, "size"_a, "maker"_a,
           "Make a group from a function that makes the all-gathers of the group and of its parts by their names, ranks "
-          "and sizes. Collective.")
+          "and sizes, and by a function that returns a rank of the part that is gone, or -1. Collective.")
       .def_static(
           "from_mpi_handle",
           [](std::uintptr_t address) { return Group::from_mpi(reinterpret_cast<const void*>(address)); }, "address"_a,

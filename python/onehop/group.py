@@ -193,12 +193,7 @@ class Group(_core.Group):
             The store lacks a method.
         """
         groups: list[weakref.ref[Group]] = []  # this one, once it is made
-
-        def gone_rank() -> int:
-            group = groups[0]() if groups else None
-            return -1 if group is None else group.gone_rank
-
-        maker = allgathers_through(store, prefix, gone_rank, lambda: _limit_of(groups))
+        maker = allgathers_through(store, prefix, lambda: _limit_of(groups))
         made = cls(_core.Group.from_allgathers(rank, size, maker))
         made._store = store, prefix
         groups.append(weakref.ref(made))

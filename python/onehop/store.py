@@ -57,12 +57,12 @@ def _get(
 
 
 def allgathers_through(
-    store: Store,
-    prefix: str,
-    gone_rank: Callable[[], int] = lambda: -1,
-    limit: Callable[[], float] = lambda: 0.0,
-) -> Callable[[str, int, int], AllGather]:
+    store: Store, prefix: str, limit: Callable[[], float]
+) -> Callable[[str, int, int, Callable[[], int]], AllGather]:
     """Return a function that makes the all-gather of the ranks of a group, or of a part of it.
+
+    Its arguments are the name of the part, rank and size there, and a function that returns a rank of the part that is
+    known to have ended, or -1. The all-gather then raises `PeerLost` if the store has a method `check`.
 
     Parameters
     ----------
@@ -70,9 +70,6 @@ def allgathers_through(
         The store. Entries that all ranks have read are deleted if it has a method `delete_key`.
     prefix : str
         Begins every key. No other group, also of an earlier run, may have used it in this store.
-    gone_rank : callable
-        Returns a rank of the group that is known to have ended, or -1. All-gathers of the whole group then raise
-        `PeerLost` if the store has a method `check`.
     limit : callable
         Returns the time limit of a wait in seconds; 0: the store's own.
     """
@@ -84,10 +81,11 @@ def allgathers_through(
             )
     delete = getattr(store, "delete_key", None)
 
-    def make(name: str, rank: int, size: int) -> AllGather:
+    def make(name: str, rank: int, size: int, gone_rank: Callable[[], int]) -> AllGather:
         if size == 1:
             return lambda mine: [mine]
         step = 0
+        of_part = f" of the part {name[1:]}" if name else ""
 
         def key(number: int, of: int) -> str:
             return f"{prefix}{name}/{number}/{of}"
@@ -98,7 +96,7 @@ def allgathers_through(
             store.set(key(number, rank), mine or _EMPTY)
             parts = []
             for other in range(size):
-                who = f"rank {other}{f' of the part {name[1:]}' if name else ''}"
+                who = f"rank {other}{of_part}"
                 parts.append(
                     _get(
                         store,
@@ -107,7 +105,7 @@ def allgathers_through(
                         lambda who=who: (
                             f"rank {rank} waited in set-up (all-gather {number + 1}) for {who} in a store"
                         ),
-                        (lambda: -1) if name else gone_rank,
+                        gone_rank,
                     )
                 )
             # Every rank has reached step number - 1, so it has read the entries of step number - 2.

@@ -86,8 +86,9 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
   }
   show(waiting);
   if (!deadline_) deadline_.emplace(group_.timeout);
-  if (group_.timeout > 0 && group_.reports != nullptr && deadline_->seconds() > group_.timeout) {
-    if (const int silent = group_.reports->silent(silence_that_counts); silent >= 0) throw_silent(silent, waiting);
+  const LossReports* const told = group_.reports.load(std::memory_order_acquire);
+  if (group_.timeout > 0 && told != nullptr && deadline_->seconds() > group_.timeout) {
+    if (const int silent = told->silent(silence_that_counts); silent >= 0) throw_silent(silent, waiting);
     // Another rank of this machine may wait for a rank elsewhere, and is about to report it.
     if (deadline_->seconds() < group_.timeout + seconds_for_reports) return;
   }

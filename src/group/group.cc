@@ -43,7 +43,7 @@ GroupState::~GroupState() {
   leave_to_parent(shared_memory);
   leave_to_parent(remote);
   leave_to_parent(ucx);
-  leave_to_parent(reports);
+  leave_to_parent(reports_owner);
 }
 
 int GroupState::other_rank(std::uint32_t word) const noexcept {
@@ -53,6 +53,13 @@ int GroupState::other_rank(std::uint32_t word) const noexcept {
 
 int GroupState::missed_by(int gone) const {
   return other_rank(pages[static_cast<std::size_t>(gone)].page->missed.load(std::memory_order_acquire));
+}
+
+int GroupState::missed_elsewhere_by(int gone) const {
+  if (const RankPage* const page = pages.at(static_cast<std::size_t>(gone)).page; page != nullptr)
+    return static_cast<int>(page->missed_elsewhere.load(std::memory_order_acquire)) - 1;
+  const LossReports* const told = reports.load(std::memory_order_acquire);
+  return told != nullptr ? told->heard_elsewhere(gone) : -1;
 }
 
 bool GroupState::is_gone(int other) {
@@ -99,7 +106,8 @@ PeerStatus GroupState::look_at_peers(int waited_for) {
     // A rank that gave up because another rank died reports that rank.
     if (reported < 0) reported = peer_reports;
   }
-  if (reported < 0 && reports != nullptr) reported = other_rank(static_cast<std::uint32_t>(reports->heard() + 1));
+  const LossReports* const told = reports.load(std::memory_order_acquire);
+  if (reported < 0 && told != nullptr) reported = other_rank(static_cast<std::uint32_t>(told->heard() + 1));
   if (reported >= 0) found.lost = reported;
   return found;
 }
@@ -122,12 +130,13 @@ int GroupState::gone_rank() {
     bool unsure = false;
     if (r != rank && has_left(r)) return first_gone(r, unsure);
   }
-  return reports != nullptr ? reports->unreachable() : -1;
+  const LossReports* const told = reports.load(std::memory_order_acquire);
+  return told != nullptr ? told->unreachable() : -1;
 }
 
 void GroupState::tell_lost(int lost) noexcept {
   own_page().reported_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
-  if (reports != nullptr) reports->tell(lost);
+  if (LossReports* const told = reports.load(std::memory_order_acquire); told != nullptr) told->tell(lost);
   note_loss(*this, lost);
 }
 
@@ -290,6 +299,12 @@ Group Group::split(int color, int key) const {
   std::unique_ptr<detail::Bootstrap> bootstrap = state_->bootstrap->split(color, key);
   if (state_->bootstrap->can_split_alone()) {
     bootstrap = state_->bootstrap->split_alone(color, index, static_cast<int>(members.size()));
+    // Until the part is made, and watches its ranks by itself.
+    const auto gone = [parent = state_.get(), members] {
+      const auto found = std::ranges::find(members, parent->gone_rank());
+      return found == members.end() ? -1 : static_cast<int>(found - members.begin());
+    };
+    if (bootstrap != nullptr) bootstrap->watch(gone, nullptr);
   } else if (bootstrap == nullptr) {
     bootstrap = detail::split_in_memory(*state_, members, index);
   }

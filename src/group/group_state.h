@@ -2,6 +2,7 @@
 // are alive.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -33,8 +34,12 @@ class LossReports {
   virtual ~LossReports() = default;
   // Reports to the ranks that this one is connected to the rank because of which it gives up.
   virtual void tell(int lost) noexcept = 0;
+  // The same for a rank that is not in this group, by its number in the world, as `RankPage::missed_elsewhere`.
+  virtual void tell_elsewhere(int lost) noexcept = 0;
   // The rank that another one has reported first; -1: none.
   [[nodiscard]] virtual int heard() const noexcept = 0;
+  // What `rank` has reported by tell_elsewhere() last; -1: nothing.
+  [[nodiscard]] virtual int heard_elsewhere(int rank) const noexcept = 0;
   // A rank that can no longer be reached; -1: none.
   [[nodiscard]] virtual int unreachable() const noexcept = 0;
   // A rank from which nothing has arrived for so long, though it sends signs of life; -1: none.
@@ -71,10 +76,12 @@ struct GroupState {
   std::shared_ptr<Transport> shared_memory;  // made with the first channel
   std::shared_ptr<Transport> remote;         // of the bootstrap (MPI); may be null
   std::shared_ptr<Transport> ucx;            // made with the first channel that needs it
-  std::shared_ptr<LossReports> reports;      // between hosts, of `ucx`; may be null
-  std::string without_ucx;                   // why it could not be made; the same on all ranks or empty on all
-  bool spans_hosts = false;                  // some ranks do not share memory; the same on all ranks
-  bool prefers_ucx = false;                  // to the bootstrap's transport
+  // Between hosts, of `ucx`; null until it is made. Threads that wait read `reports`; note_loss() keeps the owner.
+  std::atomic<LossReports*> reports{nullptr};
+  std::shared_ptr<LossReports> reports_owner;
+  std::string without_ucx;   // why it could not be made; the same on all ranks or empty on all
+  bool spans_hosts = false;  // some ranks do not share memory; the same on all ranks
+  bool prefers_ucx = false;  // to the bootstrap's transport
 
   [[nodiscard]] RankPage& own_page() noexcept { return *pages[static_cast<std::size_t>(rank)].page; }
   [[nodiscard]] bool shares_memory(int other) const {
@@ -89,12 +96,9 @@ struct GroupState {
 
   // "rank 1 (process 7)", "rank 1 of this group (rank 3 of the world; process 7)"; between hosts "process 7 on node2"
   [[nodiscard]] std::string name_of(int other) const;
-  // The number in the world of the rank that a rank lost, as its page says, if that one is not in this group; -1: none.
-  [[nodiscard]] int missed_elsewhere_by(int gone) const {
-    const auto& peer = pages.at(static_cast<std::size_t>(gone));
-    return peer.page == nullptr ? -1
-                                : static_cast<int>(peer.page->missed_elsewhere.load(std::memory_order_acquire)) - 1;
-  }
+  // The number in the world of the rank that a rank lost, as its page or report says, if that one is not in this group;
+  // -1: none.
+  [[nodiscard]] int missed_elsewhere_by(int gone) const;
 
   // "see the output of rank 3 for the reason"; if that rank had lost one that is not in this group, names that one
   [[nodiscard]] std::string where_to_look(int other) const;

@@ -122,7 +122,9 @@ void note_loss(GroupState& seen_in, int lost) noexcept {
   // It may have ended because of another one, which this group does not have.
   const int elsewhere = seen_in.missed_elsewhere_by(lost);
   const int first = elsewhere < 0 || elsewhere == world_rank(seen_in, seen_in.rank) ? number : elsewhere;
-  std::vector<std::pair<std::shared_ptr<LossReports>, int>> reports;
+  // What is told once the lock is released: a rank of the group, or one of the world.
+  std::vector<std::pair<std::shared_ptr<LossReports>, int>> in_groups;
+  std::vector<std::pair<std::shared_ptr<LossReports>, int>> in_others;
   Groups& all = groups();
   {
     const std::lock_guard guard(all.mutex);
@@ -132,14 +134,23 @@ void note_loss(GroupState& seen_in, int lost) noexcept {
       int rank = of_this_world ? rank_of_world(*group, first) : rank_of_process(*group, dead);
       if (rank < 0 && of_this_world) {
         group->own_page().missed_elsewhere.store(static_cast<std::uint32_t>(first) + 1, std::memory_order_release);
+        if (group->reports_owner != nullptr) in_others.emplace_back(group->reports_owner, first);
         rank = rank_of_world(*group, number);
       }
       if (rank < 0) continue;
       note(*group, rank);
-      if (ended && group != &seen_in && group->reports != nullptr) reports.emplace_back(group->reports, rank);
+      if (ended && group != &seen_in && group->reports_owner != nullptr)
+        in_groups.emplace_back(group->reports_owner, rank);
     }
   }
-  for (const auto& [told, rank] : reports) told->tell(rank);
+  for (const auto& [told, rank] : in_groups) told->tell(rank);
+  for (const auto& [told, rank] : in_others) told->tell_elsewhere(rank);
+}
+
+void report_through(GroupState& group, std::shared_ptr<LossReports> reports) {
+  const std::lock_guard guard(groups().mutex);
+  group.reports_owner = std::move(reports);
+  group.reports.store(group.reports_owner.get(), std::memory_order_release);
 }
 
 void aborted(GroupState& group) noexcept {

@@ -17,6 +17,9 @@ void left(GroupState& group) noexcept;
 // wait for this one in other groups then name that rank once both are gone.
 void note_loss(GroupState& seen_in, int lost) noexcept;
 
+// Lets a group tell ranks elsewhere what they do not see on the page. Other threads may note a loss meanwhile.
+void report_through(GroupState& group, std::shared_ptr<LossReports> reports);
+
 // Tells the peers that this rank gives up, and wakes its own waits and theirs. Callable while other threads wait.
 void aborted(GroupState& group) noexcept;
 

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "onehop/error.h"
 #include "src/base/text.h"
@@ -25,8 +28,18 @@ std::string text(std::uint64_t value) { return std::to_string(value); }
 
 class UserBootstrap final : public Bootstrap {
  public:
-  UserBootstrap(int rank, int size, AllGather allgather, AllGatherMaker maker, std::string name)
-      : rank_(rank), size_(size), allgather_(std::move(allgather)), maker_(std::move(maker)), name_(std::move(name)) {}
+  UserBootstrap(int rank, int size, AllGather allgather) : rank_(rank), size_(size), allgather_(std::move(allgather)) {}
+  UserBootstrap(int rank, int size, const AllGatherMaker& maker, std::string name)
+      : rank_(rank), size_(size), maker_(maker), name_(std::move(name)) {
+    allgather_ = maker(name_, rank, size, [gone = gone_] { return *gone ? (*gone)() : -1; });
+    if (!allgather_) throw BadInput("from_allgather: expected a maker that returns an all-gather, found none");
+  }
+  ~UserBootstrap() override { *gone_ = nullptr; }  // the all-gather may be held elsewhere
+  UserBootstrap(const UserBootstrap&) = delete;
+  UserBootstrap& operator=(const UserBootstrap&) = delete;
+
+  void watch(std::function<int()> gone, std::function<void(int)> /*tell*/) override { *gone_ = std::move(gone); }
+  void set_world_ranks(std::vector<int> ranks) override { world_ranks_ = std::move(ranks); }
 
   bool can_split_alone() const override { return maker_ != nullptr; }
   std::unique_ptr<Bootstrap> split_alone(int color, int rank, int size) override {
@@ -43,7 +56,7 @@ class UserBootstrap final : public Bootstrap {
     std::vector<std::byte> labelled(sizeof own + mine.size());
     std::memcpy(labelled.data(), &own, sizeof own);
     if (!mine.empty()) std::memcpy(labelled.data() + sizeof own, mine.data(), mine.size());
-    const Gathered all = allgather_(labelled);
+    const Gathered all = gather(labelled);
     if (all.size() != static_cast<std::size_t>(size_)) {
       refuse("it returned " + base::counted(static_cast<std::int64_t>(all.size()), "entry") + ", but the group has " +
              base::counted(size_, "rank"));
@@ -53,6 +66,18 @@ class UserBootstrap final : public Bootstrap {
   }
 
  private:
+  // Calls the all-gather. The maker knows a lost rank by its number in the part only.
+  Gathered gather(std::span<const std::byte> labelled) {
+    try {
+      return allgather_(labelled);
+    } catch (const PeerLost& error) {
+      const int lost = error.rank();
+      if (lost < 0 || lost >= static_cast<int>(world_ranks_.size())) throw;
+      throw PeerLost(lost, std::string(error.what()) + " (rank " +
+                               std::to_string(world_ranks_[static_cast<std::size_t>(lost)]) + " of the world)");
+    }
+  }
+
   // Checks the label of what came from a rank. There are as many as ranks, on every rank, so texts are made only for
   // errors.
   void check(std::span<const std::byte> entry, int rank, const Label& own) const {
@@ -101,6 +126,8 @@ class UserBootstrap final : public Bootstrap {
   AllGather allgather_;
   AllGatherMaker maker_;  // null: the group can be split only in memory
   std::string name_;
+  std::vector<int> world_ranks_;  // of a part
+  std::shared_ptr<std::function<int()>> gone_ = std::make_shared<std::function<int()>>();
   int splits_ = 0;
   std::uint64_t step_ = 0;
 };
@@ -108,14 +135,12 @@ class UserBootstrap final : public Bootstrap {
 }  // namespace
 
 std::unique_ptr<Bootstrap> make_user_bootstrap(int rank, int size, AllGather allgather) {
-  return std::make_unique<UserBootstrap>(rank, size, std::move(allgather), nullptr, "");
+  return std::make_unique<UserBootstrap>(rank, size, std::move(allgather));
 }
 
 std::unique_ptr<Bootstrap> make_user_bootstrap(int rank, int size, const AllGatherMaker& maker,
                                                const std::string& name) {
-  AllGather allgather = maker(name, rank, size);
-  if (!allgather) throw BadInput("from_allgather: expected a maker that returns an all-gather, found none");
-  return std::make_unique<UserBootstrap>(rank, size, std::move(allgather), maker, name);
+  return std::make_unique<UserBootstrap>(rank, size, maker, name);
 }
 
 }  // namespace onehop::detail

@@ -91,7 +91,9 @@ Connections::Connections(std::span<const RailChoice> rails, int rank, int ranks)
       loads_(rails.size()),
       reach_(static_cast<std::size_t>(ranks), 1),
       silence_(env::number("ONEHOP_SILENCE").value_or(default_silence)),
-      between_signs_(between_signs) {
+      between_signs_(between_signs),
+      heard_elsewhere_(static_cast<std::size_t>(ranks)) {
+  for (auto& heard : heard_elsewhere_) heard.store(-1, std::memory_order_relaxed);
   for (const RailChoice& one : rails) {
     rails_.push_back(std::make_unique<Rail>(*one.context, rank, ranks, static_cast<Arrivals&>(*this)));
     speeds_.push_back(one.speed);
@@ -355,11 +357,17 @@ std::string Connections::why_lost(int rank) const {
 
 // Its own end would otherwise be taken for the first loss by ranks that wait for it.
 void Connections::tell(int lost) noexcept {
-  if (told_.exchange(true, std::memory_order_relaxed)) return;
+  if (!told_.exchange(true, std::memory_order_relaxed)) send_report({rank_, lost, -1});
+}
+
+void Connections::tell_elsewhere(int lost) noexcept {
+  if (told_elsewhere_.exchange(lost, std::memory_order_relaxed) != lost) send_report({rank_, -1, lost});
+}
+
+void Connections::send_report(const LossReport& report) noexcept {
   const std::lock_guard guard(mutex_);
-  const LossReport report{rank_, lost};
   for (int rank = 0; rank < static_cast<int>(reach_.size()); ++rank) {
-    if (rank == rank_ || rank == lost) continue;
+    if (rank == rank_ || rank == report.lost) continue;
     // Any rail to it that works will do.
     const auto rails = rails_of(rank);
     const auto works = [rank](const auto& rail) { return rail->is_connected(rank) && !rail->has_failed(rank); };
@@ -390,10 +398,12 @@ int Connections::silent(double seconds) const noexcept {
 void Connections::hear(const Message& message) noexcept {
   LossReport report;
   if (message.header.size() == sizeof report) std::memcpy(&report, message.header.data(), sizeof report);
+  const auto ranks = static_cast<int>(reach_.size());
   int none = -1;
-  if (report.lost >= 0 && report.lost < static_cast<int>(reach_.size()) && report.lost != rank_) {
+  if (report.lost >= 0 && report.lost < ranks && report.lost != rank_)
     heard_.compare_exchange_strong(none, report.lost, std::memory_order_relaxed);
-  }
+  if (report.elsewhere >= 0 && report.from >= 0 && report.from < ranks)
+    heard_elsewhere_[static_cast<std::size_t>(report.from)].store(report.elsewhere, std::memory_order_relaxed);
 }
 
 void Connections::keep(Slots slots) {

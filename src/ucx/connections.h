@@ -72,7 +72,8 @@ class Registered {
 // The message of a rank that gives up.
 struct LossReport {
   std::int32_t from = -1;
-  std::int32_t lost = -1;
+  std::int32_t lost = -1;       // a rank of the group
+  std::int32_t elsewhere = -1;  // or one that is not in it, by its number in the world
 };
 
 // A network that a group uses, and its speed in any unit that is the same for all of them.
@@ -128,9 +129,13 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   [[nodiscard]] bool lost(int rank) const noexcept;
   [[nodiscard]] std::string why_lost(int rank) const;
   void tell(int lost) noexcept override;
+  void tell_elsewhere(int lost) noexcept override;
   [[nodiscard]] int unreachable() const noexcept override;
   [[nodiscard]] int silent(double seconds) const noexcept override;
   [[nodiscard]] int heard() const noexcept override { return heard_.load(std::memory_order_relaxed); }
+  [[nodiscard]] int heard_elsewhere(int rank) const noexcept override {
+    return heard_elsewhere_[static_cast<std::size_t>(rank)].load(std::memory_order_relaxed);
+  }
   // The slots of a closed receiving end. A sender may still write to them, so they stay until the group closes.
   struct Slots {
     RingMemory memory;
@@ -148,6 +153,8 @@ class Connections final : public Driven, public LossReports, private Arrivals {
  private:
   void arrived(const Message& message) noexcept override;
   void hear(const Message& message) noexcept;
+  // Sends a report to all ranks but this one and the lost one.
+  void send_report(const LossReport& report) noexcept;
   bool move();
   void give_signs_of_life();
   [[nodiscard]] Rail& rail_for(int rank, const Message& message, int rail);
@@ -174,6 +181,8 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   std::atomic<double> between_signs_;
   std::atomic<bool> told_{false};
   std::atomic<int> heard_{-1};
+  std::atomic<int> told_elsewhere_{-1};
+  std::vector<std::atomic<int>> heard_elsewhere_;  // by rank
   // Moves what is left to do while the program is elsewhere.
   std::atomic<bool> closed_{false};
   std::unique_ptr<std::thread> driver_;

@@ -17,6 +17,7 @@
 #include "src/channel/waiting.h"
 #include "src/group/agreement.h"
 #include "src/group/group_state.h"
+#include "src/group/leaving.h"
 #include "src/ucx/ends.h"
 #include "src/ucx/interfaces.h"
 
@@ -236,7 +237,7 @@ class UcxTransport final : public Transport {
                                   same_host ? 1 : std::numeric_limits<std::size_t>::max());
     }
     leave_out_silent_rails(group, own, devices);
-    group.reports = connections_;
+    report_through(group, connections_);
   }
 
   std::string_view name() const override { return "ucx"; }

@@ -138,6 +138,46 @@ def test_ranks_on_all_hosts_name_the_rank_that_was_lost_first(
     ], done.stderr
 
 
+# Rank 0 loses rank 1 in a part of its host, and gives up. Rank 2 waits for rank 0 in a part without rank 1.
+IN_ANOTHER_PART = """
+    import os, sys, time
+    sys.path.insert(0, {support!r})
+    import numpy as np
+    from file_store import FileStore
+    from onehop import Group, PeerLost
+    rank = int(os.environ["ONEHOP_RANK"])
+    os.environ["ONEHOP_TEST_HOST"] = f"host{{rank // 2}}"
+    world = Group.from_store(FileStore({store!r}), rank, 3)
+    pair = world.split(0 if rank < 2 else 1, 0)
+    rest = world.split(1 if rank == 1 else 0, 0)
+    ends = None if rank == 1 else rest.channels(send={{1 - rest.rank: 8}}, receive={{1 - rest.rank: 8}})
+    world.barrier()
+    if rank == 1:
+        os._exit(7)
+    try:
+        if rank == 0:
+            pair.barrier()
+        ends.receive[1 - rest.rank].get(np.zeros(1))
+    except PeerLost as error:
+        print("lost", error.rank, error, flush=True)
+        raise
+"""
+
+
+@pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
+def test_a_part_on_other_hosts_without_the_lost_rank_names_it_in_the_text(
+    ranks: Ranks, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    support = str(Path(__file__).resolve().parents[1] / "support")
+    done = ranks.launch(3, IN_ANOTHER_PART.format(store=str(store), support=support), *SURVIVORS)
+    said = {line[:3]: line for line in done.stdout.splitlines() if " lost " in line}
+    assert said["[0]"].startswith("[0] lost 1 "), done.stdout + done.stderr
+    assert said["[2]"].startswith("[2] lost 0 "), done.stdout + done.stderr
+    assert "it had lost rank 1 of the world before; see the output of rank 1 of the world" in said["[2]"]
+
+
 def test_survivors_agree(tmp_path: Path) -> None:
     """Rank 2 is lost; the others go on. What it does later changes nothing for them."""
     store = FileStore(tmp_path)
