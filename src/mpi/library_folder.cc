@@ -23,10 +23,41 @@ std::string of_user(uid_t user) { return "belongs to user " + std::to_string(use
 std::string doubt(const fs::path& path, const struct stat& found, const struct stat& folder,
                   const std::optional<uid_t>& owner) {
   const bool of_group = (folder.st_mode & S_IWGRP) != 0 && found.st_gid == folder.st_gid;
+  // In a sticky folder every user may add folders, but not exchange those of others.
+  const auto is_open = [is_folder = S_ISDIR(found.st_mode)](const struct stat& one) {
+    return !S_ISLNK(one.st_mode) && (one.st_mode & S_IWOTH) != 0 && !(is_folder && (one.st_mode & S_ISVTX) != 0);
+  };
   if (!is_trusted(found.st_uid, owner) && !of_group) return path.string() + " " + of_user(found.st_uid);
-  if (!S_ISLNK(found.st_mode) && (found.st_mode & S_IWOTH) != 0) return "every user may write to " + path.string();
+  if (is_open(found)) return "every user may write to " + path.string();
   if (!is_trusted(folder.st_uid, owner)) return path.parent_path().string() + " " + of_user(folder.st_uid);
-  if ((folder.st_mode & S_IWOTH) != 0) return "every user may write to " + path.parent_path().string();
+  if (is_open(folder)) return "every user may write to " + path.parent_path().string();
+  return {};
+}
+
+// Why a step of the way from `reached`, a folder without links, may have been put there by somebody who is not trusted.
+std::string doubt_on_the_way(fs::path reached, const fs::path& way, const std::optional<uid_t>& owner) {
+  std::error_code error;
+  std::deque<fs::path> steps(way.begin(), way.end());
+  int links = 0;
+  while (!steps.empty()) {
+    const fs::path path = (reached / steps.front()).lexically_normal();
+    steps.pop_front();
+    struct stat found{};
+    struct stat around{};
+    if (::lstat(path.c_str(), &found) != 0 || ::stat(path.parent_path().c_str(), &around) != 0) {
+      return path.string() + " cannot be examined";
+    }
+    if (std::string why = doubt(path, found, around, owner); !why.empty()) return why;
+    if (!S_ISLNK(found.st_mode)) {
+      reached = path;
+      continue;
+    }
+    if (++links > most_links) return "its links form a circle";
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) return path.string() + " cannot be examined: " + error.message();
+    if (target.is_absolute()) reached = "/";
+    steps.insert(steps.begin(), target.begin(), target.end());
+  }
   return {};
 }
 
@@ -37,13 +68,15 @@ std::vector<LibraryFolder> library_folders_beside(const fs::path& folder) {
   const bool exists = ::stat(folder.c_str(), &program) == 0;
   const std::optional<uid_t> owner = exists ? std::optional(program.st_uid) : std::nullopt;
   std::vector<LibraryFolder> folders;
+  std::error_code error;
+  const fs::path around = fs::canonical(folder.parent_path(), error);
+  if (error) return folders;
   for (const char* name : {"lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"}) {
     // Without symbolic links, which somebody else might change after the check.
-    std::error_code error;
-    const fs::path real = fs::canonical(folder.parent_path() / name, error);
+    const fs::path real = fs::canonical(around / name, error);
     struct stat found{};
     if (error || ::stat(real.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) continue;
-    LibraryFolder& one = folders.emplace_back(LibraryFolder{real, {}, owner});
+    LibraryFolder& one = folders.emplace_back(LibraryFolder{real, doubt_on_the_way(around, name, owner), owner});
     if (!is_trusted(found.st_uid, owner)) one.distrust = "it " + of_user(found.st_uid);
     if ((found.st_mode & S_IWOTH) != 0) one.distrust = "every user may write there";
   }
@@ -60,32 +93,9 @@ std::string distrust_of(const LibraryFolder& folder, const std::string& name) {
   if (!folder.distrust.empty()) return folder.distrust;
   std::error_code error;
   // The folder itself has been judged, or the user has named it.
-  fs::path reached = fs::canonical(folder.path, error);
+  const fs::path reached = fs::canonical(folder.path, error);
   if (error) return "its folder cannot be examined: " + error.message();
-  std::deque<fs::path> steps{name};
-  int links = 0;
-  while (!steps.empty()) {
-    const fs::path path = (reached / steps.front()).lexically_normal();
-    steps.pop_front();
-    struct stat found{};
-    struct stat around{};
-    if (::lstat(path.c_str(), &found) != 0 || ::stat(path.parent_path().c_str(), &around) != 0) {
-      return path.string() + " cannot be examined";
-    }
-    if (S_ISLNK(found.st_mode) || steps.empty()) {
-      if (std::string why = doubt(path, found, around, folder.owner); !why.empty()) return why;
-    }
-    if (!S_ISLNK(found.st_mode)) {
-      reached = path;
-      continue;
-    }
-    if (++links > most_links) return "its links form a circle";
-    const fs::path target = fs::read_symlink(path, error);
-    if (error) return path.string() + " cannot be examined: " + error.message();
-    if (target.is_absolute()) reached = "/";
-    steps.insert(steps.begin(), target.begin(), target.end());
-  }
-  return {};
+  return doubt_on_the_way(reached, name, folder.owner);
 }
 
 std::string library_beside(const fs::path& folder, const std::vector<std::string>& names) {

