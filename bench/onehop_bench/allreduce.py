@@ -13,11 +13,11 @@ from onehop import _core
 from onehop.codec import encoded_bytes
 from onehop.collectives import Collectives
 from onehop.group import Group
-from onehop.text import bytes_text, counted, number
+from onehop.text import bytes_text, counted
 from onehop_bench import native
-from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.result import Bench, Row, extended, make_row, samples_of
 from onehop_bench.run import Advance, Settings, _begin
-from onehop_bench.table import _colour, empty_table
+from onehop_bench.table import BEST_PEER, RATIO, RATIO_COLUMN, machine_caption, table_of, time_columns
 from onehop_bench.torch_groups import gloo_group, has_torch
 from onehop_bench.wire import between_hosts, host_numbers
 
@@ -66,11 +66,12 @@ def _gloo(group: Group, size: int) -> list[tuple[Any, ...]]:
 
 
 def _row(size: int, codec: str, ranks: int, measured: Sequence[tuple[Any, ...]]) -> AllReduceRow:
-    samples = [Samples(name, role, np.array(us)) for name, role, us, _ in measured]
+    samples = samples_of(measured)
     row = make_row(f"{bytes_text(size, exact=True)} {codec}", size, ranks, samples)
     error = next(error for _, role, _, error in measured if role == "ours")
-    return AllReduceRow(
-        **vars(row),
+    return extended(
+        row,
+        AllReduceRow,
         count=size // 4,
         type="float32",
         codec=codec,
@@ -135,35 +136,19 @@ def allreduce(
 
 def make_allreduce_table(result: Bench) -> Table:
     """A table with the columns of nccl-tests and the ratio to the best peer."""
-    host = result.host
-    ranks = result.rows[0].ranks
-    table = empty_table(
-        f"onehop bench allreduce, {counted(ranks, 'rank')}, sum",
-        f"{host['cpu']}, {counted(host['cores'], 'core')}, {host['simd']}"
-        + (f"; {host['mpi']}" if host["mpi"] else "")
-        + "\n"
-        "ratio: onehop's time over the best peer's in the same round; below 1 onehop is faster",
-    )
-    for name in ("size", "count", "type", "codec"):
-        table.add_column(name, justify="left" if name in ("type", "codec") else "right", no_wrap=True)
-    for name in ("time µs", "p10", "p90", "algbw GB/s", "busbw GB/s", "#wrong", "error"):
-        table.add_column(name, justify="right", min_width=5)
-    table.add_column("best peer", overflow="fold", min_width=7)
-    table.add_column("its µs", justify="right")
-    table.add_column("ratio", justify="right")
-    for row in result.rows:
-        table.add_row(
-            str(row.bytes),
-            str(row.count),
-            row.type,
-            row.codec,
-            *(number(us) for us in (row.ours_us, row.p10_us, row.p90_us)),
-            f"{row.algbw:.2f}",
-            f"{row.busbw:.2f}",
-            str(row.wrong),
-            f"{row.error:.1e}",
-            row.best_peer or "-",
-            number(row.best_peer_us),
-            _colour(row.ratio),
-        )
-    return table
+    title = f"onehop bench allreduce, {counted(result.rows[0].ranks, 'rank')}, sum"
+    columns = {
+        "size": lambda row: str(row.bytes),
+        "count": lambda row: str(row.count),
+        "type": lambda row: row.type,
+        "codec": lambda row: row.codec,
+        **time_columns(),
+        "algbw GB/s": lambda row: f"{row.algbw:.2f}",
+        "busbw GB/s": lambda row: f"{row.busbw:.2f}",
+        "#wrong": lambda row: str(row.wrong),
+        "error": lambda row: f"{row.error:.1e}",
+        **BEST_PEER,
+        **RATIO_COLUMN,
+    }
+    caption = f"{machine_caption(result.host)}\n{RATIO}"
+    return table_of(result.rows, title, caption, columns, ("type", "codec", "best peer"))

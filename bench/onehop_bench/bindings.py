@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from rich.table import Table
 
-from onehop.error import BadInput, Error
-from onehop.quantum import Circuit, Parameter
-from onehop.quantum import compile as compile_circuit
+from onehop.error import BadInput
 from onehop.text import number
-from onehop_bench.circuits_table import duration
+from onehop_bench.circuits_table import duration, peer_columns
+from onehop_bench.gradients import compiled_ansatz
 from onehop_bench.reference_simulators import GradientSimulator
 from onehop_bench.result import Bench
-from onehop_bench.simulator_bench import PAUSE, TOLERANCES, SimulatorSettings, measure_all
-from onehop_bench.table import empty_table
+from onehop_bench.simulator_bench import BestPeer, Contest, SimulatorSettings, measure_all
+from onehop_bench.table import Cell, table_of
 
 __all__ = ["BindingRow", "BindingSettings", "binding_bench", "hardware_efficient", "make_binding_table"]
 
@@ -94,89 +93,46 @@ def hardware_efficient(qubits: int, layers: int = LAYERS) -> list[tuple[str, lis
     return gates
 
 
-@dataclass
-class _Contest:
+class _Contest(Contest):
     """One row while it is measured."""
 
-    qubits: int
-    precision: str
-    threads: int
-    peers: Sequence[GradientSimulator]
-    seconds: float
-    bindings: int
-    say: Callable[[str], None]
-    notes: list[str] = field(default_factory=list)
+    def __init__(self, qubits: int, threads: int, bindings: int, *others: Any) -> None:
+        super().__init__(f"{qubits} qubits, {others[0]}", *others)
+        self.qubits, self.threads, self.bindings = qubits, threads, bindings
 
     def row(self) -> BindingRow:
         gates = hardware_efficient(self.qubits)
         count = sum(turns for *_, turns in gates)
-        self.values = np.random.default_rng(1).uniform(0, 2 * np.pi, (self.bindings, count))
-        circuit = Circuit(self.qubits)
-        names = iter(f"angle{place}" for place in range(count))
-        for name, which, turns in gates:
-            circuit.gate(name, which, [Parameter(next(names))] if turns else [])
-        self.compiled = compile_circuit(circuit, precision=self.precision, threads=self.threads)
-        first = iter(self.values[0].tolist())
+        values = np.random.default_rng(1).uniform(0, 2 * np.pi, (self.bindings, count))
+        compiled = compiled_ansatz(self.qubits, gates, self.precision, self.threads)
+        first = iter(values[0].tolist())
         bound = [(name, which, next(first) if turns else None) for name, which, turns in gates]
-        ours, times, wrong = self._rounds(self._prepared(bound))
-        right = {name: seconds for name, seconds in times.items() if name not in wrong}
-        best = min(right, key=lambda name: right[name], default=None)
+        ours: list[float] = []
+
+        def run() -> np.ndarray:
+            begin = time.perf_counter()
+            found = compiled.run_many(values, ["Z0"])[:, 0]
+            ours.append(time.perf_counter() - begin)
+            return np.asarray(found)
+
+        self.measure(
+            lambda peer: peer.prepare(bound, [(1.0, [(0, "Z")])], self.qubits, self.precision),
+            run,
+            lambda peer: peer.evaluate(values, 0),
+        )
+        best = BestPeer.of(min(ours), self.times, self.wrong)
         return BindingRow(
             qubits=self.qubits,
             parameters=count,
             bindings=self.bindings,
             precision=self.precision,
             run_s=min(ours),
-            peers=times,
-            best_peer=best,
-            best_peer_s=None if best is None else right[best],
-            speedup=None if best is None else right[best] / min(ours),
-            wrong=wrong,
+            peers=self.times,
+            best_peer=best.name,
+            best_peer_s=best.seconds,
+            speedup=best.speedup,
+            wrong=self.wrong,
         )
-
-    def _prepared(self, bound: Sequence[Any]) -> list[GradientSimulator]:
-        running = []
-        for peer in self.peers:
-            if self.precision not in peer.precisions:
-                continue
-            try:
-                peer.prepare(bound, [(1.0, [(0, "Z")])], self.qubits, self.precision)
-                running.append(peer)
-            except Error as error:
-                self.notes.append(f"{self.qubits} qubits, {self.precision}: {error}")
-        return running
-
-    def _rounds(
-        self, running: list[GradientSimulator]
-    ) -> tuple[list[float], dict[str, float], dict[str, float]]:
-        """Measure onehop and the peers in turn until the time is over."""
-        ours: list[float] = []
-        times: dict[str, float] = {}
-        wrong: dict[str, float] = {}
-        deadline = time.perf_counter() + self.seconds
-        for _ in range(25):
-            for peer in [*running, None]:
-                time.sleep(PAUSE)
-                begin = time.perf_counter()
-                found = self.compiled.run_many(self.values, ["Z0"])[:, 0]
-                ours.append(time.perf_counter() - begin)
-                if peer is None:
-                    continue
-                time.sleep(PAUSE)
-                self.say(f"{self.qubits} qubits, {self.precision}: {peer.name}")
-                try:
-                    taken, theirs = peer.evaluate(self.values, 0)
-                except Error as error:
-                    self.notes.append(f"{self.qubits} qubits, {self.precision}: {error}")
-                    running = [one for one in running if one is not peer]
-                    continue
-                times[peer.name] = min(times.get(peer.name, taken[0]), *taken)
-                off = float(np.abs(theirs - found).max())
-                if not off <= TOLERANCES[self.precision]:
-                    wrong[peer.name] = off
-            if time.perf_counter() > deadline:
-                break
-        return ours, times, wrong
 
 
 def binding_bench(
@@ -199,7 +155,7 @@ def binding_bench(
     """
 
     def contest(_case: str, qubits: int, precision: str, threads: int, seconds: float) -> _Contest:
-        return _Contest(qubits, precision, threads, peers, seconds, settings.bindings, say)
+        return _Contest(qubits, threads, settings.bindings, precision, peers, seconds, say)
 
     about = f"{LAYERS} layers of a hardware-efficient ansatz; "
     return measure_all("bindings", settings, peers, contest, about, advance)
@@ -207,23 +163,17 @@ def binding_bench(
 
 def make_binding_table(result: Bench) -> Table:
     """Make a table with a line for each row."""
-    rows: list[Any] = result.rows
-    names = list(dict.fromkeys(name for row in rows for name in row.peers))
     caption = (
         f"{result.host['cpu']}, {result.host['cores']} cores, {result.host['simd']}\n"
         "times of all bindings together; speedup: the best peer's time over onehop's"
     )
-    table = empty_table("onehop bench bindings", caption)
-    for name in ("n", "parameters", "bindings", "type", "onehop", *names, "speedup"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            str(row.qubits),
-            str(row.parameters),
-            str(row.bindings),
-            row.precision,
-            duration(row.run_s),
-            *(duration(row.peers.get(name)) for name in names),
-            number(row.speedup),
-        )
-    return table
+    columns: dict[str, Cell] = {
+        "n": lambda row: str(row.qubits),
+        "parameters": lambda row: str(row.parameters),
+        "bindings": lambda row: str(row.bindings),
+        "type": lambda row: row.precision,
+        "onehop": lambda row: duration(row.run_s),
+        **peer_columns(result.rows),
+        "speedup": lambda row: number(row.speedup),
+    }
+    return table_of(result.rows, "onehop bench bindings", caption, columns)

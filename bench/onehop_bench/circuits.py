@@ -16,7 +16,14 @@ from onehop.quantum.state import State
 from onehop_bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates, to_circuit
 from onehop_bench.reference_simulators import Peer, Timing
 from onehop_bench.result import Bench, Row
-from onehop_bench.simulator_bench import AMPLITUDE_BYTES, PAUSE, TOLERANCES, SimulatorSettings, measure_all
+from onehop_bench.simulator_bench import (
+    AMPLITUDE_BYTES,
+    PAUSE,
+    TOLERANCES,
+    BestPeer,
+    SimulatorSettings,
+    measure_all,
+)
 
 __all__ = ["CircuitRow", "CircuitSettings", "circuits", "wrong_answers"]
 
@@ -274,8 +281,7 @@ class _RowMeasurement:
         best = _best(ours)
         low, middle, high = (float(value) for value in np.percentile(flat, (10, 50, 90)))
         peers = {name: _best(batches) for name, batches in times.items()}
-        right = {name: seconds for name, seconds in peers.items() if name not in self.wrong}
-        first = min(right, key=lambda name: right[name], default=None)
+        first = BestPeer.of(best, peers, self.wrong)
         size = AMPLITUDE_BYTES[self.precision] << self.qubits
         return CircuitRow(
             case=self.case,
@@ -285,10 +291,10 @@ class _RowMeasurement:
             p10_us=low * 1e6,
             p90_us=high * 1e6,
             peers=peers,
-            best_peer=first,
-            best_peer_us=None if first is None else 1e6 * right[first],
+            best_peer=first.name,
+            best_peer_us=None if first.seconds is None else 1e6 * first.seconds,
             limit_us=pass_s * 1e6,
-            ratio=None if first is None else best / right[first],
+            ratio=None if first.seconds is None else best / first.seconds,
             ratios={name: best / seconds for name, seconds in peers.items()},
             limit="a pass",
             limit_ratio=best / pass_s,
@@ -303,8 +309,8 @@ class _RowMeasurement:
             passes=passes,
             pass_s=pass_s,
             pass_times=best / pass_s,
-            best_peer_s=None if first is None else right[first],
-            speedup=None if first is None else right[first] / best,
+            best_peer_s=first.seconds,
+            speedup=first.speedup,
             peer_medians={
                 n: float(np.median([one for b in batches for one in b])) for n, batches in times.items()
             },

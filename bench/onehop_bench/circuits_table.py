@@ -12,9 +12,9 @@ from onehop.text import number
 from onehop_bench.circuits import CircuitRow
 from onehop_bench.plot import draw_known, log_scale, peer_looks, shared_legend, time_unit
 from onehop_bench.result import Bench, machine_text
-from onehop_bench.table import empty_table
+from onehop_bench.table import Cell, empty_table, table_of
 
-__all__ = ["duration", "make_circuit_peer_table", "make_circuit_table", "save_circuit_plot"]
+__all__ = ["duration", "make_circuit_peer_table", "make_circuit_table", "peer_columns", "save_circuit_plot"]
 
 TYPES = {"double": "f64", "single": "f32"}
 
@@ -49,27 +49,25 @@ def make_circuit_table(result: Bench) -> Table:
         "of one pass, which reads and writes the state once;\n"
         "speedup: the best peer's time over onehop's"
     )
-    table = empty_table("onehop bench circuits", caption)
-    table.add_column("case", no_wrap=True)
-    for name in ("n", "type", "time", "plan", "passes", "x pass"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("best peer", overflow="fold", min_width=9)
-    for name in ("its time", "speedup"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in _rows(result):
-        table.add_row(
-            row.case,
-            str(row.qubits),
-            TYPES[row.precision],
-            duration(row.ours_s),
-            duration(row.plan_s, 2),
-            f"{row.passes:g}",
-            number(row.pass_times),
-            row.best_peer or "-",
-            duration(row.best_peer_s),
-            _speedup(row.speedup),
-        )
-    return table
+    columns: dict[str, Cell] = {
+        "case": lambda row: row.case,
+        "n": lambda row: str(row.qubits),
+        "type": lambda row: TYPES[row.precision],
+        "time": lambda row: duration(row.ours_s),
+        "plan": lambda row: duration(row.plan_s, 2),
+        "passes": lambda row: f"{row.passes:g}",
+        "x pass": lambda row: number(row.pass_times),
+        "best peer": lambda row: row.best_peer or "-",
+        "its time": lambda row: duration(row.best_peer_s),
+        "speedup": lambda row: _speedup(row.speedup),
+    }
+    return table_of(result.rows, "onehop bench circuits", caption, columns, ("case", "best peer"))
+
+
+def peer_columns(rows: Sequence[Any]) -> dict[str, Cell]:
+    """A column with the time of each peer."""
+    names = dict.fromkeys(name for row in rows for name in row.peers)
+    return {name: lambda row, name=name: duration(row.peers.get(name)) for name in names}
 
 
 def make_circuit_peer_table(result: Bench) -> Table | None:

@@ -13,7 +13,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.text import bytes_text, counted
 from onehop_bench import native
-from onehop_bench.result import Bench, Samples, make_row
+from onehop_bench.result import Bench, make_row, samples_of
 from onehop_bench.run import Advance, Settings
 
 CODEC_SIZES = (64 << 10, 64 << 20)
@@ -55,7 +55,7 @@ def codec(
         for name in codecs:
             for step in CODEC_STEPS:
                 measured = native.codec(group, name, step, size, effort)
-                samples = [Samples(who, role, np.array(us)) for who, role, us in measured]
+                samples = samples_of(measured)
                 result.rows.append(
                     make_row(f"{name} {step}, {bytes_text(size, exact=True)}", size, 1, samples)
                 )

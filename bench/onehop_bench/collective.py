@@ -14,9 +14,9 @@ from onehop.collectives import plans
 from onehop.group import Group
 from onehop.text import bytes_text, counted, number
 from onehop_bench import native
-from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.result import Bench, Row, extended, make_row, samples_of
 from onehop_bench.run import Advance, Settings, _begin
-from onehop_bench.table import _colour, empty_table
+from onehop_bench.table import BEST_PEER, RATIO, RATIO_COLUMN, machine_caption, table_of, time_columns
 from onehop_bench.torch_groups import gloo_group, has_torch
 from onehop_bench.wire import between_hosts, host_numbers
 
@@ -102,11 +102,11 @@ def collectives(
                 memory = _core.Memory(source, True), _core.Memory(target, True)
                 others = [("gloo", _gloo(gloo, operation, source, target), *memory)]
             measured = native.collective(group, operation, size, effort, settings.peers, others)
-            samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
+            samples = samples_of(measured)
             whole = 4 * max(lengths)
             row = make_row(f"{operation} {bytes_text(whole, exact=True)}", whole, group.size, samples)
             result.rows.append(
-                _between_hosts(CollectiveRow(**vars(row), operation=operation), group, lengths)
+                _between_hosts(extended(row, CollectiveRow, operation=operation), group, lengths)
             )
             advance(1)
     return result
@@ -114,27 +114,13 @@ def collectives(
 
 def make_collective_table(result: Bench) -> Table:
     """A table with a line for each operation and size."""
-    rows: list[Any] = result.rows
-    host = result.host
-    table = empty_table(
-        f"onehop bench collectives, {counted(rows[0].ranks, 'rank')}",
-        f"{host['cpu']}, {counted(host['cores'], 'core')}, {host['simd']}"
-        + (f"; {host['mpi']}" if host["mpi"] else "")
-        + "\nratio: onehop's time over the best peer's in the same round; below 1 onehop is faster",
-    )
-    table.add_column("operation", no_wrap=True)
-    for name in ("time µs", "p10", "p90"):
-        table.add_column(name, justify="right")
-    table.add_column("best peer", overflow="fold")
-    for name in ("its µs", "gloo µs", "ratio"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            row.case,
-            *(number(us) for us in (row.ours_us, row.p10_us, row.p90_us)),
-            row.best_peer or "-",
-            number(row.best_peer_us),
-            number(row.peers.get("gloo")),
-            _colour(row.ratio),
-        )
-    return table
+    columns = {
+        "operation": lambda row: row.case,
+        **time_columns(),
+        **BEST_PEER,
+        "gloo µs": lambda row: number(row.peers.get("gloo")),
+        **RATIO_COLUMN,
+    }
+    title = f"onehop bench collectives, {counted(result.rows[0].ranks, 'rank')}"
+    caption = f"{machine_caption(result.host)}\n{RATIO}"
+    return table_of(result.rows, title, caption, columns, ("operation", "best peer"))

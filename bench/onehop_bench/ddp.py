@@ -15,9 +15,9 @@ from onehop.cores import machine_cores
 from onehop.error import Error
 from onehop.group import Group
 from onehop.text import bytes_text, counted, number
-from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.result import Bench, Row, Samples, extended, make_row
 from onehop_bench.run import Advance, Settings, _begin
-from onehop_bench.table import _colour, empty_table
+from onehop_bench.table import RATIO_COLUMN, Cell, machine_caption, table_of, time_columns
 from onehop_bench.torch_groups import process_groups
 
 __all__ = ["DDP_MODELS", "DdpRow", "ddp", "make_ddp_table"]
@@ -194,7 +194,7 @@ def ddp(
             samples = _measure(group, candidates, limit, 3 if settings.quick else ROUNDS)
             row = make_row(f"{model} {what}", 4 * parameters, group.size, samples)
             result.rows.append(
-                DdpRow(**vars(row), model=model, parameters=parameters, buckets=len(lengths), what=what)
+                extended(row, DdpRow, model=model, parameters=parameters, buckets=len(lengths), what=what)
             )
             advance(1)
     return result
@@ -215,27 +215,25 @@ def _check(trainings: dict[str, _Training], model: str) -> None:
 
 def make_ddp_table(result: Bench) -> Table:
     """A table with a line for each model, and one for its buckets alone."""
-    rows: list[Any] = result.rows
-    ranks = rows[0].ranks
-    table = empty_table(
-        f"onehop bench ddp, {counted(ranks, 'rank')}",
-        f"{result.host['cpu']}, {counted(result.host['cores'], 'core')}\n"
+
+    def milliseconds(us: float | None) -> str:
+        return number(us / 1e3 if us else None)
+
+    names = dict.fromkeys(name for row in result.rows for name in row.variants)
+    columns: dict[str, Cell] = {
+        "model": lambda row: row.case,
+        "gradients": lambda row: bytes_text(row.bytes),
+        "buckets": lambda row: str(row.buckets),
+        **time_columns("time ms", 1e-3),
+        **{name: lambda row, name=name: milliseconds(row.variants.get(name)) for name in names},
+        "gloo ms": lambda row: milliseconds(row.peers["gloo"]),
+        **RATIO_COLUMN,
+        "alone ms": lambda row: milliseconds(row.limit_us),
+    }
+    title = f"onehop bench ddp, {counted(result.rows[0].ranks, 'rank')}"
+    caption = (
+        f"{machine_caption(result.host)}\n"
         "ratio: onehop's time over gloo's in the same round; below 1 onehop is faster\n"
-        "alone: a step that averages nothing",
+        "alone: a step that averages nothing"
     )
-    table.add_column("model", no_wrap=True)
-    variants = list(dict.fromkeys(name for row in rows for name in row.variants))
-    for name in ("gradients", "buckets", "time ms", "p10", "p90", *variants, "gloo ms", "ratio", "alone ms"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            row.case,
-            bytes_text(row.bytes),
-            str(row.buckets),
-            *(number(us / 1e3) for us in (row.ours_us, row.p10_us, row.p90_us)),
-            *(number(row.variants[name] / 1e3) if name in row.variants else "-" for name in variants),
-            number(row.peers["gloo"] / 1e3),
-            _colour(row.ratio),
-            number(row.limit_us / 1e3) if row.limit_us else "-",
-        )
-    return table
+    return table_of(result.rows, title, caption, columns, ("model",))

@@ -14,7 +14,7 @@ from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop_bench import native
-from onehop_bench.result import Bench, Samples, make_row, with_flop
+from onehop_bench.result import Bench, FlopRow, Samples, extended, make_row, samples_of
 from onehop_bench.run import Advance, Settings
 
 __all__ = ["DSLASH_BLOCKS", "IMPROVEMENTS", "begin_bench", "dslash", "improvements", "note_machine"]
@@ -99,9 +99,11 @@ def dslash(
             flops, size, measured = native.dslash(
                 group, extents, precision == "single", threads, variants, effort
             )
-            samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
+            samples = samples_of(measured)
             case = f"{'x'.join(map(str, block))} a rank, {precision}"
-            result.rows.append(with_flop(make_row(case, round(size), group.size, samples), flops))
+            result.rows.append(
+                extended(make_row(case, round(size), group.size, samples), FlopRow, flop=flops)
+            )
             result.notes.append(_rates(case, flops, size, samples))
             advance(1)
     return result
@@ -154,9 +156,9 @@ def improvements(
     variants.reverse()
     effort = settings.effort(1, block_us=8000.0)
     flops, size, measured = native.dslash(group, extents, precision == "single", 0, variants, effort)
-    samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
+    samples = samples_of(measured)
     case = f"{'x'.join(map(str, block))} a rank, {precision}"
-    result.rows.append(with_flop(make_row(case, round(size), group.size, samples), flops))
+    result.rows.append(extended(make_row(case, round(size), group.size, samples), FlopRow, flop=flops))
     none = next((one.us for one in samples if one.name == "none"), None)
     alone = [one for one in samples if one.role != "speed_of_light" and not one.name.endswith(FACES)]
     for one in sorted(alone, key=lambda one: (one.name.count("+") + (one.name != "none"), one.name)):

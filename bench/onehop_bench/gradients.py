@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from rich.table import Table
 
-from onehop.error import Error
 from onehop.quantum import Circuit, CompiledCircuit, Parameter, PauliSum, PauliTerm
 from onehop.quantum import compile as compile_circuit
 from onehop.text import number
 from onehop.tune.machine_file import multiply_adds
-from onehop_bench.circuits_table import duration
+from onehop_bench.circuits_table import duration, peer_columns
 from onehop_bench.reference_simulators import GradientSimulator
 from onehop_bench.result import Bench
-from onehop_bench.simulator_bench import PAUSE, TOLERANCES, SimulatorSettings, measure_all
-from onehop_bench.table import empty_table
+from onehop_bench.simulator_bench import BestPeer, Contest, SimulatorSettings, measure_all
+from onehop_bench.table import Cell, table_of
 
 __all__ = [
     "GRADIENT_CASES",
     "GradientRow",
     "GradientSettings",
+    "compiled_ansatz",
     "gradient_bench",
     "make_gradient_table",
     "strongly_entangling",
@@ -109,6 +109,18 @@ def strongly_entangling(qubits: int, layers: int) -> list[tuple[str, list[int], 
     return gates
 
 
+def compiled_ansatz(
+    qubits: int, gates: Sequence[tuple[str, list[int], bool]], precision: str, threads: int
+) -> CompiledCircuit:
+    """Compile gates, each with a parameter of its own if it has one."""
+    circuit = Circuit(qubits)
+    count = 0
+    for name, which, turns in gates:
+        circuit.gate(name, which, [Parameter(f"angle{count}")] if turns else [])
+        count += turns
+    return compile_circuit(circuit, precision=precision, threads=threads)
+
+
 def observable_of(case: str, qubits: int) -> PauliSum:
     """Return the observable of a case: one Z, or random strings of four letters with random weights."""
     if GRADIENT_CASES[case] == 1:
@@ -122,118 +134,58 @@ def observable_of(case: str, qubits: int) -> PauliSum:
     return PauliSum(tuple(terms))
 
 
-@dataclass
-class _RowMeasurement:
+class _Contest(Contest):
     """One row while it is measured."""
 
-    case: str
-    qubits: int
-    precision: str
-    threads: int
-    peers: Sequence[GradientSimulator]
-    seconds: float
-    say: Callable[[str], None]
-    notes: list[str] = field(default_factory=list)
+    def __init__(self, case: str, qubits: int, threads: int, *others: Any) -> None:
+        super().__init__(f"{case}, {qubits} qubits, {others[0]}", *others)
+        self.case, self.qubits, self.threads = case, qubits, threads
 
     def row(self) -> GradientRow:
         gates = strongly_entangling(self.qubits, LAYERS)
         angles = iter(np.random.default_rng(1).uniform(0, 2 * np.pi, sum(one for *_, one in gates)).tolist())
         bound = [(name, which, next(angles) if turns else None) for name, which, turns in gates]
-        self.values = [angle for *_, angle in bound if angle is not None]
-        self.observable = observable_of(self.case, self.qubits)
-        self.compiled = self._compiled(gates)
-        running = self._prepared(bound)
-        forward, ours, backward, times, wrong = self._rounds(running)
-        return self._sum_up(forward, ours, backward, times, wrong)
-
-    def _compiled(self, gates: Sequence[tuple[str, list[int], bool]]) -> CompiledCircuit:
-        circuit = Circuit(self.qubits)
-        count = 0
-        for name, which, turns in gates:
-            circuit.gate(name, which, [Parameter(f"angle{count}")] if turns else [])
-            count += turns
-        return compile_circuit(circuit, precision=self.precision, threads=self.threads)
-
-    def _prepared(self, bound: Sequence[Any]) -> list[GradientSimulator]:
-        terms = [(one.coefficient.real, list(one.paulis)) for one in self.observable]
-        running = []
-        for peer in self.peers:
-            if self.precision not in peer.precisions:
-                continue
-            try:
-                peer.prepare(bound, terms, self.qubits, self.precision)
-                running.append(peer)
-            except Error as error:
-                self._note(error)
-        return running
-
-    def _note(self, error: Error) -> None:
-        self.notes.append(f"{self.case}, {self.qubits} qubits, {self.precision}: {error}")
-
-    def _rounds(self, running: list[GradientSimulator]) -> tuple[Any, ...]:
-        """Measure onehop and the peers in turn until the time is over."""
+        values = [angle for *_, angle in bound if angle is not None]
+        observable = observable_of(self.case, self.qubits)
+        terms = [(one.coefficient.real, list(one.paulis)) for one in observable]
+        compiled = compiled_ansatz(self.qubits, gates, self.precision, self.threads)
         forward: list[float] = []
         ours: list[float] = []
         backward: list[float] = []
-        times: dict[str, float] = {}
-        wrong: dict[str, float] = {}
-        deadline = time.perf_counter() + self.seconds
-        for _ in range(25):
-            for peer in [*running, None]:
-                time.sleep(PAUSE)
-                begin = time.perf_counter()
-                self.compiled.expectations(self.values, [self.observable])
-                middle = time.perf_counter()
-                found = self.compiled.gradients(self.values, [self.observable])
-                forward.append(middle - begin)
-                ours.append(time.perf_counter() - middle)
-                backward.append(found.backward_seconds)
-                self.found = found
-                if peer is None:
-                    continue
-                time.sleep(PAUSE)
-                self.say(f"{self.case}, {self.qubits} qubits, {self.precision}: {peer.name}")
-                try:
-                    taken, theirs = peer.differentiate(0)
-                except Error as error:
-                    self._note(error)
-                    running = [one for one in running if one is not peer]
-                    continue
-                times[peer.name] = min(times.get(peer.name, taken[0]), *taken)
-                off = float(np.abs(theirs - found.derivatives[0]).max())
-                if not off <= TOLERANCES[self.precision] * max(1.0, float(np.abs(found.derivatives).max())):
-                    wrong[peer.name] = off
-            if time.perf_counter() > deadline:
-                break
-        return forward, ours, backward, times, wrong
 
-    def _sum_up(
-        self,
-        forward: list[float],
-        ours: list[float],
-        backward: list[float],
-        times: dict[str, float],
-        wrong: dict[str, float],
-    ) -> GradientRow:
-        right = {name: seconds for name, seconds in times.items() if name not in wrong}
-        first = min(right, key=lambda name: right[name], default=None)
-        best = min(ours)
+        def differentiate() -> np.ndarray:
+            begin = time.perf_counter()
+            compiled.expectations(values, [observable])
+            middle = time.perf_counter()
+            self.found = compiled.gradients(values, [observable])
+            forward.append(middle - begin)
+            ours.append(time.perf_counter() - middle)
+            backward.append(self.found.backward_seconds)
+            return np.asarray(self.found.derivatives[0])
+
+        self.measure(
+            lambda peer: peer.prepare(bound, terms, self.qubits, self.precision),
+            differentiate,
+            lambda peer: peer.differentiate(0),
+            lambda answer: max(1.0, float(np.abs(answer).max())),
+        )
+        best = BestPeer.of(min(ours), self.times, self.wrong)
         done = self.found.backward_multiply_adds * 2**self.qubits
         peak = multiply_adds(self.precision) * self.threads
         return GradientRow(
             case=self.case,
             qubits=self.qubits,
-            parameters=len(self.values),
-            terms=len(self.observable),
+            parameters=len(values),
+            terms=len(observable),
             precision=self.precision,
             forward_s=min(forward),
-            gradient_s=best,
-            times_forward=best / min(forward),
-            peers=times,
-            best_peer=first,
-            best_peer_s=None if first is None else right[first],
-            speedup=None if first is None else right[first] / best,
-            wrong=wrong,
+            gradient_s=min(ours),
+            times_forward=min(ours) / min(forward),
+            peers=self.times,
+            best_peer=best.name,
+            best_peer_s=best.seconds,
+            speedup=best.speedup,
+            wrong=self.wrong,
             backward_passes=self.found.backward_passes,
             backward_multiply_adds=self.found.backward_multiply_adds,
             share_of_peak=done / min(backward) / peak,
@@ -259,8 +211,8 @@ def gradient_bench(
         Called with what is being measured.
     """
 
-    def start(case: str, qubits: int, precision: str, threads: int, seconds: float) -> _RowMeasurement:
-        return _RowMeasurement(case, qubits, precision, threads, peers, seconds, say)
+    def start(case: str, qubits: int, precision: str, threads: int, seconds: float) -> _Contest:
+        return _Contest(case, qubits, threads, precision, peers, seconds, say)
 
     layers = f"{LAYERS} StronglyEntanglingLayers; "
     return measure_all("gradients", settings, peers, start, layers, advance)
@@ -268,28 +220,21 @@ def gradient_bench(
 
 def make_gradient_table(result: Bench) -> Table:
     """Make a table with a line for each row."""
-    rows: list[Any] = result.rows
-    names = list(dict.fromkeys(name for row in rows for name in row.peers))
     caption = (
         f"{result.host['cpu']}, {result.host['cores']} cores, {result.host['simd']}\n"
         "forward: the expectation value alone; x: the gradient's time over it;\n"
         "of peak: multiply-adds of the passes after the forward run, per second, over the peak;\n"
         "speedup: the best peer's time over onehop's"
     )
-    table = empty_table("onehop bench gradients", caption)
-    table.add_column("observable", no_wrap=True)
-    for name in ("n", "type", "forward", "gradient", "x", "of peak", *names, "speedup"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            row.case,
-            str(row.qubits),
-            row.precision,
-            duration(row.forward_s),
-            duration(row.gradient_s),
-            number(row.times_forward),
-            f"{100 * row.share_of_peak:.0f} %",
-            *(duration(row.peers.get(name)) for name in names),
-            number(row.speedup),
-        )
-    return table
+    columns: dict[str, Cell] = {
+        "observable": lambda row: row.case,
+        "n": lambda row: str(row.qubits),
+        "type": lambda row: row.precision,
+        "forward": lambda row: duration(row.forward_s),
+        "gradient": lambda row: duration(row.gradient_s),
+        "x": lambda row: number(row.times_forward),
+        "of peak": lambda row: f"{100 * row.share_of_peak:.0f} %",
+        **peer_columns(result.rows),
+        "speedup": lambda row: number(row.speedup),
+    }
+    return table_of(result.rows, "onehop bench gradients", caption, columns, ("observable",))

@@ -28,12 +28,12 @@ from onehop.exit_code import INTERRUPTED
 from onehop.group import Group
 from onehop.launch.interpreter import python_module
 from onehop.launch.mpi import find_mpi_launcher
-from onehop.text import bytes_text, number
+from onehop.text import bytes_text
 from onehop_bench import native
 from onehop_bench.allreduce import AllReduceRow
 from onehop_bench.hosts import EmulatedHosts, emulated_hosts, launch_on_hosts
-from onehop_bench.result import Bench, Samples, make_row
-from onehop_bench.table import empty_table
+from onehop_bench.result import Bench, Samples, extended, make_row
+from onehop_bench.table import Cell, machine_caption, table_of, time_columns
 
 LINK_SIZES = (64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
 HOSTS = 2
@@ -162,8 +162,9 @@ def _rows(case: dict[str, Any]) -> list[LinkRow]:
         row = make_row(f"{bytes_text(case['size'], exact=True)} {codec}", case["size"], HOSTS, samples)
         reference = "raw" if "raw" in us else case["names"][0]
         rows.append(
-            LinkRow(
-                **vars(row),
+            extended(
+                row,
+                LinkRow,
                 count=case["size"] // 4,
                 type="float32",
                 codec=codec,
@@ -235,31 +236,20 @@ def link(rate: str, sizes: Sequence[int], codecs: Sequence[str], seconds: float,
 
 def make_link_table(result: Bench) -> Table:
     """A table with the columns of `onehop bench allreduce` and the savings of each codec."""
-    about = result.host
-    table = empty_table(
-        f"onehop bench {result.bench}",
-        f"{about['cpu']}; {about['mpi']}\nfewer, faster: bytes and time of raw over those of the codec",
-    )
-    for name in ("size", "codec"):
-        table.add_column(name, justify="left" if name == "codec" else "right", no_wrap=True)
-    for name in ("time µs", "p10", "p90", "algbw GB/s", "busbw GB/s", "#wrong", "error"):
-        table.add_column(name, justify="right", min_width=5)
-    for name in ("bytes sent", "fewer", "faster"):
-        table.add_column(name, justify="right")
-    for row in result.rows:
-        table.add_row(
-            bytes_text(row.bytes, exact=True),
-            row.codec,
-            *(number(us) for us in (row.ours_us, row.p10_us, row.p90_us)),
-            f"{row.algbw:.3f}",
-            f"{row.busbw:.3f}",
-            str(row.wrong),
-            f"{row.error:.0e}",
-            str(row.wire_bytes),
-            f"{row.fewer_bytes:.2f}",
-            f"{row.faster:.2f}",
-        )
-    return table
+    columns: dict[str, Cell] = {
+        "size": lambda row: bytes_text(row.bytes, exact=True),
+        "codec": lambda row: row.codec,
+        **time_columns(),
+        "algbw GB/s": lambda row: f"{row.algbw:.3f}",
+        "busbw GB/s": lambda row: f"{row.busbw:.3f}",
+        "#wrong": lambda row: str(row.wrong),
+        "error": lambda row: f"{row.error:.0e}",
+        "bytes sent": lambda row: str(row.wire_bytes),
+        "fewer": lambda row: f"{row.fewer_bytes:.2f}",
+        "faster": lambda row: f"{row.faster:.2f}",
+    }
+    caption = f"{machine_caption(result.host)}\nfewer, faster: bytes and time of raw over those of the codec"
+    return table_of(result.rows, f"onehop bench {result.bench}", caption, columns, ("codec",))
 
 
 if __name__ == "__main__":

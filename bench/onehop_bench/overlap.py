@@ -15,9 +15,9 @@ from onehop.error import Error
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.text import bytes_text, counted, number
-from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.result import Bench, Row, Samples, extended, make_row
 from onehop_bench.run import Advance, Settings, _begin
-from onehop_bench.table import empty_table
+from onehop_bench.table import Cell, machine_caption, table_of
 from onehop_bench.torch_groups import process_groups
 
 __all__ = ["OverlapRow", "make_overlap_table", "overlap", "plot_overlap"]
@@ -184,8 +184,9 @@ def overlap(group: Group, settings: Settings, advance: Advance, size: int = 4 <<
                 for name, values in (("ends", typical.ends), ("steps", typical.steps))
             }
             result.rows.append(
-                OverlapRow(
-                    **vars(row),
+                extended(
+                    row,
+                    OverlapRow,
                     backend=backend,
                     computing=kind,
                     niceness=nice,
@@ -201,28 +202,22 @@ def overlap(group: Group, settings: Settings, advance: Advance, size: int = 4 <<
 
 def make_overlap_table(result: Bench) -> Table:
     """A table with a line for each backend, niceness and kind of computing."""
-    rows: list[Any] = result.rows
-    size = bytes_text(rows[0].bytes // WORKS, exact=True)
-    table = empty_table(
-        f"onehop bench overlap, {counted(rows[0].ranks, 'rank')}, {WORKS} all-reduces of {size}",
-        f"{result.host['cpu']}, {counted(result.host['cores'], 'core')}\n"
+    columns: dict[str, Cell] = {
+        "backend": lambda row: row.backend,
+        "niceness": lambda row: "-" if row.niceness is None else str(row.niceness),
+        "computing with": lambda row: row.computing,
+        "beside ms": lambda row: number(row.ours_us / 1e3),
+        "waiting ms": lambda row: number(row.waiting_us / 1e3),
+        "computing": lambda row: f"{row.computing_share:.0%}",
+    }
+    size = bytes_text(result.rows[0].bytes // WORKS, exact=True)
+    title = f"onehop bench overlap, {counted(result.rows[0].ranks, 'rank')}, {WORKS} all-reduces of {size}"
+    caption = (
+        f"{machine_caption(result.host)}\n"
         "beside: from the first start to the last end while each rank computes; waiting: while it waits\n"
-        "computing: work done beside the operations, over that without them in the same time",
+        "computing: work done beside the operations, over that without them in the same time"
     )
-    for name in ("backend", "niceness", "computing with"):
-        table.add_column(name)
-    for name in ("beside ms", "waiting ms", "computing"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            row.backend,
-            "-" if row.niceness is None else str(row.niceness),
-            row.computing,
-            number(row.ours_us / 1e3),
-            number(row.waiting_us / 1e3),
-            f"{row.computing_share:.0%}",
-        )
-    return table
+    return table_of(result.rows, title, caption, columns, ("backend", "niceness", "computing with"))
 
 
 def plot_overlap(result: Bench, file: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from onehop.error import BadInput
 from onehop.group import Group
@@ -11,9 +11,9 @@ from onehop.permutation import permute_bits
 from onehop.plan import Plan
 from onehop.text import bytes_text, counted
 from onehop_bench import native
-from onehop_bench.result import Bench, Row, make_row
+from onehop_bench.result import Bench, Row, extended, make_row, samples_of
 from onehop_bench.rounding import permutation_rounding, rounded_row
-from onehop_bench.run import Advance, Settings, _begin, _samples, bytes_out
+from onehop_bench.run import Advance, Settings, _begin, bytes_out
 from onehop_bench.wire import between_hosts, host_numbers, schedule_bytes
 
 __all__ = ["QUBITS", "PermutationRow", "permutation", "permutation_cases"]
@@ -137,7 +137,7 @@ def permutation(
             result.notes.append(f"{case.name}: left out, it needs {bytes_text(2.5 * state)}")
             advance(1)
             continue
-        measured = _samples(
+        measured = samples_of(
             native.permutation(
                 group,
                 case.local,
@@ -156,8 +156,9 @@ def permutation(
         row = make_row(case.name, sent, group.size, exact)
         row = _between_hosts(row, group, case)
         result.rows.append(
-            PermutationRow(
-                **{one.name: getattr(row, one.name) for one in fields(row)},
+            extended(
+                row,
+                PermutationRow,
                 qubits=case.qubits,
                 eta=case.eta,
                 one_at_a_time_us=next(iter(row.variants.values())),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from onehop.figure import empty_figure, save_figure
@@ -12,8 +12,8 @@ from onehop.group import Group
 from onehop.text import bytes_text
 from onehop_bench import native
 from onehop_bench.plot import SPEED_OF_LIGHT, log_scale, peer_looks, size_axis
-from onehop_bench.result import Bench, Row, machine_text, make_row
-from onehop_bench.run import Advance, Settings, _begin, _samples
+from onehop_bench.result import Bench, Row, extended, machine_text, make_row, samples_of
+from onehop_bench.run import Advance, Settings, _begin
 
 __all__ = ["HALO_MESSAGES", "QSPI_PATTERNS", "QSPI_SIZES", "QspiRow", "qspi", "save_qspi_plot"]
 
@@ -59,10 +59,9 @@ def qspi(group: Group, settings: Settings, advance: Advance, sizes: Sequence[int
                 f"{pattern}, {count}{bytes_text(size, exact=True)}",
                 size * (HALO_MESSAGES if halo else 1),
                 2,
-                _samples(measured),
+                samples_of(measured),
             )
-            values = {one.name: getattr(row, one.name) for one in fields(row)}
-            result.rows.append(QspiRow(**values, pattern=pattern, message_bytes=size))
+            result.rows.append(extended(row, QspiRow, pattern=pattern, message_bytes=size))
             advance(1)
     return result
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+
 from onehop._core import __version__
 
 
@@ -27,6 +28,11 @@ class Samples:
     name: str
     role: str
     us: np.ndarray
+
+
+def samples_of(measured: Iterable[tuple[Any, ...]]) -> list[Samples]:
+    """The samples of each candidate that the native module has measured, from its name, role and times."""
+    return [Samples(name, role, np.array(us)) for name, role, us, *_ in measured]
 
 
 @dataclass(frozen=True)
@@ -109,9 +115,12 @@ class FlopRow(Row):
         return self.flop / us / 1e3
 
 
-def with_flop(row: Row, flop: float) -> FlopRow:
-    """The same row with a count of its arithmetic."""
-    return FlopRow(**vars(row), flop=flop)
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+def extended(row: Row, kind: type[AnyRow], /, **more: Any) -> AnyRow:
+    """A row of another kind: the attributes of `Row`, and those that the kind has besides."""
+    return kind(**{one.name: getattr(row, one.name) for one in fields(Row)}, **more)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from onehop.group import Group
 from onehop.permutation import permute_bits
 from onehop.plan import Plan
 from onehop.schedule import Schedule, halo, halo_block
-from onehop_bench.result import Row, Samples, make_row
+from onehop_bench.result import Row, Samples, extended, make_row
 
 __all__ = ["RoundedRow", "halo_rounding", "permutation_rounding", "rounded_row"]
 
@@ -51,8 +51,9 @@ def rounded_row(
     rounded, raw = (next(one for one in samples if one.name == name) for name in names)
     others = [one for one in samples if one.role in ("peer", "speed_of_light")]
     made = make_row(f"{row.case}, {codec}", size, row.ranks, [replace(rounded, role="ours"), *others])
-    return RoundedRow(
-        **{one.name: getattr(made, one.name) for one in fields(made)},
+    return extended(
+        made,
+        RoundedRow,
         codec=codec,
         raw_us=float(np.median(raw.us)),
         raw_ratio=float(np.median(rounded.us / raw.us)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from onehop.text import bytes_text, counted
 from onehop_bench import native
 from onehop_bench.ghex import ghex_halo, ghex_version
 from onehop_bench.hosts.launch import DESCRIPTION
-from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.result import Bench, Row, extended, make_row, samples_of
 from onehop_bench.rounding import halo_rounding, rounded_row
 from onehop_bench.wire import between_hosts, host_numbers, schedule_bytes
 
@@ -55,10 +55,6 @@ class Settings:
         if self.quick:
             return _core.MeasureEffort(seconds=0.02, block_us=min(block_us, 50.0), min_rounds=3)
         return _core.MeasureEffort(seconds=self.seconds / max(cases, 1), block_us=block_us)
-
-
-def _samples(measured: Iterable[tuple[str, str, list[float]]]) -> list[Samples]:
-    return [Samples(name, role, np.array(us)) for name, role, us in measured]
 
 
 def _begin(bench: str, group: Group, ranks: int | None, across: bool = False) -> Bench:
@@ -119,7 +115,7 @@ def pingpong(
     for size in sizes:
         measured = native.ping_pong(group, size, effort, get, settings.peers)
         case = bytes_text(size, exact=True) if size else "flag"
-        row = make_row(case, size, 2, _samples(measured))
+        row = make_row(case, size, 2, samples_of(measured))
         result.rows.append(between_hosts(row, group, _round_trip(group, size), [size, size]))
         advance(1)
     return result
@@ -155,7 +151,7 @@ def channel(
     for size in sizes:
         measured = native.exchange(group, size, messages, effort, settings.peers)
         result.rows.append(
-            make_row(f"{messages} x {bytes_text(size, exact=True)}", size * messages, 2, _samples(measured))
+            make_row(f"{messages} x {bytes_text(size, exact=True)}", size * messages, 2, samples_of(measured))
         )
         advance(1)
     return result
@@ -245,7 +241,7 @@ def _halo_rows(
     if ghex:
         others.append(("GHEX from Python", "peer", ghex_halo(group, layout, array), True))
     memory = [_core.Memory(array, True, "array")]
-    samples = _samples(
+    samples = samples_of(
         native.halo_exchange(group, schedule, memory, effort, peers, True, 0.0, others, shared_arrays=True)
     )
     name = "x".join(map(str, block)) + ("" if dtype == "float64" else f" {dtype}") + case.name
@@ -253,7 +249,7 @@ def _halo_rows(
     exact = [one for one in samples if one.name not in rounded]
     row = make_row(name, bytes_out(schedule, group.rank), group.size, exact)
     row = between_hosts(row, group, others[0][2], schedule_bytes(schedule, host_numbers(group)))
-    rows: list[Row] = [HaloRow(**vars(row), extents=extents, grid=grid, periodic=periodic, dtype=dtype)]
+    rows: list[Row] = [extended(row, HaloRow, extents=extents, grid=grid, periodic=periodic, dtype=dtype)]
     for codec, rounding in encoded.items():
         names = (f"{plain}, {codec}", plain)
         error = halo_rounding(group, {**layout, "dtype": dtype}, codec)
@@ -310,7 +306,7 @@ def poisson(
         measured = _core.measure_poisson(group, local, enlargement, effort, settings.peers)
         # On two ranks two faces cross; the others stay inside.
         size = 2 * local * 8 * enlargement
-        result.rows.append(make_row(f"x{enlargement}", size, group.size, _samples(measured)))
+        result.rows.append(make_row(f"x{enlargement}", size, group.size, samples_of(measured)))
         advance(1)
     return result
 
@@ -340,7 +336,7 @@ def ring(
             group, schedule, memory, effort, settings.peers, False, microseconds, []
         )
         name = f"{group.size} ranks" + (f", each computing {microseconds:g} µs" if microseconds else "")
-        result.rows.append(make_row(name, RING_BYTES, group.size, _samples(measured)))
+        result.rows.append(make_row(name, RING_BYTES, group.size, samples_of(measured)))
         advance(1)
     return result
 

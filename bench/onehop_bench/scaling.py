@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.generators import evolution, qpe, tfim
 from onehop.quantum.simulator import Result, simulate
-from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.result import Bench, Row, Samples, extended, make_row
 
 __all__ = ["SCALING_CASES", "Scaling", "ScalingRow", "scaling"]
 
@@ -192,8 +192,9 @@ def _row(
     rate = np.array(times[base]) / np.array(times[i]) * (work[i] / work[base])
     samples = [Samples("onehop", "ours", np.array(times[i]) * 1e6)]
     row = make_row(f"{case}, {kind}", run.bytes_moved, ranks, samples)
-    return ScalingRow(
-        **{one.name: getattr(row, one.name) for one in fields(row)},
+    return extended(
+        row,
+        ScalingRow,
         kind=kind,
         qubits=qubits,
         threads=threads,

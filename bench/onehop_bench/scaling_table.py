@@ -12,7 +12,7 @@ from onehop.text import counted, number
 from onehop_bench.plot import PEER_COLOURS, PEER_MARKERS, named_axis
 from onehop_bench.result import Bench, machine_text
 from onehop_bench.scaling import ScalingRow
-from onehop_bench.table import empty_table
+from onehop_bench.table import Cell, table_of
 
 __all__ = ["make_scaling_table", "save_scaling_plot"]
 
@@ -29,21 +29,17 @@ def make_scaling_table(result: Bench) -> Table:
         "speedup:\ngates times amplitudes in a second over those of one rank with as many threads;\n"
         "MiB: moved, all ranks"
     )
-    table = empty_table("onehop bench scaling", caption)
-    for name in ("case", "n", "ranks x threads", "s", "speedup", "passes", "exchanges", "MiB"):
-        table.add_column(name, justify="left" if name == "case" else "right", no_wrap=True)
-    for row in _rows(result):
-        table.add_row(
-            row.case,
-            str(row.qubits),
-            f"{row.ranks} x {row.threads}",
-            number(row.seconds),
-            number(row.speedup),
-            f"{row.passes:g}",
-            str(row.exchanges),
-            number(row.bytes_moved / 2**20),
-        )
-    return table
+    columns: dict[str, Cell] = {
+        "case": lambda row: row.case,
+        "n": lambda row: str(row.qubits),
+        "ranks x threads": lambda row: f"{row.ranks} x {row.threads}",
+        "s": lambda row: number(row.seconds),
+        "speedup": lambda row: number(row.speedup),
+        "passes": lambda row: f"{row.passes:g}",
+        "exchanges": lambda row: str(row.exchanges),
+        "MiB": lambda row: number(row.bytes_moved / 2**20),
+    }
+    return table_of(result.rows, "onehop bench scaling", caption, columns, ("case",))
 
 
 def save_scaling_plot(result: Bench, file: str) -> None:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+
 from onehop.doctor import host
-from onehop.error import BadInput
+from onehop.error import BadInput, Error
 from onehop.text import bytes_text
 from onehop_bench import native
 from onehop_bench.result import Bench
 
-__all__ = ["AMPLITUDE_BYTES", "PAUSE", "TOLERANCES", "RowMeasurement", "SimulatorSettings", "measure_all"]
+__all__ = [
+    "AMPLITUDE_BYTES",
+    "PAUSE",
+    "TOLERANCES",
+    "BestPeer",
+    "Contest",
+    "RowMeasurement",
+    "SimulatorSettings",
+    "measure_all",
+]
 
 AMPLITUDE_BYTES = {"double": 16, "single": 8}
 # The largest difference of two simulators' answers, relative to the size of the answer.
@@ -94,6 +106,111 @@ class RowMeasurement(Protocol):
 
     def row(self) -> Any:
         """Measure onehop and the peers in turn, and return the row."""
+
+
+@dataclass(frozen=True)
+class BestPeer:
+    """The fastest of the peers whose answers are right; None without any.
+
+    Attributes
+    ----------
+    name : str or None
+        Its name.
+    seconds, speedup : float or None
+        Its time, and that over onehop's.
+    """
+
+    name: str | None = None
+    seconds: float | None = None
+    speedup: float | None = None
+
+    @classmethod
+    def of(cls, ours: float, times: dict[str, float], wrong: Container[str]) -> BestPeer:
+        """Find it among the times of all peers."""
+        right = {name: seconds for name, seconds in times.items() if name not in wrong}
+        if not right:
+            return cls()
+        name = min(right, key=right.__getitem__)
+        return cls(name, right[name], right[name] / ours)
+
+
+@dataclass
+class Contest:
+    """One row of a benchmark of parametrized circuits while it is measured: onehop and the peers in turn.
+
+    Attributes
+    ----------
+    what : str
+        The row, for notes.
+    precision : str
+        "double" or "single".
+    peers : sequence of GradientSimulator
+        The simulators.
+    seconds : float
+        Time for all of them.
+    say : callable
+        Called with what is being measured.
+    """
+
+    what: str
+    precision: str
+    peers: Sequence[Any]
+    seconds: float
+    say: Callable[[str], None]
+    notes: list[str] = field(default_factory=list)
+    times: dict[str, float] = field(default_factory=dict)
+    wrong: dict[str, float] = field(default_factory=dict)
+
+    def measure(
+        self,
+        prepare: Callable[[Any], None],
+        ours: Callable[[], np.ndarray],
+        theirs: Callable[[Any], tuple[Sequence[float], np.ndarray]],
+        size: Callable[[np.ndarray], float] = lambda _answer: 1.0,
+    ) -> None:
+        """Let onehop and each peer take turns until the time is over.
+
+        Parameters
+        ----------
+        prepare : callable
+            Gives the circuit to a peer.
+        ours : callable
+            Runs onehop once, and returns the answer.
+        theirs : callable
+            Runs a peer, and returns its times and its answer.
+        size : callable
+            The number to which the difference of two answers is compared.
+        """
+        running = [peer for peer in self.peers if self.precision in peer.precisions]
+        running = [peer for peer in running if self._works(lambda peer=peer: prepare(peer))]
+        deadline = time.perf_counter() + self.seconds
+        for _ in range(25):
+            for peer in [*running, None]:
+                time.sleep(PAUSE)
+                answer = ours()
+                if peer is None:
+                    continue
+                time.sleep(PAUSE)
+                self.say(f"{self.what}: {peer.name}")
+                if not self._works(lambda peer=peer, answer=answer: self._turn(peer, theirs, answer, size)):
+                    running = [one for one in running if one is not peer]
+            if time.perf_counter() > deadline:
+                break
+
+    def _turn(self, peer: Any, theirs: Callable[[Any], Any], answer: np.ndarray, size: Any) -> None:
+        taken, found = theirs(peer)
+        self.times[peer.name] = min(self.times.get(peer.name, taken[0]), *taken)
+        off = float(np.abs(found - answer).max())
+        if not off <= TOLERANCES[self.precision] * size(answer):
+            self.wrong[peer.name] = off
+
+    def _works(self, run: Callable[[], None]) -> bool:
+        try:
+            run()
+        except Error as error:
+            self.notes.append(f"{self.what}: {error}")
+            return False
+        return True
 
 
 def measure_all(

@@ -10,7 +10,7 @@ import numpy as np
 from onehop.group import Group
 from onehop_bench import native
 from onehop_bench.dslash import begin_bench
-from onehop_bench.result import Bench, Samples, make_row, with_flop
+from onehop_bench.result import Bench, FlopRow, extended, make_row, samples_of
 from onehop_bench.run import Advance, Settings
 
 __all__ = ["SMEARING_BLOCKS", "SMEARING_KINDS", "smearing"]
@@ -37,9 +37,11 @@ def smearing(
         extents = [*block[:3], block[3] * group.size]
         for kind, precision in itertools.product(kinds, precisions):
             flops, size, measured = native.smearing(group, extents, kind, precision == "single", effort)
-            samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
+            samples = samples_of(measured)
             case = f"{kind}, {'x'.join(map(str, block))} a rank, {precision}"
-            result.rows.append(with_flop(make_row(case, round(size), group.size, samples), flops))
+            result.rows.append(
+                extended(make_row(case, round(size), group.size, samples), FlopRow, flop=flops)
+            )
             ours, scalar, limit = (one.us for one in samples)
             result.notes.append(
                 f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank by MILC's count, "

@@ -11,7 +11,7 @@ from onehop.doctor import host
 from onehop.group import Group
 from onehop_bench import native
 from onehop_bench.dslash import note_machine
-from onehop_bench.result import Bench, Samples, make_row, with_flop
+from onehop_bench.result import Bench, FlopRow, Samples, extended, make_row, samples_of
 from onehop_bench.run import Advance, Settings
 
 __all__ = ["SU3_OPERATIONS", "SU3_SITES", "su3"]
@@ -47,10 +47,10 @@ def su3(
             numbers, flop = SU3_OPERATIONS[operation]
             for precision in ("double", "single"):
                 measured = native.su3(group, operation, precision == "single", count, effort)
-                samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
+                samples = samples_of(measured)
                 size = numbers * count * (4 if precision == "single" else 8)
                 row = make_row(f"{operation}, {precision}, {count} sites", size, group.size, samples)
-                result.rows.append(row if flop is None else with_flop(row, flop * count))
+                result.rows.append(row if flop is None else extended(row, FlopRow, flop=flop * count))
                 if flop is not None:
                     result.notes.append(_rates(row.case, flop * count, samples))
                 advance(1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Sequence
+from typing import Any
+
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
@@ -10,7 +13,8 @@ from onehop_bench.result import Bench, Row
 from onehop_bench.rounding import RoundedRow
 
 
-def _colour(ratio: float | None) -> str:
+def coloured_ratio(ratio: float | None) -> str:
+    """A ratio of times, green below 1 and red from there on."""
     text = number(ratio)
     if ratio is None:
         return text
@@ -24,7 +28,7 @@ def _cells(row: Row, sizes: bool, peers: bool, limits: bool) -> list[str]:
         *([str(row.bytes)] if sizes else []),
         *ours,
         f"{row.gigabytes_per_second:.2f}",
-        *([row.best_peer or "-", number(row.best_peer_us), _colour(row.ratio)] if peers else []),
+        *([row.best_peer or "-", number(row.best_peer_us), coloured_ratio(row.ratio)] if peers else []),
         *([number(row.limit_us), number(row.limit_ratio)] if limits else []),
     ]
 
@@ -35,16 +39,66 @@ def empty_table(title: str, caption: str | None = None) -> Table:
     return Table(title=title, caption=caption, title_justify="left", caption_justify="left", **look)
 
 
+def machine_caption(host: dict[str, Any]) -> str:
+    """The machine and its MPI, for captions."""
+    caption = f"{host['cpu']}, {counted(host['cores'], 'core')}, {host['simd']}"
+    return caption + (f"; {host['mpi']}" if host.get("mpi") else "")
+
+
+Cell = Callable[[Any], str]
+
+
+def table_of(
+    rows: Sequence[Any], title: str, caption: str, columns: dict[str, Cell], texts: Container[str] = ()
+) -> Table:
+    """A table with a line for each row.
+
+    Parameters
+    ----------
+    rows : sequence
+        The rows.
+    title, caption : str
+        The texts above and below it.
+    columns : dict
+        The cell of each column, from its heading and a row.
+    texts : container of str
+        The headings of columns of text, whose cells begin at the left and may be folded.
+    """
+    table = empty_table(title, caption)
+    for heading in columns:
+        if heading in texts:
+            table.add_column(heading, overflow="fold", min_width=7)
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(cell(row) for cell in columns.values()))
+    return table
+
+
+def time_columns(heading: str = "time µs", scale: float = 1) -> dict[str, Cell]:
+    """Columns of onehop's time and its spread."""
+    return {
+        heading: lambda row: number(row.ours_us * scale),
+        "p10": lambda row: number(row.p10_us * scale),
+        "p90": lambda row: number(row.p90_us * scale),
+    }
+
+
+RATIO = "ratio: onehop's time over the best peer's in the same round; below 1 onehop is faster"
+BEST_PEER: dict[str, Cell] = {
+    "best peer": lambda row: row.best_peer or "-",
+    "its µs": lambda row: number(row.best_peer_us),
+}
+RATIO_COLUMN: dict[str, Cell] = {"ratio": lambda row: coloured_ratio(row.ratio)}
+
+
 def make_table(result: Bench) -> Table:
     """The table of a benchmark."""
-    host = result.host
     limits = any(row.limit_us is not None for row in result.rows)
-    caption = f"{host['cpu']}, {counted(host['cores'], 'core')}, {host['simd']}" + (
-        f"; {host['mpi']}" if host["mpi"] else ""
-    )
+    caption = machine_caption(result.host)
     peers = any(row.best_peer is not None for row in result.rows)
     if peers:
-        caption += "\nratio: onehop's time over the best peer's in the same round; below 1 onehop is faster"
+        caption += f"\n{RATIO}"
     if limits:
         caption += "\nspeed of light: the least time that the hardware allows, measured by bare code"
     # Where the cases are the sizes, as from 8 B to 4 MiB, a column for them says nothing new.
@@ -84,7 +138,7 @@ def make_rounding_table(result: Bench) -> Table | None:
             number(row.bytes / row.raw_bytes) if row.raw_bytes else "-",
             number(row.ours_us),
             number(row.raw_us),
-            _colour(row.raw_ratio),
+            coloured_ratio(row.raw_ratio),
             f"{row.error:.1e}",
         )
     return table
@@ -97,7 +151,7 @@ def make_peer_table(result: Bench) -> Table | None:
     variants = list(dict.fromkeys(name for row in rows for name in row.variants))
     if not peers and not variants:
         return None
-    others = [[name, *(_colour(row.ratios.get(name)) for row in rows)] for name in peers]
+    others = [[name, *(coloured_ratio(row.ratios.get(name)) for row in rows)] for name in peers]
     others += [[f"{name}, µs", *(number(row.variants.get(name)) for row in rows)] for name in variants]
     lines = [["case", *(row.case for row in rows)], *others]
     if len(others) <= len(rows):

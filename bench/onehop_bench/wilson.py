@@ -10,7 +10,7 @@ from onehop.group import Group
 from onehop.lattice import Geometry
 from onehop_bench import native
 from onehop_bench.dslash import BY_MPI, FACES, begin_bench
-from onehop_bench.result import Bench, Samples, make_row, with_flop
+from onehop_bench.result import Bench, FlopRow, Samples, extended, make_row, samples_of
 from onehop_bench.run import Advance, Settings
 
 __all__ = ["WILSON_LATTICES", "WILSON_VARIANTS", "wilson"]
@@ -56,9 +56,11 @@ def wilson(
             flops, size, measured = native.wilson(
                 group, extents, grid, precision, recon, clover, threads, effort
             )
-            samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
+            samples = samples_of(measured)
             case = f"{'x'.join(map(str, lattice))}{' a rank' if local else ''}, {variant}"
-            result.rows.append(with_flop(make_row(case, round(size), group.size, samples), flops))
+            result.rows.append(
+                extended(make_row(case, round(size), group.size, samples), FlopRow, flop=flops)
+            )
             result.notes.append(_rates(case, flops, size, samples))
             advance(1)
     return result

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from onehop.group import Group
 from onehop.schedule import Schedule
 from onehop_bench.hosts.counters import sent_bytes
-from onehop_bench.result import Row
+from onehop_bench.result import AnyRow
 
 __all__ = ["between_hosts", "host_numbers", "schedule_bytes"]
 
 _COUNTED_BYTES = 2 << 20
 _FEWEST_STEPS, _MOST_STEPS = 4, 100
-AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 def host_numbers(group: Group) -> list[int]:

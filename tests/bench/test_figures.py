@@ -20,7 +20,7 @@ from onehop_bench.circuits import CircuitRow
 from onehop_bench.figures import FIGURES, draw_figure, read_result
 from onehop_bench.plot import case_text, save_plot
 from onehop_bench.recipes import RECIPES, recipe
-from onehop_bench.result import FlopRow, machine_text, with_flop
+from onehop_bench.result import FlopRow, extended, machine_text
 from onehop_bench.run import HaloRow
 
 HOST = {"cpu": "a processor", "cores": 2, "simd": "none", "mpi": "an MPI", "flag_us": [0.03, 0.19]}
@@ -63,7 +63,10 @@ def results(tmp_path: Path) -> Path:
     write(tmp_path, "pingpong", [row("flag", 0, 0.1, 0.2), *sizes])
     write(tmp_path, "channel", [row("10 x 8 B", 80, 1.0, 2.0), row("10 x 64 B", 640, 2.0, 3.0)])
     for name in ("dslash", "wilson"):
-        rows = [with_flop(row(f"8x8x8x8 a rank, {one}", 512, 1.0, 2.0), 5e3) for one in ("single", "double")]
+        rows = [
+            extended(row(f"8x8x8x8 a rank, {one}", 512, 1.0, 2.0), FlopRow, flop=5e3)
+            for one in ("single", "double")
+        ]
         write(tmp_path, name, rows)
     write(tmp_path, "circuits", [circuit_row("double"), circuit_row("single")])
     return tmp_path
@@ -166,7 +169,7 @@ def test_no_line_joins_precisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_rates_without_arithmetic_are_times(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    for rows in ([row("exponentials, double", 64, 1.0)], [with_flop(row("x", 64, 1.0), 10.0)]):
+    for rows in ([row("exponentials, double", 64, 1.0)], [extended(row("x", 64, 1.0), FlopRow, flop=10.0)]):
         save_rate_plot(Bench("su3", dict(HOST), rows), str(tmp_path / "su3.png"))
         assert (tmp_path / "su3.png").read_bytes().startswith(b"\x89PNG")
 
