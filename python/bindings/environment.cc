@@ -19,7 +19,7 @@ nb::list environment_variables() {
     const auto text = [](std::string_view view) { return nb::str(view.data(), view.size()); };
     nb::dict entry;
     entry["name"] = text(each.name);
-    entry["values"] = text(each.values);
+    entry["values"] = onehop::env::words(each.values);
     entry["default"] = text(each.default_value);
     entry["meaning"] = text(each.meaning);
     entry["read_in"] = text(each.read_in);

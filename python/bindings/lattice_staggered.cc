@@ -44,16 +44,8 @@ auto without_gil(const Staggered& staggered, Function&& function) {
   return as_fields(std::move(found), staggered);
 }
 
-nb::tuple solve(Staggered& staggered, const Memory& source, const std::vector<double>& masses, double tolerance,
-                std::int64_t iterations, const std::string& precision, const std::string& sloppy_precision,
-                bool reproducible, bool half_halo, const nb::object& progress) {
-  SolverOptions options{.tolerance = tolerance,
-                        .iterations = iterations,
-                        .precision = precision_from_string(precision),
-                        .sloppy_precision = precision_from_string(sloppy_precision),
-                        .reproducible = reproducible,
-                        .half_halo = half_halo,
-                        .progress = {}};
+nb::tuple solve(Staggered& staggered, const Memory& source, const std::vector<double>& masses, SolverOptions options,
+                const nb::object& progress) {
   if (!progress.is_none()) {
     options.progress = [&progress](std::int64_t done, double residual) {
       const nb::gil_scoped_acquire acquired;
@@ -69,6 +61,23 @@ nb::tuple solve(Staggered& staggered, const Memory& source, const std::vector<do
   return nb::make_tuple(as_fields(std::move(found.solutions), staggered), std::move(found.report));
 }
 
+void bind_solver_options(nb::module_& module) {
+  nb::class_<SolverOptions>(module, "LatticeSolverOptions", "The options of a solve; see `onehop.lattice.Staggered.solve`.")
+      .def(nb::init<>())
+      .def_rw("tolerance", &SolverOptions::tolerance, "Relative residual at which the solve ends.")
+      .def_rw("iterations", &SolverOptions::iterations, "Maximum number of iterations.")
+      .def_prop_rw(
+          "precision", [](const SolverOptions& o) { return std::string(to_string(o.precision)); },
+          [](SolverOptions& o, const std::string& name) { o.precision = precision_from_string(name); },
+          "Precision of the solution.")
+      .def_prop_rw(
+          "sloppy_precision", [](const SolverOptions& o) { return std::string(to_string(o.sloppy_precision)); },
+          [](SolverOptions& o, const std::string& name) { o.sloppy_precision = precision_from_string(name); },
+          "Precision of most iterations.")
+      .def_rw("reproducible", &SolverOptions::reproducible, "Give the same bits on every number of ranks.")
+      .def_rw("half_halo", &SolverOptions::half_halo, "Send the halo of sloppy iterations as 16-bit numbers.");
+}
+
 }  // namespace
 
 void bind_lattice_staggered(nb::module_& module) {
@@ -82,6 +91,7 @@ void bind_lattice_staggered(nb::module_& module) {
       },
       "links"_a, "geometry"_a, "rank"_a, "length"_a, "antiperiodic"_a, "milc_phases"_a,
       "Multiplies a rank's block of links with the staggered phases, in place.");
+  bind_solver_options(module);
   nb::class_<SolverReport>(module, "LatticeSolverReport",
                            "The report of a solve. Times, flops and bytes are those of this rank.")
       .def_ro("iterations", &SolverReport::iterations, "Number of iterations.")
@@ -159,21 +169,14 @@ void bind_lattice_staggered(nb::module_& module) {
                 self, [&] { return self.apply_mdagm(numbers(fields), mass, precision_from_string(precision)); });
           },
           "fields"_a, "mass"_a, "precision"_a, "Apply M^dagger M = 4 m^2 - D D.")
-      .def("solve", &solve, "source"_a, "masses"_a, "tolerance"_a, "iterations"_a, "precision"_a, "sloppy_precision"_a,
-           "reproducible"_a, "half_halo"_a, "progress"_a.none(),
-           nb::sig("def solve(self, source: Memory, masses: Sequence[float], tolerance: float, iterations: int, "
-                   "precision: str, "
-                   "sloppy_precision: str, reproducible: bool, half_halo: bool, progress: object) -> "
-                   "tuple[NDArray[numpy.complex128], LatticeSolverReport]"),
+      .def("solve", &solve, "source"_a, "masses"_a, "options"_a, "progress"_a.none(),
+           nb::sig("def solve(self, source: Memory, masses: Sequence[float], options: LatticeSolverOptions, "
+                   "progress: object) -> tuple[NDArray[numpy.complex128], LatticeSolverReport]"),
            "Solve M x = b for several right-hand sides and one mass, or for one right-hand side and several masses. "
            "Returns the solutions and the report.\n\n"
            "Parameters\n----------\n"
            "source : Memory\n    Right-hand sides.\n"
            "masses : sequence of float\n    Quark masses, above 0.\n"
-           "tolerance : float\n    Relative residual at which the solve ends.\n"
-           "iterations : int\n    Maximum number of iterations.\n"
-           "precision, sloppy_precision : str\n    Precision of the solution and of most iterations.\n"
-           "reproducible : bool\n    Give the same bits on every number of ranks.\n"
-           "half_halo : bool\n    Send the halo of sloppy iterations as 16-bit numbers.\n"
+           "options : LatticeSolverOptions\n    Options of the solver.\n"
            "progress : callable, optional\n    Called as progress(iteration, residual).");
 }

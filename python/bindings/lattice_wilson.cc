@@ -36,16 +36,8 @@ Array released(const Work& work) {
   return as_array(std::move(found));
 }
 
-nb::tuple solve(Wilson& wilson, const Memory& source, double tolerance, std::int64_t iterations,
-                const std::string& precision, const std::string& sloppy_precision, bool reproducible, bool half_halo,
-                bool cgnr, int schwarz, const nb::object& progress) {
-  onehop::lattice::SolverOptions options;
-  options.tolerance = tolerance;
-  options.iterations = iterations;
-  options.precision = onehop::lattice::precision_from_string(precision);
-  options.sloppy_precision = onehop::lattice::precision_from_string(sloppy_precision);
-  options.reproducible = reproducible;
-  options.half_halo = half_halo;
+nb::tuple solve(Wilson& wilson, const Memory& source, onehop::lattice::SolverOptions options, bool cgnr, int schwarz,
+                const nb::object& progress) {
   if (!progress.is_none()) {
     options.progress = [&progress](std::int64_t done, double residual) {
       const nb::gil_scoped_acquire acquired;
@@ -110,20 +102,13 @@ void bind_lattice_wilson(nb::module_& module) {
           "Apply the even-odd preconditioned operator A - kappa^2 D A^-1 D on even sites, or its adjoint. Odd sites of "
           "the "
           "result are 0.")
-      .def("solve", &solve, "source"_a, "tolerance"_a, "iterations"_a, "precision"_a, "sloppy_precision"_a,
-           "reproducible"_a, "half_halo"_a, "cgnr"_a, "schwarz"_a, "progress"_a.none(),
-           nb::sig("def solve(self, source: Memory, tolerance: float, iterations: int, precision: str, "
-                   "sloppy_precision: str, "
-                   "reproducible: bool, half_halo: bool, cgnr: bool, schwarz: int, progress: object) -> "
-                   "tuple[NDArray[numpy.complex128], LatticeSolverReport]"),
+      .def("solve", &solve, "source"_a, "options"_a, "cgnr"_a, "schwarz"_a, "progress"_a.none(),
+           nb::sig("def solve(self, source: Memory, options: LatticeSolverOptions, cgnr: bool, schwarz: int, "
+                   "progress: object) -> tuple[NDArray[numpy.complex128], LatticeSolverReport]"),
            "Solve M x = b with even-odd preconditioning. Returns the solution and the report.\n\n"
            "Parameters\n----------\n"
            "source : Memory\n    Right-hand sides.\n"
-           "tolerance : float\n    Relative residual at which the solve ends.\n"
-           "iterations : int\n    Maximum number of iterations.\n"
-           "precision, sloppy_precision : str\n    Precision of the solution and of most iterations.\n"
-           "reproducible : bool\n    Give the same bits on every number of ranks.\n"
-           "half_halo : bool\n    Send the halo of sloppy iterations as 16-bit numbers.\n"
+           "options : LatticeSolverOptions\n    Options of the solver.\n"
            "cgnr : bool\n    Use conjugate gradients on the normal equations instead of BiCGStab.\n"
            "schwarz : int\n    Number of Schwarz preconditioner steps (BiCGStab only).\n"
            "progress : callable, optional\n    Called as progress(iteration, residual).");

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,11 @@ from onehop import _core
 from onehop._core import PoissonBlock, PoissonResult, PoissonSpec, PoissonTimes, Schedule
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.poisson_options import PoissonKeywords, PoissonOptions
 from onehop.text import counted
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
     "Poisson",
@@ -73,21 +77,14 @@ class Poisson(_core.Poisson):
         self,
         group: Group,
         extents: tuple[int, int] | None = None,
-        *,
-        local: tuple[int, int] = (60, 60),
-        grid: tuple[int, int] | None = None,
-        mass: float = 0.5,
-        seed: int = 1,
-        source: Any = None,
-        buffers: int = 2,
-        enlargement: int = 1,
-        transport: str = "auto",
+        **keywords: Unpack[PoissonKeywords],
     ) -> None:
-        extents, grid = poisson_layout(group.size, extents, local=local, grid=grid)
-        spec = PoissonSpec(extents, grid, mass, seed)
-        super().__init__(group, spec, buffers, enlargement, transport)
-        if source is not None:
-            self.set_source(source)
+        options = PoissonOptions.of("Poisson", keywords)
+        extents, grid = poisson_layout(group.size, extents, local=options.local, grid=options.grid)
+        spec = PoissonSpec(extents, grid, options.mass, options.seed)
+        super().__init__(group, spec, options.buffers, options.enlargement, options.transport)
+        if options.source is not None:
+            self.set_source(options.source)
 
     def set_source(self, source: Any) -> None:
         """Replace the right-hand side by this rank's block of another one, float64 and C-contiguous. Collective.

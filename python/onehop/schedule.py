@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,8 +29,12 @@ from onehop._core import (
 )
 from onehop.codec import element_type
 from onehop.error import BadInput
+from onehop.halo_options import HaloKeywords, HaloOptions
 from onehop.rank_map import ranks_of_map
 from onehop.text import counted
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
     "ArraySpec",
@@ -130,35 +134,28 @@ def _types(dtype: Any, fields: int | None) -> list[str]:
     return types * fields if fields is not None and len(types) == 1 else types
 
 
-def _spec(
-    extents: Sequence[int],
-    grid: Sequence[int],
-    width: Width,
-    periodic: bool | Sequence[bool],
-    corners: bool,
-    dtype: Any,
-    fields: int | None,
-    codec: str,
-    rank_map: Any,
-    hosts: Any,
-) -> _core.HaloSpec:
-    extents = [int(extent) for extent in extents]
+def _spec(options: HaloOptions) -> _core.HaloSpec:
+    extents = [int(extent) for extent in options.extents]
     dims = len(extents)
-    grid = [int(ranks) for ranks in _per_dimension(tuple(grid), dims, "a grid")]
-    widths = _widths(width, dims)
-    periodic = [bool(one) for one in _per_dimension(periodic, dims, "periodic")]
-    element_bytes = _element_bytes(dtype, fields)
+    grid = [int(ranks) for ranks in _per_dimension(tuple(options.grid), dims, "a grid")]
+    widths = _widths(options.width, dims)
+    periodic = [bool(one) for one in _per_dimension(options.periodic, dims, "periodic")]
+    element_bytes = _element_bytes(options.dtype, options.fields)
     return _core.HaloSpec(
         extents=extents,
         grid=grid,
         widths=widths,
         periodic=periodic,
-        corners=bool(corners),
+        corners=bool(options.corners),
         element_bytes=element_bytes,
-        codec=codec,
-        types=_types(dtype, fields),
+        codec=options.codec,
+        types=_types(options.dtype, options.fields),
         rank_at=ranks_of_map(
-            rank_map, hosts, grid, periodic, _face_bytes(extents, grid, widths, sum(element_bytes))
+            options.map,
+            options.hosts,
+            grid,
+            periodic,
+            _face_bytes(extents, grid, widths, sum(element_bytes)),
         ),
     )
 
@@ -172,20 +169,7 @@ def _face_bytes(
     return [volume // block[d] * sum(widths[d]) // 2 for d in range(len(block))]
 
 
-def halo(
-    *,
-    extents: Sequence[int],
-    grid: Sequence[int],
-    width: Width = 1,
-    periodic: bool | Sequence[bool] = True,
-    corners: bool = False,
-    dtype: Any = "float64",
-    fields: int | None = None,
-    codec: str = "raw",
-    map: Any = None,  # noqa: A002, the name that says it
-    hosts: Any = None,
-    rank: int | None = None,
-) -> Schedule:
+def halo(*, rank: int | None = None, **options: Unpack[HaloKeywords]) -> Schedule:
     """Build the schedule that exchanges the ghost layers of an array that is split over a grid of ranks.
 
     The schedule has one round: every ghost layer comes directly from the rank that owns it, and all data for one
@@ -193,6 +177,11 @@ def halo(
 
     Parameters
     ----------
+    rank : int, optional
+        Build only the part of this rank.
+
+    Other Parameters
+    ----------------
     extents : sequence of int
         Shape of the global array, without ghosts; 1 to 6 dimensions, C order.
     grid : sequence of int
@@ -218,8 +207,6 @@ def halo(
     hosts : HostLayout or Group, optional
         The hosts of the ranks, for map="auto". Default: those of all ranks of this run, which must be those of the
         grid; the call is then collective.
-    rank : int, optional
-        Build only the part of this rank.
 
     Returns
     -------
@@ -231,23 +218,10 @@ def halo(
     BadInput
         The parameters do not fit together.
     """
-    return _core.halo(_spec(extents, grid, width, periodic, corners, dtype, fields, codec, map, hosts), rank)
+    return _core.halo(_spec(HaloOptions.of("halo", options)), rank)
 
 
-def halo_block(
-    *,
-    extents: Sequence[int],
-    grid: Sequence[int],
-    rank: int,
-    width: Width = 1,
-    periodic: bool | Sequence[bool] = True,
-    corners: bool = False,
-    dtype: Any = "float64",
-    fields: int | None = None,
-    codec: str = "raw",
-    map: Any = None,  # noqa: A002, the name that says it
-    hosts: Any = None,
-) -> HaloBlock:
+def halo_block(*, rank: int, **options: Unpack[HaloKeywords]) -> HaloBlock:
     """Return a rank's part of the global array and the shape of its own array. Parameters as for `halo`.
 
     Raises
@@ -255,7 +229,7 @@ def halo_block(
     BadInput
         The parameters do not fit together, or there is no such rank.
     """
-    spec = _spec(extents, grid, width, periodic, corners, dtype, fields, codec, map, hosts)
+    spec = _spec(HaloOptions.of("halo_block", options))
     block = _core.halo_block(spec, rank)
     interior = tuple(
         slice(below, below + extent) for (below, _), extent in zip(spec.widths, block.extents, strict=True)

@@ -6,14 +6,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from onehop import BadInput, _core
-from onehop.cli import main, make_command
+from onehop.cli import main
+from onehop.cli.commands import leaves
 from onehop.launch.environment import check_paths
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -168,17 +168,7 @@ def test_a_text_is_no_number() -> None:
             _core.environment_number(name)
 
 
-def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the names of every command below one, hidden ones included."""
-    below = getattr(command, "commands", None)
-    if below is None:
-        yield path
-        return
-    for name, one in below.items():
-        yield from leaves(one, (*path, name))
-
-
-@pytest.mark.parametrize("path", list(leaves(make_command())), ids=" ".join)
+@pytest.mark.parametrize("path", [path for path, _ in leaves()], ids=" ".join)
 @pytest.mark.parametrize(
     ("name", "value", "found"),
     [

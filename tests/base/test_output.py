@@ -47,7 +47,7 @@ def fill(disk: Path) -> None:
 CIRCUIT = Path(__file__).resolve().parents[1] / "data/qasm/own_gates.qasm"
 COMMANDS = {
     "lattice info": ("lattice", "info", "--extent", "8x8", "-n", 2, "--json"),
-    "schedule": ("schedule", "halo", "--extents", "64x64", "--grid", "2x1", "-o"),
+    "schedule": ("schedule", "halo", "--extent", "64x64", "--grid", "2x1", "-o"),
     "circuit": ("quantum", "circuit", "qft", "--qubits", 5, "-o"),
     "poisson plot": ("poisson", "--local", "8x8", "--plot"),
     "hamlib": ("quantum", "hamlib", "tfim", 4, "-o"),
@@ -201,7 +201,7 @@ def test_targets_are_looked_at_before_the_work(tmp_path: Path) -> None:
 
 
 OUTPUTS = (
-    ["schedule", "halo", "--extents", "8x8", "--grid", "2x1", "-o"],
+    ["schedule", "halo", "--extent", "8x8", "--grid", "2x1", "-o"],
     ["lattice", "info", "--extent", "8x8", "--json"],
     ["lattice", "thermalize", "--extent", "4", "4", "4", "4", "--format", "ildg", "-o"],
     ["lattice", "thermalize", "--extent", "4", "4", "4", "4", "--checkpoint"],

@@ -158,7 +158,7 @@ def test_failed_test_makes_the_exit_code_1(
 
 def test_self_test_that_hangs_is_ended(ranks: Ranks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "TIME_LIMIT", 1.0)
-    sleep = [sys.executable, "-m", "onehop", "launch", "-n", "2", "--output", "raw", "sleep", "60"]
+    sleep = [sys.executable, "-m", "onehop", "launch", "-n", "2", "--prefix", "raw", "sleep", "60"]
     result = selftest._run(sleep, ranks.environment)
     assert (result.ok, result.text) == (False, "not done after 1 s")
 

@@ -103,7 +103,7 @@ def test_a_command_that_meets_a_bug(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("here")
 
-    monkeypatch.setattr("onehop.cli.check_outputs", broken)
+    monkeypatch.setattr("onehop.cli.find_command", broken)
     assert main(["machines"]) == 1
     assert "this is a bug of onehop: ZeroDivisionError: here" in capsys.readouterr().err
 
@@ -126,17 +126,17 @@ sys.meta_path.insert(0, Finder())
 {ignore}
 sys.argv[0] = "/usr/bin/onehop"
 from onehop.cli import main
-sys.exit(main(["schedule", "halo", "--extents", "8x8", "--grid", "2x1", "-o", os.devnull]))
+sys.exit(main(["schedule", "halo", "--extent", "8x8", "--grid", "2x1", "-o", os.devnull]))
 """
 
 
 @pytest.mark.parametrize(
-    "module", ["onehop._core", "typer", "onehop.cli.failure", "onehop.cli.schedule", "numpy"]
+    "module", ["onehop._core", "onehop.cli.commands", "onehop.cli.failure", "onehop.cli.schedule", "numpy"]
 )
 @pytest.mark.parametrize("ignored", [False, True])
 def test_interrupted_imports_are_quiet(module: str, ignored: bool, ranks: Ranks) -> None:
     """As under nohup, an ignored signal stays ignored."""
-    if ignored and module != "typer":
+    if ignored and module != "onehop.cli.commands":
         pytest.skip("one module suffices")
     ignore = "signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else ""
     done = ranks.run_python("-c", INTERRUPTED.format(ignore=ignore), module)
@@ -378,5 +378,5 @@ def test_no_variable_of_onehop_is_named(ranks: Ranks) -> None:
 
 def test_a_launched_program_keeps_its_own_variables(ranks: Ranks) -> None:
     ranks.environment["ONEHOP_OF_THE_PROGRAM"] = "3"
-    done = ranks.onehop("launch", "-n", 1, "--output", "raw", "printenv", "ONEHOP_OF_THE_PROGRAM")
+    done = ranks.onehop("launch", "-n", 1, "--prefix", "raw", "printenv", "ONEHOP_OF_THE_PROGRAM")
     assert done.stdout == "3\n"

@@ -124,7 +124,7 @@ def test_programs_of_the_user_find_what_lies_beside_them(ranks: Ranks, trap: Pat
     """Python's ordinary behaviour: a script's folder, and with -m the current one."""
     (trap / "program.py").write_text("import own")
     for how in (["program.py"], ["-m", "program"]):
-        done = _run(ranks, trap, [*_command(), "launch", "-n", "2", "--output", "rank0", *how])
+        done = _run(ranks, trap, [*_command(), "launch", "-n", "2", "--prefix", "rank0", *how])
         assert (done.returncode, done.stdout) == (0, "here\n"), done.stderr
 
 

@@ -15,7 +15,7 @@ from onehop.cli import main
         ("circuit ghz --qubits 0", "`onehop circuit` is now `onehop quantum circuit`"),
         ("hamlib list none.hdf5", "`onehop hamlib` is now `onehop quantum hamlib`"),
         ("qedc none.py", "`onehop qedc` is now `onehop quantum qedc`"),
-        ("plan none.qasm --here 1", "`--here` is now `--ranks-per-node`"),
+        ("plan none.qasm --here 1", "`--here` is now `--per-host`"),
         ("launch -n 1 --grace 1 no-such-program", "`--grace` is now `--kill-after`"),
     ],
 )
@@ -27,10 +27,10 @@ def test_old_names_say_the_new_ones_once(old: str, new: str, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("command", "new", "old"),
     [
-        ("plan none.qasm --here 1 --ranks-per-node 2", "--ranks-per-node", "--here"),
-        ("quantum plan none.qasm --ranks-per-node=1 --here=1", "--ranks-per-node", "--here"),
+        ("plan none.qasm --here 1 --per-host 2", "--per-host", "--here"),
+        ("quantum plan none.qasm --per-host=1 --ranks-per-node=1", "--per-host", "--ranks-per-node"),
         ("launch --kill-after 1 -n 1 --grace 2 no-such-program", "--kill-after", "--grace"),
-        ("bench wilson --ways half --variants half", "--variants", "--ways"),
+        ("simulate halo --machine fugaku --extent 8x8 --extents 8x8", "--extent", "--extents"),
     ],
 )
 def test_an_option_by_both_its_names_is_an_error(
@@ -53,5 +53,5 @@ def test_a_former_name_has_the_bounds_of_the_present_one(capsys: pytest.CaptureF
 
 def test_a_program_may_have_an_option_of_a_former_name(capfd: pytest.CaptureFixture[str]) -> None:
     words = [sys.executable, "-c", "import sys; print(sys.argv[1:])", "--grace", "--kill-after"]
-    assert main(["launch", "-n", "1", "--kill-after", "1", "--output", "raw", *words]) == 0
+    assert main(["launch", "-n", "1", "--kill-after", "1", "--prefix", "raw", *words]) == 0
     assert capfd.readouterr().out == "['--grace', '--kill-after']\n"

@@ -29,7 +29,7 @@ COMMANDS = (
     ("quantum", "circuit", "qft", "-o", "new.qasm", "--qubits"),
     ("quantum", "circuit", "qaoa", "-o", "new.qasm", "--qubits", "4", "--layers"),
     ("quantum", "circuit", "random", "-o", "new.qasm", "--qubits", "4", "--depth"),
-    ("schedule", "halo", "--extents", "8x8", "--grid", "2x1", "--dtype"),
+    ("schedule", "halo", "--extent", "8x8", "--grid", "2x1", "--dtype"),
     ("schedule", "verify", "halo.json", "--limit"),
 )
 
@@ -54,7 +54,7 @@ def test_large_numbers_in_options(
 
 @pytest.mark.parametrize("text", ["1,2,,3", "9" * 5000, "["])
 def test_a_type_that_numpy_cannot_parse(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schedule", "halo", "--extents", "8x8", "--grid", "2x1", "--dtype", text]) == 2
+    assert main(["schedule", "halo", "--extent", "8x8", "--grid", "2x1", "--dtype", text]) == 2
     assert "expected --dtype as a NumPy type" in capsys.readouterr().err
 
 

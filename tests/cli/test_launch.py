@@ -258,10 +258,10 @@ def test_json_tells_how_each_rank_ended(ranks: Ranks) -> None:
     assert 0.3 <= seconds[1] <= seconds[2] <= told["seconds"]
 
 
-@pytest.mark.parametrize(("output", "said"), [("prefix", ["[0] hello", "[1] hello"]), ("raw", ["hello"] * 2)])
-def test_json_has_stdout_for_itself(ranks: Ranks, output: str, said: list[str]) -> None:
+@pytest.mark.parametrize(("prefix", "said"), [("rank", ["[0] hello", "[1] hello"]), ("raw", ["hello"] * 2)])
+def test_json_has_stdout_for_itself(ranks: Ranks, prefix: str, said: list[str]) -> None:
     # One system call for each line: print makes two of them, between which the other rank may write.
-    done = ranks.launch(2, "import os; os.write(1, b'hello\\n')", "--output", output, "--json", "-")
+    done = ranks.launch(2, "import os; os.write(1, b'hello\\n')", "--prefix", prefix, "--json", "-")
     assert sorted(done.stderr.splitlines()) == said
     told = json.loads(done.stdout)
     assert (told["exit_code"], told["failed"], len(told["ranks"])) == (0, None, 2)

@@ -41,14 +41,14 @@ def test_stdout_and_stderr_stay_apart(ranks: Ranks) -> None:
 
 
 def test_rank0_alone(ranks: Ranks) -> None:
-    done = ranks.launch(3, "import os; print('rank', os.environ['ONEHOP_RANK'])", "--output", "rank0")
+    done = ranks.launch(3, "import os; print('rank', os.environ['ONEHOP_RANK'])", "--prefix", "rank0")
     assert done.stdout == "rank 0\n"
 
 
 def test_raw(ranks: Ranks) -> None:
     # One write per rank: print() writes words and the end of the line one by one, and those of two ranks may mix.
     program = "import os, sys; sys.stdout.write('rank ' + os.environ['ONEHOP_RANK'] + chr(10))"
-    done = ranks.launch(2, program, "--output", "raw")
+    done = ranks.launch(2, program, "--prefix", "raw")
     assert lines_of(done.stdout) == ["rank 0", "rank 1"]
 
 
@@ -59,7 +59,7 @@ def test_last_words_of_a_failed_rank_are_shown_even_if_it_is_not_rank_0(ranks: R
             sys.exit("something went wrong")
         time.sleep(60)
     """
-    done = ranks.launch(2, source, "--output", "rank0")
+    done = ranks.launch(2, source, "--prefix", "rank0")
     assert done.returncode == 1
     assert "[1] something went wrong" in done.stderr
 

@@ -17,7 +17,7 @@ def test_halo_is_the_one_of_the_library(halo: str) -> None:
 
 
 def test_halo_goes_where_json_goes(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["schedule", "halo", "--extents", "128x64x64", "--grid", "2x1x1", "--json"]
+    words = ["schedule", "halo", "--extent", "128x64x64", "--grid", "2x1x1", "--json"]
     assert main([*words, str(tmp_path / "again.json")]) == 0
     assert (tmp_path / "again.json").read_text() == Path(halo).read_text()
     capsys.readouterr()
@@ -26,7 +26,7 @@ def test_halo_goes_where_json_goes(halo: str, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_halo_with_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    words = "--extents 8x9 --grid 2x2 --width 1:2x3 --periodic yesxno --corners --dtype float32 --fields 2"
+    words = "--extent 8x9 --grid 2x2 --width 1:2x3 --periodic 1x0 --corners --dtype float32 --fields 2"
     assert main(["schedule", "halo", *words.split()]) == 0
     made = onehop.Schedule.from_json(capsys.readouterr().out)
     assert made == onehop.halo(
@@ -43,14 +43,14 @@ def test_halo_with_everything(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "--extents eight --grid 2",
-        "--extents 0x4 --grid 2x1",
-        "--extents 8 --grid 2x2",
-        "--extents 8 --grid 2 --width thin",
-        "--extents 8 --grid 2 --width 1:2:3",
-        "--extents 8 --grid 2 --periodic perhaps",
-        "--extents 8 --grid 2 --dtype nothing",
-        "--extents 8 --grid 2 -o no/such/folder/halo.json",
+        "--extent eight --grid 2",
+        "--extent 0x4 --grid 2x1",
+        "--extent 8 --grid 2x2",
+        "--extent 8 --grid 2 --width thin",
+        "--extent 8 --grid 2 --width 1:2:3",
+        "--extent 8 --grid 2 --periodic perhaps",
+        "--extent 8 --grid 2 --dtype nothing",
+        "--extent 8 --grid 2 -o no/such/folder/halo.json",
     ],
 )
 def test_bad_halo_is_one_line_and_exit_code_2(words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from onehop.cli import COMMANDS, make_app
+from onehop.cli.commands import COMMANDS, Group
+from onehop.cli.former import former_options
+from onehop.options import fields_of
 from ranks import Ranks
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 PAGES = sorted([README, *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
-COMMAND = re.compile(rf"\bonehop ((?:{'|'.join(COMMANDS)})\b[^`#\n]*)")
+COMMAND = re.compile(rf"\bonehop ((?:{'|'.join(COMMANDS.commands)})\b[^`#\n]*)")
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -110,31 +109,31 @@ def test_readme_schedule_commands_run(ranks: Ranks) -> None:
         assert done.returncode == 0, done.stderr
 
 
-@functools.cache
-def command_line() -> Any:
-    return typer.main.get_command(make_app())
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_exist(page: Path) -> None:
     """Every command on a page exists with all its options. Values of options may be placeholders."""
-    for text in COMMAND.findall(
-        re.sub(r"\\\n *", " ", page.read_text())
-    ):  # with lines that end in a backslash joined
-        words = shlex.split(text)
-        command = command_line()
-        while hasattr(command, "commands") and words and words[0] in command.commands:
-            command = command.commands[words.pop(0)]
-        assert not hasattr(command, "commands") or words in ([], ["..."]), f"no such command: onehop {text}"
-        takes = {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
-        anywhere = command.context_settings.get("allow_interspersed_args", True)
-        while words and (anywhere or words[0].startswith("-")):
+    joined = re.sub(r"\\\n *", " ", page.read_text())  # with lines that end in a backslash joined
+    for text in COMMAND.findall(joined):
+        words, command, path = shlex.split(text), COMMANDS, []
+        while isinstance(command, Group) and words and words[0] in command.commands:
+            path.append(words.pop(0))
+            command = command.commands[path[-1]]
+        if isinstance(command, Group):
+            assert words in ([], ["..."]), f"no such command: onehop {text}"
+            continue
+        fields = fields_of(command.options)
+        takes = {name: field for field in fields for name in (*field.names, field.option.off)}
+        former = {each.old for each in former_options(" ".join(path)) if each.old != each.new}
+        while words and (not command.ends_at_argument or words[0].startswith("-")):
             word = words.pop(0)
             if word == "--":  # the rest belongs to another program
                 break
-            assert word in takes or not word.startswith("-") or word == "-", f"no {word}: onehop {text}"
-            if word in takes and not takes[word].is_flag:
-                words.pop(0)
+            assert word in takes or not word.startswith("-") or word in ("-", "--help"), (
+                f"no {word}: onehop {text}"
+            )
+            assert word not in former or word in takes, f"former name {word}: onehop {text}"
+            if word in takes and not takes[word].is_flag and takes[word].option.alone is None:
+                del words[:1]
 
 
 @pytest.mark.parametrize("page", ["docs/design/architecture.md", "docs/howto/extend.md"])

@@ -28,7 +28,7 @@ def test_output_and_figure(ranks: Ranks, name: str) -> None:
     if name == "circuit":
         pytest.importorskip("qiskit", reason="reading OpenQASM needs Qiskit")
     pytest.importorskip("matplotlib", reason="figures need matplotlib")
-    done = ranks.onehop("launch", "-n", 2, "--output", "rank0", FOLDER / f"{name}.py", cwd=ranks.folder)
+    done = ranks.onehop("launch", "-n", 2, "--prefix", "rank0", FOLDER / f"{name}.py", cwd=ranks.folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout == (FOLDER / f"{name}.txt").read_text()
     assert "<svg" in (ranks.folder / f"{name}.svg").read_text()

@@ -245,7 +245,7 @@ def command_files(folder: Path) -> None:
 
 def command_lines(folder: Path) -> Iterator[bytes]:
     """Yield command lines without `onehop`."""
-    yield b"schedule halo --extents 8x8 --grid 2x2 --width 1x2:0 --periodic yesxno --json -"
+    yield b"schedule halo --extent 8x8 --grid 2x2 --width 1x2:0 --periodic 1x0 --json -"
     yield b"schedule "
     yield b"schedule permutation --bits 4 --local 2 --swap 0:3 --json"
     for word in ("show", "count", "verify"):
@@ -255,7 +255,7 @@ def command_lines(folder: Path) -> Iterator[bytes]:
     yield b"machines h100"
     yield b"map --per-host 2,2 --grid 2x2 --periodic --bytes 8x8 --costs 1x2 --seed 3 --json"
     yield b"rails --ranks 2x2 --rails 3 --faces 4x4 --speeds 1,1,2 --min-piece 2 --skip-inside --json"
-    yield b"simulate halo --machine h100 --grid 2x2 --extents 8x8 --json"
+    yield b"simulate halo --machine h100 --grid 2x2 --extent 8x8 --json"
     yield b"simulate allreduce --machine a100-pcie --ranks 4 --elements 64"
     yield b"simulate s.json --machine mira"
 

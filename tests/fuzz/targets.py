@@ -297,7 +297,7 @@ TARGETS = {
     "schedule_file": Target(_schedule, samples.schedules, 4096, _JSON),
     "message": Target(_message, samples.messages, 4096, _JSON),
     "command_line": Target(
-        _command_line, samples.command_lines, 512, ("--json", "-", "--help", "1x2", "yesxno", "nan")
+        _command_line, samples.command_lines, 512, ("--json", "-", "--help", "1x2", "1x0", "nan")
     ),
 }
 # The targets in tests/fuzz/readers, with the functions that make their samples.

@@ -114,7 +114,7 @@ def test_every_sample_of_a_command_line_is_run(tmp_path: Path) -> None:
     for text in (
         "circuit random --qubits 100",
         "simulate halo --machine h1000",
-        "plan --extents 8x800",
+        "plan --extent 8x800",
         "rails --min-piece 1e9",
         "rails --min-piece 1_0_0",
         "launch x",

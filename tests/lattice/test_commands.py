@@ -121,7 +121,7 @@ def test_generate_smear_measure(ranks: Ranks, command: Command, tmp_path: Path) 
     assert "expected links with the phases" in refused.stderr
     masses = ("--mass", 0.3)
     seen = set()
-    for boundary in ((), ("--periodic",)):
+    for boundary in ((), ("--boundary", "periodic")):
         made = [
             "smear",
             whole,
@@ -187,8 +187,8 @@ def test_a_trajectory_that_runs_away_is_an_error() -> None:
         (["smear", "no.lime", "--kind", "flow", "--time", "inf"], "expected a finite flow time"),
         (["smear", "no.lime", "--kind", "stout", "--time", "3"], "--time is for --kind flow"),
         (
-            ["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--periodic"],
-            "--periodic goes with --phases",
+            ["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--boundary", "periodic"],
+            "--boundary goes with --phases",
         ),
         (["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--long", "a.lime"], "expected two files"),
         (
@@ -202,8 +202,8 @@ def test_a_trajectory_that_runs_away_is_an_error() -> None:
         ),
         (["solve", "no.lime", "--mass", "0.1", "--precision", "single"], "--tolerance of 1e-06"),
         (
-            ["solve", "no.lime", "--mass", "0.1", "-o", "x.lime", "--output-bits", "7"],
-            "--output-bits 32 or 64",
+            ["solve", "no.lime", "--mass", "0.1", "-o", "x.lime", "--output-precision", "half"],
+            "--output-precision double or single",
         ),
     ],
 )
@@ -262,7 +262,7 @@ def test_solves_with_the_phases_of_milc(ranks: Ranks, command: Command, tmp_path
     signs = phase_change(extents)[..., None]
     write_vectors(names["theirs"], source, geometry, group, precision=64)
     write_vectors(names["ours"], signs * source, geometry, group, precision=64)
-    common = ("--mass", 0.3, "--output-bits", 64, "--overwrite")
+    common = ("--mass", 0.3, "--output-precision", "double", "--overwrite")
 
     def solved(*words: object) -> np.ndarray:
         start = ranks.onehop if "-n" in words else command

@@ -228,7 +228,17 @@ def test_nothing_is_written_for_bad_input(
     assert [one.name for one in tmp_path.iterdir()] == ["nan.lime"]
     # Rounding moves links slightly away from SU(3), which must not count as an error of the written file.
     Path("good.lime").write_bytes(ildg_file(gauge.links, ">"))
-    words = ["lattice", "convert", "good.lime", "-o", "out.lime", "--tolerance", "1e-10", "--precision", "32"]
+    words = [
+        "lattice",
+        "convert",
+        "good.lime",
+        "-o",
+        "out.lime",
+        "--tolerance",
+        "1e-10",
+        "--precision",
+        "single",
+    ]
     assert main([*words, "--json", "out.json"]) == 0
     assert json.loads(Path("out.json").read_text())["precision"] == 32
 

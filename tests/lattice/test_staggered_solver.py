@@ -242,7 +242,7 @@ def test_command_solves_with_links_and_sources_of_files(ranks: Ranks, tmp_path: 
     scidac(names["src"], extents, 1, source)
     links = ("--fat", names["fat"], "--long", names["long"], "--source-file", names["src"], "--mass", mass)
     command = ("lattice", "solve", *links, "-o", names["x"], "--action", "staggered", "--json", "-")
-    done = ranks.onehop(*command, "-n", 2, "--sloppy-precision", "half", "--output-bits", 64)
+    done = ranks.onehop(*command, "-n", 2, "--sloppy-precision", "half", "--output-precision", "double")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["converged"]

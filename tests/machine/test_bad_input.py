@@ -28,7 +28,7 @@ from onehop.machine.rails import assign_rails, schedule_rails
 from onehop.predict import predict_solver
 from onehop.topology import Grid, HostLayout, machine_hosts, map_schedule, renumber
 
-HALO = ("simulate", "halo", "--grid", "4x4", "--extents", "64x64", "--machine", "fugaku")
+HALO = ("simulate", "halo", "--grid", "4x4", "--extent", "64x64", "--machine", "fugaku")
 PERMUTATION = ("simulate", "permutation", "--machine", "mira", "--bits", "20", "--local", "16")
 ALLREDUCE = ("simulate", "allreduce", "--machine", "mira", "-n", "8", "--elements", "8")
 MAP = ("map", "--grid", "4x4", "--hosts", "4", "--per-host", "4")
@@ -53,7 +53,7 @@ HUGE = "99999999999999999999"
         ((*HALO, "--chunk", "-1"), "--chunk"),
         ((*HALO, "--slot", "-1"), "--slot"),
         ((*HALO[:3], f"{HUGE}x4", *HALO[4:]), "--grid"),
-        ((*HALO[:5], f"{HUGE}x4", *HALO[6:]), "--extents"),
+        ((*HALO[:5], f"{HUGE}x4", *HALO[6:]), "--extent"),
         (("simulate", "allreduce", "--machine", "mira", "-n", HUGE, "--elements", "8"), "--ranks"),
         (("simulate", "allreduce", "--machine", "mira", "-n", "8", "--elements", HUGE), "--elements"),
         ((*PERMUTATION[:5], HUGE, *PERMUTATION[6:], "--swap", "0:1"), "--bits"),
@@ -178,7 +178,7 @@ def test_a_halo_of_more_ranks_than_processors_is_refused_at_once(capsys: pytest.
     """Listing its messages takes minutes."""
     begin = time.process_time()
     assert (
-        main(["simulate", "halo", "--grid", "1024x1024x4", "--extents", "2048x2048x8", "--machine", "mira"])
+        main(["simulate", "halo", "--grid", "1024x1024x4", "--extent", "2048x2048x8", "--machine", "mira"])
         == 2
     )
     assert time.process_time() - begin < 20

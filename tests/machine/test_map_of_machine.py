@@ -93,7 +93,7 @@ def test_a_map_travels_to_the_simulator(tmp_path: Path, capsys: pytest.CaptureFi
     chosen = next(one for one in printed["candidates"] if one["name"] == printed["chosen"])
     assert grid.cost(layout, written["places"]).byte_hops == chosen["byte_hops"]
 
-    pattern = ["simulate", "halo", "--grid", "8x8x4", "--extents", "64x64x32", "--machine", "fugaku"]
+    pattern = ["simulate", "halo", "--grid", "8x8x4", "--extent", "64x64x32", "--machine", "fugaku"]
     plain = run(capsys, *pattern)
     mapped = [run(capsys, *pattern, "--map", str(one)) for one in (file, out)]
     assert mapped[0]["seconds"] == mapped[1]["seconds"] < plain["seconds"]
@@ -114,7 +114,7 @@ def test_a_map_for_other_hosts_is_refused(
     file = tmp_path / "map.json"
     assert main(["map", "--grid", "8x8", *made_for, "-o", str(file)]) == 0
     capsys.readouterr()
-    halo_of = ["simulate", "halo", "--grid", "8x8", "--extents", "64x64", "--machine", "fugaku"]
+    halo_of = ["simulate", "halo", "--grid", "8x8", "--extent", "64x64", "--machine", "fugaku"]
     assert main([*halo_of, "--map", str(file)]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
 
@@ -164,7 +164,7 @@ def test_the_map_of_many_ranks_is_written(tmp_path: Path, capsys: pytest.Capture
     assert Grid((64, 32, 64)).cost(HostLayout.of_equal(2731, 48), places).edges_between_hosts > 0
 
 
-PATTERN = ("simulate", "halo", "--grid", "2x2", "--extents", "8x8")
+PATTERN = ("simulate", "halo", "--grid", "2x2", "--extent", "8x8")
 
 
 @pytest.mark.parametrize(

@@ -180,12 +180,15 @@ def test_the_command_writes_files(tmp_path: Path, capsys: pytest.CaptureFixture[
         ),
         (["--grid", "5x5", "--hosts", "0", "--per-host", "6"], "1 host or more, found 0"),
         (["--grid", "5x5", "--hosts", "5", "--per-host", "0"], "1 rank per host or more, found 0"),
-        (["--grid", "5x0", "--hosts", "5", "--per-host", "5"], "dimension 1, found 0"),
+        (
+            ["--grid", "5x0", "--hosts", "5", "--per-host", "5"],
+            "expected --grid as numbers of 1 to 2^31-1 with x between them",
+        ),
         (["--grid", "5xq", "--hosts", "5", "--per-host", "5"], "expected --grid"),
         (["--grid", "99999x99999", "--hosts", "5", "--per-host", "5"], "at most 1048576 ranks"),
         (
             ["--grid", "5x5", "--hosts", "99999999999", "--per-host", "99999999999"],
-            "less than or equal to 2147483647",
+            "at most 2^31-1",
         ),
         (["--grid", "5x5", "--per-host", "5"], "expected --hosts"),
         (["--hosts", "5", "--per-host", "5"], "expected --grid or --schedule, found neither"),

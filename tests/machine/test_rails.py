@@ -17,7 +17,7 @@ from onehop.error import BadInput
 from onehop.machine.rails import assign_rails, compare_rails, halo_messages, schedule_rails
 from onehop.schedule import halo
 
-TALK = ["rails", "--ranks", "4", "--rails", "6", "--faces", "32x6x4x3", "--injected", "40.8"]
+TALK = ["rails", "--rails", "6", "--faces", "32x6x4x3", "--injected", "40.8"]
 
 
 def least_busy(sizes: list[int], speeds: list[float]) -> float:
@@ -172,16 +172,16 @@ def test_rails_of_a_schedule() -> None:
         (["--rails", "0"], "expected 1 to 1024 rails, found 0"),
         (["--rails", "100000"], "expected 1 to 1024 rails, found 100000"),
         (["--faces", "32xsix"], "expected --faces as numbers"),
-        (["--faces", "32x0"], "expected extents of the local lattice of at least 1 each, found 32x0"),
+        (["--faces", "32x0"], "expected --faces as numbers of 1 or more with x between them"),
         (["--faces", "4000000000x4000000000x4000000000"], "below 2^63 sites"),
         (["--ranks", "0"], "expected 1 to 4096 ranks of a host, found 0"),
-        (["--ranks", "2x2x1"], "as 4 numbers, one per dimension of the local lattice 32x6x4x3, found 2x2x1"),
+        (["--grid", "2x2x1"], "as 4 numbers, one per dimension of the local lattice 32x6x4x3, found 2x2x1"),
         (["--skip-inside"], "expected the ranks of a host as a grid of 4 numbers"),
         (["--speeds", "1,2"], "expected one speed for each of 6 rails, found 2 speeds"),
         (["--speeds", "1,2,3,4,5,0"], "rail 5: expected a finite speed above 0, found 0"),
         (["--speeds", "1,2,3,4,5,-2"], "rail 5: expected a finite speed above 0, found -2"),
-        (["--speeds", "1,2,3,4,5,nan"], "rail 5: expected a finite speed above 0, found nan"),
-        (["--speeds", "fast"], "expected --speeds as numbers"),
+        (["--speeds", "1,2,3,4,5,nan"], "expected --speeds as a finite number, found '1,2,3,4,5,nan'"),
+        (["--speeds", "fast"], "expected --speeds as a finite number, found 'fast'"),
         (["--injected", "0"], "expected an injected bandwidth from 1e-30 to 1e30 GB/s, found 0"),
         (["--injected", "1e308"], "expected an injected bandwidth from 1e-30 to 1e30 GB/s, found 1e+308"),
         (["--min-piece", "0"], "--min-piece"),

@@ -285,7 +285,7 @@ def test_a_file_that_holds_no_rails(
     rails, out = tmp_path / "r.json", tmp_path / "out.json"
     if text is not None:
         rails.write_text(text)
-    pattern = ["simulate", "halo", "--grid", "4x2", "--extents", "8x8", "--machine", "fugaku"]
+    pattern = ["simulate", "halo", "--grid", "4x2", "--extent", "8x8", "--machine", "fugaku"]
     assert main([*pattern, "--rails", str(rails), "--json", str(out)]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not out.exists()

@@ -177,7 +177,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 
 def test_the_command_takes_files_and_patterns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "halo.json"
-    halo = ["--grid", "4x4", "--extents", "64x64"]
+    halo = ["--grid", "4x4", "--extent", "64x64"]
     assert main(["schedule", "halo", *halo, "-o", str(file)]) == 0
     capsys.readouterr()
     by_file = run(capsys, str(file), "--machine", "fugaku")
@@ -207,7 +207,7 @@ def test_the_command_takes_files_and_patterns(tmp_path: Path, capsys: pytest.Cap
     ("arguments", "expected"),
     [
         (["halo", "--machine", "mira"], "--grid"),
-        (["halo", "--grid", "4x4", "--extents", "8x8", "--machine", "nowhere"], "expected a machine"),
+        (["halo", "--grid", "4x4", "--extent", "8x8", "--machine", "nowhere"], "expected a machine"),
         (["allreduce", "--ranks", "9", "--elements", "8", "--machine", "mi300x"], "expected 1 to 8 ranks"),
         (["permutation", "--bits", "8", "--local", "4", "--machine", "mi300x"], "--swap"),
         (
@@ -216,11 +216,11 @@ def test_the_command_takes_files_and_patterns(tmp_path: Path, capsys: pytest.Cap
         ),
         (["nothing.json", "--machine", "mira"], "cannot read the schedule"),
         (
-            ["halo", "--grid", "2", "--extents", "8", "--machine", "mira", "--map", "none.json"],
+            ["halo", "--grid", "2", "--extent", "8", "--machine", "mira", "--map", "none.json"],
             "--map none.json",
         ),
         (
-            ["halo", "--grid", "2", "--extents", "8", "--machine", "mira", "--compute", "-1"],
+            ["halo", "--grid", "2", "--extent", "8", "--machine", "mira", "--compute", "-1"],
             "greater than or equal to 0",
         ),
     ],

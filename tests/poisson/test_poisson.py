@@ -147,7 +147,7 @@ def test_solve_says_what_is_wrong(arguments: dict[str, float], message: str) -> 
 def test_command_reports_and_draws(ranks: Ranks, tmp_path: Path) -> None:
     picture, report = tmp_path / "poisson.png", tmp_path / "poisson.json"
     done = ranks.onehop(
-        "poisson", "-n", 3, "--global", "31x22", "--grid", "3x1", "--plot", picture, "--json", report
+        "poisson", "-n", 3, "--extent", "31x22", "--grid", "3x1", "--plot", picture, "--json", report
     )
     assert done.returncode == 0, done.stderr
     assert "31x22 on 3x1 ranks" in done.stdout
@@ -202,7 +202,7 @@ def test_command_says_that_it_did_not_get_there(ranks: Ranks) -> None:
     [
         (("-n", 2, "--grid", "2x2"), "grid of 2 ranks"),
         (("--local", "60"), "60x60"),
-        (("--global", "0x4"), "found '0x4'"),
+        (("--extent", "0x4"), "found '0x4'"),
         (("--mass", 0), "mass"),
         (("--plot", "no/such/folder/p.png"), "no folder"),
     ],

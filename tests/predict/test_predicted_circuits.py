@@ -147,4 +147,4 @@ def test_the_command_writes_the_prediction(tmp_path: Path, capsys: pytest.Captur
         assert words in printed
     assert main(["plan", str(file), "-n", "64", "--machine", "nowhere"]) == 2
     assert "genesis-ib" in capsys.readouterr().err
-    assert main(["plan", str(file), "-n", "64", "--machine", "genesis", "--ranks-per-node", "2"]) == 2
+    assert main(["plan", str(file), "-n", "64", "--machine", "genesis", "--per-host", "2"]) == 2

@@ -211,7 +211,7 @@ def test_run_with_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     expected = json.loads(capsys.readouterr().out)["counts"]
     killed_at(2, load_qasm(program), file, 1, ())
     assert file.exists()
-    assert main([*words, "--checkpoint", str(file), "--every", "soon"]) == 2
+    assert main([*words, "--checkpoint", str(file), "--save-every", "soon"]) == 2
     capsys.readouterr()
     with h5py.File(file, "r+") as stored:
         stored.attrs["flips"] = np.uint64(1)
@@ -219,7 +219,7 @@ def test_run_with_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "damaged" in capsys.readouterr().err
     file.unlink()
     killed_at(2, load_qasm(program), file, 1, ())
-    assert main([*words, "--checkpoint", str(file), "--every", "1s"]) == 0
+    assert main([*words, "--checkpoint", str(file), "--save-every", "1s"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["resumed"]
     assert found["counts"] == expected

@@ -141,7 +141,7 @@ if group.rank == 0:
 """
     found = set()
     for number in (1, 2):
-        done = ranks.onehop("launch", "-n", number, "--output", "raw", ranks.script(program))
+        done = ranks.onehop("launch", "-n", number, "--prefix", "raw", ranks.script(program))
         assert done.returncode == 0, done.stderr
         found |= set(done.stdout.splitlines())
     assert len(found) == 1

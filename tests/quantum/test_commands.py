@@ -12,7 +12,7 @@ from onehop.cli import main
 KINDS = {
     "qft": ["--qubits", "4", "--state", "0110", "--measure"],
     "qpe": ["--qubits", "4", "--phase", "0.375"],
-    "tfim": ["--extents", "2x3", "--lattice", "triangular", "--periodic", "--mirror", "--order", "1"],
+    "tfim": ["--extent", "2x3", "--lattice", "triangular", "--periodic", "--mirror", "--order", "1"],
     "heisenberg": ["--qubits", "4", "--steps", "2"],
     "ghz": ["-q", "3", "--measure"],
     "random": ["--qubits", "4", "--depth", "3", "--seed", "5"],
@@ -74,7 +74,7 @@ def test_hamlib(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["quantum", "circuit", "qpe", "--qubits", "1"], "at least 2 qubits"),
         (["quantum", "circuit", "qft", "--qubits", "3", "--state", "01"], "3 bits"),
         (["quantum", "circuit", "tfim"], "either --qubits"),
-        (["quantum", "circuit", "tfim", "--extents", "4xa"], "expected a lattice as 20 or 4x5"),
+        (["quantum", "circuit", "tfim", "--extent", "4xa"], "expected a lattice as 20 or 4x5"),
         (
             ["quantum", "circuit", "tfim", "--qubits", "4", "--lattice", "hexagonal"],
             "expected a lattice (grid, triangular)",

@@ -130,7 +130,7 @@ if group.rank == 0:
 def test_any_number_of_ranks_gives_the_same(ranks: Ranks) -> None:
     found = set()
     for number in (1, 2, 4):
-        done = ranks.onehop("launch", "-n", number, "--output", "raw", ranks.script(PROGRAM))
+        done = ranks.onehop("launch", "-n", number, "--prefix", "raw", ranks.script(PROGRAM))
         assert done.returncode == 0, done.stderr
         found |= set(done.stdout.splitlines())
     assert len(found) == 1

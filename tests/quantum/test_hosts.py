@@ -158,9 +158,7 @@ def test_the_command_shows_bytes_by_level(tmp_path: Path, capsys: pytest.Capture
     printed = capsys.readouterr().out
     assert "bytes inside hosts" in printed
     assert "bytes between hosts" in printed
-    assert (
-        plan_of_command(file, "-n", "4", "--ranks-per-node", "2")["bytes_by_level"] == found["bytes_by_level"]
-    )
+    assert plan_of_command(file, "-n", "4", "--per-host", "2")["bytes_by_level"] == found["bytes_by_level"]
     assert plan_of_command(file, "-n", "4", "--hosts", "4")["bytes_by_level"] == {
         "inside hosts": 0,
         "between hosts": half,
@@ -171,7 +169,7 @@ def test_the_command_shows_bytes_by_level(tmp_path: Path, capsys: pytest.Capture
     for wrong, words in (
         (["--hosts", "3"], "expected --hosts to be a power of two of at most 4 ranks, found 3"),
         (["--hosts", "8"], "of at most 4 ranks, found 8"),
-        (["--hosts", "2", "--ranks-per-node", "2"], "leave one of them out"),
+        (["--hosts", "2", "--per-host", "2"], "leave one of them out"),
     ):
         assert main(["plan", str(file), "-n", "4", *wrong]) == 2
         assert words in " ".join(capsys.readouterr().err.split())

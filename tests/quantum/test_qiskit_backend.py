@@ -153,7 +153,7 @@ def test_under_mpi(ranks: Ranks) -> None:
         find_mpi_launcher(None)
     except BadInput as error:
         pytest.skip(str(error))
-    alone = ranks.onehop("launch", "-n", 1, "--output", "raw", ranks.script(PROGRAM.format(ranks="")))
+    alone = ranks.onehop("launch", "-n", 1, "--prefix", "raw", ranks.script(PROGRAM.format(ranks="")))
     program = ranks.script("from mpi4py import MPI\n" + PROGRAM.format(ranks=""))
 
     command, environment = mpi_command(find_mpi_launcher(None), 2, [sys.executable, program])

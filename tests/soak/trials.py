@@ -233,7 +233,7 @@ def disks(ranks: Ranks, seed: int) -> Counter[str]:
     command = source.choice(
         [
             ["lattice", "thermalize", "--extent", 4, 4, 4, 4, "--sweeps", 1, "-o", file, "--format", "ildg"],
-            ["schedule", "halo", "--extents", "64x64", "--grid", "4x4", "-o", file],
+            ["schedule", "halo", "--extent", "64x64", "--grid", "4x4", "-o", file],
             ["quantum", "circuit", "random", "--qubits", 12, "--depth", 40, "-o", file],
         ]
     )
@@ -322,7 +322,8 @@ def circuits(ranks: Ranks, seed: int) -> Counter[str]:
     expected = ranks.onehop(*line, "-n", 1, timeout=LAUNCH_SECONDS)
     expect(expected.returncode == 0, expected.stderr)
     again = [
-        [*line, "-n", size, "--checkpoint", ranks.folder / "run.h5", "--every", "0.05s"] for size in sizes
+        [*line, "-n", size, "--checkpoint", ranks.folder / "run.h5", "--save-every", "0.05s"]
+        for size in sizes
     ]
     output, kills = _killed_until_done(ranks, source, again)
     results = [json.loads(one) for one in (expected.stdout, output)]
@@ -367,7 +368,7 @@ def hmc(ranks: Ranks, seed: int) -> Counter[str]:
         line += ["--sweeps", source.randint(2, 40)]
     expected = ranks.onehop(*line, "-n", 1, "-o", ranks.folder / "one.lime", timeout=LAUNCH_SECONDS)
     expect(expected.returncode == 0, expected.stderr)
-    checkpoint = ["--checkpoint", ranks.folder / "run.lime", "--every", 1]
+    checkpoint = ["--checkpoint", ranks.folder / "run.lime", "--save-every", 1]
     again = [
         [*line, "-n", size, "-o", ranks.folder / "two.lime", "--overwrite", *checkpoint] for size in (1, 2, 4)
     ]

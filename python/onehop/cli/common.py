@@ -8,66 +8,88 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Any
 
-import typer
-from rich.console import Console
-
+from onehop.cli.screen import Screen, coloured, progress_bar
 from onehop.error import BadInput, Error
 from onehop.launch.environment import RESTARTED, current_launch
+from onehop.options import LARGEST_INT, Options, option
 from onehop.output import check_file_target, check_name, write_file
 from onehop.text import message_bytes
 
 
-def _json_target(target: str | None) -> str | None:
-    """Check the target of `--json` before the work starts, so that a long run does not fail at its end."""
-    if target is None or target == "-":
-        return target
-    check_file_target(target, "--json")
-    return target
+@dataclass(kw_only=True)
+class JsonOptions(Options):
+    """The option of every command whose result can be read by programs."""
 
-
-JsonOption = Annotated[
-    str | None,
-    typer.Option(
-        "--json",
+    title = "Output"
+    json: str | None = option(
+        None,
+        "Write the result as JSON to FILE, or to stdout (- or no FILE).",
         metavar="FILE|-",
-        help="Write the result as JSON to FILE, or to stdout (- or no FILE).",
-        callback=_json_target,
-    ),
-]
-# The generators of random numbers take seeds of 64 bits.
-LARGEST_SEED = 2**64 - 1
-LARGEST_INT = 2**31 - 1  # of numbers that are an `int` in C++, such as ranks
-LARGEST_SHOTS = 2**31  # of one circuit
-LARGEST_SIZE = 2**62  # of elements and bytes
-RanksOption = Annotated[
-    int | None,
-    typer.Option(
-        "-n",
-        "--ranks",
+        alone="-",
+        writes="the result",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the target before the work starts, so that a long run does not fail at its end."""
+        if self.json not in (None, "-"):
+            check_file_target(self.json, "--json")
+
+
+@dataclass(kw_only=True)
+class RanksOptions(Options):
+    """The number of ranks of a command that starts them."""
+
+    title = "Ranks"
+    ranks: int | None = option(
+        None,
+        "Number of ranks to start. Inside a launch, the ranks of that launch are used.",
+        *("-n", "--ranks"),
         metavar="RANKS",
-        help="Number of ranks to start. Inside a launch, the ranks of that launch are used.",
-    ),
-]
-MpiOption = Annotated[
-    str | None,
-    typer.Option(
-        "--mpi",
+    )
+
+
+@dataclass(kw_only=True)
+class MpiOptions(RanksOptions):
+    """The ranks of a command that compares with MPI."""
+
+    mpi: str | None = option(
+        None,
+        "MPI implementation to start under and to compare with. none: use the built-in launcher.",
         metavar="openmpi|mpich|PATH|none",
-        help="MPI implementation to start under and to compare with. none: use the built-in launcher.",
-    ),
-]
+    )
 
 
-def say_renamed(old: str, new: str) -> None:
-    """Print on stderr, on rank 0, that a command or an option has a new name."""
-    # A command that has started itself again as ranks has printed it before.
-    if own_rank() == 0 and RESTARTED not in os.environ:
-        print(f"onehop: `{old}` is now `{new}`; version 0.3 will remove the old name", file=sys.stderr)
+@dataclass(kw_only=True)
+class GridOptions(Options):
+    """The grid of ranks."""
+
+    title = "Ranks"
+    grid: tuple[int, ...] | None = option(
+        None,
+        "Number of ranks in each direction. Default: the grid with the smallest surface.",
+        high=LARGEST_INT,
+    )
+
+
+@dataclass(kw_only=True)
+class RowsOptions(Options):
+    """The length of tables."""
+
+    title = "Output"
+    rows: int = option(20, "Maximum number of rows to show; 0 shows all.", low=0)
+
+
+def own_rank() -> int:
+    """Return the rank of this process according to its launcher; 0 outside a launch."""
+    launched = current_launch()
+    return 0 if launched is None else launched.rank
 
 
 @contextlib.contextmanager
@@ -81,98 +103,9 @@ def warnings_in_one_line() -> Iterator[None]:
         warnings.formatwarning = saved
 
 
-def refuse_both(old: str, new: str) -> NoReturn:
-    """Raise BadInput for a command line that has an option by its present name and by its former one."""
-    raise BadInput(f"expected {new} or its former name {old}, found both; leave {old} out")
-
-
-def _parameters(context: typer.Context) -> dict[str, str]:
-    """Return the parameter of each option of a command."""
-    return {option: str(one.name) for one in context.command.params for option in one.opts}
-
-
-def given(context: typer.Context, options: Iterable[str]) -> list[str]:
-    """Return those of these options, such as "--per-host", that the command line has."""
-    parameters = _parameters(context)
-    sources = {option: context.get_parameter_source(parameters[option]) for option in options}
-    return [option for option, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE"]
-
-
-def renamed_option(old: str, **limits: Any) -> Any:
-    """Return a hidden option that keeps the former name of an option. Its value is read by `current_value`."""
-    return typer.Option(old, hidden=True, **limits)
-
-
-def current_value(context: typer.Context, old: str, new: str) -> Any:
-    """Return the value of an option, which the command line may give by its former name.
-
-    Parameters
-    ----------
-    context : typer.Context
-        The command's context.
-    old, new : str
-        The former name, made by `renamed_option`, and the present name.
-
-    Raises
-    ------
-    BadInput
-        The command line has both.
-    """
-    found = given(context, (old, new))
-    if len(found) == 2:
-        refuse_both(old, new)
-    if old in found:
-        say_renamed(old, new)
-    return context.params[_parameters(context)[old if old in found else new]]
-
-
-def own_rank() -> int:
-    """Return the rank of this process according to its launcher; 0 outside a launch."""
-    launched = current_launch()
-    return 0 if launched is None else launched.rank
-
-
-def _console(**options: Any) -> Console:
-    # Older versions of rich do not read this variable.
-    no_terminal = os.environ.get("TTY_COMPATIBLE") == "0"
-    return Console(highlight=False, force_terminal=False if no_terminal else None, **options)
-
-
-def console(json_target: str | None = None) -> Console:
-    """Return the console for tables: stdout, or stderr if the JSON goes to stdout. Only rank 0 prints."""
-    return _console(stderr=json_target == "-", quiet=own_rank() != 0)
-
-
-def stderr_console() -> Console:
-    """Return the console for progress messages: stderr."""
-    return _console(stderr=True)
-
-
-def parse_numbers(text: str, option: str, separator: str = ",", largest: int = LARGEST_SIZE) -> list[int]:
-    """Parse an option such as "10,24", or with "x" as `separator` "128x64x64"; commas are accepted as well.
-
-    Raises
-    ------
-    BadInput
-        The text is not a list of integers, or one is above `largest` or below its negative.
-    """
-    try:
-        numbers = [int(number) for number in text.replace(",", separator).split(separator)]
-    except ValueError:
-        example = separator.join(("128", "64", "64"))
-        raise BadInput(
-            f"expected {option} as numbers with {separator!r} between them, for example {example}, found {text!r}"
-        ) from None
-    for number in numbers:
-        if abs(number) > largest:
-            raise BadInput(f"expected {option} with numbers of at most {largest}, found {number}")
-    return numbers
-
-
-def check_seconds(seconds: float) -> None:
-    """Raise BadInput unless the duration of a measurement is positive and finite."""
-    if not 0 < seconds < float("inf"):
-        raise BadInput(f"expected --seconds above 0 and finite, found {seconds:g}")
+def console(json_target: str | None = None) -> Screen:
+    """Return where tables are printed: stdout, or stderr if the JSON goes to stdout. Only rank 0 prints."""
+    return Screen(sys.stderr if json_target == "-" else sys.stdout, quiet=own_rank() != 0)
 
 
 def check_plot(file: str | None) -> None:
@@ -208,7 +141,7 @@ def _not_finite(result: Any, name: str = "") -> list[str]:
     parts = (
         result.items() if isinstance(result, dict) else enumerate(result) if isinstance(result, list) else ()
     )
-    found = [one for key, part in parts for one in _not_finite(part, f"{name}.{key}" if name else str(key))]
+    found = [path for key, part in parts for path in _not_finite(part, f"{name}.{key}" if name else str(key))]
     return found[:5]
 
 
@@ -249,11 +182,7 @@ def print_error(error: BaseException) -> None:
 
     def say() -> None:
         who = f"rank {rank}: " if rank != 0 else ""
-        try:
-            _console(stderr=True, soft_wrap=True).print(f"{who}[bold red]error:[/] ", end="")
-        except (OSError, MemoryError, ImportError):  # no file or memory is left for a module of Rich
-            print(f"{who}error: ", end="", file=sys.stderr)
-        print(text, file=sys.stderr, flush=True)
+        print(f"{who}{coloured('error:', 'bold red', sys.stderr)} {text}", file=sys.stderr, flush=True)
 
     # If the command has started itself again, its launcher already shows the output of one rank only.
     if launched is None or launched.ranks == 1 or RESTARTED in os.environ:
@@ -264,18 +193,16 @@ def print_error(error: BaseException) -> None:
         say_once(launched, text, say)
 
 
-@contextlib.contextmanager
-def progress(description: str, total: float | None = None) -> Iterator[Callable[[float], None]]:
+def progress(description: str, total: float | None = None) -> AbstractContextManager[Callable[[float], None]]:
     """Show a progress bar on stderr, on rank 0 and in a terminal only.
 
     Yields a function that advances the bar by an amount, in the units of `total`.
     """
-    target = _console(stderr=True)
-    if own_rank() != 0 or not target.is_terminal:
-        yield lambda _amount: None
-        return
-    from rich.progress import Progress  # here, because it takes a tenth of the time of `onehop --help`
+    return progress_bar(description, total, quiet=own_rank() != 0)
 
-    with Progress(console=target, transient=True) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda amount: bar.advance(task, amount)
+
+def __getattr__(name: str) -> Any:
+    """Names that the benchmarks use until they have options of their own."""
+    import importlib
+
+    return getattr(importlib.import_module("onehop.cli.typer_bench"), name)

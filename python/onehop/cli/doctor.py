@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-from rich.console import Console
-from rich.table import Table
+from dataclasses import dataclass
 
 from onehop._core import __version__
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, write_json
+from onehop.cli.common import JsonOptions, RanksOptions, console, own_rank, write_json
+from onehop.cli.screen import Table, changing_line, coloured
 from onehop.launch import ensure_ranks
+from onehop.options import option
 
 
-def doctor(
-    ranks: RanksOption = None,
-    json_target: JsonOption = None,
-    tests: Annotated[
-        bool, typer.Option("--tests/--no-tests", help="Test each transport on two ranks.")
-    ] = True,
-) -> None:
+@dataclass(kw_only=True)
+class Doctor(RanksOptions, JsonOptions):
+    """The options of `onehop doctor`."""
+
+    tests: bool = option(True, "Test each transport on two ranks.", "--tests", off="--no-tests")
+
+
+def doctor(options: Doctor) -> int:
     """Examine this machine and its software, test the transports, and say how to mend problems.
 
     The exit code is 1 if something that onehop requires is broken.
     """
-    ensure_ranks(ranks)
+    ensure_ranks(options.ranks)
     from onehop.doctor import State, examine, host
 
     first = own_rank() == 0
-    with Console(stderr=True, quiet=not first).status("examining") as status:
-        findings = examine(status.update, tests=tests and first)
+    with changing_line(quiet=not first) as show:
+        findings = examine(show or (lambda _text: None), tests=options.tests and first)
     colours = {State.OK: "green", State.ABSENT: "dim", State.WRONG: "yellow", State.BROKEN: "bold red"}
-    table = Table(title=f"onehop {__version__}", show_header=False)
-    for _ in range(3):
-        table.add_column(overflow="fold")
+    table = Table("", "", "", title=f"onehop {__version__}", show_header=False)
     for finding in findings:
-        colour = colours[finding.state]
         text = finding.text if not finding.remedy else f"{finding.text}\n-> {finding.remedy}"
-        table.add_row(finding.name, f"[{colour}]{finding.state.value}[/]", _plain(text))
-    console(json_target).print(table)
+        table.add_row(finding.name, coloured(finding.state.value, colours[finding.state]), text)
+    console(options.json).print(table)
     broken = any(finding.state == State.BROKEN for finding in findings)
     mpi = next(
         (finding.text for finding in findings if finding.name == "MPI library" and finding.state == State.OK),
@@ -50,16 +46,5 @@ def doctor(
         "host": host(mpi),
         "findings": [finding.to_dict() for finding in findings],
     }
-    write_json(json_target, result)
-    if broken:
-        raise typer.Exit(1)
-
-
-def _plain(text: str) -> str:
-    """Escape text so that rich does not read it as markup."""
-    return text.replace("[", "\\[")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(doctor)
+    write_json(options.json, result)
+    return int(broken)

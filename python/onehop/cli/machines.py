@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Annotated
+from dataclasses import dataclass
 
-import typer
-from rich.table import Table
-
-from onehop.cli.common import JsonOption, console, write_json
+from onehop.cli.common import JsonOptions, console, write_json
+from onehop.cli.screen import Table
 from onehop.machine import Machine, figures_of, load_machine, machine_names, time_tables_of
+from onehop.options import argument
 from onehop.text import bytes_text, counted
 
 _TIMES = ("latency", "hop_latency", "overhead", "gap", "packed_piece", "copied_piece", "used_line")
@@ -37,24 +36,17 @@ def _list(json_target: str | None) -> None:
     write_json(json_target, {"machines": found})
 
 
-def _origins(*columns: str, title: str) -> Table:
-    """Return a table whose last column, the origin of a number, takes the width that the others leave."""
-    table = Table(*columns, title=title, title_justify="left", expand=True)
-    table.add_column("source", ratio=1, overflow="fold")
-    return table
-
-
 def _show(machine: Machine, json_target: str | None) -> None:
     screen = console(json_target)
-    screen.print(f"{machine.title}\n{counted(machine.processors, 'processor', commas=True)}", markup=False)
-    levels = _origins("level", "routing", "members", "links", title="Levels")
+    screen.print(f"{machine.title}\n{counted(machine.processors, 'processor', commas=True)}")
+    levels = Table("level", "routing", "members", "links", "source", title="Levels")
     for level in machine.levels:
         interfaces = f", {level.interfaces} interfaces" if level.interfaces else ""
         extents = "x".join(map(str, level.extents))
         levels.add_row(level.name, level.routing, extents, f"{level.links}{interfaces}", level.topology)
     screen.print(levels)
     for group, figures in itertools.groupby(figures_of(machine), key=lambda one: one[0]):
-        numbers = _origins("number", "value", "basis", title=f"Numbers of {group}")
+        numbers = Table("number", "value", "basis", "source", title=f"Numbers of {group}")
         for _, name, figure in figures:
             numbers.add_row(
                 name.replace("_", " "), figure_text(name, figure.value), figure.basis, figure.source
@@ -62,27 +54,23 @@ def _show(machine: Machine, json_target: str | None) -> None:
         screen.print(numbers)
     for group, name, table in time_tables_of(machine):
         title = f"{name.replace('_', ' ')} of {group}, {table.basis}: {table.source}"
-        times = Table("bytes", "µs", title=title, title_justify="left")
+        times = Table("bytes", "µs", title=title)
         for size, seconds in table.points:
             times.add_row(f"{size:,.0f}", f"{seconds * 1e6:.4g}")
         screen.print(times)
     write_json(json_target, json.loads(machine.to_json()))
 
 
-def machines(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME|FILE.toml", help="Show this machine with the source of every number."),
-    ] = None,
-    json_target: JsonOption = None,
-) -> None:
+@dataclass(kw_only=True)
+class Machines(JsonOptions):
+    """The options of `onehop machines`."""
+
+    name: str | None = argument("NAME|FILE.toml", "Show this machine with the source of every number.", None)
+
+
+def machines(options: Machines) -> None:
     """List the machines that schedules can be simulated on, or show one."""
-    if name is None:
-        _list(json_target)
+    if options.name is None:
+        _list(options.json)
     else:
-        _show(load_machine(name), json_target)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(machines)
+        _show(load_machine(options.name), options.json)

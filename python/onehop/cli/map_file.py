@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from onehop.cli.common import LARGEST_SIZE
 from onehop.error import BadInput
 from onehop.json_file import read_json
 from onehop.machine import Machine, RailAssignment
 from onehop.machine.hosts import host_level
 from onehop.machine.traffic_rails import RAIL_RULES, hosts_of_ranks, rails_from_json
+from onehop.options import LARGEST_SIZE
 
 
 def read_map(file: str, machine: Machine) -> tuple[list[int], int | None]:

@@ -3,45 +3,49 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import typer
-from rich.console import Console
-from rich.table import Table
 
 from onehop._core import __version__
-from onehop.cli.common import (
-    LARGEST_INT,
-    LARGEST_SEED,
-    JsonOption,
-    RanksOption,
-    check_plot,
-    console,
-    own_rank,
-    progress,
-    write_json,
-)
-from onehop.error import BadInput
+from onehop.cli.common import JsonOptions, RanksOptions, check_plot, console, own_rank, progress, write_json
+from onehop.cli.screen import Screen, Table
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.launch import ensure_ranks
+from onehop.options import LARGEST_INT, option
 from onehop.poisson import Poisson, PoissonResult, poisson_layout, solve_directly
+from onehop.poisson_options import PoissonOptions
 from onehop.text import counted
 
 # Larger lattices are gathered and checked only with --check.
 CHECKED_SITES = 1 << 22
 
 
-def _pair(text: str | None, option: str) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    parts = text.lower().split("x")
-    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise BadInput(
-            f"expected {option} as two numbers with an x between them, for example 60x60, found {text!r}"
-        )
-    return int(parts[0]), int(parts[1])
+@dataclass(kw_only=True)
+class PoissonCommand(PoissonOptions, RanksOptions, JsonOptions):
+    """The options of `onehop poisson`."""
+
+    extent: tuple[int, int] | None = option(
+        None, "Sites of the whole lattice (instead of --local).", metavar="LxM", length=2
+    )
+    iterations: int = option(1000, "Maximum number of iterations.", low=1, high=LARGEST_INT)
+    tolerance: float = option(0.0, "Stop when |b - M x| <= tolerance |b|. 0: run all iterations.")
+    residual_every: int = option(10, "Number of iterations between two residuals.", low=1, high=LARGEST_INT)
+    check: bool | None = option(
+        None,
+        "Compare with a direct solution.",
+        "--check",
+        off="--no-check",
+        default="for up to 4 million sites",
+    )
+    plot: str | None = option(
+        None,
+        "Plot the residual and the solution to FILE (.png, .svg, .pdf).",
+        metavar="FILE",
+        writes="the plot",
+    )
 
 
 def _all_times(group: Group, result: PoissonResult) -> dict[str, float]:
@@ -75,7 +79,7 @@ def _report(
     }
 
 
-def _show(screen: Console, report: dict[str, Any]) -> None:
+def _show(screen: Screen, report: dict[str, Any]) -> None:
     rows, columns = report["extents"]
     first, second = report["grid"]
     us = report["us_per_iteration"]
@@ -130,95 +134,43 @@ def _plot(file: str, report: dict[str, Any], solution: np.ndarray) -> None:
     save_figure(figure, file)
 
 
-def poisson(
-    ranks: RanksOption = None,
-    local: Annotated[str, typer.Option(metavar="LxM", help="Sites of the block of each rank.")] = "60x60",
-    extents: Annotated[
-        str | None,
-        typer.Option("--global", metavar="LxM", help="Sites of the whole lattice (instead of --local)."),
-    ] = None,
-    grid: Annotated[str | None, typer.Option(metavar="PxQ", help="Number of ranks per dimension.")] = None,
-    mass: Annotated[float, typer.Option(help="Mass term, above 0. A larger mass converges faster.")] = 0.5,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the random right-hand side.")
-    ] = 1,
-    iterations: Annotated[
-        int, typer.Option(min=1, max=LARGEST_INT, help="Maximum number of iterations.")
-    ] = 1000,
-    tolerance: Annotated[
-        float, typer.Option(help="Stop when |b - M x| <= tolerance |b|. 0: run all iterations.")
-    ] = 0.0,
-    residual_every: Annotated[
-        int, typer.Option(min=1, max=LARGEST_INT, help="Number of iterations between two residuals.")
-    ] = 10,
-    enlarge: Annotated[
-        int,
-        typer.Option(
-            min=1, max=1 << 20, metavar="N", help="Lengthen each message to N times the face that it carries."
-        ),
-    ] = 1,
-    buffers: Annotated[
-        int, typer.Option(min=1, max=2, help="Number of message buffers: 1 (single) or 2 (double buffering).")
-    ] = 2,
-    transport: Annotated[str, typer.Option(help="Transport: auto, shared_memory or mpi.")] = "auto",
-    check: Annotated[
-        bool | None,
-        typer.Option(
-            "--check/--no-check", help="Compare with a direct solution. Default: for up to 4 million sites."
-        ),
-    ] = None,
-    plot: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Plot the residual and the solution to FILE (.png, .svg, .pdf)."),
-    ] = None,
-    json_target: JsonOption = None,
-) -> None:
+def poisson(options: PoissonCommand) -> None:
     """Solve the Poisson equation by Jacobi's method on a grid of ranks.
 
     Each iteration sends the faces of each rank's block and updates the interior meanwhile. The result has the same bits
     on every grid of ranks.
     """
-    sizes = _pair(local, "--local") or (60, 60), _pair(extents, "--global"), _pair(grid, "--grid")
-    check_plot(plot)
-    ensure_ranks(ranks)
+    check_plot(options.plot)
+    ensure_ranks(options.ranks)
     group = Group.world()
-    whole, chosen_grid = poisson_layout(group.size, sizes[1], local=sizes[0], grid=sizes[2])
-    solver = Poisson(
-        group,
-        whole,
-        grid=chosen_grid,
-        mass=mass,
-        seed=seed,
-        buffers=buffers,
-        enlargement=enlarge,
-        transport=transport,
-    )
+    whole, grid = poisson_layout(group.size, options.extent, local=options.local, grid=options.grid)
+    solver = Poisson(group, whole, **options.part(PoissonOptions) | {"grid": grid})
     done = 0
-    with progress("Poisson", total=iterations) as advance:
+    with progress("Poisson", total=options.iterations) as advance:
 
         def tell(iteration: int, _norm: float) -> None:
             nonlocal done
             advance(iteration - done)
             done = iteration
 
-        result = solver.solve(iterations, residual_every=residual_every, tolerance=tolerance, progress=tell)
+        result = solver.solve(
+            options.iterations,
+            residual_every=options.residual_every,
+            tolerance=options.tolerance,
+            progress=tell,
+        )
     us = _all_times(group, result)
-    wanted = whole[0] * whole[1] <= CHECKED_SITES if check is None else check
+    wanted = whole[0] * whole[1] <= CHECKED_SITES if options.check is None else options.check
     error, solution = None, None
-    if wanted or plot is not None:
+    if wanted or options.plot is not None:
         solution, source = solver.gather(), solver.gather(solver.source)
         if wanted and own_rank() == 0:
-            error = float(np.abs(solution - solve_directly(source, mass)).max())
-    report = _report(solver, result, tolerance, us, error)
+            error = float(np.abs(solution - solve_directly(source, options.mass)).max())
+    report = _report(solver, result, options.tolerance, us, error)
     if own_rank() != 0:
         return
-    _show(console(json_target), report)
-    if plot is not None and solution is not None:
-        _plot(plot, report, solution)
-        console(json_target).print(f"plot: {plot}", markup=False)
-    write_json(json_target, report)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(poisson)
+    _show(console(options.json), report)
+    if options.plot is not None and solution is not None:
+        _plot(options.plot, report, solution)
+        console(options.json).print(f"plot: {options.plot}")
+    write_json(options.json, report)

@@ -4,43 +4,75 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
-import typer
-from rich.table import Table
-
-from onehop.cli.common import (
-    LARGEST_INT,
-    LARGEST_SIZE,
-    JsonOption,
-    check_plot,
-    console,
-    given,
-    parse_numbers,
-    write_json,
-)
+from onehop.cli.common import JsonOptions, check_plot, console, write_json
 from onehop.cli.schedule import load_schedule
+from onehop.cli.screen import Table
 from onehop.error import BadInput
 from onehop.machine import load_machine
 from onehop.machine.rails import compare_rails
 from onehop.machine.rails_figure import plot_rails, plot_schedule_rails
 from onehop.machine.schedule_rails import compare_schedule_rails
 from onehop.machine.traffic_rails import RAIL_RULES, rails_to_json
+from onehop.options import LARGEST_INT, LARGEST_SIZE, option
 from onehop.output import check_file_target, write_file
 from onehop.text import counted, seconds_text
 
 _MAX_RAILS_SHOWN = 16
 
 
-def _parse_speeds(text: str | None) -> list[float] | None:
-    if text is None:
-        return None
-    try:
-        return [float(number) for number in text.split(",")]
-    except ValueError:
-        raise BadInput(
-            f"expected --speeds as numbers with ',' between them, for example 6.8,6.8,3.4, found {text!r}"
-        ) from None
+@dataclass(kw_only=True)
+class Rails(JsonOptions):
+    """The options of `onehop rails`."""
+
+    ranks: int = option(4, "Number of ranks of the host.", "-n", "--ranks", metavar="RANKS")
+    grid: tuple[int, ...] | None = option(None, "Grid of the ranks of the host (instead of --ranks).")
+    rails: int = option(6, "Number of network interfaces of the host.")
+    faces: tuple[int, ...] = option(
+        (60, 60), "Local lattice of one rank, which sends two faces per dimension."
+    )
+    injected: float = option(40.8, "GB/s that the host injects if all interfaces are busy.")
+    speeds: list[float] = option(
+        [], "Relative speed of each interface, if they are not equal.", metavar="A,B,...", separator=","
+    )
+    min_piece: int = option(
+        1,
+        "Shortest piece of a cut message, in sites; with --schedule in bytes.",
+        low=1,
+        high=LARGEST_SIZE,
+    )
+    skip_inside: bool = option(False, "Messages inside the host use no interface; needs --grid.")
+    plot: str | None = option(
+        None, "Draw the load of each interface into FILE.", metavar="FILE", writes="the plot"
+    )
+    schedule: str | None = option(
+        None, "JSON schedule whose messages to assign (instead of --faces).", metavar="FILE|-"
+    )
+    machine: str | None = option(
+        None,
+        "With --schedule: machine that gives hosts and interfaces (instead of --per-host and --rails).",
+        metavar="NAME|FILE.toml",
+    )
+    per_host: int | None = option(
+        None, "With --schedule: number of ranks per host.", metavar="P", high=LARGEST_INT
+    )
+    rule: str = option(
+        "optimum", "With --schedule: the assignment that -o writes.", choices=tuple(RAIL_RULES)
+    )
+    output: str | None = option(
+        None,
+        "With --schedule: write the assignment, for simulate --rails.",
+        *("-o", "--output"),
+        metavar="FILE",
+        writes="the rails",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the file of the plot."""
+        super().__post_init__()
+        check_plot(self.plot)
 
 
 def _number(value: float) -> str:
@@ -91,21 +123,18 @@ def _proof(report: dict[str, Any]) -> str:
     return text + f"With {counted(cuts, 'cut')} it is {cut['gb_per_s']:.1f} GB/s."
 
 
-# Options that describe the messages of one host, and those of a schedule.
-_OF_FACES = ("--ranks", "--faces", "--skip-inside")
-_OF_SCHEDULES = ("--machine", "--per-host", "--rule", "--output")
-_OF_HOSTS = ("--rails", "--injected", "--speeds", "--per-host")
-
-
-def _check_options(context: typer.Context, schedule: str | None, machine: str | None) -> None:
+def _check_options(options: Rails) -> None:
     """Refuse options that do not go together."""
-    if schedule is None:
-        if found := given(context, _OF_SCHEDULES):
+    if options.schedule is None:
+        if found := options.given(("machine", "per_host", "rule", "output")):
             raise BadInput(f"expected {found[0]} with --schedule only, found it without")
+        if options.grid is not None and (found := options.given(("ranks",))):
+            raise BadInput(f"expected {found[0]} or --grid, found both")
         return
-    if found := given(context, _OF_FACES):
+    if found := options.given(("ranks", "grid", "faces", "skip_inside")):
         raise BadInput(f"expected {found[0]} without --schedule, which has its own messages, found both")
-    if machine is not None and (found := given(context, _OF_HOSTS)):
+    of_hosts = ("rails", "injected", "speeds", "per_host")
+    if options.machine is not None and (found := options.given(of_hosts)):
         raise BadInput(f"expected {found[0]} without --machine, which describes the hosts, found both")
 
 
@@ -134,148 +163,60 @@ def _schedule_table(report: dict[str, Any]) -> Table:
     return table
 
 
-def _schedule_rails(
-    schedule: str,
-    machine: str | None,
-    rule: str,
-    output: str | None,
-    plot: str | None,
-    json_target: str | None,
-    **options: Any,
-) -> None:
+def _schedule_rails(options: Rails, schedule: str) -> None:
     """Compare the assignments of a schedule's messages, and write one of them."""
-    if rule not in RAIL_RULES:
-        raise BadInput(f"expected --rule as one of {', '.join(RAIL_RULES)}, found {rule}")
-    if output is not None:
-        check_file_target(output, "--output")
-    described = None if machine is None else load_machine(machine)
-    report, chosen = compare_schedule_rails(load_schedule(schedule), machine=described, **options)
-    if plot is not None:
-        plot_schedule_rails(report, plot)
-    if output is not None:
-        data = {key: report[key] for key in ("schedule", "machine", "ranks", "hosts", "speeds")}
-        text = json.dumps(data | {"rule": rule, "rails": rails_to_json(chosen[rule])})
-        write_file(output, text + "\n", "the rails")
-    screen = console(json_target)
-    screen.print(_schedule_table(report))
-    screen.print(
-        "busiest rail: the bytes that all rails of a host carry until the last one has finished",
-        soft_wrap=True,
+    if options.output is not None:
+        check_file_target(options.output, "--output")
+    report, chosen = compare_schedule_rails(
+        load_schedule(schedule),
+        machine=None if options.machine is None else load_machine(options.machine),
+        per_host=options.per_host,
+        rails=options.rails,
+        speeds=options.speeds or None,
+        injected=options.injected,
+        min_piece=options.min_piece,
     )
-    write_json(json_target, report)
+    if options.plot is not None:
+        plot_schedule_rails(report, options.plot)
+    if options.output is not None:
+        data = {key: report[key] for key in ("schedule", "machine", "ranks", "hosts", "speeds")}
+        text = json.dumps(data | {"rule": options.rule, "rails": rails_to_json(chosen[options.rule])})
+        write_file(options.output, text + "\n", "the rails")
+    screen = console(options.json)
+    screen.print(_schedule_table(report))
+    screen.print("busiest rail: the bytes that all rails of a host carry until the last one has finished")
+    write_json(options.json, report)
 
 
-def rails(
-    context: typer.Context,
-    ranks: Annotated[
-        str, typer.Option(metavar="N|AxB", help="Number of ranks of the host, or their grid.")
-    ] = "4",
-    number: Annotated[int, typer.Option("--rails", help="Number of network interfaces of the host.")] = 6,
-    faces: Annotated[
-        str,
-        typer.Option(metavar="AxBxC", help="Local lattice of one rank, which sends two faces per dimension."),
-    ] = "60x60",
-    injected: Annotated[
-        float, typer.Option(help="GB/s that the host injects if all interfaces are busy.")
-    ] = 40.8,
-    speeds: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,...", help="Relative speed of each interface, if they are not equal."),
-    ] = None,
-    min_piece: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=LARGEST_SIZE,
-            help="Shortest piece of a cut message, in sites; with --schedule in bytes.",
-        ),
-    ] = 1,
-    skip_inside: Annotated[
-        bool,
-        typer.Option(
-            "--skip-inside", help="Messages inside the host use no interface; needs the grid of ranks."
-        ),
-    ] = False,
-    schedule: Annotated[
-        str | None,
-        typer.Option(metavar="FILE|-", help="JSON schedule whose messages to assign (instead of --faces)."),
-    ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE.toml",
-            help="With --schedule: machine that gives hosts and interfaces (instead of --per-host and --rails).",
-        ),
-    ] = None,
-    per_host: Annotated[
-        int | None,
-        typer.Option(metavar="P", max=LARGEST_INT, help="With --schedule: number of ranks per host."),
-    ] = None,
-    rule: Annotated[
-        str,
-        typer.Option(metavar="|".join(RAIL_RULES), help="With --schedule: the assignment that -o writes."),
-    ] = "optimum",
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="With --schedule: write the assignment, for simulate --rails.",
-        ),
-    ] = None,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the load of each interface into FILE.")
-    ] = None,
-    json_target: JsonOption = None,
-) -> None:
+def rails(options: Rails) -> None:
     """Compare assignments of the messages of a host to its network interfaces.
 
     The assignments are the two of the talk on QWS's communication (one interface per rank, and round robin), longest
     message first, the best for whole messages, and the best if messages may be cut. With --schedule they are those of
     the messages of a schedule that leave their host.
     """
-    check_plot(plot)
-    _check_options(context, schedule, machine)
-    if schedule is not None:
-        _schedule_rails(
-            schedule,
-            machine,
-            rule,
-            output,
-            plot,
-            json_target,
-            per_host=per_host,
-            rails=number,
-            speeds=_parse_speeds(speeds),
-            injected=injected,
-            min_piece=min_piece,
-        )
+    _check_options(options)
+    if options.schedule is not None:
+        _schedule_rails(options, options.schedule)
         return
-    grid = parse_numbers(ranks, "--ranks", "x")
     report = compare_rails(
-        grid[0] if len(grid) == 1 else grid,
-        number,
-        parse_numbers(faces, "--faces", "x"),
-        injected=injected,
-        speeds=_parse_speeds(speeds),
-        inside=not skip_inside,
-        min_piece=min_piece,
+        options.ranks if options.grid is None else options.grid,
+        options.rails,
+        options.faces,
+        injected=options.injected,
+        speeds=options.speeds or None,
+        inside=not options.skip_inside,
+        min_piece=options.min_piece,
     )
-    if plot is not None:
-        plot_rails(report, plot)
-    screen = console(json_target)
+    if options.plot is not None:
+        plot_rails(report, options.plot)
+    screen = console(options.json)
     screen.print(_summary(report))
     screen.print(_loads(report))
-    if number > _MAX_RAILS_SHOWN:
-        screen.print(f"... and {counted(number - _MAX_RAILS_SHOWN, 'more rail')} (--json lists all)")
-    ideal = math.fsum(report["assignments"][0]["faces"]["loads"]) / number
-    if speeds is None:
+    if options.rails > _MAX_RAILS_SHOWN:
+        screen.print(f"... and {counted(options.rails - _MAX_RAILS_SHOWN, 'more rail')} (--json lists all)")
+    ideal = math.fsum(report["assignments"][0]["faces"]["loads"]) / options.rails
+    if not options.speeds:
         screen.print(f"Equally busy rails have {_number(ideal)} sites each.")
-    screen.print(_proof(report), soft_wrap=True)
-    write_json(json_target, report)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("rails")(rails)
+    screen.print(_proof(report))
+    write_json(options.json, report)

@@ -4,26 +4,56 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
-from rich.table import Table
 
-from onehop.cli.common import LARGEST_INT, JsonOption, console, parse_numbers, write_json
-from onehop.codec import CODECS
+from onehop.cli.common import JsonOptions, RowsOptions, console, write_json
+from onehop.cli.screen import Table, coloured
 from onehop.error import BadInput
+from onehop.halo_options import HaloOptions
+from onehop.options import LARGEST_INT, argument, option
 from onehop.output import write_file
 from onehop.schedule import Schedule, Transfer, count, halo, verify
 from onehop.text import counted
 
-FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="Schedule as JSON; - reads stdin.")]
-RowsOption = Annotated[int, typer.Option(min=0, help="Maximum number of rows to show; 0 shows all.")]
-
-
 # Wider ghosts would go around every lattice that fits in memory many times.
 _LARGEST_WIDTH = 1 << 16
+
+
+@dataclass(kw_only=True)
+class MakeHalo(HaloOptions):
+    """The options of `onehop schedule halo`."""
+
+    output: str = option(
+        "-",
+        "File for the schedule as JSON; - is stdout.",
+        *("-o", "--output", "--json"),
+        metavar="FILE|-",
+        writes="the schedule",
+        alone="-",
+    )
+
+
+@dataclass(kw_only=True)
+class ReadOptions(JsonOptions):
+    """The options of commands that read a schedule."""
+
+    file: str = argument("FILE|-", "Schedule as JSON; - reads stdin.")
+
+
+@dataclass(kw_only=True)
+class Show(ReadOptions, RowsOptions):
+    """The options of `onehop schedule show` and `count`."""
+
+
+@dataclass(kw_only=True)
+class Verify(ReadOptions):
+    """The options of `onehop schedule verify`."""
+
+    limit: int = option(10, "Maximum number of violations to name.", high=LARGEST_INT)
 
 
 def parse_widths(text: str) -> int | list[int | tuple[int, int]]:
@@ -40,13 +70,9 @@ def parse_widths(text: str) -> int | list[int | tuple[int, int]]:
     return widths[0] if len(widths) == 1 and not isinstance(widths[0], tuple) else widths
 
 
-def parse_periodic(text: str) -> bool | list[bool]:
-    """Parse periodic boundaries: yes, no, or one word per dimension (yesxno)."""
-    words = {"yes": True, "no": False, "1": True, "0": False}
-    parts = text.lower().split("x")
-    if any(part not in words for part in parts):
-        raise BadInput(f"expected --periodic yes, no, or one per dimension as in yesxnoxno, found {text!r}")
-    return words[parts[0]] if len(parts) == 1 else [words[part] for part in parts]
+def periodic_of(values: Any) -> bool | tuple[bool, ...]:
+    """Return the value of --periodic for functions that take one value for all dimensions."""
+    return values[0] if isinstance(values, tuple) and len(values) == 1 else values
 
 
 def parse_dtype(text: str | None, default: str) -> str:
@@ -60,6 +86,15 @@ def parse_dtype(text: str | None, default: str) -> str:
             f"expected --dtype as a NumPy type of numbers, such as {default}, found {text!r}"
         ) from None
     return text or default
+
+
+def halo_keywords(options: HaloOptions, dtype: str) -> dict[str, Any]:
+    """Return the arguments of `onehop.halo`; `dtype` is the default of --dtype."""
+    return options.part(HaloOptions) | {
+        "width": parse_widths(str(options.width)),
+        "periodic": periodic_of(options.periodic),
+        "dtype": parse_dtype(options.dtype, dtype),
+    }
 
 
 # A schedule of a million transfers is shorter.
@@ -111,65 +146,21 @@ def _bytes(schedule: Schedule, transfer: Transfer) -> str:
         return "?"
 
 
-def make_halo(
-    extents: Annotated[
-        str, typer.Option(metavar="AxBxC", help="Shape of the global array, without ghost layers.")
-    ],
-    grid: Annotated[str, typer.Option(metavar="AxBxC", help="Number of ranks per dimension.")],
-    width: Annotated[
-        str,
-        typer.Option(
-            metavar="W",
-            help="Number of ghost layers: 1, one per dimension (1x2x1), or below:above (1:0x2:2x1).",
-        ),
-    ] = "1",
-    periodic: Annotated[
-        str,
-        typer.Option(
-            metavar="YES|NO", help="Periodic boundaries: yes, no, or one word per dimension (yesxno)."
-        ),
-    ] = "yes",
-    corners: Annotated[bool, typer.Option("--corners", help="Also exchange edges and corners.")] = False,
-    dtype: Annotated[str, typer.Option(help="NumPy dtype of a site.")] = "float64",
-    fields: Annotated[
-        int, typer.Option(min=1, max=1024, help="Number of arrays that are exchanged together.")
-    ] = 1,
-    codec: Annotated[
-        str, typer.Option(help=f"Encoding of the messages: {', '.join(CODECS[:-1])} or {CODECS[-1]}.")
-    ] = "raw",
-    out: Annotated[
-        str,
-        typer.Option(
-            "-o", "--output", "--json", metavar="FILE|-", help="File for the schedule as JSON; - is stdout."
-        ),
-    ] = "-",
-) -> None:
+def make_halo(options: MakeHalo) -> None:
     """Build the schedule of a halo exchange."""
-    shape = parse_numbers(extents, "--extents", "x")
-    if min(shape) < 1:
-        raise BadInput(f"expected --extents of at least 1 each, found {extents}, which has no sites")
-    schedule = halo(
-        extents=shape,
-        grid=parse_numbers(grid, "--grid", "x"),
-        width=parse_widths(width),
-        periodic=parse_periodic(periodic),
-        corners=corners,
-        dtype=parse_dtype(dtype, "float64"),
-        fields=fields,
-        codec=codec,
-    )
-    if out == "-":
+    schedule = halo(**halo_keywords(options, "float64"))
+    if options.output == "-":
         print(schedule.to_json(1))
         return
-    write_file(out, schedule.to_json(1) + "\n", "the schedule")
-    console().print(f"{out}: {schedule!r}", markup=False)
+    write_file(options.output, schedule.to_json(1) + "\n", "the schedule")
+    console().print(f"{options.output}: {schedule!r}")
 
 
-def show(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = None) -> None:
+def show(options: Show) -> None:
     """Show the arrays and transfers of a schedule."""
-    schedule = load_schedule(file)
-    screen = console(json_target)
-    screen.print(repr(schedule), markup=False)
+    schedule = load_schedule(options.file)
+    screen, rows = console(options.json), options.rows
+    screen.print(repr(schedule))
     arrays = Table("array", "name", "type", "bytes of an element", "elements", title="Arrays")
     for number, array in enumerate(schedule.arrays):
         per_rank = sorted(set(array.elements))
@@ -198,13 +189,13 @@ def show(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = No
     screen.print(table)
     if rows and total > rows:
         screen.print(f"... and {total - rows} more (--rows 0 shows all)")
-    write_json(json_target, json.loads(schedule.to_json()))
+    write_json(options.json, json.loads(schedule.to_json()))
 
 
-def count_schedule(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = None) -> None:
+def count_schedule(options: Show) -> None:
     """Count the messages and bytes of a schedule, per rank and per pair of ranks."""
-    result = count(load_schedule(file))
-    screen = console(json_target)
+    result = count(load_schedule(options.file))
+    screen, rows = console(options.json), options.rows
     ranks = Table(
         "rank",
         "messages sent",
@@ -252,30 +243,25 @@ def count_schedule(file: FileArgument, rows: RowsOption = 20, json_target: JsonO
         f"{counted(result.bytes, 'byte')} between ranks, "
         f"{result.bytes_local} inside"
     )
-    write_json(json_target, json.loads(result.to_json()))
+    write_json(options.json, json.loads(result.to_json()))
 
 
-def verify_schedule(
-    file: FileArgument,
-    limit: Annotated[int, typer.Option(max=LARGEST_INT, help="Maximum number of violations to name.")] = 10,
-    json_target: JsonOption = None,
-) -> None:
+def verify_schedule(options: Verify) -> int:
     """Verify that a schedule loses and overwrites no data, and name the transfers that do.
 
     The exit code is 1 if there are any.
     """
-    schedule = load_schedule(file)
-    violations = verify(schedule, limit)
-    screen = console(json_target)
+    schedule = load_schedule(options.file)
+    violations = verify(schedule, options.limit)
+    screen = console(options.json)
     for violation in violations:
-        screen.print(f"[red]{violation.rule}[/]: ", end="")
-        screen.print(violation.message.removeprefix(f"{violation.rule}: "), markup=False, soft_wrap=True)
+        message = violation.message.removeprefix(f"{violation.rule}: ")
+        screen.print(f"{coloured(violation.rule, 'red')}: {message}")
     if not violations:
-        screen.print(
-            f"[green]ok[/]: nothing is lost, overwritten or left out ({counted(schedule.ranks, 'rank')})"
-        )
+        ok = coloured("ok", "green")
+        screen.print(f"{ok}: nothing is lost, overwritten or left out ({counted(schedule.ranks, 'rank')})")
     write_json(
-        json_target,
+        options.json,
         {
             "ok": not violations,
             "violations": [
@@ -284,17 +270,4 @@ def verify_schedule(
             ],
         },
     )
-    if violations:
-        raise typer.Exit(1)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    schedule = typer.Typer(
-        no_args_is_help=True, help="Build, show, count and verify schedules without running them."
-    )
-    schedule.command("halo")(make_halo)
-    schedule.command("show")(show)
-    schedule.command("count")(count_schedule)
-    schedule.command("verify")(verify_schedule)
-    app.add_typer(schedule, name="schedule")
+    return int(bool(violations))

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
 
-import typer
-from rich.table import Table
-
-from onehop.cli.common import LARGEST_INT, JsonOption, console, write_json
+from onehop.cli.common import JsonOptions, console, write_json
+from onehop.cli.screen import Table
+from onehop.options import LARGEST_INT, argument
 from onehop.status import GroupStatus, Rank, status_of, to_json
 from onehop.text import counted
 
 
-def status(
-    process: Annotated[
-        int | None,
-        typer.Argument(
-            metavar="[PID]",
-            min=1,
-            max=LARGEST_INT,
-            help="Process of a rank, or of the launcher of the program. Without it, all programs of this user.",
-            show_default=False,
-        ),
-    ] = None,
-    json_target: JsonOption = None,
-) -> None:
+@dataclass(kw_only=True)
+class Status(JsonOptions):
+    """The options of `onehop status`."""
+
+    process: int | None = argument(
+        "PID",
+        "Process of a rank, or of the launcher of the program. Without it, all programs of this user.",
+        None,
+        low=1,
+        high=LARGEST_INT,
+    )
+
+
+def status(options: Status) -> None:
     """Show what each rank of a running program waits for: which rank, which channel, and for how long.
 
     The command examines the processes of this machine only, and disturbs none of them. Ranks on other machines are
     named where a rank of this one waits for them.
     """
-    groups = status_of(process)
-    out = console(json_target)
+    groups = status_of(options.process)
+    out = console(options.json)
     if not groups:
         out.print("no onehop program of this user runs on this machine")
     shown = [group for group in groups if group.size > 1] or groups
@@ -39,17 +39,17 @@ def status(
         out.print(_table(group))
         if line := _verdict(group):
             out.print(line)
-    write_json(json_target, to_json(groups))
+    write_json(options.json, to_json(groups))
 
 
 def _table(group: GroupStatus) -> Table:
     elsewhere = group.size - len(group.ranks)
     more = f", {elsewhere} of them on other machines" if elsewhere > 0 else ""
-    table = Table(title=f"Group of {counted(group.size, 'rank')}{more}", title_justify="left")
+    table = Table(title=f"Group of {counted(group.size, 'rank')}{more}")
     for name in ("rank", "process"):
         table.add_column(name, justify="right")
     for name in ("state", "waits for", "in"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name)
     table.add_column("seconds", justify="right")
     for rank in group.ranks:
         start = (str(rank.rank), str(rank.process), _state(rank))
@@ -83,8 +83,3 @@ def _verdict(group: GroupStatus) -> str:
     if any(wait.ranks for rank in group.ranks for wait in rank.waits):
         return "Ranks wait for each other in a circle"
     return ""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(status)

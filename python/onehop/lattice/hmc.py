@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.lattice.gauge import Gauge
+from onehop.lattice.hmc_options import HmcKeywords, HmcOptions
 from onehop.text import alternatives
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["INTEGRATORS", "Hmc", "Reversal", "Trajectory", "hybrid_monte_carlo"]
 
@@ -81,16 +84,7 @@ class Hmc(_core.LatticeHmc):
 
 
 def hybrid_monte_carlo(
-    gauge: Gauge,
-    beta: float,
-    trajectories: int,
-    *,
-    length: float = 1.0,
-    steps: int = 20,
-    integrator: str = "omelyan",
-    seed: int = 1,
-    first: int = 0,
-    progress: Callable[[int], None] | None = None,
+    gauge: Gauge, beta: float, trajectories: int, **keywords: Unpack[HmcKeywords]
 ) -> list[Trajectory]:
     """Update a gauge field by hybrid Monte Carlo trajectories. Collective.
 
@@ -100,6 +94,15 @@ def hybrid_monte_carlo(
     ----------
     gauge : Gauge
         The field to update in place.
+    beta : float
+        Inverse coupling 6 / g².
+    trajectories : int
+        Number of trajectories.
+
+    Other Parameters
+    ----------------
+    length, steps, integrator, seed
+        As for `Hmc`.
     first : int
         Number of the first trajectory, to continue an earlier run.
     progress : callable, optional
@@ -116,12 +119,13 @@ def hybrid_monte_carlo(
     Error
         The energy of a trajectory grows without bound; `gauge` is left as it was before that trajectory.
     """
-    moving = Hmc(gauge, beta, length=length, steps=steps, integrator=integrator, seed=seed)
+    options = HmcOptions.of("hybrid_monte_carlo", keywords)
+    moving = Hmc(gauge, beta, **options.part(HmcOptions), seed=options.seed)
     # Momenta contribute about 16 per site to H. A far larger change means that the integration diverged. The sign of
     # the change is then meaningless.
     most = 1000.0 * float(np.prod(gauge.geometry.extents))
     done = []
-    for number in range(first, first + trajectories):
+    for number in range(options.first, options.first + trajectories):
         delta_h, accepted = moving.run(number)
         if not abs(delta_h) <= most:
             raise Error(
@@ -130,6 +134,6 @@ def hybrid_monte_carlo(
             )
         moving.copy_to(gauge)
         done.append(Trajectory(delta_h, accepted, gauge.plaquettes().all))
-        if progress is not None:
-            progress(number)
+        if options.progress is not None:
+            options.progress(number)
     return done

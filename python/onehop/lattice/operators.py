@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,18 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.error import BadInput
+from onehop.lattice.solver_options import SolverOptions
 
-__all__ = ["Progress", "complex_memory", "fields_memory", "report_of"]
+__all__ = ["complex_memory", "fields_memory", "report_of", "solver_options"]
 
-# Called with the number of iterations and the relative residual.
-Progress = Callable[[int, float], Any]
+
+def solver_options(options: SolverOptions) -> _core.LatticeSolverOptions:
+    """Return the options of a solver for the library."""
+    core = _core.LatticeSolverOptions()
+    for name in ("tolerance", "iterations", "precision", "reproducible", "half_halo"):
+        setattr(core, name, getattr(options, name))
+    core.sloppy_precision = options.sloppy_precision or options.precision
+    return core
 
 
 def complex_memory(array: NDArray[Any], what: str) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,34 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import Geometry
-from onehop.lattice.operators import Progress, complex_memory, fields_memory, report_of
+from onehop.lattice.operators import complex_memory, fields_memory, report_of, solver_options
 from onehop.lattice.phases import check_phases
+from onehop.lattice.solver_options import SolverKeywords, SolverOptions
+from onehop.options import Options
 
-__all__ = ["PRECISIONS", "Staggered", "StaggeredSolve"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-PRECISIONS = ("half", "single", "double")
+__all__ = ["Staggered", "StaggeredSolve"]
+
+
+class LinksKeywords(TypedDict, total=False):
+    """The keyword arguments of `Staggered.of_links`."""
+
+    lanes: int
+    threads: int
+    map: Any
+    hosts: Any
+
+
+@dataclass(kw_only=True)
+class LinksOptions(Options):
+    """The options of `Staggered.of_links`, which documents them."""
+
+    lanes: int = 8
+    threads: int = 0
+    map: Any = None
+    hosts: Any = None
 
 
 class StaggeredSolve(NamedTuple):
@@ -112,11 +135,7 @@ class Staggered:
         fat: NDArray[Any],
         long: NDArray[Any] | None = None,
         grid: Sequence[int] | None = None,
-        *,
-        lanes: int = 8,
-        threads: int = 0,
-        map: Any = None,  # noqa: A002, the name that says it
-        hosts: Any = None,
+        **keywords: Unpack[LinksKeywords],
     ) -> Staggered:
         """Create the operator from fat and long links that contain all phases and signs.
 
@@ -131,6 +150,11 @@ class Staggered:
             This rank's block: shape (t, z, y, x, direction, row, column) for four directions.
         grid : sequence of int, optional
             Number of ranks in each direction. Default: the grid with the smallest surface.
+
+        Other Parameters
+        ----------------
+        lanes, threads
+            As for `Staggered`.
         map, hosts
             Which rank is at which position of the grid, as for `Geometry`.
 
@@ -140,10 +164,10 @@ class Staggered:
             An extent is odd, an array has another shape, or with long links a block has fewer than three sites in a
             direction that is cut.
         """
+        options = LinksOptions.of("of_links", keywords)
         width = 1 if long is None else 3
-        if isinstance(map, str) and hosts is None:
-            hosts = group
-        geometry = Geometry(extents, grid, ranks=group.size, width=width, map=map, hosts=hosts)
+        hosts = group if isinstance(options.map, str) and options.hosts is None else options.hosts
+        geometry = Geometry(extents, grid, ranks=group.size, width=width, map=options.map, hosts=hosts)
         shape = (*geometry.block_shape, len(geometry.block), 3, 3)
         for name, links in (("fat", fat), ("long", long)):
             if links is not None and np.shape(links) != shape:
@@ -155,8 +179,8 @@ class Staggered:
             list(geometry.grid),
             complex_memory(fat, "the fat links"),
             given,
-            lanes,
-            threads,
+            options.lanes,
+            options.threads,
             list(geometry.rank_at),
         )
         return cls.of_core(core, group, geometry)
@@ -222,17 +246,7 @@ class Staggered:
         return self._work(fields, lambda memory: self._core.apply_mdagm(memory, mass, precision))
 
     def solve(
-        self,
-        source: NDArray[Any],
-        mass: float | Sequence[float],
-        *,
-        tolerance: float = 1e-10,
-        iterations: int = 10000,
-        precision: str = "double",
-        sloppy_precision: str | None = None,
-        reproducible: bool = False,
-        half_halo: bool = False,
-        progress: Progress | None = None,
+        self, source: NDArray[Any], mass: float | Sequence[float], **keywords: Unpack[SolverKeywords]
     ) -> StaggeredSolve:
         """Solve M x = b by conjugate gradients on the even sites, or for several masses at once (multi-shift).
 
@@ -242,6 +256,9 @@ class Staggered:
             This rank's block of b, or several right-hand sides, which are solved together.
         mass : float or sequence of float
             Quark mass, above 0. Several masses need a single right-hand side.
+
+        Other Parameters
+        ----------------
         tolerance : float
             The solve has converged when `|b - M x| / |b|` is at most this.
         iterations : int
@@ -265,21 +282,12 @@ class Staggered:
             A mass is not above 0 (the operator may be singular then), a shape or precision is wrong, or numbers are not
             finite.
         """
+        options = SolverOptions.of("solve", keywords)
         memory, several = fields_memory(source, self._shape)
         masses = [float(mass)] if np.ndim(mass) == 0 else [float(one) for one in mass]  # type: ignore[union-attr]
         if len(masses) != 1 and several:
             raise BadInput(f"expected one right-hand side for several masses, found {np.shape(source)[0]}")
-        solutions, report = self._core.solve(
-            memory,
-            masses,
-            tolerance=tolerance,
-            iterations=iterations,
-            precision=precision,
-            sloppy_precision=sloppy_precision or precision,
-            reproducible=reproducible,
-            half_halo=half_halo,
-            progress=progress,
-        )
+        solutions, report = self._core.solve(memory, masses, solver_options(options), options.progress)
         alone = not several and np.ndim(mass) == 0
         return StaggeredSolve(
             solution=solutions[0] if alone else solutions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.lattice.gauge import Gauge
-from onehop.lattice.operators import Progress, complex_memory, fields_memory, report_of
+from onehop.lattice.operators import complex_memory, fields_memory, report_of, solver_options
+from onehop.lattice.solver_options import WilsonSolverKeywords, WilsonSolverOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Wilson", "WilsonSolve", "clover_blocks", "clover_leaves", "wilson_kappa"]
 
@@ -163,26 +167,16 @@ class Wilson(_core.LatticeWilson):
         """Return `(A - kappa^2 D A^-1 D) v` on the even sites. Odd sites are ignored, and are 0 in the result."""
         return np.asarray(super().precondition(self._memory(fields), dagger)).reshape(np.shape(fields))
 
-    def solve(
-        self,
-        source: NDArray[Any],
-        *,
-        tolerance: float = 1e-10,
-        iterations: int = 10000,
-        method: str = "bicgstab",
-        precision: str = "double",
-        sloppy_precision: str | None = None,
-        reproducible: bool = False,
-        half_halo: bool = False,
-        schwarz: int = 0,
-        progress: Progress | None = None,
-    ) -> WilsonSolve:
+    def solve(self, source: NDArray[Any], **keywords: Unpack[WilsonSolverKeywords]) -> WilsonSolve:
         """Solve M x = b with even-odd preconditioning.
 
         Parameters
         ----------
         source : array
             This rank's block of b, or several right-hand sides.
+
+        Other Parameters
+        ----------------
         tolerance : float
             The solve has converged when `|b - M x| / |b|` is at most this.
         iterations : int
@@ -208,19 +202,15 @@ class Wilson(_core.LatticeWilson):
         BadInput
             The shape, method or precision is wrong, the tolerance is not above 0, or numbers are not finite.
         """
-        if method not in ("bicgstab", "cgnr"):
-            raise BadInput(f"expected the method bicgstab or cgnr, found {method!r}")
+        options = WilsonSolverOptions.of("solve", keywords)
+        if options.method not in ("bicgstab", "cgnr"):
+            raise BadInput(f"expected the method bicgstab or cgnr, found {options.method!r}")
         solution, report = super().solve(
             self._memory(source),
-            tolerance=tolerance,
-            iterations=iterations,
-            precision=precision,
-            sloppy_precision=sloppy_precision or precision,
-            reproducible=reproducible,
-            half_halo=half_halo,
-            cgnr=method == "cgnr",
-            schwarz=schwarz,
-            progress=progress,
+            solver_options(options),
+            options.method == "cgnr",
+            options.schwarz,
+            options.progress,
         )
         return WilsonSolve(
             solution=np.asarray(solution).reshape(np.shape(source)),

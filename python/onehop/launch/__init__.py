@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from onehop.launch.environment import Launched, current_launch
     from onehop.launch.local import Output, command_of, launch
     from onehop.launch.mpi import MpiLauncher, find_mpi_launcher, launch_under_mpi
+    from onehop.launch.options import LaunchOptions
     from onehop.launch.ranks import ensure_ranks, ensure_ranks_beside_mpi
     from onehop.launch.result import LaunchResult, RankResult
 
@@ -20,6 +21,7 @@ __all__ = [
     "BAD_INPUT",
     "FAILURE",
     "PEER_LOST",
+    "LaunchOptions",
     "LaunchResult",
     "Launched",
     "MpiLauncher",
@@ -42,6 +44,7 @@ _MODULE_OF = {
     **dict.fromkeys(("Launched", "current_launch"), "onehop.launch.environment"),
     **dict.fromkeys(("Output", "command_of", "launch"), "onehop.launch.local"),
     **dict.fromkeys(("MpiLauncher", "find_mpi_launcher", "launch_under_mpi"), "onehop.launch.mpi"),
+    "LaunchOptions": "onehop.launch.options",
     **dict.fromkeys(("ensure_ranks", "ensure_ranks_beside_mpi"), "onehop.launch.ranks"),
     **dict.fromkeys(("LaunchResult", "RankResult"), "onehop.launch.result"),
 }

@@ -11,19 +11,23 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.exit_code import FAILURE
 from onehop.launch.cores import available_cores, share_cores, why_not_bound
 from onehop.launch.interpreter import python_module
+from onehop.launch.options import LaunchKeywords, LaunchOptions
 from onehop.launch.refusal import reason_of, remedy_of
-from onehop.launch.result import LaunchResult
-from onehop.launch.supervisor import SIGKILL_AFTER, Rank, Supervisor
+from onehop.launch.supervisor import Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
 from onehop.text import counted
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
@@ -162,21 +166,7 @@ def _check(ranks: int, cores_each: int, bind: bool) -> None:
         )
 
 
-def launch(
-    ranks: int,
-    command: Sequence[str],
-    *,
-    output: Output | str = Output.PREFIX,
-    bind: bool = True,
-    cores_each: int = 1,
-    kill_after: float = 0.0,
-    report: bool = True,
-    environment: Mapping[str, str] | None = None,
-    stdout: int = 1,
-    on_result: Callable[[LaunchResult], None] | None = None,
-    sigkill_after: float = SIGKILL_AFTER,
-    quiet: bool = False,
-) -> int:
+def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords]) -> int:
     """Run `command` on `ranks` ranks of this machine and wait for them.
 
     The first rank that fails ends the launch: the others get SIGTERM, and two seconds later SIGKILL. So does Ctrl-C.
@@ -189,6 +179,9 @@ def launch(
         Number of ranks.
     command : sequence of str
         The command line of each rank; see `command_of`.
+
+    Other Parameters
+    ----------------
     output : Output or str
         "prefix", "rank0" or "raw"; see `Output`.
     bind : bool
@@ -223,11 +216,12 @@ def launch(
     Error
         The ranks could not be started.
     """
-    _check(ranks, cores_each, bind)
-    output = Output(output)
-    cores = _cores_of_ranks(ranks, cores_each) if bind else None
+    options = LaunchOptions.of("launch", keywords)
+    _check(ranks, options.cores_each, options.bind)
+    output = Output(options.output)
+    cores = _cores_of_ranks(ranks, options.cores_each) if options.bind else None
     control = _core.create_control(ranks)
-    environment = dict(os.environ if environment is None else environment)
+    environment = dict(os.environ if options.environment is None else options.environment)
     environment.update(
         ONEHOP_CONTROL=control.path, ONEHOP_RANKS=str(ranks), ONEHOP_LAUNCHER_PID=str(os.getpid())
     )
@@ -248,15 +242,15 @@ def launch(
                 watchdog,
                 control.tell_ended,
                 prefixed=output == Output.PREFIX,
-                kill_after=kill_after,
-                report=report,
-                quiet=quiet,
-                stdout=stdout,
-                sigkill_after=sigkill_after,
+                kill_after=options.kill_after,
+                report=options.report,
+                quiet=options.quiet,
+                stdout=options.stdout,
+                sigkill_after=options.sigkill_after,
             )
             stack.callback(supervisor.close)
             for rank in range(ranks):
-                streams = _streams(rank, output, stdout)
+                streams = _streams(rank, output, options.stdout)
                 supervisor.add(_start(rank, command, environment, cores[rank] if cores else None, streams))
             code = supervisor.run()
         except (OSError, subprocess.SubprocessError) as error:
@@ -269,6 +263,6 @@ def launch(
                 remedy = "a sandbox refuses the launcher a system call; allow it, or use another launcher (mpiexec)"
             why = f"{reason_of(error)}; {remedy}" if remedy else error
             raise Error(f"could not run {command[0]!r} on {counted(ranks, 'rank')}: {why}") from error
-    if on_result is not None:
-        on_result(supervisor.result(command, code))
+    if options.on_result is not None:
+        options.on_result(supervisor.result(command, code))
     return code

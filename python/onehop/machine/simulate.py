@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,13 @@ from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.machine.rails import message_of
 from onehop.machine.reader import machine_of
+from onehop.machine.simulate_options import SimulateKeywords, SimulateOptions
 from onehop.machine.traffic_rails import hosts_of_ranks, machine_rails, placed, traffic_of
 from onehop.rail_lists import listed_rails
 from onehop.schedule import halo
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
     "allreduce_traffic",
@@ -193,18 +197,7 @@ def _on_rails(
 
 
 def simulate(
-    schedule: Schedule | Traffic,
-    machine: Machine | str | Path,
-    *,
-    ranks: Sequence[int] | RankMap | None = None,
-    rails: str | Sequence[Sequence[RailAssignment]] | None = None,
-    compute: float | Sequence[float] | None = None,
-    chunk_bytes: int = 0,
-    slot_bytes: int = 0,
-    slots: int = 2,
-    contention: bool = True,
-    accuracy: float = 0.01,
-    progress: Callable[[float], object] | None = None,
+    schedule: Schedule | Traffic, machine: Machine | str | Path, **keywords: Unpack[SimulateKeywords]
 ) -> Simulation:
     """Predict how long a schedule takes on a machine.
 
@@ -217,6 +210,9 @@ def simulate(
         What moves.
     machine : Machine, str or path
         The machine, the name of an installed one, or the path of a TOML file.
+
+    Other Parameters
+    ----------------
     ranks : sequence of int or RankMap, optional
         The place of every rank on the machine. By default rank r has place r on the part of the machine that a job of
         this size gets (`Machine.job`). A `RankMap` (onehop.topology) places the ranks on that part: the schedule's rank
@@ -257,10 +253,12 @@ def simulate(
     >>> onehop.machine.simulate(schedule, "fugaku").seconds < 1e-4
     True
     """
+    options = SimulateOptions.of("simulate", keywords)
+    ranks: Any = options.ranks
     described = machine_of(machine)
     traffic = traffic_of(schedule)
-    if rails is not None:
-        traffic = _on_rails(traffic, described, ranks, rails)
+    if options.rails is not None:
+        traffic = _on_rails(traffic, described, ranks, options.rails)
     if isinstance(ranks, RankMap):
         described = described.job(len(ranks.position_of))
         ranks = ranks.rank_at
@@ -269,13 +267,13 @@ def simulate(
         traffic,
         described,
         places,
-        _compute_seconds(compute),
-        whole_number(chunk_bytes, "chunk_bytes"),
-        whole_number(slot_bytes, "slot_bytes"),
-        whole_number(slots, "slots", *_SHORT),
-        yes_or_no(contention, "contention"),
-        real_number(accuracy, "accuracy"),
-        progress,
+        _compute_seconds(options.compute),
+        whole_number(options.chunk_bytes, "chunk_bytes"),
+        whole_number(options.slot_bytes, "slot_bytes"),
+        whole_number(options.slots, "slots", *_SHORT),
+        yes_or_no(options.contention, "contention"),
+        real_number(options.accuracy, "accuracy"),
+        options.progress,
     )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,11 @@ from onehop.quantum.outcome_text import outcome_texts
 from onehop.quantum.profile import Profile
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.run.checkpoint import Checkpoints
+from onehop.quantum.simulation_options import SimulationKeywords, SimulationOptions
 from onehop.quantum.state import State, core_sum, real_where_real
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Result", "result_of", "simulate"]
 
@@ -135,22 +138,7 @@ def _simulate(
         )
 
 
-def simulate(
-    circuit: Circuit,
-    group: Group | None = None,
-    *,
-    shots: int = 0,
-    seed: int | None = None,
-    precision: str = "double",
-    observables: Sequence[Any] = (),
-    threads: int = 0,
-    staging: int = 0,
-    search_seconds: float = 1,
-    progress: Callable[[int, int, int, int], None] | None = None,
-    checkpoint: str | Path | None = None,
-    every: float = 600,
-    profile: bool = False,
-) -> Result:
+def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[SimulationKeywords]) -> Result:
     """Run a circuit from |0...0>. Collective; every rank gets the same result.
 
     Parameters
@@ -159,6 +147,9 @@ def simulate(
         Circuit to run.
     group : Group, optional
         Ranks that hold the state, a power of two of them. Default: this process alone.
+
+    Other Parameters
+    ----------------
     shots : int
         Number of samples of the measurement outcomes. Millions cost little if no operation follows a measurement. In a
         circuit without classical bits, all qubits are measured at the end; bit i of an outcome is qubit i.
@@ -195,42 +186,37 @@ def simulate(
     Error
         The memory does not suffice. This is found out before anything runs.
     """
+    options = SimulationOptions.of("simulate", keywords)
     group = Group.alone() if group is None else instance(group, Group, "group")
-    sums = sums_of(observables)
-    checkpoints = None
-    if checkpoint is not None:
+    sums = sums_of(options.observables)
+    seed, checkpoints = options.seed, None
+    if options.checkpoint is not None:
         settings = {
             "seed": seed,
-            "shots": shots,
-            "precision": precision,
+            "shots": options.shots,
+            "precision": options.precision,
             "observables": [repr(s.terms) for s in sums],
         }
-        checkpoints = Checkpoints(checkpoint, group, circuit, settings, every)
+        checkpoints = Checkpoints(options.checkpoint, group, circuit, settings, options.every)
         seed = checkpoints.settings["seed"]
     seed = common_seed(seed, group)
-    options: dict[str, Any] = {
-        "shots": shots,
-        "seed": seed,
-        "precision": precision,
-        "observables": [core_sum(s) for s in sums],
-        "threads": threads,
-        "staging": staging,
-        "search_seconds": search_seconds,
-        "profile": profile,
-        "progress": progress,
-    }
-    core = _simulate(circuit, group, options, checkpoints)
-    time_profile = None
-    if profile:
-        pass_bytes = 2 * (8 if precision == "single" else 16) * 2**circuit.qubits // core.ranks
-        time_profile = Profile.gather(
-            group, core.ranks, core.profile, core.seconds, core.pass_seconds, pass_bytes
-        )
-    result = result_of(core, circuit, sums, shots, seed)
+    core = _simulate(circuit, group, _core_options(options, seed, sums), checkpoints)
+    result = result_of(core, circuit, sums, options.shots, seed)
     result.resumed = checkpoints is not None and checkpoints.resumes
     result.checkpoints = 0 if checkpoints is None else checkpoints.written
-    result.profile = time_profile
+    if options.profile:
+        pass_bytes = 2 * (8 if options.precision == "single" else 16) * 2**circuit.qubits // core.ranks
+        result.profile = Profile.gather(
+            group, core.ranks, core.profile, core.seconds, core.pass_seconds, pass_bytes
+        )
     return result
+
+
+def _core_options(options: SimulationOptions, seed: int, sums: Sequence[PauliSum]) -> dict[str, Any]:
+    """Return the options of a simulation for the library."""
+    names = ("shots", "precision", "threads", "staging", "search_seconds", "profile", "progress")
+    found = {name: getattr(options, name) for name in names}
+    return found | {"seed": seed, "observables": [core_sum(one) for one in sums]}
 
 
 def result_of(

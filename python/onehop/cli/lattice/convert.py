@@ -3,66 +3,47 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from dataclasses import dataclass
 
-import typer
-
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, write_json
-from onehop.cli.lattice.common import GridOption, check_tolerance, numbers, say_unverified
-from onehop.cli.lattice.measure import FileArgument, ToleranceOption, report_of
+from onehop.cli.common import console, own_rank, write_json
+from onehop.cli.lattice.common import FileOptions, GaugeOptions, say_unverified
+from onehop.cli.lattice.measure import report_of
 from onehop.group import Group
 from onehop.lattice import read_gauge, write_gauge
 from onehop.lattice.files import check_gauge_target
 from onehop.launch import ensure_ranks
-
-OutputOption = Annotated[
-    str, typer.Option("-o", "--output", metavar="FILE", help="Write the gauge field to FILE.")
-]
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="nersc|ildg|milc",
-        help="Output format. Default: by the file name, .lime means ILDG.",
-    ),
-]
-PrecisionOption = Annotated[
-    int | None, typer.Option(metavar="32|64", help="Bits per number. Default: 64, or 32 for MILC.")
-]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Overwrite an existing file.")]
+from onehop.options import option
 
 
-def convert(
-    file: FileArgument,
-    output: OutputOption,
-    format_name: FormatOption = None,
-    precision: PrecisionOption = None,
-    overwrite: OverwriteOption = False,
-    reunitarise: Annotated[
-        bool, typer.Option("--reunitarise", help="Project every link back to SU(3) before writing.")
-    ] = False,
-    grid: GridOption = None,
-    ranks: RanksOption = None,
-    tolerance: ToleranceOption = 1e-4,
-    json_target: JsonOption = None,
-) -> None:
+@dataclass(kw_only=True)
+class Convert(FileOptions, GaugeOptions):
+    """The options of `onehop lattice convert`."""
+
+    output: str = option(
+        ...,
+        "Write the gauge field to FILE.",
+        *("-o", "--output"),
+        metavar="FILE",
+        writes="the gauge field",
+    )
+    reunitarise: bool = option(False, "Project every link back to SU(3) before writing.")
+
+
+def convert(options: Convert) -> None:
     """Read and verify a gauge field, and write it in another format with new checksums."""
-    check_tolerance(tolerance, "--tolerance")
-    check_gauge_target(output, format_name, precision, overwrite)
-    ensure_ranks(ranks)
+    check_gauge_target(options.output, **options.how())
+    ensure_ranks(options.ranks)
     group = Group.world()
-    cut = numbers(grid, "--grid")
-    gauge, found = read_gauge(file, group, cut, tolerance=tolerance)
-    say_unverified(file, found.has_checksum, json_target)
-    if reunitarise:
+    gauge, found = read_gauge(options.file, group, options.grid, tolerance=options.tolerance)
+    say_unverified(options.file, found.has_checksum, options.json)
+    if options.reunitarise:
         gauge.reunitarise()
-    write_gauge(output, gauge, format_name, precision=precision, overwrite=overwrite)
+    write_gauge(options.output, gauge, **options.how())
     # --tolerance applies to the input file only: with fewer bits, links may deviate slightly more.
-    _, written = read_gauge(output, group, cut, tolerance=math.inf)
+    _, written = read_gauge(options.output, group, options.grid, tolerance=math.inf)
     if own_rank() != 0:
         return
-    console(json_target).print(
-        f"{output}: {written.format}, {written.precision} bits, plaquette {written.plaquettes.all:.9g}",
-        markup=False,
+    console(options.json).print(
+        f"{options.output}: {written.format}, {written.precision} bits, plaquette {written.plaquettes.all:.9g}"
     )
-    write_json(json_target, report_of(written))
+    write_json(options.json, report_of(written))

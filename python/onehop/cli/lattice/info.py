@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import typer
-from rich.console import Console
-from rich.table import Table
 
-from onehop.cli.common import LARGEST_INT, JsonOption, console, own_rank, write_json
-from onehop.cli.lattice.common import ExtentOption, GridOption, numbers, refuse_without_effect
+from onehop.cli.common import GridOptions, JsonOptions, console, own_rank, write_json
+from onehop.cli.lattice.common import ExtentOptions
 from onehop.cli.lattice.solve_wilson import WILSON_ACTIONS
+from onehop.cli.screen import Screen, Table
 from onehop.error import BadInput
 from onehop.lattice import Geometry
+from onehop.options import LARGEST_INT, Options, option
 from onehop.predict.lattice import (
     ACTIONS,
     PRECISIONS,
@@ -28,7 +28,82 @@ from onehop.schedule import count
 from onehop.text import bytes_text, counted
 
 LARGEST_PICTURE = 32  # sites in a row
-_ONLY_WITH_MACHINE = ("--action", "--precision", "--recon", "--sums")
+
+
+@dataclass(kw_only=True)
+class PredictionOptions(Options):
+    """The solver whose iteration is predicted."""
+
+    title = "Predicted iteration (only with --machine)"
+
+    machine: str | None = option(
+        None,
+        "Predict the time of a solver iteration on this machine; `onehop machines` lists those installed.",
+        metavar="NAME|FILE.toml",
+    )
+    action: str = option("hisq", "Quark action.", choices=tuple(ACTIONS))
+    precision: str = option("double", "Precision of the iteration.", choices=tuple(PRECISIONS))
+    recon: int = option(18, "Real numbers kept per link of Wilson quarks.", choices=(18, 12))
+    sums: str = option(
+        "direct",
+        "Global sums: every rank sends to all others, as onehop does, or pairs of ranks exchange in log2(ranks) steps.",
+        choices=tuple(SUMS),
+    )
+
+
+@dataclass(kw_only=True)
+class Info(PredictionOptions, ExtentOptions, GridOptions, JsonOptions):
+    """The options of `onehop lattice info`."""
+
+    ranks: int = option(
+        1,
+        "Number of ranks (only without --grid).",
+        *("-n", "--ranks"),
+        metavar="RANKS",
+        low=1,
+        high=LARGEST_INT,
+    )
+    lanes: int = option(
+        1,
+        "Largest number of sites in a SIMD vector; fewer are used if they do not fit.",
+        low=1,
+        high=LARGEST_INT,
+    )
+    width: int = option(1, "Width of the halo in sites.", low=1, high=3)
+    parities: int = option(
+        2,
+        "Number of parities: 2 stores even and odd sites apart, 1 stores all sites together.",
+        low=1,
+        high=2,
+    )
+    site_bytes: int = option(
+        48,
+        "Bytes per site of the field; 48 is a colour vector in double precision.",
+        low=1,
+        high=LARGEST_INT,
+    )
+    local: bool = option(
+        False,
+        "--extent is the block of one rank. Without --grid, the ranks form a grid as even as possible.",
+    )
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        if self.grid is not None:
+            self.refuse(("ranks",), "is for a lattice without --grid, which determines the number of ranks")
+            if len(self.grid) != len(self.extent):
+                raise BadInput(
+                    f"expected --grid with one number for each of {counted(len(self.extent), 'direction')}, found "
+                    f"{'x'.join(map(str, self.grid))!r}"
+                )
+        if self.machine is None:
+            self.refuse(("action", "precision", "recon", "sums"), "needs --machine")
+            return
+        self.refuse(("width", "site_bytes"), "follows from --action with --machine")
+        if self.parities != 2:
+            raise BadInput(f"expected --parities 2 with --machine, found {self.parities}")
+        if self.action not in WILSON_ACTIONS:
+            self.refuse(("recon",), f"is for --action {' and '.join(WILSON_ACTIONS)}, found {self.action!r}")
 
 
 def _faces(geometry: Geometry, site_bytes: int) -> list[dict[str, Any]]:
@@ -75,7 +150,7 @@ def _report(geometry: Geometry, site_bytes: int) -> dict[str, Any]:
     }
 
 
-def _show(screen: Console, report: dict[str, Any]) -> None:
+def _show(screen: Screen, report: dict[str, Any]) -> None:
     def times(values: list[int]) -> str:
         return "x".join(map(str, values))
 
@@ -85,7 +160,6 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
         f"{counted(report['lanes'], 'lane')} ({times(report['lane_grid'])}), {parities}\n"
         f"each rank has {counted(report['sites'], 'site')}, {report['interior_sites']} of them in the interior, "
         f"and {report['ghost_sites']} ghost sites",
-        soft_wrap=True,
     )
     if not report["faces"]:
         screen.print("one rank: no faces are exchanged")
@@ -105,11 +179,10 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
     screen.print(table)
     screen.print(
         f"{report['bytes_sent']} bytes in {counted(report['messages_sent'], 'message')} from each rank",
-        soft_wrap=True,
     )
 
 
-def _show_prediction(screen: Console, found: SolverPrediction) -> None:
+def _show_prediction(screen: Screen, found: SolverPrediction) -> None:
     share = 100 / found.predicted_seconds
     table = Table(
         "",
@@ -135,14 +208,11 @@ def _show_prediction(screen: Console, found: SolverPrediction) -> None:
     )
     screen.print(
         f"bound: {found.bound}; {found.gflops:.4g} GFLOP/s a rank; all ranks send {levels}",
-        markup=False,
-        soft_wrap=True,
     )
     if not found.counts_arithmetic:
         screen.print(
             f"a lower bound: the file of {found.machine} does not give the multiply-adds per second of a processor "
             "in this precision, so only memory and messages count",
-            soft_wrap=True,
         )
 
 
@@ -165,128 +235,43 @@ def _picture(geometry: Geometry) -> str:
     return "\n".join(lines)
 
 
-def info(
-    extent: ExtentOption,
-    grid: GridOption = None,
-    ranks: Annotated[
-        int,
-        typer.Option(
-            "-n",
-            "--ranks",
-            metavar="RANKS",
-            min=1,
-            max=LARGEST_INT,
-            help="Number of ranks (only without --grid).",
-        ),
-    ] = 1,
-    lanes: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=LARGEST_INT,
-            help="Largest number of sites in a SIMD vector; fewer are used if they do not fit.",
-        ),
-    ] = 1,
-    width: Annotated[int, typer.Option(min=1, max=3, help="Width of the halo in sites.")] = 1,
-    parities: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=2,
-            help="Number of parities: 2 stores even and odd sites apart, 1 stores all sites together.",
-        ),
-    ] = 2,
-    site_bytes: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=LARGEST_INT,
-            help="Bytes per site of the field; 48 is a colour vector in double precision.",
-        ),
-    ] = 48,
-    local: Annotated[
-        bool,
-        typer.Option(
-            "--local",
-            help="--extent is the block of one rank. Without --grid, the ranks form a grid as even as possible.",
-        ),
-    ] = False,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE.toml",
-            help="Predict the time of a solver iteration on this machine; `onehop machines` lists those installed.",
-        ),
-    ] = None,
-    action: Annotated[
-        str, typer.Option(metavar="|".join(ACTIONS), help="Quark action (only with --machine).")
-    ] = "hisq",
-    precision: Annotated[
-        str,
-        typer.Option(metavar="|".join(PRECISIONS), help="Precision of the iteration (only with --machine)."),
-    ] = "double",
-    recon: Annotated[
-        int,
-        typer.Option(
-            metavar="18|12", help="Real numbers kept per link of Wilson quarks (only with --machine)."
-        ),
-    ] = 18,
-    sums: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(SUMS),
-            help="Global sums (only with --machine): every rank sends to all others, as onehop does, or pairs of ranks "
-            "exchange in log2(ranks) steps.",
-        ),
-    ] = "direct",
-    json_target: JsonOption = None,
-) -> None:
+def info(options: Info) -> None:
     """Show the decomposition and the ordering of a lattice: the bytes and contiguous pieces of every face.
 
     Nothing is computed, and no rank is started. With --machine the command also predicts the time of a solver's
     iteration there. In two dimensions the command also draws where each site of a rank lies in memory; sites in
     brackets belong to a face.
     """
-    extents, chosen = numbers(extent, "--extent"), numbers(grid, "--grid")
-    assert extents is not None
-    if chosen is not None:
-        refuse_without_effect(
-            ("--ranks",), "is for a lattice without --grid, which determines the number of ranks"
-        )
-    if chosen is not None and len(chosen) != len(extents):
-        raise BadInput(
-            f"expected --grid with one number for each of {counted(len(extents), 'direction')}, found {grid!r}"
-        )
-    if machine is None:
-        refuse_without_effect(_ONLY_WITH_MACHINE, "needs --machine")
-    else:
-        refuse_without_effect(("--width", "--site-bytes"), "follows from --action with --machine")
-        if parities != 2:
-            raise BadInput(f"expected --parities 2 with --machine, found {parities}")
-        width, site_bytes = halo_width(action), vector_bytes(action, precision)
-        if action not in WILSON_ACTIONS:
-            refuse_without_effect(
-                ("--recon",), f"is for --action {' and '.join(WILSON_ACTIONS)}, found {action!r}"
-            )
-    if local:
-        chosen = chosen or balanced_grid(ranks, len(extents))
+    options.check()
+    extents, chosen = options.extent, options.grid
+    width, site_bytes, parities = options.width, options.site_bytes, options.parities
+    if options.machine is not None:
+        width, site_bytes = halo_width(options.action), vector_bytes(options.action, options.precision)
+    if options.local:
+        chosen = chosen or balanced_grid(options.ranks, len(extents))
         extents = tuple(sites * cuts for sites, cuts in zip(extents, chosen, strict=True))
-    cut = Geometry(extents, chosen, ranks=ranks, width=width, parities=parities).grid
-    lanes = Geometry.max_lanes(extents, cut, lanes, width=width, parities=parities)
+    cut = Geometry(extents, chosen, ranks=options.ranks, width=width, parities=parities).grid
+    lanes = Geometry.max_lanes(extents, cut, options.lanes, width=width, parities=parities)
     geometry = Geometry(extents, cut, lanes=lanes, width=width, parities=parities)
     report = _report(geometry, site_bytes)
     found = None
-    if machine is not None:
+    if options.machine is not None:
         found = predict_solver(
-            extents, machine, grid=cut, action=action, precision=precision, recon=recon, sums=sums
+            extents,
+            options.machine,
+            grid=cut,
+            action=options.action,
+            precision=options.precision,
+            recon=options.recon,
+            sums=options.sums,
         )
         report |= found.to_dict()
     if own_rank() != 0:
         return
-    screen = console(json_target)
+    screen = console(options.json)
     _show(screen, report)
     if len(extents) == 2 and max(geometry.block) <= LARGEST_PICTURE:
-        screen.print(_picture(geometry), markup=False)
+        screen.print(_picture(geometry))
     if found is not None:
         _show_prediction(screen, found)
-    write_json(json_target, report)
+    write_json(options.json, report)

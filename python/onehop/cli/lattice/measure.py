@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
-import typer
-from rich.table import Table
-
-from onehop.cli.common import (
-    LARGEST_INT,
-    JsonOption,
-    RanksOption,
-    check_plot,
-    console,
-    own_rank,
-    progress,
-    write_json,
-)
-from onehop.cli.lattice.common import (
-    GridOption,
-    PhasesOption,
-    check_tolerance,
-    numbers,
-    refuse_without_effect,
-    say_unverified,
-)
-from onehop.cli.lattice.quarks import check_quarks, plot_mesons, quark_report
+from onehop.cli.common import check_plot, console, own_rank, progress, write_json
+from onehop.cli.lattice.common import GaugeOptions, say_unverified
+from onehop.cli.lattice.quarks import QuarkOptions, plot_mesons, quark_report
+from onehop.cli.screen import Table
 from onehop.error import BadInput
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
@@ -41,13 +24,53 @@ from onehop.lattice import (
 )
 from onehop.lattice.flow import FLOW_STEP, check_flow_tolerance, flow_steps, reference_time
 from onehop.launch import ensure_ranks
+from onehop.options import LARGEST_INT, Options, option
 
-FileArgument = Annotated[
-    str, typer.Argument(metavar="FILE", help="Gauge field file: MILC 5, NERSC, ILDG, SciDAC or openQCD.")
-]
-ToleranceOption = Annotated[
-    float, typer.Option(help="Largest allowed deviation of a link from SU(3); above 0 and finite.")
-]
+
+@dataclass(kw_only=True)
+class FlowOptions(Options):
+    """The gradient flow along which is measured."""
+
+    title = "Gradient flow"
+
+    flow: float | None = option(
+        None, "Also measure along the gradient flow, up to this flow time.", metavar="TIME"
+    )
+    flow_step: float = option(
+        FLOW_STEP, "Step size of the flow; with --flow-tolerance the size of the first step."
+    )
+    flow_tolerance: float | None = option(
+        None,
+        "Adapt the step size so that the error of each link stays below this in every step, for example 1e-4.",
+    )
+    flow_every: int = option(1, "Number of flow steps between two measurements.", low=1, high=LARGEST_INT)
+
+
+@dataclass(kw_only=True)
+class Measure(QuarkOptions, FlowOptions, GaugeOptions):
+    """The options of `onehop lattice measure`."""
+
+    plot: str | None = option(
+        None,
+        "Plot t² E and charge over flow time, correlators and masses to FILE.",
+        metavar="FILE",
+        writes="the plot",
+    )
+
+    def check(self) -> None:
+        """Check the options before any rank starts."""
+        check_plot(self.plot)
+        self.check_quarks()
+        if self.flow is None:
+            self.refuse(("flow_step", "flow_tolerance", "flow_every"), "goes with --flow")
+        else:
+            flow_steps(self.flow, self.flow_step)
+        if self.flow_tolerance is not None:
+            check_flow_tolerance(self.flow_tolerance)
+        if self.plot is not None and self.flow is None and self.quarks is None:
+            raise BadInput(
+                "expected --flow or --quarks with --plot, which draws their results, found neither"
+            )
 
 
 def report_of(file: GaugeFile) -> dict[str, object]:
@@ -66,13 +89,17 @@ def report_of(file: GaugeFile) -> dict[str, object]:
     }
 
 
-def _flow(
-    gauge: Gauge, time: float, step: float, tolerance: float | None, every: int
-) -> tuple[Flow, list[FlowPoint]]:
+def _flow(gauge: Gauge, options: FlowOptions, time: float) -> tuple[Flow, list[FlowPoint]]:
+    step, tolerance = options.flow_step, options.flow_tolerance
     total = max(1, flow_steps(time, step)) if tolerance is None else None
     with progress("flow", total=total) as advance:
         return gradient_flow(
-            gauge, time, step=step, tolerance=tolerance, every=every, progress=lambda _number: advance(1)
+            gauge,
+            time,
+            step=step,
+            tolerance=tolerance,
+            every=options.flow_every,
+            progress=lambda _number: advance(1),
         )
 
 
@@ -141,80 +168,23 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
     return table
 
 
-def measure(
-    file: FileArgument,
-    flow: Annotated[
-        float | None,
-        typer.Option(metavar="TIME", help="Also measure along the gradient flow, up to this flow time."),
-    ] = None,
-    flow_step: Annotated[
-        float, typer.Option(help="Step size of the flow; with --flow-tolerance the size of the first step.")
-    ] = FLOW_STEP,
-    flow_tolerance: Annotated[
-        float | None,
-        typer.Option(
-            help="Adapt the step size so that the error of each link stays below this in every step, for example 1e-4."
-        ),
-    ] = None,
-    flow_every: Annotated[
-        int, typer.Option(min=1, max=LARGEST_INT, help="Number of flow steps between two measurements.")
-    ] = 1,
-    quarks: Annotated[
-        str | None,
-        typer.Option(
-            metavar="staggered|asqtad|hisq|wilson|clover",
-            help="Also measure pion and rho correlators with this quark action, from a point source.",
-        ),
-    ] = None,
-    mass: Annotated[float | None, typer.Option(help="Quark mass (with --quarks).")] = None,
-    csw: Annotated[float, typer.Option(help="Clover coefficient (clover only).")] = 1.0,
-    phases: PhasesOption = "standard",
-    noise_vectors: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=LARGEST_INT,
-            help="Number of noise vectors for the chiral condensate (staggered quarks only); 0: do not measure it.",
-        ),
-    ] = 0,
-    residual: Annotated[float, typer.Option(help="Tolerance |b - M x| / |b| of the propagators.")] = 1e-9,
-    plot: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Plot t² E and charge over flow time, correlators and masses to FILE."
-        ),
-    ] = None,
-    grid: GridOption = None,
-    ranks: RanksOption = None,
-    tolerance: ToleranceOption = 1e-4,
-    json_target: JsonOption = None,
-) -> None:
+def measure(options: Measure) -> None:
     """Read a gauge field, verify it against its header, and measure plaquettes, traces, Polyakov loop and energy.
 
     Plaquettes and traces are averages of Re tr / 3, so that unit links give 1. --flow adds energy and topological
     charge along the gradient flow, --quarks adds meson correlators with their effective masses.
     """
-    check_plot(plot)
-    check_tolerance(tolerance, "--tolerance")
-    check_quarks(quarks, mass, noise_vectors=noise_vectors, csw=csw, residual=residual, phases=phases)
-    if flow is None:
-        refuse_without_effect(("--flow-step", "--flow-tolerance", "--flow-every"), "goes with --flow")
-    else:
-        flow_steps(flow, flow_step)
-    if flow_tolerance is not None:
-        check_flow_tolerance(flow_tolerance)
-    if plot is not None and flow is None and quarks is None:
-        raise BadInput("expected --flow or --quarks with --plot, which draws their results, found neither")
-    ensure_ranks(ranks)
-    width = 3 if quarks in ("asqtad", "hisq") else 1
-    gauge, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance, width=width)
-    loop, strength = polyakov_loop(gauge), field_strength(gauge)
-    flowing, points = (
-        (None, []) if flow is None else _flow(gauge, flow, flow_step, flow_tolerance, flow_every)
+    options.check()
+    ensure_ranks(options.ranks)
+    width = 3 if options.quarks in ("asqtad", "hisq") else 1
+    gauge, found = read_gauge(
+        options.file, Group.world(), options.grid, tolerance=options.tolerance, width=width
     )
-    of_quarks = None
-    if quarks is not None and mass is not None:
-        of_quarks = quark_report(gauge, quarks, mass, csw, noise_vectors, residual, phases)
+    loop, strength = polyakov_loop(gauge), field_strength(gauge)
+    flowing, points = (None, []) if options.flow is None else _flow(gauge, options, options.flow)
+    quarks = None
+    if options.quarks is not None and options.mass is not None:
+        quarks = quark_report(gauge, options, options.mass)
     if own_rank() != 0:
         return
     report: dict[str, Any] = report_of(found) | {
@@ -228,12 +198,12 @@ def measure(
         report["flow"] = [point._asdict() for point in points]
         report["charge_after_flow"] = points[-1].charge
         report["reference_time"] = reference_time(points)
-    if of_quarks is not None:
-        report["quarks"] = of_quarks
-    screen = console(json_target)
+    if quarks is not None:
+        report["quarks"] = quarks
+    screen = console(options.json)
     screen.print(_table(report, found))
-    say_unverified(file, found.has_checksum, json_target)
-    if plot is not None:
-        _plot(plot, points, of_quarks)
-        screen.print(f"plot: {plot}", markup=False)
-    write_json(json_target, report)
+    say_unverified(options.file, found.has_checksum, options.json)
+    if options.plot is not None:
+        _plot(options.plot, points, quarks)
+        screen.print(f"plot: {options.plot}")
+    write_json(options.json, report)

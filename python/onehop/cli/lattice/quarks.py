@@ -2,50 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from onehop.cli.common import progress
-from onehop.cli.lattice.common import check_finite, check_tolerance, refuse_without_effect
+from onehop.cli.lattice.common import phases_option
 from onehop.error import BadInput
 from onehop.lattice import Gauge, Staggered, Wilson, mesons, smearing, wilson_kappa
-from onehop.lattice.phases import check_phases, with_staggered_phases
-from onehop.text import alternatives
+from onehop.lattice.phases import with_staggered_phases
+from onehop.options import LARGEST_INT, Options, option
 
 STAGGERED_ACTIONS = ("staggered", "asqtad", "hisq")
 ACTIONS = (*STAGGERED_ACTIONS, "wilson", "clover")
 
 
-def check_quarks(
-    action: str | None, mass: float | None, *, noise_vectors: int, csw: float, residual: float, phases: str
-) -> None:
-    """Check the options before any rank starts.
+@dataclass(kw_only=True)
+class QuarkOptions(Options):
+    """The quarks that are measured."""
 
-    Raises
-    ------
-    BadInput
-        The action is unknown, the mass is missing or not above 0 for staggered quarks, or an option has no effect for
-        this action.
-    """
-    check_finite({"--mass": mass, "--csw": csw})
-    check_tolerance(residual, "--residual")
-    check_phases(phases)
-    if action is None:
-        refuse_without_effect(
-            ("--mass", "--csw", "--noise-vectors", "--residual", "--phases"), "goes with --quarks"
-        )
-        return
-    if action not in ACTIONS:
-        raise BadInput(f"expected --quarks {alternatives(ACTIONS)}, found {action!r}")
-    if mass is None or (action in STAGGERED_ACTIONS and not mass > 0):
-        raise BadInput(f"expected --mass with --quarks {action}, above 0 for staggered quarks, found {mass}")
-    if action not in STAGGERED_ACTIONS:
-        refuse_without_effect(
-            ("--noise-vectors", "--phases"), f"is for staggered quarks, found --quarks {action}"
-        )
-    if action != "clover":
-        refuse_without_effect(("--csw",), f"is for --quarks clover, found {action}")
+    title = "Quarks"
+
+    quarks: str | None = option(
+        None,
+        "Also measure pion and rho correlators with this quark action, from a point source.",
+        choices=ACTIONS,
+    )
+    mass: float | None = option(None, "Quark mass; above 0 for staggered quarks.")
+    csw: float = option(1.0, "Clover coefficient (clover only).")
+    phases: str = phases_option("standard", "Staggered phases.")
+    noise_vectors: int = option(
+        0,
+        "Number of noise vectors for the chiral condensate (staggered quarks only); 0: do not measure it.",
+        low=0,
+        high=LARGEST_INT,
+    )
+    residual: float = option(1e-9, "Tolerance |b - M x| / |b| of the propagators.", above=0)
+
+    def check_quarks(self) -> None:
+        """Check the options before any rank starts.
+
+        Raises
+        ------
+        BadInput
+            The mass is missing or not above 0 for staggered quarks, or an option has no effect for this action.
+        """
+        action = self.quarks
+        if action is None:
+            self.refuse(("mass", "csw", "noise_vectors", "residual", "phases"), "goes with --quarks")
+            return
+        if self.mass is None or (action in STAGGERED_ACTIONS and not self.mass > 0):
+            raise BadInput(
+                f"expected --mass with --quarks {action}, above 0 for staggered quarks, found {self.mass}"
+            )
+        if action not in STAGGERED_ACTIONS:
+            self.refuse(("noise_vectors", "phases"), f"is for staggered quarks, found --quarks {action}")
+        if action != "clover":
+            self.refuse(("csw",), f"is for --quarks clover, found {action}")
 
 
 def _staggered(gauge: Gauge, action: str, phases: str) -> Staggered:
@@ -62,19 +76,18 @@ def _numbers(values: np.ndarray) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-def quark_report(
-    gauge: Gauge, action: str, mass: float, csw: float, noise_vectors: int, tolerance: float, phases: str
-) -> dict[str, Any]:
+def quark_report(gauge: Gauge, options: QuarkOptions, mass: float) -> dict[str, Any]:
     """Measure correlators with effective masses, and with noise vectors the condensate. Collective."""
+    action, noise_vectors = options.quarks or "", options.noise_vectors
     staggered = action in STAGGERED_ACTIONS
     with progress("propagators", total=(3 if staggered else 12) + noise_vectors) as advance:
-        how: dict[str, Any] = {"tolerance": tolerance, "progress": lambda _number: advance(1)}
+        how: dict[str, Any] = {"tolerance": options.residual, "progress": lambda _number: advance(1)}
         if staggered:
-            operator = _staggered(gauge, action, phases)
+            operator = _staggered(gauge, action, options.phases)
             found = mesons.staggered_mesons(gauge, operator, mass, **how)
         else:
-            strength = csw if action == "clover" else 0.0
-            found = mesons.wilson_mesons(gauge, Wilson(gauge, wilson_kappa(mass), csw=strength), **how)
+            csw = options.csw if action == "clover" else 0.0
+            found = mesons.wilson_mesons(gauge, Wilson(gauge, wilson_kappa(mass), csw=csw), **how)
         report: dict[str, Any] = {
             "action": action,
             "mass": mass,

@@ -90,9 +90,7 @@ def finish_solve(report: dict[str, Any], json_target: str | None, advice: str) -
         console(json_target).print(
             f"{counted(iterations, 'iteration')} in {report['seconds']:.4f} s, "
             f"{report['communication_seconds']:.4f} s of "
-            f"them in halo exchanges and sums; |b - M x| / |b| = {residual:.3e}; {report['gflops']:.2f} GFLOP/s",
-            markup=False,
-            soft_wrap=True,
+            f"them in halo exchanges and sums; |b - M x| / |b| = {residual:.3e}; {report['gflops']:.2f} GFLOP/s"
         )
         write_json(json_target, report)
     if not report["converged"]:

@@ -4,116 +4,142 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
-from rich.console import Console
 
-from onehop.cli.common import (
-    LARGEST_INT,
-    LARGEST_SEED,
-    JsonOption,
-    RanksOption,
-    console,
-    own_rank,
-    progress,
-    refuse_both,
-    say_renamed,
-    write_json,
-)
-from onehop.cli.lattice.common import (
-    GridOption,
-    OptionalExtentOption,
-    numbers,
-    refuse_without_effect,
-    say_unverified,
-    was_given,
-)
-from onehop.cli.lattice.convert import FormatOption, OverwriteOption, PrecisionOption
+from onehop.cli.common import GridOptions, JsonOptions, RanksOptions, console, own_rank, progress, write_json
+from onehop.cli.lattice.common import FileOptions, say_unverified
+from onehop.cli.screen import Screen
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice import Gauge, hybrid_monte_carlo, read_gauge, write_gauge
 from onehop.lattice import thermalize as sweep
 from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from onehop.lattice.files import check_gauge_target, check_target, require_memory_to_write
+from onehop.lattice.hmc_options import HmcOptions
 from onehop.launch import ensure_ranks
+from onehop.options import LARGEST_INT, LARGEST_SEED, option
 from onehop.text import counted
 
-ALGORITHMS = ("heatbath", "hmc")
+
+@dataclass(kw_only=True)
+class Thermalize(HmcOptions, FileOptions, GridOptions, RanksOptions, JsonOptions):
+    """The options of `onehop lattice thermalize`."""
+
+    title = "Options"
+
+    extent: tuple[int, ...] | None = option(
+        None, "Number of sites in each direction (1 to 4 directions).", high=LARGEST_INT
+    )
+    beta: float = option(6.0, "Inverse coupling 6 / g².", low=0)
+    sweeps: int = option(100, "Number of heat bath sweeps.", low=0, high=LARGEST_INT)
+    trajectories: int = option(
+        100, "Number of hybrid Monte Carlo trajectories (hmc only).", low=0, high=LARGEST_INT
+    )
+    algorithm: str = option(
+        "heatbath", "Update algorithm: heat bath or hybrid Monte Carlo.", choices=("heatbath", "hmc")
+    )
+    over_relaxations: int = option(
+        4, "Number of over-relaxation sweeps after each heat bath sweep.", low=0, high=LARGEST_INT
+    )
+    seed: int = option(
+        1, "Random seed. The same seed gives the same field on every grid.", low=0, high=LARGEST_SEED
+    )
+    start: str = option("unit", "Initial gauge field.", metavar="unit|random|FILE")
+    first: int = option(
+        0, "Number of the first sweep or trajectory, to continue from a FILE.", low=0, high=LARGEST_INT
+    )
+    checkpoint: str | None = option(
+        None,
+        "Save progress to FILE periodically. If FILE exists, resume from it.",
+        metavar="FILE",
+        writes="checkpoint",
+    )
+    save_every: int = option(
+        10, "Number of sweeps or trajectories between two checkpoints.", low=1, high=LARGEST_INT
+    )
+    output: str | None = option(
+        None,
+        "Write the gauge field to FILE.",
+        *("-o", "--output"),
+        metavar="FILE",
+        writes="the gauge field",
+    )
+
+    @property
+    def is_hmc(self) -> bool:
+        """Whether trajectories are counted, not sweeps."""
+        return self.algorithm == "hmc"
+
+    @property
+    def last(self) -> int:
+        """Number of the update after the last one."""
+        return self.first + (self.trajectories if self.is_hmc else self.sweeps)
+
+    def settings(self) -> dict[str, Any]:
+        """Return everything that the links depend on."""
+        found: dict[str, Any] = {"algorithm": self.algorithm, "beta": self.beta, "seed": self.seed}
+        found |= self.part(HmcOptions) if self.is_hmc else {"over_relaxations": self.over_relaxations}
+        extent = None if self.extent is None else list(self.extent)
+        return found | {"start": self.start, "extent": extent}
+
+    def check(self) -> None:
+        """Check the options, and before any work that the files can be written."""
+        if (self.extent is None) != (self.start not in ("unit", "random")):
+            raise BadInput("expected either --extent, or --start with a file, which has its own extents")
+        if self.is_hmc:
+            self.refuse(("over_relaxations",), "is for --algorithm heatbath")
+        else:
+            self.refuse(("trajectories", "length", "steps", "integrator"), "is for --algorithm hmc")
+        if self.output is None:
+            self.refuse(("file_format", "precision", "overwrite"), "is for --output")
+        if self.checkpoint is None:
+            self.refuse(("save_every",), "is for --checkpoint")
+        for name, file in (("--output", self.output), ("--checkpoint", self.checkpoint)):
+            if file is not None and self.extent is not None and len(self.extent) != 4:
+                raise BadInput(
+                    f"expected four directions for {name}, because files have four, found {len(self.extent)}"
+                )
+        if self.output is not None:
+            check_gauge_target(self.output, **self.how())
+        if self.checkpoint is not None:
+            check_target(self.checkpoint, overwrite=True)
 
 
-@dataclass
-class _Run:
-    """A run: `settings` holds everything that the links depend on."""
-
-    settings: dict[str, Any]
-    last: int
-    checkpoint: str | None
-    every: int
-
-    def some(self, gauge: Gauge, first: int, count: int, advance: Callable[[float], None]) -> list[Any]:
-        """Do sweeps or trajectories [first, first + count) and return one record of each."""
-        given = self.settings
-        common = {"seed": given["seed"], "first": first, "progress": lambda _number: advance(1)}
-        if given["algorithm"] == "heatbath":
-            return sweep(gauge, given["beta"], count, over_relaxations=given["over_relaxations"], **common)
-        moved = hybrid_monte_carlo(
-            gauge,
-            given["beta"],
-            count,
-            length=given["length"],
-            steps=given["steps"],
-            integrator=given["integrator"],
-            **common,
-        )
-        return [one._asdict() for one in moved]
-
-    def finish(self, gauge: Gauge, state: Checkpoint, advance: Callable[[float], None]) -> None:
-        """Do all remaining updates, with a checkpoint every `every` updates and at the end."""
-        while state.done < self.last:
-            count = min(self.every if self.checkpoint else self.last, self.last - state.done)
-            state.history += self.some(gauge, state.done, count, advance)
-            state.done += count
-            if self.checkpoint:
-                write_checkpoint(self.checkpoint, gauge, state)
+def _some(
+    options: Thermalize, gauge: Gauge, first: int, count: int, advance: Callable[[float], None]
+) -> list[Any]:
+    """Do sweeps or trajectories [first, first + count) and return one record of each."""
+    common: dict[str, Any] = {
+        "seed": options.seed,
+        "first": first,
+        "progress": lambda _number: advance(1),
+    }
+    if not options.is_hmc:
+        return sweep(gauge, options.beta, count, over_relaxations=options.over_relaxations, **common)
+    moved = hybrid_monte_carlo(gauge, options.beta, count, **options.part(HmcOptions), **common)
+    return [trajectory._asdict() for trajectory in moved]
 
 
-def _check_places(
-    extents: tuple[int, ...] | None,
-    output: str | None,
-    checkpoint: str | None,
-    file_format: str | None,
-    precision: int | None,
-    overwrite: bool,
-) -> None:
-    """Check before any work that the files can be written."""
-    wanted = [name for name, file in (("--output", output), ("--checkpoint", checkpoint)) if file is not None]
-    if wanted and extents is not None and len(extents) != 4:
-        raise BadInput(
-            f"expected four directions for {wanted[0]}, because files have four, found {len(extents)}"
-        )
-    if output is not None:
-        check_gauge_target(output, file_format, precision, overwrite)
-    if checkpoint is not None:
-        check_target(checkpoint, overwrite=True)
+def _finish(options: Thermalize, gauge: Gauge, state: Checkpoint, advance: Callable[[float], None]) -> None:
+    """Do all remaining updates, with a checkpoint every `save_every` updates and at the end."""
+    while state.done < options.last:
+        count = min(options.save_every if options.checkpoint else options.last, options.last - state.done)
+        state.history += _some(options, gauge, state.done, count, advance)
+        state.done += count
+        if options.checkpoint:
+            write_checkpoint(options.checkpoint, gauge, state)
 
 
-def _begin(
-    start: str,
-    extents: tuple[int, ...] | None,
-    group: Group,
-    cut: tuple[int, ...] | None,
-    seed: int,
-    json_target: str | None,
-) -> Gauge:
-    if extents is None:
-        read, found = read_gauge(start, group, cut)
-        say_unverified(start, found.has_checksum, json_target)
+def _begin(options: Thermalize, group: Group) -> Gauge:
+    if options.extent is None:
+        read, found = read_gauge(options.start, group, options.grid)
+        say_unverified(options.start, found.has_checksum, options.json)
         return read
-    gauge = Gauge(group, extents, cut)
-    if start == "random":
-        gauge.set_random(seed)
+    gauge = Gauge(group, options.extent, options.grid)
+    if options.start == "random":
+        gauge.set_random(options.seed)
     return gauge
 
 
@@ -152,153 +178,52 @@ def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) ->
     return report
 
 
-def _updates(
-    algorithm: str, sweeps: int, trajectories: int, output: str | None, checkpoint: str | None
-) -> int:
-    """Return the number of sweeps or trajectories; refuse options without effect."""
-    if algorithm == "hmc":
-        refuse_without_effect(("--over-relaxations",), "is for --algorithm heatbath")
-        if was_given("--sweeps"):
-            if was_given("--trajectories"):
-                refuse_both("--sweeps", "--trajectories")
-            say_renamed("--sweeps with --algorithm hmc", "--trajectories")
-            trajectories = sweeps
-    else:
-        refuse_without_effect(
-            ("--trajectories", "--length", "--steps", "--integrator"), "is for --algorithm hmc"
-        )
-    if output is None:
-        refuse_without_effect(("--format", "--precision", "--overwrite"), "is for --output")
-    if checkpoint is None:
-        refuse_without_effect(("--every",), "is for --checkpoint")
-    return trajectories if algorithm == "hmc" else sweeps
-
-
-def _show(screen: Console, report: dict[str, Any], what: str) -> None:
+def _show(screen: Screen, report: dict[str, Any], what: str) -> None:
     """Print the plaquette and the acceptance."""
-    screen.print(f"{what}: plaquette {report['plaquette']:.6f}", markup=False)
+    screen.print(f"{what}: plaquette {report['plaquette']:.6f}")
     if report.get("acceptance") is not None:
         screen.print(
-            f"accepted {report['acceptance']:.1%}, mean of exp(-dH) {report['exp_minus_delta_h']:.4f}",
-            markup=False,
+            f"accepted {report['acceptance']:.1%}, mean of exp(-dH) {report['exp_minus_delta_h']:.4f}"
         )
     if report["mean_plaquette"] is not None:
         error = report["mean_plaquette_error"]
         width = "" if error is None else f" ± {error:.6f}"
-        screen.print(f"mean of the second half: {report['mean_plaquette']:.6f}{width}", markup=False)
+        screen.print(f"mean of the second half: {report['mean_plaquette']:.6f}{width}")
 
 
-def thermalize(
-    extent: OptionalExtentOption = None,
-    beta: Annotated[float, typer.Option(min=0, help="Inverse coupling 6 / g².")] = 6.0,
-    sweeps: Annotated[int, typer.Option(min=0, max=LARGEST_INT, help="Number of heat bath sweeps.")] = 100,
-    trajectories: Annotated[
-        int,
-        typer.Option(min=0, max=LARGEST_INT, help="Number of hybrid Monte Carlo trajectories (hmc only)."),
-    ] = 100,
-    algorithm: Annotated[
-        str, typer.Option(metavar="heatbath|hmc", help="Update algorithm: heat bath or hybrid Monte Carlo.")
-    ] = "heatbath",
-    over_relaxations: Annotated[
-        int,
-        typer.Option(
-            min=0, max=LARGEST_INT, help="Number of over-relaxation sweeps after each heat bath sweep."
-        ),
-    ] = 4,
-    length: Annotated[float, typer.Option(help="Length of a trajectory, above 0 (hmc only).")] = 1.0,
-    steps: Annotated[
-        int,
-        typer.Option(min=1, max=LARGEST_INT, help="Number of integrator steps per trajectory (hmc only)."),
-    ] = 20,
-    integrator: Annotated[
-        str, typer.Option(metavar="omelyan|leapfrog", help="Integrator of the trajectories (hmc only).")
-    ] = "omelyan",
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0, max=LARGEST_SEED, help="Random seed. The same seed gives the same field on every grid."
-        ),
-    ] = 1,
-    start: Annotated[str, typer.Option(metavar="unit|random|FILE", help="Initial gauge field.")] = "unit",
-    first: Annotated[
-        int,
-        typer.Option(
-            min=0, max=LARGEST_INT, help="Number of the first sweep or trajectory, to continue from a FILE."
-        ),
-    ] = 0,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Save progress to FILE periodically. If FILE exists, resume from it."
-        ),
-    ] = None,
-    every: Annotated[
-        int,
-        typer.Option(
-            min=1, max=LARGEST_INT, help="Number of sweeps or trajectories between two checkpoints."
-        ),
-    ] = 10,
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the gauge field to FILE.")
-    ] = None,
-    format_name: FormatOption = None,
-    precision: PrecisionOption = None,
-    overwrite: OverwriteOption = False,
-    grid: GridOption = None,
-    ranks: RanksOption = None,
-    json_target: JsonOption = None,
-) -> None:
+def thermalize(options: Thermalize) -> None:
     """Generate a quenched gauge field of the Wilson action, by heat bath with over-relaxation or by hybrid Monte Carlo.
 
     The same seed gives the same field, bit for bit, on every grid of ranks. With --checkpoint an interrupted run
     resumes when the same command is given again, and ends with the same field as an uninterrupted run.
     """
-    extents, cut = numbers(extent, "--extent"), numbers(grid, "--grid")
-    if (extents is None) != (start not in ("unit", "random")):
-        raise BadInput("expected either --extent, or --start with a file, which has its own extents")
-    if algorithm not in ALGORITHMS:
-        raise BadInput(f"expected --algorithm {' or '.join(ALGORITHMS)}, found {algorithm!r}")
-    updates = _updates(algorithm, sweeps, trajectories, output, checkpoint)
-    if not (np.isfinite(length) and length > 0):
-        raise BadInput(f"expected --length above 0 and finite, found {length}")
-    _check_places(extents, output, checkpoint, format_name, precision, overwrite)
-    ensure_ranks(ranks)
+    options.check()
+    ensure_ranks(options.ranks)
     group = Group.world()
-    settings: dict[str, Any] = {"algorithm": algorithm, "beta": beta, "seed": seed}
-    if algorithm == "heatbath":
-        settings |= {"over_relaxations": over_relaxations}
-    else:
-        settings |= {"length": length, "steps": steps, "integrator": integrator}
-    settings |= {"start": start, "extent": None if extents is None else list(extents)}
-    kept = read_checkpoint(checkpoint, group, cut, settings, first) if checkpoint else None
-    gauge, state = kept or (
-        _begin(start, extents, group, cut, seed, json_target),
-        Checkpoint(settings, first),
-    )
+    settings, file = options.settings(), options.checkpoint
+    kept = read_checkpoint(file, group, options.grid, settings, options.first) if file else None
+    gauge, state = kept or (_begin(options, group), Checkpoint(settings, options.first))
     resumed = state.done if kept else None
-    if state.done > first + updates:
+    if state.done > options.last:
         raise BadInput(
-            f"{checkpoint}: expected a checkpoint after at most {first + updates} updates "
-            f"(--first plus {'--trajectories' if algorithm == 'hmc' else '--sweeps'}), found one after {state.done}; "
-            "ask for more, or name another file"
+            f"{file}: expected a checkpoint after at most {options.last} updates (--first plus "
+            f"{'--trajectories' if options.is_hmc else '--sweeps'}), found one after {state.done}; ask for more, or "
+            "name another file"
         )
-    if output is not None or checkpoint is not None:
+    if options.output is not None or file is not None:
         require_memory_to_write(gauge)
-    with progress(
-        "trajectories" if algorithm == "hmc" else "sweeps", total=max(first + updates - state.done, 0)
-    ) as advance:
-        _Run(settings, first + updates, checkpoint, every).finish(gauge, state, advance)
-    if output is not None:
-        write_gauge(output, gauge, format_name, precision=precision, overwrite=overwrite)
-    report = _report(gauge, state, first, resumed)
+    what = "trajectory" if options.is_hmc else "sweep"
+    with progress(counted(2, what)[2:], total=max(options.last - state.done, 0)) as advance:
+        _finish(options, gauge, state, advance)
+    if options.output is not None:
+        write_gauge(options.output, gauge, **options.how())
+    report = _report(gauge, state, options.first, resumed)
     if own_rank() != 0:
         return
-    screen = console(json_target)
+    screen = console(options.json)
     if resumed is not None:
-        left = state.done - resumed
-        screen.print(f"resumed from {checkpoint}: {resumed} done before, {left} now", markup=False)
-    what = counted(state.done - first, "sweep" if algorithm == "heatbath" else "trajectory")
-    _show(screen, report, f"{what} at beta = {beta:g}")
-    if output is not None:
-        screen.print(f"written to {output}", markup=False)
-    write_json(json_target, report)
+        screen.print(f"resumed from {file}: {resumed} done before, {state.done - resumed} now")
+    _show(screen, report, f"{counted(state.done - options.first, what)} at beta = {options.beta:g}")
+    if options.output is not None:
+        screen.print(f"written to {options.output}")
+    write_json(options.json, report)

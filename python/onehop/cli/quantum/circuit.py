@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Any
 
-import typer
-
-from onehop.cli.common import JsonOption, write_json
+from onehop.cli.common import JsonOptions, write_json
 from onehop.error import BadInput
+from onehop.options import Options, argument, option
 from onehop.quantum import generators
 from onehop.quantum.io import hamlib
 from onehop.quantum.io.program import Program
@@ -18,273 +18,249 @@ from onehop.text import counted
 
 MOST_QUBITS = 62  # as a state has, and as many as a register may have that onehop reads
 MOST_LAYERS = 1_000_000
-QubitsOption = Annotated[
-    int, typer.Option("--qubits", "-q", min=1, max=MOST_QUBITS, help="Number of qubits.")
-]
-OutputOption = Annotated[
-    str, typer.Option("-o", "--output", metavar="FILE", help="OpenQASM file to write; - is stdout.")
-]
-VersionOption = Annotated[int, typer.Option("--openqasm", min=2, max=3, help="Version of OpenQASM.")]
-MeasureOption = Annotated[bool, typer.Option("--measure/--no-measure", help="Measure all qubits at the end.")]
-SeedOption = Annotated[
-    int, typer.Option(min=0, help="Seed of the circuit. The same seed gives the same circuit.")
-]
-StateOption = Annotated[
-    str | None,
-    typer.Option(metavar="BITS", help="Initial basis state: bits with the last qubit first (0101), or neel."),
-]
-ExtentsOption = Annotated[
-    str | None,
-    typer.Option(metavar="LxM", help="Sites of the lattice, such as 20 or 4x5 (instead of --qubits)."),
-]
-LatticeOption = Annotated[str, typer.Option(help="Kind of lattice: grid or triangular.")]
-PeriodicOption = Annotated[
-    bool, typer.Option("--periodic/--open", help="Boundary conditions of the lattice.")
-]
-TimeOption = Annotated[float, typer.Option(help="Duration of the evolution.")]
-StepsOption = Annotated[int, typer.Option(min=1, max=MOST_LAYERS, help="Number of Trotter steps.")]
-OrderOption = Annotated[int, typer.Option(min=1, max=2, help="Order of the Trotter formula.")]
-MirrorOption = Annotated[
-    bool,
-    typer.Option(
-        "--mirror", help="Append the inverse circuit, so that the final state is the initial state."
-    ),
-]
-
-circuits = typer.Typer(no_args_is_help=True, help="Write benchmark circuits as OpenQASM files.")
 
 
-def _write(program: Program, output: str, version: int, measure: bool, json_target: str | None) -> None:
-    if output == "-" and json_target == "-":
+@dataclass(kw_only=True)
+class WriteOptions(JsonOptions):
+    """How a circuit is written."""
+
+    output: str = option(
+        "-",
+        "OpenQASM file to write; - is stdout.",
+        *("-o", "--output"),
+        metavar="FILE",
+        writes="the circuit",
+    )
+    openqasm: int = option(2, "Version of OpenQASM.", low=2, high=3)
+
+
+@dataclass(kw_only=True)
+class MeasureOptions(WriteOptions):
+    """How a circuit is written that may be measured."""
+
+    measure: bool = option(False, "Measure all qubits at the end.", "--measure", off="--no-measure")
+
+
+@dataclass(kw_only=True)
+class QubitsOptions(Options):
+    """The size of a circuit."""
+
+    qubits: int = option(..., "Number of qubits.", "-q", "--qubits", low=1, high=MOST_QUBITS)
+
+
+@dataclass(kw_only=True)
+class SeedOptions(Options):
+    """The seed of a random circuit."""
+
+    seed: int = option(0, "Seed of the circuit. The same seed gives the same circuit.", low=0)
+
+
+@dataclass(kw_only=True)
+class EvolutionOptions(Options):
+    """The evolution in time under a Hamiltonian, as `generators.evolution` takes them."""
+
+    title = "Evolution"
+
+    time: float = option(1.0, "Duration of the evolution.")
+    steps: int = option(10, "Number of Trotter steps.", low=1, high=MOST_LAYERS)
+    order: int = option(2, "Order of the Trotter formula.", low=1, high=2)
+    state: str | None = option(
+        None, "Initial basis state: bits with the last qubit first (0101), or neel.", metavar="BITS"
+    )
+    mirror: bool = option(False, "Append the inverse circuit, so that the final state is the initial state.")
+
+    def program(self, model: Any, qubits: int, name: str) -> Program:
+        """Return the circuit of the evolution."""
+        keywords = self.part(EvolutionOptions) | {"state": self.state or 0}
+        return generators.evolution(model, qubits, name=name, **keywords)
+
+
+@dataclass(kw_only=True)
+class LatticeOptions(EvolutionOptions):
+    """A lattice of spins."""
+
+    title = "Lattice"
+
+    qubits: int | None = option(
+        None, "Number of qubits of a chain.", "-q", "--qubits", low=1, high=MOST_QUBITS
+    )
+    extent: tuple[int, ...] | None = option(
+        None, "Sites of the lattice, such as 20 or 4x5 (instead of --qubits).", metavar="LxM"
+    )
+    lattice: str = option("grid", "Kind of lattice.", choices=("grid", "triangular"))
+    periodic: tuple[bool, ...] = option(
+        (False,),
+        "Boundaries of the lattice: periodic (1, or alone) or open (0).",
+        metavar="0|1",
+        alone="1",
+        length=1,
+    )
+    coupling: float = option(1.0, "Strength of the coupling of neighbours.")
+
+    @property
+    def sites(self) -> tuple[int, ...]:
+        """The extents of the lattice."""
+        if (self.qubits is None) == (self.extent is None):
+            raise BadInput("expected either --qubits for a chain or --extent for a lattice, for example 4x5")
+        return self.extent or (self.qubits or 0,)
+
+
+@dataclass(kw_only=True)
+class Qft(QubitsOptions, MeasureOptions):
+    """The options of `onehop quantum circuit qft`."""
+
+    state: str | None = option(
+        None,
+        "Initial basis state: bits with the last qubit first (0101), or neel.",
+        metavar="BITS",
+        default="1",
+    )
+    inverse: bool = option(False, "Write the inverse transform.")
+
+
+@dataclass(kw_only=True)
+class Qpe(QubitsOptions, WriteOptions):
+    """The options of `onehop quantum circuit qpe`."""
+
+    phase: float | None = option(
+        None, "Phase in [0, 1).", default="a value near 1/3 that is measured with certainty"
+    )
+
+
+@dataclass(kw_only=True)
+class Tfim(LatticeOptions, MeasureOptions):
+    """The options of `onehop quantum circuit tfim`."""
+
+    coupling: float = option(1.0, "Strength of Z Z between neighbours.")
+    field: float = option(1.0, "Strength of X on each site.")
+    state: str | None = option(
+        "neel", "Initial basis state: bits with the last qubit first (0101), or neel.", metavar="BITS"
+    )
+
+
+@dataclass(kw_only=True)
+class Heisenberg(LatticeOptions, MeasureOptions):
+    """The options of `onehop quantum circuit heisenberg`."""
+
+    coupling: float = option(1.0, "Strength of X X + Y Y + Z Z between neighbours.")
+    field: float = option(0.0, "Strength of Z on each site.")
+    state: str | None = option(
+        "neel", "Initial basis state: bits with the last qubit first (0101), or neel.", metavar="BITS"
+    )
+
+
+@dataclass(kw_only=True)
+class Ghz(QubitsOptions, MeasureOptions):
+    """The options of `onehop quantum circuit ghz`."""
+
+
+@dataclass(kw_only=True)
+class Random(QubitsOptions, SeedOptions, MeasureOptions):
+    """The options of `onehop quantum circuit random`."""
+
+    depth: int = option(20, "Number of layers.", low=1, high=MOST_LAYERS)
+
+
+@dataclass(kw_only=True)
+class Volume(QubitsOptions, SeedOptions, MeasureOptions):
+    """The options of `onehop quantum circuit qv`."""
+
+    depth: int | None = option(None, "Number of layers.", low=1, high=MOST_LAYERS, default="one per qubit")
+
+
+@dataclass(kw_only=True)
+class Qaoa(QubitsOptions, SeedOptions, MeasureOptions):
+    """The options of `onehop quantum circuit qaoa`."""
+
+    layers: int = option(2, "Number of pairs of cost and mixing layers.", low=1, high=MOST_LAYERS)
+    degree: int = option(3, "Number of neighbours of each vertex of the graph.", low=1, high=MOST_QUBITS)
+
+
+@dataclass(kw_only=True)
+class OfHamlib(EvolutionOptions, MeasureOptions):
+    """The options of `onehop quantum circuit hamlib`."""
+
+    file: str = argument("FILE", "HamLib file (HDF5).")
+    name: str = argument("NAME", "Name of a Hamiltonian in the file.")
+
+
+def _write(program: Program, options: WriteOptions) -> None:
+    output = options.output
+    if output == "-" and options.json == "-":
         raise BadInput(
             "the circuit and the JSON cannot both go to stdout; name a file for the circuit: -o FILE"
         )
-    if measure:
+    if isinstance(options, MeasureOptions) and options.measure:
         program.measure_all()
     names = Counter(step.name for step in program.steps)
     gates = sum(number for name, number in names.items() if name not in ("measure", "barrier", "reset"))
     if output == "-":
-        sys.stdout.write(program.to_qasm(version))
+        sys.stdout.write(program.to_qasm(options.openqasm))
     else:
-        program.save(output, version)
+        program.save(output, options.openqasm)
         print(f"{output}: {program.name}, {counted(gates, 'gate')}", file=sys.stderr)
     report = {"file": output, "name": program.name, "qubits": program.qubits, "clbits": program.clbits}
-    write_json(json_target, {**report, "gates": gates, "operations": dict(sorted(names.items()))})
+    write_json(options.json, {**report, "gates": gates, "operations": dict(sorted(names.items()))})
 
 
-def parse_extents(text: str) -> tuple[int, ...]:
-    """Parse the extents of a lattice, such as `20` or `4x5`.
-
-    Raises
-    ------
-    BadInput
-        The text has another form, or an extent is 0.
-    """
-    parts = text.lower().split("x")
-    if not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise BadInput(f"expected a lattice as 20 or 4x5, found {text!r}")
-    return tuple(map(int, parts))
+def qft(options: Qft) -> None:
+    """Quantum Fourier transform of a basis state."""
+    state = 1 if options.state is None else options.state
+    _write(generators.qft(options.qubits, state=state, inverse=options.inverse), options)
 
 
-def _extents(qubits: int | None, extents: str | None) -> tuple[int, ...]:
-    if (qubits is None) == (extents is None):
-        raise BadInput("expected either --qubits for a chain or --extents for a lattice, for example 4x5")
-    return (qubits,) if extents is None else parse_extents(extents)
-
-
-def _sites(extents: Sequence[int]) -> int:
-    sites = 1
-    for extent in extents:
-        sites *= extent
-    return sites
-
-
-@circuits.command()
-def qft(
-    qubits: QubitsOption,
-    output: OutputOption = "-",
-    state: StateOption = None,
-    inverse: Annotated[bool, typer.Option("--inverse", help="Write the inverse transform.")] = False,
-    measure: MeasureOption = False,
-    version: VersionOption = 2,
-    json_target: JsonOption = None,
-) -> None:
-    """Quantum Fourier transform of a basis state (default: 1)."""
-    _write(
-        generators.qft(qubits, state=1 if state is None else state, inverse=inverse),
-        output,
-        version,
-        measure,
-        json_target,
-    )
-
-
-@circuits.command()
-def qpe(
-    qubits: QubitsOption,
-    output: OutputOption = "-",
-    phase: Annotated[
-        float | None,
-        typer.Option(help="Phase in [0, 1) (default: a value near 1/3 that is measured with certainty)."),
-    ] = None,
-    version: VersionOption = 2,
-    json_target: JsonOption = None,
-) -> None:
+def qpe(options: Qpe) -> None:
     """Quantum phase estimation with measurements: the outcome divided by 2^(qubits-1) is the phase."""
-    _write(generators.qpe(qubits, phase=phase), output, version, False, json_target)
+    _write(generators.qpe(options.qubits, phase=options.phase), options)
 
 
-@circuits.command()
-def tfim(
-    qubits: Annotated[
-        int | None,
-        typer.Option("--qubits", "-q", min=1, max=MOST_QUBITS, help="Number of qubits of a chain."),
-    ] = None,
-    extents: ExtentsOption = None,
-    lattice: LatticeOption = "grid",
-    periodic: PeriodicOption = False,
-    coupling: Annotated[float, typer.Option(help="Strength of Z Z between neighbours.")] = 1.0,
-    field: Annotated[float, typer.Option(help="Strength of X on each site.")] = 1.0,
-    time: TimeOption = 1.0,
-    steps: StepsOption = 10,
-    order: OrderOption = 2,
-    state: StateOption = "neel",
-    mirror: MirrorOption = False,
-    output: OutputOption = "-",
-    measure: MeasureOption = False,
-    version: VersionOption = 2,
-    json_target: JsonOption = None,
-) -> None:
+def _evolve(make: Any, model: str, options: Tfim | Heisenberg) -> None:
+    """Write the evolution of a lattice of spins."""
+    sites = options.sites
+    terms = make(
+        sites,
+        lattice=options.lattice,
+        periodic=options.periodic[0],
+        coupling=options.coupling,
+        field=options.field,
+    )
+    mirrored = ", mirrored" if options.mirror else ""
+    name = f"{model} on a {options.lattice} of {'x'.join(map(str, sites))}{mirrored}"
+    _write(options.program(terms, math.prod(sites), name), options)
+
+
+def tfim(options: Tfim) -> None:
     """Time evolution under the Ising model in a transverse field."""
-    sites = _extents(qubits, extents)
-    model = generators.tfim(sites, lattice=lattice, periodic=periodic, coupling=coupling, field=field)
-    name = f"tfim on a {lattice} of {'x'.join(map(str, sites))}{', mirrored' if mirror else ''}"
-    program = generators.evolution(
-        model, _sites(sites), time=time, steps=steps, order=order, state=state or 0, mirror=mirror, name=name
-    )
-    _write(program, output, version, measure, json_target)
+    _evolve(generators.tfim, "tfim", options)
 
 
-@circuits.command()
-def heisenberg(
-    qubits: Annotated[
-        int | None,
-        typer.Option("--qubits", "-q", min=1, max=MOST_QUBITS, help="Number of qubits of a chain."),
-    ] = None,
-    extents: ExtentsOption = None,
-    lattice: LatticeOption = "grid",
-    periodic: PeriodicOption = False,
-    coupling: Annotated[float, typer.Option(help="Strength of X X + Y Y + Z Z between neighbours.")] = 1.0,
-    field: Annotated[float, typer.Option(help="Strength of Z on each site.")] = 0.0,
-    time: TimeOption = 1.0,
-    steps: StepsOption = 10,
-    order: OrderOption = 2,
-    state: StateOption = "neel",
-    mirror: MirrorOption = False,
-    output: OutputOption = "-",
-    measure: MeasureOption = False,
-    version: VersionOption = 2,
-    json_target: JsonOption = None,
-) -> None:
+def heisenberg(options: Heisenberg) -> None:
     """Time evolution under the Heisenberg model."""
-    sites = _extents(qubits, extents)
-    model = generators.heisenberg(sites, lattice=lattice, periodic=periodic, coupling=coupling, field=field)
-    name = f"heisenberg on a {lattice} of {'x'.join(map(str, sites))}{', mirrored' if mirror else ''}"
-    program = generators.evolution(
-        model, _sites(sites), time=time, steps=steps, order=order, state=state or 0, mirror=mirror, name=name
-    )
-    _write(program, output, version, measure, json_target)
+    _evolve(generators.heisenberg, "heisenberg", options)
 
 
-@circuits.command()
-def ghz(
-    qubits: QubitsOption,
-    output: OutputOption = "-",
-    measure: MeasureOption = False,
-    version: VersionOption = 2,
-    json_target: JsonOption = None,
-) -> None:
+def ghz(options: Ghz) -> None:
     """GHZ state: (|0...0> + |1...1>) / sqrt(2)."""
-    _write(generators.ghz(qubits), output, version, measure, json_target)
+    _write(generators.ghz(options.qubits), options)
 
 
-@circuits.command()
-def random(
-    qubits: QubitsOption,
-    output: OutputOption = "-",
-    depth: Annotated[int, typer.Option(min=1, max=MOST_LAYERS, help="Number of layers.")] = 20,
-    seed: SeedOption = 0,
-    measure: MeasureOption = False,
-    version: VersionOption = 2,
-    json_target: JsonOption = None,
-) -> None:
+def random(options: Random) -> None:
     """Random circuit: layers of random one-qubit gates and of CZ gates on random pairs."""
-    _write(generators.random_circuit(qubits, depth=depth, seed=seed), output, version, measure, json_target)
+    _write(generators.random_circuit(options.qubits, depth=options.depth, seed=options.seed), options)
 
 
-@circuits.command()
-def qv(
-    qubits: QubitsOption,
-    output: OutputOption = "-",
-    depth: Annotated[
-        int | None, typer.Option(min=1, max=MOST_LAYERS, help="Number of layers (default: one per qubit).")
-    ] = None,
-    seed: SeedOption = 0,
-    measure: MeasureOption = False,
-    version: VersionOption = 2,
-    json_target: JsonOption = None,
-) -> None:
+def qv(options: Volume) -> None:
     """Quantum volume: layers of random two-qubit unitaries on random pairs."""
-    _write(generators.quantum_volume(qubits, depth=depth, seed=seed), output, version, measure, json_target)
+    _write(generators.quantum_volume(options.qubits, depth=options.depth, seed=options.seed), options)
 
 
-@circuits.command()
-def qaoa(
-    qubits: QubitsOption,
-    output: OutputOption = "-",
-    layers: Annotated[
-        int, typer.Option(min=1, max=MOST_LAYERS, help="Number of pairs of cost and mixing layers.")
-    ] = 2,
-    degree: Annotated[
-        int, typer.Option(min=1, max=MOST_QUBITS, help="Number of neighbours of each vertex of the graph.")
-    ] = 3,
-    seed: SeedOption = 0,
-    measure: MeasureOption = False,
-    version: VersionOption = 2,
-    json_target: JsonOption = None,
-) -> None:
+def qaoa(options: Qaoa) -> None:
     """Quantum approximate optimisation algorithm (QAOA) for the maximum cut of a random graph."""
-    _write(
-        generators.qaoa(qubits, layers=layers, degree=degree, seed=seed),
-        output,
-        version,
-        measure,
-        json_target,
-    )
+    program = generators.qaoa(options.qubits, layers=options.layers, degree=options.degree, seed=options.seed)
+    _write(program, options)
 
 
-@circuits.command("hamlib")
-def from_hamlib(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="HamLib file (HDF5).")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a Hamiltonian in the file.")],
-    time: TimeOption = 1.0,
-    steps: StepsOption = 10,
-    order: OrderOption = 2,
-    state: StateOption = None,
-    mirror: MirrorOption = False,
-    output: OutputOption = "-",
-    measure: MeasureOption = False,
-    version: VersionOption = 2,
-    json_target: JsonOption = None,
-) -> None:
+def from_hamlib(options: OfHamlib) -> None:
     """Time evolution under a Hamiltonian of a HamLib file."""
-    model, qubits = hamlib.read_hamlib(file, name)
-    program = generators.evolution(
-        model, qubits, time=time, steps=steps, order=order, state=state or 0, mirror=mirror, name=name
-    )
-    _write(program, output, version, measure, json_target)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(circuits, name="circuit")
+    model, qubits = hamlib.read_hamlib(options.file, options.name)
+    _write(options.program(model, qubits, options.name), options)

@@ -2,69 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
 
-import typer
-
-from onehop.cli.common import JsonOption, console, write_json
-from onehop.cli.quantum.circuit import parse_extents
+from onehop.cli.common import JsonOptions, console, write_json
 from onehop.error import BadInput
+from onehop.options import argument, option
 from onehop.quantum.io.hamlib import hamlib_names, read_hamlibs, write_tfim_file
 from onehop.text import counted
 
-files = typer.Typer(no_args_is_help=True, help="Write and list HamLib files of Hamiltonians (HDF5).")
+
+@dataclass(kw_only=True)
+class Tfim(JsonOptions):
+    """The options of `onehop quantum hamlib tfim`."""
+
+    lattices: list[str] = argument(
+        "LATTICE...",
+        "Sizes: 12 for a chain, 3x4 for a square lattice, 3x4t for a triangular lattice.",
+    )
+    output: str = option(
+        "tfim.hdf5", "HDF5 file to write.", "-o", "--output", metavar="FILE", writes="the Hamiltonians"
+    )
+    fields: list[float] = option(
+        [0.1, 0.5, 1.0, 2.0], "Strengths of the field.", metavar="A,B,...", separator=","
+    )
 
 
-@files.command()
-def tfim(
-    lattices: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LATTICE...",
-            help="Sizes: 12 for a chain, 3x4 for a square lattice, 3x4t for a triangular lattice.",
-        ),
-    ],
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="HDF5 file to write.")
-    ] = "tfim.hdf5",
-    fields: Annotated[str, typer.Option(help="Strengths of the field, separated by commas.")] = "0.1,0.5,1,2",
-    json_target: JsonOption = None,
-) -> None:
+@dataclass(kw_only=True)
+class ListNames(JsonOptions):
+    """The options of `onehop quantum hamlib list`."""
+
+    file: str = argument("FILE", "HamLib file (HDF5).")
+
+
+def _lattice(text: str) -> tuple[tuple[int, ...], str]:
+    """Parse a lattice, such as `20`, `4x5` or `3x4t`; return its extents and its kind."""
+    parts = text.removesuffix("t").lower().split("x")
+    if not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise BadInput(f"expected a lattice as 20 or 4x5, found {text!r}")
+    return tuple(map(int, parts)), "triangular" if text.endswith("t") else "grid"
+
+
+def tfim(options: Tfim) -> None:
     """Write Ising models in a transverse field, each with open and with periodic boundaries."""
-    wanted = [
-        (parse_extents(one.removesuffix("t")), "triangular" if one.endswith("t") else "grid")
-        for one in lattices
-    ]
-    try:
-        strengths = [float(one) for one in fields.split(",")]
-    except ValueError:
-        raise BadInput(
-            f"expected --fields as numbers with commas, for example 0.5,1,2, found {fields!r}"
-        ) from None
-    names = write_tfim_file(output, wanted, fields=strengths)
-    console(json_target).print(f"{output}: {len(names)} Hamiltonians", markup=False)
-    write_json(json_target, {"file": output, "hamiltonians": names})
+    wanted = [_lattice(text) for text in options.lattices]
+    names = write_tfim_file(options.output, wanted, fields=options.fields)
+    console(options.json).print(f"{options.output}: {len(names)} Hamiltonians")
+    write_json(options.json, {"file": options.output, "hamiltonians": names})
 
 
-@files.command("list")
-def list_names(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="HamLib file (HDF5).")],
-    json_target: JsonOption = None,
-) -> None:
+def list_names(options: ListNames) -> None:
     """List the Hamiltonians in a file with their numbers of qubits and terms."""
+    file = options.file
     names = hamlib_names(file)
     rows = [
         {"name": name, "qubits": qubits, "terms": len(model)}
         for name, (model, qubits) in zip(names, read_hamlibs(file, names), strict=True)
     ]
-    screen = console(json_target)
+    screen = console(options.json)
     for row in rows:
-        screen.print(
-            f"{row['name']}: {counted(row['qubits'], 'qubit')}, {counted(row['terms'], 'term')}", markup=False
-        )
-    write_json(json_target, {"hamiltonians": rows})
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(files, name="hamlib")
+        screen.print(f"{row['name']}: {counted(row['qubits'], 'qubit')}, {counted(row['terms'], 'term')}")
+    write_json(options.json, {"hamiltonians": rows})

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
-from rich.console import Console
-from rich.table import Table
+from dataclasses import dataclass
+from typing import Any
 
 from onehop._core import __version__
-from onehop.cli.common import JsonOption, console, current_value, renamed_option, write_json
+from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.quantum.gradient import GRADIENT_STATES, GRADIENT_SWEEPS, with_gradient
 from onehop.cli.quantum.profile import forms, ranges
+from onehop.cli.screen import Screen, Table, coloured
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.machine import Machine, load_machine
+from onehop.options import argument, option
 from onehop.predict import CircuitPrediction, predict_circuit
 from onehop.predict.common import check_ranks, ranks_per_host, ranks_per_unit
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel, plan_density
@@ -25,9 +24,72 @@ from onehop.quantum.predict import predict
 from onehop.quantum.run.serialization import read_circuit
 from onehop.text import bytes_text, counted
 
-PrecisionOption = Annotated[
-    str, typer.Option(help="Precision of an amplitude: double (16 bytes) or single (8 bytes).")
-]
+
+@dataclass(kw_only=True)
+class Plan(JsonOptions):
+    """The options of `onehop quantum plan`."""
+
+    file: str = argument("FILE", "OpenQASM 2 or 3 file.")
+    ranks: int = option(
+        1,
+        "Number of ranks to plan for, a power of two. No rank is started.",
+        *("-n", "--ranks"),
+        metavar="RANKS",
+        low=1,
+    )
+    per_host: int | None = option(
+        None, "Number of ranks that share one machine.", metavar="RANKS", low=1, default="all"
+    )
+    hosts: int | None = option(
+        None,
+        "Number of hosts over which the ranks are divided equally: exchanges then stay inside a host where possible.",
+        low=1,
+        default="one, or those of --machine",
+    )
+    precision: str = option(
+        "double",
+        "Precision of an amplitude: double (16 bytes) or single (8 bytes).",
+        choices=("double", "single"),
+    )
+    density: bool = option(False, "Plan for a density matrix: 4^n numbers instead of 2^n.")
+    noise: str | None = option(
+        None,
+        "Noise model as for `run`, on a density matrix unless --trajectories is given.",
+        metavar="SPEC",
+    )
+    trajectories: int | None = option(
+        None, "Number of noisy state vectors, simulated one after the other.", low=1
+    )
+    gradient: bool = option(
+        False,
+        "Plan for derivatives by the adjoint method: up to three states of memory, and each pass and exchange three "
+        "times.",
+    )
+    machine: str | None = option(
+        None,
+        "Predict the time on another machine, one rank a processor; `onehop machines` lists those installed.",
+        metavar="NAME|FILE.toml",
+    )
+    rows: int = option(20, "Maximum number of groups of gates, and of stages, in the tables.", low=1)
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        if self.trajectories is not None and (self.density or self.noise is None):
+            raise BadInput("--trajectories needs --noise and does not work with --density")
+        if self.gradient and (self.density or self.noise is not None or self.machine is not None):
+            raise BadInput(
+                "--gradient is for state vectors on this machine: leave out --density, --noise and --machine"
+            )
+        if self.machine is not None and self.per_host is not None:
+            raise BadInput("--per-host is for this machine; with --machine every processor has one rank")
+        if self.hosts is None:
+            return
+        if self.per_host is not None:
+            raise BadInput("--hosts and --per-host both divide the ranks; leave one of them out")
+        if self.hosts > self.ranks or self.hosts & (self.hosts - 1):
+            raise BadInput(
+                f"expected --hosts to be a power of two of at most {counted(self.ranks, 'rank')}, found {self.hosts}"
+            )
 
 
 def _as_density(noise: NoiseModel | None, trajectories: int | None) -> bool:
@@ -120,7 +182,7 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None, bounds: 
     table.add_row("memory in all", bytes_text(circuit_plan.memory_in_all))
     if seconds is not None:
         table.add_row("memory of this machine", bytes_text(circuit_plan.memory_available))
-        table.add_row("fits on this machine", "yes" if circuit_plan.fits else "[bold red]no[/]")
+        table.add_row("fits on this machine", "yes" if circuit_plan.fits else coloured("no", "bold red"))
     table.add_section()
     table.add_row("operations", str(circuit_plan.operations))
     table.add_row("stages", str(len(circuit_plan.placement.stages)))
@@ -144,7 +206,7 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None, bounds: 
     return table
 
 
-def _show_prediction(screen: Console, found: CircuitPrediction, machine: Machine, rows: int) -> None:
+def _show_prediction(screen: Screen, found: CircuitPrediction, machine: Machine, rows: int) -> None:
     """Print the predicted time on a machine: its parts, the bytes by level, and the stages."""
     share = 100 / found.predicted_seconds if found.predicted_seconds else 0
     table = Table("", "", "", title=f"on {machine.name}, one rank for each processor", show_header=False)
@@ -184,8 +246,6 @@ def _show_prediction(screen: Console, found: CircuitPrediction, machine: Machine
     if not found.counts_arithmetic:
         screen.print(
             f"only memory and messages count: the file of {machine.name} does not give the rate of multiply-adds",
-            markup=False,
-            soft_wrap=True,
         )
 
 
@@ -245,19 +305,12 @@ def _prediction(found: CircuitPrediction) -> dict[str, Any]:
     }
 
 
-def _divided(
-    ranks: int, ranks_per_node: int | None, hosts: int | None, machine: Machine | None
-) -> dict[str, int | None]:
+def _divided(options: Plan, machine: Machine | None) -> dict[str, int | None]:
     """Return the arguments of `onehop.quantum.plan` that say how the ranks are divided over hosts."""
+    ranks, hosts = options.ranks, options.hosts
     if hosts is None:
         per_host = None if machine is None else ranks_per_host(machine, ranks)
-        return {"ranks_per_node": ranks_per_node if machine is None else 1, "ranks_per_host": per_host}
-    if ranks_per_node is not None:
-        raise BadInput("--hosts and --ranks-per-node both divide the ranks; leave one of them out")
-    if hosts > ranks or hosts & (hosts - 1):
-        raise BadInput(
-            f"expected --hosts to be a power of two of at most {counted(ranks, 'rank')}, found {hosts}"
-        )
+        return {"ranks_per_node": options.per_host if machine is None else 1, "ranks_per_host": per_host}
     per_host = ranks // hosts
     if machine is None:
         return {"ranks_per_node": per_host, "ranks_per_host": per_host}
@@ -270,124 +323,48 @@ def _divided(
     return {"ranks_per_node": 1, "ranks_per_host": per_host}
 
 
-def plan(
-    context: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
-    ranks: Annotated[
-        int,
-        typer.Option(
-            "-n",
-            "--ranks",
-            min=1,
-            metavar="RANKS",
-            help="Number of ranks to plan for, a power of two. No rank is started.",
-        ),
-    ] = 1,
-    ranks_per_node: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="RANKS", help="Number of ranks that share one machine (default: all)."),
-    ] = None,
-    here: Annotated[int | None, renamed_option("--here", min=1)] = None,
-    hosts: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="HOSTS",
-            help="Number of hosts over which the ranks are divided equally: exchanges then stay inside a host where "
-            "possible. Default: one, or those of --machine.",
-        ),
-    ] = None,
-    precision: PrecisionOption = "double",
-    density: Annotated[
-        bool, typer.Option("--density", help="Plan for a density matrix: 4^n numbers instead of 2^n.")
-    ] = False,
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Noise model as for `run`, on a density matrix unless --trajectories is given.",
-        ),
-    ] = None,
-    trajectories: Annotated[
-        int | None, typer.Option(min=1, help="Number of noisy state vectors, simulated one after the other.")
-    ] = None,
-    gradient: Annotated[
-        bool,
-        typer.Option(
-            "--gradient",
-            help="Plan for derivatives by the adjoint method: up to three states of memory, and each pass and exchange "
-            "three times.",
-        ),
-    ] = False,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE.toml",
-            help="Predict the time on another machine, one rank a processor; `onehop machines` lists those installed.",
-        ),
-    ] = None,
-    rows: Annotated[
-        int, typer.Option(min=1, help="Maximum number of groups of gates, and of stages, in the tables.")
-    ] = 20,
-    json_target: JsonOption = None,
-) -> None:
+def plan(options: Plan) -> None:
     """Show the memory, the exchanges and the time that a circuit would take, without running it."""
-    if precision not in ("single", "double"):
-        raise BadInput(f"expected --precision double or single, found {precision!r}")
-    if trajectories is not None and (density or noise is None):
-        raise BadInput("--trajectories needs --noise and does not work with --density")
-    if gradient and (density or noise is not None or machine is not None):
-        raise BadInput(
-            "--gradient is for state vectors on this machine: leave out --density, --noise and --machine"
-        )
+    options.check()
+    ranks, noise = options.ranks, options.noise
     model = NoiseModel() if noise is None else NoiseModel.parse(noise)
-    ranks_per_node = current_value(context, "--here", "--ranks-per-node")
-    described = None if machine is None else load_machine(machine)
+    described = None if options.machine is None else load_machine(options.machine)
     if described is not None:
-        if ranks_per_node is not None:
-            raise BadInput(
-                "--ranks-per-node is for this machine; with --machine every processor has one rank"
-            )
         check_ranks(ranks, described)
-    divided = _divided(ranks, ranks_per_node, hosts, described)
-    circuit = read_circuit(file, Group.alone())
+    divided = _divided(options, described)
+    circuit = read_circuit(options.file, Group.alone())
     model.check_names(circuit)
-    if density or (noise is not None and trajectories is None):
-        circuit_plan = plan_density(circuit, ranks, precision, noise=model, **divided)
+    if options.density or (noise is not None and options.trajectories is None):
+        circuit_plan = plan_density(circuit, ranks, options.precision, noise=model, **divided)
     else:
-        circuit_plan = plan_circuit(circuit, ranks, precision, **divided)
-    if gradient:
+        circuit_plan = plan_circuit(circuit, ranks, options.precision, **divided)
+    if options.gradient:
         circuit_plan = with_gradient(circuit_plan)
-    screen = console(json_target)
+    screen = console(options.json)
     found = None if described is None else predict_circuit(circuit_plan, described)
-    sweeps = GRADIENT_SWEEPS if gradient else 1
+    sweeps = GRADIENT_SWEEPS if options.gradient else 1
     seconds = predict(circuit_plan, sweeps=sweeps) if found is None else None
     stages = circuit_plan.placement.groups()
     bounds = lower_bounds(circuit_plan, sweeps)
     screen.print(_table(circuit_plan, circuit.name, seconds, bounds))
-    if trajectories is not None:
+    if options.trajectories is not None:
         screen.print(
-            f"these numbers are for each of up to {counted(trajectories, 'trajectory')}; equal ones run once"
+            f"these numbers are for each of up to {counted(options.trajectories, 'trajectory')}; equal ones run once"
         )
     if circuit_plan.ranks < ranks:
         screen.print(f"the circuit is too small for more than {counted(circuit_plan.ranks, 'rank')}")
     if found is not None and described is not None:
-        _show_prediction(screen, found, described, rows)
+        _show_prediction(screen, found, described, options.rows)
     elif not circuit_plan.fits:
-        screen.print(f"it does not fit on this machine: {remedy(circuit_plan)}", markup=False, soft_wrap=True)
+        screen.print(f"it does not fit on this machine: {remedy(circuit_plan)}")
     if any(stages):
-        screen.print(_groups(stages, rows))
+        screen.print(_groups(stages, options.rows))
     report = _report(circuit_plan, circuit.name) | bounds
     if found is not None and described is not None:
         # The state fits there; the prediction has checked it.
         report |= {"fits": True, "memory_available": int(described.memory.value), **_prediction(found)}
     else:
         report["predicted_seconds"] = seconds
-    if gradient:
+    if options.gradient:
         report["states"] = GRADIENT_STATES
-    write_json(json_target, {**report, "groups": stages})
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(plan)
+    write_json(options.json, {**report, "groups": stages})

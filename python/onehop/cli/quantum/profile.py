@@ -5,9 +5,7 @@ from __future__ import annotations
 from itertools import cycle
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
+from onehop.cli.screen import Screen, Table, coloured
 from onehop.figure import empty_figure, save_figure
 from onehop.quantum.profile import KINDS, PARTS, Entry, Profile
 
@@ -64,15 +62,14 @@ def _entries(profile: Profile, rows: int) -> Table:
         caption="tile: bits of an amplitude's place; fma: multiply-adds per amplitude; share: of the memory bandwidth",
     )
     for name in ("stage", "gates", "operations", "tile", "fma", "ms", "GB/s", "share"):
-        left = name in ("operations", "tile")
-        table.add_column(name, justify="left" if left else "right", no_wrap=not left)
+        table.add_column(name, justify="left" if name in ("operations", "tile") else "right")
     for entry in shown:
         if entry not in slowest:
             continue
         rate = f"{entry.bytes / entry.seconds * 1e-9:.3g}" if entry.seconds > 0 else ""
         stage, time = str(entry.stage + 1), f"{1e3 * entry.seconds:.3g}"
         if entry.kind == "exchange":
-            table.add_row(stage, "", "[red]exchange[/]", "", "", time, rate, "")
+            table.add_row(stage, "", coloured("exchange", "red"), "", "", time, rate, "")
         else:
             what, tile = _operations(entry)
             work = f"{entry.multiply_adds:.3g}" if entry.multiply_adds else ""
@@ -100,13 +97,13 @@ def _sums(profile: Profile) -> Table:
         if kind == "pass":
             for part in (*PARTS, "other"):
                 if any(of_rank[part] > 1e-6 for of_rank in parts):
-                    table.add_row(f"  {part}", *(f"[dim]{p[part]:.4f}[/]" for p in parts))
+                    table.add_row(f"  {part}", *(coloured(f"{p[part]:.4f}", "dim") for p in parts))
     table.add_section()
     table.add_row("all", *(f"{profile.seconds:.4f}" for _ in totals))
     return table
 
 
-def show(screen: Console, profile: Profile, rows: int) -> None:
+def show(screen: Screen, profile: Profile, rows: int) -> None:
     """Print the `rows` slowest passes and exchanges of rank 0, and the sums for every rank."""
     screen.print(_entries(profile, rows))
     screen.print(_sums(profile))

@@ -7,15 +7,25 @@ import importlib
 import io
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from onehop._core import __version__
-from onehop.cli.common import LARGEST_SEED, JsonOption, RanksOption, console, own_rank, write_json
+from onehop.cli.common import JsonOptions, RanksOptions, console, own_rank, write_json
 from onehop.error import BadInput
 from onehop.launch import current_launch
+from onehop.options import LARGEST_SEED, argument, option
+
+
+@dataclass(kw_only=True)
+class Qedc(RanksOptions, JsonOptions):
+    """The options of `onehop quantum qedc`."""
+
+    file: str = argument("PATH", "Script of the suite, for example .../phase_estimation/pe_benchmark.py.")
+    arguments: list[str] = argument("-- ARGS...", "Arguments of the script, for example -min 3 -max 8.", [])
+    precision: str = option("double", "Precision of an amplitude.", choices=("double", "single"))
+    seed: int | None = option(None, "Seed of the shots.", low=0, high=LARGEST_SEED)
 
 
 def _backend(ranks: int | None, precision: str, seed: int | None) -> Any:
@@ -32,57 +42,37 @@ def _backend(ranks: int | None, precision: str, seed: int | None) -> Any:
     return OnehopBackend(ranks, precision=precision, seed=seed)
 
 
-def qedc(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH", help="Script of the suite, for example .../phase_estimation/pe_benchmark.py."
-        ),
-    ],
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="-- ARGS...",
-            help="Arguments of the script, for example -min 3 -max 8.",
-            show_default=False,
-        ),
-    ] = None,
-    ranks: RanksOption = None,
-    precision: Annotated[str, typer.Option(help="Precision of an amplitude: double or single.")] = "double",
-    seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the shots.")] = None,
-    json_target: JsonOption = None,
-) -> None:
+def qedc(options: Qedc) -> None:
     """Run an unmodified benchmark of the QED-C suite (SRI-International/QC-App-Oriented-Benchmarks).
 
     The suite chooses among backends that it knows by name; this command makes it use the simulator of onehop. The
     packages that the suite requires (qiskit-aer and others) must be installed. The script runs once, and its circuits
     run on -n ranks; under mpiexec the script runs on every rank.
     """
-    if not Path(file).is_file():
-        raise BadInput(f"there is no benchmark {file}; name a script of the suite")
+    if not Path(options.file).is_file():
+        raise BadInput(f"there is no benchmark {options.file}; name a script of the suite")
     from onehop.qedc import run_benchmark
 
-    backend = _backend(ranks, precision, seed)
+    backend = _backend(options.ranks, options.precision, options.seed)
     counted = _Counting(backend)
     silent = contextlib.redirect_stdout(io.StringIO()) if own_rank() != 0 else contextlib.nullcontext()
-    if json_target == "-":
+    if options.json == "-":
         silent = contextlib.redirect_stdout(sys.stderr)
     begin = time.perf_counter()
     with silent:
-        run_benchmark(file, arguments or [], backend)
+        run_benchmark(options.file, options.arguments, backend)
     report = {
         "version": __version__,
-        "benchmark": file,
-        "arguments": arguments or [],
+        "benchmark": options.file,
+        "arguments": options.arguments,
         "ranks": backend.executor.size,
         "seconds": time.perf_counter() - begin,
         **counted.report(),
     }
-    console(json_target).print(
-        f"onehop: {counted.circuits} circuits on {backend.executor.size} ranks, {counted.seconds:.2f} s of simulation",
-        markup=False,
+    console(options.json).print(
+        f"onehop: {counted.circuits} circuits on {backend.executor.size} ranks, {counted.seconds:.2f} s of simulation"
     )
-    write_json(json_target, report)
+    write_json(options.json, report)
 
 
 class _Counting:
@@ -110,8 +100,3 @@ class _Counting:
             "simulated_seconds": self.seconds,
             "bytes_moved": self.bytes_moved,
         }
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(qedc)

@@ -5,34 +5,23 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
-from rich.console import Console
 
 from onehop import _core
-from onehop.cli.common import (
-    LARGEST_SEED,
-    LARGEST_SHOTS,
-    JsonOption,
-    RanksOption,
-    console,
-    own_rank,
-    progress,
-    write_json,
-)
+from onehop.cli.common import console, own_rank, progress, write_json
 from onehop.cli.quantum import profile as profiles
 from onehop.cli.quantum.gradient import gradient_report
-from onehop.cli.quantum.plan import PrecisionOption, check_fits, memory_of_run, one_line, plan_run
-from onehop.cli.quantum.run_options import RunOptions, checkpoint_interval, shots_of
+from onehop.cli.quantum.plan import check_fits, memory_of_run, one_line, plan_run
+from onehop.cli.quantum.run_options import Run
 from onehop.cli.quantum.run_report import draw, make_report, save_result, show, show_gradient
+from onehop.cli.screen import Screen
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks
 from onehop.output import remove_output
 from onehop.quantum import (
     Circuit,
-    NoiseModel,
     NoisyResult,
     Result,
     simulate,
@@ -62,7 +51,7 @@ def _progress_callback(advance: Callable[[float], None]) -> Callable[[int, int, 
     return update
 
 
-def _start_ranks(options: RunOptions) -> None:
+def _start_ranks(options: Run) -> None:
     """Start the ranks and return on each of them. Reject wrong input before any rank starts."""
     ranks = options.ranks
     if ranks is None or ranks <= 1 or current_launch() is not None:
@@ -71,14 +60,14 @@ def _start_ranks(options: RunOptions) -> None:
     circuit = read_circuit(options.file, Group.alone())
     options.observables_for(circuit)
     values = options.values_for(circuit)
-    needed = memory_of_run(circuit, ranks, options.noise, options.trajectories, options.precision)
+    needed = memory_of_run(circuit, ranks, options.model, options.trajectories, options.precision)
     check_fits(needed, circuit.name)
     options.check_extras_fit(
         circuit.bind(values) if circuit.parameters else circuit, needed.ranks, needed.ranks
     )
     arguments = sys.argv[1:]
     if needed.ranks < ranks:
-        console(options.json_target).print(
+        console(options.json).print(
             f"{circuit.name} is too small for more than {counted(needed.ranks, 'rank')}"
         )
         end = arguments.index("--") if "--" in arguments else len(arguments)
@@ -91,7 +80,7 @@ def _start_ranks(options: RunOptions) -> None:
     )
 
 
-def _place(options: RunOptions, circuit: Circuit, group: Group, screen: Console) -> float:
+def _place(options: Run, circuit: Circuit, group: Group, screen: Screen) -> float:
     """Place the circuit, check that its run fits into memory, and print the plan. Return the predicted seconds.
 
     `simulate` finds this placement and makes no other. Every rank places the circuit, because all need the placement
@@ -100,21 +89,21 @@ def _place(options: RunOptions, circuit: Circuit, group: Group, screen: Console)
     encode and decode as many operations.
     """
     hosts = {"ranks_per_node": len(group.local_ranks), "ranks_per_host": _core.ranks_per_host(group)}
-    noise, trajectories = options.noise, options.trajectories
+    noise, trajectories = options.model, options.trajectories
     circuit_plan = plan_run(circuit, group.size, noise, trajectories, options.precision, **hosts)
     check_fits(circuit_plan, circuit.name)
     options.check_extras_fit(circuit, group.size, len(group.local_ranks))
     predicted = predict(circuit_plan, group)
-    screen.print(one_line(circuit_plan, predicted, trajectories), markup=False, soft_wrap=True)
+    screen.print(one_line(circuit_plan, predicted, trajectories))
     return predicted
 
 
 def _simulate(
-    options: RunOptions, circuit: Circuit, observables: list[PauliSum], group: Group
+    options: Run, circuit: Circuit, observables: list[PauliSum], group: Group
 ) -> tuple[Result | NoisyResult, dict[str, Any]]:
     """Simulate the circuit. Return the result and its report, with the seconds and the memory that it took."""
     asked: dict[str, Any] = {
-        "shots": options.shots,
+        "shots": options.number_of_shots,
         "seed": options.seed,
         "precision": options.precision,
         "observables": observables,
@@ -123,25 +112,18 @@ def _simulate(
     if squared:
         asked["observables"] = [*observables, *(one.squared() for one in observables)]
     result: Result | NoisyResult
-    if options.noise is not None:
+    if options.model is not None:
         memory, begin = MemoryUse(), time.perf_counter()
         if options.trajectories is None:
-            result = simulate_density(circuit, group, noise=options.noise, **asked)
+            result = simulate_density(circuit, group, noise=options.model, **asked)
         else:
             asked["trajectories"] = options.trajectories
-            result = simulate_trajectories(circuit, group, noise=options.noise, **asked)
+            result = simulate_trajectories(circuit, group, noise=options.model, **asked)
     else:
         with progress(circuit.name, 1.0) as advance:
             memory, begin = MemoryUse(), time.perf_counter()
-            result = simulate(
-                circuit,
-                group,
-                progress=_progress_callback(advance),
-                checkpoint=options.checkpoint,
-                every=options.every,
-                profile=options.profile,
-                **asked,
-            )
+            asked |= {"checkpoint": options.checkpoint, "every": options.every, "profile": options.profile}
+            result = simulate(circuit, group, progress=_progress_callback(advance), **asked)
     variances = []
     if squared:
         means, squares = np.split(np.real(result.expectations), 2)
@@ -151,19 +133,19 @@ def _simulate(
             result.errors = result.errors[: len(observables)]
     elif options.variance:
         variances = result.state.variances(observables)
-    report = make_report(circuit, result, options.observables, options.precision)
+    report = make_report(circuit, result, options.observable, options.precision)
     if options.variance:
-        report["variances"] = dict(zip(options.observables, variances, strict=True))
+        report["variances"] = dict(zip(options.observable, variances, strict=True))
     report.update(seconds=time.perf_counter() - begin, **memory.report(group))
     return result, report
 
 
 def _show(
-    options: RunOptions, circuit: Circuit, report: dict[str, Any], profile: Profile | None, screen: Console
+    options: Run, circuit: Circuit, report: dict[str, Any], profile: Profile | None, screen: Screen
 ) -> None:
     """Print the result and its profile, which becomes a part of the report, and draw one of the two."""
     if report.get("resumed"):
-        screen.print(f"resumed from {options.checkpoint}", markup=False, soft_wrap=True)
+        screen.print(f"resumed from {options.checkpoint}")
     show(screen, report, options.rows)
     for text, row in report.get("gradients", {}).items():
         show_gradient(screen, text, row, options.rows)
@@ -177,13 +159,13 @@ def _show(
         draw(options.plot, report)
 
 
-def _run(options: RunOptions, group: Group) -> None:
+def _run(options: Run, group: Group) -> None:
     """Simulate the circuit on the ranks of a group, and report the result. Collective."""
     unbound = read_circuit(options.file, group)
     values = options.values_for(unbound)
     circuit = unbound.bind(values) if unbound.parameters else unbound
     observables = options.observables_for(circuit)
-    screen = console(options.json_target)
+    screen = console(options.json)
     predicted = _place(options, circuit, group, screen)
     result, report = _simulate(options, circuit, observables, group)
     report["predicted_seconds"] = predicted
@@ -196,146 +178,26 @@ def _run(options: RunOptions, group: Group) -> None:
         report |= gradient_report(
             unbound,
             values,
-            options.observables,
+            options.observable,
             group,
-            noise=options.noise,
+            noise=options.model,
             precision=options.precision,
             reproducible=options.reproducible,
         )
     if own_rank() != 0:
         return
     _show(options, circuit, report, time_profile, screen)
-    write_json(options.json_target, report)
+    write_json(options.json, report)
     if options.checkpoint is not None and owns_checkpoint:
         remove_output(options.checkpoint)  # the run is complete
 
 
-def run(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
-    ranks: RanksOption = None,
-    shots: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=LARGEST_SHOTS,
-            help="Number of shots; 0: no sampling. The default is 1000, and 0 with --gradient.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=LARGEST_SEED,
-            help="Seed of the shots. The same seed gives the same shots on any number of ranks.",
-        ),
-    ] = None,
-    observable: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help='Observable to evaluate, for example "Z0 Z1 + 0.5*X2". The option may be repeated.',
-        ),
-    ] = None,
-    bind: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=NUMBER",
-            help="Value of a parameter (`input float NAME;` in OpenQASM 3). The option may be repeated.",
-        ),
-    ] = None,
-    gradient: Annotated[
-        bool,
-        typer.Option(
-            "--gradient",
-            help="Compute the derivatives of every observable by every parameter. They are exact and take no shots.",
-        ),
-    ] = False,
-    reproducible: Annotated[
-        bool,
-        typer.Option(
-            "--reproducible", help="With --gradient: derivatives with the same bits on 1, 2, 4 and 8 ranks."
-        ),
-    ] = False,
-    variance: Annotated[
-        bool,
-        typer.Option("--variance", help="Also compute the variance <O^2> - <O>^2 of every observable O."),
-    ] = False,
-    precision: PrecisionOption = "double",
-    save: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Write the final state to FILE (HDF5); with --noise, the density matrix."
-        ),
-    ] = None,
-    plot: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Plot the counts, or the profile, to FILE (.png, .svg or .pdf)."),
-    ] = None,
-    profile: Annotated[
-        bool,
-        typer.Option("--profile", help="Show the time of each pass and exchange (docs/design/engine.md)."),
-    ] = False,
-    rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows in a table.")] = 20,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Save progress to FILE periodically and on SIGUSR1 or SIGTERM. If FILE exists, resume from it.",
-        ),
-    ] = None,
-    every: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="Time between checkpoints, for example 30s, 10m or 2h (default: 10m)."
-        ),
-    ] = None,
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help='Noise model, for example "depolarizing=0.01:cx,cz; readout=0.02" (docs/reference/density.md).',
-        ),
-    ] = None,
-    trajectories: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=LARGEST_SHOTS,
-            help="Number of noisy state vectors to simulate (default: a density matrix instead).",
-        ),
-    ] = None,
-    json_target: JsonOption = None,
-) -> None:
+def run(options: Run) -> None:
     """Simulate a circuit on several ranks.
 
     Outcomes have the last classical bit first, as in Qiskit. In a circuit without classical bits, all qubits are
     measured. Expectation values refer to the state before the final measurements.
     """
-    options = RunOptions(
-        file=file,
-        ranks=ranks,
-        shots=shots_of(shots, gradient),
-        seed=seed,
-        observables=observable or [],
-        bind=bind or [],
-        gradient=gradient,
-        reproducible=reproducible,
-        variance=variance,
-        precision=precision,
-        save=save,
-        plot=plot,
-        profile=profile,
-        rows=rows,
-        checkpoint=checkpoint,
-        every=checkpoint_interval(every, checkpoint),
-        noise=None if noise is None else NoiseModel.parse(noise),
-        trajectories=trajectories,
-        json_target=json_target,
-    )
+    options.check()
     _start_ranks(options)
     _run(options, Group.world())
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(run)

@@ -4,61 +4,97 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
-from onehop.cli.common import check_plot
+from onehop.cli.common import JsonOptions, RanksOptions, check_plot
 from onehop.cli.quantum.gradient import check_gradient, memory_of_gradient
 from onehop.cli.quantum.plan import check_fits
 from onehop.error import BadInput
 from onehop.launch.supervisor import SIGKILL_AFTER
+from onehop.options import LARGEST_SHOTS, argument, option
 from onehop.quantum import Circuit, NoiseModel
 from onehop.quantum.compiled import REPRODUCIBLE_RANKS
 from onehop.quantum.gradients import is_pure
 from onehop.quantum.io.state_file import check_state_file
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import values_of
+from onehop.quantum.simulation_options import SimulationOptions
 
 SIGKILL_AFTER_CHECKPOINT = 600.0
-DEFAULT_EVERY = "10m"
 DEFAULT_SHOTS = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """The options of a run. Each attribute has the value of the option of the same name, unless noted.
+@dataclass(kw_only=True)
+class Run(SimulationOptions, RanksOptions, JsonOptions):
+    """The options of `onehop quantum run`."""
 
-    Attributes
-    ----------
-    observables : list of str
-        The values of --observable.
-    every : float
-        Seconds between checkpoints.
-    noise : NoiseModel or None
-        The parsed model.
-    json_target : str or None
-        The value of --json.
-    """
+    title = "Options"
 
-    file: str
-    ranks: int | None
-    shots: int
-    seed: int | None
-    observables: list[str]
-    bind: list[str]
-    gradient: bool
-    reproducible: bool
-    variance: bool
-    precision: str
-    save: str | None
-    plot: str | None
-    profile: bool
-    rows: int
-    checkpoint: str | None
-    every: float
-    noise: NoiseModel | None
-    trajectories: int | None
-    json_target: str | None
+    file: str = argument("FILE", "OpenQASM 2 or 3 file.")
+    shots: int | None = option(  # type: ignore[assignment]
+        None,
+        "Number of shots; 0: no sampling.",
+        low=0,
+        high=LARGEST_SHOTS,
+        default="1000, and 0 with --gradient",
+    )
+    observable: list[str] = option(
+        [],
+        'Observable to evaluate, for example "Z0 Z1 + 0.5*X2". The option may be repeated.',
+        metavar="TEXT",
+    )
+    bind: list[str] = option(
+        [],
+        "Value of a parameter (`input float NAME;` in OpenQASM 3). The option may be repeated.",
+        metavar="NAME=NUMBER",
+    )
+    gradient: bool = option(
+        False,
+        "Compute the derivatives of every observable by every parameter. They are exact and take no shots.",
+    )
+    reproducible: bool = option(
+        False, "With --gradient: derivatives with the same bits on 1, 2, 4 and 8 ranks."
+    )
+    variance: bool = option(False, "Also compute the variance <O^2> - <O>^2 of every observable O.")
+    noise: str | None = option(
+        None,
+        'Noise model, for example "depolarizing=0.01:cx,cz; readout=0.02" (docs/reference/density.md).',
+        metavar="SPEC",
+    )
+    trajectories: int | None = option(
+        None,
+        "Number of noisy state vectors to simulate.",
+        low=1,
+        high=LARGEST_SHOTS,
+        default="a density matrix instead",
+    )
+    save: str | None = option(
+        None,
+        "Write the final state to FILE (HDF5); with --noise, the density matrix.",
+        metavar="FILE",
+        writes="the state",
+    )
+    plot: str | None = option(
+        None,
+        "Plot the counts, or the profile, to FILE (.png, .svg or .pdf).",
+        metavar="FILE",
+        writes="the plot",
+    )
+    rows: int = option(20, "Maximum number of rows in a table.", low=1)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def model(self) -> NoiseModel | None:
+        """The noise model."""
+        return None if self.noise is None else NoiseModel.parse(self.noise)
+
+    @property
+    def number_of_shots(self) -> int:
+        """The number of shots, with its default."""
+        if self.shots is not None:
+            return self.shots
+        return 0 if self.gradient else DEFAULT_SHOTS
+
+    def check(self) -> None:
         """Check what needs no circuit.
 
         Raises
@@ -67,11 +103,18 @@ class RunOptions:
             A file cannot be written, or options exclude each other.
         """
         check_plot(self.plot)
-        if self.variance and not self.observables:
+        if self.checkpoint is None:
+            self.refuse(("every",), "is for --checkpoint")
+        if self.gradient and self.shots:
+            raise BadInput(
+                f"--gradient: expected no shots, because its derivatives are exact, found --shots {self.shots}; leave "
+                "one of them out, or average shots at shifted angles with onehop.quantum.parameter_shift"
+            )
+        if self.variance and not self.observable:
             raise BadInput("--variance: expected at least one --observable, found none")
         if self.save is not None:
             check_state_file(self.save)
-        if self.noise is None:
+        if self.model is None:
             if self.trajectories is not None:
                 raise BadInput("--trajectories needs --noise: without noise all trajectories are the same")
             return
@@ -100,8 +143,8 @@ class RunOptions:
             A value is missing or wrong, or --gradient cannot differentiate the circuit.
         """
         if self.gradient:
-            check_gradient(circuit, self.observables, self.noise)
-        if self.reproducible and not (self.gradient and self.noise is None and is_pure(circuit)):
+            check_gradient(circuit, self.observable, self.model)
+        if self.reproducible and not (self.gradient and self.model is None and is_pure(circuit)):
             raise BadInput(
                 "--reproducible: expected --gradient and a circuit of gates without --noise; leave the option out"
             )
@@ -121,8 +164,8 @@ class RunOptions:
         BadInput
             One is wrong, acts on a qubit that the circuit lacks, or has a variance to compute but is not Hermitian.
         """
-        found = _observables(self.observables, circuit.qubits)
-        for text, one in zip(self.observables, found, strict=True):
+        found = _observables(self.observable, circuit.qubits)
+        for text, one in zip(self.observable, found, strict=True):
             if self.variance and not one.is_hermitian:
                 raise BadInput(
                     f"--variance: expected Hermitian observables with real weights, found {text!r}"
@@ -131,7 +174,7 @@ class RunOptions:
 
     def has_variances_of_state(self, circuit: Circuit) -> bool:
         """Whether to compute variances, and from the final state, which takes a second one."""
-        return self.variance and self.noise is None and is_pure(circuit)
+        return self.variance and self.model is None and is_pure(circuit)
 
     def check_extras_fit(self, circuit: Circuit, ranks: int, ranks_per_node: int) -> None:
         """Check that variances and the gradient, if asked for, fit into memory; all parameters have values."""
@@ -139,54 +182,9 @@ class RunOptions:
             needed = memory_of_gradient(circuit, ranks, None, 1, self.precision, ranks_per_node)
             check_fits(needed, circuit.name, "the variances of circuit")
         if self.gradient:
-            count = len(self.observables)
-            needed = memory_of_gradient(circuit, ranks, self.noise, count, self.precision, ranks_per_node)
+            count = len(self.observable)
+            needed = memory_of_gradient(circuit, ranks, self.model, count, self.precision, ranks_per_node)
             check_fits(needed, circuit.name, "the gradient of circuit")
-
-
-def checkpoint_interval(every: str | None, checkpoint: str | None) -> float:
-    """Return the seconds between checkpoints that --every asks for.
-
-    Raises
-    ------
-    BadInput
-        It is no duration, or there is no --checkpoint.
-    """
-    if every is None:
-        return parse_duration(DEFAULT_EVERY)
-    if checkpoint is None:
-        raise BadInput("--every is for --checkpoint; leave it out")
-    return parse_duration(every)
-
-
-def shots_of(asked: int | None, gradient: bool) -> int:
-    """Return the number of shots of a run; `asked` is the value of --shots, or None without the option.
-
-    Raises
-    ------
-    BadInput
-        A gradient of shots was asked for.
-    """
-    if gradient and asked:
-        raise BadInput(
-            f"--gradient: expected no shots, because its derivatives are exact, found --shots {asked}; leave one of "
-            "them out, or average shots at shifted angles with onehop.quantum.parameter_shift"
-        )
-    if asked is not None:
-        return asked
-    return 0 if gradient else DEFAULT_SHOTS
-
-
-def parse_duration(text: str) -> float:
-    """Parse a duration such as 90, 30s, 10m or 2h; return seconds."""
-    number, unit = (text[:-1], text[-1]) if text[-1:] in "smh" else (text, "s")
-    try:
-        seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit or "s"]
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise BadInput(f"--every: expected a time above 0 such as 30s, 10m or 2h, found {text!r}")
-    return seconds
 
 
 def _observables(texts: list[str], qubits: int) -> list[PauliSum]:

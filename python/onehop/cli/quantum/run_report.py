@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from onehop._core import __version__
+from onehop.cli.screen import Screen, Table
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.quantum import Circuit, DensityMatrix, NoisyResult, Result
@@ -54,7 +52,7 @@ def make_report(
     return report
 
 
-def show_gradient(screen: Console, observable: str, derivatives: dict[str, float], rows: int) -> None:
+def show_gradient(screen: Screen, observable: str, derivatives: dict[str, float], rows: int) -> None:
     """Print the derivatives of an observable, the largest ones first."""
     table = Table("parameter", "derivative", title=f"derivatives of <{observable}>")
     table.columns[1].justify = "right"
@@ -75,7 +73,7 @@ def save_result(file: str, result: Result | NoisyResult, group: Group, circuit: 
         save_state(file, result.state, group, about)
 
 
-def show(screen: Console, report: dict[str, Any], rows: int) -> None:
+def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
     """Print the counts as a table with bars, the expectation values, and the time and memory of the run."""
     counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))
     shots = max(report["shots"], 1)
@@ -96,15 +94,14 @@ def show(screen: Console, report: dict[str, Any], rows: int) -> None:
     for observable, value in report["expectations"].items():
         variance = report.get("variances", {}).get(observable)
         suffix = "" if variance is None else f", variance {_shown(variance)}"
-        screen.print(f"<{observable}> = {_shown(value)}{suffix}", markup=False)
+        screen.print(f"<{observable}> = {_shown(value)}{suffix}")
     between = report["bytes_by_level"]["between hosts"]
     screen.print(
         f"{report['seconds']:.3f} s on {counted(report['ranks'], 'rank')}; "
         f"{bytes_text(report['bytes_moved'])} moved in {counted(report['exchanges'], 'exchange')}"
         f"{f', {bytes_text(between)} of them between hosts' if between else ''}; "
         f"peak memory {bytes_text(report['peak_memory_per_rank'])} a rank; "
-        f"seed {report['seed']}",
-        soft_wrap=True,
+        f"seed {report['seed']}"
     )
 
 

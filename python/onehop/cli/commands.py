@@ -1,0 +1,200 @@
+"""The commands of `onehop`. A module is imported only when its command runs or shows its help."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from onehop.options import Options
+
+__all__ = ["COMMANDS", "Command", "Group", "leaves"]
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes
+    ----------
+    place : str
+        Its function, as `module:function`; a module that begins with a dot is in `onehop.cli`.
+    summary : str
+        Its short help.
+    ends_at_argument : bool
+        All words after the first argument belong to it, whatever they begin with.
+    """
+
+    place: str
+    summary: str
+    ends_at_argument: bool = False
+
+    @property
+    def function(self) -> Callable[[Any], int | None]:
+        """The function, whose docstring is the help. It returns the exit code, or None for 0."""
+        return _found(self.place)
+
+    @property
+    def options(self) -> type[Options]:
+        """The class of its options."""
+        return self.function.__globals__[self.function.__annotations__["options"]]
+
+
+class Group(NamedTuple):
+    """Commands below a name; `parts` are the commands, or their place, as `module:name`."""
+
+    summary: str
+    parts: dict[str, Command | Group] | str
+
+    @property
+    def commands(self) -> dict[str, Command | Group]:
+        """The commands by their names."""
+        return _found(self.parts) if isinstance(self.parts, str) else self.parts
+
+
+def _found(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module, "onehop.cli"), name)
+
+
+_RUN = Command(".quantum.run:run", "Simulate a circuit on several ranks.")
+_PLAN = Command(".quantum.plan:plan", "Show the memory, exchanges and time that a circuit would take.")
+
+_CIRCUITS = Group(
+    "Write benchmark circuits as OpenQASM files.",
+    {
+        "qft": Command(".quantum.circuit:qft", "Quantum Fourier transform of a basis state."),
+        "qpe": Command(".quantum.circuit:qpe", "Quantum phase estimation with measurements."),
+        "tfim": Command(
+            ".quantum.circuit:tfim", "Time evolution under the Ising model in a transverse field."
+        ),
+        "heisenberg": Command(".quantum.circuit:heisenberg", "Time evolution under the Heisenberg model."),
+        "ghz": Command(".quantum.circuit:ghz", "GHZ state: (|0...0> + |1...1>) / sqrt(2)."),
+        "random": Command(
+            ".quantum.circuit:random",
+            "Random circuit: layers of random one-qubit gates and of CZ gates on random pairs.",
+        ),
+        "qv": Command(
+            ".quantum.circuit:qv", "Quantum volume: layers of random two-qubit unitaries on random pairs."
+        ),
+        "qaoa": Command(
+            ".quantum.circuit:qaoa",
+            "Quantum approximate optimisation algorithm (QAOA) for the maximum cut of a random graph.",
+        ),
+        "hamlib": Command(
+            ".quantum.circuit:from_hamlib", "Time evolution under a Hamiltonian of a HamLib file."
+        ),
+    },
+)
+_HAMLIB = Group(
+    "Write and list HamLib files of Hamiltonians (HDF5).",
+    {
+        "tfim": Command(
+            ".quantum.hamlib:tfim",
+            "Write Ising models in a transverse field, each with open and with periodic boundaries.",
+        ),
+        "list": Command(
+            ".quantum.hamlib:list_names",
+            "List the Hamiltonians in a file with their numbers of qubits and terms.",
+        ),
+    },
+)
+_QUANTUM = Group(
+    "Simulate quantum circuits on a state vector that is split over ranks.",
+    {
+        "run": _RUN,
+        "plan": _PLAN,
+        "circuit": _CIRCUITS,
+        "hamlib": _HAMLIB,
+        "qedc": Command(".quantum.qedc:qedc", "Run an unmodified benchmark of the QED-C suite."),
+    },
+)
+_LATTICE = Group(
+    "Lattice QCD: halo layout, SU(3) gauge fields and quark propagators on a grid of ranks.",
+    {
+        "info": Command(
+            ".lattice.info:info",
+            "Show the decomposition of a lattice, and the bytes and pieces of every face.",
+        ),
+        "measure": Command(
+            ".lattice.measure:measure", "Read a gauge field, verify it, and measure observables."
+        ),
+        "convert": Command(
+            ".lattice.convert:convert", "Read and verify a gauge field, and write it in another format."
+        ),
+        "thermalize": Command(
+            ".lattice.thermalize:thermalize", "Generate a quenched gauge field of the Wilson action."
+        ),
+        "smear": Command(".lattice.smear:smear", "Smooth a gauge field, or compute its fat and long links."),
+        "solve": Command(".lattice.solve:solve", "Solve M x = b for staggered or Wilson quarks."),
+    },
+)
+_SCHEDULE = Group(
+    "Build, show, count and verify schedules without running them.",
+    {
+        "halo": Command(".schedule:make_halo", "Build the schedule of a halo exchange."),
+        "show": Command(".schedule:show", "Show the arrays and transfers of a schedule."),
+        "count": Command(
+            ".schedule:count_schedule",
+            "Count the messages and bytes of a schedule, per rank and per pair of ranks.",
+        ),
+        "verify": Command(
+            ".schedule:verify_schedule", "Verify that a schedule loses and overwrites no data."
+        ),
+    },
+)
+
+COMMANDS = Group(
+    "Move data between the ranks of a distributed simulation in one hop.",
+    {
+        "doctor": Command(
+            ".doctor:doctor",
+            "Examine this machine and its software, test the transports, and say how to mend problems.",
+        ),
+        "launch": Command(
+            ".launch:launch", "Run a program on several ranks of this machine.", ends_at_argument=True
+        ),
+        "machines": Command(
+            ".machines:machines", "List the machines that schedules can be simulated on, or show one."
+        ),
+        "map": Command(
+            ".map:map_ranks", "Choose which rank runs on which host, so that few bytes travel between hosts."
+        ),
+        "poisson": Command(
+            ".poisson:poisson", "Solve the Poisson equation by Jacobi's method on a grid of ranks."
+        ),
+        "run": _RUN._replace(summary=f"{_RUN.summary[:-1]} (short for `onehop quantum run`)."),
+        "plan": _PLAN._replace(summary=f"{_PLAN.summary[:-1]} (short for `onehop quantum plan`)."),
+        "rails": Command(
+            ".rails:rails", "Compare assignments of the messages of a host to its network interfaces."
+        ),
+        "simulate": Command(
+            ".simulate:simulate_command", "Predict how long a schedule takes on a machine, without a network."
+        ),
+        "status": Command(
+            ".status:status",
+            "Show what each rank of a running program waits for: which rank, which channel, and for how long.",
+        ),
+        "tour": Command(
+            ".tour:tour",
+            "Run small examples of each kind on a few ranks, check the results, and compare the times with plain MPI.",
+        ),
+        "tune": Command(
+            ".tune:tune",
+            "Measure the fastest stores, chunks, slots, waiting and all-reduce algorithms of this machine and save "
+            "them.",
+        ),
+        "lattice": _LATTICE,
+        "quantum": _QUANTUM,
+        "schedule": _SCHEDULE,
+    },
+)
+
+
+def leaves(group: Group = COMMANDS, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield all commands below a group, each with its path."""
+    for name, part in group.commands.items():
+        if isinstance(part, Group):
+            yield from leaves(part, (*path, name))
+        else:
+            yield (*path, name), part

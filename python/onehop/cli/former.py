@@ -1,0 +1,106 @@
+"""Former spellings of commands and options, which version 0.3 removes: the one table of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from onehop.launch.environment import RESTARTED, current_launch
+
+__all__ = ["COMMANDS", "Former", "former_options", "say_renamed"]
+
+# Former names of commands.
+COMMANDS = {"circuit": "quantum circuit", "hamlib": "quantum hamlib", "qedc": "quantum qedc"}
+
+
+class Former(NamedTuple):
+    """A former spelling of an option.
+
+    Attributes
+    ----------
+    old, new : str
+        The former and the present name, which may be the same.
+    values : mapping of str to str
+        The present form of former values. Values that are not listed stay as they are, and are no former spelling if
+        the name stays as well.
+    flag : str, optional
+        The former option had no value and stands for this one.
+    beside : (str, str), optional
+        The former meaning holds beside this option with this value only.
+    like : str
+        The former meaning holds for values that contain this text only.
+    """
+
+    old: str
+    new: str
+    values: Mapping[str, str] = {}
+    flag: str | None = None
+    beside: tuple[str, str] | None = None
+    like: str = ""
+
+    def applies(self, text: str, others: Mapping[str, str]) -> bool:
+        """Whether an option of the former name with this value, among others, is the former spelling."""
+        if self.beside is not None and others.get(self.beside[0]) != self.beside[1]:
+            return False
+        return self.like in text
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the former name has a present meaning as well."""
+        return self.beside is not None or bool(self.like)
+
+
+_BITS = {"32": "single", "64": "double"}
+_YES_OR_NO = {"yes": "1", "no": "0"}
+_FILES = (Former("--precision", "--precision", _BITS),)
+_BOUNDARY = Former("--periodic", "--boundary", flag="periodic")
+_PERIODIC = Former("--periodic", "--periodic", _YES_OR_NO)
+_EXTENTS = Former("--extents", "--extent")
+
+# By the command's path.
+OPTIONS: dict[str, tuple[Former, ...]] = {
+    "launch": (
+        Former("--grace", "--kill-after"),
+        Former("--output", "--prefix", {"prefix": "rank"}),
+    ),
+    "lattice info": (Former("--colours", "--parities"),),
+    "lattice measure": (Former("--noises", "--noise-vectors"),),
+    "lattice convert": _FILES,
+    "lattice smear": (*_FILES, _BOUNDARY),
+    "lattice solve": (
+        Former("--inner", "--sloppy-precision"),
+        Former("--half-faces", "--half-halo"),
+        Former("--two-rows", "--recon", flag="12"),
+        Former("--method", "--method", {"normal": "cgnr"}),
+        Former("--output-bits", "--output-precision", _BITS),
+        _BOUNDARY,
+    ),
+    "lattice thermalize": (
+        *_FILES,
+        Former("--every", "--save-every"),
+        Former("--sweeps", "--trajectories", beside=("--algorithm", "hmc")),
+    ),
+    "poisson": (Former("--global", "--extent"),),
+    "quantum circuit heisenberg": (_EXTENTS, Former("--open", "--periodic", flag="0")),
+    "quantum circuit tfim": (_EXTENTS, Former("--open", "--periodic", flag="0")),
+    "quantum plan": (Former("--here", "--per-host"), Former("--ranks-per-node", "--per-host")),
+    "quantum run": (Former("--every", "--save-every"),),
+    "rails": (Former("--ranks", "--grid", like="x"),),
+    "schedule halo": (_EXTENTS, _PERIODIC),
+    "simulate": (_EXTENTS, _PERIODIC),
+}
+
+
+def former_options(path: str) -> tuple[Former, ...]:
+    """Return the former spellings of the options of a command."""
+    return OPTIONS.get(f"quantum {path}" if path in ("run", "plan") else path, ())
+
+
+def say_renamed(old: str, new: str) -> None:
+    """Print on stderr, on rank 0, that a command or an option has a new name."""
+    # A command that has started itself again as ranks has printed it before.
+    launched = current_launch()
+    if (launched is None or launched.rank == 0) and RESTARTED not in os.environ:
+        print(f"onehop: `{old}` is now `{new}`; version 0.3 will remove the old name", file=sys.stderr)

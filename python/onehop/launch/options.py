@@ -1,0 +1,51 @@
+"""The options of `launch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypedDict
+
+from onehop.launch.result import LaunchResult
+from onehop.launch.supervisor import SIGKILL_AFTER
+from onehop.options import Options, option
+
+__all__ = ["LaunchKeywords", "LaunchOptions"]
+
+
+class LaunchKeywords(TypedDict, total=False):
+    """The keyword arguments of `launch`; see `LaunchOptions`."""
+
+    output: str
+    bind: bool
+    cores_each: int
+    kill_after: float
+    report: bool
+    environment: Mapping[str, str] | None
+    stdout: int
+    on_result: Callable[[LaunchResult], None] | None
+    sigkill_after: float
+    quiet: bool
+
+
+@dataclass(kw_only=True)
+class LaunchOptions(Options):
+    """The options of `launch`, which documents them."""
+
+    bind: bool = option(
+        True, "Bind each rank to its own cores if there are enough.", "--bind", off="--no-bind"
+    )
+    cores_each: int = option(1, "Number of cores that each rank is bound to.", "--cores", metavar="CORES")
+    kill_after: float = option(
+        0.0,
+        "Time that the other ranks have to exit by themselves after one has failed.",
+        metavar="SECONDS",
+        low=0,
+    )
+    output: str = "prefix"
+    report: bool = True
+    environment: Mapping[str, str] | None = None
+    stdout: int = 1
+    on_result: Callable[[LaunchResult], None] | None = None
+    sigkill_after: float = SIGKILL_AFTER
+    quiet: bool = False

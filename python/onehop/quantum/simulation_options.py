@@ -1,0 +1,118 @@
+"""The options of simulations of circuits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from onehop.options import LARGEST_SEED, LARGEST_SHOTS, Options, option
+
+if TYPE_CHECKING:
+    from onehop.quantum.noise.model import NoiseModel
+
+__all__ = [
+    "Duration",
+    "GradientKeywords",
+    "SimulationKeywords",
+    "SimulationOptions",
+    "TrajectoryKeywords",
+]
+
+
+class Duration(float):
+    """Seconds, which a text gives as 90, 30s, 10m or 2h."""
+
+    rule = "as a time above 0 such as 30s, 10m or 2h"
+
+    def __new__(cls, text: str | float) -> Duration:
+        """Read a text; raise ValueError for one that is no duration."""
+        text = str(text)
+        number, unit = (text[:-1], text[-1]) if text[-1:] in ("s", "m", "h") else (text, "s")
+        seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit]
+        if not 0 < seconds < float("inf"):
+            raise ValueError(text)
+        return super().__new__(cls, seconds)
+
+
+class SimulationKeywords(TypedDict, total=False):
+    """The keyword arguments of `simulate`; see `SimulationOptions`."""
+
+    shots: int
+    seed: int | None
+    precision: str
+    observables: Sequence[Any]
+    threads: int
+    staging: int
+    search_seconds: float
+    progress: Callable[[int, int, int, int], None] | None
+    checkpoint: str | Path | None
+    every: float
+    profile: bool
+
+
+class TrajectoryKeywords(TypedDict, total=False):
+    """The keyword arguments of `simulate_trajectories`; see `TrajectoryOptions`."""
+
+    noise: NoiseModel | None
+    trajectories: int
+    shots: int
+    seed: int | None
+    precision: str
+    observables: Sequence[Any]
+    threads: int
+    search_seconds: float
+
+
+class GradientKeywords(TypedDict, total=False):
+    """The keyword arguments of `gradients`; see `GradientOptions`."""
+
+    weights: Sequence[float] | None
+    variance: bool
+    noise: NoiseModel | None
+    precision: str
+    threads: int
+    search_seconds: float
+    reproducible: bool | int
+
+
+@dataclass(kw_only=True)
+class SimulationOptions(Options):
+    """The options of a simulation; `simulate` documents them."""
+
+    title = "Simulation"
+
+    shots: int = option(0, "Number of shots; 0: no sampling.", low=0, high=LARGEST_SHOTS)
+    seed: int | None = option(
+        None,
+        "Seed of the shots. The same seed gives the same shots on any number of ranks.",
+        low=0,
+        high=LARGEST_SEED,
+    )
+    precision: str = option(
+        "double",
+        "Precision of an amplitude: double (16 bytes) or single (8 bytes).",
+        choices=("double", "single"),
+    )
+    checkpoint: str | Path | None = option(
+        None,
+        "Save progress to FILE periodically and on SIGUSR1 or SIGTERM. If FILE exists, resume from it.",
+        kind=str,
+        metavar="FILE",
+        writes="checkpoint",
+    )
+    every: float = option(
+        600.0,
+        "Time between checkpoints, for example 30s, 10m or 2h.",
+        "--save-every",
+        kind=Duration,
+        metavar="TIME",
+        default="10m",
+    )
+    profile: bool = option(False, "Show the time of each pass and exchange (docs/design/engine.md).")
+    observables: Sequence[Any] = ()
+    threads: int = 0
+    staging: int = 0
+    search_seconds: float = 1
+    progress: Callable[[int, int, int, int], None] | None = None
