@@ -147,6 +147,15 @@ if group.rank == 0:
     assert len(found) == 1
 
 
+def _repeated() -> cirq.CircuitOperation:
+    """A measurement that is repeated until it gives 1."""
+    return cirq.CircuitOperation(
+        cirq.FrozenCircuit(cirq.H(QUBITS[0]), cirq.measure(QUBITS[0], key="m")),
+        repeat_until=cirq.KeyCondition(cirq.MeasurementKey("m")),
+        use_repetition_ids=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("run", "message"),
     [
@@ -174,8 +183,18 @@ if group.rank == 0:
             ),
             "measurement keys as classical controls",
         ),
+        (
+            lambda s: s.simulate(cirq.Circuit(cirq.X(QUBITS[0]).with_classical_controls("z"))),
+            "expected a measurement with the key 'z' before it, found none",
+        ),
+        (lambda s: s.simulate(cirq.Circuit(_repeated())), "repeated a known number of times"),
+        (
+            lambda s: s.simulate(cirq.Circuit(cirq.KrausChannel([np.eye(2)], key="k")(QUBITS[0]))),
+            "expected an operation with a matrix",
+        ),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(run: Any, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BadInput, match=message) as caught:
         run(OnehopSimulator())
+    assert "\n" not in str(caught.value)

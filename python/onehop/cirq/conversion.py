@@ -61,7 +61,10 @@ def convert(circuit: cirq.AbstractCircuit, qubits: Sequence[cirq.Qid], *, measur
         raise BadInput("expected one or more qubits of two levels each")
     if not measured and not circuit.are_all_measurements_terminal():
         raise BadInput("expected measurements at the end of the circuit only")
-    flat = cirq.unroll_circuit_op(circuit, deep=True, tags_to_check=None)
+    try:
+        flat = cirq.unroll_circuit_op(circuit, deep=True, tags_to_check=None)
+    except ValueError as error:  # `repeat_until`
+        raise BadInput(f"expected circuits that are repeated a known number of times: {error}") from error
     clbits = sum(len(one.qubits) for one in flat.all_operations() if cirq.is_measurement(one))
     return _Converter(qubits, clbits, measured).all(flat)
 
@@ -97,14 +100,19 @@ class _Converter:
     def _require_pure(self, operation: Any) -> None:
         if not self.measured:
             raise BadInput(
-                f"{operation}: expected gates for exact amplitudes and expectation values, found a channel"
+                f"{_text(operation)}: expected gates for exact amplitudes and expectation values, found a channel"
             )
 
     def _conditional(self, operation: Any) -> None:
         conditions = list(operation.classical_controls)
         if not all(isinstance(one, cirq.KeyCondition) for one in conditions):
             raise BadInput(
-                f"{operation}: expected measurement keys as classical controls, found other conditions"
+                f"{_text(operation)}: expected measurement keys as classical controls, found other conditions"
+            )
+        missing = [str(one.key) for one in conditions if str(one.key) not in self.result.keys]
+        if missing:
+            raise BadInput(
+                f"{_text(operation)}: expected a measurement with the key {missing[0]!r} before it, found none"
             )
         self._inside(conditions, operation.without_classical_controls())
 
@@ -181,7 +189,7 @@ class _Converter:
         parts = cirq.decompose_once(operation, None)
         if parts is None or any(qubit not in self.places for one in parts for qubit in one.qubits):
             raise BadInput(
-                f"{operation}: expected an operation with a matrix, Kraus operators or a decomposition on its own "
+                f"{_text(operation)}: expected an operation with a matrix, Kraus operators or a decomposition on its own "
                 "qubits, found none"
             )
         return parts
@@ -196,6 +204,11 @@ class _Converter:
             self.circuit.diagonal(np.diag(matrix), where[::-1], **options)
         else:
             self.circuit.unitary(matrix, where[::-1], **options)
+
+
+def _text(operation: Any) -> str:
+    """Return an operation as an error quotes it: on one line."""
+    return " ".join(str(operation).split())
 
 
 def _phase(matrix: Any, controls: list[int], values: list[int]) -> tuple[list[int], list[int], Any]:
