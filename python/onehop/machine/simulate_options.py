@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
+from onehop._core import RailAssignment, RankMap
 from onehop.options import LARGEST_INT, LARGEST_SIZE, Options, option
-
-if TYPE_CHECKING:
-    from onehop.machine.schedule_rails import RailAssignment
-    from onehop.topology import RankMap
 
 __all__ = ["SimulateKeywords", "SimulateOptions"]
 

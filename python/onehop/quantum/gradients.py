@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.options import Options
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.compiled import GradientResult, check_weights
 from onehop.quantum.compiled import compile as compile_circuit
@@ -19,7 +21,29 @@ from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import Bindings, values_of
 from onehop.quantum.state import hermitian_sums
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = ["gradients", "parameter_shift"]
+
+
+class GradientKeywords(TypedDict, total=False):
+    """The keyword arguments of `gradients`."""
+
+    precision: str
+    threads: int
+    search_seconds: float
+    reproducible: bool | int
+
+
+@dataclass(kw_only=True)
+class GradientOptions(Options):
+    """The options of `gradients`, which documents them."""
+
+    precision: str = "double"
+    threads: int = 0
+    search_seconds: float = 1
+    reproducible: bool | int = False
 
 
 def gradients(
@@ -31,10 +55,7 @@ def gradients(
     weights: Sequence[float] | None = None,
     variance: bool = False,
     noise: NoiseModel | None = None,
-    precision: str = "double",
-    threads: int = 0,
-    search_seconds: float = 1,
-    reproducible: bool | int = False,
+    **keywords: Unpack[GradientKeywords],
 ) -> GradientResult:
     """Compute expectation values and all their derivatives. Collective.
 
@@ -49,7 +70,7 @@ def gradients(
         Values by name, or in the order of `Circuit.parameters`.
     observables : sequence of PauliSum or str
         Hermitian observables.
-    group, precision, threads, search_seconds
+    group : Group, optional
         As for `simulate`.
     weights : sequence of float, optional
         One for each observable: the derivatives are those of the weighted sum of the values.
@@ -57,6 +78,11 @@ def gradients(
         Compute the variances of the observables and their derivatives instead of the expectation values.
     noise : NoiseModel, optional
         Channels after the gates. Default: no noise.
+
+    Other Parameters
+    ----------------
+    precision, threads, search_seconds
+        As for `simulate`.
     reproducible : bool or int
         Compute the same bits on every number of ranks, as for `compile`; with the adjoint method only.
 
@@ -68,18 +94,12 @@ def gradients(
     Error
         The memory does not suffice.
     """
+    options = GradientOptions.of("gradients", keywords)
     if noise is None and is_pure(circuit):
-        compiled = compile_circuit(
-            circuit,
-            group,
-            precision=precision,
-            threads=threads,
-            search_seconds=search_seconds,
-            reproducible=reproducible,
-        )
+        compiled = compile_circuit(circuit, group, **vars(options))
         return compiled.gradients(bindings, observables, weights, variance=variance)
 
-    if reproducible:
+    if options.reproducible:
         raise BadInput(
             "reproducible: expected a circuit of gates without noise, whose gradient takes the adjoint method, found "
             "one that takes parameter shifts on a density matrix"
@@ -88,7 +108,7 @@ def gradients(
     group = group or Group.alone()
 
     def evaluate(bound: Circuit, sums: Sequence[PauliSum]) -> list[float]:
-        found = density_result(bound, group, noise, 0, 0, precision, sums, threads)
+        found = density_result(bound, group, noise, 0, 0, options.precision, sums, options.threads)
         return [complex(one).real for one in found.expectations]
 
     require_exact(circuit)

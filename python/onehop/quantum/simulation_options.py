@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from onehop.options import LARGEST_SEED, LARGEST_SHOTS, Options, option
 
-if TYPE_CHECKING:
-    from onehop.quantum.noise.model import NoiseModel
-
 __all__ = [
     "Duration",
-    "GradientKeywords",
     "SimulationKeywords",
     "SimulationOptions",
-    "TrajectoryKeywords",
 ]
 
 
@@ -50,31 +45,6 @@ class SimulationKeywords(TypedDict, total=False):
     checkpoint: str | Path | None
     every: float
     profile: bool
-
-
-class TrajectoryKeywords(TypedDict, total=False):
-    """The keyword arguments of `simulate_trajectories`; see `TrajectoryOptions`."""
-
-    noise: NoiseModel | None
-    trajectories: int
-    shots: int
-    seed: int | None
-    precision: str
-    observables: Sequence[Any]
-    threads: int
-    search_seconds: float
-
-
-class GradientKeywords(TypedDict, total=False):
-    """The keyword arguments of `gradients`; see `GradientOptions`."""
-
-    weights: Sequence[float] | None
-    variance: bool
-    noise: NoiseModel | None
-    precision: str
-    threads: int
-    search_seconds: float
-    reproducible: bool | int
 
 
 @dataclass(kw_only=True)

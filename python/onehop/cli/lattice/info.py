@@ -9,7 +9,7 @@ import numpy as np
 
 from onehop.cli.common import GridOptions, JsonOptions, console, own_rank, write_json
 from onehop.cli.lattice.common import ExtentOptions
-from onehop.cli.lattice.solve_wilson import WILSON_ACTIONS
+from onehop.cli.lattice.solve_options import WILSON_ACTIONS
 from onehop.cli.screen import Screen, Table
 from onehop.error import BadInput
 from onehop.lattice import Geometry
