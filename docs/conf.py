@@ -16,6 +16,7 @@ copyright = "the onehop authors, Apache License 2.0"  # noqa: A001, the name is 
 version = release = onehop.__version__
 
 extensions = [
+    "api_pages",
     "breathe",
     "cpp_api",
     "generated_pages",

@@ -1,4 +1,4 @@
-"""Write the pages that are generated: the command line, the environment variables and the public headers."""
+"""Write the pages that are generated from the program: the command line and the environment variables."""
 
 import re
 from pathlib import Path
@@ -10,15 +10,7 @@ from typer.cli import get_docs_for_click
 from onehop import _core
 from onehop.cli import make_app
 
-ROOT = Path(__file__).resolve().parents[2]
-GENERATED = ROOT / "build" / "generated"
-HEADERS = ROOT / "include" / "onehop"
-WITHOUT_PAGE = {"forks.h"}  # declares a detail of channels
-# What the page of a header shows of a file. Without it Breathe lists what the header includes, too.
-SECTIONS = (
-    "briefdescription detaileddescription innernamespace innerclass enum typedef func var user-defined "
-    "public-type public-func public-static-func public-attrib public-static-attrib"
-)
+GENERATED = Path(__file__).resolve().parents[2] / "build" / "generated"
 
 # Pages with more about an environment variable than its entry in reference/environment.md.
 MORE_ON_VARIABLES = {
@@ -102,26 +94,8 @@ def write_variables(_app: Any) -> None:
     (GENERATED / "environment.md").write_text("\n\n".join(parts) + "\n")
 
 
-def header_section(header: Path) -> str:
-    """Describe a header in a section of its own."""
-    return (
-        f"## `{header.relative_to(HEADERS.parent)}`\n\n"
-        f"```{{eval-rst}}\n.. doxygenfile:: {header.name}\n   :sections: {SECTIONS}\n```\n"
-    )
-
-
-def write_headers(_app: Any) -> None:
-    """Write what the pages in reference/cpp include: the headers of the core, and those of each folder."""
-    (GENERATED / "cpp").mkdir(parents=True, exist_ok=True)
-    for page in (ROOT / "docs/reference/cpp").glob("*.md"):
-        folder = HEADERS if page.stem == "core" else HEADERS / page.stem
-        headers = sorted(header for header in folder.glob("*.h") if header.name not in WITHOUT_PAGE)
-        (GENERATED / "cpp" / page.name).write_text("\n".join(map(header_section, headers)))
-
-
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
-    app.connect("builder-inited", write_headers)
     app.connect("builder-inited", write_commands)
     app.connect("builder-inited", write_variables)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
