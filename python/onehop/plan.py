@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from onehop import _core
 from onehop._core import PlanCounters, RailAssignment, Schedule
@@ -11,10 +12,39 @@ from onehop.arguments import yes_or_no
 from onehop.channel import checked_options, heard_by_all
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.options import Options
 from onehop.rail_lists import listed_rails
 from onehop.text import counted
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = ["Plan", "PlanCounters"]
+
+
+class PlanKeywords(TypedDict, total=False):
+    """The keyword arguments of `Plan`."""
+
+    transport: str
+    slots: int
+    slot_bytes: int
+    chunk_bytes: int
+    direct_puts: bool
+    rails: Sequence[Sequence[RailAssignment]] | None
+    verify: bool
+
+
+@dataclass(kw_only=True)
+class PlanOptions(Options):
+    """The options of `Plan`, which documents them."""
+
+    transport: str = "auto"
+    slots: int = 0
+    slot_bytes: int = 0
+    chunk_bytes: int = 0
+    direct_puts: bool = True
+    rails: Sequence[Sequence[RailAssignment]] | None = None
+    verify: bool = False
 
 
 class Plan(_core.Plan):
@@ -39,6 +69,9 @@ class Plan(_core.Plan):
         The schedule's arrays on this rank: C-contiguous NumPy arrays, or other objects with the buffer protocol or
         DLPack. Nothing is copied; the plan keeps the memory alive. Arrays that the schedule writes must be writable.
         None stands for an array that the schedule does not use on this rank.
+
+    Other Parameters
+    ----------------
     transport : str
         "auto": shared memory within a machine, else MPI or UCX. Or "shared_memory", "mpi", "ucx", or "mock", which
         moves nothing and shows the cost of packing alone.
@@ -84,21 +117,16 @@ class Plan(_core.Plan):
         schedule: Schedule,
         group: Group,
         arrays: Sequence[Any],
-        *,
-        transport: str = "auto",
-        slots: int = 0,
-        slot_bytes: int = 0,
-        chunk_bytes: int = 0,
-        direct_puts: bool = True,
-        rails: Sequence[Sequence[RailAssignment]] | None = None,
-        verify: bool = False,
+        **keywords: Unpack[PlanKeywords],
     ) -> None:
         with heard_by_all(group):
+            options = PlanOptions.of("Plan", keywords)
             memory = _memory_of(schedule, group.rank, list(arrays))
-            lists = None if rails is None else listed_rails(rails)
-            sizes = checked_options(transport, slots, slot_bytes, chunk_bytes)
-            direct = yes_or_no(direct_puts, "direct_puts")
-            verifies = yes_or_no(verify, "verify")
+            lists = None if options.rails is None else listed_rails(options.rails)
+            transport = options.transport
+            sizes = checked_options(transport, options.slots, options.slot_bytes, options.chunk_bytes)
+            direct = yes_or_no(options.direct_puts, "direct_puts")
+            verifies = yes_or_no(options.verify, "verify")
         super().__init__(group, schedule, memory, transport, *sizes, direct, lists, verifies)
         self._group, self._transport = group, transport
         self._memory = memory  # keeps the arrays' memory alive as long as the plan
