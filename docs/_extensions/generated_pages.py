@@ -1,14 +1,12 @@
 """Write the pages that are generated from the program: the command line and the environment variables."""
 
-import re
+import os
 from pathlib import Path
 from typing import Any
 
-import typer
-from typer.cli import get_docs_for_click
-
 from onehop import _core
-from onehop.cli import make_app
+from onehop.cli.commands import leaves
+from onehop.cli.help import command_help
 
 GENERATED = Path(__file__).resolve().parents[2] / "build" / "generated"
 
@@ -28,29 +26,16 @@ MORE_ON_VARIABLES = {
 }
 
 
-def use_whole_summaries(command: Any) -> None:
-    """Let lists of commands show the first paragraph of each help text, which typer cuts off otherwise.
-
-    Also remove hidden commands (old names), which typer's generator would list.
-    """
-    command.short_help = command.short_help or " ".join((command.help or "").partition("\n\n")[0].split())
-    parts = getattr(command, "commands", {})
-    for name, part in list(parts.items()):
-        if part.hidden:
-            del parts[name]
-        else:
-            use_whole_summaries(part)
-
-
 def write_commands(_app: Any) -> None:
-    """Write the command line reference, which reference/cli.md includes, with typer's own generator."""
-    command = typer.main.get_command(make_app())
-    use_whole_summaries(command)
-    with command.make_context("onehop", [], resilient_parsing=True) as context:
-        text = get_docs_for_click(obj=command, ctx=context, name="onehop", title="onehop")
-    text = re.sub(r"^(\$ onehop .*)\{(\w+)\}", r"\1\2", text, flags=re.M)  # required arguments
+    """Write the command line reference, which reference/cli.md includes: the help of every command."""
+    os.environ["COLUMNS"] = "100"
+    parts = []
+    for path, command in leaves():
+        name = " ".join(["onehop", *path])
+        shown = command_help(name, command.function.__doc__ or "", command.options)
+        parts.append(f"## {name}\n\n```text\n{shown}\n```\n")
     GENERATED.mkdir(parents=True, exist_ok=True)
-    (GENERATED / "cli.md").write_text(text)
+    (GENERATED / "cli.md").write_text("\n".join(parts))
 
 
 def variable_section(variable: dict[str, str]) -> str:
