@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from onehop.options import LARGEST_INT, Options, option
+from onehop.options import LARGEST_INT, LARGEST_SIZE, Options, option
 
 if TYPE_CHECKING:
     from typing_extensions import Required
@@ -36,7 +36,11 @@ class HaloOptions(Options):
     title = "Halo exchange"
 
     extents: Sequence[int] = option(
-        ..., "Shape of the global array, without ghost layers.", "--extent", kind=tuple[int, ...]
+        ...,
+        "Shape of the global array, without ghost layers.",
+        "--extent",
+        kind=tuple[int, ...],
+        high=LARGEST_SIZE,
     )
     grid: Sequence[int] = option(
         ..., "Number of ranks per dimension.", kind=tuple[int, ...], high=LARGEST_INT

@@ -182,15 +182,18 @@ def test_a_trajectory_that_runs_away_is_an_error() -> None:
         (["thermalize", "--extent", "4x4x4x4", "-o", "a.foo"], "expected a file name that ends"),
         (["thermalize", "--extent", "4x4x4", "--checkpoint", "a.lime"], "four directions"),
         (["thermalize", "--extent", "4x4x4x4", "--algorithm", "hmc", "--length", "nan"], "--length"),
-        (["measure", "no.lime", "--flow", "nan"], "expected a finite flow time"),
+        (["measure", "no.lime", "--flow", "nan"], "expected --flow as a finite number"),
         (["measure", "no.lime", "--flow", "1", "--flow-step", "0"], "expected a step of the flow"),
-        (["smear", "no.lime", "--kind", "flow", "--time", "inf"], "expected a finite flow time"),
+        (["smear", "no.lime", "--kind", "flow", "--time", "inf"], "expected --time as a finite number"),
         (["smear", "no.lime", "--kind", "stout", "--time", "3"], "--time is for --kind flow"),
         (
             ["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--boundary", "periodic"],
             "--boundary goes with --phases",
         ),
-        (["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--long", "a.lime"], "expected two files"),
+        (
+            ["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--long", "a.lime"],
+            "expected --long with another file",
+        ),
         (
             ["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--long", "no/b.lime"],
             "there is no folder",

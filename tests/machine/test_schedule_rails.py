@@ -187,7 +187,7 @@ def test_the_command_writes_rails_that_the_simulator_reads(
         (["--machine", "mi300x"], "expected 1 to 8 ranks"),
         (["--machine", "mira"], "the route of a message determines its link"),
         (["--per-host", "4", "--faces", "4x4"], "expected --faces without --schedule"),
-        (["--per-host", "4", "--rule", "best"], "expected --rule as one of by_rank"),
+        (["--per-host", "4", "--rule", "best"], "expected --rule by_rank"),
         (["--per-host", "4", "--min-piece", "0"], "expected --min-piece"),
     ],
 )

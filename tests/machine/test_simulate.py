@@ -221,7 +221,7 @@ def test_the_command_takes_files_and_patterns(tmp_path: Path, capsys: pytest.Cap
         ),
         (
             ["halo", "--grid", "2", "--extent", "8", "--machine", "mira", "--compute", "-1"],
-            "greater than or equal to 0",
+            "--compute as a finite number of 0",
         ),
     ],
 )

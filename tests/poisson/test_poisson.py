@@ -201,7 +201,7 @@ def test_command_says_that_it_did_not_get_there(ranks: Ranks) -> None:
     ("arguments", "message"),
     [
         (("-n", 2, "--grid", "2x2"), "grid of 2 ranks"),
-        (("--local", "60"), "60x60"),
+        (("--local", "60"), "2 numbers of 1 or more"),
         (("--extent", "0x4"), "found '0x4'"),
         (("--mass", 0), "mass"),
         (("--plot", "no/such/folder/p.png"), "no folder"),

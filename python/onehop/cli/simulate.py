@@ -49,7 +49,9 @@ class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
         "Schedule as JSON (- reads stdin), or a pattern that the options below describe.",
     )
     machine: str = option(..., "Machine; `onehop machines` lists those installed.", metavar="NAME|FILE.toml")
-    extents: tuple[int, ...] | None = option(None, "halo: shape of the global array.", "--extent")
+    extents: tuple[int, ...] | None = option(
+        None, "halo: shape of the global array.", "--extent", high=LARGEST_SIZE
+    )
     grid: tuple[int, ...] | None = option(None, "halo: number of ranks per dimension.", high=LARGEST_INT)
     allreduce_ranks: int | None = option(
         None, "allreduce: number of ranks.", "-n", "--ranks", metavar="RANKS", low=1, high=LARGEST_INT
