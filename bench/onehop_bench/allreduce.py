@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from onehop import _core
+from onehop.cli.screen import Table
 from onehop.codec import encoded_bytes
 from onehop.collectives import Collectives
 from onehop.group import Group

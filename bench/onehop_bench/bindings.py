@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from rich.table import Table
 
+from onehop.cli.screen import Table
 from onehop.error import BadInput
 from onehop.text import number
 from onehop_bench.circuits_table import duration, peer_columns

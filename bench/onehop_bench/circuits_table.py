@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from rich.table import Table
-
+from onehop.cli.screen import Table, coloured
 from onehop.figure import empty_figure, save_figure
 from onehop.text import number
 from onehop_bench.circuits import CircuitRow
@@ -37,7 +36,7 @@ def _speedup(value: float | None) -> str:
     text = number(value)
     if value is None:
         return text
-    return f"[green]{text}[/]" if value >= 1 else f"[red]{text}[/]"
+    return coloured(text, "green" if value >= 1 else "red")
 
 
 def make_circuit_table(result: Bench) -> Table:
@@ -84,16 +83,16 @@ def make_circuit_peer_table(result: Bench) -> Table | None:
     table = empty_table(
         "every peer at its best setting", f"settings: {'; '.join(settings)}" if settings else None
     )
-    table.add_column("case", no_wrap=True)
+    table.add_column("case")
     for name in ("n", "type"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right")
     for name in names:
-        table.add_column(name, justify="right", overflow="fold", min_width=7)
+        table.add_column(name, justify="right")
     for row in rows:
         cells = []
         for name in names:
             text = duration(row.peers.get(name))
-            cells.append(f"[red]{text}, wrong[/]" if name in row.wrong else text)
+            cells.append(coloured(f"{text}, wrong", "red") if name in row.wrong else text)
         table.add_row(row.case, str(row.qubits), TYPES[row.precision], *cells)
     return table
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from onehop import _core
+from onehop.cli.screen import Table
 from onehop.collectives import plans
 from onehop.group import Group
 from onehop.text import bytes_text, counted, number

@@ -17,9 +17,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from onehop import _core
+from onehop.cli.screen import Table
 from onehop.collectives import Collectives
 from onehop.cores import machine_cores, usable_processors
 from onehop.doctor import host

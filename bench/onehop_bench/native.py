@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from onehop._core import __version__
-
 from onehop.error import Error
 
 try:

@@ -8,8 +8,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
+from onehop.cli.screen import Table
 from onehop.collectives import allgather, allreduce, barrier
 from onehop.error import Error
 from onehop.figure import empty_figure, save_figure

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import cast
 
-from rich.table import Table
-
+from onehop.cli.screen import Table
 from onehop.figure import empty_figure, save_figure
 from onehop.text import counted, number
 from onehop_bench.plot import PEER_COLOURS, PEER_MARKERS, named_axis

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
+from onehop.cli.screen import Table, coloured
 from onehop.text import bytes_text, counted, number
 from onehop_bench.result import Bench, Row
 from onehop_bench.rounding import RoundedRow
@@ -18,7 +16,7 @@ def coloured_ratio(ratio: float | None) -> str:
     text = number(ratio)
     if ratio is None:
         return text
-    return f"[green]{text}[/]" if ratio < 1 else f"[red]{text}[/]"
+    return coloured(text, "green" if ratio < 1 else "red")
 
 
 def _cells(row: Row, sizes: bool, peers: bool, limits: bool) -> list[str]:
@@ -35,8 +33,7 @@ def _cells(row: Row, sizes: bool, peers: bool, limits: bool) -> list[str]:
 
 def empty_table(title: str, caption: str | None = None) -> Table:
     """An empty table in the style of all benchmark tables."""
-    look = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False, "show_edge": False}
-    return Table(title=title, caption=caption, title_justify="left", caption_justify="left", **look)
+    return Table(title=title, caption=caption)
 
 
 def machine_caption(host: dict[str, Any]) -> str:
@@ -67,9 +64,9 @@ def table_of(
     table = empty_table(title, caption)
     for heading in columns:
         if heading in texts:
-            table.add_column(heading, overflow="fold", min_width=7)
+            table.add_column(heading)
         else:
-            table.add_column(heading, justify="right", no_wrap=True)
+            table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(*(cell(row) for cell in columns.values()))
     return table
@@ -104,16 +101,16 @@ def make_table(result: Bench) -> Table:
     # Where the cases are the sizes, as from 8 B to 4 MiB, a column for them says nothing new.
     sizes = any(row.case != bytes_text(row.bytes, exact=True) for row in result.rows if row.bytes)
     table = empty_table(f"onehop bench {result.bench}", caption)
-    table.add_column("case", overflow="fold", min_width=min(8, max(len(row.case) for row in result.rows)))
+    table.add_column("case")
     for name in (*(("bytes",) if sizes else ()), "µs", "p10", "p90", "GB/s"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right")
     if peers:
-        table.add_column("best peer", overflow="fold", min_width=7)
+        table.add_column("best peer")
     for name in (
         *(("its µs", "ratio") if peers else ()),
         *(("speed of\nlight µs", "x speed\nof light") if limits else ()),
     ):
-        table.add_column(name, justify="right", min_width=6)
+        table.add_column(name, justify="right")
     for row in result.rows:
         if not isinstance(row, RoundedRow):
             table.add_row(*_cells(row, sizes, peers, limits))
@@ -128,9 +125,9 @@ def make_rounding_table(result: Bench) -> Table | None:
     table = empty_table(
         "with a codec, and raw", "ratio: time with the codec over that without it, in the same round"
     )
-    table.add_column("case", overflow="fold")
+    table.add_column("case")
     for name in ("bytes", "of raw", "µs", "raw µs", "ratio", "error"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right")
     for row in rows:
         table.add_row(
             row.case,
@@ -159,7 +156,7 @@ def make_peer_table(result: Bench) -> Table | None:
     titles = ["onehop's time over each peer's"] * bool(peers) + ["other variants, µs"] * bool(variants)
     table = empty_table("; ".join(titles))
     for place, heading in enumerate(lines[0]):
-        table.add_column(heading, justify="right" if place else "left", overflow="fold")
+        table.add_column(heading, justify="right" if place else "left")
     for line in lines[1:]:
         table.add_row(*line)
     return table

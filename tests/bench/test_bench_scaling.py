@@ -41,7 +41,7 @@ def test_two_ranks(ranks: Ranks) -> None:
             assert row["speedup"] == 1 or row["threads"] > 1
     assert max(row["bytes_moved"] for row in rows) > 0
     assert (ranks.folder / "s.png").stat().st_size > 1000
-    assert "tfim-2d, weak" in done.stderr
+    assert "speedup" in done.stderr
 
 
 def test_threads_and_cores() -> None:
@@ -53,8 +53,8 @@ def test_threads_and_cores() -> None:
     ("words", "message"),
     [
         (["-n", "3"], "power of two"),
-        (["--case", "grover"], "qpe, tfim-1d, tfim-2d"),
-        (["--kind", "medium"], "strong, weak"),
+        (["--case", "grover"], "qpe, tfim-1d or tfim-2d"),
+        (["--kind", "medium"], "strong or weak"),
         (["--qubits", "3"], "--qubits from 6"),
         (["--precision", "half"], "precision"),
         (["--seconds", "0"], "--seconds"),

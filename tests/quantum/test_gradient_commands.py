@@ -144,7 +144,7 @@ def test_the_benchmark_of_bindings(capsys: Any) -> None:
     assert [(row["qubits"], row["parameters"], row["bindings"]) for row in rows] == [(4, 40, 20), (5, 50, 20)]
     assert min(row["run_s"] for row in rows) > 0
     assert main(["bench", "bindings", "--bindings", "0", "--peers", "none"]) == 2
-    assert "--bindings of 1 or more, found 0" in capsys.readouterr().err
+    assert "--bindings as a whole number from 1 to 2^31-1, found '0'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", GRADIENT_SIMULATORS)

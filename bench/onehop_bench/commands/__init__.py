@@ -1,49 +1,52 @@
-"""The commands of `onehop bench`: functions `bench_NAME`, in modules that are imported only when they are needed."""
+"""The commands of `onehop bench`, whose modules are imported only when they run or show their help."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Sequence
+from onehop.cli.commands import Command
 
-import typer
+__all__ = ["COMMANDS"]
 
-# The subcommands and their modules, in the order of the help.
-COMMANDS = {
-    "pingpong": "exchanges",
-    "channel": "exchanges",
-    "halo": "exchanges",
-    "codec": "exchanges",
-    "poisson": "exchanges",
-    "allreduce": "exchanges",
-    "collectives": "exchanges",
-    "ddp": "torch",
-    "overlap": "torch",
-    "permutation": "permutation",
-    "ring": "exchanges",
-    "circuits": "circuits",
-    "gradients": "gradients",
-    "bindings": "bindings",
-    "scaling": "scaling",
-    "dslash": "dslash",
-    "solver": "solver",
-    "su3": "su3",
-    "smearing": "smearing",
-    "wilson": "wilson",
-    "qspi": "qspi",
-    "papers": "papers",
-    "predict": "predict",
-    "all": "figures",
-    "figures": "figures",
+_ABOUT = {
+    "messages": {
+        "pingpong": "Send one message back and forth between two ranks; times are half a round trip.",
+        "channel": "Send several messages at once in each direction between two ranks.",
+        "halo": "Exchange the ghost layers of an array, including packing and unpacking.",
+        "codec": "Encode and decode on one core. The speed of light is a copy of the same numbers.",
+        "poisson": "Run one iteration of the Poisson solver. The speed of light is its computation alone.",
+        "allreduce": "Sum float32 arrays over all ranks, with the columns of nccl-tests.",
+        "collectives": "Reduce-scatter, all-gather, broadcast and all-to-all of float32, beside MPI and gloo.",
+        "permutation": "Exchange up to three qubits of the rank number with local qubits.",
+        "ring": "Send 64 bytes from every rank to the next one, also with more ranks than cores.",
+        "qspi": "Measure ping-pong and a 5-D halo exchange through the drop-in interface qspi.",
+    },
+    "torch": {
+        "ddp": "Train GPT-like models with torch's DistributedDataParallel, with onehop and with gloo.",
+        "overlap": "Start asynchronous all-reduces of torch and compute until they are done.",
+    },
+    "circuits": {
+        "circuits": "Run circuits on one rank with all its cores, and on reference simulators.",
+        "gradients": "Differentiate 10 StronglyEntanglingLayers by all their angles, beside other simulators.",
+        "bindings": "Run an ansatz with many values of its parameters, beside other simulators.",
+        "scaling": "Run phase estimation and Ising models on 1, 2, 4 ... ranks.",
+    },
+    "lattice": {
+        "dslash": "Apply the HISQ hopping term to the sites of one parity.",
+        "solver": "Solve with the HISQ operator in half, single and double precision.",
+        "su3": "Multiply 3x3 matrices by vectors and matrices.",
+        "smearing": "Compute the fat and long links of staggered quarks.",
+        "wilson": "Apply the Wilson hopping term to the sites of one parity.",
+    },
+    "papers": {
+        "papers": "Compare figures of papers with those that onehop simulate predicts for the same schedules."
+    },
+    "predict": {"predict": "Compare measured times with those that onehop simulate predicts."},
+    "figures": {
+        "all": "Run every benchmark of `make bench` and write its result as JSON.",
+        "figures": "Draw the figures of the documentation from the results of `make bench`.",
+    },
 }
-
-
-def register(app: typer.Typer, words: Sequence[str] = ()) -> None:
-    """Add the commands: those among the words of the command line, or all if there is none among them."""
-    group = typer.Typer(
-        no_args_is_help=True,
-        help="Compare onehop with plain MPI, reference simulators and the speed of light.",
-    )
-    for name in [one for one in COMMANDS if one in words] or COMMANDS:
-        module = importlib.import_module(f"onehop_bench.commands.{COMMANDS[name]}")
-        group.command(name)(getattr(module, f"bench_{name}"))
-    app.add_typer(group, name="bench")
+COMMANDS = {
+    name: Command(f"onehop_bench.commands.{module}:bench_{name}", summary)
+    for module, commands in _ABOUT.items()
+    for name, summary in commands.items()
+}

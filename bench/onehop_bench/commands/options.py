@@ -1,49 +1,152 @@
-"""Options that the benchmarks share."""
+"""Options that benchmarks share, and the types of their values."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from dataclasses import dataclass
+from typing import Any
 
-import typer
-
+from onehop.cli.common import JsonOptions, MpiOptions, check_plot
 from onehop.error import BadInput
+from onehop.options import Options, option
+from onehop_bench.sizes import parse_size
 
-__all__ = ["PlotOption", "PrecisionsOption", "QuickOption", "SecondsOption", "ThreadsOption", "precisions_of"]
-
-SecondsOption = Annotated[
-    float,
-    typer.Option(
-        metavar="SECONDS", help="Time to measure all cases together. Every case runs at least once."
-    ),
-]
-QuickOption = Annotated[
-    bool, typer.Option("--quick", help="Measure as briefly as possible. The figures then mean little.")
-]
-PlotOption = Annotated[
-    str | None,
-    typer.Option("--plot", metavar="FILE.png", help="Draw the results and write the plot to FILE."),
-]
-ThreadsOption = Annotated[
-    int, typer.Option("--threads", min=0, max=1024, help="Threads per rank. 0 uses all cores of the rank.")
-]
-PrecisionsOption = Annotated[
-    str,
-    typer.Option(
-        "--precisions", metavar="single,double", help="Precisions of the arithmetic, separated by commas."
-    ),
+__all__ = [
+    "BenchOptions",
+    "Block",
+    "HostsOptions",
+    "PlotOptions",
+    "RanksBenchOptions",
+    "Size",
+    "ThreadsOptions",
+    "names_option",
+    "numbers_option",
+    "precisions_option",
+    "seconds_option",
+    "sizes_option",
 ]
 
 
-def precisions_of(text: str) -> list[str]:
-    """Parse the value of `--precisions`.
+class Size(int):
+    """A size in bytes, as people write it."""
 
-    Raises
-    ------
-    BadInput
-        A name is neither single nor double.
-    """
-    chosen = text.split(",")
-    unknown = [name for name in chosen if name not in ("single", "double")]
-    if unknown:
-        raise BadInput(f"expected --precisions among single and double, found {unknown[0]!r}")
-    return chosen
+    rule = "as sizes such as 8, 64, 1K or 4M, with commas between them"
+
+    def __new__(cls, text: str | int) -> Size:
+        """Read a size; a number stands for itself, as where a copy is made."""
+        return super().__new__(cls, parse_size(text) if isinstance(text, str) else text)
+
+
+class Block(str):
+    """Extents such as 64x32x32."""
+
+    rule = "as extents such as 64x32x32, with commas between blocks"
+
+    def __new__(cls, text: str) -> Block:
+        """Read extents; raise ValueError if they are none."""
+        if not re.fullmatch(r"[1-9]\d{0,8}(x[1-9]\d{0,8})*", text):
+            raise ValueError(text)
+        return super().__new__(cls, text)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The numbers."""
+        return tuple(int(extent) for extent in self.split("x"))
+
+
+def seconds_option(default: float) -> Any:
+    """The field of --seconds, whose default each benchmark chooses."""
+    return option(
+        float(default),
+        "Time to measure all cases together. Every case runs at least once.",
+        metavar="SECONDS",
+        above=0,
+    )
+
+
+def names_option(default: list[str] | None, text: str, *names: str, **accepted: Any) -> Any:
+    """A list of names with commas between them, among `choices`."""
+    return option(default, text, *names, separator=",", **accepted)
+
+
+def precisions_option(default: list[str], name: str = "--precisions") -> Any:
+    """The field of a list of precisions."""
+    return names_option(default, "Precisions of the arithmetic.", name, choices=("single", "double"))
+
+
+def sizes_option(text: str, metavar: str) -> Any:
+    """A list of sizes with commas between them; None stands for those of the benchmark."""
+    return option(None, text, metavar=metavar, separator=",", kind=list[Size])
+
+
+def numbers_option(text: str, metavar: str, **accepted: Any) -> Any:
+    """A list of numbers with commas between them; None stands for those of the benchmark."""
+    return option(None, text, metavar=metavar, separator=",", low=1, **accepted)
+
+
+@dataclass(kw_only=True)
+class BenchOptions(JsonOptions):
+    """The options of every benchmark."""
+
+    title = "Measurement"
+    seconds: float = seconds_option(20)
+    quick: bool = option(False, "Measure as briefly as possible. The figures then mean little.")
+
+
+@dataclass(kw_only=True)
+class RanksBenchOptions(BenchOptions, MpiOptions):
+    """The options of benchmarks on several ranks."""
+
+
+@dataclass(kw_only=True)
+class PlotOptions(Options):
+    """The plot of a benchmark."""
+
+    title = "Output"
+    plot: str | None = option(
+        None, "Draw the results and write the plot to FILE.", metavar="FILE.png", writes="the plot"
+    )
+
+    def __post_init__(self) -> None:
+        """Check before the work starts that the plot can be drawn."""
+        super().__post_init__()  # type: ignore[misc]
+        check_plot(self.plot)
+
+
+@dataclass(kw_only=True)
+class ThreadsOptions(Options):
+    """The threads of a rank."""
+
+    title = "Ranks"
+    threads: int = option(0, "Threads per rank. 0 uses all cores of the rank.", low=0, high=1024)
+
+
+@dataclass(kw_only=True)
+class HostsOptions(Options):
+    """Emulated hosts."""
+
+    title = "Emulated hosts"
+    hosts: int | None = option(
+        None,
+        "Measure between this many emulated hosts (2 to 4; needs root). Exit code 77 where they cannot be made.",
+        metavar="HOSTS",
+    )
+    per_host: int | None = option(
+        None, "Ranks on each emulated host; 1 by default.", metavar="RANKS", low=1, high=1024
+    )
+    rate: str | None = option(
+        None, "Rate of each link between emulated hosts; 0, the default: no limit.", metavar="1gbit"
+    )
+    links: int | None = option(None, "Links of each emulated host, 1 to 3; 1 by default.", metavar="LINKS")
+
+    def check_hosts(self, ranks: int | None, mpi: str | None) -> None:
+        """Raise BadInput if the options do not fit together, or with `-n` and `--mpi`."""
+        stray = self.given(("per_host", "rate", "links"))
+        if self.hosts is None:
+            if stray:
+                raise BadInput(f"{stray[0]} describes emulated hosts: say how many with --hosts 2")
+            return
+        if ranks is not None:
+            raise BadInput(f"expected --per-host beside --hosts {self.hosts}, found -n {ranks}")
+        if mpi == "none":
+            raise BadInput("ranks on several hosts are started with an MPI: leave out --mpi none")

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
-from rich.table import Table
 
-from onehop.cli.common import JsonOption, check_seconds, console, progress, write_json
+from onehop.cli.common import JsonOptions, console, progress, write_json
+from onehop.cli.screen import Table
 from onehop.cores import usable_cores
 from onehop.error import BadInput, Error
 from onehop.launch import current_launch
 from onehop.launch.interpreter import package_environment, python_module
 from onehop.machine import Machine, load_machine, parse_machine
+from onehop.options import argument, option
 from onehop.output import check_file_target, write_file
 from onehop.place import private_folder
 from onehop.text import number
@@ -50,7 +51,6 @@ def _results(files: list[str], seconds: float | None) -> list[dict[str, Any]]:
     if files:
         return [read_bench(file) for file in files]
     seconds = _DEFAULT_SECONDS if seconds is None else seconds
-    check_seconds(seconds)
     found = []
     with private_folder("onehop-predict-") as folder, progress("measuring", len(BENCHES)) as advance:
         for bench in BENCHES:
@@ -68,7 +68,6 @@ def _measure_in_turns(seconds: float | None) -> tuple[str, list[dict[str, Any]]]
         The text of the machine file, and the results.
     """
     seconds = _DEFAULT_SECONDS if seconds is None else seconds
-    check_seconds(seconds)
     cores = usable_cores()
     if cores < 2:
         raise Error(
@@ -84,10 +83,42 @@ def _measure_in_turns(seconds: float | None) -> tuple[str, list[dict[str, Any]]]
     return text, [joined_benches([turn["benches"][bench] for turn in turns]) for bench in BENCHES]
 
 
-def _compared(
-    machine: str | None, tune: bool, machine_file: str | None, files: list[str], seconds: float | None
-) -> tuple[Machine, list[dict[str, Any]]]:
+@dataclass(kw_only=True)
+class Predict(JsonOptions):
+    """The options of `onehop bench predict`."""
+
+    files: list[str] = argument(
+        "FILE",
+        f"JSON of onehop bench {', '.join(BENCHES)} with two ranks. Without files, the command runs them.",
+        [],
+    )
+    machine: str | None = option(
+        None, "Machine, such as the file of onehop tune --machine-file.", metavar="NAME|FILE.toml"
+    )
+    tune: bool = option(
+        False,
+        "Instead of --machine: measure this machine in turns with the benchmarks, because times of memory change "
+        "within seconds.",
+    )
+    machine_file: str | None = option(
+        None,
+        "With --tune: also write this machine's file.",
+        metavar="FILE.toml",
+        writes="the machine",
+    )
+    seconds: float | None = option(
+        None,
+        f"Time to measure all cases together (only without files). Default: {_DEFAULT_SECONDS}. Starting the ranks of "
+        f"{len(BENCHES)} benchmarks takes several seconds more, and --tune about 90 s more for large arrays.",
+        metavar="SECONDS",
+        above=0,
+    )
+
+
+def _compared(options: Predict) -> tuple[Machine, list[dict[str, Any]]]:
     """Return the machine, and the results to compare with it."""
+    machine, tune, machine_file = options.machine, options.tune, options.machine_file
+    files, seconds = options.files, options.seconds
     if (machine is None) == (not tune):
         found = "neither" if machine is None else "both"
         raise BadInput(f"expected either --machine or --tune, found {found}")
@@ -107,52 +138,16 @@ def _compared(
     return parse_machine(text, "this-machine"), results
 
 
-def bench_predict(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help=f"JSON of onehop bench {', '.join(BENCHES)} with two ranks. Without files, the command runs them.",
-        ),
-    ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE.toml", help="Machine, such as the file of onehop tune --machine-file."
-        ),
-    ] = None,
-    tune: Annotated[
-        bool,
-        typer.Option(
-            "--tune",
-            help="Instead of --machine: measure this machine in turns with the benchmarks, because times of memory "
-            "change within seconds.",
-        ),
-    ] = False,
-    machine_file: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.toml", help="With --tune: also write this machine's file."),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help=f"Time to measure all cases together (only without files). Default: {_DEFAULT_SECONDS}. Starting the "
-            f"ranks of {len(BENCHES)} benchmarks takes several seconds more, "
-            "and --tune about 90 s more for large arrays.",
-        ),
-    ] = None,
-    json_target: JsonOption = None,
-) -> None:
+def bench_predict(options: Predict) -> None:
     """Compare measured times with those that onehop simulate predicts."""
-    described, results = _compared(machine, tune, machine_file, files or [], seconds)
+    described, results = _compared(options)
     rows = [row for result in results for row in predictions(result, described)]
     table = Table("bench", "case", "measured, µs", "predicted, µs", "factor", title=f"on {described.name}")
     for row in rows:
         table.add_row(
             row.bench, row.case, number(row.measured_us), number(row.predicted_us), f"{row.factor:.2f}"
         )
-    screen = console(json_target)
+    screen = console(options.json)
     screen.print(table)
     summary = {}
     for bench in dict.fromkeys(row.bench for row in rows):
@@ -160,5 +155,5 @@ def bench_predict(
         summary[bench] = {"median_factor": float(np.median(factors)), "largest_factor": max(factors)}
         screen.print(f"{bench}: median factor {np.median(factors):.2f}, largest {max(factors):.2f}")
     write_json(
-        json_target, {"machine": described.name, "rows": [row.to_dict() for row in rows], "summary": summary}
+        options.json, {"machine": described.name, "rows": [row.to_dict() for row in rows], "summary": summary}
     )

@@ -103,10 +103,6 @@ def _run(words: Sequence[str]) -> int:
     if first in former.COMMANDS:
         former.say_renamed(f"onehop {first}", f"onehop {former.COMMANDS[first]}")
         words = [*former.COMMANDS[first].split(), *words[1:]]
-    if first == "bench":  # until the benchmarks have options of their own
-        from onehop.cli.typer_bench import run_bench
-
-        return run_bench(words)
     command, path, left = find_command(words)
     if isinstance(command, Group):
         return _run_group(command, path, left)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from onehop.error import Error
 
 if TYPE_CHECKING:
     from onehop.options import Options
@@ -54,6 +57,11 @@ class Group(NamedTuple):
 
 def _found(place: str) -> Any:
     module, _, name = place.partition(":")
+    if module.startswith("onehop_bench.") and find_spec("onehop_bench") is None:
+        raise Error(
+            "the benchmarks are a package of their own, which is not installed: `pip install ./bench` in a checkout of "
+            "onehop installs it"
+        )
     return getattr(importlib.import_module(module, "onehop.cli"), name)
 
 
@@ -183,6 +191,10 @@ COMMANDS = Group(
             ".tune:tune",
             "Measure the fastest stores, chunks, slots, waiting and all-reduce algorithms of this machine and save "
             "them.",
+        ),
+        "bench": Group(
+            "Compare onehop with plain MPI, reference simulators and the speed of light.",
+            "onehop_bench.commands:COMMANDS",
         ),
         "lattice": _LATTICE,
         "quantum": _QUANTUM,

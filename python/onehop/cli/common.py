@@ -199,10 +199,3 @@ def progress(description: str, total: float | None = None) -> AbstractContextMan
     Yields a function that advances the bar by an amount, in the units of `total`.
     """
     return progress_bar(description, total, quiet=own_rank() != 0)
-
-
-def __getattr__(name: str) -> Any:
-    """Names that the benchmarks use until they have options of their own."""
-    import importlib
-
-    return getattr(importlib.import_module("onehop.cli.typer_bench"), name)

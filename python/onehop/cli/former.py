@@ -61,6 +61,7 @@ _EXTENTS = Former("--extents", "--extent")
 
 # By the command's path.
 OPTIONS: dict[str, tuple[Former, ...]] = {
+    "bench wilson": (Former("--ways", "--variants"),),
     "launch": (
         Former("--grace", "--kill-after"),
         Former("--output", "--prefix", {"prefix": "rank"}),

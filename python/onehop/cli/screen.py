@@ -118,7 +118,7 @@ class Table:
                 lines.append(_border("├─┼┤", widths))
         lines.append(_border("└─┴┘", widths))
         above = [line.rstrip() for line in (self.title or "").splitlines()]
-        below = textwrap.wrap(self.caption or "", width)
+        below = [part for line in (self.caption or "").splitlines() for part in textwrap.wrap(line, width)]
         return "\n".join([*above, *lines, *below])
 
     def _lines(self, cells: list[str], widths: list[int], bar: str, *, bold: bool) -> list[str]:
@@ -176,16 +176,9 @@ class Screen:
         self._stream = stream
         self._quiet = quiet
 
-    def print(self, content: str | Table = "", **_old: object) -> None:
+    def print(self, content: str | Table = "") -> None:
         """Print a line, or a table as wide as the terminal."""
         if self._quiet:
-            return
-        if hasattr(
-            content, "__rich_console__"
-        ):  # a table of a benchmark, until they make those of this module
-            from rich.console import Console
-
-            Console(file=self._stream).print(content)
             return
         text = content.render(shutil.get_terminal_size().columns) if isinstance(content, Table) else content
         if "utf" not in (self._stream.encoding or "utf").lower():

@@ -80,10 +80,3 @@ def say_unverified(file: str, has_checksum: bool, json_target: str | None) -> No
     """Print, on rank 0, that a file has no checksum, so that not every damage to it would be noticed."""
     if not has_checksum:
         console(json_target).print(f"{file}: the file has no checksum, so its numbers are not verified")
-
-
-def numbers(text: str | None, option: str) -> tuple[int, ...] | None:
-    """Parse extents for the benchmarks, until they have options of their own."""
-    from onehop.cli.typer_bench import parse_numbers
-
-    return None if text is None else tuple(parse_numbers(text, option, "x"))
