@@ -64,8 +64,8 @@ def _run_group(group: Group, path: Sequence[str], left: Sequence[str]) -> int:
     where = " ".join(["onehop", *path])
     if left and left[0] not in ("-h", "--help"):
         raise BadInput(f"no such option: {left[0].partition('=')[0]}; see `{where} --help`")
-    summaries = {name: command.summary for name, command in group.commands.items()}
-    print(group_help(where, group.summary, summaries))
+    summaries = {name: command.about for name, command in group.commands.items()}
+    print(group_help(where, group.about, summaries))
     if left:
         return 0
     from onehop.cli.common import print_error

@@ -23,19 +23,27 @@ class Command(NamedTuple):
     place : str
         Its function, as `module:function`; a module that begins with a dot is in `onehop.cli`.
     summary : str
-        Its short help.
+        Its short help; by default the first sentence of the function's docstring.
     ends_at_argument : bool
         All words after the first argument belong to it, whatever they begin with.
     """
 
     place: str
-    summary: str
+    summary: str = ""
     ends_at_argument: bool = False
 
     @property
     def function(self) -> Callable[[Any], int | None]:
         """The function, whose docstring is the help. It returns the exit code, or None for 0."""
         return _found(self.place)
+
+    @property
+    def about(self) -> str:
+        """The short help."""
+        first = (
+            " ".join((self.function.__doc__ or "").partition("\n\n")[0].split()) if not self.summary else ""
+        )
+        return self.summary or first.partition(". ")[0].rstrip(".") + "."
 
     @property
     def options(self) -> type[Options]:
@@ -46,7 +54,7 @@ class Command(NamedTuple):
 class Group(NamedTuple):
     """Commands below a name; `parts` are the commands, or their place, as `module:name`."""
 
-    summary: str
+    about: str
     parts: dict[str, Command | Group] | str
 
     @property
@@ -71,41 +79,16 @@ _PLAN = Command(".quantum.plan:plan", "Show the memory, exchanges and time that 
 _CIRCUITS = Group(
     "Write benchmark circuits as OpenQASM files.",
     {
-        "qft": Command(".quantum.circuit:qft", "Quantum Fourier transform of a basis state."),
-        "qpe": Command(".quantum.circuit:qpe", "Quantum phase estimation with measurements."),
-        "tfim": Command(
-            ".quantum.circuit:tfim", "Time evolution under the Ising model in a transverse field."
-        ),
-        "heisenberg": Command(".quantum.circuit:heisenberg", "Time evolution under the Heisenberg model."),
-        "ghz": Command(".quantum.circuit:ghz", "GHZ state: (|0...0> + |1...1>) / sqrt(2)."),
-        "random": Command(
-            ".quantum.circuit:random",
-            "Random circuit: layers of random one-qubit gates and of CZ gates on random pairs.",
-        ),
-        "qv": Command(
-            ".quantum.circuit:qv", "Quantum volume: layers of random two-qubit unitaries on random pairs."
-        ),
-        "qaoa": Command(
-            ".quantum.circuit:qaoa",
-            "Quantum approximate optimisation algorithm (QAOA) for the maximum cut of a random graph.",
-        ),
-        "hamlib": Command(
-            ".quantum.circuit:from_hamlib", "Time evolution under a Hamiltonian of a HamLib file."
-        ),
+        **{
+            name: Command(f".quantum.circuit:{name}")
+            for name in ("qft", "qpe", "tfim", "heisenberg", "ghz", "random", "qv", "qaoa")
+        },
+        "hamlib": Command(".quantum.circuit:from_hamlib"),
     },
 )
 _HAMLIB = Group(
     "Write and list HamLib files of Hamiltonians (HDF5).",
-    {
-        "tfim": Command(
-            ".quantum.hamlib:tfim",
-            "Write Ising models in a transverse field, each with open and with periodic boundaries.",
-        ),
-        "list": Command(
-            ".quantum.hamlib:list_names",
-            "List the Hamiltonians in a file with their numbers of qubits and terms.",
-        ),
-    },
+    {"tfim": Command(".quantum.hamlib:tfim"), "list": Command(".quantum.hamlib:list_names")},
 )
 _QUANTUM = Group(
     "Simulate quantum circuits on a state vector that is split over ranks.",
@@ -114,41 +97,23 @@ _QUANTUM = Group(
         "plan": _PLAN,
         "circuit": _CIRCUITS,
         "hamlib": _HAMLIB,
-        "qedc": Command(".quantum.qedc:qedc", "Run an unmodified benchmark of the QED-C suite."),
+        "qedc": Command(".quantum.qedc:qedc"),
     },
 )
 _LATTICE = Group(
     "Lattice QCD: halo layout, SU(3) gauge fields and quark propagators on a grid of ranks.",
     {
-        "info": Command(
-            ".lattice.info:info",
-            "Show the decomposition of a lattice, and the bytes and pieces of every face.",
-        ),
-        "measure": Command(
-            ".lattice.measure:measure", "Read a gauge field, verify it, and measure observables."
-        ),
-        "convert": Command(
-            ".lattice.convert:convert", "Read and verify a gauge field, and write it in another format."
-        ),
-        "thermalize": Command(
-            ".lattice.thermalize:thermalize", "Generate a quenched gauge field of the Wilson action."
-        ),
-        "smear": Command(".lattice.smear:smear", "Smooth a gauge field, or compute its fat and long links."),
-        "solve": Command(".lattice.solve:solve", "Solve M x = b for staggered or Wilson quarks."),
+        name: Command(f".lattice.{name}:{name}")
+        for name in ("info", "measure", "convert", "thermalize", "smear", "solve")
     },
 )
 _SCHEDULE = Group(
     "Build, show, count and verify schedules without running them.",
     {
-        "halo": Command(".schedule:make_halo", "Build the schedule of a halo exchange."),
-        "show": Command(".schedule:show", "Show the arrays and transfers of a schedule."),
-        "count": Command(
-            ".schedule:count_schedule",
-            "Count the messages and bytes of a schedule, per rank and per pair of ranks.",
-        ),
-        "verify": Command(
-            ".schedule:verify_schedule", "Verify that a schedule loses and overwrites no data."
-        ),
+        "halo": Command(".schedule:make_halo"),
+        "show": Command(".schedule:show"),
+        "count": Command(".schedule:count_schedule"),
+        "verify": Command(".schedule:verify_schedule"),
     },
 )
 

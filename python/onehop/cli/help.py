@@ -41,17 +41,17 @@ def _paragraphs(text: str) -> str:
     return "\n\n".join(filled)
 
 
-def _rows(heading: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Return a heading and rows of two columns."""
+def _rows(heading: str, rows: Iterable[tuple[str, str]], column: int = _COLUMN) -> str:
+    """Return a heading and rows of two columns, of which the second one begins at `column`."""
     lines = [_heading(f"{heading}:")]
     for left, right in rows:
-        text = textwrap.wrap(right, max(_width() - _COLUMN, 30), break_on_hyphens=False) or [""]
+        text = textwrap.wrap(right, max(_width() - column, 30), break_on_hyphens=False) or [""]
         first = f"  {left}"
-        if len(first) <= _COLUMN - 2:
-            lines.append(f"{first:{_COLUMN}}{text.pop(0)}".rstrip())
+        if len(first) <= column - 2:
+            lines.append(f"{first:{column}}{text.pop(0)}".rstrip())
         else:
             lines.append(first)
-        lines += [" " * _COLUMN + line for line in text]
+        lines += [" " * column + line for line in text]
     return "\n".join(lines)
 
 
@@ -71,8 +71,14 @@ def group_help(path: str, about: str, commands: Mapping[str, str]) -> str:
     options = [("-h, --help", "Show this help and exit.")]
     if " " not in path:
         options.insert(0, ("--version", "Print the version and exit."))
+    column = max(14, *(len(name) + 4 for name in commands))
     return "\n\n".join(
-        [usage, _paragraphs(about), _rows("Options", options), _rows("Commands", commands.items())]
+        [
+            usage,
+            _paragraphs(about),
+            _rows("Options", options, column),
+            _rows("Commands", commands.items(), column),
+        ]
     )
 
 
