@@ -7,40 +7,23 @@ using onehop::HaloSpec;
 
 void bind_patterns(nb::module_& module) {
   nb::class_<HaloSpec>(module, "HaloSpec",
-                       "An array split over a grid of ranks, with ghost layers around every block.\n\n"
-                       "Parameters\n----------\n"
-                       "extents : sequence of int\n    Shape of the global array without ghosts (C order).\n"
-                       "grid : sequence of int\n    Ranks per dimension.\n"
-                       "widths : sequence of (int, int)\n    Ghost layers below and above, per dimension.\n"
-                       "periodic : sequence of bool\n    Whether the boundaries of a dimension are periodic.\n"
-                       "corners : bool\n    Whether to exchange edges and corners, too.\n"
-                       "element_bytes : sequence of int\n    Bytes of an element, per field.\n"
-                       "codec : str\n    Codec on the wire.\n"
-                       "types : sequence of str\n    Type of the numbers of each field, for codecs. Empty: bytes.\n"
-                       "rank_at : sequence of int\n    Rank at each position of the grid. Empty: its own number.")
+                       "An array split over a grid of ranks, with ghost layers around every block.")
+      .def(nb::init<>())
+      .def_rw("extents", &HaloSpec::extents, "Shape of the global array without ghosts (C order).")
+      .def_rw("grid", &HaloSpec::grid, "Ranks per dimension.")
+      .def_rw("widths", &HaloSpec::widths, "Ghost layers below and above, per dimension.")
+      .def_rw("periodic", &HaloSpec::periodic, "Whether the boundaries of a dimension are periodic.")
+      .def_rw("corners", &HaloSpec::corners, "Whether to exchange edges and corners, too.")
+      .def_rw("element_bytes", &HaloSpec::element_bytes, "Bytes of an element, per field.")
+      .def_rw("rank_at", &HaloSpec::rank_at, "Rank at each position of the grid. Empty: its own number.")
       .def(
-          "__init__",
-          [](HaloSpec* self, std::vector<std::int64_t> extents, std::vector<int> grid,
-             std::vector<std::pair<std::int64_t, std::int64_t>> widths, std::vector<bool> periodic, bool corners,
-             std::vector<std::int64_t> element_bytes, const std::string& codec, const std::vector<std::string>& types,
-             std::vector<int> rank_at) {
-            std::vector<onehop::ElementType> element_types;
-            for (const std::string& type : types) element_types.push_back(onehop::element_type_from_string(type));
-            new (self) HaloSpec{std::move(extents),
-                                std::move(grid),
-                                std::move(widths),
-                                std::move(periodic),
-                                corners,
-                                std::move(element_bytes),
-                                onehop::codec_from_string(codec),
-                                std::move(element_types),
-                                std::move(rank_at)};
+          "set_codec",
+          [](HaloSpec& spec, const std::string& codec, const std::vector<std::string>& types) {
+            spec.codec = onehop::codec_from_string(codec);
+            spec.types.clear();
+            for (const std::string& type : types) spec.types.push_back(onehop::element_type_from_string(type));
           },
-          "extents"_a, "grid"_a, "widths"_a, "periodic"_a, "corners"_a, "element_bytes"_a, "codec"_a = "raw",
-          "types"_a = std::vector<std::string>{}, "rank_at"_a = std::vector<int>{})
-      .def_ro("extents", &HaloSpec::extents, "Shape of the global array without ghosts.")
-      .def_ro("grid", &HaloSpec::grid, "Ranks per dimension.")
-      .def_ro("widths", &HaloSpec::widths, "Ghost layers below and above, per dimension.");
+          "codec"_a, "types"_a, "Set the codec on the wire, and the type of the numbers of each field.");
   nb::class_<HaloBlock>(module, "HaloBlock", "The block of one rank of a global array.")
       .def_ro("start", &HaloBlock::start, "Global index of the first interior site.")
       .def_ro("extents", &HaloBlock::extents, "Interior sites per dimension.")

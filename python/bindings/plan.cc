@@ -54,6 +54,15 @@ nb::list channels_of(const Plan& plan) {
 
 void bind_plan(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
+  using onehop::PlanOptions;
+  nb::class_<PlanOptions>(module, "PlanOptions", "How the messages of a plan travel; see `onehop.Plan`.")
+      .def(nb::init<>())
+      .def_rw("slots", &PlanOptions::slots, "Slots per channel; 0: two.")
+      .def_rw("slot_bytes", &PlanOptions::slot_bytes, "Largest size of a slot; 0: onehop chooses.")
+      .def_rw("chunk_bytes", &PlanOptions::chunk_bytes, "Bytes between two flags; 0: onehop chooses.")
+      .def_rw("direct_puts", &PlanOptions::direct_puts, "Whether senders write straight into shared arrays.")
+      .def_rw("rails", &PlanOptions::rails, nb::arg().none(), "The network interface of each message.")
+      .def_rw("verify", &PlanOptions::verify, "Whether to refuse every schedule that `verify` refuses.");
   nb::class_<PlanCounters>(module, "PlanCounters", "The messages and bytes that a plan has moved on this rank.")
       .def_ro("runs", &PlanCounters::runs, "Number of finished runs.")
       .def_ro("messages_sent", &PlanCounters::messages_sent, "Messages to other ranks.")
@@ -75,26 +84,18 @@ void bind_plan(nb::module_& module) {
       "schedule : Schedule\n    Schedule to execute.\n"
       "arrays : list of Memory\n    Memory of each array of the schedule on this rank.\n"
       "transport : str\n    auto, shared_memory, mpi or mock.\n"
-      "slots, slot_bytes, chunk_bytes : int\n    Number and size of the slots, and bytes between two flags; 0 "
-      "lets onehop choose.\n"
-      "direct_puts : bool\n    Whether senders write straight into the receiver's array where the ranks share it.\n"
-      "rails : list of list of RailAssignment or None\n    The network interface of each message; None: onehop "
-      "chooses.\n"
-      "verify : bool\n    Whether to refuse every schedule that `verify` refuses.")
+      "options : PlanOptions\n    How messages travel.")
       .def(
           "__init__",
           [](Plan* self, const onehop::Group& group, const onehop::Schedule& schedule,
-             const std::vector<const Memory*>& arrays, const std::string& transport, int slots, std::int64_t slot_bytes,
-             std::int64_t chunk_bytes, bool direct_puts, const std::optional<onehop::RailLists>& rails, bool verify) {
+             const std::vector<const Memory*>& arrays, const std::string& transport, onehop::PlanOptions options) {
             std::vector<std::span<std::byte>> spans;
             for (const Memory* memory : arrays) spans.push_back(memory->bytes());
-            const onehop::PlanOptions options{
-                transport_for(group, transport), slots, slot_bytes, chunk_bytes, direct_puts, rails, verify};
+            options.transport = transport_for(group, transport);
             const nb::gil_scoped_release released;
             new (self) Plan(group, schedule, spans, options);
           },
-          "group"_a, "schedule"_a, "arrays"_a, "transport"_a, "slots"_a, "slot_bytes"_a, "chunk_bytes"_a,
-          "direct_puts"_a, "rails"_a.none(), "verify"_a, nb::keep_alive<1, 4>())
+          "group"_a, "schedule"_a, "arrays"_a, "transport"_a, "options"_a, nb::keep_alive<1, 4>())
       .def("start", &Plan::start, release(), "Start a run without waiting.")
       .def("finish", &Plan::finish, release(), "Complete the run. The GIL is released meanwhile; Ctrl-C ends the wait.")
       .def("run", &Plan::run, release(), "Call `start` and `finish`.")

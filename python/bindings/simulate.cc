@@ -224,23 +224,26 @@ GoalOptions goal_options(std::vector<std::int64_t> compute_ns, double copy_ns_pe
 
 void bind_simulate(nb::module_& module) {
   bind_traffic(module);
+  nb::class_<SimulateOptions>(module, "SimulateOptions", "How traffic is simulated; see `onehop.machine.simulate`.")
+      .def(nb::init<>())
+      .def_rw("places", &SimulateOptions::places, "Place of every rank; empty: those of a job.")
+      .def_rw("compute", &SimulateOptions::compute, "Seconds that every rank computes in each round.")
+      .def_rw("chunk_bytes", &SimulateOptions::chunk_bytes, "Size of the chunks of messages; 0: no packing.")
+      .def_rw("slot_bytes", &SimulateOptions::slot_bytes, "Size of a slot; 0: no limit.")
+      .def_rw("slots", &SimulateOptions::slots, "Number of slots of a channel.")
+      .def_rw("contention", &SimulateOptions::contention, "Whether messages share links.")
+      .def_rw("accuracy", &SimulateOptions::accuracy, "Relative time between two computations of the rates.");
   bind_result(module);
   module.def(
       "simulate_traffic",
-      [](const Traffic& traffic, const Machine& machine, std::vector<std::int64_t> places, std::vector<double> compute,
-         std::int64_t chunk_bytes, std::int64_t slot_bytes, int slots, bool contention, double accuracy,
-         const nb::object& progress) {
-        const SimulateOptions options{std::move(places), std::move(compute), chunk_bytes,      slot_bytes, slots,
-                                      contention,        accuracy,           guarded(progress)};
+      [](const Traffic& traffic, const Machine& machine, SimulateOptions options, const nb::object& progress) {
+        options.progress = guarded(progress);
         const nb::gil_scoped_release release;
         return onehop::simulate(traffic, machine, options);
       },
-      nb::sig("def simulate_traffic(traffic: Traffic, machine: Machine, places: Sequence[int], compute: "
-              "Sequence[float], chunk_bytes: int, slot_bytes: int, slots: int, contention: bool, accuracy: float, "
-              "progress: "
-              "Callable[[float], object] | None) -> Simulation"),
-      "traffic"_a, "machine"_a, "places"_a, "compute"_a, "chunk_bytes"_a, "slot_bytes"_a, "slots"_a, "contention"_a,
-      "accuracy"_a, "progress"_a.none(),
+      nb::sig("def simulate_traffic(traffic: Traffic, machine: Machine, options: SimulateOptions, "
+              "progress: Callable[[float], object] | None) -> Simulation"),
+      "traffic"_a, "machine"_a, "options"_a, "progress"_a.none(),
       "Compute how long the traffic takes on a machine. `onehop.machine.simulate` explains it.");
   module.def(
       "to_goal",

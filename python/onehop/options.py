@@ -32,6 +32,7 @@ __all__ = [
     "Options",
     "argument",
     "fields_of",
+    "filled",
     "option",
 ]
 
@@ -238,6 +239,13 @@ class Field:
 def number_text(number: float) -> str:
     """Return a limit as the help shows it, such as 2^64-1."""
     return _POWERS.get(number) or f"{number:g}" if abs(number) >= 2**30 else f"{number:.9g}"
+
+
+def filled(target: Any, **values: Any) -> Any:
+    """Return an object of the library, such as a struct of options, with its attributes set to these values."""
+    for name, value in values.items():
+        setattr(target, name, value)
+    return target
 
 
 class Options:

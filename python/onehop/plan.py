@@ -12,7 +12,7 @@ from onehop.arguments import yes_or_no
 from onehop.channel import checked_options, heard_by_all
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.options import Options
+from onehop.options import Options, filled
 from onehop.rail_lists import listed_rails
 from onehop.text import counted
 
@@ -127,7 +127,9 @@ class Plan(_core.Plan):
             sizes = checked_options(transport, options.slots, options.slot_bytes, options.chunk_bytes)
             direct = yes_or_no(options.direct_puts, "direct_puts")
             verifies = yes_or_no(options.verify, "verify")
-        super().__init__(group, schedule, memory, transport, *sizes, direct, lists, verifies)
+            core = filled(_core.PlanOptions(), direct_puts=direct, rails=lists, verify=verifies)
+            core.slots, core.slot_bytes, core.chunk_bytes = sizes
+        super().__init__(group, schedule, memory, transport, core)
         self._group, self._transport = group, transport
         self._memory = memory  # keeps the arrays' memory alive as long as the plan
 

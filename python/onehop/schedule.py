@@ -30,6 +30,7 @@ from onehop._core import (
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.halo_options import HaloKeywords, HaloOptions
+from onehop.options import filled
 from onehop.rank_map import ranks_of_map
 from onehop.text import counted
 
@@ -141,15 +142,14 @@ def _spec(options: HaloOptions) -> _core.HaloSpec:
     widths = _widths(options.width, dims)
     periodic = [bool(one) for one in _per_dimension(options.periodic, dims, "periodic")]
     element_bytes = _element_bytes(options.dtype, options.fields)
-    return _core.HaloSpec(
+    spec = filled(
+        _core.HaloSpec(),
         extents=extents,
         grid=grid,
         widths=widths,
         periodic=periodic,
         corners=bool(options.corners),
         element_bytes=element_bytes,
-        codec=options.codec,
-        types=_types(options.dtype, options.fields),
         rank_at=ranks_of_map(
             options.map,
             options.hosts,
@@ -158,6 +158,8 @@ def _spec(options: HaloOptions) -> _core.HaloSpec:
             _face_bytes(extents, grid, widths, sum(element_bytes)),
         ),
     )
+    spec.set_codec(options.codec, _types(options.dtype, options.fields))
+    return spec
 
 
 def _face_bytes(

@@ -25,6 +25,7 @@ from onehop.machine.rails import message_of
 from onehop.machine.reader import machine_of
 from onehop.machine.simulate_options import SimulateKeywords, SimulateOptions
 from onehop.machine.traffic_rails import hosts_of_ranks, machine_rails, placed, traffic_of
+from onehop.options import filled
 from onehop.rail_lists import listed_rails
 from onehop.schedule import halo
 
@@ -263,18 +264,17 @@ def simulate(
         described = described.job(len(ranks.position_of))
         ranks = ranks.rank_at
     places = [] if ranks is None else _places(ranks)
-    return _core.simulate_traffic(
-        traffic,
-        described,
-        places,
-        _compute_seconds(options.compute),
-        whole_number(options.chunk_bytes, "chunk_bytes"),
-        whole_number(options.slot_bytes, "slot_bytes"),
-        whole_number(options.slots, "slots", *_SHORT),
-        yes_or_no(options.contention, "contention"),
-        real_number(options.accuracy, "accuracy"),
-        options.progress,
+    core = filled(
+        _core.SimulateOptions(),
+        places=places,
+        compute=_compute_seconds(options.compute),
+        chunk_bytes=whole_number(options.chunk_bytes, "chunk_bytes"),
+        slot_bytes=whole_number(options.slot_bytes, "slot_bytes"),
+        slots=whole_number(options.slots, "slots", *_SHORT),
+        contention=yes_or_no(options.contention, "contention"),
+        accuracy=real_number(options.accuracy, "accuracy"),
     )
+    return _core.simulate_traffic(traffic, described, core, options.progress)
 
 
 def goal(
