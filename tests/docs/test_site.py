@@ -53,7 +53,7 @@ def test_no_markup_is_left(site: Path) -> None:
         assert not [block for block in code if "```" in block], page
         text = re.sub(r"<(pre|code|dt|h\d)\b.*?</\1>", " ", article, flags=re.S)
         assert re.findall(r"[\w)|]\^[\w({-].{0,20}", re.sub(r"<[^>]+>", "", text)) == [], page
-    assert "on 6<sup>4</sup>" in (site / "reference/lattice_gauge.html").read_text()
+    assert "On 12<sup>4</sup>" in (site / "reference/lattice_gauge.html").read_text()
     assert "<sub>μ</sub>" in (site / "reference/lattice_wilson.html").read_text()
 
 
