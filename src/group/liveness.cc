@@ -27,7 +27,9 @@ void call_interrupt_check() {
   if (const InterruptCheck check = interrupt_check.load(std::memory_order_relaxed)) check();
 }
 
-ProcessWatch::ProcessWatch(int processes) : fds_(static_cast<std::size_t>(processes), -1) {}
+ProcessWatch::ProcessWatch(int processes) : fds_(static_cast<std::size_t>(processes)) {
+  for (std::atomic<int>& fd : fds_) fd = -1;
+}
 
 ProcessWatch::~ProcessWatch() {
   for (const int fd : fds_) {
@@ -36,10 +38,12 @@ ProcessWatch::~ProcessWatch() {
 }
 
 void ProcessWatch::watch(int index, pid_t pid) {
-  int& fd = fds_[static_cast<std::size_t>(index)];
+  std::atomic<int>& fd = fds_[static_cast<std::size_t>(index)];
   if (fd != -1 || pid == getpid()) return;
-  fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (fd < 0) fd = errno == ESRCH ? -2 : -1;
+  int opened = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (opened < 0) opened = errno == ESRCH ? -2 : -1;
+  int unwatched = -1;
+  if (!fd.compare_exchange_strong(unwatched, opened) && opened >= 0) close(opened);  // another thread was first
 }
 
 bool ProcessWatch::ended(int index, pid_t pid) {

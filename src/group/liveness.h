@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 namespace onehop::detail {
 
-// Watches processes by pidfd, which is never reused, unlike a process number.
+// Watches processes by pidfd, which is never reused, unlike a process number. Several threads may ask at a time.
 class ProcessWatch {
  public:
   explicit ProcessWatch(int processes);
@@ -24,7 +25,7 @@ class ProcessWatch {
   [[nodiscard]] bool ended(int index, pid_t pid);
 
  private:
-  std::vector<int> fds_;  // -1: not yet watched; -2: had already ended
+  std::vector<std::atomic<int>> fds_;  // -1: not yet watched; -2: had already ended
 };
 
 // Measures a wait and enforces its limit in seconds (0: none). Warns once on stderr after 30 seconds.

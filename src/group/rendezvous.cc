@@ -99,7 +99,7 @@ class Reception {
       // Read before guests are accepted, so that a new guest has the full time for its greeting.
       const double now = deadline.seconds();
       std::erase_if(guests_, [now](const Guest& guest) {
-        return guest.done || (guest.rank < 0 && now - guest.came > seconds_to_introduce);
+        return guest.done || (is_stranger(guest) && now - guest.came > seconds_to_introduce);
       });
       accept_guests(now);
       if (now > meeting_limit() && !open_ranks().empty()) give_up();
@@ -117,25 +117,22 @@ class Reception {
     std::array<std::byte, sizeof(Hello)> said{};
     bool done = false;
   };
-  // Descriptors are few: silent guests are dropped, and the number of guests without a greeting is limited.
+  // Descriptors are few: silent guests are dropped, the oldest as soon as there are too many.
   static constexpr double seconds_to_introduce = 5;
-  static constexpr std::size_t max_guests = 128;
+  static constexpr std::ptrdiff_t max_strangers = 128;
   static constexpr int accepts_per_turn = 256;
 
-  [[nodiscard]] std::size_t strangers_inside() const {
-    return static_cast<std::size_t>(std::ranges::count_if(guests_, [](const Guest& guest) { return guest.rank < 0; }));
-  }
+  [[nodiscard]] static bool is_stranger(const Guest& guest) { return guest.rank < 0; }
 
   void wait() const {
-    std::vector<pollfd> polled;
-    if (strangers_inside() < max_guests) polled.push_back({listener_.fd(), POLLIN, 0});
+    std::vector<pollfd> polled{{listener_.fd(), POLLIN, 0}};
     for (const Guest& guest : guests_) polled.push_back({guest.socket.fd(), POLLIN, 0});
     poll(polled.data(), polled.size(), 50);
   }
 
   // Accepts a limited number of connections, because other users may connect without pause.
   void accept_guests(double now) {
-    for (int accepted = 0; accepted < accepts_per_turn && strangers_inside() < max_guests; ++accepted) {
+    for (int accepted = 0; accepted < accepts_per_turn; ++accepted) {
       Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.fd() < 0) {
         if (errno != EAGAIN && errno != ECONNABORTED) nap();  // no descriptors left: wait until some are closed
@@ -146,8 +143,15 @@ class Reception {
         if (peer) turned_away_ = "; a connection of user " + std::to_string(peer->uid) + " was refused";
         continue;
       }
+      if (std::ranges::count_if(guests_, is_stranger) >= max_strangers) drop_oldest_stranger();
       guests_.push_back({std::move(socket), now, peer->pid});
     }
+  }
+
+  void drop_oldest_stranger() {
+    const auto oldest = std::ranges::find_if(guests_, is_stranger);
+    serve(*oldest);  // its greeting may have come since it was accepted
+    if (is_stranger(*oldest)) guests_.erase(oldest);
   }
 
   void serve(Guest& guest) {

@@ -164,6 +164,19 @@ TEST(Meeting, ConnectionsThatAreNoRanksTakeNobodysPlace) {
   EXPECT_EQ(others, (std::vector<std::string>{"met", "met"}));
 }
 
+// Each is disconnected after five seconds, so many that are waited for in turn would spend the time limit.
+TEST(Meeting, SilentConnectionsDelayNobody) {
+  const std::string key = key_of_test();
+  std::vector<Socket> silent;
+  std::vector<std::string> other;
+  const auto said = meet_as({0}, 2, key, "20", [&] {
+    for (int i = 0; i < 700; ++i) silent.push_back(connect_and_say(meeting_point(key), ""));
+    other = meet_as({1}, 2, key, "20");
+  });
+  EXPECT_EQ(said, std::vector<std::string>{"met"});
+  EXPECT_EQ(other, std::vector<std::string>{"met"});
+}
+
 TEST(Meeting, ARankIsServedOnce) {
   const auto said = meet_as({0, 1, 1, 2}, 3, key_of_test(), "8");
   EXPECT_EQ(said[0] + said[3], "metmet");

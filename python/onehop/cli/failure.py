@@ -12,7 +12,7 @@ from pathlib import Path
 
 from onehop.error import BadInput, Error
 from onehop.exit_code import exit_code
-from onehop.launch.refusal import reason_of, remedy_of
+from onehop.launch.refusal import call_of, reason_of, remedy_of
 
 __all__ = ["fail"]
 
@@ -107,11 +107,15 @@ def _refusal(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError) and not _is_somewhere():
         return "the current folder no longer exists; change to another one"
     name = getattr(error, "filename", None)
-    what = "" if name is None else f"{os.fsdecode(name) if isinstance(name, (str, bytes)) else name}: "
+    what = (
+        call_of(error) if name is None else os.fsdecode(name) if isinstance(name, (str, bytes)) else str(name)
+    )
     remedy = remedy_of(error) or (
         "check its path and its permissions" if name is not None else "ONEHOP_TRACEBACK=1 shows where"
     )
-    return f"the system refused what this command needs: {what}{reason_of(error)}; {remedy}"
+    return (
+        f"the system refused what this command needs: {what + ': ' * bool(what)}{reason_of(error)}; {remedy}"
+    )
 
 
 def _is_somewhere() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-__all__ = ["reason_of", "remedy_of"]
+__all__ = ["call_of", "reason_of", "remedy_of"]
 
 _REMEDIES = {
     errno.EMFILE: "raise the limit on open files (`ulimit -n`)",
@@ -41,3 +41,14 @@ def reason_of(error: BaseException) -> str:
     if words := _of_loader(error):
         return f"a library could not be loaded: {words}"
     return getattr(error, "strerror", None) or str(error) or "out of memory"
+
+
+def call_of(error: BaseException) -> str:
+    """Return the name of the call that failed, such as "os.waitpid"; empty if the source does not tell."""
+    import re
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    line = (frames[-1].line or "") if frames else ""
+    found = None if line.startswith("raise ") else re.search(r"[\w.]+(?=\()", line)
+    return found[0] if found else ""
