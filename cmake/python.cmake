@@ -64,8 +64,12 @@ if(ONEHOP_INPLACE)
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${_stub_folder}")
 endif()
 install(TARGETS _core LIBRARY DESTINATION onehop COMPONENT python)
-# The stub says to editors and type checkers what is in the extension. Only a machine that can import the extension can make it.
-if(NOT CMAKE_CROSSCOMPILING)
+# The stub says to editors and type checkers what is in the extension. Only a machine that can import the extension can make it; for
+# another one it comes from a build in place, if there is one.
+if(CMAKE_CROSSCOMPILING)
+  add_custom_target(_core_stub)
+  install(FILES "${CMAKE_CURRENT_SOURCE_DIR}/python/onehop/_core.pyi" DESTINATION onehop COMPONENT python OPTIONAL)
+else()
   nanobind_add_stub(_core_stub MODULE _core OUTPUT "${_stub_folder}/_core.pyi" PYTHON_PATH $<TARGET_FILE_DIR:_core> DEPENDS _core
                     INCLUDE_PRIVATE)
   install(FILES "${_stub_folder}/_core.pyi" DESTINATION onehop COMPONENT python)

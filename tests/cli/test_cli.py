@@ -282,3 +282,14 @@ def test_in_a_terminal_rank_0_reads_what_is_typed(ranks: Ranks) -> None:
         seen += os.read(terminal, 1024)  # raises OSError if the launch ends without it
     os.close(terminal)
     os.waitpid(pid, 0)
+
+
+@pytest.mark.parametrize("words", [["bench"], ["bench", "pingpong"], ["bench", "--help"]], ids=" ".join)
+def test_missing_benchmarks_say_how_to_install_them(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("onehop.cli.commands.find_spec", lambda _name: None)
+    assert main(words) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "pip install ./bench" in said
