@@ -62,7 +62,8 @@ nb::tuple solve(Staggered& staggered, const Memory& source, const std::vector<do
 }
 
 void bind_solver_options(nb::module_& module) {
-  nb::class_<SolverOptions>(module, "LatticeSolverOptions", "The options of a solve; see `onehop.lattice.Staggered.solve`.")
+  nb::class_<SolverOptions>(module, "LatticeSolverOptions",
+                            "The options of a solve; see `onehop.lattice.Staggered.solve`.")
       .def(nb::init<>())
       .def_rw("tolerance", &SolverOptions::tolerance, "Relative residual at which the solve ends.")
       .def_rw("iterations", &SolverOptions::iterations, "Maximum number of iterations.")

@@ -6,8 +6,7 @@ using onehop::HaloBlock;
 using onehop::HaloSpec;
 
 void bind_patterns(nb::module_& module) {
-  nb::class_<HaloSpec>(module, "HaloSpec",
-                       "An array split over a grid of ranks, with ghost layers around every block.")
+  nb::class_<HaloSpec>(module, "HaloSpec", "An array split over a grid of ranks, with ghost layers around every block.")
       .def(nb::init<>())
       .def_rw("extents", &HaloSpec::extents, "Shape of the global array without ghosts (C order).")
       .def_rw("grid", &HaloSpec::grid, "Ranks per dimension.")

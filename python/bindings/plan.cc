@@ -76,15 +76,14 @@ void bind_plan(nb::module_& module) {
                     counted(c.messages_received, "message"), counted(c.bytes_received, "byte"),
                     counted(c.bytes_local, "byte"));
       });
-  nb::class_<Plan>(
-      module, "Plan",
-      "A schedule bound to a group and to memory. The constructor is collective; see `onehop.Plan`.\n\n"
-      "Parameters\n----------\n"
-      "group : Group\n    Ranks of the schedule.\n"
-      "schedule : Schedule\n    Schedule to execute.\n"
-      "arrays : list of Memory\n    Memory of each array of the schedule on this rank.\n"
-      "transport : str\n    auto, shared_memory, mpi or mock.\n"
-      "options : PlanOptions\n    How messages travel.")
+  nb::class_<Plan>(module, "Plan",
+                   "A schedule bound to a group and to memory. The constructor is collective; see `onehop.Plan`.\n\n"
+                   "Parameters\n----------\n"
+                   "group : Group\n    Ranks of the schedule.\n"
+                   "schedule : Schedule\n    Schedule to execute.\n"
+                   "arrays : list of Memory\n    Memory of each array of the schedule on this rank.\n"
+                   "transport : str\n    auto, shared_memory, mpi or mock.\n"
+                   "options : PlanOptions\n    How messages travel.")
       .def(
           "__init__",
           [](Plan* self, const onehop::Group& group, const onehop::Schedule& schedule,
