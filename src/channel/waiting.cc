@@ -78,11 +78,13 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
     note_loss(group_, closed);
     const std::string after =
         closed == waiting.peer ? "it" : "rank " + std::to_string(waiting.peer) + ", which has gone since,";
+    // Of a rank of another machine the peer that has gone only says that it missed it.
+    const bool known = group_.has_left(closed);
     throw PeerLost(
-        closed, group_.name_of(closed) + " has closed its group while " + rank + " still waits for " + after + " in " +
-                    waiting.what + "; " +
-                    (group_.missed_elsewhere_by(closed) >= 0 ? group_.where_to_look(closed)
-                                                             : "do all ranks make the same number of steps?"));
+        closed, group_.name_of(closed) + " has closed its group" + (known ? "" : ", has ended or cannot be reached") +
+                    " while " + rank + " still waits for " + after + " in " + waiting.what + "; " +
+                    (known && group_.missed_elsewhere_by(closed) < 0 ? "do all ranks make the same number of steps?"
+                                                                     : group_.where_to_look(closed)));
   }
   show(waiting);
   if (!deadline_) deadline_.emplace(group_.timeout);

@@ -12,6 +12,7 @@
 #include "onehop/channel.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
+#include "src/group/group_state.h"
 #include "tests/support/ranks.h"
 #include "tests/support/transport_suite.h"
 
@@ -131,6 +132,31 @@ TEST(Wait, EndsWithTheGroupsLimit) {
   } catch (const Timeout& error) {
     EXPECT_NE(std::string(error.what()).find("something that never comes"), std::string::npos) << error.what();
   }
+}
+
+// A peer that has gone because of a rank of another machine says only that it missed that rank.
+TEST(Wait, DoesNotSayHowARankOfAnotherMachineHasGone) {
+  on_threads(3, [](const Group& group) {
+    detail::GroupState& state = *group.state();
+    group.barrier();
+    if (group.rank() == 1) {
+      state.own_page().missed = 0 + 1;
+      state.own_page().left = 1;
+    }
+    if (group.rank() != 2) return;
+    state.pages[0].page = nullptr;  // as if rank 0 were elsewhere
+    try {
+      wait_until(group, {.peer = 1, .what = "a test"}, [] { return false; });
+      FAIL() << "nothing was thrown";
+    } catch (const PeerLost& error) {
+      EXPECT_EQ(error.rank(), 0);
+      EXPECT_NE(std::string(error.what())
+                    .find(" has closed its group, has ended or cannot be reached while rank 2 still "
+                          "waits for rank 1, which has gone since, in a test; see the output of rank 0"),
+                std::string::npos)
+          << error.what();
+    }
+  });
 }
 
 }  // namespace
