@@ -33,6 +33,11 @@ def test_options_and_arguments_in_any_order() -> None:
     assert found.given(["grid", "output", "file"]) == ["FILE", "--output", "--grid"]
 
 
+def test_commas_between_extents_are_a_former_spelling(capfd: pytest.CaptureFixture[str]) -> None:
+    assert parsed("a --grid 2,3").grid == (2, 3)
+    assert "`--grid 2,3` is now `--grid 2x3`" in capfd.readouterr().err
+
+
 def test_what_belongs_to_a_program() -> None:
     found = parsed("--no-bind a --grid 3 --help", ends_at_argument=True)
     assert (found.words, found.grid) == (["--grid", "3", "--help"], None)

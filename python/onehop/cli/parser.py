@@ -158,7 +158,9 @@ class Line:
         return word == "-" or not (word.startswith("-") or word.endswith(".qasm"))
 
     def _present_value(self, field: Field, text: str) -> str:
-        """Return the present form of a value, which may be a former one."""
+        """Return the present form of a value, which may be a former one: `4,4` is 4x4."""
+        if field.many is tuple:
+            text = text.replace(",", "x")
         for former in self.former:
             if former.new in field.names and former.values:
                 parts = text.split("x") if field.many is tuple else [text]
