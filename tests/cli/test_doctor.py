@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -168,3 +169,13 @@ def test_self_test_says_what_went_wrong(ranks: Ranks) -> None:
         [sys.executable, "-c", "raise SystemExit('Error: out of paper')"], ranks.environment
     )
     assert result == Outcome(False, "Error: out of paper")
+
+
+def test_self_test_that_the_system_does_not_start(ranks: Ranks, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*words: object, **options: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(selftest.subprocess, "Popen", refused)
+    result = selftest._run(["program"], ranks.environment)
+    assert not result.ok
+    assert "could not run 'program': Resource temporarily unavailable; end other processes" in result.text

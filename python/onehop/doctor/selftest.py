@@ -20,6 +20,7 @@ import onehop
 from onehop.launch.environment import variables
 from onehop.launch.interpreter import python_module
 from onehop.launch.mpi import MpiLauncher, mpi_command
+from onehop.launch.refusal import reason_of, remedy_of
 
 TIME_LIMIT = 30.0
 # Variables that MPI launchers set for the MPI library of a rank. A launch within a rank must not inherit them.
@@ -112,18 +113,27 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> Outcome:
         for name, value in environment.items()
         if name not in hidden and not name.startswith(_LAUNCHER_PREFIXES)
     }
-    with subprocess.Popen(
-        command, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        try:
-            out, errors = process.communicate(timeout=TIME_LIMIT)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGTERM)
+    try:
+        with subprocess.Popen(
+            command,
+            env=clean,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
             try:
-                process.communicate(timeout=5)
+                out, errors = process.communicate(timeout=TIME_LIMIT)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-            return Outcome(False, f"not done after {TIME_LIMIT:.0f} s")
+                os.killpg(process.pid, signal.SIGTERM)
+                try:
+                    process.communicate(timeout=5)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                return Outcome(False, f"not done after {TIME_LIMIT:.0f} s")
+    except OSError as error:
+        remedy = remedy_of(error) or "does a sandbox refuse it?"
+        return Outcome(False, f"could not run {command[0]!r}: {reason_of(error)}; {remedy}")
     if process.returncode == 0:
         for line in out.splitlines():
             if line.startswith("{"):
