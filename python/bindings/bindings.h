@@ -49,7 +49,7 @@ void bind_quantum_compiled(nb::module_& module);
 void bind_quantum_placement(nb::module_& module);
 void bind_quantum_simulator(nb::module_& module);
 void bind_quantum_state(nb::module_& module);
-void bind_quantum_trajectories(nb::module_& module);
+void bind_quantum_program(nb::module_& module);
 void bind_machine(nb::module_& module);
 void bind_rails(nb::module_& module);
 void bind_simulate(nb::module_& module);

@@ -39,7 +39,7 @@ NB_MODULE(_core, module) {
   bind_quantum_state(module);
   bind_quantum_simulator(module);
   bind_quantum_compiled(module);
-  bind_quantum_trajectories(module);
+  bind_quantum_program(module);
   bind_machine(module);
   bind_rails(module);
   bind_simulate(module);

@@ -2,6 +2,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/operators.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/complex.h>
 
 #include <iterator>
@@ -9,6 +10,7 @@
 
 #include "onehop/error.h"
 #include "python/bindings/bindings.h"
+#include "quantum/engine/kak.h"
 
 using onehop::quantum::Circuit;
 using onehop::quantum::Complex;
@@ -24,8 +26,9 @@ namespace {
 using Numbers = nb::ndarray<const Complex, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OwnNumbers = nb::ndarray<nb::numpy, Complex, nb::ndim<1>>;
 
-constexpr const char* kind_names[] = {"matrix",  "diagonal", "swap",    "pauli_rotation", "global_phase",
-                                      "measure", "reset",    "barrier", "assign"};
+constexpr const char* kind_names[] = {
+    "matrix", "diagonal", "swap",    "pauli_rotation", "global_phase", "measure",    "reset", "barrier",
+    "assign", "channel",  "misread", "save",           "set_state",    "postselect", "mark",  "jump"};
 
 OperationKind kind_from(const std::string& name) {
   for (std::size_t i = 0; i < std::size(kind_names); ++i) {
@@ -43,13 +46,22 @@ OwnNumbers as_numbers(std::vector<Complex> values) {
 
 void make_operation(Operation* self, const std::string& kind, std::string name, std::vector<int> targets,
                     std::vector<int> controls, std::uint64_t control_values, const std::optional<Numbers>& values,
-                    std::string paulis, double angle, std::vector<int> clbits, Condition condition) {
+                    std::string paulis, double angle, std::vector<int> clbits, Condition condition, int index) {
   const OperationKind the_kind = kind_from(kind);
   std::vector<Complex> numbers;
   if (values) numbers.assign(values->data(), values->data() + values->size());
-  new (self) Operation{the_kind,          std::move(name),     std::move(targets), std::move(controls),
-                       control_values,    std::move(numbers),  std::move(paulis),  angle,
-                       std::move(clbits), std::move(condition)};
+  new (self) Operation{the_kind,
+                       std::move(name),
+                       std::move(targets),
+                       std::move(controls),
+                       control_values,
+                       std::move(numbers),
+                       std::move(paulis),
+                       angle,
+                       std::move(clbits),
+                       std::move(condition),
+                       {},
+                       index};
 }
 
 // A linear expression of parameters: its constant, and index and factor of each parameter.
@@ -151,12 +163,13 @@ void bind_operation(nb::module_& module) {
       "paulis : str\n    Letters X, Y or Z of a Pauli rotation, one per target.\n"
       "angle : float\n    Angle of a Pauli rotation or a global phase in radians.\n"
       "clbits : sequence of int\n    Classical bits that the operation writes.\n"
-      "condition : Condition\n    Condition under which the operation is executed.\n\n"
+      "condition : Condition\n    Condition under which the operation is executed.\n"
+      "index : int\n    Number of a channel, of saved data or of a mark, in programs.\n\n"
       "Raises\n------\n"
       "BadInput\n    There is no such kind. `Circuit.validate` checks everything else.")
       .def("__init__", &make_operation, "kind"_a, "name"_a, "targets"_a, nb::kw_only(),
            "controls"_a = std::vector<int>(), "control_values"_a = 0, "values"_a = nb::none(), "paulis"_a = "",
-           "angle"_a = 0.0, "clbits"_a = std::vector<int>(), "condition"_a = Condition())
+           "angle"_a = 0.0, "clbits"_a = std::vector<int>(), "condition"_a = Condition(), "index"_a = 0)
       .def_prop_ro(
           "kind", [](const Operation& o) { return kind_names[static_cast<std::size_t>(o.kind)]; },
           "Kind of the operation, such as \"matrix\" or \"measure\".")
@@ -179,6 +192,7 @@ void bind_operation(nb::module_& module) {
           "clbits", [](const Operation& o) { return as_tuple(o.clbits); },
           [](Operation& o, std::vector<int> clbits) { o.clbits = std::move(clbits); },
           nb::for_getter(nb::sig("def clbits(self) -> tuple[int, ...]")), "Classical bits that the operation writes.")
+      .def_ro("index", &Operation::index, "Number of a channel, of saved data or of a mark, in programs.")
       .def_rw("condition", &Operation::condition, "Condition under which the operation is executed.")
       .def_prop_rw(
           "angles", [](const Operation& o) { return expressions(o.angles); },
@@ -204,6 +218,21 @@ void bind_operation(nb::module_& module) {
 }  // namespace
 
 void bind_quantum_circuit(nb::module_& module) {
+  module.def(
+      "kak_decomposition",
+      [](const std::vector<Complex>& matrix) {
+        const auto found = matrix.size() == 16 ? onehop::quantum::kak_decomposition(matrix) : std::nullopt;
+        if (!found) throw onehop::BadInput("expected a unitary matrix of two qubits, found another one");
+        return nb::make_tuple(nb::make_tuple(found->before[0], found->before[1]),
+                              nb::make_tuple(found->after[0], found->after[1]),
+                              nb::make_tuple(found->xx, found->yy, found->zz));
+      },
+      "matrix"_a,
+      nb::sig("def kak_decomposition(matrix: Sequence[complex]) -> tuple[tuple[list[complex], list[complex]], "
+              "tuple[list[complex], list[complex]], tuple[float, float, float]]"),
+      "Decompose a unitary matrix of two qubits, row by row, as one-qubit gates before and after exp(i (a X X + b Y Y "
+      "+ "
+      "c Z Z)), those of the less significant qubit first. Raises BadInput for other matrices.");
   bind_parts(module);
   bind_operation(module);
   bind_gates_with_parameters(module);

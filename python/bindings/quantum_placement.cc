@@ -6,7 +6,7 @@
 #include "onehop/quantum/simulator.h"
 #include "python/bindings/quantum_arrays.h"
 #include "python/bindings/quantum_profile.h"
-#include "quantum/simulator/plan_cache.h"
+#include "quantum/simulator/circuit_cache.h"
 
 using onehop::quantum::Circuit;
 using onehop::quantum::MemoryNeed;
@@ -72,9 +72,9 @@ void bind_place(nb::module_& module) {
       "`State.apply` does not place the circuit again as long as the placement lives. Parameters and errors are those "
       "of `place`.");
   module.def(
-      "plan_cache_counters",
+      "circuit_cache_counters",
       [] {
-        const auto counters = onehop::quantum::plan_cache_counters();
+        const auto counters = onehop::quantum::circuit_cache_counters();
         return std::pair(counters.placed, counters.found);
       },
       "Return how many circuits this process has placed for runs, and how often it has found a placement again.");

@@ -52,12 +52,12 @@ void bind_checkpoint_state(nb::module_& module) {
           "The classical bits of every shot in words of 64; 0 for shots whose run is not finished.")
       .def_prop_ro(
           "waiting", [](const CheckpointState& s) { return as_list(s.waiting); },
-          nb::sig("def waiting(self) -> list[tuple[list[bool], NDArray[numpy.uint64]]]"),
+          nb::sig("def waiting(self) -> list[tuple[list[int], NDArray[numpy.uint64]]]"),
           "Unfinished runs: the measurement record so far and the shots. The last one is in progress.")
       .def(
           "add_waiting",
-          [](CheckpointState& s, std::vector<bool> record, const QuantumIndices& shots) {
-            s.waiting.push_back({std::move(record), words(shots)});
+          [](CheckpointState& s, std::vector<int> record, const QuantumIndices& shots) {
+            s.waiting.push_back({std::move(record), words(shots), 1});
           },
           "record"_a, "shots"_a, "Appends an unfinished run.");
 }
@@ -132,7 +132,9 @@ void bind_quantum_simulator(nb::module_& module) {
           "Expectation value of each observable.")
       .def_ro("seconds", &SimulationResult::seconds, "Time for everything after the placement.")
       .def_ro("ranks", &SimulationResult::ranks, "Number of ranks that share the state.")
+      .def_ro("workers", &SimulationResult::workers, "Number of states that are computed at the same time.")
       .def_ro("runs", &SimulationResult::runs, "Number of runs: one for each measurement record.")
+      .def_ro("made", &SimulationResult::made, "The runs of a program; of a circuit none.")
       .def_ro("exchanges", &SimulationResult::exchanges, "Number of exchanges between ranks in all runs.")
       .def_ro("bytes_moved", &SimulationResult::bytes_moved, "Bytes that all ranks together have sent.")
       .def_ro("bytes_between_hosts", &SimulationResult::bytes_between_hosts,

@@ -2,7 +2,7 @@
 
 #include "onehop/quantum/simulator.h"
 #include "python/bindings/quantum_arrays.h"
-#include "quantum/simulator/plan_cache.h"
+#include "quantum/simulator/circuit_cache.h"
 
 using onehop::Group;
 using onehop::quantum::Circuit;
@@ -107,6 +107,7 @@ void bind_state(nb::module_& module) {
             new (self) State(group, qubits, which, state_options(threads, staging));
           },
           "group"_a, "qubits"_a, "precision"_a, "threads"_a, "staging"_a)
+      .def_prop_ro("group", &State::group, nb::rv_policy::copy, "Ranks that hold the state.")
       .def_prop_ro("qubits", &State::qubits, "Number of qubits.")
       .def_prop_ro("local_bits", &State::local_bits, "Number of bits of an amplitude's place within a rank.")
       .def_prop_ro(

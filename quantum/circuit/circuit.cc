@@ -134,12 +134,23 @@ void check_operation(std::size_t index, const Operation& operation, int qubits, 
       if (operation.clbits.size() != 1) bad(index, operation, "expected one classical bit to write");
       break;
     default:
+      if (operation.kind > OperationKind::assign) bad(index, operation, "expected a program, found a circuit");
       break;
   }
   if (!std::isfinite(operation.angle)) bad(index, operation, "expected a finite angle, found an infinity or NaN");
 }
 
 }  // namespace
+
+bool Condition::holds(const std::vector<bool>& all) const {
+  if (clbits.empty()) return true;
+  bool equal = true;
+  for (std::size_t i = 0; i < clbits.size(); ++i) {
+    const bool wanted = i < 64 && (value >> i & 1U) != 0;
+    equal = equal && all[static_cast<std::size_t>(clbits[i])] == wanted;
+  }
+  return equal != negated;
+}
 
 void Circuit::validate(bool unitary) const {
   if (qubits < 1 || qubits > 62) {

@@ -7,8 +7,9 @@
 #include <string>
 
 #include "onehop/error.h"
+#include "quantum/circuit/final_measurements.h"
 #include "quantum/simulator/compiled_impl.h"
-#include "quantum/simulator/final_measurements.h"
+#include "quantum/simulator/walk.h"
 #include "quantum/state/pauli_masks.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
@@ -47,19 +48,14 @@ Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOp
   inside = first_inside(split_final_measurements(circuit).body);
   rotated = with_rotations(circuit);
   Circuit body = split_final_measurements(rotated).body;
-  const int ranks = usable_ranks(body, group.size());
-  if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
-    throw BadInput("expected a number of ranks that is a power of two, found " + std::to_string(group.size()) +
-                   "; take " + std::to_string(ranks) + " or " + std::to_string(2 * ranks));
-  }
-  const int per_host = ranks == group.size() ? -1 : ranks_per_host(group);
-  const Group part = ranks == group.size() ? group : group.split(group.rank() / ranks, group.rank() % ranks);
+  int per_host = -1;
+  const Group part = part_for(body, group, per_host);
   state = std::make_unique<State>(part, circuit.qubits, options.precision, options.state);
   if (per_host >= 0) state->set_ranks_per_host(per_host);
   PlacementOptions how;
   how.bytes_per_amplitude = bytes_per_amplitude(options.precision);
   how.search_seconds = options.search_seconds;
-  int parts = ranks;
+  int parts = part.size();
   if (options.reproducible != 0) {
     check_reproducible(options.reproducible, group.size());
     parts = usable_ranks(body, options.reproducible);

@@ -4,7 +4,7 @@
 
 #include "onehop/error.h"
 #include "onehop/quantum/simulator.h"
-#include "quantum/simulator/plan_cache.h"
+#include "quantum/simulator/circuit_cache.h"
 #include "src/base/text.h"
 
 namespace onehop::quantum {
@@ -127,31 +127,22 @@ bool Executor::run_compiled(std::size_t end) {
   return true;
 }
 
-bool Executor::asked(const Condition& condition) const {
-  if (condition.clbits.empty()) return true;
-  bool equal = true;
-  for (std::size_t i = 0; i < condition.clbits.size(); ++i) {
-    const bool wanted = i < 64 && (condition.value >> i & 1U) != 0;
-    equal = equal && clbits_[static_cast<std::size_t>(condition.clbits[i])] == wanted;
-  }
-  return equal != condition.negated;
-}
-
-int Executor::measure(int index, int target) {
+Executor::Drawn Executor::measure(int index, int target) {
   flush();
   const Operation& operation = placement_.operations[static_cast<std::size_t>(index)];
   const int wire = operation.targets[static_cast<std::size_t>(target)];
   std::vector<double> p;
   timed(ProfileEntry::Kind::measurement, [&] { p = state_.probabilities(std::span(&wire, 1)); });
   const double all = p[0] + p[1];
-  const int outcome = draw_(index, target, p[1] / all);
+  const Drawn drawn = draw_(index, target, p[1] / all);
+  const int outcome = drawn.outcome;
   const double probability = p[static_cast<std::size_t>(outcome)];
   if (!(probability > 0)) {
     throw Error("operation " + std::to_string(index) + " (" + operation.name + "): the outcome " +
                 std::to_string(outcome) + " has probability 0");
   }
   timed(ProfileEntry::Kind::measurement, [&] { state_.collapse(wire, outcome, probability); });
-  return outcome;
+  return drawn;
 }
 
 void Executor::do_one(int index) {
@@ -159,10 +150,10 @@ void Executor::do_one(int index) {
   done_[static_cast<std::size_t>(index)] = true;
   ++operations_done_;
   if (operation.kind == OperationKind::assign) {
-    clbits_[static_cast<std::size_t>(operation.clbits[0])] = asked(operation.condition);
+    clbits_[static_cast<std::size_t>(operation.clbits[0])] = operation.condition.holds(clbits_);
     return;
   }
-  if (!asked(operation.condition)) return;
+  if (!operation.condition.holds(clbits_)) return;
   if (operation.is_gate()) {
     std::uint64_t flips = state_.flips();
     auto local = localize(operation, state_.bits(), state_.local_bits(), state_.group().rank(), flips);
@@ -174,10 +165,10 @@ void Executor::do_one(int index) {
     return;
   }
   for (int target = 0; target < static_cast<int>(operation.targets.size()); ++target) {
-    const int outcome = measure(index, target);
+    const Drawn drawn = measure(index, target);
     if (operation.kind == OperationKind::measure) {
-      clbits_[static_cast<std::size_t>(operation.clbits[static_cast<std::size_t>(target)])] = outcome != 0;
-    } else if (outcome != 0) {
+      clbits_[static_cast<std::size_t>(operation.clbits[static_cast<std::size_t>(target)])] = drawn.read != 0;
+    } else if (drawn.outcome != 0) {
       state_.flip(operation.targets[static_cast<std::size_t>(target)]);
     }
   }

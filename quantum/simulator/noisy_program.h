@@ -1,4 +1,4 @@
-// A noisy circuit as a list of steps, each a gate or a channel.
+// The body of a program with histories as a list of steps, each a gate or a channel. Resets are channels.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "onehop/quantum/trajectories.h"
+#include "onehop/quantum/program.h"
+#include "quantum/simulator/kraus.h"
 
 namespace onehop::quantum {
 
@@ -19,8 +20,8 @@ struct NoiseEvent {
 
 class NoisyProgram {
  public:
-  // Throws BadInput that names the channel or its use.
-  explicit NoisyProgram(const NoisyCircuit& noisy);
+  // The program must have histories and outlive this object.
+  explicit NoisyProgram(const Program& program);
 
   [[nodiscard]] std::size_t steps() const { return steps_.size(); }
   // The first step from `from` on whose probabilities depend on the state; steps() if there is none.
@@ -40,29 +41,23 @@ class NoisyProgram {
   [[nodiscard]] std::vector<double> weights(State& state, std::size_t step) const;
 
  private:
-  struct Channel {
-    std::vector<Operation> operators;  // on the channel's own qubits; if they mix unitary matrices, normalised
-    std::vector<std::vector<Complex>> products;  // K^dagger K; only the diagonals if `diagonal`
-    bool diagonal = true;                        // whether all products are diagonal
-    std::vector<double> probabilities;           // empty: they depend on the state
-    std::uint32_t usual = 0;                     // the default operator
-    bool does_nothing = false;                   // whether that is the identity
-  };
   struct Step {
     int gate = -1;  // index into gates_; -1: a channel
     int channel = -1;
     std::vector<int> qubits;
   };
 
-  [[nodiscard]] Channel prepare(const NoiseChannel& channel, std::size_t number) const;
-  void add_channel(const ChannelUse& use, const NoisyCircuit& noisy);
+  void add_channel(std::size_t channel, std::vector<int> qubits);
+  [[nodiscard]] const KrausOperators& channel(const Step& step) const;
+  // Whether the default operator of a channel is the identity.
+  [[nodiscard]] bool does_nothing(const Step& step) const;
   [[nodiscard]] Operation operation(const Step& step, std::uint32_t op) const;
   // The operation on a state of one rank; nullopt: nothing to do.
   [[nodiscard]] static std::optional<LocalOperation> local(const Operation& operation, int qubits);
 
   int qubits_;
   std::vector<Operation> gates_;
-  std::vector<Channel> channels_;
+  std::vector<KrausOperators> channels_;  // the last one is a reset
   std::vector<Step> steps_;
   std::vector<std::size_t> dependent_;
   // For states on one rank: what advance() does, and for each step the number of these operations before it.

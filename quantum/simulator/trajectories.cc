@@ -1,6 +1,4 @@
 // Divides the histories of a noisy circuit over groups of ranks and over threads, and collects the results.
-#include "onehop/quantum/trajectories.h"
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -9,38 +7,18 @@
 #include "onehop/error.h"
 #include "onehop/quantum/placement.h"
 #include "quantum/simulator/trajectory_walk.h"
+#include "quantum/simulator/walk.h"
 #include "src/base/clock.h"
-#include "src/base/text.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
 
-constexpr std::int64_t max_shots = std::int64_t{1} << 31;
 // A walk wants a history, a branch of it, and the state at the beginning of a stretch. More states save work where
 // histories branch off branches.
 constexpr std::int64_t wanted_states = 3;
 constexpr std::int64_t most_states = 8;
-
-void check(const NoisyCircuit& noisy, const TrajectoryOptions& options) {
-  if (options.trajectories < 1 || options.trajectories > max_shots || options.shots < 0 || options.shots > max_shots) {
-    throw BadInput("expected 1 to 2^31 trajectories and 0 to 2^31 shots, found " +
-                   base::counted(options.trajectories, "trajectory") + " and " + base::counted(options.shots, "shot"));
-  }
-  for (const auto& [bit, qubit] : noisy.measured) {
-    if (bit < 0 || bit >= noisy.circuit.clbits || qubit < 0 || qubit >= noisy.circuit.qubits) {
-      throw BadInput("expected measurements of existing qubits into existing bits, found qubit " +
-                     std::to_string(qubit) + " into bit " + std::to_string(bit));
-    }
-  }
-  for (const PauliSum& sum : options.observables) {
-    if (sum.qubits() > noisy.circuit.qubits) {
-      throw BadInput("expected observables on qubits 0 to " + std::to_string(noisy.circuit.qubits - 1) +
-                     ", found qubit " + std::to_string(sum.qubits() - 1));
-    }
-  }
-}
 
 // How the ranks of a group divide the work.
 struct Division {
@@ -61,31 +39,18 @@ std::int64_t memory_of(const Group& group, std::int64_t asked) {
   return mine;
 }
 
-// The gates, and an operation as wide as the widest channel.
-Circuit widest(const NoisyCircuit& noisy) {
-  Circuit circuit = noisy.circuit;
-  for (const ChannelUse& use : noisy.uses) {
-    Operation operation;
-    operation.kind = OperationKind::matrix;
-    operation.name = "channel";
-    operation.targets = use.qubits;
-    operation.values.assign(std::size_t{1} << 2 * use.qubits.size(), 1);
-    circuit.operations.push_back(std::move(operation));
-  }
-  return circuit;
-}
-
-Division divide(const NoisyCircuit& noisy, const Group& group, const TrajectoryOptions& options, int threads) {
+Division divide(const Program& program, const Group& group, const ProgramOptions& options, int threads) {
   Division division;
   const std::int64_t memory = memory_of(group, options.memory);
-  const int most = usable_ranks(widest(noisy), group.size());
+  const int most = usable_ranks(widest(program, false), group.size());
   const auto bytes_of = [&](int ranks) {
-    return memory_need(noisy.circuit.qubits, ranks, options.precision, 1, options.state).per_rank;
+    return memory_need(program.circuit.qubits, ranks, options.precision, 1, options.state).per_rank;
   };
   while (division.ranks < most && bytes_of(division.ranks) > memory / wanted_states) division.ranks *= 2;
   const std::int64_t affordable =
       std::max<std::int64_t>(1, memory / std::max<std::int64_t>(1, bytes_of(division.ranks)));
-  if (division.ranks == 1 && affordable >= wanted_states * threads && options.trajectories > 1) {
+  if (division.ranks == 1 && affordable >= wanted_states * threads &&
+      std::max(options.trajectories, options.shots) > 1) {
     division.threads = threads;
   }
   division.states = static_cast<std::size_t>(std::clamp<std::int64_t>(affordable / division.threads, 1, most_states));
@@ -97,7 +62,7 @@ std::vector<std::uint64_t> pack(const std::vector<std::unique_ptr<TrajectoryWalk
   std::vector<std::uint64_t> numbers{0, 0};
   for (const auto& walk : walks) {
     numbers[0] += walk->histories.size();
-    for (const History& history : walk->histories) {
+    for (const Run& history : walk->histories) {
       numbers.push_back(history.first);
       numbers.push_back(static_cast<std::uint64_t>(history.count));
       for (const auto& value : history.values) {
@@ -116,14 +81,14 @@ std::vector<std::uint64_t> pack(const std::vector<std::unique_ptr<TrajectoryWalk
   return numbers;
 }
 
-void unpack(std::span<const std::byte> bytes, std::size_t values, TrajectoryResult& result) {
+void unpack(std::span<const std::byte> bytes, std::size_t values, std::size_t words, std::vector<Run>& histories,
+            std::vector<std::uint64_t>& outcomes) {
   std::vector<std::uint64_t> numbers(bytes.size() / sizeof(std::uint64_t));
   if (numbers.empty()) return;
   std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  const auto words = static_cast<std::size_t>(result.words);
   auto next = numbers.begin() + 2;
   for (std::uint64_t h = 0; h < numbers[0]; ++h) {
-    History history;
+    Run history;
     history.first = *next++;
     history.count = static_cast<std::int64_t>(*next++);
     for (std::size_t v = 0; v < values; ++v) {
@@ -131,36 +96,37 @@ void unpack(std::span<const std::byte> bytes, std::size_t values, TrajectoryResu
       const auto im = std::bit_cast<double>(*next++);
       history.values.emplace_back(re, im);
     }
-    result.histories.push_back(std::move(history));
+    histories.push_back(std::move(history));
   }
   for (std::uint64_t s = 0; s < numbers[1]; ++s) {
     const std::uint64_t shot = *next++;
-    std::copy_n(next, words, result.outcomes.begin() + static_cast<std::ptrdiff_t>(shot * words));
+    std::copy_n(next, words, outcomes.begin() + static_cast<std::ptrdiff_t>(shot * words));
     next += static_cast<std::ptrdiff_t>(words);
   }
 }
 
 }  // namespace
 
-TrajectoryResult simulate_trajectories(const NoisyCircuit& noisy, const Group& group,
-                                       const TrajectoryOptions& options) {
+SimulationResult run_histories(const SplitProgram& split, const Group& group, const ProgramOptions& options) {
   const double begin = base::steady_seconds();
-  check(noisy, options);
-  const NoisyProgram program(noisy);
+  const NoisyProgram program(split.body);
   const int threads = base::thread_count(options.state.threads, group);
-  const Division division = divide(noisy, group, options, threads);
+  const Division division = divide(split.body, group, options, threads);
   // Ranks that do not fill a group compute nothing.
   const int groups = group.size() / division.ranks;
   const int number = group.rank() / division.ranks;
   const bool works = number < groups;
   const Group part = division.ranks == 1 ? Group::alone() : group.split(number, group.rank());
 
-  TrajectoryResult result;
-  result.words = (noisy.circuit.clbits + 63) / 64;
-  result.outcomes.resize(static_cast<std::size_t>(options.shots) * static_cast<std::size_t>(result.words));
+  SimulationResult result;
+  Shots shots(split.bits, options.shots);
+  std::vector<std::uint64_t> outcomes(shots.words().size());
+  const auto words = static_cast<std::size_t>(split.bits + 63) / 64;
   result.ranks = division.ranks;
   result.workers = groups * division.threads;
-  std::vector<std::vector<NoiseEvent>> events(static_cast<std::size_t>(options.trajectories));
+  const std::int64_t trajectories =
+      options.trajectories > 0 ? options.trajectories : std::max<std::int64_t>(options.shots, 1);
+  std::vector<std::vector<NoiseEvent>> events(static_cast<std::size_t>(trajectories));
   base::parallel_for(threads, events.size(), 64, [&](std::uint64_t first, std::uint64_t last) {
     for (std::uint64_t t = first; t < last; ++t) events[t] = program.draw(options.seed, t);
   });
@@ -173,19 +139,21 @@ TrajectoryResult simulate_trajectories(const NoisyCircuit& noisy, const Group& g
       // Threads have groups of their own.
       const Group own = division.ranks == 1 ? Group::alone() : part;
       walks.push_back(
-          std::make_unique<TrajectoryWalk>(program, noisy, own, options, of_states, division.states, share));
+          std::make_unique<TrajectoryWalk>(program, split, own, options, of_states, division.states, share));
     }
     base::ThreadPool(division.threads, base::WaitStyle::sleep).run([&](int t) {
       walks[static_cast<std::size_t>(t)]->run(events);
     });
   }
   std::vector<std::uint64_t> mine;
-  if (works && part.rank() == 0) mine = pack(walks, static_cast<std::size_t>(result.words));
+  if (works && part.rank() == 0) mine = pack(walks, words);
   for (const auto& bytes : group.allgather(std::as_bytes(std::span(mine)))) {
-    unpack(bytes, options.observables.size(), result);
+    unpack(bytes, options.observables.size(), words, result.made, outcomes);
   }
-  std::sort(result.histories.begin(), result.histories.end(),
-            [](const History& a, const History& b) { return a.first < b.first; });
+  std::sort(result.made.begin(), result.made.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
+  result.runs = static_cast<std::int64_t>(result.made.size());
+  shots.set_words(outcomes);
+  result.outcomes = shots.outcomes();
   double bytes[2] = {};
   for (const auto& walk : walks) {
     result.exchanges += walk->exchanges();

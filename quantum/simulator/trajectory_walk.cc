@@ -20,21 +20,21 @@ constexpr std::size_t many = 128;
 
 }  // namespace
 
-TrajectoryWalk::TrajectoryWalk(const NoisyProgram& program, const NoisyCircuit& noisy, const Group& group,
-                               const TrajectoryOptions& options, const StateOptions& of_states, std::size_t max_states,
+TrajectoryWalk::TrajectoryWalk(const NoisyProgram& program, const SplitProgram& split, const Group& group,
+                               const ProgramOptions& options, const StateOptions& of_states, std::size_t max_states,
                                Share share)
     : program_(program),
-      noisy_(noisy),
+      split_(split),
       group_(group),
       options_(options),
       of_states_(of_states),
       max_states_(max_states),
       share_(share),
-      words_(static_cast<std::size_t>(noisy.circuit.clbits + 63) / 64) {}
+      words_(static_cast<std::size_t>(split.bits + 63) / 64) {}
 
 State& TrajectoryWalk::state(std::size_t depth) {
   while (states_.size() <= depth) {
-    states_.push_back(std::make_unique<State>(group_, noisy_.circuit.qubits, options_.precision, of_states_));
+    states_.push_back(std::make_unique<State>(group_, split_.body.circuit.qubits, options_.precision, of_states_));
   }
   return *states_[depth];
 }
@@ -123,7 +123,7 @@ bool TrajectoryWalk::to_jump(Node& node, std::size_t stop) {
     return false;
   }
   if (!before_) {
-    before_ = std::make_unique<State>(group_, noisy_.circuit.qubits, options_.precision, of_states_);
+    before_ = std::make_unique<State>(group_, split_.body.circuit.qubits, options_.precision, of_states_);
   }
   if (!node.fresh) before_->copy_from(ket);
   program_.advance(ket, node.position, stop);
@@ -265,7 +265,7 @@ void TrajectoryWalk::child(const Node& parent, NoiseEvent event, std::vector<Liv
 void TrajectoryWalk::finish(const Node& node) {
   if (dividing_ && node.depth == 0 && share_.worker != 0) return;
   State& ket = state(node.depth);
-  History history;
+  Run history;
   history.first = node.live.front().trajectory;
   for (const Live& live : node.live) history.first = std::min(history.first, live.trajectory);
   history.count = static_cast<std::int64_t>(node.live.size());
@@ -279,24 +279,18 @@ void TrajectoryWalk::finish(const Node& node) {
 }
 
 void TrajectoryWalk::sample(const Node& node) {
-  const auto all = static_cast<std::uint64_t>(options_.shots);
-  std::vector<std::uint64_t> own;
-  for (const Live& live : node.live) {
-    for (std::uint64_t shot = live.trajectory; shot < all; shot += events_->size()) own.push_back(shot);
-  }
-  std::sort(own.begin(), own.end());
-  std::vector<int> qubits;
-  for (const auto& [bit, qubit] : noisy_.measured) qubits.push_back(qubit);
-  std::sort(qubits.begin(), qubits.end());
-  qubits.erase(std::unique(qubits.begin(), qubits.end()), qubits.end());
-  const auto values = quantum::sample(state(node.depth), qubits, own, options_.seed);
+  std::vector<std::uint64_t> runs;
+  for (const Live& live : node.live) runs.push_back(live.trajectory);
+  const std::vector<std::uint64_t> own = shots_of(runs, static_cast<std::int64_t>(events_->size()), options_.shots);
+  const auto values = quantum::sample(state(node.depth), split_.qubits, own, options_.seed);
   const std::size_t first = outcomes.size();
   shots.insert(shots.end(), own.begin(), own.end());
   outcomes.resize(first + own.size() * words_);
-  for (const auto& [bit, qubit] : noisy_.measured) {
-    const auto place = std::lower_bound(qubits.begin(), qubits.end(), qubit) - qubits.begin();
+  for (const auto& last : split_.last) {
+    const int place = split_.place_of(last.second);
     for (std::size_t i = 0; i < own.size(); ++i) {
-      outcomes[first + i * words_ + static_cast<std::size_t>(bit) / 64] |= (values[i] >> place & 1U) << (bit % 64);
+      const bool one = split_.read(options_.seed, own[i], last, (values[i] >> place & 1U) != 0);
+      outcomes[first + i * words_ + static_cast<std::size_t>(last.first) / 64] |= std::uint64_t{one} << last.first % 64;
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quantum/simulator/noisy_program.h"
+#include "quantum/simulator/shots.h"
 
 namespace onehop::quantum {
 
@@ -21,14 +22,14 @@ class TrajectoryWalk {
 
   // `max_states`: states that may exist at once; with fewer than 3, branches run from the beginning. The program and
   // the options must outlive the walk.
-  TrajectoryWalk(const NoisyProgram& program, const NoisyCircuit& noisy, const Group& group,
-                 const TrajectoryOptions& options, const StateOptions& of_states, std::size_t max_states, Share share);
+  TrajectoryWalk(const NoisyProgram& program, const SplitProgram& split, const Group& group,
+                 const ProgramOptions& options, const StateOptions& of_states, std::size_t max_states, Share share);
 
   // Computes the share of `trajectories`, whose events are given. Collective in the group of the states.
   void run(const std::vector<std::vector<NoiseEvent>>& events);
 
   // Results.
-  std::vector<History> histories;
+  std::vector<Run> histories;
   std::vector<std::uint64_t> shots;     // the shots of these histories
   std::vector<std::uint64_t> outcomes;  // their classical bits, in words of 64
   [[nodiscard]] int exchanges() const;
@@ -73,9 +74,9 @@ class TrajectoryWalk {
   [[nodiscard]] std::size_t next_event(const Node& node) const;
 
   const NoisyProgram& program_;
-  const NoisyCircuit& noisy_;
+  const SplitProgram& split_;
   Group group_;
-  const TrajectoryOptions& options_;
+  const ProgramOptions& options_;
   StateOptions of_states_;
   std::size_t max_states_;
   Share share_;
@@ -87,5 +88,9 @@ class TrajectoryWalk {
   bool dividing_ = true;  // whether this is the first history, whose branches are divided
   std::size_t words_;
 };
+
+// Runs the trajectories of a program that has histories. Collective.
+[[nodiscard]] SimulationResult run_histories(const SplitProgram& split, const Group& group,
+                                             const ProgramOptions& options);
 
 }  // namespace onehop::quantum

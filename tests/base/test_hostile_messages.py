@@ -23,7 +23,7 @@ from onehop.quantum import Circuit, Condition, PauliSum
 from onehop.quantum.circuit import Register
 from onehop.quantum.run.serialization import pack, unpack
 from onehop.quantum.run.task import Task, decode_outcome, decode_task, encode_task
-from onehop.quantum.steps import Apply, Jump, Mark, Program, Save
+from onehop.quantum.steps import Program, Save
 from ranks import Ranks
 
 
@@ -193,13 +193,12 @@ def test_sums_with_wrong_strings(lengths: list[int], qubits: list[int], letters:
 @given(st.data())
 def test_damaged_messages_are_read_or_refused_with_words(data: st.DataObject) -> None:
     circuit, sums = unpack(_circuit_bytes()), (PauliSum.parse("Z0 Z1 + 0.5*X2"),)
-    steps = [
-        (0, Mark(1)),
-        (0, Apply((np.eye(2, dtype=complex),), [0])),
-        (1, Save("expval", "value", "average", False, [0], observable=sums[0])),
-        (1, Jump(1, Condition([0], 1))),
-    ]
-    program = Program(circuit, steps, [(0, 0.1, 0.1)]) if data.draw(st.booleans()) else None
+    program = Program(circuit, readout=[(0, 0.1, 0.1)]) if data.draw(st.booleans()) else None
+    if program is not None:
+        program.mark(1)
+        program.channel((np.eye(2, dtype=complex),), [0])
+        program.save(Save("expval", "value", "average", observable=sums[0]), [0])
+        program.jump(1, Condition([0], 1))
     good = bytearray(encode_task(Task(circuit, 10, 3, sums, program=program)))
     for _ in range(data.draw(st.integers(1, 3))):
         good[data.draw(st.integers(0, len(good) - 1))] = data.draw(st.integers(0, 255))

@@ -213,19 +213,17 @@ def messages(folder: Path) -> Iterator[bytes]:
     from onehop.quantum.run.program_message import encode_saved
     from onehop.quantum.run.serialization import pack
     from onehop.quantum.run.task import Saved, Task, encode_task
-    from onehop.quantum.steps import Apply, Jump, Mark, Misread, Program, Save, SetState
+    from onehop.quantum.steps import Program, Save
 
     circuit = Circuit(2, 2).h(0).cx(0, 1).measure(0, 0)
-    steps = [
-        (0, SetState(np.array([0, 1, 0, 0], complex), [1, 0])),
-        (1, Mark(0)),
-        (1, Apply(channel("amplitude_damping", 0.1).kraus, [1], "damping", Condition([0], 1))),
-        (2, Save("expval", "value", "average", False, [0, 1], observable=PauliSum.parse("X0 Z1"))),
-        (3, Misread(np.eye(4), [0, 1])),
-        (3, Jump(0, Condition([1, 0], 3))),
-    ]
-    program = Program(circuit, steps, [(1, 0.1, 0.2)])
-    yield encode_task(Task(circuit, 10, 3, (), "double", program, "density_matrix"))
+    program = Program(Circuit(2, 2), readout=[(1, 0.1, 0.2)])
+    program.set_state(np.array([0, 1, 0, 0], complex), [1, 0])
+    program.mark(0)
+    program.channel(channel("amplitude_damping", 0.1).kraus, [1], "damping", Condition([0], 1))
+    program.save(Save("expval", "value", "average", observable=PauliSum.parse("X0 Z1")), [0, 1])
+    program.misread(np.eye(4), [0, 1])
+    program.jump(0, Condition([1, 0], 3))
+    yield encode_task(Task(program.circuit, 10, 3, (), "double", program, "density_matrix"))
     yield encode_saved({"value": Saved("probabilities", "list", True, {"0x1": [np.ones(2)]})})
     yield pack(circuit)
     yield encode_task(Task(circuit, 10, 3, (PauliSum.parse("Z0 + 0.5*X1"),), "double"))

@@ -277,10 +277,10 @@ def test_circuits_with_measurements_run_on_one_plan(ranks: int) -> None:
         compiled = quantum.compile(circuit, group)
         found = []
         for values in ([0.7, 1.1], [2.0, -0.4]):
-            before = _core.plan_cache_counters()[0]
+            before = _core.circuit_cache_counters()[0]
             ours = compiled.simulate(values, shots=500, seed=3, observables=["Z3", "X0 X2"])
             # Ranks are threads of this process, which has one count.
-            assert ranks > 1 or _core.plan_cache_counters()[0] == before
+            assert ranks > 1 or _core.circuit_cache_counters()[0] == before
             bound = quantum.simulate(
                 circuit.bind(values), group, shots=500, seed=3, observables=["Z3", "X0 X2"]
             )

@@ -48,9 +48,9 @@ ON_TWO_HOSTS = """
     with open(file) as text:
         circuit = parse_qasm(text.read())
     planned = quantum.plan(circuit, 4, ranks_per_host=2)
-    placed = _core.plan_cache_counters()[0]
+    placed = _core.circuit_cache_counters()[0]
     result = quantum.simulate(circuit, world)
-    found["placed again"] = _core.plan_cache_counters()[0] - placed
+    found["placed again"] = _core.circuit_cache_counters()[0] - placed
     found["bytes"] = [result.bytes_moved, result.bytes_between_hosts]
     found["planned bytes"] = list(planned.bytes_by_level.values())
     indices = np.linspace(0, 2**24 - 1, 1000).astype(np.uint64)
@@ -116,9 +116,9 @@ def test_the_cache_tells_hosts_apart() -> None:
     circuit = generators.qft(12).to_circuit()
 
     def placed(**options: int) -> int:
-        before = _core.plan_cache_counters()[0]
+        before = _core.circuit_cache_counters()[0]
         plan(circuit, 8, **options)
-        return _core.plan_cache_counters()[0] - before
+        return _core.circuit_cache_counters()[0] - before
 
     assert [placed(), placed(ranks_per_host=2), placed(ranks_per_host=4)] == [1, 1, 1]
     assert placed(ranks_per_host=2) == 0

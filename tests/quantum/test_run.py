@@ -174,7 +174,7 @@ def test_every_rank_places_the_circuit_once(ranks: Ranks, options: list[str]) ->
 
         assert main({words!r}) == 0
         group = Group.world()
-        counters = group.allgather(repr(_core.plan_cache_counters()).encode())
+        counters = group.allgather(repr(_core.circuit_cache_counters()).encode())
         if group.rank == 0:
             print(*counters, sep="; ", flush=True)
         """,
@@ -196,10 +196,10 @@ def test_the_launcher_places_nothing(
         raise SystemExit(0)
 
     monkeypatch.setattr(run_command, "ensure_ranks", start)
-    before = _core.plan_cache_counters()
+    before = _core.circuit_cache_counters()
     for noise in ([], ["--noise", "depolarizing=0.01:cx"]):
         assert main(["run", file, "-n", "64", *noise]) == 0
-    assert _core.plan_cache_counters() == before
+    assert _core.circuit_cache_counters() == before
     # A gate needs its target local, the noise after cx four of the ten qubits of a density matrix.
     assert started == [16, 64]
     assert main(["run", file, "-n", "3"]) == 2

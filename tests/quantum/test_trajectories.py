@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import brute_force
-from onehop import BadInput, Group, quantum
+from onehop import BadInput, Group, _core, quantum
 from onehop.quantum import Channel, NoiseModel
-from onehop.quantum.noise.histories import Histories
+from onehop.quantum.noise.core_program import noisy_program
+from onehop.quantum.state import core_sum
 from threads import run_threads
 
 SUMS = ["Z0 X2", "Y1 - 0.5*Z2 Z3"]
@@ -64,17 +65,20 @@ def test_trajectories_agree_with_density_matrices(kind: str) -> None:
 
 def histories(
     circuit: quantum.Circuit, model: NoiseModel, group: Group, number: int, **options: Any
-) -> Histories:
+) -> _core.SimulationResult:
     arguments: dict[str, Any] = {
         "trajectories": number,
         "shots": number + 7,
         "seed": 9,
-        "precision": "double",
-        "sums": [quantum.PauliSum.of(one) for one in SUMS],
+        "observables": [core_sum(quantum.PauliSum.of(one)) for one in SUMS],
         "threads": 1,
-        "memory": 0,
+        "histories": True,
     }
-    return Histories.of(circuit, model, group, **{**arguments, **options})
+    return _core.run_program(noisy_program(circuit, model), group, **{**arguments, **options})
+
+
+def shots_of(found: _core.SimulationResult) -> list[int]:
+    return [found.outcomes.values[place] for place in found.outcomes.of_shot.tolist()]
 
 
 @pytest.mark.parametrize("kind", list(models()))
@@ -84,24 +88,25 @@ def test_shots_do_not_depend_on_the_division(kind: str) -> None:
     reference = histories(circuit, model, Group.alone(), number)
     state = 16 * 16
 
-    def same(found: Histories) -> None:
-        np.testing.assert_array_equal(found.bits, reference.bits)
-        assert found.core.counts == reference.core.counts
-        np.testing.assert_allclose(found.core.values, reference.core.values, rtol=0, atol=1e-12)
+    def same(found: _core.SimulationResult) -> None:
+        assert shots_of(found) == shots_of(reference)
+        assert [run.count for run in found.made] == [run.count for run in reference.made]
+        for one, other in zip(found.made, reference.made, strict=True):
+            np.testing.assert_allclose(one.values, other.values, rtol=0, atol=1e-12)
 
     divided = histories(circuit, model, Group.alone(), number, threads=3)
-    assert divided.core.workers == 3
+    assert divided.workers == 3
     same(divided)
     for memory in (2 * state, state):  # every branch begins at the beginning
         same(histories(circuit, model, Group.alone(), number, memory=memory))
     for ranks in (2, 3):
         for found in run_threads(ranks, lambda group: histories(circuit, model, group, number)):
-            assert (found.core.ranks, found.core.workers) == (1, ranks)
+            assert (found.ranks, found.workers) == (1, ranks)
             same(found)
     for found in run_threads(8, lambda group: histories(circuit, model, group, number, memory=3 * state - 1)):
-        assert found.core.ranks > 1
-        assert found.core.ranks * found.core.workers == 8
-        assert found.core.bytes_moved > 0
+        assert found.ranks > 1
+        assert found.ranks * found.workers == 8
+        assert found.bytes_moved > 0
         same(found)
 
 
@@ -111,7 +116,7 @@ def test_a_search_finds_the_same_events_as_a_stop_at_every_channel(kind: str) ->
     circuit, model = circuit_of(4, 4, seed=8), models()[kind]
     few = histories(circuit, model, Group.alone(), 100, shots=100)
     many = histories(circuit, model, Group.alone(), 900, shots=900)
-    np.testing.assert_array_equal(few.bits, many.bits[:100])
+    assert shots_of(few) == shots_of(many)[:100]
 
 
 def resetting(seed: int = 11) -> quantum.Circuit:
@@ -143,8 +148,8 @@ def test_resets_share_histories(noisy: bool) -> None:
         assert abs(drawn.counts.get(outcome, 0) / number - p) < 5 * (p * (1 - p) / number) ** 0.5 + 1e-3
     alone = histories(circuit, model, Group.alone(), 300)
     for found in run_threads(4, lambda group: histories(circuit, model, group, 300)):
-        assert found.core.workers == 4
-        np.testing.assert_array_equal(found.bits, alone.bits)
+        assert found.workers == 4
+        assert shots_of(found) == shots_of(alone)
 
 
 def test_equal_histories_run_once() -> None:

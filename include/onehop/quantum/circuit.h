@@ -26,6 +26,14 @@ enum class OperationKind : std::uint8_t {
   reset,           // sets the targets to |0>
   barrier,         // keeps the operations before it before those after it
   assign,  // clbits[0] = whether `condition` holds; for branches whose body changes the bits of their own condition
+  // Only in programs (program.h), where `index` says which one:
+  channel,     // a channel on the targets
+  misread,     // a readout error of clbits: `values` has in row a and column b the probability to read b for a
+  save,        // keeps data of the state of the targets
+  set_state,   // `values` replace the state of all qubits
+  postselect,  // ends a run, which then counts for nothing, unless `condition` holds
+  mark,        // a place for jumps with its `index`
+  jump,        // the run goes on at the mark
 };
 
 // The condition of an operation: it is done if `clbits`, read as a number with clbits[0] least significant, equals
@@ -34,6 +42,8 @@ struct Condition {
   std::vector<int> clbits;
   std::uint64_t value = 0;
   bool negated = false;  // done if the number differs from `value` instead
+  // Whether it holds for these classical bits.
+  [[nodiscard]] bool holds(const std::vector<bool>& all) const;
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
@@ -60,6 +70,7 @@ struct Operation {
   // global_phase the only one. Until `bind_parameters`, `values` and `angle` hold those of arbitrary angles. Empty: no
   // parameters.
   std::vector<Expression> angles = {};
+  int index = 0;  // of a channel, saved data or a mark of a program
   friend bool operator==(const Operation&, const Operation&) = default;
 
   [[nodiscard]] bool is_gate() const noexcept { return kind <= OperationKind::global_phase; }
@@ -82,9 +93,10 @@ struct Circuit {
   std::vector<Operation> operations;
   std::vector<std::string> parameters = {};  // their names, distinct
 
-  // Throws BadInput that names the operation ("operation 17 (cx): ...") if qubits or bits do not exist or are repeated,
-  // if the number of values is wrong, if a matrix or diagonal is not unitary within 1e-9 (checked only if `unitary`),
-  // if a Pauli is not X, Y or Z, or if an angle names a parameter that does not exist.
+  // Throws BadInput that names the operation ("operation 17 (cx): ...") if it is one of programs only, if qubits or
+  // bits do not exist or are repeated, if the number of values is wrong, if a matrix or diagonal is not unitary within
+  // 1e-9 (checked only if `unitary`), if a Pauli is not X, Y or Z, or if an angle names a parameter that does not
+  // exist.
   void validate(bool unitary = true) const;
   // Throws BadInput that names an operation and its parameter if a gate depends on one.
   void require_bound() const;

@@ -16,15 +16,22 @@
 
 namespace onehop::quantum {
 
-class CompiledCircuit;
+class PlacedCircuit;
 
 // Runs the operations of a placement once on a state. Matrices need not be unitary, and the caller draws the outcomes
 // of measurements, so that shots, noise and restarts can be built on top. Collective.
 class Executor {
  public:
-  // Returns the outcome, 0 or 1, of the next measurement or reset. Arguments: the index of the operation in the
-  // circuit, the index of the target in the operation, and the probability of 1.
-  using Draw = std::function<int(int operation, int target, double probability_of_one)>;
+  // The outcome of a measurement or reset, 0 or 1, and the value that a measurement reads, which may be wrong.
+  struct Drawn {
+    int outcome = 0;
+    int read = 0;
+    Drawn(int value) : outcome(value), read(value) {}
+    Drawn(int the_outcome, int the_read) : outcome(the_outcome), read(the_read) {}
+  };
+  // Returns the next one. Arguments: the index of the operation in the circuit, the index of the target in the
+  // operation, and the probability of 1.
+  using Draw = std::function<Drawn(int operation, int target, double probability_of_one)>;
 
   // All arguments must outlive the executor. If the placement chose the first state, the constructor writes it;
   // otherwise the layout of the state must be the placement's first layout, or BadInput is thrown. `profile`: receives
@@ -33,7 +40,7 @@ class Executor {
 
   // Stores the compiled gates of small states in `compiled`, and reuses those that it has. The placement must be that
   // of `compiled`, which must outlive the executor.
-  void use_compiled(CompiledCircuit& compiled) noexcept { compiled_ = &compiled; }
+  void use_compiled(PlacedCircuit& compiled) noexcept { compiled_ = &compiled; }
 
   // Runs a stage, or a part of a long one. Returns false if nothing was left to do; the state's qubits are then the
   // circuit's.
@@ -56,8 +63,7 @@ class Executor {
   void flush();
   void count(const EngineCounters& more);
   [[nodiscard]] bool run_compiled(std::size_t end);
-  [[nodiscard]] bool asked(const Condition& condition) const;
-  int measure(int index, int target);
+  Drawn measure(int index, int target);
 
   State& state_;
   const Placement& placement_;
@@ -70,7 +76,7 @@ class Executor {
   std::size_t next_ = 0;  // index into the operations of the stage
   std::int64_t operations_done_ = 0;
   EngineCounters counters_;
-  CompiledCircuit* compiled_ = nullptr;
+  PlacedCircuit* compiled_ = nullptr;
 };
 
 // Measurement outcomes. An outcome is the value of the circuit's classical bits, or of all qubits if the circuit has no
@@ -91,8 +97,9 @@ struct Progress {
 
 // Shots whose measurement outcomes have agreed so far.
 struct Branch {
-  std::vector<bool> record;  // the measurement record: the outcomes in the order in which they were drawn
+  std::vector<int> record;  // the measurement record: the outcomes in the order in which they were drawn
   std::vector<std::uint64_t> shots;
+  double weight = 1;  // its probability, if nothing is drawn
 };
 
 // The state of a simulation between two steps. Together with the amplitudes it is enough to resume on any number of
@@ -129,13 +136,33 @@ struct SimulationOptions {
   std::function<void(const State&)> restore;
 };
 
+// Data that a run of a program has saved, with the classical bits at that time.
+struct SavedData {
+  int save = 0;  // index into Program::saves
+  std::vector<bool> clbits;
+  std::vector<std::complex<double>> values;
+};
+
+// A run of a program: one record of its random choices.
+struct Run {
+  std::uint64_t first = 0;                   // the lowest of its trajectories
+  std::int64_t count = 0;                    // the number of them
+  double weight = 1;                         // its probability, if nothing is drawn
+  std::vector<std::uint64_t> shots;          // its trajectories, if the program saves data
+  std::vector<bool> clbits;                  // at its end
+  std::vector<std::complex<double>> values;  // of the observables
+  std::vector<SavedData> saved;
+};
+
 struct SimulationResult {
   Outcomes outcomes;
   // The value of each observable; for a circuit with measurements inside, the average over the shots.
   std::vector<std::complex<double>> expectations;
   double seconds = 0;
   int ranks = 1;                         // the number of ranks that share the state
+  int workers = 1;                       // groups of ranks, times threads, that work on different runs
   std::int64_t runs = 0;                 // how often the circuit ran: once for each measurement record
+  std::vector<Run> made;                 // the runs of a program, by their first trajectories; of a circuit none
   int exchanges = 0;                     // in all runs
   std::int64_t bytes_moved = 0;          // sent by all ranks together
   std::int64_t bytes_between_hosts = 0;  // the part of them that leaves a host

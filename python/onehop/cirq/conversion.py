@@ -12,7 +12,7 @@ import numpy as np
 from onehop.error import BadInput
 from onehop.quantum import Circuit, PauliSum, PauliTerm
 from onehop.quantum.circuit import Condition
-from onehop.quantum.steps import Apply, Misread, Program
+from onehop.quantum.steps import ALWAYS, Program
 
 __all__ = ["Converted", "convert", "pauli_sum"]
 
@@ -36,7 +36,9 @@ class Converted:
     keys: dict[str, list[tuple[list[int], int]]] = field(default_factory=dict)
 
 
-def convert(circuit: cirq.AbstractCircuit, qubits: Sequence[cirq.Qid], *, measured: bool = True) -> Converted:
+def convert(
+    circuit: cirq.AbstractCircuit, qubits: Sequence[cirq.Qid], *, measured: bool = True, start: Any = None
+) -> Converted:
     """Convert a circuit without parameters.
 
     Parameters
@@ -47,6 +49,8 @@ def convert(circuit: cirq.AbstractCircuit, qubits: Sequence[cirq.Qid], *, measur
         Order of the qubits.
     measured : bool
         If False, leave out measurements, which must be at the end, and refuse channels.
+    start : array of complex, optional
+        Amplitudes of the initial state. Default: |0...0>.
 
     Raises
     ------
@@ -66,7 +70,10 @@ def convert(circuit: cirq.AbstractCircuit, qubits: Sequence[cirq.Qid], *, measur
     except ValueError as error:  # `repeat_until`
         raise BadInput(f"expected circuits that are repeated a known number of times: {error}") from error
     clbits = sum(len(one.qubits) for one in flat.all_operations() if cirq.is_measurement(one))
-    return _Converter(qubits, clbits, measured).all(flat)
+    converter = _Converter(qubits, clbits, measured)
+    if start is not None:
+        converter.result.program.set_state(start, range(len(qubits)))
+    return converter.all(flat)
 
 
 class _Converter:
@@ -132,14 +139,13 @@ class _Converter:
         self.circuit.measure([self.places[one] for one in operation.qubits], bits)
         for which, table in gate.confusion_map.items():
             read = [bits[k] for k in reversed(which)]  # Cirq's first bit is the most significant
-            step = Misread(np.asarray(table, float), read, self._condition())
-            self.result.program.steps.append((len(self.circuit), step))
+            self.result.program.misread(np.asarray(table, float), read, self._condition())
         inverted = sum(int(flip) << k for k, flip in enumerate(gate.full_invert_mask()))
         self.result.keys.setdefault(cirq.measurement_key_name(operation), []).append((bits, inverted))
 
     def _condition(self) -> Condition:
         found = self.circuit._conditions
-        return found[-1] if found else Condition([], 0)
+        return found[-1] if found else ALWAYS
 
     def gate(self, operation: Any, controls: list[int], values: list[int]) -> None:
         """Append a gate or a channel under controls."""
@@ -176,8 +182,8 @@ class _Converter:
         kraus = cirq.kraus(operation, None) if small and not controls else None
         if kraus is not None:
             self._require_pure(operation)
-            step = Apply(tuple(map(np.asarray, kraus)), where[::-1], str(operation.gate), self._condition())
-            self.result.program.steps.append((len(self.circuit), step))
+            found = tuple(map(np.asarray, kraus))
+            self.result.program.channel(found, where[::-1], str(operation.gate), self._condition())
             return
         for one in self._parts(operation):
             if controls:
@@ -189,8 +195,8 @@ class _Converter:
         parts = cirq.decompose_once(operation, None)
         if parts is None or any(qubit not in self.places for one in parts for qubit in one.qubits):
             raise BadInput(
-                f"{_text(operation)}: expected an operation with a matrix, Kraus operators or a decomposition on its own "
-                "qubits, found none"
+                f"{_text(operation)}: expected an operation with a matrix, Kraus operators or a decomposition on "
+                "its own qubits, found none"
             )
         return parts
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,7 +14,9 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum import State, simulate
 from onehop.quantum.noise.program_run import run_program
-from onehop.quantum.steps import Program, Save, SetState
+from onehop.quantum.random_numbers import common_seed
+from onehop.quantum.simulator import shot_bits
+from onehop.quantum.steps import Save
 
 __all__ = ["OnehopSimulator"]
 
@@ -62,9 +63,7 @@ class OnehopSimulator(
     def _next_seed(self) -> int:
         """Return a seed that differs from call to call and is the same on all ranks."""
         self._calls += 1
-        if self._seed is None:
-            return int.from_bytes(self.group.allgather(secrets.token_bytes(6))[0], "little")
-        return self._seed + self._calls - 1
+        return common_seed(None if self._seed is None else self._seed + self._calls - 1, self.group)
 
     # -- samples -------------------------------------------------------------------------------------------------------
 
@@ -74,26 +73,17 @@ class OnehopSimulator(
         resolved = cirq.resolve_parameters(circuit, param_resolver)
         converted = convert(resolved, sorted(resolved.all_qubits()))
         if repetitions == 0:
-            rows = np.zeros((0, converted.program.circuit.clbits), np.uint8)
-        elif converted.program.is_plain:
-            result = simulate(
-                converted.program.circuit,
-                self.group,
-                shots=repetitions,
-                seed=self._next_seed(),
-                precision=self.precision,
-            )
-            values = [_bits(value, converted) for value in result.outcomes.values]
-            rows = np.array(values, np.uint8)[np.asarray(result.outcomes.of_shot)]
+            return _records(converted, np.zeros((0, converted.program.circuit.clbits), np.uint8))
+        options: dict[str, Any] = {
+            "shots": repetitions,
+            "seed": self._next_seed(),
+            "precision": self.precision,
+        }
+        if converted.program.is_plain:
+            outcomes = simulate(converted.program.circuit, self.group, **options).outcomes
         else:
-            rows = run_program(
-                converted.program,
-                self.group,
-                shots=repetitions,
-                seed=self._next_seed(),
-                precision=self.precision,
-            ).bits
-        return _records(converted, rows)
+            outcomes = run_program(converted.program, self.group, **options).outcomes
+        return _records(converted, shot_bits(outcomes))
 
     # -- final states --------------------------------------------------------------------------------------------------
 
@@ -124,16 +114,15 @@ class OnehopSimulator(
         """
         qubits = cirq.QubitOrder.as_qubit_order(qubit_order).order_for(program.all_qubits())
         for resolver in cirq.to_resolvers(params):
-            converted = convert(cirq.resolve_parameters(program, resolver), qubits)
-            circuit, steps = converted.program.circuit, list(converted.program.steps)
-            everything = list(range(len(qubits)))
-            if initial_state is not None:
-                steps.insert(0, (0, SetState(_vector(initial_state, len(qubits)), everything)))
-            steps.append((len(circuit), Save("statevector", "final", "single", False, everything)))
+            start = None if initial_state is None else _vector(initial_state, len(qubits))
+            converted = convert(cirq.resolve_parameters(program, resolver), qubits, start=start)
+            converted.program.save(Save("statevector", "final"), range(len(qubits)))
             result = run_program(
-                Program(circuit, steps), self.group, seed=self._next_seed(), precision=self.precision
+                converted.program, self.group, seed=self._next_seed(), precision=self.precision
             )
-            records = {key: values[0, -1] for key, values in _records(converted, result.bits).items()}
+            records = {
+                key: values[0, -1] for key, values in _records(converted, shot_bits(result.outcomes)).items()
+            }
             final = result.saved["final"].groups[""][0]
             state = cirq.StateVectorSimulationState(
                 initial_state=final / np.linalg.norm(final), qubits=qubits, dtype=np.complex128
@@ -235,10 +224,6 @@ def _vector(initial_state: Any, qubits: int) -> NDArray[np.complex128]:
     if not abs(np.linalg.norm(values) - 1) < 1e-5:
         raise BadInput(f"expected an initial state of norm 1, found {np.linalg.norm(values):.6g}")
     return values
-
-
-def _bits(value: int, converted: Converted) -> list[int]:
-    return [value >> bit & 1 for bit in range(converted.program.circuit.clbits)]
 
 
 def _records(converted: Converted, rows: NDArray[np.uint8]) -> dict[str, NDArray[np.uint8]]:

@@ -229,29 +229,23 @@ class OnehopQubit(Device):
         return measure_final_state(script, state.vector().reshape(shape), False, rng=self._rng)
 
     def _tree(self, script: QuantumScript) -> Any:
-        state, operations = self._prepared(script)
+        start, operations = _split(script)
         places = _places(script)
         return measured_tree(
             script.copy(operations=operations),
-            state,
+            start,
             lambda circuit, operation: _append_number(circuit, operation, places),
             places,
             self._rng,
+            self._options,
         )
-
-    def _prepared(self, script: QuantumScript) -> tuple[State, list[Any]]:
-        """Return the initial state, and the operations after it."""
-        qubits = max(len(script.wires), 1)
-        state = State(qubits, **self._options)
-        operations = list(script.operations)
-        if operations and isinstance(operations[0], StatePrepBase):
-            first = operations.pop(0).state_vector(wire_order=list(range(qubits)))
-            state.set_amplitudes(np.asarray(first, complex).reshape(-1))
-        return state, operations
 
     def _state(self, script: QuantumScript) -> tuple[State, float]:
         """Return the final state, and the probability that postselection keeps it."""
-        state, operations = self._prepared(script)
+        start, operations = _split(script)
+        state = State(max(len(script.wires), 1), **self._options)
+        if start is not None:
+            state.set_amplitudes(start)
         circuit, chance = Circuit(state.qubits), 1.0
         for operation in operations:
             if isinstance(operation, Projector):
@@ -319,6 +313,16 @@ class OnehopQubit(Device):
             return _single(found.values), tuple(np.array(one) for one in found.derivatives)
         found = self._gradients(script)
         return _single(found.values), tuple(weights.T @ column for column in found.derivatives.T)
+
+
+def _split(script: QuantumScript) -> tuple[Any, list[Any]]:
+    """Return the amplitudes of the initial state, None for |0...0>, and the operations after it."""
+    operations = list(script.operations)
+    if not operations or not isinstance(operations[0], StatePrepBase):
+        return None, operations
+    wires = list(range(max(len(script.wires), 1)))
+    first = operations.pop(0).state_vector(wire_order=wires)
+    return np.asarray(first, complex).reshape(-1), operations
 
 
 def _append_number(circuit: Circuit, operation: Any, places: Any) -> None:

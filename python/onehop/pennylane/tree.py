@@ -1,10 +1,11 @@
-"""Measurements inside a circuit as a tree: one state for each record of outcomes that occurs."""
+"""Measurements inside a circuit as a tree: one run of a program for each record of outcomes that occurs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from pennylane.measurements import CountsMP, ExpectationMP, ProbabilityMP, Sampl
 from pennylane.ops import Conditional, MidMeasure
 from pennylane.tape import QuantumScript
 
-from onehop.pennylane.postselection import NEVER
-from onehop.quantum import Circuit, State
-from onehop.quantum.circuit import Operation
+from onehop.quantum import Circuit
+from onehop.quantum.circuit import Condition
+from onehop.quantum.noise.program_run import run_tree
+from onehop.quantum.steps import Program, Save
 
 __all__ = ["measured_tree"]
 
@@ -36,10 +38,11 @@ class _Leaf:
 
 def measured_tree(
     script: QuantumScript,
-    state: State,
+    start: NDArray[np.complex128] | None,
     append: Callable[[Circuit, Any], None],
     places: Callable[[Any], int],
     rng: np.random.Generator,
+    options: dict[str, Any],
 ) -> Any:
     """Return the results of a circuit with measurements inside.
 
@@ -47,14 +50,16 @@ def measured_tree(
     ----------
     script : QuantumScript
         Circuit on wires 0, 1, ..., whose preparation of the initial state has been removed.
-    state : State
-        Initial state; it is changed.
+    start : array of complex, optional
+        Amplitudes of the initial state. Default: |0...0>.
     append : callable
         Function that appends an operator of PennyLane to a circuit.
     places : callable
         Function from wires to qubits.
     rng : numpy.random.Generator
         Random numbers of the shots.
+    options : dict
+        Precision and threads of the state.
 
     Raises
     ------
@@ -66,64 +71,65 @@ def measured_tree(
             raise DeviceError(
                 f"mcm_method 'tree-traversal' cannot compute {type(one).__name__}: expected 'deferred'"
             )
+    program, bits = _program(script, start, append, places)
     sizes = (
         [one.shots for one in script.shots.shot_vector for _ in range(one.copies)] if script.shots else [0]
     )
-    start = state.vector()
     results = []
     for shots in sizes:
-        state._core.set_amplitudes(start, check=False)
-        leaves: list[_Leaf] = []
-        tree = _Tree(append, places, rng, leaves, bool(shots))
-        tree.grow(state, list(script.operations), float(shots or 1), {})
+        runs = run_tree(program, shots, lambda number, one: int(rng.binomial(number, one)), **options)
+        leaves = [
+            _Leaf(weight, {mid: int(clbits[bit]) for mid, bit in bits.items()}, amplitudes)
+            for weight, clbits, amplitudes in runs
+        ]
         results.append(_combined(script, leaves, shots, rng))
     return tuple(results) if script.shots.has_partitioned_shots else results[0]
 
 
-@dataclass
-class _Tree:
-    append: Callable[[Circuit, Any], None]
-    places: Callable[[Any], int]
-    rng: np.random.Generator
-    leaves: list[_Leaf]
-    sampled: bool
+def _program(
+    script: QuantumScript,
+    start: NDArray[np.complex128] | None,
+    append: Callable[[Circuit, Any], None],
+    places: Callable[[Any], int],
+) -> tuple[Program, dict[Any, int]]:
+    """Return the circuit as a program that saves its final states, and the bit of each measurement inside."""
+    mids = [one for one in script.operations if isinstance(one, MidMeasure)]
+    bits = {mid: bit for bit, mid in enumerate(mids)}
+    qubits = max(len(script.wires), 1)
+    circuit = Circuit(qubits, len(mids))
+    everything = list(range(qubits))
+    program = Program(circuit)
+    if start is not None:
+        program.set_state(start, everything)
+    for operation in script.operations:
+        if isinstance(operation, MidMeasure):
+            bit = bits[operation]
+            qubit = places(operation.wires[0])
+            circuit.measure(qubit, bit)
+            if operation.postselect is not None:
+                program.postselect(Condition([bit], int(operation.postselect)))
+            if operation.reset:
+                with circuit.when(bit):
+                    circuit.x(qubit)
+        elif isinstance(operation, Conditional):
+            for condition in _conditions(operation.meas_val, bits):
+                with circuit.when(condition.clbits, condition.value):
+                    append(circuit, operation.base)
+        else:
+            append(circuit, operation)
+    program.save(Save("statevector", "final", "list"), everything)
+    return program, bits
 
-    def grow(self, state: State, operations: Sequence[Any], weight: float, values: dict[Any, int]) -> None:
-        """Run operations up to the next measurement, and both of its branches."""
-        circuit = Circuit(state.qubits)
-        for number, operation in enumerate(operations):
-            if isinstance(operation, MidMeasure):
-                if len(circuit):
-                    state.run(circuit)
-                self._branches(state, operation, operations[number + 1 :], weight, values)
-                return
-            if isinstance(operation, Conditional):
-                if operation.meas_val.concretize(values):
-                    self.append(circuit, operation.base)
-            else:
-                self.append(circuit, operation)
-        if len(circuit):
-            state.run(circuit)
-        self.leaves.append(_Leaf(weight, values, state.vector()))
 
-    def _branches(
-        self, state: State, mid: Any, rest: Sequence[Any], weight: float, values: dict[Any, int]
-    ) -> None:
-        qubit = self.places(mid.wires[0])
-        one = min(max(state.probability_of_one(qubit), 0.0), 1.0)
-        ones = float(self.rng.binomial(round(weight), one)) if self.sampled else weight * one
-        before = state.vector()
-        for outcome, part, chance in ((0, weight - ones, 1 - one), (1, ones, one)):
-            if part <= (0 if self.sampled else NEVER) or mid.postselect not in (None, outcome):
-                continue
-            state._core.set_amplitudes(before, check=False)
-            kept = np.array([1.0 - outcome, float(outcome)], complex) / np.sqrt(chance)
-            circuit = Circuit(state.qubits)
-            circuit.add(Operation("diagonal", "collapse", [qubit], values=kept))
-            if mid.reset and outcome:
-                circuit.x(qubit)
-            state._core.apply(circuit, 0)
-            self.grow(state, rest, part, {**values, mid: outcome})
+def _conditions(value: Any, bits: dict[Any, int]) -> list[Condition]:
+    """Return the outcomes for which a value of measurements is true; at most one of them holds."""
+    mids = list(value.measurements)
+    used = [bits[mid] for mid in mids]
+    return [
+        Condition(used, sum(bit << place for place, bit in enumerate(outcomes)))
+        for outcomes in product((0, 1), repeat=len(mids))
+        if value.concretize(dict(zip(mids, outcomes, strict=True)))
+    ]
 
 
 def _combined(script: QuantumScript, leaves: list[_Leaf], shots: int, rng: np.random.Generator) -> Any:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 from pytket.backends import Backend, CircuitStatus, ResultHandle, StatusEnum
 from pytket.backends.backend_exceptions import CircuitNotRunError
 from pytket.backends.backendinfo import BackendInfo
@@ -23,6 +21,8 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.pytket.conversion import converted, pauli_sum
 from onehop.quantum import simulate
+from onehop.quantum.random_numbers import common_seed
+from onehop.quantum.simulator import shot_bits
 
 __all__ = ["OnehopBackend"]
 
@@ -120,13 +120,11 @@ class OnehopBackend(Backend):
         shots = Backend._get_n_shots_as_list(n_shots, len(circuits), optional=True)
         if valid_check:
             self._check_all_circuits(circuits, nomeasure_warn=any(one is not None for one in shots))
-        seed = kwargs.get("seed")
-        if seed is None:
-            seed = int.from_bytes(self.group.allgather(secrets.token_bytes(6))[0], "little")
+        seed = common_seed(kwargs.get("seed"), self.group)
         handles = []
         for k, (circuit, number) in enumerate(zip(circuits, shots, strict=True)):
             handle = ResultHandle(str(uuid4()))
-            self._cache[handle] = {"result": self._run(circuit, number, int(seed) + k)}
+            self._cache[handle] = {"result": self._run(circuit, number, seed + k)}
             handles.append(handle)
         return handles
 
@@ -136,8 +134,7 @@ class OnehopBackend(Backend):
         ours = converted(circuit)
         result = simulate(ours, self.group, shots=shots or 0, seed=seed, precision=self.precision)
         if shots:
-            values = [[value >> bit & 1 for bit in range(ours.clbits)] for value in result.outcomes.values]
-            rows = np.array(values, np.uint8).reshape(-1, ours.clbits)[np.asarray(result.outcomes.of_shot)]
+            rows = shot_bits(result.outcomes)
             return BackendResult(c_bits=circuit.bits, shots=OutcomeArray.from_readouts(rows))
         if result.runs != 1 or any(one.kind == "reset" or one.condition for one in ours.operations):
             raise BadInput(

@@ -28,7 +28,7 @@ from onehop.quantum.io.from_qiskit import program_from_qiskit
 from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.run.executor import Executor, find_executor
 from onehop.quantum.run.task import Outcome, Task
-from onehop.quantum.steps import STATE_KINDS, Apply, Program, Save, SetState
+from onehop.quantum.steps import STATE_KINDS, Program, Save
 
 __all__ = ["OnehopBackend"]
 
@@ -283,19 +283,16 @@ def _method_for(program: Program, asked: str) -> str:
     """Choose the method of a program."""
     if asked != "automatic":
         return asked
-    if any(step.values.ndim == 2 for step in program.of(SetState)):
+    if "set_density_matrix" in program.kinds:
         return "density_matrix"
-    needs_vector = any(STATE_KINDS[step.kind] == "statevector" for step in program.of(Save))
-    if program.of(Apply) and not needs_vector and program.circuit.qubits <= _LARGEST_DENSITY:
+    needs_vector = any(STATE_KINDS[save.kind] == "statevector" for save in program.saves)
+    if "channel" in program.kinds and not needs_vector and program.circuit.qubits <= _LARGEST_DENSITY:
         return "density_matrix"
     return "statevector"
 
 
 def _with_saved(program: Program, sums: Sequence[Any]) -> Program:
-    """Return the program with observables to save at its end."""
-    end = len(program.circuit)
-    saves = [
-        (end, Save("expval", f"observable {k}", "average", False, [], observable=one))
-        for k, one in enumerate(sums)
-    ]
-    return Program(program.circuit, [*program.steps, *saves], program.readout)
+    """Append observables to save at the end of the program, and return it."""
+    for k, one in enumerate(sums):
+        program.save(Save("expval", f"observable {k}", "average", observable=one), [])
+    return program

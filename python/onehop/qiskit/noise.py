@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from onehop.qiskit.active import active_qubits
 from onehop.quantum.io.from_qiskit import program_from_qiskit
 from onehop.quantum.io.qiskit_steps import kraus_of
 from onehop.quantum.noise.channel import Channel
+from onehop.quantum.noise.core_program import with_noise
 from onehop.quantum.noise.model import NoiseModel, warn_without
-from onehop.quantum.steps import Apply, Program
+from onehop.quantum.steps import Program
 from onehop.text import counted
 
 __all__ = ["AerNoise", "OwnNoise", "basis_of", "read_noise"]
@@ -73,18 +75,11 @@ class OwnNoise:
         program = program_from_qiskit(circuit, None, qubits)
         qubits = qubits or range(circuit.num_qubits)
         here = self.model.on(qubits)
-        added = [
-            (place, Apply(channel.kraus, targets, f"noise of {operation.name}", operation.condition))
-            for place, operation in enumerate(program.circuit.operations, 1)
-            for channel, targets in here.after(operation)
-        ]
+        noisy = with_noise(program, here, lambda _, operation: f"noise of {operation.name}")
         for name, places in here.without(program.circuit).items():
             self.without.setdefault(name, [qubits[place] for place in places])
-        steps = sorted(
-            [*added, *program.steps], key=lambda step: step[0]
-        )  # the noise of a gate is next to it
         readout = [(place, *here.misread(place)) for place in range(len(qubits))]
-        return Program(program.circuit, steps, [one for one in readout if any(one[1:])])
+        return replace(noisy, readout=[one for one in readout if any(one[1:])])
 
     def warn(self) -> None:
         """Warn about the gates without noise."""

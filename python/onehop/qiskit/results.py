@@ -12,11 +12,11 @@ from qiskit.quantum_info import DensityMatrix, Statevector
 from qiskit.result import ProbDistribution
 from qiskit.result.models import ExperimentResult, ExperimentResultData
 
+from onehop import _core
 from onehop.qiskit.active import active_qubits
-from onehop.quantum.noise.histories import has_gates_only
 from onehop.quantum.noise.saved import Saved
 from onehop.quantum.run.task import Outcome, Task
-from onehop.quantum.steps import Apply, Save, SetState
+from onehop.quantum.steps import Program
 
 __all__ = ["experiment_result", "saved_data"]
 
@@ -83,11 +83,10 @@ def _register_sizes(circuit: QuantumCircuit) -> list[list[Any]]:
 
 def _is_sampled(task: Task) -> bool:
     """Whether all shots are samples of one final state."""
-    if task.program is None:
-        return has_gates_only(task.circuit)
-    items = [item for item in task.program.items() if not isinstance(item, (Save, SetState))]
-    noisy = task.method == "statevector" and bool(task.program.of(Apply))
-    return not noisy and has_gates_only(task.circuit, items)
+    program = task.program or Program(task.circuit)
+    if task.method == "statevector" and "channel" in program.kinds:
+        return False
+    return _core.Program(program.circuit).has_gates_only
 
 
 def saved_data(saved: Saved) -> Any:

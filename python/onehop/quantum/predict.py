@@ -9,9 +9,8 @@ import numpy as np
 
 from onehop.cores import usable_cores
 from onehop.group import Group
-from onehop.quantum.circuit import Circuit, Operation
+from onehop.quantum.circuit import Circuit, Condition, Operation
 from onehop.quantum.circuit_plan import CircuitPlan
-from onehop.quantum.noise.superoperators import moved
 from onehop.quantum.state import State
 
 __all__ = ["predict"]
@@ -45,7 +44,9 @@ def predict(circuit_plan: CircuitPlan, group: Group | None = None, *, sweeps: in
         Approximate time in seconds.
     """
     local = circuit_plan.placement.local_bits
-    gates = [moved(one, 0, conjugate=False) for one in circuit_plan.circuit.operations if one.is_gate]
+    gates = [one for one in circuit_plan.circuit.operations if one.is_gate]
+    for one in gates:
+        one.condition = Condition([], 0)
     widest = max((len(one.targets) for one in gates if one.kind != "pauli_rotation"), default=1)
     qubits = max(1, min(_MAX_QUBITS, local - _FEWER_QUBITS), min(widest, local))
     if group is not None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import instance
 from onehop.group import Group
-from onehop.quantum.circuit import Circuit
+from onehop.quantum.circuit import Circuit, Register
 from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.outcome_text import outcome_texts
 from onehop.quantum.profile import Profile
@@ -25,7 +25,7 @@ from onehop.quantum.state import State, core_sum, real_where_real
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Result", "result_of", "simulate"]
+__all__ = ["Result", "counts_of", "result_of", "shot_bits", "simulate"]
 
 
 @dataclass
@@ -85,8 +85,7 @@ class Result:
         Outcomes are written as in Qiskit: classical bit 0 is the last character, and registers are separated by
         blanks, the first one last. If a bit is in no register, the outcomes have all bits without blanks.
         """
-        counts = self.outcomes.counts.tolist()
-        return dict(zip(self._texts(), counts, strict=True))
+        return counts_of(self.outcomes, self._registers)
 
     @cached_property
     def hex_counts(self) -> dict[str, int]:
@@ -111,12 +110,24 @@ class Result:
         kind: Any = np.uint64 if self.outcomes.clbits <= 64 else object
         return np.array(values, kind)[self.outcomes.of_shot] if values else np.array([], kind)
 
-    def _texts(self) -> list[str]:
-        """Format the distinct outcomes for `counts`."""
-        width, values = self.outcomes.clbits, self.outcomes.values
-        octets = b"".join(value.to_bytes((width + 7) // 8, "little") for value in values)
-        bits = np.frombuffer(octets, np.uint8).reshape(len(values), (width + 7) // 8)
-        return outcome_texts(np.unpackbits(bits, axis=1, count=width, bitorder="little"), self._registers)
+
+def counts_of(outcomes: _core.Outcomes, registers: Sequence[Register]) -> dict[str, int]:
+    """Return the number of shots with each outcome; the keys are those of `Result.counts`."""
+    texts = outcome_texts(_outcome_bits(outcomes), registers)
+    return dict(zip(texts, outcomes.counts.tolist(), strict=True))
+
+
+def shot_bits(outcomes: _core.Outcomes) -> NDArray[np.uint8]:
+    """Return the classical bits of each shot, shape (shots, clbits)."""
+    return _outcome_bits(outcomes)[outcomes.of_shot]
+
+
+def _outcome_bits(outcomes: _core.Outcomes) -> NDArray[np.uint8]:
+    """Return the classical bits of each distinct outcome, shape (outcomes, clbits)."""
+    width, values = outcomes.clbits, outcomes.values
+    octets = b"".join(value.to_bytes((width + 7) // 8, "little") for value in values)
+    bits = np.frombuffer(octets, np.uint8).reshape(len(values), (width + 7) // 8)
+    return np.unpackbits(bits, axis=1, count=width, bitorder="little")
 
 
 def _simulate(

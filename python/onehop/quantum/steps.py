@@ -1,17 +1,19 @@
-"""`Program`: a circuit with steps that a `Circuit` cannot hold: channels, saved data, set states and loops."""
+"""`Program`: a circuit with operations that a `Circuit` cannot hold: channels, saved data, set states and loops."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Condition, Operation
 from onehop.quantum.observables import PauliSum
 
-__all__ = ["STATE_KINDS", "Apply", "Jump", "Mark", "Misread", "Program", "Save", "SetState", "Step"]
+__all__ = ["ALWAYS", "STATE_KINDS", "Kraus", "Program", "Save"]
 
 # What `Save` stores, and whether it needs a state vector or a density matrix.
 STATE_KINDS = {
@@ -26,16 +28,9 @@ STATE_KINDS = {
     "expval": "",
     "expval_var": "",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Apply:
-    """A channel, given by Kraus operators of shape (2^k, 2^k), on k qubits."""
-
-    kraus: tuple[NDArray[np.complex128], ...]
-    qubits: list[int]
-    name: str = "kraus"
-    condition: Condition = field(default_factory=lambda: Condition([], 0))
+ALWAYS = Condition([], 0)
+Kraus = tuple[NDArray[np.complex128], ...]
+_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +47,6 @@ class Save:
         "single" (the last value), "list" (one for each shot), "average" over the shots, or "accum" (their sum).
     conditional : bool
         Whether to keep the data of each value of the classical bits apart.
-    qubits : list of int
-        Qubits of the data, the least significant first.
     indices : array of int
         Indices of the amplitudes to save.
     observable : PauliSum, optional
@@ -62,85 +55,128 @@ class Save:
 
     kind: str
     label: str
-    mode: str
-    conditional: bool
-    qubits: list[int]
+    mode: str = "single"
+    conditional: bool = False
     indices: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     observable: PauliSum | None = None
-    condition: Condition = field(default_factory=lambda: Condition([], 0))
-
-
-@dataclass(frozen=True, eq=False)
-class SetState:
-    """Amplitudes of shape (2^n,), or a density matrix of shape (2^n, 2^n), that replace the state of all n qubits."""
-
-    values: NDArray[np.complex128]
-    qubits: list[int]
-    condition: Condition = field(default_factory=lambda: Condition([], 0))
-
-
-@dataclass(frozen=True, eq=False)
-class Misread:
-    """A readout error of several classical bits: entry [a, b] of the table is the probability to read b for a."""
-
-    table: NDArray[np.float64]
-    clbits: list[int]
-    condition: Condition = field(default_factory=lambda: Condition([], 0))
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A place that `Jump` goes to."""
-
-    label: int
-    condition: Condition = field(default_factory=lambda: Condition([], 0))
-
-
-@dataclass(frozen=True, eq=False)
-class Jump:
-    """Go on at the mark with this label."""
-
-    label: int
-    condition: Condition = field(default_factory=lambda: Condition([], 0))
-
-
-Step = Apply | Save | SetState | Misread | Mark | Jump
 
 
 @dataclass
 class Program:
-    """A circuit, the steps between its operations, and the readout errors of its measurements.
+    """A circuit whose operations may be those of programs, and what these operations name by their index.
 
     Attributes
     ----------
     circuit : Circuit
         All operations.
-    steps : list of (int, Step)
-        Steps with the number of operations before them, ascending.
+    channels : list of (str, tuple of arrays)
+        Names and Kraus operators of the channels.
+    saves : list of Save
+        Data to save.
     readout : list of (int, float, float)
         Qubits with their probabilities to read 1 for 0, and 0 for 1.
+    kinds : set of str
+        Kinds of the operations that a circuit does not have.
     """
 
     circuit: Circuit
-    steps: list[tuple[int, Step]] = field(default_factory=list)
+    channels: list[tuple[str, Kraus]] = field(default_factory=list)
+    saves: list[Save] = field(default_factory=list)
     readout: list[tuple[int, float, float]] = field(default_factory=list)
+    kinds: set[str] = field(default_factory=set)
+    _numbers: dict[int, int] = field(default_factory=dict, repr=False)
 
     @property
     def is_plain(self) -> bool:
         """Whether the circuit is the whole program."""
-        return not self.steps and not self.readout
+        return not self.kinds and not self.readout
 
-    def items(self) -> list[Operation | Step]:
-        """List operations and steps in their order."""
-        found: list[Operation | Step] = []
-        operations = self.circuit.operations
-        done = 0
-        for place, step in self.steps:
-            found += operations[done:place]
-            found.append(step)
-            done = place
-        return [*found, *operations[done:]]
+    def channel(
+        self, kraus: Kraus, qubits: Sequence[int], name: str = "kraus", condition: Condition = ALWAYS
+    ) -> None:
+        """Append a channel, given by Kraus operators of shape (2^k, 2^k), on k qubits."""
+        number = self._numbers.setdefault(id(kraus), len(self.channels))
+        if number == len(self.channels):
+            self.channels.append((name, kraus))
+        self._add("channel", name, condition, list(qubits), index=number)
 
-    def of(self, kind: type[Any]) -> list[Any]:
-        """List the steps of a type."""
-        return [step for _, step in self.steps if isinstance(step, kind)]
+    def save(self, save: Save, qubits: Sequence[int], condition: Condition = ALWAYS) -> None:
+        """Append data to save of some qubits, the least significant first."""
+        self._add("save", f"save_{save.kind}", condition, list(qubits), index=len(self.saves))
+        self.saves.append(save)
+
+    def set_state(
+        self, values: NDArray[np.complex128], qubits: Sequence[int], condition: Condition = ALWAYS
+    ) -> None:
+        """Append amplitudes of shape (2^n,), or a density matrix, that replace the state of all n qubits.
+
+        Raises
+        ------
+        BadInput
+            The array has another shape, or is no density matrix.
+        """
+        size, count = 1 << self.circuit.qubits, self.circuit.qubits
+        if values.shape not in ((size,), (size, size)) or sorted(qubits) != list(range(count)):
+            raise BadInput(f"expected a state of {count} qubits, found an array of shape {values.shape}")
+        index = np.arange(size)
+        source = np.zeros_like(index)
+        for bit, qubit in enumerate(qubits):
+            source |= (index >> qubit & 1) << bit
+        if values.ndim == 1:
+            self._add("set_state", "set_statevector", condition, values=values[source])
+        else:
+            entries = matrix_entries(values[np.ix_(source, source)], normalize=False)
+            self._add("set_state", "set_density_matrix", condition, values=entries)
+            self.kinds.add("set_density_matrix")
+
+    def misread(
+        self, table: NDArray[np.float64], clbits: Sequence[int], condition: Condition = ALWAYS
+    ) -> None:
+        """Append a readout error of several classical bits: [a, b] is the probability to read b for a."""
+        if table.shape != (1 << len(clbits),) * 2:
+            raise BadInput(f"expected a readout error of {len(clbits)} bits, found {table.shape}")
+        values = np.ascontiguousarray(table, np.complex128).reshape(-1)
+        self._add("misread", "readout", condition, clbits=list(clbits), values=values)
+
+    def postselect(self, condition: Condition) -> None:
+        """Append the end of runs for which a condition does not hold; they count for nothing."""
+        self._add("postselect", "postselect", condition)
+
+    def mark(self, label: int) -> None:
+        """Append a place that `jump` goes to."""
+        self._add("mark", "mark", ALWAYS, index=label)
+
+    def jump(self, label: int, condition: Condition = ALWAYS) -> None:
+        """Append a jump to a mark."""
+        self._add("jump", "jump", condition, index=label)
+
+    def _add(
+        self, kind: str, name: str, condition: Condition, qubits: Sequence[int] = (), **fields: Any
+    ) -> None:
+        self.kinds.add(kind)
+        self.circuit.add(Operation(kind, name, list(qubits), condition=condition, **fields))
+
+
+def matrix_entries(values: NDArray[np.complex128], *, normalize: bool) -> NDArray[np.complex128]:
+    """Return the entries of a density matrix column by column; divide it by its trace if asked to.
+
+    Raises
+    ------
+    BadInput
+        It is no density matrix.
+    """
+    if not np.isfinite(values).all():
+        raise BadInput("set_matrix: expected finite entries, found an infinity or NaN")
+    trace = float(np.trace(values).real)
+    if normalize and trace > 0:
+        values, trace = values / trace, 1.0
+    if not abs(trace - 1) <= _TOLERANCE:
+        remedy = "" if normalize else "; pass normalize=True to divide by it"
+        raise BadInput(f"set_matrix: expected a matrix of trace 1, found the trace {trace:.6g}{remedy}")
+    if np.abs(values - values.conj().T).max() > _TOLERANCE:
+        raise BadInput("set_matrix: expected a Hermitian matrix, found one that differs from its adjoint")
+    try:
+        np.linalg.cholesky(values + _TOLERANCE * np.eye(len(values)))
+    except np.linalg.LinAlgError as error:
+        raise BadInput("set_matrix: expected eigenvalues of 0 or more, found a negative one") from error
+    return np.ascontiguousarray(values.T).reshape(-1)

@@ -31,8 +31,8 @@ from onehop.quantum.io.qiskit_gates import (
     number_of,
     with_angle,
 )
-from onehop.quantum.io.qiskit_steps import step_of
-from onehop.quantum.steps import Apply, Jump, Mark, Misread, Program, Step
+from onehop.quantum.io.qiskit_steps import add_step, is_step
+from onehop.quantum.steps import Program
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -77,10 +77,10 @@ def from_qiskit(circuit: QuantumCircuit) -> Circuit:
         operations than `ONEHOP_QASM_OPERATIONS` allows.
     """
     program = _converted(circuit, None, plain=True)
-    for _, step in program.steps:
+    if program.kinds:
+        other = next(one for one in program.circuit.operations if one.kind in program.kinds)
         raise BadInput(
-            f"{getattr(step, 'name', type(step).__name__)} is no operation of a circuit: run this circuit on "
-            "`onehop.qiskit.OnehopBackend`"
+            f"{other.name} is no operation of a circuit: run this circuit on `onehop.qiskit.OnehopBackend`"
         )
     return program.circuit
 
@@ -144,7 +144,8 @@ def _finished(circuit: QuantumCircuit, converter: _Converter) -> Program:
     names_of = enumerate(converter.active)
     readout = [] if noise is None else [(place, *noise.readout(qubit)) for place, qubit in names_of]
     kept = [one for one in readout if one[1] > 0 or one[2] > 0]
-    return Program(converter.circuit, converter.steps, kept)
+    converter.program.readout = kept
+    return converter.program
 
 
 class _Converter:
@@ -164,7 +165,7 @@ class _Converter:
         self.circuit = circuit
         self.budget = budget
         self.noise = noise
-        self.steps: list[tuple[int, Step]] = []
+        self.program = Program(circuit)
         self.labels = count()
         self.logic = BitLogic(circuit)
         self._measured: tuple[list[int], list[int], Condition] | None = None
@@ -184,11 +185,11 @@ class _Converter:
             self.fresh.difference_update(operation.targets, operation.controls)
         self.circuit.add(operation)
 
-    def step(self, step: Step) -> None:
-        """Append a step."""
+    def to_program(self) -> Program:
+        """Return the program, to append an operation that circuits do not have."""
         self.flush()
         self.fresh.clear()
-        self.steps.append((len(self.circuit), step))
+        return self.program
 
     def noise_of(self, name: str, qubits: Sequence[int], context: Block, *, is_gate: bool = False) -> None:
         """Append the noise of an instruction; note a gate that has none."""
@@ -196,7 +197,7 @@ class _Converter:
             places = [self.active[qubit] for qubit in qubits]
             found = self.noise.channels(name, places)
             for kraus in found:
-                self.step(Apply(kraus, list(qubits), f"noise of {name}", context.to_condition()))
+                self.to_program().channel(kraus, qubits, f"noise of {name}", context.to_condition())
             if is_gate and not found:
                 self.noise.miss(name, places)
 
@@ -232,7 +233,7 @@ class _Converter:
         if kind in _LEFT_EARLY:
             if context.loop is None:
                 raise BadInput(f"{name}: expected a loop around it, found none")
-            self.step(Jump(context.loop[kind == "break_loop"], context.to_condition()))
+            self.to_program().jump(context.loop[kind == "break_loop"], context.to_condition())
         elif kind == "store":
             self.flush()
             store_expression(self.logic, context.clbits, operation, context.to_condition())
@@ -248,8 +249,8 @@ class _Converter:
         elif kind in ("if_else", "for_loop", "while_loop", "switch_case", "box"):
             self.flush()
             getattr(self, f"_{kind}")(operation, self._inside(instruction, qubits, context))
-        elif (step := step_of(operation, qubits, self.circuit.qubits, context.to_condition())) is not None:
-            self.step(step)
+        elif is_step(operation):
+            add_step(self.to_program(), operation, qubits, context.to_condition())
         else:
             is_gate = kind != "delay" and self._gate(instruction, qubits, context)
             self.noise_of(getattr(operation, "label", None) or name, qubits, context, is_gate=is_gate)
@@ -261,7 +262,7 @@ class _Converter:
             self.measure(qubit, clbit, context)
         table = None if self.noise is None else self.noise.joint_readout([self.active[one] for one in qubits])
         if table is not None:
-            self.step(Misread(table, clbits, context.to_condition()))
+            self.to_program().misread(table, clbits, context.to_condition())
 
     def _gate(self, instruction: CircuitInstruction, qubits: list[int], context: Block) -> bool:
         """Convert a gate; return False if its parts were converted one by one, each with its noise."""
@@ -321,23 +322,23 @@ class _Converter:
             after = next(self.labels)
             self._body(bound, inside, guards, loop=(after, end))
             if leaves:
-                self.step(Mark(after))
+                self.to_program().mark(after)
         if leaves:
-            self.step(Mark(end))
+            self.to_program().mark(end)
 
     def _while_loop(self, operation: Any, inside: Inside) -> None:
         guards = self._guards(inside.outer)
         start, end = next(self.labels), next(self.labels)
-        self.step(Mark(start))
+        self.to_program().mark(start)
         bit = self._stored(operation.condition, inside.outer)
         if bit != FALSE:
             wanted = [*guards, *([] if bit == TRUE else [(bit, 1)])]
             if wanted:
                 value = sum(one << k for k, (_, one) in enumerate(wanted))
-                self.step(Jump(end, Condition([place for place, _ in wanted], value, True)))
+                self.to_program().jump(end, Condition([place for place, _ in wanted], value, True))
             self._body(operation.blocks[0], inside, (), loop=(start, end))
-            self.step(Jump(start))
-        self.step(Mark(end))
+            self.to_program().jump(start)
+        self.to_program().mark(end)
 
     def _if_else(self, operation: Any, inside: Inside) -> None:
         context, bodies = inside.outer, operation.blocks

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from onehop.error import BadInput
 from onehop.quantum.circuit import Condition
 from onehop.quantum.observables import PauliSum, PauliTerm
-from onehop.quantum.steps import STATE_KINDS, Apply, Save, SetState, Step
+from onehop.quantum.steps import STATE_KINDS, Program, Save
 
-__all__ = ["SAVES", "SETS", "kraus_of", "step_of"]
+__all__ = ["SAVES", "SETS", "add_step", "is_step", "kraus_of"]
 
 SAVES = tuple(f"save_{kind}" for kind in STATE_KINDS)
 SETS = ("set_statevector", "set_density_matrix")
@@ -26,44 +26,47 @@ _WHOLE_STATE = ("state", "statevector", "statevector_dict", "amplitudes", "ampli
 _ENOUGH = 1e-12  # eigenvalues of a Choi matrix below this count as 0
 
 
-def step_of(operation: Any, qubits: list[int], width: int, condition: Condition) -> Step | None:
-    """Convert an instruction to a step; return None for gates.
-
-    Parameters
-    ----------
-    operation : Instruction
-        Instruction.
-    qubits : list of int
-        Its qubits.
-    width : int
-        Number of qubits of the circuit.
-    condition : Condition
-        Condition of the step.
+def is_step(operation: Any) -> bool:
+    """Whether an instruction is none of a circuit, but a channel, or one that saves data or sets the state.
 
     Raises
     ------
     BadInput
-        The instruction belongs to a simulation method that onehop does not have, needs all qubits but has fewer, or
-        its channel does not preserve the trace.
+        The instruction belongs to a simulation method that onehop does not have.
     """
     from qiskit.circuit import Gate
 
     name = operation.name
     if isinstance(operation, Gate):  # of any name
-        return None
-    if name in _CHANNELS:
-        return Apply(kraus_of(operation), qubits, name, condition)
-    if name in SETS:
-        _require_all(name, qubits, width)
-        return SetState(np.asarray(operation.params[0], np.complex128), qubits, condition)
-    if name in SAVES and hasattr(operation, "_subtype"):
-        return _save(operation, qubits, width, condition)
+        return False
+    if name in (*_CHANNELS, *SETS) or (name in SAVES and hasattr(operation, "_subtype")):
+        return True
     verb, _, method = name.partition("_")
     if verb in ("save", "set") and method in _OTHER_METHODS:
         raise BadInput(
             f"{name}: expected data of a state vector or a density matrix, found that of another method"
         )
-    return None
+    return False
+
+
+def add_step(program: Program, operation: Any, qubits: list[int], condition: Condition) -> None:
+    """Append an instruction for which `is_step` holds to a program.
+
+    Raises
+    ------
+    BadInput
+        The instruction needs all qubits but has fewer, or its channel has no Kraus operators.
+    """
+    name = operation.name
+    if name in _CHANNELS:
+        program.channel(kraus_of(operation), qubits, name, condition)
+    elif name in SETS:
+        _require_all(name, qubits, program.circuit.qubits)
+        program.set_state(np.asarray(operation.params[0], np.complex128), qubits, condition)
+    else:
+        if name.removeprefix("save_") in _WHOLE_STATE:
+            _require_all(name, qubits, program.circuit.qubits)
+        program.save(_save(operation, qubits), qubits, condition)
 
 
 def _require_all(name: str, qubits: Sequence[int], width: int) -> None:
@@ -71,26 +74,15 @@ def _require_all(name: str, qubits: Sequence[int], width: int) -> None:
         raise BadInput(f"{name}: expected all {width} qubits of the circuit, found {len(qubits)}")
 
 
-def _save(operation: Any, qubits: list[int], width: int, condition: Condition) -> Save:
-    kind = operation.name.removeprefix("save_")
-    if kind in _WHOLE_STATE:
-        _require_all(operation.name, qubits, width)
-    subtype = operation._subtype
+def _save(operation: Any, qubits: list[int]) -> Save:
+    kind, subtype = operation.name.removeprefix("save_"), operation._subtype
     indices, observable = np.zeros(0, np.int64), None
     if kind.startswith("amplitudes"):
         indices = np.array([int(one) for one in operation.params], np.int64)
     elif kind.startswith("expval"):
         observable = _observable(operation.params, qubits)
-    return Save(
-        kind,
-        operation._label,
-        subtype.removeprefix("c_"),
-        subtype.startswith("c_"),
-        list(qubits),
-        indices,
-        observable,
-        condition,
-    )
+    mode = subtype.removeprefix("c_")
+    return Save(kind, operation._label, mode, subtype.startswith("c_"), indices, observable)
 
 
 def _observable(params: Sequence[Any], qubits: Sequence[int]) -> PauliSum:

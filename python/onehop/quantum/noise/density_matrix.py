@@ -12,19 +12,18 @@ from onehop import _core
 from onehop.arguments import complex_array, instance, whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.quantum.circuit import Circuit, Operation
+from onehop.quantum.circuit import Circuit
 from onehop.quantum.noise.channel import Channel
+from onehop.quantum.noise.core_program import core_program, noisy_program
 from onehop.quantum.noise.model import NoiseModel, warn_without
-from onehop.quantum.noise.noisy_run import run_once
-from onehop.quantum.noise.superoperators import on_rows_and_columns, part_for
 from onehop.quantum.observables import sums_of
-from onehop.quantum.random_numbers import require_seed, uniform
+from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.split_state import SplitState
-from onehop.quantum.state import State, hermitian_sums, real_where_real
+from onehop.quantum.state import State, core_sum, hermitian_sums, real_where_real
+from onehop.quantum.steps import Program, matrix_entries
+from onehop.text import counted
 
 __all__ = ["DensityMatrix"]
-
-_TOLERANCE = 1e-5
 
 
 class DensityMatrix(SplitState):
@@ -69,7 +68,17 @@ class DensityMatrix(SplitState):
         self.qubits = qubits = whole_number(qubits, "qubits")
         self._options: dict[str, Any] = {"precision": precision, "threads": threads, "staging": staging}
         self._whole = group or Group.alone()
-        self._split(part_for(Circuit(2 * qubits), self._whole) if qubits > 0 else self._whole)
+        self._split(_part_for(Circuit(2 * qubits), self._whole) if qubits > 0 else self._whole)
+
+    @classmethod
+    def _of(cls, core: _core.State) -> DensityMatrix:
+        """Wrap a state of the library."""
+        matrix = cls.__new__(cls)
+        matrix.qubits = core.qubits // 2
+        matrix._options = {"precision": core.precision}
+        matrix._whole = matrix._part = Group(core.group)
+        matrix.state, matrix._core = State._of(core), core
+        return matrix
 
     # -- changing the state --------------------------------------------------------------------------------------------
 
@@ -92,8 +101,7 @@ class DensityMatrix(SplitState):
         values = complex_array(matrix, "set_matrix")
         if values.shape != (1 << self.qubits, 1 << self.qubits):
             raise BadInput(f"expected a matrix of {1 << self.qubits} rows and columns, found {values.shape}")
-        values = _checked(values, normalize=normalize)
-        self._core.set_amplitudes(np.ascontiguousarray(values.T.reshape(-1)), check=False)
+        self._core.set_amplitudes(matrix_entries(values, normalize=normalize), check=False)
         return self
 
     def set_vector(self, vector: Any, *, normalize: bool = False) -> DensityMatrix:
@@ -137,7 +145,12 @@ class DensityMatrix(SplitState):
         instance(circuit, Circuit, "circuit")
         if noise is not None and instance(noise, NoiseModel, "noise") and self._whole.rank == 0:
             warn_without(noise.without(circuit))
-        return run_once(self, circuit, noise or NoiseModel(), seed)
+        if circuit.qubits != self.qubits:
+            raise BadInput(
+                f"expected a circuit of {counted(self.qubits, 'qubit')}, as the density matrix has, found "
+                f"{circuit.qubits}"
+            )
+        return self._run(noisy_program(circuit, noise), require_seed(seed))
 
     def apply(self, channel: Channel, qubits: Sequence[int]) -> DensityMatrix:
         """Apply a channel to some qubits; return the density matrix.
@@ -155,20 +168,25 @@ class DensityMatrix(SplitState):
             The qubits are not distinct, do not exist, or are not k.
         """
         self._check(qubits)
-        self.do([(instance(channel, Channel, "channel"), list(qubits))])
+        program = Program(Circuit(self.qubits))
+        found = instance(channel, Channel, "channel")
+        if found.qubits != len(qubits):
+            raise BadInput(
+                f"{found.name}: expected {counted(found.qubits, 'qubit')}, found {len(qubits)}: {list(qubits)}"
+            )
+        program.channel(found.kraus, qubits, found.name)
+        self._run(core_program(program, mixed=True), 0)
         return self
 
-    def do(self, items: Sequence[Operation | tuple[Channel, list[int]]]) -> None:
-        """Apply gates and (channel, qubits) pairs in this order, ignoring conditions. They share one placement."""
-        both = on_rows_and_columns(items, self.qubits)
-        if not len(both):
-            return
-        part = part_for(both, self._part)
+    def _run(self, program: _core.Program, seed: int) -> list[int]:
+        """Run a program on this matrix, split over fewer ranks if an operation needs it; return the classical bits."""
+        program.validate(mixed=True)
+        part = _part_for(program.on_rows_and_columns(), self._part)
         if part is not self._part:
             entries = self.state.vector()
             self._split(part)
             self._core.set_amplitudes(entries, check=False)
-        self._core.apply(both, 0)
+        return [int(bit) for bit in _core.run_program_once(self._core, program, seed)]
 
     def measure(self, qubits: Sequence[int], *, seed: int = 0) -> list[int]:
         """Measure qubits one after the other and collapse the state; return the outcomes, drawn from `seed`."""
@@ -176,17 +194,13 @@ class DensityMatrix(SplitState):
         outcomes = []
         for event, qubit in enumerate(whole_numbers(qubits, "qubits")):
             one = self.probability_of_one(qubit)
-            outcomes.append(int(uniform(seed, 0, event) < one))
+            outcomes.append(int(_core.uniform(seed, 0, event) < one))
             self.collapse(qubit, outcomes[-1], one if outcomes[-1] else 1 - one)
         return outcomes
 
     def collapse(self, qubit: int, value: int, probability: float) -> None:
         """Project onto a value (0 or 1) of a qubit and divide by the probability of that value."""
-        kept = np.zeros(4, complex)
-        kept[3 * value] = 1 / probability
-        circuit = Circuit(2 * self.qubits)
-        circuit.add(Operation("diagonal", "collapse", [qubit, qubit + self.qubits], values=kept))
-        self._core.apply(circuit, 0)
+        _core.mixed_collapse(self._core, qubit, value, probability)
 
     # -- reading the state ---------------------------------------------------------------------------------------------
 
@@ -217,11 +231,7 @@ class DensityMatrix(SplitState):
         """
         kept = self._all_or(qubits)
         self._check(kept)
-        index = np.arange(1 << self.qubits)
-        value = np.zeros_like(index)
-        for i, qubit in enumerate(kept):
-            value |= (index >> qubit & 1) << i
-        return np.bincount(value, self._diagonal(), 1 << len(kept))
+        return _core.mixed_probabilities(self._core, kept)
 
     def sample(self, shots: int, qubits: Sequence[int] | None = None, *, seed: int = 0) -> NDArray[np.uint64]:
         """Sample outcomes of a measurement of some qubits, without changing the state.
@@ -240,29 +250,17 @@ class DensityMatrix(SplitState):
         array of uint64, shape (shots,)
             Bit i of an outcome is the value of qubits[i].
         """
-        seed = require_seed(seed)
-        cumulated = np.cumsum(np.maximum(self.probabilities(qubits), 0))
-        drawn = uniform(seed, np.arange(whole_number(shots, "shots", 0, 1 << 31)), 1 << 40) * cumulated[-1]
-        return np.searchsorted(cumulated, drawn, side="right").astype(np.uint64)
+        seed, kept = require_seed(seed), self._all_or(qubits)
+        self._check(kept)
+        return _core.mixed_sample(self._core, kept, whole_number(shots, "shots", 0, 1 << 31), seed)
 
     def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
         """Return the expectation values Tr(rho O) of several observables O, each as by `expectation`."""
-        rows = np.arange(1 << self.qubits)
-        entries: dict[int, NDArray[np.complex128]] = {}
         sums = sums_of(observables)
-        values = []
         for observable in sums:
             observable.require(self.qubits)
-            value = 0j
-            for term in observable.terms:
-                x, z = term.x_mask, term.z_mask
-                if x not in entries:
-                    # <r| rho P |r> needs rho where the column differs from the row by x.
-                    entries[x] = self.state.amplitudes(rows | (rows ^ x) << self.qubits)
-                signs = 1 - 2 * (_bit_count(rows & z) & 1)
-                value += term.coefficient * (1j) ** (x & z).bit_count() * np.sum(signs * entries[x])
-            values.append(value)
-        return real_where_real(sums, values)
+        values = _core.mixed_expectations(self._core, [core_sum(one) for one in sums])
+        return real_where_real(sums, values.tolist())
 
     def variances(self, observables: Sequence[Any]) -> list[float]:
         """Return the variances of several Hermitian observables, each as by `variance`."""
@@ -289,14 +287,8 @@ class DensityMatrix(SplitState):
             The qubits are not distinct, or do not exist.
         """
         self._check(qubits)
-        others = self._others(qubits)
-        kept = _spread(np.arange(1 << len(qubits)), list(qubits))
-        result = np.zeros((len(kept), len(kept)), complex)
-        for gone in _spread(np.arange(1 << len(others)), others):
-            rows = kept | gone
-            wanted = rows[:, None] | rows[None, :] << self.qubits
-            result += self.state.amplitudes(wanted.reshape(-1)).reshape(result.shape)
-        return result
+        size = 1 << len(qubits)
+        return _core.mixed_density_matrix(self._core, list(qubits)).reshape(size, size)
 
     def entropy(self, qubits: Sequence[int] | None = None, *, base: float = 2) -> float:
         """Return the von Neumann entropy of some qubits.
@@ -376,36 +368,9 @@ class DensityMatrix(SplitState):
             raise BadInput(f"expected distinct qubits from 0 to {self.qubits - 1}, found {numbers}")
 
 
-def _spread(values: NDArray[np.int64], qubits: list[int]) -> NDArray[np.int64]:
-    """Move bit i of each value to the bit of qubits[i]."""
-    spread = np.zeros_like(values)
-    for i, qubit in enumerate(qubits):
-        spread |= (values >> i & 1) << qubit
-    return spread
-
-
-def _bit_count(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    count = np.zeros_like(values)
-    while values.any():
-        count += values & 1
-        values = values >> 1
-    return count
-
-
-def _checked(values: NDArray[np.complex128], *, normalize: bool) -> NDArray[np.complex128]:
-    """Check that a matrix is a density matrix; divide it by its trace if asked to."""
-    if not np.isfinite(values).all():
-        raise BadInput("set_matrix: expected finite entries, found an infinity or NaN")
-    trace = float(np.trace(values).real)
-    if normalize and trace > 0:
-        values, trace = values / trace, 1.0
-    if not abs(trace - 1) <= _TOLERANCE:
-        remedy = "" if normalize else "; pass normalize=True to divide by it"
-        raise BadInput(f"set_matrix: expected a matrix of trace 1, found the trace {trace:.6g}{remedy}")
-    if np.abs(values - values.conj().T).max() > _TOLERANCE:
-        raise BadInput("set_matrix: expected a Hermitian matrix, found one that differs from its adjoint")
-    try:
-        np.linalg.cholesky(values + _TOLERANCE * np.eye(len(values)))
-    except np.linalg.LinAlgError as error:
-        raise BadInput("set_matrix: expected eigenvalues of 0 or more, found a negative one") from error
-    return values
+def _part_for(circuit: _core.Circuit, group: Group) -> Group:
+    """Return the equal part of a group over which the state of a circuit can be split; all of it if it can."""
+    ranks = _core.usable_ranks(circuit, group.size)
+    if ranks == group.size or group.size & (group.size - 1):
+        return group
+    return Group(group.split(group.rank // ranks, group.rank % ranks))

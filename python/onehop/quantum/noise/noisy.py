@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,18 +12,15 @@ from onehop import _core
 from onehop.arguments import instance, whole_number
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.quantum.circuit import Circuit, Operation
+from onehop.quantum.circuit import Circuit
 from onehop.quantum.circuit_plan import CircuitPlan, MemoryPlan, plan_matrices, plan_memory
-from onehop.quantum.noise.channel import Channel
+from onehop.quantum.noise.core_program import noisy_program
 from onehop.quantum.noise.density_matrix import DensityMatrix
-from onehop.quantum.noise.histories import Histories, has_gates_only
 from onehop.quantum.noise.model import NoiseModel, warn_without
-from onehop.quantum.noise.noisy_run import Mixed, Pure
-from onehop.quantum.noise.superoperators import on_rows_and_columns, usable_group
-from onehop.quantum.noise.trajectories import Trajectories
 from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.random_numbers import common_seed
-from onehop.quantum.state import State
+from onehop.quantum.simulator import counts_of
+from onehop.quantum.state import State, core_sum, real_where_real
 
 __all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories"]
 
@@ -66,94 +62,58 @@ class NoisyResult:
     bytes_between_hosts: int = 0
 
 
-def _items(circuit: Circuit, noise: NoiseModel) -> list[Operation | tuple[Channel, list[int]]]:
-    """List the gates of a circuit, ignoring conditions, each followed by its noise."""
-    items: list[Operation | tuple[Channel, list[int]]] = []
-    for operation in circuit.operations:
-        if operation.is_gate:
-            items += [operation, *noise.after(operation)]
-    return items
-
-
-def _checked(
-    circuit: Circuit,
-    group: Group,
-    trajectories: int,
-    shots: int,
-    seed: int | None,
-    observables: Sequence[Any],
-) -> tuple[list[PauliSum], int]:
-    """Check the arguments of a simulation; return the observables and the seed, the same on every rank."""
-    circuit.validate()
-    circuit.require_bound()
-    whole_number(shots, "shots", 0, 1 << 31)
-    whole_number(trajectories, "trajectories", 1)
-    sums = sums_of(observables)
-    for one in sums:
-        one.require(circuit.qubits)
-    return sums, common_seed(seed, group)
+def _averages(
+    core: _core.SimulationResult, sums: Sequence[PauliSum]
+) -> tuple[list[float | complex], list[float]]:
+    """Return the average of each observable over the trajectories, and the standard errors."""
+    if not sums:
+        return [], []
+    counts = np.array([run.count for run in core.made], float)
+    values = np.array([run.values for run in core.made])
+    weights = counts / counts.sum()
+    average = weights @ values
+    errors = np.sqrt(weights @ np.abs(values - average) ** 2 / max(counts.sum() - 1, 1))
+    return real_where_real(sums, average.tolist()), errors.tolist()
 
 
 def _simulate(
-    mixed: bool,
-    make: Callable[[Group], Mixed | Pure],
     circuit: Circuit,
     noise: NoiseModel | None,
     group: Group,
-    trajectories: int,
-    shots: int,
     seed: int | None,
     observables: Sequence[Any],
+    **options: Any,
 ) -> NoisyResult:
-    noise = noise or NoiseModel()
-    sums, seed = _checked(circuit, group, trajectories, shots, seed, observables)
-    begin = time.perf_counter()
-    # The hosts of the whole group, so that all parts of it place the gates alike.
-    per_host = _core.ranks_per_host(group)
-    group = usable_group(_items(circuit, noise), circuit.qubits, group, mixed=mixed)
-    backend = make(group)
-    backend.state._core.ranks_per_host = per_host
-    simulation = Trajectories(backend, circuit, noise, trajectories, shots, seed, sums)
-    runs = 0
-    while simulation.open:
-        simulation.branch(simulation.open.pop())
-        runs += 1
-    expectations, errors = simulation.averages()
-    counters = np.array([backend.state.bytes_sent, backend.state.bytes_between_hosts], np.int64)
-    sent, between = sum(np.frombuffer(one, np.int64) for one in group.allgather(counters.tobytes()))
-    return NoisyResult(
-        shots=shots,
+    circuit.validate()
+    circuit.require_bound()
+    mixed, shots = options["mixed"], whole_number(options["shots"], "shots", 0, 1 << 31)
+    whole_number(options["trajectories"], "trajectories", 1)
+    sums = sums_of(observables)
+    for one in sums:
+        one.require(circuit.qubits)
+    seed = common_seed(seed, group)
+    core = _core.run_program(
+        noisy_program(circuit, noise),
+        group,
         seed=seed,
-        counts=simulation.counts(),
-        expectations=expectations,
-        errors=errors,
-        seconds=time.perf_counter() - begin,
-        ranks=backend.state.ranks,
-        runs=runs,
-        exchanges=backend.state.exchanges,
-        bytes_moved=int(sent),
-        bytes_between_hosts=int(between),
-        state=backend.target,
+        observables=[core_sum(one) for one in sums],
+        **options,
     )
-
-
-def _result_of(found: Histories, shots: int, seed: int) -> NoisyResult:
-    expectations, errors = found.averages()
-    core = found.core
+    expectations, errors = _averages(core, sums)
     state = core.take_state()
     return NoisyResult(
         shots=shots,
         seed=seed,
-        counts=found.counts(),
+        counts=counts_of(core.outcomes, circuit.registers),
         expectations=expectations,
         errors=errors,
         seconds=core.seconds,
         ranks=core.ranks,
-        runs=found.runs,
+        runs=core.runs,
         exchanges=core.exchanges,
         bytes_moved=core.bytes_moved,
         bytes_between_hosts=core.bytes_between_hosts,
-        state=None if state is None else State._of(state),
+        state=None if state is None else (DensityMatrix if mixed else State)._of(state),
     )
 
 
@@ -184,7 +144,7 @@ def plan_density(
         As for `plan`.
     """
     instance(circuit, Circuit, "circuit").validate()
-    both = on_rows_and_columns(_items(circuit, noise or NoiseModel()), circuit.qubits)
+    both = noisy_program(circuit, noise).on_rows_and_columns()
     planned = plan_matrices(both, ranks, precision, ranks_per_node, 0, ranks_per_host)
     return replace(planned, qubits=circuit.qubits, kind="density matrix")
 
@@ -194,7 +154,7 @@ def plan_density_memory(
 ) -> MemoryPlan:
     """Compute the ranks and the memory of `simulate_density`, without a placement; arguments as for `plan_density`."""
     circuit.validate()
-    both = on_rows_and_columns(_items(circuit, noise), circuit.qubits)
+    both = noisy_program(circuit, noise).on_rows_and_columns()
     needed = plan_memory(both, ranks, precision, ranks_per_node)
     return replace(needed, qubits=circuit.qubits, kind="density matrix")
 
@@ -244,15 +204,16 @@ def density_result(
 ) -> NoisyResult:
     """Do what `simulate_density` does, without a warning."""
     return _simulate(
-        True,
-        lambda part: Mixed(DensityMatrix(circuit.qubits, part, precision=precision, threads=threads)),
         circuit,
         noise,
         group,
-        max(whole_number(shots, "shots", 0, 1 << 31), 1),
-        shots,
         seed,
         observables,
+        mixed=True,
+        shots=shots,
+        trajectories=max(whole_number(shots, "shots", 0, 1 << 31), 1),
+        precision=precision,
+        threads=threads,
     )
 
 
@@ -314,30 +275,17 @@ def simulate_trajectories(
         raise BadInput(f"expected memory of 0 or more bytes, found {memory}")
     group = _checked_group(circuit, noise, group)
     warn_of_gates(circuit, noise, group)
-    if has_gates_only(circuit, resets=True):
-        shots = trajectories if shots is None else shots
-        sums, seed = _checked(circuit, group, trajectories, shots, seed, observables)
-        found = Histories.of(
-            circuit,
-            noise or NoiseModel(),
-            group,
-            trajectories=trajectories,
-            shots=shots,
-            seed=seed,
-            precision=precision,
-            sums=sums,
-            threads=threads,
-            memory=memory,
-        )
-        return _result_of(found, shots, seed)
     return _simulate(
-        False,
-        lambda group: Pure(State(circuit.qubits, group, precision=precision, threads=threads)),
         circuit,
         noise,
         group,
-        trajectories,
-        trajectories if shots is None else shots,
         seed,
         observables,
+        mixed=False,
+        histories=True,
+        shots=trajectories if shots is None else shots,
+        trajectories=trajectories,
+        precision=precision,
+        threads=threads,
+        memory=memory,
     )

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop import _core
 from onehop.error import BadInput
-from onehop.quantum.state import State
-from onehop.quantum.steps import STATE_KINDS, Save
+from onehop.quantum.noise.core_program import saved_value
+from onehop.quantum.steps import Program
 
-__all__ = ["Saved", "merge_saved", "saved_value"]
-
-
-class ReadState(Protocol):
-    """The methods of `State` and `DensityMatrix` that saving uses."""
-
-    qubits: int
-
-    def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
-        """Return a reduced density matrix."""
-
-    def probabilities(self, qubits: Sequence[int]) -> NDArray[np.float64]:
-        """Return the probabilities of the values of some qubits."""
-
-    def expectation(self, observable: Any) -> float | complex:
-        """Return an expectation value."""
-
-    def variance(self, observable: Any) -> float:
-        """Return the variance of an observable."""
+__all__ = ["Saved", "merge_saved"]
 
 
 @dataclass
@@ -53,73 +36,36 @@ class Saved:
     groups: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
 
 
-def saved_value(save: Save, state: ReadState) -> NDArray[Any]:
-    """Compute the data to save of a state vector or a density matrix. Collective.
+def merge_saved(runs: Iterable[_core.Run], program: Program, *, mixed: bool) -> dict[str, Saved]:
+    """Merge what the runs of a program have saved.
 
     Raises
     ------
     BadInput
-        The data are amplitudes, and the state is a density matrix.
-    """
-    kind = save.kind
-    pure = isinstance(state, State)
-    if STATE_KINDS[kind] == "statevector" and not pure:
-        raise BadInput(
-            f"save_{kind}: expected a state vector, found a density matrix; save the density matrix, or run with "
-            'method="statevector"'
-        )
-    if kind == "density_matrix" or (kind == "state" and not pure):
-        return state.density_matrix(save.qubits)
-    if kind in ("probabilities", "probabilities_dict"):
-        return state.probabilities(save.qubits)
-    if kind == "expval":
-        return np.array(state.expectation(save.observable).real)
-    if kind == "expval_var":
-        return np.array([state.expectation(save.observable).real, state.variance(save.observable)])
-    wanted = save.indices if kind.startswith("amplitudes") else np.arange(1 << state.qubits)
-    indices = np.zeros_like(wanted)
-    for bit, qubit in enumerate(save.qubits):
-        indices |= (wanted >> bit & 1) << qubit
-    if not pure:
-        return state.probabilities(range(state.qubits))[indices]
-    amplitudes = state.amplitudes(indices)
-    return np.abs(amplitudes) ** 2 if kind == "amplitudes_sq" else amplitudes
-
-
-def merge_saved(
-    runs: Iterable[tuple[NDArray[np.int64], Sequence[tuple[Save, tuple[int, ...], NDArray[Any]]]]],
-    clbits: int,
-    mixed: bool,
-) -> dict[str, Saved]:
-    """Merge what the runs of a program have saved.
-
-    Parameters
-    ----------
-    runs : iterable
-        The shots of each run with its (save, classical bits, value) triples.
-    clbits : int
-        Number of classical bits that are not hidden.
-    mixed : bool
-        Whether the states are density matrices.
+        Two kinds of data have the same label.
     """
     state = "density_matrix" if mixed else "statevector"
-    collected: dict[str, tuple[Saved, dict[str, list[tuple[NDArray[np.int64], NDArray[Any]]]]]] = {}
-    for shots, saves in runs:
-        for save, bits, value in saves:
+    clbits = program.circuit.clbits
+    collected: dict[str, tuple[Saved, dict[str, list[tuple[NDArray[np.uint64], NDArray[Any]]]]]] = {}
+    for run in runs:
+        for number, bits, data in run.saved:
+            save = program.saves[number]
             kind = state if save.kind == "state" else save.kind
             label = state if save.label == "_method_" else save.label
             saved, groups = collected.setdefault(label, (Saved(kind, save.mode, save.conditional), {}))
             if (saved.kind, saved.mode, saved.conditional) != (kind, save.mode, save.conditional):
                 raise BadInput(f"expected one kind of data under the label {label!r}, found two")
-            number = sum(bit << place for place, bit in enumerate(bits[:clbits]))
-            groups.setdefault(hex(number) if save.conditional else "", []).append((shots, value))
+            key = (
+                hex(sum(bit << place for place, bit in enumerate(bits[:clbits]))) if save.conditional else ""
+            )
+            groups.setdefault(key, []).append((run.shots, saved_value(save, data, mixed=mixed)))
     for saved, groups in collected.values():
         for key in sorted(groups):
             saved.groups[key] = _merged(saved.mode, groups[key])
     return {label: saved for label, (saved, _) in collected.items()}
 
 
-def _merged(mode: str, found: list[tuple[NDArray[np.int64], NDArray[Any]]]) -> list[NDArray[Any]]:
+def _merged(mode: str, found: list[tuple[NDArray[np.uint64], NDArray[Any]]]) -> list[NDArray[Any]]:
     if mode == "list":
         pairs = [(shot, place) for place, (shots, _) in enumerate(found) for shot in shots.tolist()]
         return [found[place][1] for _, place in sorted(pairs)]

@@ -48,6 +48,7 @@ def pack(circuit: Circuit) -> bytes:
                 one.paulis,
                 one.angle,
                 one.clbits,
+                one.index,
                 condition.clbits,
                 condition.value,
                 condition.negated,
@@ -88,7 +89,9 @@ def _from_message(message: Message) -> Circuit:
         angles = dict(message.get("angles", list))
         place = 0
         for row in message.get("operations", list):
-            kind, name, targets, controls, control_values, size, paulis, angle, clbits, *condition = row
+            kind, name, targets, controls, control_values, size, paulis, angle, clbits, index, *condition = (
+                row
+            )
             if size.__class__ is not int or not 0 <= size <= len(numbers) - place:
                 raise BadInput(
                     f"circuit: {name}: expected at most {counted(len(numbers) - place, 'value')}, found {size}"
@@ -104,6 +107,7 @@ def _from_message(message: Message) -> Circuit:
                 angle=angle,
                 clbits=clbits,
                 condition=Condition(*condition),
+                index=index,
             )
             if len(circuit) in angles:
                 operation.angles = angles[len(circuit)]

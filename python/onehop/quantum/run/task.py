@@ -92,46 +92,34 @@ def run_task(task: Task, group: Group) -> Outcome:
     """Run a task. Collective; every rank gets the same outcome."""
     from onehop.quantum import simulate
 
+    result: Any
     if task.program is not None:
-        return _run_program(task, task.program, group)
-    result = simulate(
-        task.circuit,
-        group,
-        shots=task.shots,
-        seed=task.seed,
-        observables=task.observables,
-        precision=task.precision,
-    )
+        result = run_program(
+            task.program,
+            group,
+            method=task.method,
+            shots=max(task.shots, 1),
+            seed=task.seed,
+            precision=task.precision,
+        )
+    else:
+        result = simulate(
+            task.circuit,
+            group,
+            shots=task.shots,
+            seed=task.seed,
+            observables=task.observables,
+            precision=task.precision,
+        )
     return Outcome(
         values=list(result.outcomes.values),
         counts=list(result.outcomes.counts),
         of_shot=np.asarray(result.outcomes.of_shot),
-        expectations=list(result.expectations),
+        expectations=list(getattr(result, "expectations", [])),
         seconds=result.seconds,
         ranks=result.ranks,
         bytes_moved=result.bytes_moved,
-    )
-
-
-def _run_program(task: Task, program: Program, group: Group) -> Outcome:
-    result = run_program(
-        program,
-        group,
-        method=task.method,
-        shots=max(task.shots, 1),
-        seed=task.seed,
-        precision=task.precision,
-    )
-    rows, of_shot, counts = np.unique(result.bits, axis=0, return_inverse=True, return_counts=True)
-    packed = np.packbits(rows, axis=1, bitorder="little")
-    return Outcome(
-        values=[int.from_bytes(row.tobytes(), "little") for row in packed],
-        counts=counts.tolist(),
-        of_shot=of_shot.reshape(-1).astype(np.uint32),
-        seconds=result.seconds,
-        ranks=result.ranks,
-        bytes_moved=result.bytes_moved,
-        saved=result.saved,
+        saved=getattr(result, "saved", {}),
     )
 
 

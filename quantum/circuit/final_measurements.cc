@@ -1,4 +1,4 @@
-#include "quantum/simulator/final_measurements.h"
+#include "quantum/circuit/final_measurements.h"
 
 #include <cstddef>
 
@@ -31,6 +31,10 @@ SplitCircuit split_final_measurements(const Circuit& circuit) {
       }
       if (kept.targets.empty()) kept.kind = OperationKind::barrier;
       continue;
+    }
+    if (operation.kind > OperationKind::channel) {  // it may need every qubit and bit
+      used.assign(used.size(), true);
+      bit_used.assign(bits, true);
     }
     for (const int qubit : operation.targets) used[static_cast<std::size_t>(qubit)] = true;
     for (const int qubit : operation.controls) used[static_cast<std::size_t>(qubit)] = true;

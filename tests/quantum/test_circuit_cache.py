@@ -136,12 +136,12 @@ def test_more_circuits_than_the_cache_holds() -> None:
 
 def counted_run(circuit: quantum.Circuit, *, held: bool, **options: object) -> tuple[int, int]:
     """Plan and simulate a circuit; return how many circuits were placed and found meanwhile."""
-    before = _core.plan_cache_counters()
+    before = _core.circuit_cache_counters()
     plan = quantum.plan(circuit, **options)
     if not held:
         del plan
     quantum.simulate(circuit, **options)
-    placed, found = (after - b for after, b in zip(_core.plan_cache_counters(), before, strict=True))
+    placed, found = (after - b for after, b in zip(_core.circuit_cache_counters(), before, strict=True))
     return placed, found
 
 
@@ -172,9 +172,9 @@ def test_a_circuit_that_is_too_long_for_the_cache_is_found_while_its_plan_lives(
 def test_ranks_that_are_threads_share_a_placement() -> None:
     circuit = brute_force.random_circuit(8, 60, 18, 3)
     plan = quantum.plan(circuit, 4)
-    before = _core.plan_cache_counters()
+    before = _core.circuit_cache_counters()
     vectors = run_threads(4, lambda group: quantum.simulate(circuit, group).state.vector())
-    placed, found = (after - b for after, b in zip(_core.plan_cache_counters(), before, strict=True))
+    placed, found = (after - b for after, b in zip(_core.circuit_cache_counters(), before, strict=True))
     assert (placed, found) == (0, 4)
     assert plan.ranks == 4
     for vector in vectors:
@@ -185,9 +185,9 @@ def test_a_planned_density_matrix_is_not_placed_again() -> None:
     circuit = quantum.Circuit(4, 4).h(0).cx(0, 1).rx(0.3, 2).cx(2, 3).measure_all()
     noise = quantum.NoiseModel.parse("depolarizing=0.01:cx; readout=0.02")
     plan = quantum.plan_density(circuit, noise=noise)
-    before = _core.plan_cache_counters()
+    before = _core.circuit_cache_counters()
     quantum.simulate_density(circuit, noise=noise, shots=100, seed=1)
-    placed, found = (after - b for after, b in zip(_core.plan_cache_counters(), before, strict=True))
+    placed, found = (after - b for after, b in zip(_core.circuit_cache_counters(), before, strict=True))
     assert (placed, found) == (0, 1)
     assert plan.kind == "density matrix"
 

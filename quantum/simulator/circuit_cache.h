@@ -16,9 +16,9 @@
 namespace onehop::quantum {
 
 // A circuit's placement and the engine programs made for it so far. Safe to use from several threads.
-class CompiledCircuit {
+class PlacedCircuit {
  public:
-  explicit CompiledCircuit(Placement placement) : placement_(std::move(placement)) {}
+  explicit PlacedCircuit(Placement placement) : placement_(std::move(placement)) {}
   [[nodiscard]] const Placement& placement() const noexcept { return placement_; }
 
   // Consecutive gates of a stage, compiled for `rank`, whose bits have the flips `flips` before them and `flips_after`
@@ -46,14 +46,14 @@ class CompiledCircuit {
 // Returns the compiled circuit, from the cache if an equal circuit was compiled recently or is still held by somebody.
 // The placement is the same for all ranks, so ranks that are threads of one process share it. `options.done` must be
 // empty. `validate`: validate a circuit that is not in the cache.
-[[nodiscard]] std::shared_ptr<CompiledCircuit> compile_cached(const Circuit& circuit, int ranks,
-                                                              const PlacementOptions& options, bool validate);
+[[nodiscard]] std::shared_ptr<PlacedCircuit> compile_cached(const Circuit& circuit, int ranks,
+                                                            const PlacementOptions& options, bool validate);
 // The same for a circuit that the caller no longer needs: its matrices are moved, not copied.
-[[nodiscard]] std::shared_ptr<CompiledCircuit> compile_cached(Circuit&& circuit, int ranks,
-                                                              const PlacementOptions& options);
+[[nodiscard]] std::shared_ptr<PlacedCircuit> compile_cached(Circuit&& circuit, int ranks,
+                                                            const PlacementOptions& options);
 
 // The placement of a compiled circuit, which it keeps alive.
-[[nodiscard]] std::shared_ptr<const Placement> placement_of(const std::shared_ptr<CompiledCircuit>& compiled);
+[[nodiscard]] std::shared_ptr<const Placement> placement_of(const std::shared_ptr<PlacedCircuit>& compiled);
 
 // Returns the placement of an equal circuit if the cache has it, else a new one, which the cache does not get: for
 // circuits that may be planned but are not repeated.
@@ -61,10 +61,10 @@ class CompiledCircuit {
                                                              const PlacementOptions& options);
 
 // What this process has done so far.
-struct PlanCacheCounters {
+struct CircuitCacheCounters {
   std::int64_t placed = 0;  // circuits that were placed and entered
   std::int64_t found = 0;   // circuits whose placement was found
 };
-[[nodiscard]] PlanCacheCounters plan_cache_counters();
+[[nodiscard]] CircuitCacheCounters circuit_cache_counters();
 
 }  // namespace onehop::quantum

@@ -1,4 +1,4 @@
-#include "quantum/simulator/plan_cache.h"
+#include "quantum/simulator/circuit_cache.h"
 
 #include <algorithm>
 #include <array>
@@ -107,9 +107,9 @@ Key key_of(const Circuit& circuit, int ranks, const PlacementOptions& options) {
 
 // An LRU cache of compiled circuits, most recently used first. It keeps the last ones itself, and finds the others as
 // long as somebody else holds them.
-class PlanCache {
+class CircuitCache {
  public:
-  std::shared_ptr<CompiledCircuit> find(const Key& key) {
+  std::shared_ptr<PlacedCircuit> find(const Key& key) {
     const std::lock_guard lock(mutex_);
     auto known = look_up(key);
     if (known != nullptr) ++counters_.found;
@@ -117,7 +117,7 @@ class PlanCache {
   }
 
   // Returns the circuit that the cache has by now: a thread that placed an equal one at the same time may be first.
-  std::shared_ptr<CompiledCircuit> add(const Key& key, std::shared_ptr<CompiledCircuit> circuit) {
+  std::shared_ptr<PlacedCircuit> add(const Key& key, std::shared_ptr<PlacedCircuit> circuit) {
     const std::lock_guard lock(mutex_);
     ++counters_.placed;
     if (auto known = look_up(key)) return known;
@@ -126,7 +126,7 @@ class PlanCache {
     return circuit;
   }
 
-  [[nodiscard]] PlanCacheCounters counters() const {
+  [[nodiscard]] CircuitCacheCounters counters() const {
     const std::lock_guard lock(mutex_);
     return counters_;
   }
@@ -134,11 +134,11 @@ class PlanCache {
  private:
   struct Entry {
     Key key;
-    std::weak_ptr<CompiledCircuit> circuit;
-    std::shared_ptr<CompiledCircuit> kept;  // null if the cache does not keep it
+    std::weak_ptr<PlacedCircuit> circuit;
+    std::shared_ptr<PlacedCircuit> kept;  // null if the cache does not keep it
   };
 
-  std::shared_ptr<CompiledCircuit> look_up(const Key& key) {
+  std::shared_ptr<PlacedCircuit> look_up(const Key& key) {
     const auto found =
         std::find_if(circuits_.begin(), circuits_.end(), [&](const Entry& entry) { return entry.key == key; });
     if (found == circuits_.end()) return nullptr;
@@ -165,16 +165,16 @@ class PlanCache {
 
   mutable std::mutex mutex_;
   std::list<Entry> circuits_;
-  PlanCacheCounters counters_;
+  CircuitCacheCounters counters_;
 };
 
-PlanCache& plan_cache() {
-  static PlanCache one;
+CircuitCache& circuit_cache() {
+  static CircuitCache one;
   return one;
 }
 
-std::shared_ptr<CompiledCircuit> insert(const Key& key, Placement placement) {
-  return plan_cache().add(key, std::make_shared<CompiledCircuit>(std::move(placement)));
+std::shared_ptr<PlacedCircuit> insert(const Key& key, Placement placement) {
+  return circuit_cache().add(key, std::make_shared<PlacedCircuit>(std::move(placement)));
 }
 
 template <typename T>
@@ -184,7 +184,7 @@ std::unique_ptr<EngineProgram<T>> program_of(std::vector<LocalOperation> operati
 
 }  // namespace
 
-EngineCounters CompiledCircuit::Part::run(State& state) const {
+EngineCounters PlacedCircuit::Part::run(State& state) const {
   const int threads = state.engine().threads;
   if (const auto* single = std::get_if<std::unique_ptr<EngineProgram<float>>>(&program)) {
     return (*single)->run(state.local<float>(), threads);
@@ -192,8 +192,8 @@ EngineCounters CompiledCircuit::Part::run(State& state) const {
   return std::get<std::unique_ptr<EngineProgram<double>>>(program)->run(state.local<double>(), threads);
 }
 
-std::shared_ptr<const CompiledCircuit::Part> CompiledCircuit::find(int rank, std::size_t stage, std::size_t begin,
-                                                                   std::uint64_t flips) const {
+std::shared_ptr<const PlacedCircuit::Part> PlacedCircuit::find(int rank, std::size_t stage, std::size_t begin,
+                                                               std::uint64_t flips) const {
   const std::lock_guard lock(mutex_);
   for (const auto& part : parts_) {
     if (part->rank == rank && part->stage == stage && part->begin == begin && part->flips == flips) return part;
@@ -201,8 +201,8 @@ std::shared_ptr<const CompiledCircuit::Part> CompiledCircuit::find(int rank, std
   return nullptr;
 }
 
-std::shared_ptr<const CompiledCircuit::Part> CompiledCircuit::keep(Part part, std::vector<LocalOperation> operations,
-                                                                   const State& state) {
+std::shared_ptr<const PlacedCircuit::Part> PlacedCircuit::keep(Part part, std::vector<LocalOperation> operations,
+                                                               const State& state) {
   if (state.precision() == Precision::single_precision) {
     part.program = program_of<float>(std::move(operations), state);
   } else {
@@ -214,29 +214,29 @@ std::shared_ptr<const CompiledCircuit::Part> CompiledCircuit::keep(Part part, st
   return kept;
 }
 
-std::shared_ptr<CompiledCircuit> compile_cached(const Circuit& circuit, int ranks, const PlacementOptions& options,
-                                                bool validate) {
+std::shared_ptr<PlacedCircuit> compile_cached(const Circuit& circuit, int ranks, const PlacementOptions& options,
+                                              bool validate) {
   const Key key = key_of(circuit, ranks, options);
-  if (auto known = plan_cache().find(key)) return known;
+  if (auto known = circuit_cache().find(key)) return known;
   if (validate) circuit.validate();
   return insert(key, place(circuit, ranks, options));
 }
 
-std::shared_ptr<CompiledCircuit> compile_cached(Circuit&& circuit, int ranks, const PlacementOptions& options) {
+std::shared_ptr<PlacedCircuit> compile_cached(Circuit&& circuit, int ranks, const PlacementOptions& options) {
   const Key key = key_of(circuit, ranks, options);
-  if (auto known = plan_cache().find(key)) return known;
+  if (auto known = circuit_cache().find(key)) return known;
   return insert(key, place(std::move(circuit), ranks, options));
 }
 
-std::shared_ptr<const Placement> placement_of(const std::shared_ptr<CompiledCircuit>& compiled) {
+std::shared_ptr<const Placement> placement_of(const std::shared_ptr<PlacedCircuit>& compiled) {
   return {compiled, &compiled->placement()};
 }
 
 std::shared_ptr<const Placement> find_or_place(const Circuit& circuit, int ranks, const PlacementOptions& options) {
-  if (const auto known = plan_cache().find(key_of(circuit, ranks, options))) return placement_of(known);
+  if (const auto known = circuit_cache().find(key_of(circuit, ranks, options))) return placement_of(known);
   return std::make_shared<const Placement>(place(circuit, ranks, options));
 }
 
-PlanCacheCounters plan_cache_counters() { return plan_cache().counters(); }
+CircuitCacheCounters circuit_cache_counters() { return circuit_cache().counters(); }
 
 }  // namespace onehop::quantum

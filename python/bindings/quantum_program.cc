@@ -1,0 +1,173 @@
+#include "onehop/quantum/program.h"
+
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include "python/bindings/quantum_arrays.h"
+#include "quantum/circuit/random.h"
+
+using onehop::Group;
+using onehop::quantum::Channel;
+using onehop::quantum::Circuit;
+using onehop::quantum::Complex;
+using onehop::quantum::Misread;
+using onehop::quantum::PauliSum;
+using onehop::quantum::Program;
+using onehop::quantum::ProgramOptions;
+using onehop::quantum::Run;
+using onehop::quantum::Save;
+using onehop::quantum::SimulationResult;
+using onehop::quantum::State;
+
+namespace {
+
+using SaveTuple = std::tuple<std::string, std::vector<std::uint64_t>, std::vector<PauliSum>>;
+
+constexpr const char* save_kinds[] = {"state",          "amplitudes",   "weights",  "probabilities",
+                                      "density_matrix", "expectations", "variances"};
+
+Save save_from(const SaveTuple& given) {
+  const auto& [name, indices, observables] = given;
+  for (std::size_t kind = 0; kind < std::size(save_kinds); ++kind) {
+    if (name == save_kinds[kind]) return {static_cast<Save::Kind>(kind), indices, observables};
+  }
+  throw onehop::BadInput("there is no kind of data called '" + name + "'");
+}
+
+std::unique_ptr<SimulationResult> run(const Program& program, const Group& group, bool mixed, std::int64_t shots,
+                                      std::int64_t trajectories, std::uint64_t seed, const std::string& precision,
+                                      const std::vector<PauliSum>& observables, int threads, std::int64_t memory,
+                                      bool histories, bool exact, const nb::object& split) {
+  ProgramOptions options;
+  options.mixed = mixed;
+  options.shots = shots;
+  options.trajectories = trajectories;
+  options.seed = seed;
+  options.precision = precision_from(precision);
+  options.observables = observables;
+  options.state.threads = threads;
+  options.memory = memory;
+  options.histories = histories;
+  options.exact = exact;
+  if (!split.is_none()) {
+    options.split = [&split](std::int64_t runs, double one) {
+      const nb::gil_scoped_acquire gil;
+      return nb::cast<std::int64_t>(split(runs, one));
+    };
+  }
+  const nb::gil_scoped_release released;
+  return std::make_unique<SimulationResult>(onehop::quantum::run_program(program, group, options));
+}
+
+void bind_program(nb::module_& module) {
+  nb::class_<Channel>(module, "Channel", "A channel of a program; see `onehop.quantum.Channel`.")
+      .def(nb::init<std::string, std::vector<std::vector<Complex>>, std::vector<double>>(), "name"_a, "operators"_a,
+           "probabilities"_a);
+  nb::class_<Program>(module, "Program",
+                      "A circuit with operations that only programs have.\n\n"
+                      "Parameters\n----------\n"
+                      "circuit : Circuit\n    Operations.\n"
+                      "channels : sequence of Channel\n    Channels that operations name by their index.\n"
+                      "saves : sequence of (str, sequence of int, sequence of PauliSum)\n"
+                      "    Data that operations name: their kind, indices of amplitudes, and observables.\n"
+                      "readout : sequence of (float, float)\n"
+                      "    Probabilities to read 1 for 0 and 0 for 1 on each qubit; empty: none.")
+      .def(
+          "__init__",
+          [](Program* self, const Circuit& circuit, std::vector<Channel> channels, const std::vector<SaveTuple>& saves,
+             std::vector<Misread> readout) {
+            new (self) Program{circuit, std::move(channels), {}, std::move(readout)};
+            for (const SaveTuple& save : saves) self->saves.push_back(save_from(save));
+          },
+          "circuit"_a, "channels"_a = std::vector<Channel>(), "saves"_a = std::vector<SaveTuple>(),
+          "readout"_a = std::vector<Misread>())
+      .def("validate", &Program::validate, "mixed"_a, "Check all operations. Raises BadInput.")
+      .def_prop_ro("has_gates_only", &Program::has_gates_only,
+                   "Whether it has only gates and channels without conditions, and measurements at its end.")
+      .def("on_rows_and_columns", &onehop::quantum::on_rows_and_columns,
+           "Return gates and channels as a circuit on the vector of a density matrix.");
+  nb::class_<Run>(module, "Run", "A run of a program: one record of its random choices.")
+      .def_ro("count", &Run::count, "Number of trajectories.")
+      .def_ro("weight", &Run::weight, "Probability, if nothing is drawn.")
+      .def_prop_ro(
+          "shots", [](const Run& run) { return as_array(run.shots); }, nb::rv_policy::automatic,
+          "Its trajectories, if the program saves data.")
+      .def_ro("clbits", &Run::clbits, "Classical bits at its end.")
+      .def_prop_ro(
+          "values", [](const Run& run) { return as_array(run.values); }, nb::rv_policy::automatic,
+          "Expectation values.")
+      .def_prop_ro(
+          "saved",
+          [](const Run& run) {
+            nb::list list;
+            for (const auto& saved : run.saved) {
+              list.append(nb::make_tuple(saved.save, saved.clbits, as_array(saved.values)));
+            }
+            return list;
+          },
+          nb::sig("def saved(self) -> list[tuple[int, list[bool], NDArray[numpy.complex128]]]"),
+          "Saved data: their number, the classical bits, and the values.");
+}
+
+}  // namespace
+
+void bind_quantum_program(nb::module_& module) {
+  bind_program(module);
+  module.def("uniform", &onehop::quantum::detail::uniform, "seed"_a, "shot"_a, "event"_a,
+             "Return the random number in [0, 1) of an event.");
+  module.def(
+      "mixed_probabilities",
+      [](const State& state, const std::vector<int>& qubits) {
+        return as_array(onehop::quantum::mixed_probabilities(state, qubits));
+      },
+      "state"_a, "qubits"_a, nb::rv_policy::automatic, "Return probabilities in a density matrix. Collective.");
+  module.def(
+      "mixed_expectations",
+      [](const State& state, const std::vector<PauliSum>& sums) {
+        return as_array(onehop::quantum::mixed_expectations(state, sums));
+      },
+      "state"_a, "sums"_a, nb::rv_policy::automatic, "Return expectation values in a density matrix. Collective.");
+  module.def(
+      "mixed_density_matrix",
+      [](const State& state, const std::vector<int>& qubits) {
+        return as_array(onehop::quantum::mixed_density_matrix(state, qubits));
+      },
+      "state"_a, "qubits"_a, nb::rv_policy::automatic,
+      "Return the reduced density matrix of qubits of a density matrix, row by row. Collective.");
+  module.def("mixed_collapse", &onehop::quantum::mixed_collapse, "state"_a, "qubit"_a, "value"_a, "probability"_a,
+             "Project a density matrix onto a value of a qubit.");
+  module.def(
+      "mixed_sample",
+      [](const State& state, const std::vector<int>& qubits, std::int64_t shots, std::uint64_t seed) {
+        return as_array(onehop::quantum::mixed_sample(state, qubits, shots, seed));
+      },
+      "state"_a, "qubits"_a, "shots"_a, "seed"_a, nb::rv_policy::automatic,
+      "Sample the outcomes of a measurement of qubits of a density matrix. Collective.");
+  module.def(
+      "run_program_once",
+      [](State& state, const Program& program, std::uint64_t seed) {
+        return onehop::quantum::run_program(state, program, true, seed);
+      },
+      "state"_a, "program"_a, "seed"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "Run a program once on a density matrix; return the classical bits. Collective.");
+  module.def(
+      "run_program", &run, "program"_a, "group"_a, nb::kw_only(), "mixed"_a = false, "shots"_a = 0,
+      "trajectories"_a = 0, "seed"_a = 0, "precision"_a = "double", "observables"_a = std::vector<PauliSum>(),
+      "threads"_a = 0, "memory"_a = 0, "histories"_a = false, "exact"_a = false, "split"_a.none() = nb::none(),
+      "Run a program from |0...0>. Collective.\n\n"
+      "Parameters\n----------\n"
+      "program : Program\n    Program to run.\n"
+      "group : Group\n    Ranks that hold the state or divide the work.\n"
+      "mixed : bool\n    Run it on a density matrix.\n"
+      "shots, seed, precision, observables, threads\n    As for `onehop.quantum.simulate`.\n"
+      "trajectories : int\n    Runs; shot s is drawn at the end of run s modulo their number. 0: one for each shot.\n"
+      "memory : int\n    Bytes per rank for states that histories share; 0: half of what is available.\n"
+      "histories : bool\n    Share histories if the program has them.\n"
+      "exact : bool\n    Follow every outcome that has a probability. Nothing is drawn.\n"
+      "split : callable, optional\n    Draws how many of some runs have the outcome 1: split(runs, probability).\n\n"
+      "Raises\n------\n"
+      "BadInput\n    The input is invalid.\n"
+      "Error\n    The memory does not suffice, or the jumps of a run do not end.");
+}

@@ -1,0 +1,108 @@
+"""Programs of the library, made of circuits with noise and of programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop import _core
+from onehop.quantum.circuit import Circuit, Operation
+from onehop.quantum.noise.channel import Channel
+from onehop.quantum.noise.model import NoiseModel
+from onehop.quantum.observables import PauliSum
+from onehop.quantum.state import core_sum, hermitian_sums
+from onehop.quantum.steps import Program, Save
+
+__all__ = ["core_program", "noisy_program", "saved_value", "with_noise"]
+
+_KINDS = {
+    "amplitudes_sq": "weights",
+    "density_matrix": "density_matrix",
+    "expval": "expectations",
+    "expval_var": "variances",
+    "probabilities": "probabilities",
+    "probabilities_dict": "probabilities",
+    "state": "state",
+}
+
+
+def core_program(program: Program, *, mixed: bool) -> _core.Program:
+    """Return a program of the library.
+
+    Raises
+    ------
+    BadInput
+        A channel does not preserve the trace, or an observable has no variance.
+    """
+    channels = []
+    for name, kraus in program.channels:
+        channel = Channel(kraus, name)
+        known = [] if channel.probabilities is None else channel.probabilities.tolist()
+        operators = [matrix.reshape(-1).tolist() for matrix in channel.kraus]
+        channels.append(_core.Channel(name, operators, known))
+    errors = {qubit: (zero, one) for qubit, zero, one in program.readout}
+    readout = [errors.get(qubit, (0.0, 0.0)) for qubit in range(program.circuit.qubits)] if errors else []
+    return _core.Program(
+        program.circuit, channels, [_data(save, program, mixed) for save in program.saves], readout
+    )
+
+
+def _data(save: Save, program: Program, mixed: bool) -> tuple[str, list[int], list[_core.PauliSum]]:
+    """Return the kind of data that the library saves, the indices and the observables."""
+    sums: list[PauliSum] = []
+    if save.kind == "expval":
+        sums = [PauliSum.of(save.observable)]
+    elif save.kind == "expval_var":
+        sums = hermitian_sums([save.observable], program.circuit.qubits)
+        sums += [sums[0].squared()] if mixed else []
+    kind = _KINDS.get(save.kind, "amplitudes")
+    return kind, save.indices.tolist(), [core_sum(one) for one in sums]
+
+
+def saved_value(save: Save, data: NDArray[np.complex128], *, mixed: bool) -> NDArray[Any]:
+    """Convert the data that the library has saved."""
+    if save.kind == "density_matrix" or (save.kind == "state" and mixed):
+        return data.reshape(math.isqrt(len(data)), -1)
+    if save.kind == "expval":
+        return np.array(data[0].real)
+    return data if _KINDS.get(save.kind, "state") == "state" else data.real
+
+
+def noisy_program(circuit: Circuit, noise: NoiseModel | None) -> _core.Program:
+    """Return a circuit with the noise that follows each gate, under the condition of the gate."""
+    program = Program(circuit)
+    if noise is not None:
+        errors = [(qubit, *noise.misread(qubit)) for qubit in range(circuit.qubits)]
+        program = replace(with_noise(program, noise), readout=[one for one in errors if any(one[1:])])
+    return core_program(program, mixed=False)
+
+
+def with_noise(
+    program: Program,
+    noise: NoiseModel,
+    name: Callable[[Channel, Operation], str] = lambda channel, _: channel.name,
+) -> Program:
+    """Return a program with the noise that follows each gate, under the condition of the gate.
+
+    Parameters
+    ----------
+    program : Program
+        Program.
+    noise : NoiseModel
+        Noise model.
+    name : callable, optional
+        Function that names the channel after a gate. Default: its own name.
+    """
+    circuit = Circuit(program.circuit.qubits, program.circuit.clbits, program.circuit.name)
+    circuit.hidden_clbits, circuit.registers = program.circuit.hidden_clbits, program.circuit.registers
+    found = replace(program, circuit=circuit)
+    for operation in program.circuit.operations:
+        circuit.add(operation)
+        for channel, qubits in noise.after(operation):
+            found.channel(channel.kraus, qubits, name(channel, operation), operation.condition)
+    return found
