@@ -10,7 +10,7 @@ import numpy as np
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.generators import ghz, qft, qpe
-from onehop.quantum.io.program import Program, Step
+from onehop.quantum.io.qasm_program import QasmProgram, Step
 from onehop.quantum.two_qubit import haar_unitary
 
 __all__ = ["CIRCUIT_CASES", "Gate", "make_gates", "to_circuit"]
@@ -32,7 +32,7 @@ def _plain(steps: Iterable[Step]) -> list[Gate]:
     return [(step.name, list(step.qubits), list(step.parameters)) for step in steps]
 
 
-def _without_measurements(program: Program) -> list[Gate]:
+def _without_measurements(program: QasmProgram) -> list[Gate]:
     return _plain(step for step in program.steps if step.name != "measure")
 
 

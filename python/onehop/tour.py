@@ -22,7 +22,7 @@ from onehop.plan import Plan
 from onehop.poisson import Poisson, solve_directly
 from onehop.quantum import Circuit, simulate
 from onehop.quantum.generators import evolution, qpe, tfim
-from onehop.quantum.io.program import Program
+from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.quantum.run.serialization import read_circuit
 from onehop.schedule import count, halo, halo_block
 from onehop.text import counted
@@ -219,7 +219,7 @@ def halo_exchange(group: Group, seconds: float) -> StepResult:
     )
 
 
-def _example_circuit(name: str, made: Program, group: Group) -> tuple[Circuit, str]:
+def _example_circuit(name: str, made: QasmProgram, group: Group) -> tuple[Circuit, str]:
     """Return an example circuit and its origin: the file, or `made` if a rank has neither the file nor Qiskit."""
     file = Path(__file__).resolve().parents[2] / "examples" / name
     readable = file.is_file() and importlib.util.find_spec("qiskit") is not None
@@ -228,7 +228,7 @@ def _example_circuit(name: str, made: Program, group: Group) -> tuple[Circuit, s
     return made.to_circuit(), "generated"
 
 
-def _circuit_step(group: Group, what: str, name: str, made: Program, answer: int) -> StepResult:
+def _circuit_step(group: Group, what: str, name: str, made: QasmProgram, answer: int) -> StepResult:
     """Run a circuit whose every shot must give `answer`, on the largest power of two of ranks."""
     circuit, source = _example_circuit(name, made, group)
     ranks = 1 << (group.size.bit_length() - 1)

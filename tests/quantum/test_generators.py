@@ -23,7 +23,7 @@ from onehop.quantum.generators import (
 )
 from onehop.quantum.graphs import lattice_bonds, random_regular_bonds
 from onehop.quantum.io.hamlib import hamlib_names, read_hamlib, write_tfim_file
-from onehop.quantum.io.program import Program
+from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.trotter import trotter
 from onehop.quantum.two_qubit import add_two_qubit_unitary, haar_unitary
@@ -44,11 +44,11 @@ def matrix_of(model: PauliSum, qubits: int) -> np.ndarray:
     return total
 
 
-def unitary_of(program: Program) -> np.ndarray:
+def unitary_of(program: QasmProgram) -> np.ndarray:
     """Return the matrix of a circuit, column by column."""
     columns = []
     for number in range(1 << program.qubits):
-        prepared = Program(program.qubits)
+        prepared = QasmProgram(program.qubits)
         for qubit in range(program.qubits):
             if number >> qubit & 1:
                 prepared.add("x", qubit)
@@ -96,7 +96,7 @@ def test_random_circuits_repeat_with_their_seed(make: object) -> None:
     + [np.eye(4), np.diag([1, 1, 1, -1]), np.eye(4)[[0, 2, 1, 3]], np.kron(PAULIS["X"], PAULIS["Y"])],
 )
 def test_any_two_qubit_unitary(unitary: np.ndarray) -> None:
-    program = Program(2)
+    program = QasmProgram(2)
     add_two_qubit_unitary(program, unitary.astype(complex), 0, 1)
     assert distance(unitary_of(program), unitary) < 1e-7
 
@@ -224,14 +224,14 @@ def test_hamlib_file(tmp_path: Path) -> None:
         (lambda: trotter(tfim((4,)), 1, 1, order=4), "order 1 or 2"),
         (lambda: trotter(PauliSum.parse("(0+1j) X0"), 1, 1), "real weights"),
         (lambda: trotter(tfim((4,)), 1, 1, qubits=2), "names qubit 3"),
-        (lambda: Program(2).add("cx", (0, 0)), "named twice"),
-        (lambda: Program(2).add("x", 2), "qubit 2 does not exist"),
-        (lambda: Program(2).add("rx", 0, math.inf), "finite angle"),
-        (lambda: Program(2).measure(0, 0), "classical bit 0 does not exist"),
-        (lambda: Program(2, 2).measure_all().inverse_steps(), "cannot invert measure"),
-        (lambda: Program(2).to_qasm(4), "version 2 or 3"),
-        (lambda: Program(2).save("no/such/folder/x.qasm"), "cannot write the circuit"),
-        (lambda: Program(1).add("nogate", 0).to_circuit(), "nogate"),
+        (lambda: QasmProgram(2).add("cx", (0, 0)), "named twice"),
+        (lambda: QasmProgram(2).add("x", 2), "qubit 2 does not exist"),
+        (lambda: QasmProgram(2).add("rx", 0, math.inf), "finite angle"),
+        (lambda: QasmProgram(2).measure(0, 0), "classical bit 0 does not exist"),
+        (lambda: QasmProgram(2, 2).measure_all().inverse_steps(), "cannot invert measure"),
+        (lambda: QasmProgram(2).to_qasm(4), "version 2 or 3"),
+        (lambda: QasmProgram(2).save("no/such/folder/x.qasm"), "cannot write the circuit"),
+        (lambda: QasmProgram(1).add("nogate", 0).to_circuit(), "nogate"),
     ],
 )
 def test_bad_input_is_refused(make: object, message: str) -> None:

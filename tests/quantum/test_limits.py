@@ -19,8 +19,8 @@ from qiskit import QuantumCircuit
 
 from onehop.quantum import Circuit, Operation, gate
 from onehop.quantum.io.from_qiskit import from_qiskit
-from onehop.quantum.io.program import Program
 from onehop.quantum.io.qasm import load_qasm, parse_qasm
+from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.quantum.noise.channel import depolarizing
 from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.observables import PauliSum, PauliTerm
@@ -250,7 +250,7 @@ def test_angles_are_finite(angle: float) -> None:
     with pytest.raises(BadInput, match="finite"):
         gate("rz", [0], [angle])
     with pytest.raises(BadInput, match="finite"):
-        Program(1).add("rx", 0, angle)
+        QasmProgram(1).add("rx", 0, angle)
     circuit = Circuit(1)
     circuit.add(Operation("diagonal", "d", [0], values=np.array([1, complex(angle)])))
     with pytest.raises(BadInput, match="finite"):

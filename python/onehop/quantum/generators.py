@@ -1,7 +1,7 @@
 """Common benchmark circuits: QFT, phase estimation, spin models, GHZ, random circuits, quantum volume and QAOA.
 
-Each function returns a `Program`. `onehop quantum circuit KIND` writes it as OpenQASM; `Program.to_circuit` converts it
-to a `Circuit` for the simulator.
+Each function returns a `QasmProgram`. `onehop quantum circuit KIND` writes it as OpenQASM; `QasmProgram.to_circuit`
+converts it to a `Circuit` for the simulator.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from onehop.error import BadInput
 from onehop.quantum.graphs import random_regular_bonds
 from onehop.quantum.io.hamlib import heisenberg, tfim
-from onehop.quantum.io.program import Program
+from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.trotter import add_trotter
 from onehop.quantum.two_qubit import add_two_qubit_unitary, haar_unitary
@@ -23,7 +23,7 @@ from onehop.text import counted
 __all__ = ["evolution", "ghz", "heisenberg", "qaoa", "qft", "qpe", "quantum_volume", "random_circuit", "tfim"]
 
 
-def _add_qft(circuit: Program, qubits: int) -> None:
+def _add_qft(circuit: QasmProgram, qubits: int) -> None:
     for high in reversed(range(qubits)):
         circuit.add("h", high)
         for low in reversed(range(high)):
@@ -32,7 +32,7 @@ def _add_qft(circuit: Program, qubits: int) -> None:
         circuit.add("swap", (low, qubits - 1 - low))
 
 
-def _prepare(circuit: Program, state: str | int) -> None:
+def _prepare(circuit: QasmProgram, state: str | int) -> None:
     """Append X gates that prepare a basis state: a number, bits with the last qubit first, or "neel"."""
     qubits = circuit.qubits
     if state == "neel":
@@ -50,7 +50,7 @@ def _prepare(circuit: Program, state: str | int) -> None:
             circuit.add("x", qubit)
 
 
-def qft(qubits: int, *, state: str | int = 1, inverse: bool = False) -> Program:
+def qft(qubits: int, *, state: str | int = 1, inverse: bool = False) -> QasmProgram:
     """Quantum Fourier transform of a basis state x: amplitude y becomes exp(2 pi i x y / 2^n) / sqrt(2^n).
 
     Parameters
@@ -67,14 +67,14 @@ def qft(qubits: int, *, state: str | int = 1, inverse: bool = False) -> Program:
     BadInput
         There is no such basis state.
     """
-    circuit = Program(qubits, name=f"qft of {counted(qubits, 'qubit')}")
+    circuit = QasmProgram(qubits, name=f"qft of {counted(qubits, 'qubit')}")
     _prepare(circuit, state)
-    transform = Program(qubits)
+    transform = QasmProgram(qubits)
     _add_qft(transform, qubits)
     return circuit.extend(transform.inverse_steps() if inverse else transform.steps)
 
 
-def qpe(qubits: int, *, phase: float | None = None) -> Program:
+def qpe(qubits: int, *, phase: float | None = None) -> QasmProgram:
     """Quantum phase estimation of diag(1, exp(2 pi i phase)): the outcome divided by 2^(qubits-1) is the phase.
 
     Parameters
@@ -96,13 +96,13 @@ def qpe(qubits: int, *, phase: float | None = None) -> Program:
         phase = round(2**counting / 3) / 2**counting
     if not 0 <= phase < 1:
         raise BadInput(f"expected a phase in [0, 1), found {phase}")
-    circuit = Program(qubits, counting, f"qpe of {counted(qubits, 'qubit')}, phase {phase!r}")
+    circuit = QasmProgram(qubits, counting, f"qpe of {counted(qubits, 'qubit')}, phase {phase!r}")
     circuit.add("x", counting)
     for qubit in range(counting):
         circuit.add("h", qubit)
     for qubit in range(counting):
         circuit.add("cp", (qubit, counting), 2 * math.pi * math.fmod(phase * 2**qubit, 1.0))
-    transform = Program(counting)
+    transform = QasmProgram(counting)
     _add_qft(transform, counting)
     circuit.extend(transform.inverse_steps())
     return circuit.measure(range(counting), range(counting))
@@ -118,7 +118,7 @@ def evolution(
     state: str | int = "neel",
     mirror: bool = False,
     name: str = "evolution",
-) -> Program:
+) -> QasmProgram:
     """Trotterised time evolution of a basis state.
 
     Parameters
@@ -139,9 +139,9 @@ def evolution(
     BadInput
         There is no such basis state; otherwise as for `trotter`.
     """
-    circuit = Program(qubits, name=name)
+    circuit = QasmProgram(qubits, name=name)
     _prepare(circuit, state)
-    body = add_trotter(Program(qubits), model, time, steps, order=order)
+    body = add_trotter(QasmProgram(qubits), model, time, steps, order=order)
     circuit.extend(body.steps)
     if mirror:
         circuit.barrier()
@@ -149,15 +149,15 @@ def evolution(
     return circuit
 
 
-def ghz(qubits: int) -> Program:
+def ghz(qubits: int) -> QasmProgram:
     """GHZ state (|0...0> + |1...1>) / sqrt(2)."""
-    circuit = Program(qubits, name=f"ghz of {counted(qubits, 'qubit')}").add("h", 0)
+    circuit = QasmProgram(qubits, name=f"ghz of {counted(qubits, 'qubit')}").add("h", 0)
     for qubit in range(1, qubits):
         circuit.add("cx", (qubit - 1, qubit))
     return circuit
 
 
-def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> Program:
+def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> QasmProgram:
     """Random circuit: layers of random one-qubit gates and of CZ gates on random pairs.
 
     Parameters
@@ -170,7 +170,7 @@ def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> Program:
         The same seed gives the same circuit.
     """
     random = np.random.default_rng(seed)
-    circuit = Program(
+    circuit = QasmProgram(
         qubits, name=f"random circuit of {counted(qubits, 'qubit')}, depth {depth}, seed {seed}"
     )
     for _ in range(depth):
@@ -183,7 +183,7 @@ def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> Program:
     return circuit
 
 
-def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> Program:
+def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> QasmProgram:
     """Quantum volume circuit: layers of Haar-random two-qubit gates on random pairs.
 
     Parameters
@@ -196,7 +196,7 @@ def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> P
     depth = qubits if depth is None else depth
     random = np.random.default_rng(seed)
     name = f"quantum volume circuit of {counted(qubits, 'qubit')}, depth {depth}, seed {seed}"
-    circuit = Program(qubits, name=name)
+    circuit = QasmProgram(qubits, name=name)
     for _ in range(depth):
         order = [int(qubit) for qubit in random.permutation(qubits)]
         for a, b in zip(order[::2], order[1::2], strict=False):
@@ -206,7 +206,7 @@ def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> P
 
 def qaoa(
     qubits: int, *, layers: int = 2, degree: int = 3, seed: int = 0, angles: Sequence[float] | None = None
-) -> Program:
+) -> QasmProgram:
     """Quantum approximate optimisation algorithm (QAOA) for the maximum cut of a random regular graph.
 
     Parameters
@@ -234,7 +234,7 @@ def qaoa(
         raise BadInput(
             f"expected {counted(2 * layers, 'angle')} for {counted(layers, 'layer')}, found {len(chosen)}"
         )
-    circuit = Program(
+    circuit = QasmProgram(
         qubits, name=f"qaoa of {counted(qubits, 'qubit')}, {counted(layers, 'layer')}, seed {seed}"
     )
     for qubit in range(qubits):

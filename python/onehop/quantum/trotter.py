@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onehop.error import BadInput
-from onehop.quantum.io.program import Program
+from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.quantum.observables import PauliSum, PauliTerm
 
 __all__ = ["add_trotter", "trotter"]
@@ -11,7 +11,7 @@ __all__ = ["add_trotter", "trotter"]
 
 def trotter(
     hamiltonian: PauliSum, time: float, steps: int, *, order: int = 2, qubits: int | None = None
-) -> Program:
+) -> QasmProgram:
     """Return a circuit for the time evolution exp(-i H t), up to the Trotter error.
 
     Parameters
@@ -34,13 +34,13 @@ def trotter(
         A weight is not real, the order is not 1 or 2, there are no steps, or too few qubits.
     """
     hamiltonian.require(hamiltonian.qubits if qubits is None else qubits)
-    circuit = Program(qubits or max(hamiltonian.qubits, 1), name="trotter")
+    circuit = QasmProgram(qubits or max(hamiltonian.qubits, 1), name="trotter")
     return add_trotter(circuit, hamiltonian, time, steps, order=order)
 
 
 def add_trotter(
-    circuit: Program, hamiltonian: PauliSum, time: float, steps: int, *, order: int = 2
-) -> Program:
+    circuit: QasmProgram, hamiltonian: PauliSum, time: float, steps: int, *, order: int = 2
+) -> QasmProgram:
     """Append exp(-i H t) to a circuit; arguments and errors as for `trotter`."""
     if not hamiltonian.is_hermitian:
         raise BadInput("expected a Hamiltonian with real weights, found complex ones")
@@ -59,12 +59,14 @@ def add_trotter(
     return circuit
 
 
-def _rotate(circuit: Program, terms: list[PauliTerm], angle: float) -> None:
+def _rotate(circuit: QasmProgram, terms: list[PauliTerm], angle: float) -> None:
     for term in terms:
         circuit.rotate(term.paulis, angle * term.coefficient.real)
 
 
-def _second_order(circuit: Program, terms: list[PauliTerm], angle: float, *, first: bool, last: bool) -> None:
+def _second_order(
+    circuit: QasmProgram, terms: list[PauliTerm], angle: float, *, first: bool, last: bool
+) -> None:
     """Append a step: diagonal terms for half the time, the others forwards and backwards, diagonal terms again.
 
     Half steps of the diagonal terms that meet between two steps are merged.

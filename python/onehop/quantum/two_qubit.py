@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.quantum.io.program import Program
+from onehop.quantum.io.qasm_program import QasmProgram
 
 __all__ = ["add_two_qubit_unitary", "haar_unitary"]
 
@@ -22,7 +22,7 @@ def haar_unitary(size: int, random: np.random.Generator) -> Matrix:
     return q * (np.diag(r) / np.abs(np.diag(r)))
 
 
-def _add_one_qubit(circuit: Program, matrix: Matrix, qubit: int) -> None:
+def _add_one_qubit(circuit: QasmProgram, matrix: Matrix, qubit: int) -> None:
     """Append a one-qubit unitary as `u`, up to a global phase."""
     theta = 2 * math.atan2(abs(matrix[1, 0]), abs(matrix[0, 0]))
     plus = np.angle(matrix[1, 1]) - np.angle(matrix[0, 0])
@@ -40,12 +40,12 @@ def _add_one_qubit(circuit: Program, matrix: Matrix, qubit: int) -> None:
     circuit.add("u", qubit, (theta, float(phi), float(lambda_)))
 
 
-def add_two_qubit_unitary(circuit: Program, unitary: Matrix, low: int, high: int) -> None:
+def add_two_qubit_unitary(circuit: QasmProgram, unitary: Matrix, low: int, high: int) -> None:
     """Append a two-qubit unitary, up to a global phase, as gates `u`, `rxx`, `ryy` and `rzz`.
 
     Parameters
     ----------
-    circuit : Program
+    circuit : QasmProgram
         Program to append to.
     unitary : array of complex, shape (4, 4)
         Unitary matrix. Bit 0 of its index is qubit `low`, bit 1 is qubit `high`.

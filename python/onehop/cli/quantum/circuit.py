@@ -13,7 +13,7 @@ from onehop.error import BadInput
 from onehop.options import Options, argument, option
 from onehop.quantum import generators
 from onehop.quantum.io import hamlib
-from onehop.quantum.io.program import Program
+from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.text import counted
 
 MOST_QUBITS = 62  # as a state has, and as many as a register may have that onehop reads
@@ -69,7 +69,7 @@ class EvolutionOptions(Options):
     )
     mirror: bool = option(False, "Append the inverse circuit, so that the final state is the initial state.")
 
-    def program(self, model: Any, qubits: int, name: str) -> Program:
+    def program(self, model: Any, qubits: int, name: str) -> QasmProgram:
         """Return the circuit of the evolution."""
         keywords = self.part(EvolutionOptions) | {"state": self.state or 0}
         return generators.evolution(model, qubits, name=name, **keywords)
@@ -184,7 +184,7 @@ class OfHamlib(EvolutionOptions, MeasureOptions):
     name: str = argument("NAME", "Name of a Hamiltonian in the file.")
 
 
-def _write(program: Program, options: WriteOptions) -> None:
+def _write(program: QasmProgram, options: WriteOptions) -> None:
     output = options.output
     if output == "-" and options.json == "-":
         raise BadInput(

@@ -1,4 +1,4 @@
-"""`Program`: an OpenQASM program, built gate by gate."""
+"""`QasmProgram`: an OpenQASM program, built gate by gate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onehop.error import BadInput
 from onehop.output import write_file
 from onehop.quantum.circuit import Circuit, Operation, Register, gate
 
-__all__ = ["Program", "Step"]
+__all__ = ["QasmProgram", "Step"]
 
 _PLAIN = {"id", "x", "y", "z", "h", "swap", "rccx", "barrier"}
 _SELF_INVERSE = frozenset({"cx", "CX", "cy", "cz", "ch", "ccx", "ccz", "cswap", "c3x", "c4x", "mcx"} | _PLAIN)
@@ -55,7 +55,7 @@ class Step:
     paulis: str = ""
 
 
-class Program:
+class QasmProgram:
     """An OpenQASM program of gates, measurements and resets, as the generators return it.
 
     In contrast to `Circuit`, it keeps the names and angles of gates, so that it can be written to a file. `to_circuit`
@@ -77,8 +77,8 @@ class Program:
 
     Examples
     --------
-    >>> from onehop.quantum.io.program import Program
-    >>> bell = Program(2, 2, "bell").add("h", 0).add("cx", (0, 1)).measure_all()
+    >>> from onehop.quantum.io.qasm_program import QasmProgram
+    >>> bell = QasmProgram(2, 2, "bell").add("h", 0).add("cx", (0, 1)).measure_all()
     >>> text = bell.to_qasm()
     """
 
@@ -106,7 +106,7 @@ class Program:
 
     def add(
         self, name: str, qubits: int | Iterable[int] = (), parameters: float | Iterable[float] = ()
-    ) -> Program:
+    ) -> QasmProgram:
         """Append a gate; return the program.
 
         Parameters
@@ -128,7 +128,7 @@ class Program:
         self._checked(Step(name, which, tuple(map(float, angles))))
         return self
 
-    def rotate(self, paulis: Sequence[tuple[int, str]], angle: float) -> Program:
+    def rotate(self, paulis: Sequence[tuple[int, str]], angle: float) -> QasmProgram:
         """Append exp(-i angle/2 P), where P is the product of (qubit, letter); use a named gate if there is one."""
         qubits = tuple(qubit for qubit, _ in paulis)
         letters = "".join(letter for _, letter in paulis)
@@ -141,7 +141,7 @@ class Program:
         self._checked(Step("pauli_rotation", qubits, (float(angle),), paulis=letters))
         return self
 
-    def measure(self, qubits: int | Iterable[int], clbits: int | Iterable[int]) -> Program:
+    def measure(self, qubits: int | Iterable[int], clbits: int | Iterable[int]) -> QasmProgram:
         """Append measurements of qubits[i] into the classical bit clbits[i]; return the program."""
         which = (qubits,) if isinstance(qubits, int) else tuple(qubits)
         bits = (clbits,) if isinstance(clbits, int) else tuple(clbits)
@@ -150,22 +150,22 @@ class Program:
         self._checked(Step("measure", which, clbits=bits))
         return self
 
-    def measure_all(self) -> Program:
+    def measure_all(self) -> QasmProgram:
         """Append a measurement of qubit i into classical bit i for all qubits; return the program."""
         self.clbits = max(self.clbits, self.qubits)
         return self.measure(range(self.qubits), range(self.qubits))
 
-    def reset(self, qubits: int | Iterable[int]) -> Program:
+    def reset(self, qubits: int | Iterable[int]) -> QasmProgram:
         """Append a reset of qubits to |0>; return the program."""
         self._checked(Step("reset", (qubits,) if isinstance(qubits, int) else tuple(qubits)))
         return self
 
-    def barrier(self) -> Program:
+    def barrier(self) -> QasmProgram:
         """Append a barrier across all qubits; return the program."""
         self._checked(Step("barrier", tuple(range(self.qubits))))
         return self
 
-    def extend(self, steps: Iterable[Step]) -> Program:
+    def extend(self, steps: Iterable[Step]) -> QasmProgram:
         """Append the steps of another program; return this program."""
         for step in steps:
             self._checked(step)
