@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
+from onehop.arguments import instance
 from onehop.channel import Channels, End, Message, open_channels
 from onehop.error import BadInput
 from onehop.store import Store, agree_on_survivors, allgathers_through, store_of_torchrun
@@ -357,3 +358,8 @@ class Group(_core.Group):
 
     def __repr__(self) -> str:
         return f"<Group: rank {self.rank} of {self.size}, {self.origin}>"
+
+
+def group_or_alone(group: Any) -> Group:
+    """Return the group that a function was given; if it was given none, the group of this process alone."""
+    return Group.alone() if group is None else instance(group, Group, "group")

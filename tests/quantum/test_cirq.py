@@ -187,6 +187,15 @@ def _repeated() -> cirq.CircuitOperation:
             lambda s: s.simulate(cirq.Circuit(cirq.X(QUBITS[0]).with_classical_controls("z"))),
             "expected a measurement with the key 'z' before it, found none",
         ),
+        (
+            lambda s: s.run(
+                cirq.Circuit(
+                    cirq.measure(QUBITS[0], key="m"),
+                    cirq.X(QUBITS[0]).with_classical_controls(cirq.KeyCondition(cirq.MeasurementKey("m"), 1)),
+                )
+            ),
+            "an index from -1 to 0 of the measurements with the key 'm' before it, found 1",
+        ),
         (lambda s: s.simulate(cirq.Circuit(_repeated())), "repeated a known number of times"),
         (
             lambda s: s.simulate(cirq.Circuit(cirq.KrausChannel([np.eye(2)], key="k")(QUBITS[0]))),

@@ -154,7 +154,7 @@ def test_entropy_of_density_matrices() -> None:
         (lambda s, _: imaginary_time(s, "(0+1j)*Z0", 1, 1), "Hermitian"),
         (lambda s, _: imaginary_time(s, "Z7", 1, 1), "qubit"),
         (lambda s, _: imaginary_time(s, "Z0", np.nan, 1), "finite time"),
-        (lambda s, _: imaginary_time(s, "Z0", 1, 0), "at least 1 step"),
+        (lambda s, _: imaginary_time(s, "Z0", 1, 0), "steps: expected a whole number from 1"),
         (lambda _, m: lindblad(m, "Z0", [(np.eye(3), [0])], 1, 1), r"shape \(3, 3\) on 1"),
         (lambda _, m: lindblad(m, "Z0", [(np.eye(4), [0, 0])], 1, 1), "distinct qubits"),
         (lambda _, m: lindblad(m, "Z0", [(np.full((2, 2), np.inf), [0])], 1, 1), "finite jump"),

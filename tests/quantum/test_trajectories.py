@@ -183,7 +183,7 @@ def test_single_precision_and_bad_input() -> None:
     assert single.expectations[0] == pytest.approx(double.expectations[0], abs=1e-5)
     with pytest.raises(BadInput, match=r"trajectories: expected a whole number from 1 to 2\^63 - 1, found 0"):
         quantum.simulate_trajectories(circuit, trajectories=0, shots=1)
-    with pytest.raises(BadInput, match="memory of 0 or more bytes, found -1"):
+    with pytest.raises(BadInput, match="memory: expected a whole number from 0"):
         quantum.simulate_trajectories(circuit, memory=-1)
     with pytest.raises(BadInput, match="names qubit 7"):
         quantum.simulate_trajectories(circuit, observables=["Z7"])

@@ -121,6 +121,13 @@ class _Converter:
             raise BadInput(
                 f"{_text(operation)}: expected a measurement with the key {missing[0]!r} before it, found none"
             )
+        for one in conditions:
+            measured = len(self.result.keys[str(one.key)])
+            if not -measured <= one.index < measured:
+                raise BadInput(
+                    f"{_text(operation)}: expected an index from {-measured} to {measured - 1} of the measurements "
+                    f"with the key {str(one.key)!r} before it, found {one.index}"
+                )
         self._inside(conditions, operation.without_classical_controls())
 
     def _inside(self, conditions: Sequence[Any], operation: Any) -> None:

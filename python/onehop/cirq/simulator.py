@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from onehop.cirq.conversion import Converted, convert, pauli_sum
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, group_or_alone
 from onehop.quantum import State, simulate
 from onehop.quantum.noise.program_run import run_program
 from onehop.quantum.random_numbers import common_seed
@@ -55,7 +55,7 @@ class OnehopSimulator(
     ) -> None:
         if precision not in ("single", "double"):
             raise BadInput(f"expected precision single or double, found {precision!r}")
-        self.group = group or Group.alone()
+        self.group = group_or_alone(group)
         self.precision = precision
         self._seed = seed
         self._calls = 0

@@ -18,7 +18,7 @@ from pytket.utils.outcomearray import OutcomeArray
 
 from onehop._core import __version__
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, group_or_alone
 from onehop.pytket.conversion import converted, pauli_sum
 from onehop.quantum import simulate
 from onehop.quantum.random_numbers import common_seed
@@ -52,7 +52,7 @@ class OnehopBackend(Backend):
         super().__init__()
         if precision not in ("single", "double"):
             raise BadInput(f"expected precision single or double, found {precision!r}")
-        self.group = group or Group.alone()
+        self.group = group_or_alone(group)
         self.precision = precision
 
     # -- what the backend can do -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 
 from onehop import _core
 from onehop._core import Condition, Operation, Register, gate, gate_names
-from onehop.arguments import complex_array
+from onehop.arguments import complex_array, instance, is_sequence, whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.quantum.named_gates import NamedGates
 from onehop.quantum.parameters import Angle, Bindings, Expression, placeholder, terms_of, values_of
@@ -130,7 +130,8 @@ class Circuit(NamedGates, _core.Circuit):
         BadInput
             The number of letters is not that of the qubits.
         """
-        if len(paulis) != len(qubits):
+        qubits = whole_numbers(qubits, "qubits")
+        if len(instance(paulis, str, "paulis")) != len(qubits):
             raise BadInput(
                 f"pauli_rotation: expected one letter for each of {counted(len(qubits), 'qubit')}, found '{paulis}'"
             )
@@ -140,7 +141,7 @@ class Circuit(NamedGates, _core.Circuit):
                 "pauli_rotation",
                 "pauli_rotation",
                 [qubit for _, qubit in kept],
-                controls=list(controls),
+                controls=whole_numbers(controls, "controls"),
                 control_values=_control_values(controls, control_values),
                 paulis="".join(letter for letter, _ in kept),
                 angle=placeholder(angle),
@@ -169,6 +170,7 @@ class Circuit(NamedGates, _core.Circuit):
             The matrix is not square, not Hermitian, not finite, or not on as many qubits.
         """
         values = complex_array(generator, "generator")
+        qubits = whole_numbers(qubits, "qubits")
         size = 1 << len(qubits)
         if len(qubits) > 10 or values.shape != (size, size):
             raise BadInput(
@@ -201,11 +203,11 @@ class Circuit(NamedGates, _core.Circuit):
         BadInput
             `targets` is no permutation of all qubits.
         """
-        if sorted(targets) != list(range(self.qubits)):
+        to = whole_numbers(targets, "targets")
+        if sorted(to) != list(range(self.qubits)):
             raise BadInput(
                 f"permutation: expected every qubit from 0 to {self.qubits - 1} once, found {targets}"
             )
-        to = list(targets)
         for qubit in range(self.qubits):
             while to[qubit] != qubit:
                 other = to[qubit]
@@ -220,7 +222,7 @@ class Circuit(NamedGates, _core.Circuit):
                 "global_phase",
                 "global_phase",
                 [],
-                controls=list(controls),
+                controls=whole_numbers(controls, "controls"),
                 control_values=_control_values(controls, None),
                 angle=placeholder(angle),
             ),
@@ -260,7 +262,9 @@ class Circuit(NamedGates, _core.Circuit):
 
     def measure(self, qubits: int | Sequence[int], clbits: int | Sequence[int]) -> Circuit:
         """Measure qubits[i] into the classical bit clbits[i]."""
-        return self._append(Operation("measure", "measure", _list(qubits), clbits=_list(clbits)))
+        return self._append(
+            Operation("measure", "measure", _list(qubits, "qubits"), clbits=_list(clbits, "clbits"))
+        )
 
     def measure_all(self) -> Circuit:
         """Measure qubit i into classical bit i.
@@ -278,12 +282,12 @@ class Circuit(NamedGates, _core.Circuit):
 
     def reset(self, qubits: int | Sequence[int]) -> Circuit:
         """Reset qubits to |0>."""
-        return self._append(Operation("reset", "reset", _list(qubits)))
+        return self._append(Operation("reset", "reset", _list(qubits, "qubits")))
 
     def barrier(self, qubits: Sequence[int] | None = None) -> Circuit:
         """Append a barrier on some or all qubits. Results do not depend on barriers."""
         return self._append(
-            Operation("barrier", "barrier", list(range(self.qubits) if qubits is None else qubits))
+            Operation("barrier", "barrier", _list(range(self.qubits) if qubits is None else qubits, "qubits"))
         )
 
     @contextmanager
@@ -312,7 +316,7 @@ class Circuit(NamedGates, _core.Circuit):
         >>> with c.when(0):
         ...     c.x(1)
         """
-        condition = Condition(_list(clbits), value, negated)
+        condition = Condition(_list(clbits, "clbits"), value, negated)
         if self._conditions:
             if negated:
                 condition = self._stored(condition)
@@ -359,8 +363,8 @@ class Circuit(NamedGates, _core.Circuit):
             Operation(
                 kind,
                 name,
-                list(qubits),
-                controls=list(controls),
+                whole_numbers(qubits, "qubits"),
+                controls=whole_numbers(controls, "controls"),
                 control_values=_control_values(controls, control_values),
                 values=np.ascontiguousarray(values).reshape(-1),
             )
@@ -381,15 +385,17 @@ class Circuit(NamedGates, _core.Circuit):
         )
 
 
-def _list(items: int | Sequence[int]) -> list[int]:
-    return [int(items)] if isinstance(items, (int, np.integer)) else [int(i) for i in items]
+def _list(given: int | Sequence[int], name: str) -> list[int]:
+    """Return one number or several as a list."""
+    return whole_numbers(given, name) if is_sequence(given) else [whole_number(given, name)]
 
 
 def _control_values(controls: Sequence[int], values: int | Sequence[int] | None) -> int:
     if values is None:
         return (1 << len(controls)) - 1
-    if isinstance(values, (int, np.integer)):
-        return int(values)
-    if len(values) != len(controls):
-        raise BadInput(f"expected a value for each of {len(controls)} controls, found {len(values)}")
-    return sum(int(bool(value)) << i for i, value in enumerate(values))
+    if not is_sequence(values):
+        return whole_number(values, "control_values")
+    listed = [bool(one) if isinstance(one, np.bool_) else one for one in values]
+    if len(listed) != len(controls):
+        raise BadInput(f"expected a value for each of {len(controls)} controls, found {len(listed)}")
+    return sum(value << i for i, value in enumerate(whole_numbers(listed, "control_values", 0, 1)))

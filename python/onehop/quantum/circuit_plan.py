@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from onehop import _core
 from onehop._core import Placement
-from onehop.arguments import instance
+from onehop.arguments import instance, whole_number
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit
 
@@ -163,6 +163,7 @@ def _ranks_per_host(ranks: int, memory: MemoryPlan, ranks_per_node: int | None, 
     if asked is None:
         asked = ranks if ranks_per_node is None else min(ranks_per_node, ranks)
         asked = asked if asked & (asked - 1) == 0 else 0
+    asked = whole_number(asked, "ranks_per_host")
     if asked < 0 or asked & (asked - 1):
         raise BadInput(f"expected a number of ranks per host that is a power of two, or 0, found {asked}")
     return min(asked, memory.ranks)
@@ -194,6 +195,7 @@ def lower_bounds(circuit_plan: CircuitPlan, sweeps: int = 1) -> dict[str, float]
 
 def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None) -> MemoryPlan:
     """Compute the ranks and the memory that a circuit would take, without placing it; arguments as for `plan`."""
+    ranks = whole_number(ranks, "ranks")
     if ranks > LARGEST_RANKS:
         raise BadInput(f"expected at most {LARGEST_RANKS} ranks (2^30), found {ranks}")
     if ranks < 1 or ranks & (ranks - 1):
@@ -202,7 +204,9 @@ def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: in
             f"expected a number of ranks that is a power of two, found {ranks}; take {fewer} or {2 * fewer}"
         )
     usable = _core.usable_ranks(circuit, ranks)
-    local_ranks = usable if ranks_per_node is None else min(ranks_per_node, usable)
+    local_ranks = (
+        usable if ranks_per_node is None else min(whole_number(ranks_per_node, "ranks_per_node", 1), usable)
+    )
     need = _core.memory_need(circuit.qubits, usable, precision, local_ranks)
     return MemoryPlan(
         qubits=circuit.qubits,

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import instance, whole_number
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.parameters import Bindings, rows_of, values_of
@@ -307,7 +308,8 @@ def compile(  # noqa: A001
     Error
         The memory does not suffice.
     """
-    group = group or Group.alone()
+    instance(circuit, Circuit, "circuit")
+    group = group_or_alone(group)
     core = _core.Compiled(
         circuit,
         group,
@@ -315,6 +317,13 @@ def compile(  # noqa: A001
         threads=threads,
         staging=staging,
         search_seconds=search_seconds,
-        reproducible=REPRODUCIBLE_RANKS if reproducible is True else int(reproducible),
+        reproducible=_reproducible_ranks(reproducible),
     )
     return CompiledCircuit(core, circuit, group)
+
+
+def _reproducible_ranks(asked: bool | int) -> int:
+    """Return the most ranks for which results are to have the same bits; 0: any may have others."""
+    if isinstance(asked, bool | np.bool_):
+        return REPRODUCIBLE_RANKS if asked else 0
+    return whole_number(asked, "reproducible")

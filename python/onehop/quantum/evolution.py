@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop.arguments import complex_array, instance, items, quoted, real_number, whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel
@@ -52,7 +53,7 @@ def imaginary_time(state: State, hamiltonian: Any, time: float, steps: int) -> l
         H is not Hermitian or acts on a qubit that the state does not have, the time is not finite, or there are no
         steps.
     """
-    terms = _checked(hamiltonian, state.qubits, time, steps)
+    terms = _checked(hamiltonian, instance(state, State, "state").qubits, time, steps)
     there = Circuit(state.qubits)
     for term in terms:
         _damp(there, term, time / steps / 2)
@@ -102,12 +103,12 @@ def lindblad(
         As for `imaginary_time`; a jump operator has another shape, is not finite, or acts on qubits that are not
         distinct or do not exist.
     """
-    terms = _checked(hamiltonian, matrix.qubits, time, steps)
+    terms = _checked(hamiltonian, instance(matrix, DensityMatrix, "matrix").qubits, time, steps)
     if time < 0:
         raise BadInput(f"lindblad: expected a time of 0 or more, found {time}")
     half = time / steps / 2
     rotations = [_rotation(term, 2 * half) for term in terms if term.paulis]
-    channels = [_channel(*jump, half, matrix.qubits) for jump in jumps]
+    channels = [_channel(jump, half, matrix.qubits) for jump in items(jumps, "jumps")]
     step = [*rotations, *channels, *reversed(channels), *reversed(rotations)]
     for _ in range(steps if step else 0):
         matrix.do(step)
@@ -119,10 +120,9 @@ def _checked(hamiltonian: Any, qubits: int, time: float, steps: int) -> list[Pau
     total.require(qubits)
     if not total.is_hermitian:
         raise BadInput(f"expected a Hermitian Hamiltonian with real weights, found {str(total)[:80]}")
-    if not math.isfinite(time):
+    if not math.isfinite(real_number(time, "time")):
         raise BadInput(f"expected a finite time, found {time}")
-    if steps < 1:
-        raise BadInput(f"expected at least 1 step, found {steps}")
+    whole_number(steps, "steps", 1)
     # Diagonal terms commute, and need no exchange between ranks.
     return sorted(total.terms, key=lambda term: not term.is_diagonal)
 
@@ -159,9 +159,12 @@ def _damp(circuit: Circuit, term: PauliTerm, time: float) -> None:
         circuit.add(operation)
 
 
-def _channel(operator: Any, qubits: Sequence[int], time: float, available: int) -> tuple[Channel, list[int]]:
+def _channel(jump_on: Any, time: float, available: int) -> tuple[Channel, list[int]]:
     """Return the channel exp(time D) of a jump operator, where D is its dissipator."""
-    jump, where = np.asarray(operator, np.complex128), [int(one) for one in qubits]
+    pair = items(jump_on, "jumps")
+    if len(pair) != 2:
+        raise BadInput(f"jumps: expected pairs of an operator and its qubits, found {quoted(jump_on)}")
+    jump, where = complex_array(pair[0], "jumps"), whole_numbers(pair[1], "jumps")
     size = 1 << len(where)
     if not 1 <= len(where) <= _LARGEST_JUMP or jump.shape != (size, size) or not np.isfinite(jump).all():
         raise BadInput(

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from onehop.arguments import instance
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, group_or_alone
 from onehop.options import Options
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.compiled import GradientResult, check_weights
@@ -95,6 +96,7 @@ def gradients(
         The memory does not suffice.
     """
     options = GradientOptions.of("gradients", keywords)
+    instance(circuit, Circuit, "circuit")
     if noise is None and is_pure(circuit):
         compiled = compile_circuit(circuit, group, **vars(options))
         return compiled.gradients(bindings, observables, weights, variance=variance)
@@ -105,7 +107,9 @@ def gradients(
             "one that takes parameter shifts on a density matrix"
         )
 
-    group = group or Group.alone()
+    if noise is not None:
+        instance(noise, NoiseModel, "noise")
+    group = group_or_alone(group)
 
     def evaluate(bound: Circuit, sums: Sequence[PauliSum]) -> list[float]:
         found = density_result(bound, group, noise, 0, 0, options.precision, sums, options.threads)
@@ -152,7 +156,7 @@ def parameter_shift(
     BadInput
         As for `gradients`.
     """
-    circuit.validate()
+    instance(circuit, Circuit, "circuit").validate()
     sums = hermitian_sums(observables, circuit.qubits)
     check_weights(weights, len(sums))
     values = values_of(circuit, bindings)

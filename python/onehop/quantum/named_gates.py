@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from onehop._core import Operation, gate
+from onehop.arguments import items, real_numbers, whole_numbers
 from onehop.quantum.parameters import Angle, Expression
 
 __all__ = ["NamedGates"]
@@ -42,9 +43,10 @@ class NamedGates:
         BadInput
             The name is unknown, or the number of qubits or parameters is wrong.
         """
-        if any(isinstance(one, Expression) for one in parameters):
-            return self._parametrised(name, list(qubits), parameters)
-        return self._append(gate(name, list(qubits), [float(p) for p in parameters]))
+        where, angles = whole_numbers(qubits, "qubits"), items(parameters, "parameters")
+        if any(isinstance(one, Expression) for one in angles):
+            return self._parametrised(name, where, angles)
+        return self._append(gate(name, where, real_numbers(angles, "parameters")))
 
     # -- gates on one qubit --------------------------------------------------------------------------------------
 

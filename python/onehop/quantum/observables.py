@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop.arguments import instance, quoted
 from onehop.error import BadInput
 from onehop.text import counted
 
@@ -48,8 +49,12 @@ class PauliTerm:
     paulis: tuple[tuple[int, str], ...] = ()
 
     def __post_init__(self) -> None:
-        if not cmath.isfinite(self.coefficient):
-            raise BadInput(f"expected a finite weight of a Pauli string, found {self.coefficient}")
+        try:
+            is_finite = cmath.isfinite(self.coefficient)
+        except TypeError:
+            is_finite = False
+        if not is_finite:
+            raise BadInput(f"expected a finite weight of a Pauli string, found {quoted(self.coefficient)}")
 
     @property
     def x_mask(self) -> int:
@@ -96,7 +101,7 @@ class PauliSum:
         BadInput
             The text has another form, or a qubit occurs twice in a term. The message names the column.
         """
-        return cls(tuple(_Parser(text).terms()))
+        return cls(tuple(_Parser(instance(text, str, "text")).terms()))
 
     @classmethod
     def of(cls, observable: Any) -> PauliSum:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from onehop.arguments import instance, real_number
 from onehop.error import BadInput
 
 __all__ = ["Angle", "Bindings", "Expression", "Parameter", "placeholder", "rows_of", "terms_of", "values_of"]
@@ -35,8 +36,9 @@ class Expression:
     """
 
     def __init__(self, terms: Mapping[str, float], constant: float = 0.0) -> None:
-        self.terms = {name: float(factor) for name, factor in terms.items()}
-        self.constant = float(constant)
+        given = instance(terms, Mapping, "terms")
+        self.terms = {name: real_number(factor, f"parameter {name!r}") for name, factor in given.items()}
+        self.constant = real_number(constant, "constant")
 
     def __add__(self, other: Any) -> Expression:
         if isinstance(other, numbers.Real):
@@ -125,7 +127,7 @@ def placeholder(angle: Angle) -> float:
     """Return a number for the angle of an operation, arbitrary if parameters will give its value."""
     if isinstance(angle, Expression):
         return 0.7390851332151607 if angle.terms else angle.constant
-    return float(angle)
+    return real_number(angle, "angle")
 
 
 def terms_of(angles: Iterable[Angle], names: list[str]) -> list[tuple[float, list[tuple[int, float]]]]:
@@ -133,7 +135,7 @@ def terms_of(angles: Iterable[Angle], names: list[str]) -> list[tuple[float, lis
     converted = []
     for angle in angles:
         if not isinstance(angle, Expression):
-            converted.append((float(angle), []))
+            converted.append((real_number(angle, "angle"), []))
             continue
         places = []
         for name, factor in angle.terms.items():

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import instance
-from onehop.group import Group
+from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit, Register
 from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.outcome_text import outcome_texts
@@ -198,7 +197,7 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         The memory does not suffice. This is found out before anything runs.
     """
     options = SimulationOptions.of("simulate", keywords)
-    group = Group.alone() if group is None else instance(group, Group, "group")
+    group = group_or_alone(group)
     sums = sums_of(options.observables)
     seed, checkpoints = options.seed, None
     if options.checkpoint is not None:

@@ -10,10 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import whole_numbers
+from onehop.arguments import real_number, whole_numbers
+from onehop.error import BadInput
 from onehop.text import counted
 
-__all__ = ["SplitState"]
+__all__ = ["SplitState", "check_base", "entropy_of"]
+
+
+def check_base(base: float) -> None:
+    """Raise BadInput unless logarithms may have this base."""
+    if not real_number(base, "base") > 1:
+        raise BadInput(f"entropy: expected a base above 1, found {base}")
+
+
+def entropy_of(matrix: NDArray[Any], base: float) -> float:
+    """Return the von Neumann entropy of a density matrix."""
+    eigenvalues = np.linalg.eigvalsh(matrix)
+    eigenvalues = eigenvalues[eigenvalues > 0]
+    return float(-np.sum(eigenvalues * np.log(eigenvalues)) / np.log(base))
 
 
 class SplitState(ABC):

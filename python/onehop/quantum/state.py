@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import complex_array, instance, quoted, whole_numbers
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.state_file import agree, read_state_together, save_state
 from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.random_numbers import require_seed
-from onehop.quantum.split_state import SplitState
+from onehop.quantum.split_state import SplitState, check_base, entropy_of
 
 __all__ = ["State"]
 
@@ -81,7 +81,7 @@ class State(SplitState):
             On every rank: the file does not exist, holds no state, is truncated, or was altered, or the norm of its
             amplitudes is not 1 within 1e-3.
         """
-        group = group or Group.alone()
+        group = group_or_alone(group)
         stored, wrong = read_state_together(file, group), ""
         state = cls(stored.qubits, group, precision=stored.precision, threads=threads, staging=staging)
         state._core.set_layout(list(stored.bits), 0)
@@ -175,7 +175,7 @@ class State(SplitState):
         BadInput
             On every rank: the file cannot be written, or h5py is missing.
         """
-        save_state(file, self, group or Group.alone(), attributes)
+        save_state(file, self, group_or_alone(group), attributes)
         return self
 
     def restore_order(self) -> State:
@@ -317,15 +317,12 @@ class State(SplitState):
         side = whole_numbers(qubits, "qubits")
         if len(set(side)) != len(side):
             raise BadInput(f"entropy: expected distinct qubits, found {side}")
-        if not base > 1:
-            raise BadInput(f"entropy: expected a base above 1, found {base}")
+        check_base(base)
         if 2 * len(side) > self.qubits:
             side = self._others(qubits)
         if not side:
             return 0.0
-        eigenvalues = np.linalg.eigvalsh(self.density_matrix(side))
-        eigenvalues = eigenvalues[eigenvalues > 0]
-        return float(-np.sum(eigenvalues * np.log(eigenvalues)) / np.log(base))
+        return entropy_of(self.density_matrix(side), base)
 
 
 def rotations_to(bases: str, measured: Sequence[int], qubits: int) -> tuple[Circuit, Circuit]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from onehop.arguments import instance
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Condition, Operation
 from onehop.quantum.classical import FALSE, TRUE, BitLogic, evaluate, store_expression
@@ -76,7 +77,9 @@ def from_qiskit(circuit: QuantumCircuit) -> Circuit:
         parameters, an infinite or NaN angle, an instruction with neither a matrix nor a definition, or more
         operations than `ONEHOP_QASM_OPERATIONS` allows.
     """
-    program = _converted(circuit, None, plain=True)
+    from qiskit import QuantumCircuit
+
+    program = _converted(instance(circuit, QuantumCircuit, "circuit"), None, plain=True)
     if program.kinds:
         other = next(one for one in program.circuit.operations if one.kind in program.kinds)
         raise BadInput(

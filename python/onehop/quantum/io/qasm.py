@@ -7,12 +7,14 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterator
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from onehop.error import BadInput
+from onehop.arguments import instance, quoted
+from onehop.error import BadInput, WrongType
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.qasm_limits import (
     MEMORY,
@@ -68,8 +70,9 @@ def load_qasm(file: str | Path) -> Circuit:
         The file cannot be read or is no valid OpenQASM (the message names file, line and column), it exceeds a limit
         of `ONEHOP_QASM_OPERATIONS`, `ONEHOP_QASM_SECONDS` or `ONEHOP_QASM_MEMORY_MIB`, or Qiskit is missing.
     """
+    file = _path(file, "file")
     text, name = _read(file)
-    return parse_qasm(text, name=name, folder=Path(file).parent)
+    return parse_qasm(text, name=name, folder=file.parent)
 
 
 def load_qiskit(file: str | Path) -> QuantumCircuit:
@@ -99,10 +102,13 @@ def parse_qasm(text: str, *, name: str = "<text>", folder: str | Path = ".") -> 
     """
     from onehop.quantum.io.from_qiskit import from_qiskit
 
-    version, plain = _checked(text, name, Path(folder))
+    instance(text, str, "text")
+    instance(name, str, "name")
+    folder = _path(folder, "folder")
+    version, plain = _checked(text, name, folder)
 
     def converted(part: str) -> Circuit:
-        parsed = _parse(version, part, name, Path(folder))
+        parsed = _parse(version, part, name, folder)
         parsed.name = Path(name).stem
         with _guarded(name):
             circuit = from_qiskit(parsed)
@@ -171,6 +177,12 @@ def _guarded(name: str) -> Iterator[None]:
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(getattr(error, "message", None) or error).split())
     return text if len(text) <= 300 else text[:300] + "..."
+
+
+def _path(value: Any, name: str) -> Path:
+    if isinstance(value, str | PathLike):
+        return Path(value)
+    raise WrongType(f"{name}: expected a path, found {quoted(value)}")
 
 
 def _read(file: str | Path) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop.arguments import complex_array, items, real_number, whole_number
+from onehop.arguments import complex_array, instance, items, quoted, real_number, whole_number
 from onehop.error import BadInput
 
 __all__ = ["Channel", "channel", "channel_names", "check_probability", "depolarizing"]
@@ -200,9 +200,9 @@ def channel(name: str, *parameters: Any) -> Channel:
     BadInput
         The name is unknown, or the parameters are out of range.
     """
-    make = _NAMED.get(name.replace("depolarising", "depolarizing"))
+    make = _NAMED.get(instance(name, str, "name").replace("depolarising", "depolarizing"))
     if make is None:
-        raise BadInput(f"there is no channel called '{name}'; there are {', '.join(_NAMED)}")
+        raise BadInput(f"there is no channel called {quoted(name)}; there are {', '.join(_NAMED)}")
     try:
         return make(*parameters)
     except TypeError as error:

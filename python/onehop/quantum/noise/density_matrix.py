@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import complex_array, instance, whole_number, whole_numbers
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.noise.channel import Channel
 from onehop.quantum.noise.core_program import core_program, noisy_program
 from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.observables import sums_of
 from onehop.quantum.random_numbers import require_seed
-from onehop.quantum.split_state import SplitState
+from onehop.quantum.split_state import SplitState, check_base, entropy_of
 from onehop.quantum.state import State, core_sum, hermitian_sums, real_where_real
 from onehop.quantum.steps import Program, matrix_entries
 from onehop.text import counted
@@ -67,7 +67,7 @@ class DensityMatrix(SplitState):
     ) -> None:
         self.qubits = qubits = whole_number(qubits, "qubits")
         self._options: dict[str, Any] = {"precision": precision, "threads": threads, "staging": staging}
-        self._whole = group or Group.alone()
+        self._whole = group_or_alone(group)
         self._split(_part_for(Circuit(2 * qubits), self._whole) if qubits > 0 else self._whole)
 
     @classmethod
@@ -200,7 +200,7 @@ class DensityMatrix(SplitState):
 
     def collapse(self, qubit: int, value: int, probability: float) -> None:
         """Project onto a value (0 or 1) of a qubit and divide by the probability of that value."""
-        _core.mixed_collapse(self._core, qubit, value, probability)
+        _core.mixed_collapse(self._core, qubit, whole_number(value, "value", 0, 1), probability)
 
     # -- reading the state ---------------------------------------------------------------------------------------------
 
@@ -299,10 +299,14 @@ class DensityMatrix(SplitState):
             Qubits. Default: all.
         base : float
             Base of the logarithm; 2 gives bits.
+
+        Raises
+        ------
+        BadInput
+            A qubit is named twice or does not exist, or the base is not above 1.
         """
-        eigenvalues = np.linalg.eigvalsh(self.density_matrix(self._all_or(qubits)))
-        eigenvalues = eigenvalues[eigenvalues > 0]
-        return float(-np.sum(eigenvalues * np.log(eigenvalues)) / np.log(base))
+        check_base(base)
+        return entropy_of(self.density_matrix(self._all_or(qubits)), base)
 
     def partial_trace(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
         """Trace out some qubits; return the density matrix of the others in ascending order. Collective.

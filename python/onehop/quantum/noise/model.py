@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from onehop.arguments import items, whole_numbers
+from onehop.arguments import instance, items, whole_numbers
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Operation, gate_names
 from onehop.quantum.noise.channel import Channel, channel, check_probability, depolarizing
@@ -167,7 +167,7 @@ class NoiseModel:
         BadInput
             A channel on several qubits follows a gate on another number of qubits.
         """
-        if not operation.is_gate:
+        if not instance(operation, Operation, "operation").is_gate:
             return []
         touched = [*operation.controls, *operation.targets]
         found = []
@@ -204,7 +204,7 @@ class NoiseModel:
 
     def on(self, qubits: Sequence[int]) -> NoiseModel:
         """Return the model for a part of its qubits, of which qubit k is qubits[k] here."""
-        places = {qubit: place for place, qubit in enumerate(qubits)}
+        places = {qubit: place for place, qubit in enumerate(whole_numbers(qubits, "qubits"))}
 
         def here(some: frozenset[int] | None) -> frozenset[int] | None:
             return None if some is None else frozenset(places[one] for one in some if one in places)
@@ -232,7 +232,7 @@ class NoiseModel:
             range.
         """
         model = cls()
-        parts = [part.strip() for part in text.split(";") if part.strip()]
+        parts = [part.strip() for part in instance(text, str, "text").split(";") if part.strip()]
         if not parts:
             raise BadInput(f"expected noise as NAME=NUMBERS or NAME=NUMBERS:GATES, found {text!r}")
         for part in parts:

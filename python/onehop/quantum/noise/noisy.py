@@ -10,8 +10,7 @@ import numpy as np
 
 from onehop import _core
 from onehop.arguments import instance, whole_number
-from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.circuit_plan import CircuitPlan, MemoryPlan, plan_matrices, plan_memory
 from onehop.quantum.noise.core_program import noisy_program
@@ -144,6 +143,8 @@ def plan_density(
         As for `plan`.
     """
     instance(circuit, Circuit, "circuit").validate()
+    if noise is not None:
+        instance(noise, NoiseModel, "noise")
     both = noisy_program(circuit, noise).on_rows_and_columns()
     planned = plan_matrices(both, ranks, precision, ranks_per_node, 0, ranks_per_host)
     return replace(planned, qubits=circuit.qubits, kind="density matrix")
@@ -222,7 +223,7 @@ def _checked_group(circuit: Circuit, noise: NoiseModel | None, group: Group | No
     instance(circuit, Circuit, "circuit")
     if noise is not None:
         instance(noise, NoiseModel, "noise")
-    return Group.alone() if group is None else instance(group, Group, "group")
+    return group_or_alone(group)
 
 
 def warn_of_gates(circuit: Circuit, noise: NoiseModel | None, group: Group) -> None:
@@ -271,8 +272,7 @@ def simulate_trajectories(
     BadInput, Error
         As for `simulate`.
     """
-    if memory < 0:
-        raise BadInput(f"expected memory of 0 or more bytes, found {memory}")
+    whole_number(memory, "memory", 0)
     group = _checked_group(circuit, noise, group)
     warn_of_gates(circuit, noise, group)
     return _simulate(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, group_or_alone
 from onehop.quantum.noise.core_program import core_program
 from onehop.quantum.noise.saved import Saved, merge_saved
 from onehop.quantum.steps import Program
@@ -83,7 +83,7 @@ def run_program(
     mixed = method == "density_matrix"
     core = _core.run_program(
         core_program(program, mixed=mixed),
-        group or Group.alone(),
+        group_or_alone(group),
         mixed=mixed,
         shots=shots,
         seed=seed,

@@ -1,0 +1,88 @@
+"""Functions of `onehop.quantum` whose arguments are of another class: one line says what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onehop import BadInput
+from onehop import quantum as q
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "barrier: qubits": lambda wrong: q.Circuit(1).barrier([wrong]),
+    "channel: name": q.channel,
+    "collapse: value": lambda wrong: q.DensityMatrix(1).collapse(0, wrong, 1.0),
+    "cp: angle": lambda wrong: q.Circuit(2).cp(wrong, 0, 1),
+    "diagonal: controls": lambda wrong: q.Circuit(2).diagonal([1, 1], [0], controls=[wrong]),
+    "diagonal: control_values": lambda wrong: q.Circuit(2).diagonal(
+        [1, 1], [0], controls=[1], control_values=[wrong]
+    ),
+    "entropy: base": lambda wrong: q.DensityMatrix(1).entropy(base=wrong),
+    "gate: qubits": lambda wrong: q.Circuit(1).gate("x", [wrong]),
+    "gate: parameters": lambda wrong: q.Circuit(1).gate("rx", [0], [wrong]),
+    "global_phase: angle": lambda wrong: q.Circuit(1).global_phase(wrong),
+    "measure: qubits": lambda wrong: q.Circuit(1, 1).measure(wrong, 0),
+    "measure: clbits": lambda wrong: q.Circuit(1, 1).measure(0, wrong),
+    "NoiseModel.after: operation": q.NoiseModel().after,
+    "NoiseModel.on: qubits": lambda wrong: q.NoiseModel().on([wrong]),
+    "pauli_rotation: paulis": lambda wrong: q.Circuit(1).pauli_rotation(wrong, 0.1, [0]),
+    "PauliSum.parse: text": q.PauliSum.parse,
+    "permutation: targets": lambda wrong: q.Circuit(1).permutation([wrong]),
+    "NoiseModel.parse: text": q.NoiseModel.parse,
+    "compile: circuit": q.compile,
+    "compile: group": lambda wrong: q.compile(q.Circuit(1), wrong),
+    "compile: reproducible": lambda wrong: q.compile(q.Circuit(1), reproducible=wrong),
+    "DensityMatrix: group": lambda wrong: q.DensityMatrix(1, wrong),
+    "Expression: terms": q.Expression,
+    "Expression: factor": lambda wrong: q.Expression({"a": wrong}),
+    "Expression: constant": lambda wrong: q.Expression({}, wrong),
+    "PauliTerm: coefficient": lambda wrong: q.PauliTerm([wrong]),
+    "from_qiskit: circuit": q.from_qiskit,
+    "gradients: circuit": lambda wrong: q.gradients(wrong, [], ["Z0"]),
+    "gradients: group": lambda wrong: q.gradients(q.Circuit(1), [], ["Z0"], wrong, noise=q.NoiseModel()),
+    "gradients: noise": lambda wrong: q.gradients(q.Circuit(1), [], ["Z0"], noise=wrong),
+    "parameter_shift: circuit": lambda wrong: q.parameter_shift(wrong, [], ["Z0"], lambda *_: [0.0]),
+    "imaginary_time: state": lambda wrong: q.imaginary_time(wrong, "Z0", 1, 1),
+    "imaginary_time: time": lambda wrong: q.imaginary_time(q.State(1), "Z0", wrong, 1),
+    "imaginary_time: steps": lambda wrong: q.imaginary_time(q.State(1), "Z0", 1, wrong),
+    "lindblad: matrix": lambda wrong: q.lindblad(wrong, "Z0", [], 1, 1),
+    "lindblad: steps": lambda wrong: q.lindblad(q.DensityMatrix(1), "Z0", [], 1, wrong),
+    "lindblad: jumps": lambda wrong: q.lindblad(q.DensityMatrix(1), "Z0", wrong, 1, 1),
+    "lindblad: jump": lambda wrong: q.lindblad(q.DensityMatrix(1), "Z0", [wrong], 1, 1),
+    "load_qasm: file": q.load_qasm,
+    "parse_qasm: text": q.parse_qasm,
+    "parse_qasm: folder": lambda wrong: q.parse_qasm("qreg q[1];", folder=wrong),
+    "plan: ranks": lambda wrong: q.plan(q.Circuit(1), wrong),
+    "plan: ranks_per_node": lambda wrong: q.plan(q.Circuit(1), ranks_per_node=wrong),
+    "plan: ranks_per_host": lambda wrong: q.plan(q.Circuit(1), ranks_per_host=wrong),
+    "plan_density: noise": lambda wrong: q.plan_density(q.Circuit(1), noise=wrong),
+    "simulate_trajectories: memory": lambda wrong: q.simulate_trajectories(q.Circuit(1), memory=wrong),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("wrong", [2.5j, [Path], object()], ids=["number", "list", "object"])
+def test_an_argument_of_another_class_is_one_line(call: str, wrong: Any) -> None:
+    with pytest.raises(BadInput, match=r"\bexpected .*found") as error:
+        CALLS[call](wrong)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: q.Circuit(1, 1).measure([0.7], [0]),
+        lambda: q.Circuit(1).reset([0.7]),
+        lambda: q.Circuit(2).unitary([[0, 1], [1, 0]], [0], controls=[1], control_values=[2]),
+        lambda: q.DensityMatrix(1).collapse(0, -1, 1.0),
+        lambda: q.DensityMatrix(1).entropy(base=0.5),
+        lambda: q.lindblad(q.DensityMatrix(1), "Z0", [([[0, 1], [0, 0]], [0.7])], 1, 1),
+    ],
+    ids=["measure", "reset", "control values", "collapse", "entropy", "lindblad"],
+)
+def test_a_number_out_of_range_is_not_rounded_or_wrapped(call: Callable[[], Any]) -> None:
+    with pytest.raises(BadInput, match=r"expected .*found"):
+        call()
