@@ -19,9 +19,11 @@ from onehop.arguments import complex_array, instance, items, quoted, real_number
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel
+from onehop.quantum.noise.core_program import core_program
 from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.state import State, rotations_to
+from onehop.quantum.steps import Program
 
 __all__ = ["imaginary_time", "lindblad"]
 
@@ -109,9 +111,16 @@ def lindblad(
     half = time / steps / 2
     rotations = [_rotation(term, 2 * half) for term in terms if term.paulis]
     channels = [_channel(jump, half, matrix.qubits) for jump in items(jumps, "jumps")]
-    step = [*rotations, *channels, *reversed(channels), *reversed(rotations)]
-    for _ in range(steps if step else 0):
-        matrix.do(step)
+    step = Program(Circuit(matrix.qubits))
+    for rotation in rotations:
+        step.circuit.add(rotation)
+    for channel, where in [*channels, *reversed(channels)]:
+        step.channel(channel.kraus, where, channel.name)
+    for rotation in reversed(rotations):
+        step.circuit.add(rotation)
+    program = core_program(step, mixed=True)
+    for _ in range(steps if len(step.circuit) else 0):
+        matrix._run(program, 0)
     return matrix
 
 
