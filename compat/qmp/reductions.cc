@@ -1,9 +1,12 @@
 // Global operations. In a reduction every node gathers the values of all nodes and combines them in node order, so the
 // results are bit-identical on all nodes.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "compat/qmp/state.h"
@@ -11,6 +14,7 @@
 #include "src/base/extremes.h"
 
 using onehop::BadInput;
+using onehop::Mismatch;
 using onehop::compat::checked_span;
 using onehop::compat::checked_value;
 using onehop::compat::guarded;
@@ -18,16 +22,31 @@ using namespace onehop::compat::qmp;
 
 namespace {
 
+template <class T>
+constexpr char type_letter = std::is_floating_point_v<T> ? 'f' : 'i';
+
 // Combines each element in node order: op(... op(op(node 0, node 1), node 2) ...).
 template <class T, class Op>
 QMP_status_t reduce(QMP_comm_t comm, T* first, int length, const Op& op) {
-  const QMP_comm_struct& among = checked(comm);
+  QMP_comm_struct& among = checked(comm);
   const std::span<T> values = checked_span(first, length);
   const std::size_t n = values.size();
-  const std::span<const std::byte> all = among.collectives->gather(std::as_bytes(values));
-  for (std::size_t i = 0; i < n; ++i) values[i] = value_at<T>(all, i);
-  for (std::size_t node = 1; node < among.ranks.size(); ++node) {
-    for (std::size_t i = 0; i < n; ++i) values[i] = op(values[i], value_at<T>(all, node * n + i));
+  // Before its values every node sends which operation it performs on which type.
+  constexpr std::array<char, 8> kind{Op::letter, type_letter<T>, sizeof(T)};
+  std::vector<std::byte>& mine = among.contribution;
+  mine.resize(sizeof kind + values.size_bytes());
+  std::memcpy(mine.data(), kind.data(), sizeof kind);
+  if (n > 0) std::memcpy(mine.data() + sizeof kind, first, values.size_bytes());
+  const std::span<const std::byte> all = among.collectives->gather(mine);
+  for (std::size_t node = 0; node < among.ranks.size(); ++node) {
+    const std::span<const std::byte> part = all.subspan(node * mine.size(), mine.size());
+    if (std::memcmp(part.data(), kind.data(), sizeof kind) != 0) {
+      throw Mismatch("expected the same operation on all nodes, found another one on node " + std::to_string(node));
+    }
+    const std::span<const std::byte> theirs = part.subspan(sizeof kind);
+    for (std::size_t i = 0; i < n; ++i) {
+      values[i] = node == 0 ? value_at<T>(theirs, i) : op(values[i], value_at<T>(theirs, i));
+    }
   }
   return QMP_SUCCESS;
 }
@@ -41,12 +60,20 @@ QMP_status_t reduce_as(QMP_comm_t comm, T* value, const Op& op) {
   return QMP_SUCCESS;
 }
 
-constexpr auto plus = [](auto a, auto b) { return a + b; };
-constexpr auto wrapping_plus = [](int a, int b) {
-  return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
+template <char Letter, class Function>
+struct Operation : Function {
+  static constexpr char letter = Letter;
 };
-constexpr auto larger = [](auto a, auto b) { return onehop::base::larger(a, b); };
-constexpr auto smaller = [](auto a, auto b) { return onehop::base::smaller(a, b); };
+template <char Letter, class Function>
+constexpr Operation<Letter, Function> operation(Function function) {
+  return {function};
+}
+constexpr auto plus = operation<'+'>([](auto a, auto b) { return a + b; });
+constexpr auto wrapping_plus =
+    operation<'+'>([](int a, int b) { return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)); });
+constexpr auto larger = operation<'>'>([](auto a, auto b) { return onehop::base::larger(a, b); });
+constexpr auto smaller = operation<'<'>([](auto a, auto b) { return onehop::base::smaller(a, b); });
+constexpr auto exclusive_or = operation<'^'>([](auto a, auto b) { return a ^ b; });
 
 }  // namespace
 
@@ -134,7 +161,7 @@ ONEHOP_COMPAT_API QMP_status_t QMP_min_double(double* value) {
   return QMP_comm_min_double(QMP_comm_get_default(), value);
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_xor_ulong(QMP_comm_t comm, unsigned long* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, [](auto a, auto b) { return a ^ b; }); });
+  return guarded(__func__, [&] { return reduce(comm, value, 1, exclusive_or); });
 }
 ONEHOP_COMPAT_API QMP_status_t QMP_xor_ulong(unsigned long* value) {
   return QMP_comm_xor_ulong(QMP_comm_get_default(), value);

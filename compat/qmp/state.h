@@ -77,6 +77,7 @@ struct QMP_comm_struct {
   int key = 0;
   std::uint32_t number = 0;
   std::unique_ptr<onehop::compat::Collectives> collectives;
+  std::vector<std::byte> contribution;  // of a reduction; kept, so that a sum of one number allocates nothing
   std::optional<onehop::compat::qmp::Topology> topology;
   // Holds the MPI_Comm of any MPI library.
   alignas(8) std::array<std::byte, 8> mpi{};

@@ -266,6 +266,19 @@ static void different_operations(void) {
   QMP_barrier();
 }
 
+static void different_reductions(void) { /* of as many bytes */
+  double x = 1;
+  begin_plainly();
+  my_rank() == 0 ? QMP_max_double(&x) : QMP_sum_double(&x);
+}
+
+static void different_types(void) {
+  double x = 1;
+  unsigned long bits = 1;
+  begin_plainly();
+  my_rank() == 0 ? QMP_sum_double(&x) : QMP_sum_uint64_t((uint64_t*)&bits);
+}
+
 static void different_broadcasts(void) {
   double x[3] = {1, 2, 3};
   begin_plainly();
@@ -414,6 +427,8 @@ static const struct error_case errors[] = {
     {"negative_values", 1, 1, "expected a number of 0 or more, found -1", negative_values},
     {"different_lengths", 2, 1, "bytes from rank", different_lengths},
     {"different_operations", 2, 1, "bytes from rank", different_operations},
+    {"different_reductions", 2, 1, "expected the same operation on all nodes, found another", different_reductions},
+    {"different_types", 2, 1, "expected the same operation on all nodes, found another", different_types},
     {"different_broadcasts", 2, 1, "rank 1 receives 24 bytes from rank 0, which sent 16", different_broadcasts},
     {"negative_count", 1, 1, "QMP_comm_alltoall: expected a number of 0 or more", negative_count},
     {"nothing_to_send", 1, 1, "QMP_comm_alltoall: expected memory of 4 bytes", nothing_to_send},
