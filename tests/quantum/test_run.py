@@ -253,7 +253,7 @@ def test_states_of_qasmbench_files(name: str) -> None:
         (None, ["--save", "/dev/full"], "no regular file"),
         (None, ["--checkpoint", "/dev/full"], "no regular file"),
         (None, ["--observable", "1e999*Z0"], "beyond the range of a double"),
-        (None, ["--seed", str(1 << 64)], "18446744073709551615"),
+        (None, ["--seed", str(1 << 64)], "2^64-1"),
         (None, ["--plot", "no/such/folder/p.png"], "no/such/folder"),
         (None, ["--shots", "-1"], "--shots"),
     ],
