@@ -90,8 +90,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: quantum.Circuit(1).h(0.5),
-        "gate: expected qubits to be a sequence of whole numbers, found one with 0.5; it takes (name, qubits, "
-        "parameters) and returns an Operation",
+        "qubits: expected a whole number, found 0.5",
     ),
     (
         lambda: setattr(quantum.Operation("measure", "m", [0]), "control_values", "x"),

@@ -203,8 +203,8 @@ def test_targets_are_looked_at_before_the_work(tmp_path: Path) -> None:
 OUTPUTS = (
     ["schedule", "halo", "--extent", "8x8", "--grid", "2x1", "-o"],
     ["lattice", "info", "--extent", "8x8", "--json"],
-    ["lattice", "thermalize", "--extent", "4", "4", "4", "4", "--format", "ildg", "-o"],
-    ["lattice", "thermalize", "--extent", "4", "4", "4", "4", "--checkpoint"],
+    ["lattice", "thermalize", "--extent", "4x4x4x4", "--format", "ildg", "-o"],
+    ["lattice", "thermalize", "--extent", "4x4x4x4", "--checkpoint"],
     ["poisson", "--local", "8x8", "--plot"],
     ["quantum", "circuit", "qft", "--qubits", "3", "-o"],
     ["run", "circuit.qasm", "--save"],

@@ -264,7 +264,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 def test_wrong_names_and_folders(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "papers", "nobody"]) != 0
-    assert "expected names among quickreduce, mira, qws, circuits, limits" in capfd.readouterr().err
+    assert "expected NAME quickreduce, mira, qws, circuits or limits" in capfd.readouterr().err
     taken = tmp_path / "file"
     taken.write_text("")
     assert main(["bench", "papers", "qws", "--to", str(taken)]) == 2

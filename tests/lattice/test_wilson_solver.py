@@ -261,7 +261,7 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
     for wrong, said in (
         (("--action", "wilson"), "either --kappa or one --mass"),
         (("--action", "wilson", "--kappa", 0.1, "--csw", 1), "--action clover"),
-        (("--action", "clover", "--kappa", 0.1, "--sloppy-precision", "quarter"), "half, single or double"),
+        (("--action", "clover", "--kappa", 0.1, "--sloppy-precision", "quarter"), "double, single or half"),
         (("--kappa", 0.1, "--mass", 0.1), "--kappa is for --action wilson and clover"),
     ):
         done = ranks.onehop("lattice", "solve", field, *wrong)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.ranks import Ranks
+from ranks import Ranks
 
 SOURCE = """
     import numpy as np
