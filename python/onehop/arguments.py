@@ -64,12 +64,12 @@ def items(values: Any, name: str) -> list[Any]:
 
     Raises
     ------
-    BadInput
+    WrongType
         It is none, or a text; `name` begins the error.
     """
     if is_sequence(values):
         return list(values)
-    raise BadInput(f"{name}: expected a sequence, found {quoted(values)}")
+    raise WrongType(f"{name}: expected a sequence, found {quoted(values)}")
 
 
 def whole_number(value: Any, name: str, least: int = -LARGEST, most: int = LARGEST) -> int:
@@ -86,13 +86,15 @@ def whole_number(value: Any, name: str, least: int = -LARGEST, most: int = LARGE
 
     Raises
     ------
+    WrongType
+        It is no whole number.
     BadInput
-        It is no whole number, or out of range.
+        It is out of range.
     """
     try:
         number = operator.index(value)
     except TypeError as error:
-        raise BadInput(f"{name}: expected a whole number, found {quoted(value)}") from error
+        raise WrongType(f"{name}: expected a whole number, found {quoted(value)}") from error
     if not least <= number <= most:
         raise BadInput(
             f"{name}: expected a whole number from {_name(least)} to {_name(most)}, found {quoted(number)}"
