@@ -40,7 +40,9 @@ void to_and_fro(End& end, Touch& touch, bool first, std::int64_t bytes, int repe
 template <class End>
 std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int64_t bytes,
                                   std::shared_ptr<Touch> touch) {
-  return [end, first, bytes, touch](int repetitions) { to_and_fro(*end, *touch, first, bytes, repetitions); };
+  return [end = std::move(end), first, bytes, touch = std::move(touch)](int repetitions) {
+    to_and_fro(*end, *touch, first, bytes, repetitions);
+  };
 }
 
 template <class End>

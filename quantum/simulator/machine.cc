@@ -31,7 +31,8 @@ Machine::Machine(const Program& program, State& state, Calls calls, Setup setup)
 }
 
 bool Machine::run() {
-  clbits_.assign(static_cast<std::size_t>(program_.circuit.clbits + program_.circuit.hidden_clbits), false);
+  const auto read = static_cast<std::size_t>(program_.circuit.clbits);
+  clbits_.assign(read + static_cast<std::size_t>(program_.circuit.hidden_clbits), false);
   queue_.clear();
   unsettled_ = false;
   turns_ = 0;

@@ -26,7 +26,8 @@ class Executor {
   struct Drawn {
     int outcome = 0;
     int read = 0;
-    Drawn(int value) : outcome(value), read(value) {}
+    // Implicit, so that a function may return the outcome alone.
+    Drawn(int value) : outcome(value), read(value) {}  // NOLINT(google-explicit-constructor)
     Drawn(int the_outcome, int the_read) : outcome(the_outcome), read(the_read) {}
   };
   // Returns the next one. Arguments: the index of the operation in the circuit, the index of the target in the
