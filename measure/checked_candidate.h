@@ -37,7 +37,7 @@ struct OtherOperation {
 // `Arrays` has dirty(), which writes one number into each cache line of the source, and check(name), which compares one
 // number of each line of the result, and throws Error.
 template <class Arrays>
-[[nodiscard]] Candidate checked_candidate(const std::string& name, Role role, std::shared_ptr<Arrays> arrays,
+[[nodiscard]] Candidate checked_candidate(const std::string& name, Role role, const std::shared_ptr<Arrays>& arrays,
                                           const std::function<void()>& run, std::int64_t bytes) {
   Candidate made{name, role, [=](int repetitions) {
                    for (int i = 0; i < repetitions; ++i) {

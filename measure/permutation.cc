@@ -69,8 +69,8 @@ void Witnesses::add(const PermuteBitsSpec& spec, int rank, std::span<std::byte> 
 
 namespace {
 
-const PermuteBitsSpec& checked(const PermuteBitsSpec& spec) {
-  if (spec.element_bytes >= 8) return spec;
+auto checked_element_bytes(const PermuteBitsSpec& spec) {
+  if (spec.element_bytes >= 8) return spec.element_bytes;
   throw BadInput("bench permutation needs elements of at least 8 bytes, found " + std::to_string(spec.element_bytes));
 }
 
@@ -79,7 +79,7 @@ const PermuteBitsSpec& checked(const PermuteBitsSpec& spec) {
 PermutationRounds::PermutationRounds(const Group& group, const PermuteBitsSpec& spec, TransportKind transport)
     : arena_(group),
       transport_(transport),
-      state_(group.allocate(checked(spec).element_bytes << spec.local_bits)),
+      state_(group.allocate(checked_element_bytes(spec) << spec.local_bits)),
       witnesses_(spec, group.rank(), state_.bytes()) {
   add("onehop", Role::ours, permute_bits(spec, group.rank()));
 }
