@@ -44,11 +44,11 @@ def reason_of(error: BaseException) -> str:
 
 
 def call_of(error: BaseException) -> str:
-    """Return the name of the call that failed, such as "os.waitpid"; empty if the source does not tell."""
+    """Return the function of a module that failed, such as "os.waitpid"; empty if the source does not tell."""
     import re
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)
     line = (frames[-1].line or "") if frames else ""
-    found = None if line.startswith("raise ") else re.search(r"[\w.]+(?=\()", line)
+    found = None if line.startswith("raise ") else re.search(r"\w+(?:\.\w+)+(?=\()", line)
     return found[0] if found else ""
