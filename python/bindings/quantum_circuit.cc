@@ -11,6 +11,7 @@
 #include "onehop/error.h"
 #include "python/bindings/bindings.h"
 #include "quantum/engine/kak.h"
+#include "src/base/text.h"
 
 using onehop::quantum::Circuit;
 using onehop::quantum::Complex;
@@ -265,8 +266,14 @@ void bind_quantum_circuit(nb::module_& module) {
           "operations", [](const Circuit& c) { return as_tuple(c.operations); },
           nb::sig("def operations(self) -> tuple[Operation, ...]"), "Copies of the operations in program order.")
       .def(
-          "operation", [](const Circuit& c, std::size_t i) { return c.operations.at(i); }, "index"_a,
-          "Return a copy of the operation with this index.")
+          "operation",
+          [](const Circuit& c, std::size_t i) {
+            if (i < c.operations.size()) return c.operations[i];
+            throw onehop::BadInput("expected the index of one of " +
+                                   onehop::base::counted(c.operations.size(), "operation") + ", found " +
+                                   std::to_string(i));
+          },
+          "index"_a, "Return a copy of the operation with this index.")
       .def(
           "add", [](Circuit& c, const Operation& o) { c.operations.push_back(o); }, "operation"_a,
           "Append a copy of an operation, without checking it.\n\n"

@@ -160,7 +160,8 @@ void bind_schedule(nb::module_& module) {
       .def_static(
           "load",
           [](const nb::object& path) {
-            const nb::object bytes = nb::module_::import_("pathlib").attr("Path")(path).attr("read_bytes")();
+            const nb::object bytes =
+                nb::module_::import_("onehop.output").attr("file_path")(path, "file").attr("read_bytes")();
             return Schedule::from_json(view(nb::cast<nb::bytes>(bytes)));
           },
           nb::sig("def load(path: str | os.PathLike[str]) -> Schedule"), "path"_a,

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+ *")
+
 
 class Error(RuntimeError):
-    """The base class of all exceptions of onehop. Exit code 1 on the command line."""
+    """The base class of all exceptions of onehop. Exit code 1 on the command line.
+
+    Its text is one line, whatever a file's name or the message of another library brings into it.
+    """
+
+    def __str__(self) -> str:
+        return _CONTROL.sub(" ", super().__str__())
 
 
 class BadInput(Error, ValueError):

@@ -13,14 +13,15 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from onehop.error import BadInput
+from onehop.error import BadInput, WrongType
 from onehop.place import Place, find_place, refuse_trap
 
 __all__ = [
     "check_file_target",
     "check_name",
+    "file_path",
     "make_folder",
     "open_descriptor",
     "open_unfinished",
@@ -28,6 +29,24 @@ __all__ = [
     "unfinished_file",
     "write_file",
 ]
+
+
+def file_path(value: Any, name: str) -> Path:
+    """Return a path, of a text or a path.
+
+    Raises
+    ------
+    WrongType
+        The value is neither; `name` begins the error.
+    BadInput
+        No file can have the path: it has a NUL or a lone surrogate that stands for no byte.
+    """
+    if isinstance(value, str | os.PathLike):
+        path = Path(value)
+        if "\0" in str(path) or re.search("[\ud800-\udc7f\udd00-\udfff]", str(path)):
+            raise BadInput(f"{name}: expected a path, found {str(path)!r:.60}, which no file can have")
+        return path
+    raise WrongType(f"{name}: expected a path, found {value!r:.60}")
 
 
 def open_descriptor(path: str | Path) -> int | None:
@@ -67,7 +86,7 @@ def check_name(path: str | Path, begin: str) -> Path:
         The system refuses the name: it is too long, its links form a circle, or a folder on the way is not accessible.
         Or it is -, which other options take for standard output, or a link that may be a trap (`find_place`).
     """
-    if str(path) == "-":
+    if str(file_path(path, begin)) == "-":
         raise BadInput(
             f"{begin}: expected the name of a file, found '-'; standard output is /dev/stdout, a file of this name ./-"
         )

@@ -9,6 +9,7 @@ import numpy as np
 
 from onehop import _core
 from onehop._core import Schedule
+from onehop.arguments import whole_numbers
 from onehop.codec import element_type
 from onehop.error import BadInput
 
@@ -106,11 +107,11 @@ def _targets(
         found = "neither" if pairs is None else "both"
         raise BadInput(f"permute_bits: expected either pairs or a permutation, found {found}")
     if permutation is not None:
-        return [int(bit) for bit in permutation]
+        return whole_numbers(permutation, "permutation")
     assert pairs is not None
     targets = list(range(bits))
     for pair in pairs:
-        a, b = (int(bit) for bit in pair)
+        a, b = whole_numbers(pair, "pairs")
         for bit in (a, b):
             if not 0 <= bit < bits:
                 raise BadInput(f"permute_bits: expected bits from 0 to {bits - 1} in pairs, found {bit}")

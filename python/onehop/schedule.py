@@ -27,6 +27,7 @@ from onehop._core import (
     verify,
     verify_or_throw,
 )
+from onehop.arguments import is_sequence, whole_number, whole_numbers
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.halo_options import HaloKeywords, HaloOptions
@@ -99,7 +100,7 @@ def _per_dimension(value: Any, dims: int, name: str) -> list[Any]:
 
 
 def _widths(width: Width, dims: int) -> list[tuple[int, int]]:
-    values = [width] * dims if isinstance(width, (int, np.integer)) else list(width)
+    values = list(width) if is_sequence(width) else [width] * dims
     if len(values) != dims:
         raise BadInput(
             f"expected a width for each of {counted(dims, 'dimension')}, found {len(values)}: {width!r}; "
@@ -110,7 +111,7 @@ def _widths(width: Width, dims: int) -> list[tuple[int, int]]:
     for pair in pairs:
         if len(pair) != 2:
             raise BadInput(f"expected a width as a number or a pair (below, above), found {pair!r}")
-    return [(int(below), int(above)) for below, above in pairs]
+    return [(whole_number(below, "width"), whole_number(above, "width")) for below, above in pairs]
 
 
 def _element_bytes(dtype: Any, fields: int | None) -> list[int]:
@@ -136,9 +137,9 @@ def _types(dtype: Any, fields: int | None) -> list[str]:
 
 
 def _spec(options: HaloOptions) -> _core.HaloSpec:
-    extents = [int(extent) for extent in options.extents]
+    extents = whole_numbers(options.extents, "extents")
     dims = len(extents)
-    grid = [int(ranks) for ranks in _per_dimension(tuple(options.grid), dims, "a grid")]
+    grid = whole_numbers(_per_dimension(tuple(options.grid), dims, "a grid"), "grid")
     widths = _widths(options.width, dims)
     periodic = [bool(one) for one in _per_dimension(options.periodic, dims, "periodic")]
     element_bytes = _element_bytes(options.dtype, options.fields)

@@ -154,6 +154,7 @@ def test_finds_and_mends_links_that_are_not_su3() -> None:
         ((4, 4, 4, 1), None, "2 or more"),
         ((4, 4), (2, 1), "group's 1 rank,"),
         ((4, 5), (1, 2), "5 sites on 2 ranks"),
+        ((4, 4.7), None, "extents: expected a whole number, found 4.7"),
     ],
 )
 def test_bad_input_is_refused(extents: tuple[int, ...], grid: tuple[int, ...] | None, message: str) -> None:

@@ -15,6 +15,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "barrier: qubits": lambda wrong: q.Circuit(1).barrier([wrong]),
     "channel: name": q.channel,
     "collapse: value": lambda wrong: q.DensityMatrix(1).collapse(0, wrong, 1.0),
+    "collapse: probability": lambda wrong: q.DensityMatrix(1).collapse(0, 0, wrong),
+    "Circuit.operation: index": lambda wrong: q.Circuit(1).operation(wrong),
     "cp: angle": lambda wrong: q.Circuit(2).cp(wrong, 0, 1),
     "diagonal: controls": lambda wrong: q.Circuit(2).diagonal([1, 1], [0], controls=[wrong]),
     "diagonal: control_values": lambda wrong: q.Circuit(2).diagonal(
@@ -27,9 +29,17 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "measure: qubits": lambda wrong: q.Circuit(1, 1).measure(wrong, 0),
     "measure: clbits": lambda wrong: q.Circuit(1, 1).measure(0, wrong),
     "NoiseModel.after: operation": q.NoiseModel().after,
+    "NoiseModel.check_names: circuit": q.NoiseModel().check_names,
     "NoiseModel.on: qubits": lambda wrong: q.NoiseModel().on([wrong]),
     "pauli_rotation: paulis": lambda wrong: q.Circuit(1).pauli_rotation(wrong, 0.1, [0]),
     "PauliSum.parse: text": q.PauliSum.parse,
+    "PauliSum.require: qubits": q.PauliSum.parse("Z0").require,
+    "State.load: file": q.State.load,
+    "State.save: file": lambda wrong: q.State(1).save(wrong),
+    "State.save: attributes": lambda wrong: q.State(1).save(
+        "never", None, {"a": wrong} if wrong != 2.5j else wrong
+    ),
+    "simulate: checkpoint": lambda wrong: q.simulate(q.Circuit(1), checkpoint=wrong),
     "permutation: targets": lambda wrong: q.Circuit(1).permutation([wrong]),
     "NoiseModel.parse: text": q.NoiseModel.parse,
     "compile: circuit": q.compile,
@@ -78,11 +88,25 @@ def test_an_argument_of_another_class_is_one_line(call: str, wrong: Any) -> None
         lambda: q.Circuit(1).reset([0.7]),
         lambda: q.Circuit(2).unitary([[0, 1], [1, 0]], [0], controls=[1], control_values=[2]),
         lambda: q.DensityMatrix(1).collapse(0, -1, 1.0),
+        lambda: q.DensityMatrix(1).collapse(0, 1, 0.0),
+        lambda: q.DensityMatrix(1).collapse(0, 0, float("nan")),
+        lambda: q.DensityMatrix(1).collapse(1, 0, 1.0),
+        lambda: q.Circuit(2).h(0).operation(1),
+        lambda: q.PauliSum.parse("Z0").require(-1),
+        lambda: q.NoiseModel().add("bit_flip", 0.1, gates=[3, "x"]).check_names(q.Circuit(1)),
+        lambda: q.State.load("a\0b"),
+        lambda: q.State(1).save("\ud800"),
+        lambda: q.State(1).save("never", None, {"": 1}),
         lambda: q.DensityMatrix(1).entropy(base=0.5),
         lambda: q.lindblad(q.DensityMatrix(1), "Z0", [([[0, 1], [0, 0]], [0.7])], 1, 1),
     ],
-    ids=["measure", "reset", "control values", "collapse", "entropy", "lindblad"],
 )
 def test_a_number_out_of_range_is_not_rounded_or_wrapped(call: Callable[[], Any]) -> None:
-    with pytest.raises(BadInput, match=r"expected .*found"):
+    with pytest.raises(BadInput, match=r"(expected .*found|there is no)"):
         call()
+
+
+def test_an_error_is_one_line_whatever_the_name_of_a_file(tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as error:
+        q.State.load(tmp_path / "a\nb\r\x1b[31m\u2028c")
+    assert str(error.value).endswith("a b [31m c: No such file or directory")

@@ -146,6 +146,10 @@ def test_fields_and_dtypes() -> None:
         ({"dtype": ["f4", "f8"], "fields": 3}, "fields"),
         ({"codec": "morse"}, "raw"),
         ({"rank": 7}, "rank"),
+        ({"extents": (8.5, 8)}, "extents: expected a whole number, found 8.5"),
+        ({"grid": (2.5, 1)}, "grid: expected a whole number, found 2.5"),
+        ({"width": 1.5}, "width: expected a whole number, found 1.5"),
+        ({"width": [(1, 1.5), 1]}, "width: expected a whole number, found 1.5"),
     ],
 )
 def test_bad_parameters(change: dict[str, Any], why: str) -> None:

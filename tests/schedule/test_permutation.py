@@ -107,6 +107,8 @@ def test_a_round_that_is_not_its_permutation_is_found() -> None:
     [
         ({"pairs": [(0, 9)]}, "expected bits from 0 to 5 in pairs, found 9"),
         ({"pairs": [(0, 1), (1, 2)]}, "found bit 1 in two"),
+        ({"pairs": [(0, 1.5)]}, "pairs: expected a whole number, found 1.5"),
+        ({"permutation": [0, 1, 2, 3, 4, 5.5]}, "permutation: expected a whole number, found 5.5"),
         ({"permutation": [0, 1, 2]}, "one entry for each of the 6 bits of the index, found 3 entries"),
         ({"permutation": [0, 1, 2, 3, 4, 4]}, "found 4 twice for bit 5"),
         ({"permutation": [0, 1, 2, 3, 4, 6]}, "found 6 for bit 5"),

@@ -178,7 +178,7 @@ def print_error(error: BaseException) -> None:
     except BadInput:  # the error is that the launcher's variables are not numbers
         launched = None
     rank = 0 if launched is None else launched.rank
-    text = message_bytes(" ".join(str(error).splitlines())).decode()
+    text = message_bytes(str(error)).decode()
 
     def say() -> None:
         who = f"rank {rank}: " if rank != 0 else ""

@@ -78,6 +78,10 @@ def read_checkpoint(
         state = Checkpoint(**fields)
         if fields.keys() != asdict(state).keys() or not _is_valid(state):
             raise ValueError("its note was altered")
+    except BadInput as error:
+        raise BadInput(
+            f"{path}: {error}; the file was altered, name another file, or start from it with --start"
+        ) from error
     except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(
             f"{path} exists, but is not a checkpoint, or one that was altered; name another file, or start from it "
@@ -118,7 +122,7 @@ def read_checkpoint(
 
 
 def _refuse(word: str) -> None:
-    raise ValueError(f"expected finite numbers, found {word}")
+    raise BadInput(f"expected a checkpoint with finite numbers, found {word}")
 
 
 def _is_valid(state: Checkpoint) -> bool:

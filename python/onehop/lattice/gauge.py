@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.geometry import LARGEST_LATTICE, Geometry, check_sizes
@@ -77,7 +78,7 @@ class Gauge(_core.LatticeGauge):
         hosts: Any = None,
     ) -> None:
         self.group = group
-        extents = [int(one) for one in extents]
+        extents = whole_numbers(extents, "extents")
         check_sizes(extents)
         if sites_on_a_rank(extents, 1) <= LARGEST_LATTICE:
             needed = _core.LatticeGauge.bytes_on_a_rank(

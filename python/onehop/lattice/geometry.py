@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop._core import Schedule
+from onehop.arguments import whole_numbers
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.rank_map import ranks_of_map
@@ -87,11 +88,11 @@ class Geometry(_core.LatticeGeometry):
         map: Any = None,  # noqa: A002, the name that says it
         hosts: Any = None,
     ) -> None:
-        extents = [int(extent) for extent in extents]
+        extents = whole_numbers(extents, "extents")
         check_sizes(extents, ranks=ranks, lanes=lanes, width=width)
         if grid is None:
             grid = Geometry.best_grid(extents, ranks, width)
-        grid = [int(one) for one in grid]
+        grid = whole_numbers(grid, "grid")
         check_sizes(extents, grid=grid)
         rank_at = [] if map is None and hosts is None else self._ranks(extents, grid, width, map, hosts)
         super().__init__(extents, grid, lanes, width, parities, rank_at)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop.arguments import instance, quoted
+from onehop.arguments import instance, quoted, whole_number
 from onehop.error import BadInput
 from onehop.text import counted
 
@@ -149,7 +149,7 @@ class PauliSum:
         BadInput
             The sum names a higher qubit.
         """
-        if self.qubits > qubits:
+        if self.qubits > whole_number(qubits, "qubits", 0):
             raise BadInput(
                 f"the observable names qubit {self.qubits - 1}, but there are {counted(qubits, 'qubit')}: 0 "
                 f"to {qubits - 1}"

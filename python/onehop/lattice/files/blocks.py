@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from onehop.error import BadInput, Error
 from onehop.group import Group
+from onehop.output import file_path
 
 __all__ = ["check_regular", "on_all_ranks", "read_block"]
 
@@ -29,6 +30,7 @@ def check_regular(path: str) -> None:
     BadInput
         The path is a folder, a pipe or a device, or cannot be the name of a file.
     """
+    file_path(path, "cannot read the file")
     try:
         regular = Path(path).is_file() or not Path(path).exists()
     except (OSError, ValueError) as error:  # a name that no file can have

@@ -20,6 +20,7 @@ import numpy as np
 
 from onehop.error import BadInput
 from onehop.launch.environment import variables
+from onehop.output import file_path
 
 __all__ = ["ask", "require_h5py"]
 
@@ -59,7 +60,7 @@ def require_h5py() -> None:
 def _size(file: str | Path, what: str) -> int:
     """Return the size of a regular file in bytes; raise BadInput if there is none."""
     try:
-        status = Path(file).stat()
+        status = file_path(file, f"cannot read {what}").stat()
     except (OSError, ValueError) as error:
         raise BadInput(
             f"cannot read {what} from {file}: {getattr(error, 'strerror', None) or error}"

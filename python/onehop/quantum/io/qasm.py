@@ -7,14 +7,14 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterator
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from onehop.arguments import instance, quoted
-from onehop.error import BadInput, WrongType
+from onehop.arguments import instance
+from onehop.error import BadInput
+from onehop.output import file_path
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.qasm_limits import (
     MEMORY,
@@ -70,7 +70,7 @@ def load_qasm(file: str | Path) -> Circuit:
         The file cannot be read or is no valid OpenQASM (the message names file, line and column), it exceeds a limit
         of `ONEHOP_QASM_OPERATIONS`, `ONEHOP_QASM_SECONDS` or `ONEHOP_QASM_MEMORY_MIB`, or Qiskit is missing.
     """
-    file = _path(file, "file")
+    file = file_path(file, "file")
     text, name = _read(file)
     return parse_qasm(text, name=name, folder=file.parent)
 
@@ -104,7 +104,7 @@ def parse_qasm(text: str, *, name: str = "<text>", folder: str | Path = ".") -> 
 
     instance(text, str, "text")
     instance(name, str, "name")
-    folder = _path(folder, "folder")
+    folder = file_path(folder, "folder")
     version, plain = _checked(text, name, folder)
 
     def converted(part: str) -> Circuit:
@@ -179,15 +179,9 @@ def _one_line(error: BaseException) -> str:
     return text if len(text) <= 300 else text[:300] + "..."
 
 
-def _path(value: Any, name: str) -> Path:
-    if isinstance(value, str | PathLike):
-        return Path(value)
-    raise WrongType(f"{name}: expected a path, found {quoted(value)}")
-
-
 def _read(file: str | Path) -> tuple[str, str]:
     try:
-        with Path(file).open("rb") as stream:
+        with file_path(file, "file").open("rb") as stream:
             data = stream.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import instance, quoted
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.output import check_name, open_descriptor, open_unfinished, unfinished_file
@@ -127,6 +128,7 @@ def write_state(
     wrong = ""
     try:
         check_state_file(file)
+        _check_attributes(about)
     except BadInput as error:
         wrong = str(error)
     agree(group, wrong)
@@ -160,6 +162,19 @@ def write_state(
         except OSError as error:
             wrong = f"cannot write {file}: {_reason(error)}"
         agree(group, wrong)
+
+
+def _check_attributes(about: Any) -> None:
+    """Raise BadInput unless a file can hold these attributes."""
+    for name, value in instance(about, Mapping, "attributes").items():  # type: ignore[type-abstract]
+        try:
+            if not re.fullmatch("[^\0]+", name):
+                raise ValueError
+            json.dumps({name: value}, ensure_ascii=False).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise BadInput(
+                f"attributes: expected names and values that JSON can store, found {quoted(name)}: {quoted(value)}"
+            ) from error
 
 
 def _same_file(handle: int) -> Path:

@@ -13,7 +13,7 @@ from onehop.arguments import complex_array, instance, whole_number, whole_number
 from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.noise.channel import Channel
+from onehop.quantum.noise.channel import Channel, check_probability
 from onehop.quantum.noise.core_program import core_program, noisy_program
 from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.observables import sums_of
@@ -199,7 +199,10 @@ class DensityMatrix(SplitState):
         return outcomes
 
     def collapse(self, qubit: int, value: int, probability: float) -> None:
-        """Project onto a value (0 or 1) of a qubit and divide by the probability of that value."""
+        """Project onto a value (0 or 1) of a qubit and divide by the probability of that value, which is above 0."""
+        self._check([qubit])
+        if not check_probability("probability", probability) > 0:
+            raise BadInput(f"probability: expected one above 0, found {probability}")
         _core.mixed_collapse(self._core, qubit, whole_number(value, "value", 0, 1), probability)
 
     # -- reading the state ---------------------------------------------------------------------------------------------

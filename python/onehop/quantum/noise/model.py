@@ -65,10 +65,14 @@ class NoiseModel:
         BadInput
             A rule names a gate that is neither in the circuit nor known to `gate`.
         """
-        present = {operation.name for operation in circuit.operations if operation.is_gate}
+        present = {
+            operation.name
+            for operation in instance(circuit, Circuit, "circuit").operations
+            if operation.is_gate
+        }
         known = present.union(name for name, _, _ in gate_names())
         for rule in self._rules:
-            for name in sorted((rule.gates or frozenset()) - known):
+            for name in sorted((rule.gates or frozenset()) - known, key=str):
                 raise BadInput(
                     f"noise after gate {name!r}: there is no such gate; this circuit has {', '.join(sorted(present))}"
                 )

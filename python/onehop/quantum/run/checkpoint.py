@@ -17,6 +17,7 @@ import numpy as np
 from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.output import file_path
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.state_file import agree, check_state_file, read_state_together, write_state
 from onehop.quantum.io.stored_state import StoredState, damaged
@@ -88,7 +89,7 @@ class Checkpoints:
     ) -> None:
         if not every > 0:
             raise BadInput(f"expected more than 0 seconds between checkpoints, found {every}")
-        self._file = Path(file)
+        self._file = file_path(file, "checkpoint")
         self._group = group
         self._every = every
         self._circuit = circuit
