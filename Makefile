@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak soak-broken wheels wheel-test wheel-test-aarch64 wheel-speed release-check bench figures reference-simulators peers model lint lint-quick format mpich impi torch setup-torch setup-interfaces docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak soak-broken wheels wheel-test wheel-test-aarch64 release-check bench figures reference-simulators peers model lint lint-quick format mpich impi torch setup-torch setup-interfaces docs clean
 
 export PYTHON JOBS TORCH
 # Do not export make's own default of CXX: without CXX, tools/find_compiler.sh looks for a compiler that is new enough.
@@ -83,9 +83,6 @@ wheel-test:  ## Install the wheel in a bare Debian without compiler and use it t
 wheel-test-aarch64:  ## The same with the wheel for aarch64 under qemu-user, and C++ tests (needs root)
 	@tools/wheels.sh aarch64-tests
 	@tools/wheel_test.sh trixie aarch64
-
-wheel-speed:  ## Compare the speed of the wheel with a build by g++, about 4 minutes and the build
-	@tools/wheel_speed.sh
 
 release-check:  ## Go through the checklist of a release
 	@tools/release.sh
