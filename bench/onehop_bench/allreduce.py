@@ -1,8 +1,13 @@
-"""`onehop bench allreduce`: a sum of float32 over all ranks, in the columns of nccl-tests."""
+"""`onehop bench allreduce`: a sum of float32 over all ranks, in the columns of nccl-tests.
+
+Further keys of a row are `count`, the length of the array; `type` and `codec`; `algbw`, bytes of the array over the
+time in 10^9 per second; `busbw`, that times 2 (ranks - 1) / ranks, which makes different numbers of ranks comparable;
+`wrong`, the number of wrong results; and `error`, the largest error of a result over the largest exact result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,47 +15,57 @@ import numpy as np
 
 from onehop import _core
 from onehop.cli.screen import Table
-from onehop.codec import encoded_bytes
+from onehop.codec import CODECS, encoded_bytes
 from onehop.collectives import Collectives
+from onehop.error import BadInput
 from onehop.group import Group
+from onehop.launch import current_launch
+from onehop.options import option
 from onehop.text import bytes_text, counted
 from onehop_bench import native
-from onehop_bench.result import Bench, Row, extended, make_row, samples_of
-from onehop_bench.run import Advance, Settings, _begin
-from onehop_bench.table import BEST_PEER, RATIO, RATIO_COLUMN, machine_caption, table_of, time_columns
+from onehop_bench.link import HOSTS, bandwidth_keys, link, make_link_table
+from onehop_bench.measure import Benchmark, Run, check, longer_blocks, run, show
+from onehop_bench.options import (
+    HostsOptions,
+    PlotOptions,
+    RanksBenchOptions,
+    names_option,
+    parse_sizes,
+    sizes_option,
+)
+from onehop_bench.result import Bench, Row, Samples, make_row, samples_of
+from onehop_bench.table import (
+    BEST_PEER,
+    RATIO,
+    RATIO_COLUMN,
+    machine_caption,
+    make_peer_table,
+    table_of,
+    time_columns,
+)
 from onehop_bench.torch_groups import gloo_group, has_torch
 from onehop_bench.wire import between_hosts, host_numbers
 
-ALLREDUCE_SIZES = (8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
-ALGORITHMS = ("one_shot", "two_shot")
+_ALGORITHMS = ("one_shot", "two_shot")
 
 
-@dataclass(frozen=True)
-class AllReduceRow(Row):
-    """One size and codec.
+@dataclass(kw_only=True)
+class AllReduce(HostsOptions, PlotOptions, RanksBenchOptions):
+    """The options of `onehop bench allreduce`."""
 
-    Attributes
-    ----------
-    count : int
-        Length of the array.
-    type, codec : str
-        Type of the numbers, and the codec that they are sent with.
-    algbw, busbw : float
-        Algorithm bandwidth, bytes of the array over the time in 10^9 per second; and bus bandwidth, that times
-        2 (ranks - 1) / ranks, which makes different numbers of ranks comparable (nccl-tests).
-    wrong : int
-        Number of wrong results; 0, since a benchmark with wrong results ends with an error.
-    error : float
-        The largest error of a result over the largest exact result.
-    """
-
-    count: int
-    type: str
-    codec: str
-    algbw: float
-    busbw: float
-    wrong: int
-    error: float
+    sizes: list[int] | None = sizes_option("Bytes of the array.")
+    codecs: list[str] = names_option(
+        ["raw"],
+        "Codecs. The first one is compared with the peers.",
+        metavar="raw,q8,...",
+        choices=CODECS,
+    )
+    link: str | None = option(
+        None,
+        "Measure between two emulated hosts, joined by a link of this rate (needs root).",
+        metavar="1Gbit",
+    )
+    in_place: bool = option(False, "One array is source and result, as in torch.distributed; raw only.")
 
 
 def _gloo(group: Group, size: int) -> list[tuple[Any, ...]]:
@@ -65,90 +80,96 @@ def _gloo(group: Group, size: int) -> list[tuple[Any, ...]]:
     return [("gloo", lambda: gloo.allreduce([tensor]).wait(), memory, memory)]
 
 
-def _row(size: int, codec: str, ranks: int, measured: Sequence[tuple[Any, ...]]) -> AllReduceRow:
-    samples = samples_of(measured)
-    row = make_row(f"{bytes_text(size, exact=True)} {codec}", size, ranks, samples)
-    error = next(error for _, role, _, error in measured if role == "ours")
-    return extended(
-        row,
-        AllReduceRow,
-        count=size // 4,
-        type="float32",
-        codec=codec,
-        algbw=row.gigabytes_per_second,
-        busbw=row.gigabytes_per_second * 2 * (ranks - 1) / ranks,
-        wrong=0,
-        error=error,
-    )
+def _measured(on: Run, size: int, options: AllReduce) -> Sequence[tuple[Any, ...]]:
+    first, *others = options.codecs
+    variants = [("onehop", "ours", first, "auto", 0)]
+    variants += [(f"onehop, {codec}", "variant", codec, "auto", 0) for codec in others]
+    one_host = len(on.group.local_ranks) == on.group.size
+    algorithms = _ALGORITHMS if one_host else (*_ALGORITHMS, "by_host")
+    variants += [(f"onehop, {name}", "variant", first, name, 0) for name in algorithms]
+    gloo = _gloo(on.group, size) if on.peers else []
+    return native.allreduce(on.group, size, on.effort, on.peers, variants, gloo, options.in_place)
 
 
-def _between_hosts(
-    row: AllReduceRow, group: Group, collectives: Collectives, size: int, codec: str
-) -> AllReduceRow:
-    hosts = max(host_numbers(group)) + 1
-    operation = collectives.allreduce(size // 4, "float32", "sum", codec, "auto")
-    source, result = (np.zeros(size // 4, np.float32) for _ in range(2))
-    # A host sends what it adds to one share of the array, and then the sum of its own share, to all others.
-    least = 2 * encoded_bytes(codec, "float32", size // 4) * (hosts - 1) // hosts
-    return between_hosts(
-        row,
-        group,
-        lambda: operation.run(_core.Memory(source), _core.Memory(result, True)),
-        [least] * hosts,
-    )
+def _with_ours(samples: Sequence[Samples], name: str) -> list[Samples]:
+    """The same samples, in which the candidate with this name is the one that is compared."""
+    roles = {"ours": "variant"}
+    return [
+        Samples(one.name, "ours" if one.name == name else roles.get(one.role, one.role), one.us)
+        for one in samples
+    ]
 
 
-def allreduce(
-    group: Group,
-    settings: Settings,
-    advance: Advance,
-    sizes: Sequence[int] = ALLREDUCE_SIZES,
-    codecs: Sequence[str] = ("raw",),
-    in_place: bool = False,
-) -> Bench:
-    """Measure sums of float32 over all ranks. From 16 KiB on the clock runs only while the ranks reduce.
+def allreduce(options: AllReduce) -> Benchmark:
+    """Sums of float32 over all ranks. From 16 KiB on the clock runs only while the ranks reduce.
 
-    `in_place`: every candidate has one array, which is source and result, as for `torch.distributed.all_reduce`.
-    Otherwise gloo and vLLM's algorithm, which know nothing else, touch half as much memory as the others.
+    With one array for source and result, every candidate works as `torch.distributed.all_reduce` does. Otherwise gloo
+    and vLLM's algorithm, which know nothing else, touch half as much memory as the others.
     """
-    collectives = Collectives(group)
-    result = _begin("allreduce", group, None, across=True)
-    for size in sizes:
-        # With more ranks than processors a block must be longer than the scheduler's time slices.
-        effort = settings.effort(len(sizes), 400.0 if group.size <= 2 else 4000.0)
-        variants = [("onehop", "ours", codecs[0], "auto", 0)]
-        variants += [(f"onehop, {codec}", "variant", codec, "auto", 0) for codec in codecs[1:]]
-        algorithms = ALGORITHMS if len(group.local_ranks) == group.size else (*ALGORITHMS, "by_host")
-        variants += [(f"onehop, {name}", "variant", codecs[0], name, 0) for name in algorithms]
-        others = _gloo(group, size) if settings.peers else []
-        measured = native.allreduce(group, size, effort, settings.peers, variants, others, in_place)
-        for codec in codecs:
-            name = "onehop" if codec == codecs[0] else f"onehop, {codec}"
-            chosen = [
-                (one[0], "ours" if one[0] == name else "variant" if one[1] == "ours" else one[1], *one[2:])
-                for one in measured
-            ]
-            row = _row(size, codec, group.size, chosen)
-            result.rows.append(_between_hosts(row, group, collectives, size, codec))
-        advance(1)
-    return result
+    sizes = options.sizes or parse_sizes("8,64,512,4K,16K,64K,256K,1M,4M,16M,64M")
+
+    def rows(on: Run) -> Iterator[Row]:
+        collectives = Collectives(on.group)
+        hosts = max(host_numbers(on.group)) + 1
+        for size in on.cases:
+            measured = _measured(on, size, options)
+            for codec in options.codecs:
+                name = "onehop" if codec == options.codecs[0] else f"onehop, {codec}"
+                case = f"{bytes_text(size, exact=True)} {codec}"
+                row = make_row(case, size, on.group.size, _with_ours(samples_of(measured), name))
+                error = next(error for other, *_, error in measured if other == name)
+                row.update(bandwidth_keys(row, codec, error))
+                operation = collectives.allreduce(size // 4, "float32", "sum", codec, "auto")
+                source, result = (np.zeros(size // 4, np.float32) for _ in range(2))
+                memory = _core.Memory(source), _core.Memory(result, True)
+                # A host sends what it adds to one share of the array, and then the sum of its own share, to all others.
+                least = 2 * encoded_bytes(codec, "float32", size // 4) * (hosts - 1) // hosts
+
+                def step(run: Any = operation.run, memory: Any = memory) -> None:
+                    run(*memory)
+
+                yield between_hosts(row, on.group, step, [least] * hosts)
+
+    return Benchmark(name="allreduce", cases=sizes, rows=rows, across=True, block_us=longer_blocks)
 
 
 def make_allreduce_table(result: Bench) -> Table:
     """A table with the columns of nccl-tests and the ratio to the best peer."""
     title = f"onehop bench allreduce, {counted(result.rows[0].ranks, 'rank')}, sum"
     columns = {
-        "size": lambda row: str(row.bytes),
-        "count": lambda row: str(row.count),
-        "type": lambda row: row.type,
-        "codec": lambda row: row.codec,
+        "size": "bytes",
+        **{key: key for key in ("count", "type", "codec")},
         **time_columns(),
         "algbw GB/s": lambda row: f"{row.algbw:.2f}",
         "busbw GB/s": lambda row: f"{row.busbw:.2f}",
-        "#wrong": lambda row: str(row.wrong),
+        "#wrong": "wrong",
         "error": lambda row: f"{row.error:.1e}",
         **BEST_PEER,
         **RATIO_COLUMN,
     }
-    caption = f"{machine_caption(result.host)}\n{RATIO}"
-    return table_of(result.rows, title, caption, columns, ("type", "codec", "best peer"))
+    return table_of(result.rows, title, f"{machine_caption(result.host)}\n{RATIO}", columns)
+
+
+def bench_allreduce(options: AllReduce) -> None:
+    """Sum float32 arrays over all ranks, with the columns of nccl-tests.
+
+    The peers are MPI_Allreduce, the algorithm of vLLM's CPU backend (on one machine, up to 8 ranks) and, if torch is
+    installed, gloo.
+    """
+    if options.sizes and min(options.sizes) < 4:
+        raise BadInput(f"expected --sizes of at least 4 bytes (one float32), found {min(options.sizes)}")
+    if options.in_place and (options.codecs != ["raw"] or options.link is not None):
+        raise BadInput("expected --in-place without --codecs and --link, found one of them")
+    if options.link is None:
+        run(options, allreduce(options), tables=(make_allreduce_table, make_peer_table))
+        return
+    check(options)
+    if options.hosts is not None:
+        raise BadInput("--link and --hosts both emulate hosts: give one of them")
+    if current_launch() is not None or options.ranks not in (None, HOSTS):
+        raise BadInput(
+            f"--link starts its own {counted(HOSTS, 'rank')}: run it by itself, without a launch or -n"
+        )
+    sizes = options.sizes or parse_sizes("64K,256K,1M,4M,16M")
+    result = link(options.link, sizes, options.codecs, 1.0 if options.quick else options.seconds, options.mpi)
+    show(options, result, (make_link_table, make_peer_table))

@@ -1,8 +1,12 @@
-"""`onehop bench ddp`: training steps of GPT-like models in DistributedDataParallel, with onehop and with gloo."""
+"""`onehop bench ddp`: training steps of GPT-like models in DistributedDataParallel, with onehop and with gloo.
+
+Times are those of a whole training step, or of its buckets alone: `what` is "step" or "buckets". Rows also have the
+`model`, its layers and width, and its numbers of `parameters` and of `buckets` of gradients.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -10,17 +14,25 @@ from typing import Any
 import numpy as np
 
 from onehop.cli.screen import Table
+from onehop.codec import CODECS
 from onehop.collectives import allgather, allreduce, barrier
 from onehop.cores import machine_cores
 from onehop.error import Error
 from onehop.group import Group
 from onehop.text import bytes_text, counted, number
-from onehop_bench.result import Bench, Row, Samples, extended, make_row
-from onehop_bench.run import Advance, Settings, _begin
-from onehop_bench.table import RATIO_COLUMN, Cell, machine_caption, table_of, time_columns
-from onehop_bench.torch_groups import process_groups
-
-__all__ = ["DDP_MODELS", "DdpRow", "ddp", "make_ddp_table"]
+from onehop_bench.measure import Benchmark, Run, run
+from onehop_bench.options import HostsOptions, RanksBenchOptions, names_option, seconds_option
+from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.table import (
+    RATIO_COLUMN,
+    Columns,
+    dict_columns,
+    machine_caption,
+    make_peer_table,
+    table_of,
+    time_columns,
+)
+from onehop_bench.torch_groups import check_torch, end_torch, process_groups
 
 BATCH, LENGTH, WORDS = 2, 64, 1024
 ROUNDS = 400
@@ -28,24 +40,15 @@ ROUNDS = 400
 DDP_MODELS = {"2x128": (2, 128, 4), "4x256": (4, 256, 4), "6x512": (6, 512, 8)}
 
 
-@dataclass(frozen=True)
-class DdpRow(Row):
-    """One model. Times are those of a whole training step, or of its buckets alone.
+@dataclass(kw_only=True)
+class Ddp(HostsOptions, RanksBenchOptions):
+    """The options of `onehop bench ddp`."""
 
-    Attributes
-    ----------
-    model : str
-        Layers and width.
-    parameters, buckets : int
-        Numbers of parameters, and of buckets of gradients.
-    what : str
-        "step" or "buckets".
-    """
-
-    model: str
-    parameters: int
-    buckets: int
-    what: str
+    seconds: float = seconds_option(60)
+    models: list[str] = names_option(
+        list(DDP_MODELS), "Models by layers and width.", choices=tuple(DDP_MODELS)
+    )
+    codecs: list[str] = names_option([], "Also train with gradients in these codecs.", choices=CODECS[1:])
 
 
 def _gpt(layers: int, width: int, heads: int) -> Any:
@@ -140,10 +143,10 @@ def _measure(
     times: dict[str, list[float]] = {name: [] for name in candidates}
     begin = perf_counter()
     for _ in range(rounds):
-        for name, (_, run) in candidates.items():
+        for name, (_, step) in candidates.items():
             barrier(group)
             start = perf_counter()
-            run()
+            step()
             times[name].append(1e6 * (perf_counter() - start))
         # Rank 0's clock decides for all.
         if allgather(group, np.array([perf_counter() - begin]))[0, 0] > seconds and len(times[name]) >= 3:
@@ -155,49 +158,26 @@ def _measure(
     return samples
 
 
-def ddp(
-    group: Group,
-    settings: Settings,
-    advance: Advance,
-    models: Sequence[str] = tuple(DDP_MODELS),
-    codecs: Sequence[str] = (),
-) -> Bench:
-    """Measure training steps of models on all ranks, per backend; and the averaging of their buckets alone.
-
-    The speed of light is a step that averages nothing.
-    """
-    result = _begin("ddp", group, None, across=True)
-    threads = max(1, machine_cores() // len(group.local_ranks))
-    groups = process_groups(group, threads)
-    import torch
-
-    result.host["torch"] = torch.__version__
-    result.notes.append(
-        f"torch {torch.__version__}, {counted(threads, 'thread')} per rank, {BATCH} x {LENGTH} words per rank and step"
-    )
-    limit = 0.05 if settings.quick else settings.seconds / (2 * len(models))
-    for model in models:
-        trainings = {name: _Training(model, one, group.rank) for name, one in groups.items()}
-        for codec in codecs:
-            trainings[f"onehop, {codec}"] = _Training(model, groups["onehop"], group.rank, codec)
-        for training in trainings.values():
-            for _ in range(2):  # torch arranges the buckets anew after the first step
-                training.step()
-        _check(trainings, model)
-        roles = {"onehop": "ours", "gloo": "peer"}
-        steps = {name: (roles.get(name, "variant"), one.step) for name, one in trainings.items()}
-        steps["computing alone"] = ("speed_of_light", trainings["onehop"].step_alone)
-        lengths = list(trainings["onehop"].lengths)
-        parameters = sum(one.numel() for one in trainings["onehop"].model.parameters())
-        averages = {name: (roles[name], _buckets(one, lengths)) for name, one in groups.items()}
-        for what, candidates in (("step", steps), ("buckets", averages)):
-            samples = _measure(group, candidates, limit, 3 if settings.quick else ROUNDS)
-            row = make_row(f"{model} {what}", 4 * parameters, group.size, samples)
-            result.rows.append(
-                extended(row, DdpRow, model=model, parameters=parameters, buckets=len(lengths), what=what)
-            )
-            advance(1)
-    return result
+def _rows(on: Run, model: str, groups: dict[str, Any], codecs: Sequence[str]) -> Iterator[Row]:
+    """A row of training steps, whose speed of light averages nothing, and one of their buckets alone."""
+    trainings = {name: _Training(model, group, on.group.rank) for name, group in groups.items()}
+    for codec in codecs:
+        trainings[f"onehop, {codec}"] = _Training(model, groups["onehop"], on.group.rank, codec)
+    for training in trainings.values():
+        for _ in range(2):  # torch arranges the buckets anew after the first step
+            training.step()
+    _check(trainings, model)
+    roles = {"onehop": "ours", "gloo": "peer"}
+    steps = {name: (roles.get(name, "variant"), training.step) for name, training in trainings.items()}
+    steps["computing alone"] = ("speed_of_light", trainings["onehop"].step_alone)
+    lengths = list(trainings["onehop"].lengths)
+    averages = {name: (roles[name], _buckets(group, lengths)) for name, group in groups.items()}
+    parameters = sum(weights.numel() for weights in trainings["onehop"].model.parameters())
+    more = {"model": model, "parameters": parameters, "buckets": len(lengths)}
+    limit = 0.05 if on.quick else on.seconds / 2
+    for what, candidates in (("step", steps), ("buckets", averages)):
+        samples = _measure(on.group, candidates, limit, 3 if on.quick else ROUNDS)
+        yield make_row(f"{model} {what}", 4 * parameters, on.group.size, samples, **more, what=what)
 
 
 def _check(trainings: dict[str, _Training], model: str) -> None:
@@ -219,13 +199,12 @@ def make_ddp_table(result: Bench) -> Table:
     def milliseconds(us: float | None) -> str:
         return number(us / 1e3 if us else None)
 
-    names = dict.fromkeys(name for row in result.rows for name in row.variants)
-    columns: dict[str, Cell] = {
-        "model": lambda row: row.case,
+    columns: Columns = {
+        "model": "case",
         "gradients": lambda row: bytes_text(row.bytes),
-        "buckets": lambda row: str(row.buckets),
+        "buckets": "buckets",
         **time_columns("time ms", 1e-3),
-        **{name: lambda row, name=name: milliseconds(row.variants.get(name)) for name in names},
+        **dict_columns(result.rows, "variants", milliseconds),
         "gloo ms": lambda row: milliseconds(row.peers["gloo"]),
         **RATIO_COLUMN,
         "alone ms": lambda row: milliseconds(row.limit_us),
@@ -236,4 +215,29 @@ def make_ddp_table(result: Bench) -> Table:
         "ratio: onehop's time over gloo's in the same round; below 1 onehop is faster\n"
         "alone: a step that averages nothing"
     )
-    return table_of(result.rows, title, caption, columns, ("model",))
+    return table_of(result.rows, title, caption, columns)
+
+
+def bench_ddp(options: Ddp) -> None:
+    """Train GPT-like models with torch's DistributedDataParallel; the time of a step with onehop and with gloo.
+
+    A second line for each model has the same buckets of gradients averaged without computing.
+    """
+    check_torch(options)
+
+    def rows(on: Run) -> Iterator[Row]:
+        threads = max(1, machine_cores() // len(on.group.local_ranks))
+        groups = process_groups(on.group, threads)
+        import torch
+
+        on.result.host["torch"] = torch.__version__
+        on.result.notes.append(
+            f"torch {torch.__version__}, {counted(threads, 'thread')} per rank, {BATCH} x {LENGTH} words per rank and "
+            "step"
+        )
+        for model in on.cases:
+            yield from _rows(on, model, groups, options.codecs)
+
+    benchmark = Benchmark(name="ddp", cases=options.models, rows=rows, across=True)
+    run(options, benchmark, tables=(make_ddp_table, make_peer_table))
+    end_torch()

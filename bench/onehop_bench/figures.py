@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from onehop.cli.common import print_error
 from onehop.error import BadInput, Error
 from onehop.figure import empty_figure, save_figure
 from onehop.json_file import read_json
-from onehop_bench.allreduce import AllReduceRow
-from onehop_bench.bars import Bar, draw_bars, draw_rates, save_rate_plot, save_solver_plot
-from onehop_bench.circuits import CircuitRow
-from onehop_bench.circuits_table import save_circuit_plot
-from onehop_bench.overlap import OverlapRow
-from onehop_bench.permutation import PermutationRow
+from onehop.launch.interpreter import python_module
+from onehop.options import Options, argument, option
+from onehop.output import make_folder
+from onehop.text import counted
 from onehop_bench.plot import (
-    OURS,
     SPEED_OF_LIGHT,
     draw_known,
+    draw_ours,
+    draw_rates,
     log_scale,
     row_axis,
+    save_circuit_plot,
     save_plot,
-    shared_legend,
-    time_unit,
+    save_rate_plot,
+    save_solver_plot,
 )
-from onehop_bench.recipes import command_text
-from onehop_bench.result import Bench, FlopRow, Row, machine_text
-from onehop_bench.run import HaloRow
-from onehop_bench.scaling import ScalingRow
-from onehop_bench.scaling_table import save_scaling_plot
-
-__all__ = ["FIGURES", "Figure", "draw_figure", "read_result"]
+from onehop_bench.recipes import RECIPES, command_text, recipe
+from onehop_bench.result import Bench, Row, machine_text
+from onehop_bench.scaling import save_scaling_plot
 
 WIDTH = 8.3  # inches; an SVG of this width is 800 pixels wide on a page
+_RESULTS = ("results", "Folder of the results, NAME.json.", "--results")
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,6 @@ class Figure:
 
     sources: tuple[str, ...]
     draw: Callable[[Sequence[Bench], str], None]
-
-
-# Rows of results beside `Row` itself. `Bench.from_dict` knows a kind of row if its module has been imported.
-KINDS_OF_ROWS = (AllReduceRow, CircuitRow, FlopRow, HaloRow, OverlapRow, PermutationRow, ScalingRow)
 
 
 def read_result(name: str, folder: Path) -> Bench:
@@ -103,9 +99,6 @@ def draw_figure(name: str, results: Path, folder: Path) -> Path:
     return file
 
 
-# The figures of the README: onehop, the best of the others, and the speed of light
-
-
 def _draw_best(axes: Any, rows: Sequence[Row], label: str) -> None:
     """Draw lines over the size: onehop, the best peer of each size, and the speed of light."""
     rows = [row for row in rows if row.bytes]
@@ -113,10 +106,7 @@ def _draw_best(axes: Any, rows: Sequence[Row], label: str) -> None:
     look = {"color": "tab:blue", "marker": "s", "linestyle": "--", "markersize": 5}
     draw_known(axes, sizes, [row.best_peer_us for row in rows], label="best MPI call", **look)
     draw_known(axes, sizes, [row.limit_us for row in rows], label="speed of light", **SPEED_OF_LIGHT)
-    spread = [[row.ours_us - row.p10_us for row in rows], [row.p90_us - row.ours_us for row in rows]]
-    axes.errorbar(
-        sizes, [row.ours_us for row in rows], spread, label="onehop", elinewidth=1, capsize=3, **OURS
-    )
+    draw_ours(axes, rows, sizes, "onehop")
     row_axis(axes, rows, label)
     log_scale(axes)
     axes.set_ylabel("time in µs (median)")
@@ -124,56 +114,12 @@ def _draw_best(axes: Any, rows: Sequence[Row], label: str) -> None:
     axes.legend(fontsize=8)
 
 
-def _side_by_side(results: Sequence[Bench], titles: Sequence[str], labels: Sequence[str], file: str) -> None:
+def _side_by_side(results: Sequence[Bench], file: str, titles: Sequence[str], labels: Sequence[str]) -> None:
     figure = empty_figure(WIDTH, 4.2)
     for axes, result, title, label in zip(figure.subplots(1, 2), results, titles, labels, strict=True):
         _draw_best(axes, result.rows, label)
-        axes.set_title(title, fontsize=10)
+        axes.set_title(title.format(ranks=result.rows[0].ranks), fontsize=10)
     figure.suptitle(machine_text(results[0].host), fontsize=9, wrap=True)
-    save_figure(figure, file)
-
-
-def _messages(results: Sequence[Bench], file: str) -> None:
-    titles = ("one message, one way", "ten messages each way at once")
-    _side_by_side(results, titles, ("size of the message", "messages that a rank sends"), file)
-
-
-def _allreduce(results: Sequence[Bench], file: str) -> None:
-    titles = [f"sum of float32, {result.rows[0].ranks} ranks" for result in results]
-    _side_by_side(results, titles, ["size of the array"] * 2, file)
-
-
-def _circuits(results: Sequence[Bench], file: str) -> None:
-    """Bars of onehop's and the fastest simulator's times, with one pass over the state as the speed of light."""
-    (result,) = results
-    rows = [cast(CircuitRow, row) for row in result.rows]
-    precisions = list(dict.fromkeys(row.precision for row in rows))
-    figure = empty_figure(WIDTH, 4.2)
-    panels = figure.subplots(1, len(precisions), sharey=True, squeeze=False)[0]
-    factor, unit = time_unit([time for row in rows for time in (row.ours_s, row.pass_s)])
-    for axes, precision in zip(panels, precisions, strict=True):
-        some = [row for row in rows if row.precision == precision]
-        peers = [row.best_peer_s and factor * row.best_peer_s for row in some]
-        bars = [
-            Bar("onehop", [factor * row.ours_s for row in some], "tab:red"),
-            Bar("fastest other simulator", peers, "tab:blue"),
-        ]
-        limits = [factor * row.pass_s for row in some]
-        draw_bars(
-            axes,
-            bars,
-            [row.case for row in some],
-            limits,
-            limit="one pass over the state",
-            log=True,
-            legend=False,
-        )
-        axes.set_title(f"{some[0].qubits} qubits, {precision} precision", fontsize=10)
-    times = [factor * time for row in rows for time in (row.ours_s, row.pass_s, row.best_peer_s) if time]
-    panels[0].set_ylim(min(times) / 2, max(times) * 2)
-    shared_legend(figure, panels)
-    panels[0].set_ylabel(f"time in {unit} (best run)")
-    figure.suptitle(machine_text(result.host), fontsize=9, wrap=True)
     save_figure(figure, file)
 
 
@@ -182,7 +128,7 @@ def _quarks(results: Sequence[Bench], file: str) -> None:
     figure = empty_figure(WIDTH, 7.5)
     titles = ("staggered (HISQ) hopping term", "Wilson hopping term")
     for axes, result, title in zip(figure.subplots(2, 1), results, titles, strict=True):
-        draw_rates(axes, [cast(FlopRow, row) for row in result.rows])
+        draw_rates(axes, result.rows)
         axes.set_title(f"{title}, {result.rows[0].ranks} ranks", fontsize=10)
         per_rank = " a rank" in result.rows[0].case
         axes.set_xlabel(f"sites {'per rank' if per_rank else 'of all ranks'}, precision")
@@ -190,27 +136,87 @@ def _quarks(results: Sequence[Bench], file: str) -> None:
     save_figure(figure, file)
 
 
-# The figures of the pages are the plots that the benchmarks draw with --plot
+def _plain(source: str, draw: Callable[..., None] = save_plot, **options: Any) -> Figure:
+    """What the benchmark draws with --plot."""
+    return Figure((source,), lambda results, file: draw(results[0], file, **options))
 
 
-def _plain(draw: Callable[[Bench, str], None]) -> Callable[[Sequence[Bench], str], None]:
-    return lambda results, file: draw(results[0], file)
-
-
+_MESSAGES = partial(
+    _side_by_side,
+    titles=("one message, one way", "ten messages each way at once"),
+    labels=("size of the message", "messages that a rank sends"),
+)
+_SUMS = partial(_side_by_side, titles=["sum of float32, {ranks} ranks"] * 2, labels=["size of the array"] * 2)
 FIGURES = {
-    "messages": Figure(("pingpong", "channel"), _messages),
-    "circuits": Figure(("circuits",), _circuits),
+    "messages": Figure(("pingpong", "channel"), _MESSAGES),
+    "circuits": _plain("circuits", save_circuit_plot, best=True, width=WIDTH),
     "quarks": Figure(("dslash", "wilson"), _quarks),
-    "allreduce": Figure(("allreduce", "allreduce-4"), _allreduce),
-    "pingpong": Figure(("pingpong",), _plain(save_plot)),
-    "channel": Figure(("channel",), _plain(save_plot)),
-    "halo": Figure(("halo",), _plain(save_plot)),
-    "poisson": Figure(("poisson",), _plain(save_plot)),
-    "codecs": Figure(("allreduce-codecs",), _plain(save_plot)),
-    "simulators": Figure(("circuits",), _plain(save_circuit_plot)),
-    "permutation": Figure(("permutation",), _plain(save_plot)),
-    "scaling": Figure(("scaling",), _plain(save_scaling_plot)),
-    "smearing": Figure(("smearing",), _plain(save_rate_plot)),
-    "solver": Figure(("solver",), _plain(save_solver_plot)),
+    "allreduce": Figure(("allreduce", "allreduce-4"), _SUMS),
+    "pingpong": _plain("pingpong"),
+    "channel": _plain("channel"),
+    "halo": _plain("halo"),
+    "poisson": _plain("poisson"),
+    "codecs": _plain("allreduce-codecs"),
+    "simulators": _plain("circuits", save_circuit_plot),
+    "permutation": _plain("permutation"),
+    "scaling": _plain("scaling", save_scaling_plot),
+    "smearing": _plain("smearing", save_rate_plot),
+    "solver": _plain("solver", save_solver_plot),
 }
 """All figures, by the name of their file."""
+
+
+@dataclass(kw_only=True)
+class All(Options):
+    """The options of `onehop bench all`."""
+
+    names: list[str] = argument("NAME", "Results to make. All by default.", [], choices=tuple(RECIPES))
+    results: str = option(*_RESULTS, metavar="FOLDER")
+    quick: bool = option(False, "Measure as briefly as possible. The figures then mean little.")
+
+
+def bench_all(options: All) -> None:
+    """Run every benchmark of `make bench` and write its result as JSON.
+
+    A benchmark that fails does not stop the others. On two cores all of them take about 15 minutes.
+    """
+    chosen = options.names or list(RECIPES)
+    results = Path(options.results)
+    make_folder(results, "--results")
+    failed = []
+    for name in chosen:
+        arguments = recipe(name, results, quick=options.quick)
+        print(f"\nonehop {' '.join(arguments)}", flush=True)
+        if subprocess.run(python_module("onehop", *arguments), check=False).returncode != 0:
+            failed.append(name)
+    if failed:
+        commands = "; ".join(f"`{command_text(name, results, quick=options.quick)}`" for name in failed)
+        raise Error(f"{len(failed)} of {counted(len(chosen), 'benchmark')} failed: {commands}")
+
+
+@dataclass(kw_only=True)
+class Figures(Options):
+    """The options of `onehop bench figures`."""
+
+    names: list[str] = argument("NAME", "Figures to draw. All by default.", [], choices=tuple(FIGURES))
+    results: str = option(*_RESULTS, metavar="FOLDER")
+    folder: str = option("build/figures", "Folder in which NAME.svg is written.", "--to", metavar="FOLDER")
+
+
+def bench_figures(options: Figures) -> None:
+    """Draw the figures of the documentation from the results of `make bench`.
+
+    A figure whose results are missing is left out, and the command that makes them is printed.
+    """
+    folder = Path(options.folder)
+    make_folder(folder, "--to")
+    missing: dict[str, BadInput] = {}
+    for name in options.names or FIGURES:
+        try:
+            print(draw_figure(name, Path(options.results), folder), flush=True)
+        except BadInput as error:
+            missing[str(error)] = error
+    for problem in missing.values():
+        print_error(problem)
+    if missing:
+        raise BadInput(f"{len(missing)} of the results that figures need could not be used")

@@ -1,102 +1,56 @@
-"""`onehop bench gradients`: derivatives of expectation values, compared with other simulators' adjoint methods."""
+"""`onehop bench gradients` and `bindings`: parametrized circuits, compared with other simulators.
+
+Both have rows with `qubits`, `parameters`, `precision`, `peers`, `best_peer`, `best_peer_s`, `speedup` and `wrong`, as
+those of `onehop bench circuits`. Times are in seconds, the best of several runs.
+
+Rows of gradients also have their `case`, the observable, and its number of `terms`; `forward_s`, a run of the circuit
+with the expectation value; `gradient_s`, the same with all derivatives; `times_forward`, their ratio;
+`backward_passes` over ket and bra, and `backward_multiply_adds`, their real multiply-adds per amplitude; and
+`share_of_peak`, multiply-adds of these passes per second of everything after the forward run, over the peak of all
+threads. Those of bindings have `bindings`, their number, and `run_s`, the time of the expectation value of Z on qubit 0
+for all of them, binding included.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from onehop.cli.screen import Table
+from onehop.options import LARGEST_INT, option
 from onehop.quantum import Circuit, CompiledCircuit, Parameter, PauliSum, PauliTerm
 from onehop.quantum import compile as compile_circuit
-from onehop.text import number
 from onehop.tune.machine_file import multiply_adds
-from onehop_bench.circuits_table import duration, peer_columns
-from onehop_bench.reference_simulators import GradientSimulator
-from onehop_bench.result import Bench
-from onehop_bench.simulator_bench import BestPeer, Contest, SimulatorSettings, measure_all
-from onehop_bench.table import Cell, table_of
-
-__all__ = [
-    "GRADIENT_CASES",
-    "GradientRow",
-    "GradientSettings",
-    "compiled_ansatz",
-    "gradient_bench",
-    "make_gradient_table",
-    "strongly_entangling",
-]
+from onehop_bench.options import seconds_option
+from onehop_bench.reference_simulators import GRADIENT_SIMULATORS, GradientSimulator
+from onehop_bench.result import Bench, Row
+from onehop_bench.simulators import (
+    Contest,
+    SimulatorOptions,
+    cases_option,
+    compare,
+    contests,
+    peer_table,
+    peers_option,
+    refuse_wrong,
+    seconds_column,
+)
 
 GRADIENT_CASES = {"one Z": 1, "1000 terms": 1000}
-LAYERS = 10
-LETTERS_PER_TERM = 4
+_GRADIENT_LAYERS = 10
+_BINDING_LAYERS = 5
+_LETTERS_PER_TERM = 4
+
+Gates = Sequence[tuple[str, list[int], bool]]
+"""Name and qubits of each gate, and whether it has a parameter."""
 
 
-@dataclass(frozen=True)
-class GradientSettings(SimulatorSettings):
-    """The gradients to measure: names from `GRADIENT_CASES`. A gradient may need three states at once."""
-
-    cases: Sequence[str] = tuple(GRADIENT_CASES)
-    qubits: Sequence[int] = (16, 20, 24)
-
-    known_cases: ClassVar[Sequence[str]] = tuple(GRADIENT_CASES)
-    largest: ClassVar[int] = 30
-    states: ClassVar[int] = 3
-
-
-@dataclass(frozen=True)
-class GradientRow:
-    """One circuit and observable. Times are in seconds, the best of several runs.
-
-    Attributes
-    ----------
-    case : str
-        Name from `GRADIENT_CASES`.
-    qubits, parameters, terms : int
-        Numbers of qubits, of parameters, and of terms of the observable.
-    precision : str
-        "double" or "single".
-    forward_s : float
-        A run of the circuit with the expectation value.
-    gradient_s : float
-        The same with all derivatives.
-    times_forward : float
-        `gradient_s` over `forward_s`.
-    peers : dict
-        Time of each peer for the same derivatives.
-    best_peer, best_peer_s, speedup
-        The fastest peer, its time, and that over `gradient_s`; None without peers.
-    wrong : dict
-        Peers whose derivatives differ from onehop's, with the largest difference; they cannot be the best peer.
-    backward_passes, backward_multiply_adds : float
-        Passes over ket and bra, and their real multiply-adds per amplitude.
-    share_of_peak : float
-        Multiply-adds of these passes per second of everything after the forward run, over the peak of all threads.
-    """
-
-    case: str
-    qubits: int
-    parameters: int
-    terms: int
-    precision: str
-    forward_s: float
-    gradient_s: float
-    times_forward: float
-    peers: dict[str, float]
-    best_peer: str | None
-    best_peer_s: float | None
-    speedup: float | None
-    wrong: dict[str, float]
-    backward_passes: float
-    backward_multiply_adds: float
-    share_of_peak: float
-
-
-def strongly_entangling(qubits: int, layers: int) -> list[tuple[str, list[int], bool]]:
-    """Return PennyLane's StronglyEntanglingLayers: name and qubits of each gate, and whether it has a parameter.
+def strongly_entangling(qubits: int, layers: int) -> Gates:
+    """Return PennyLane's StronglyEntanglingLayers.
 
     A layer rotates every qubit about Z, Y and Z, and then has a ring of CX over a distance that grows with the layer.
     """
@@ -109,132 +63,196 @@ def strongly_entangling(qubits: int, layers: int) -> list[tuple[str, list[int], 
     return gates
 
 
-def compiled_ansatz(
-    qubits: int, gates: Sequence[tuple[str, list[int], bool]], precision: str, threads: int
-) -> CompiledCircuit:
+def hardware_efficient(qubits: int, layers: int = _BINDING_LAYERS) -> Gates:
+    """Return a hardware-efficient ansatz: a layer rotates every qubit about Y and Z, and then has a chain of CX."""
+    gates: list[tuple[str, list[int], bool]] = []
+    for _ in range(layers):
+        for qubit in range(qubits):
+            gates += [(name, [qubit], True) for name in ("ry", "rz")]
+        gates += [("cx", [qubit, qubit + 1], False) for qubit in range(qubits - 1)]
+    return gates
+
+
+def _angles(gates: Gates, rows: int) -> np.ndarray:
+    """Rows of angles of all parameters."""
+    return np.random.default_rng(1).uniform(0, 2 * np.pi, (rows, sum(turns for *_, turns in gates)))
+
+
+def _bound(gates: Gates, angles: Sequence[float]) -> list[tuple[str, list[int], float | None]]:
+    """The gates with their angles, for a peer."""
+    following = iter(angles)
+    return [(name, which, next(following) if turns else None) for name, which, turns in gates]
+
+
+def _compiled(gates: Gates, contest: Contest) -> CompiledCircuit:
     """Compile gates, each with a parameter of its own if it has one."""
-    circuit = Circuit(qubits)
-    count = 0
-    for name, which, turns in gates:
+    circuit = Circuit(contest.qubits)
+    for count, (name, which, turns) in enumerate(gates):
         circuit.gate(name, which, [Parameter(f"angle{count}")] if turns else [])
-        count += turns
-    return compile_circuit(circuit, precision=precision, threads=threads)
+    return compile_circuit(circuit, precision=contest.precision, threads=contest.threads)
 
 
-def observable_of(case: str, qubits: int) -> PauliSum:
+def _observable(case: str, qubits: int) -> PauliSum:
     """Return the observable of a case: one Z, or random strings of four letters with random weights."""
     if GRADIENT_CASES[case] == 1:
         return PauliSum((PauliTerm(1.0, ((0, "Z"),)),))
     draw = np.random.default_rng(2)
     terms = []
     for _ in range(GRADIENT_CASES[case]):
-        where = sorted(draw.choice(qubits, LETTERS_PER_TERM, replace=False).tolist())
-        letters = draw.choice(list("XYZ"), LETTERS_PER_TERM).tolist()
+        where = sorted(draw.choice(qubits, _LETTERS_PER_TERM, replace=False).tolist())
+        letters = draw.choice(list("XYZ"), _LETTERS_PER_TERM).tolist()
         terms.append(PauliTerm(float(draw.normal()), tuple(zip(where, letters, strict=True))))
     return PauliSum(tuple(terms))
 
 
-class _Contest(Contest):
-    """One row while it is measured."""
-
-    def __init__(self, case: str, qubits: int, threads: int, *others: Any) -> None:
-        super().__init__(f"{case}, {qubits} qubits, {others[0]}", *others)
-        self.case, self.qubits, self.threads = case, qubits, threads
-
-    def row(self) -> GradientRow:
-        gates = strongly_entangling(self.qubits, LAYERS)
-        angles = iter(np.random.default_rng(1).uniform(0, 2 * np.pi, sum(one for *_, one in gates)).tolist())
-        bound = [(name, which, next(angles) if turns else None) for name, which, turns in gates]
-        values = [angle for *_, angle in bound if angle is not None]
-        observable = observable_of(self.case, self.qubits)
-        terms = [(one.coefficient.real, list(one.paulis)) for one in observable]
-        compiled = compiled_ansatz(self.qubits, gates, self.precision, self.threads)
-        forward: list[float] = []
-        ours: list[float] = []
-        backward: list[float] = []
-
-        def differentiate() -> np.ndarray:
-            begin = time.perf_counter()
-            compiled.expectations(values, [observable])
-            middle = time.perf_counter()
-            self.found = compiled.gradients(values, [observable])
-            forward.append(middle - begin)
-            ours.append(time.perf_counter() - middle)
-            backward.append(self.found.backward_seconds)
-            return np.asarray(self.found.derivatives[0])
-
-        self.measure(
-            lambda peer: peer.prepare(bound, terms, self.qubits, self.precision),
-            differentiate,
-            lambda peer: peer.differentiate(0),
-            lambda answer: max(1.0, float(np.abs(answer).max())),
-        )
-        best = BestPeer.of(min(ours), self.times, self.wrong)
-        done = self.found.backward_multiply_adds * 2**self.qubits
-        peak = multiply_adds(self.precision) * self.threads
-        return GradientRow(
-            case=self.case,
-            qubits=self.qubits,
-            parameters=len(values),
-            terms=len(observable),
-            precision=self.precision,
-            forward_s=min(forward),
-            gradient_s=min(ours),
-            times_forward=min(ours) / min(forward),
-            peers=self.times,
-            best_peer=best.name,
-            best_peer_s=best.seconds,
-            speedup=best.speedup,
-            wrong=self.wrong,
-            backward_passes=self.found.backward_passes,
-            backward_multiply_adds=self.found.backward_multiply_adds,
-            share_of_peak=done / min(backward) / peak,
-        )
+def _difference(size: Callable[[np.ndarray], float], ours: np.ndarray, theirs: np.ndarray) -> float:
+    return float(np.abs(theirs - ours).max()) / size(ours)
 
 
-def gradient_bench(
-    settings: GradientSettings,
-    peers: Sequence[GradientSimulator],
-    advance: Callable[[float], None] = lambda _amount: None,
-    say: Callable[[str], None] = lambda _text: None,
-) -> Bench:
-    """Measure all derivatives of StronglyEntanglingLayers, onehop and the peers in turn.
+@dataclass(kw_only=True)
+class Gradients(SimulatorOptions):
+    """The options of `onehop bench gradients`."""
 
-    Parameters
-    ----------
-    settings : GradientSettings
-    peers : sequence of GradientSimulator
-        Simulators, each measured in the precisions that it supports.
-    advance : callable
-        Called with 1 after each row.
-    say : callable
-        Called with what is being measured.
+    seconds: float = seconds_option(60)
+    cases: list[str] | None = cases_option("Observable", GRADIENT_CASES)
+    peers: str = peers_option(GRADIENT_SIMULATORS)
+
+    known_cases: ClassVar[Sequence[str]] = tuple(GRADIENT_CASES)
+    usual: ClassVar[Sequence[int]] = (16, 20, 24)
+    largest: ClassVar[int] = 30
+    states: ClassVar[int] = 3
+
+
+def _gradient_row(contest: Contest) -> Row:
+    gates = strongly_entangling(contest.qubits, _GRADIENT_LAYERS)
+    angles = _angles(gates, 1)[0].tolist()
+    observable = _observable(contest.case, contest.qubits)
+    terms = [(term.coefficient.real, list(term.paulis)) for term in observable]
+    compiled = _compiled(gates, contest)
+    forward: list[float] = []
+    backward: list[Any] = []
+
+    def ours() -> tuple[list[float], np.ndarray]:
+        begin = time.perf_counter()
+        compiled.expectations(angles, [observable])
+        middle = time.perf_counter()
+        backward.append(compiled.gradients(angles, [observable]))
+        forward.append(middle - begin)
+        return [time.perf_counter() - middle], np.asarray(backward[-1].derivatives[0])
+
+    def prepare(peer: GradientSimulator) -> None:
+        peer.prepare(_bound(gates, angles), terms, contest.qubits, contest.precision)
+
+    size = partial(_difference, lambda answer: max(1.0, float(np.abs(answer).max())))
+    contest.measure(prepare, ours, lambda peer: peer.differentiate(0), size)
+    found = backward[-1]
+    done = found.backward_multiply_adds * 2**contest.qubits
+    peak = multiply_adds(contest.precision) * contest.threads
+    return Row(
+        case=contest.case,
+        qubits=contest.qubits,
+        parameters=len(angles),
+        terms=len(observable),
+        precision=contest.precision,
+        forward_s=min(forward),
+        gradient_s=contest.best(),
+        times_forward=contest.best() / min(forward),
+        **contest.against_peers(),
+        backward_passes=found.backward_passes,
+        backward_multiply_adds=found.backward_multiply_adds,
+        share_of_peak=done / min(gradient.backward_seconds for gradient in backward) / peak,
+    )
+
+
+def _gradient_table(result: Bench) -> list[Any]:
+    caption = (
+        "forward: the expectation value alone; x: the gradient's time over it;\n"
+        "of peak: multiply-adds of the passes after the forward run, per second, over the peak"
+    )
+    columns = {
+        "observable": "case",
+        "n": "qubits",
+        "type": "precision",
+        "forward": seconds_column("forward_s"),
+        "gradient": seconds_column("gradient_s"),
+        "x": "times_forward",
+        "of peak": lambda row: f"{100 * row.share_of_peak:.0f} %",
+    }
+    return [peer_table(result, caption, columns)]
+
+
+def bench_gradients(options: Gradients) -> None:
+    """Differentiate 10 StronglyEntanglingLayers by all their angles, and compare with other simulators.
+
+    The derivatives of all simulators are compared.
     """
 
-    def start(case: str, qubits: int, precision: str, threads: int, seconds: float) -> _Contest:
-        return _Contest(case, qubits, threads, precision, peers, seconds, say)
+    def measure(options: Gradients, peers: Sequence[Any], advance: Callable[[float], None]) -> Bench:
+        about = f"{_GRADIENT_LAYERS} StronglyEntanglingLayers; "
+        return contests("gradients", options, peers, _gradient_row, about, advance)
 
-    layers = f"{LAYERS} StronglyEntanglingLayers; "
-    return measure_all("gradients", settings, peers, start, layers, advance)
+    refuse_wrong("derivatives", compare(options, measure, _gradient_table, GRADIENT_SIMULATORS))
 
 
-def make_gradient_table(result: Bench) -> Table:
-    """Make a table with a line for each row."""
-    caption = (
-        f"{result.host['cpu']}, {result.host['cores']} cores, {result.host['simd']}\n"
-        "forward: the expectation value alone; x: the gradient's time over it;\n"
-        "of peak: multiply-adds of the passes after the forward run, per second, over the peak;\n"
-        "speedup: the best peer's time over onehop's"
+@dataclass(kw_only=True)
+class Bindings(SimulatorOptions):
+    """The options of `onehop bench bindings`."""
+
+    bindings: int = option(1000, "Number of values of all parameters.", low=1, high=LARGEST_INT)
+    peers: str = peers_option(GRADIENT_SIMULATORS)
+
+    known_cases: ClassVar[Sequence[str]] = ("hardware-efficient",)
+    usual: ClassVar[Sequence[int]] = (10,)
+    quick_qubits: ClassVar[int] = 6
+    largest: ClassVar[int] = 24
+
+
+def _binding_row(contest: Contest, bindings: int) -> Row:
+    gates = hardware_efficient(contest.qubits)
+    values = _angles(gates, bindings)
+    compiled = _compiled(gates, contest)
+
+    def ours() -> tuple[list[float], np.ndarray]:
+        begin = time.perf_counter()
+        found = compiled.run_many(values, ["Z0"])[:, 0]
+        return [time.perf_counter() - begin], np.asarray(found)
+
+    def prepare(peer: GradientSimulator) -> None:
+        bound = _bound(gates, values[0].tolist())
+        peer.prepare(bound, [(1.0, [(0, "Z")])], contest.qubits, contest.precision)
+
+    size = partial(_difference, lambda _: 1.0)
+    contest.measure(prepare, ours, lambda peer: peer.evaluate(values, 0), size)
+    return Row(
+        qubits=contest.qubits,
+        parameters=values.shape[1],
+        bindings=bindings,
+        precision=contest.precision,
+        run_s=contest.best(),
+        **contest.against_peers(),
     )
-    columns: dict[str, Cell] = {
-        "observable": lambda row: row.case,
-        "n": lambda row: str(row.qubits),
-        "type": lambda row: row.precision,
-        "forward": lambda row: duration(row.forward_s),
-        "gradient": lambda row: duration(row.gradient_s),
-        "x": lambda row: number(row.times_forward),
-        "of peak": lambda row: f"{100 * row.share_of_peak:.0f} %",
-        **peer_columns(result.rows),
-        "speedup": lambda row: number(row.speedup),
+
+
+def _binding_table(result: Bench) -> list[Any]:
+    columns = {
+        "n": "qubits",
+        "parameters": "parameters",
+        "bindings": "bindings",
+        "type": "precision",
+        "onehop": seconds_column("run_s"),
     }
-    return table_of(result.rows, "onehop bench gradients", caption, columns, ("observable",))
+    return [peer_table(result, "times of all bindings together", columns)]
+
+
+def bench_bindings(options: Bindings) -> None:
+    """Run a hardware-efficient ansatz with many values of its parameters, and compare with other simulators.
+
+    The expectation values of all simulators are compared.
+    """
+    row = partial(_binding_row, bindings=20 if options.quick else options.bindings)
+
+    def measure(options: Bindings, peers: Sequence[Any], advance: Callable[[float], None]) -> Bench:
+        about = f"{_BINDING_LAYERS} layers of a hardware-efficient ansatz; "
+        return contests("bindings", options, peers, row, about, advance)
+
+    refuse_wrong("values", compare(options, measure, _binding_table, GRADIENT_SIMULATORS))

@@ -1,6 +1,8 @@
 """`onehop bench allreduce --link 1Gbit`: two emulated hosts, with a link of that rate between them.
 
-`onehop_bench.hosts` makes the hosts. Run as a module, this is one rank.
+`onehop_bench.hosts` makes the hosts. Run as a module, this is one rank. Rows have the keys of `onehop bench
+allreduce`, and `wire_bytes` that a rank sends, without headers; `fewer_bytes` and `faster`: the bytes and the time of
+raw over those of the codec.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -30,30 +31,19 @@ from onehop.launch.interpreter import python_module
 from onehop.launch.mpi import find_mpi_launcher
 from onehop.text import bytes_text
 from onehop_bench import native
-from onehop_bench.allreduce import AllReduceRow
 from onehop_bench.hosts import EmulatedHosts, emulated_hosts, launch_on_hosts
-from onehop_bench.result import Bench, Samples, extended, make_row
-from onehop_bench.table import Cell, machine_caption, table_of, time_columns
+from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.table import Columns, machine_caption, table_of, time_columns
 
-LINK_SIZES = (64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
 HOSTS = 2
 
 
-@dataclass(frozen=True)
-class LinkRow(AllReduceRow):
-    """One size and codec between two hosts.
-
-    Attributes
-    ----------
-    wire_bytes : int
-        Bytes that a rank sends, without headers.
-    fewer_bytes, faster : float
-        The bytes and the time of raw over those of the codec.
-    """
-
-    wire_bytes: int
-    fewer_bytes: float
-    faster: float
+def bandwidth_keys(row: Row, codec: str, error: float, wrong: int = 0) -> dict[str, Any]:
+    """The further keys of a row of an all-reduce."""
+    rate = row.gigabytes_per_second
+    busbw = rate * 2 * (row.ranks - 1) / row.ranks
+    more = {"count": row.bytes // 4, "type": "float32", "codec": codec, "algbw": rate, "busbw": busbw}
+    return {**more, "wrong": wrong, "error": error}
 
 
 # One rank's part
@@ -151,32 +141,22 @@ def _rank_main(sizes: list[int], codecs: list[str], seconds: float) -> None:
 # The launcher's part
 
 
-def _rows(case: dict[str, Any]) -> list[LinkRow]:
-    us = {name: np.array(one) for name, one in zip(case["names"], case["us"], strict=True)}
+def _rows(case: dict[str, Any]) -> list[Row]:
+    us = {name: np.array(times) for name, times in zip(case["names"], case["us"], strict=True)}
     sent = dict(zip(case["names"], case["sent"], strict=True))
+    mpi = us.pop("MPI_Allreduce", None)
+    reference = "raw" if "raw" in us else case["names"][0]
     rows = []
-    for place, codec in enumerate(name for name in case["names"] if name != "MPI_Allreduce"):
+    for codec, error, wrong in zip(us, case["errors"], case["wrong"], strict=False):
         samples = [Samples(codec, "ours", us[codec])]
-        if "MPI_Allreduce" in us:
-            samples.append(Samples("MPI_Allreduce", "peer", us["MPI_Allreduce"]))
+        if mpi is not None:
+            samples.append(Samples("MPI_Allreduce", "peer", mpi))
         row = make_row(f"{bytes_text(case['size'], exact=True)} {codec}", case["size"], HOSTS, samples)
-        reference = "raw" if "raw" in us else case["names"][0]
-        rows.append(
-            extended(
-                row,
-                LinkRow,
-                count=case["size"] // 4,
-                type="float32",
-                codec=codec,
-                algbw=row.gigabytes_per_second,
-                busbw=row.gigabytes_per_second * 2 * (HOSTS - 1) / HOSTS,
-                wrong=case["wrong"][place],
-                error=case["errors"][place],
-                wire_bytes=sent[codec],
-                fewer_bytes=sent[reference] / sent[codec],
-                faster=float(np.median(us[reference] / us[codec])),
-            )
-        )
+        row.update(bandwidth_keys(row, codec, error, wrong))
+        row["wire_bytes"] = sent[codec]
+        row["fewer_bytes"] = sent[reference] / sent[codec]
+        row["faster"] = float(np.median(us[reference] / us[codec]))
+        rows.append(row)
     return rows
 
 
@@ -236,20 +216,20 @@ def link(rate: str, sizes: Sequence[int], codecs: Sequence[str], seconds: float,
 
 def make_link_table(result: Bench) -> Table:
     """A table with the columns of `onehop bench allreduce` and the savings of each codec."""
-    columns: dict[str, Cell] = {
+    columns: Columns = {
         "size": lambda row: bytes_text(row.bytes, exact=True),
-        "codec": lambda row: row.codec,
+        "codec": "codec",
         **time_columns(),
         "algbw GB/s": lambda row: f"{row.algbw:.3f}",
         "busbw GB/s": lambda row: f"{row.busbw:.3f}",
-        "#wrong": lambda row: str(row.wrong),
+        "#wrong": "wrong",
         "error": lambda row: f"{row.error:.0e}",
-        "bytes sent": lambda row: str(row.wire_bytes),
+        "bytes sent": "wire_bytes",
         "fewer": lambda row: f"{row.fewer_bytes:.2f}",
         "faster": lambda row: f"{row.faster:.2f}",
     }
     caption = f"{machine_caption(result.host)}\nfewer, faster: bytes and time of raw over those of the codec"
-    return table_of(result.rows, f"onehop bench {result.bench}", caption, columns, ("codec",))
+    return table_of(result.rows, f"onehop bench {result.bench}", caption, columns)
 
 
 if __name__ == "__main__":

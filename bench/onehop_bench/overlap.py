@@ -1,8 +1,16 @@
-"""`onehop bench overlap`: asynchronous operations of torch progress while Python computes; with a time line."""
+"""`onehop bench overlap`: asynchronous operations of torch progress while Python computes; with a time line.
+
+`ours_us` is the time from the first start to the last end. Further keys of a row are the `backend` of
+torch.distributed; `computing`, "Python" or "torch"; the `niceness` of the thread of the backend onehop, or None;
+`works`, the number of all-reduces that were started; `waiting_us`, the same time if the ranks wait instead of
+computing; `computing_share`, computing done beside the operations, over that done without them in the same time; and
+`timeline`: of the repetition with the median time, on rank 0, in s since the first start, the end of each operation in
+`ends`, and in `steps` the end of each step of computing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -11,16 +19,16 @@ import numpy as np
 
 from onehop.cli.screen import Table
 from onehop.collectives import allgather, allreduce, barrier
-from onehop.error import Error
+from onehop.error import BadInput
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
+from onehop.options import option
 from onehop.text import bytes_text, counted, number
-from onehop_bench.result import Bench, Row, Samples, extended, make_row
-from onehop_bench.run import Advance, Settings, _begin
-from onehop_bench.table import Cell, machine_caption, table_of
-from onehop_bench.torch_groups import process_groups
-
-__all__ = ["OverlapRow", "make_overlap_table", "overlap", "plot_overlap"]
+from onehop_bench.measure import Benchmark, Run, run
+from onehop_bench.options import PlotOptions, RanksBenchOptions, Size, seconds_option
+from onehop_bench.result import Bench, Row, Samples, make_row
+from onehop_bench.table import Columns, machine_caption, table_of
+from onehop_bench.torch_groups import check_torch, end_torch, process_groups
 
 WORKS = 12
 REPETITIONS = 60
@@ -31,34 +39,12 @@ COMPUTING = {
 }
 
 
-@dataclass(frozen=True)
-class OverlapRow(Row):
-    """One backend, niceness and kind of computing. `ours_us` is the time from the first start to the last end.
+@dataclass(kw_only=True)
+class Overlap(PlotOptions, RanksBenchOptions):
+    """The options of `onehop bench overlap`."""
 
-    Attributes
-    ----------
-    backend, computing : str
-        Backend of torch.distributed; "Python" or "torch".
-    niceness : int or None
-        That of the thread of the backend onehop.
-    works : int
-        Number of all-reduces that were started.
-    waiting_us : float
-        The same time if the ranks wait instead of computing.
-    computing_share : float
-        Computing done beside the operations, over that done without them in the same time.
-    timeline : dict
-        Of the repetition with the median time, on rank 0, in s since the first start: the end of each operation in
-        `ends`, and in `steps` the end of each step of computing.
-    """
-
-    backend: str
-    computing: str
-    niceness: int | None
-    works: int
-    waiting_us: float
-    computing_share: float
-    timeline: dict[str, list[float]]
+    seconds: float = seconds_option(30)
+    size: int = option(4 << 20, "Bytes of each all-reduce.", metavar="4M", kind=Size)
 
 
 class _Computing:
@@ -159,53 +145,12 @@ def _case(
     return us, idle, share, typical
 
 
-def overlap(group: Group, settings: Settings, advance: Advance, size: int = 4 << 20) -> Bench:
-    """Start all-reduces of float32 arrays of `size` bytes, and compute until all are done, per backend and niceness.
-
-    Each rank computes with one thread.
-    """
-    result = _begin("overlap", group, None, across=True)
-    groups = process_groups(group, 1)
-    ours = groups["onehop"]
-    cases = [("onehop", nice) for nice in NICENESS] + [("gloo", None)]
-    limit = 0.05 if settings.quick else settings.seconds / (len(cases) * len(COMPUTING))
-    # From less nice to nicer: only a privileged process may go back.
-    for backend, nice in cases:
-        if nice is not None:
-            ours.niceness = nice
-        for kind in COMPUTING:
-            found = _case(group, groups[backend], kind, size, limit, 3 if settings.quick else REPETITIONS)
-            us, idle, share, typical = found
-            samples = [Samples(backend, "ours", us)]
-            case = backend if nice is None else f"{backend}, niceness {nice}"
-            row = make_row(f"{case}, {kind}", size * WORKS, group.size, samples)
-            timeline = {
-                name: [float(f"{one:.6f}") for one in values]
-                for name, values in (("ends", typical.ends), ("steps", typical.steps))
-            }
-            result.rows.append(
-                extended(
-                    row,
-                    OverlapRow,
-                    backend=backend,
-                    computing=kind,
-                    niceness=nice,
-                    works=WORKS,
-                    waiting_us=idle,
-                    computing_share=share,
-                    timeline=timeline,
-                )
-            )
-            advance(1)
-    return result
-
-
 def make_overlap_table(result: Bench) -> Table:
     """A table with a line for each backend, niceness and kind of computing."""
-    columns: dict[str, Cell] = {
-        "backend": lambda row: row.backend,
-        "niceness": lambda row: "-" if row.niceness is None else str(row.niceness),
-        "computing with": lambda row: row.computing,
+    columns: Columns = {
+        "backend": "backend",
+        "niceness": "niceness",
+        "computing with": "computing",
         "beside ms": lambda row: number(row.ours_us / 1e3),
         "waiting ms": lambda row: number(row.waiting_us / 1e3),
         "computing": lambda row: f"{row.computing_share:.0%}",
@@ -217,14 +162,12 @@ def make_overlap_table(result: Bench) -> Table:
         "beside: from the first start to the last end while each rank computes; waiting: while it waits\n"
         "computing: work done beside the operations, over that without them in the same time"
     )
-    return table_of(result.rows, title, caption, columns, ("backend", "niceness", "computing with"))
+    return table_of(result.rows, title, caption, columns)
 
 
 def plot_overlap(result: Bench, file: str) -> None:
     """Draw a time line for each row: when each operation ran, and the steps of computing done by then."""
-    rows: list[Any] = result.rows
-    if not rows:
-        raise Error("expected results to plot, found none")
+    rows = result.rows
     kinds = list(dict.fromkeys(row.computing for row in rows))
     most = max(sum(1 for row in rows if row.computing == kind) for kind in kinds)
     figure = empty_figure(5.6 * len(kinds), 1.7 * most + 0.4)
@@ -237,7 +180,7 @@ def plot_overlap(result: Bench, file: str) -> None:
     save_figure(figure, file)
 
 
-def _draw(axes: Any, row: OverlapRow) -> None:
+def _draw(axes: Any, row: Row) -> None:
     ends = [1e3 * one for one in row.timeline["ends"]]
     begins = [0.0, *ends[:-1]]
     lengths = [end - begin for begin, end in zip(begins, ends, strict=True)]
@@ -257,3 +200,47 @@ def _draw(axes: Any, row: OverlapRow) -> None:
         f"{row.case.rsplit(', ', 1)[0]}: {row.ours_us / 1e3:.1f} ms, {row.computing_share:.0%} of the computing",
         fontsize=9,
     )
+
+
+def bench_overlap(options: Overlap) -> None:
+    """Start asynchronous all-reduces of torch and compute until they are done; --plot draws the time line.
+
+    Each rank computes with one thread.
+    """
+    if options.size < 4:
+        raise BadInput(f"expected --size of at least 4 bytes, found {options.size}")
+    check_torch(options)
+
+    def rows(on: Run) -> Iterator[Row]:
+        groups = process_groups(on.group, 1)
+        limit, repetitions = (0.05, 3) if on.quick else (on.seconds, REPETITIONS)
+        for backend, niceness, kind in on.cases:
+            if niceness is not None:
+                groups["onehop"].niceness = niceness
+            us, idle, share, typical = _case(
+                on.group, groups[backend], kind, options.size, limit, repetitions
+            )
+            name = backend if niceness is None else f"{backend}, niceness {niceness}"
+            timeline = {
+                key: [float(f"{value:.6f}") for value in values] for key, values in vars(typical).items()
+            }
+            yield make_row(
+                f"{name}, {kind}",
+                options.size * WORKS,
+                on.group.size,
+                [Samples(backend, "ours", us)],
+                backend=backend,
+                computing=kind,
+                niceness=niceness,
+                works=WORKS,
+                waiting_us=idle,
+                computing_share=share,
+                timeline=timeline,
+            )
+
+    # From less nice to nicer: only a privileged process may go back.
+    backends = [*(("onehop", niceness) for niceness in NICENESS), ("gloo", None)]
+    cases = [(*backend, kind) for backend in backends for kind in COMPUTING]
+    benchmark = Benchmark(name="overlap", cases=cases, rows=rows, across=True)
+    run(options, benchmark, tables=(make_overlap_table,), draw=plot_overlap)
+    end_torch()

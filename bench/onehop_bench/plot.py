@@ -1,4 +1,4 @@
-"""Plots of a benchmark's rows as points and lines; `bars` has those as bars.
+"""Plots of a benchmark's rows: times as points and lines, rates as bars.
 
 onehop is red and the speed of light black. Markers, hatches and line styles tell candidates apart in grey.
 """
@@ -6,45 +6,22 @@ onehop is red and the speed of light black. Markers, hatches and line styles tel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from onehop.figure import empty_figure, save_figure
-from onehop.text import bytes_text
+from onehop.text import bytes_text, counted
 from onehop_bench.result import Bench, Row, machine_text
 
-__all__ = [
-    "OURS",
-    "PEER_COLOURS",
-    "PEER_MARKERS",
-    "SPEED_OF_LIGHT",
-    "case_axis",
-    "case_text",
-    "draw_known",
-    "log_scale",
-    "named_axis",
-    "peer_looks",
-    "row_axis",
-    "save_plot",
-    "shared_legend",
-    "size_axis",
-    "time_unit",
-]
-
-PEER_COLOURS = (
-    "tab:blue",
-    "tab:orange",
-    "tab:green",
-    "tab:purple",
-    "tab:brown",
-    "tab:pink",
-    "tab:olive",
-    "tab:cyan",
+PEER_COLOURS = tuple(
+    f"tab:{name}" for name in ("blue", "orange", "green", "purple", "brown", "pink", "olive", "cyan")
 )
 PEER_MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">")
 OURS = {"color": "tab:red", "marker": "o", "linestyle": "-", "linewidth": 2, "zorder": 3}
 SPEED_OF_LIGHT = {"marker": "_", "linestyle": ":", "color": "black", "markersize": 10}
+HATCHES = ("", "//", "\\\\", "xx", "--")  # no dots: an SVG has a path of many points for them
 
 # Benchmarks of one operation at several sizes, and the label of the axis that shows the sizes.
 _BY_SIZE = {
@@ -54,18 +31,13 @@ _BY_SIZE = {
     "allreduce, link": "size of the array",
     "poisson": "bytes that a rank sends",
 }
-
-
-def peer_looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The colour and marker of each peer."""
-    return {
-        name: {
-            "color": PEER_COLOURS[i % len(PEER_COLOURS)],
-            "marker": PEER_MARKERS[i % len(PEER_MARKERS)],
-            "markersize": 5,
-        }
-        for i, name in enumerate(names)
-    }
+# Benchmarks whose plots are bars of rates, and the label of the axis that shows the cases.
+_RATES = {
+    "dslash": "sites per rank, precision",
+    "smearing": "kind of links, sites per rank, precision",
+    "wilson": "sites, variant",
+    "su3": "operation, precision, sites",
+}
 
 
 def case_text(case: str) -> str:
@@ -92,6 +64,14 @@ def row_axis(axes: Any, rows: Sequence[Row], label: str) -> None:
     axes.set_xlabel(label)
 
 
+def case_axis(axes: Any, cases: Sequence[str]) -> None:
+    """Make the horizontal axis one of cases, at 0, 1, ..."""
+    many = len(cases) > 6
+    names = [case_text(case) if many else case_text(case).replace(", ", ",\n") for case in cases]
+    turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if many else {}
+    axes.set_xticks(range(len(cases)), names, fontsize=8, **turned)
+
+
 def log_scale(axes: Any) -> None:
     """Make the vertical axis logarithmic, after everything is drawn, with plain numbers and enough of them.
 
@@ -104,23 +84,115 @@ def log_scale(axes: Any) -> None:
     axes.yaxis.set_minor_formatter(lambda x, _: f"{x:,g}" if f"{x:e}"[0] in shown else "")
 
 
-def _codecs(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The rows of each codec, in the order of the rows; one entry without a name if there are no codecs."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(getattr(row, "codec", ""), []).append(row)
-    return found
+def shared_legend(figure: Any, panels: Iterable[Any]) -> None:
+    """Put one legend for several axes below them."""
+    shown = [panel.get_legend_handles_labels() for panel in panels]
+    marks = {label: mark for found in shown for mark, label in zip(*found, strict=True)}
+    figure.legend(marks.values(), marks.keys(), fontsize=8, ncols=4, loc="outside lower center")
+
+
+def title_of(result: Bench) -> str:
+    """The title of a plot: the benchmark, and the machine."""
+    return f"onehop bench {result.bench}: {machine_text(result.host)}"
+
+
+# Points and lines
+
+
+def draw_known(axes: Any, places: Sequence[int], values: Sequence[float | None], **look: Any) -> bool:
+    """Draw the values that there are; without any, draw nothing, so that the legend names nothing that is missing."""
+    known = [(place, value) for place, value in zip(places, values, strict=True) if value is not None]
+    if known:
+        axes.plot(*zip(*known, strict=True), **look)
+    return bool(known)
+
+
+def draw_ours(axes: Any, rows: Sequence[Row], places: Sequence[int], name: str, **look: Any) -> None:
+    """Draw onehop's times with their spread."""
+    times = [row.ours_us for row in rows]
+    spread = [[row.ours_us - row.p10_us for row in rows], [row.p90_us - row.ours_us for row in rows]]
+    axes.errorbar(places, times, spread, label=name, elinewidth=1, capsize=3, **{**OURS, **look})
+
+
+def _peer_looks(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """The colour and marker of each peer."""
+    names = dict.fromkeys(name for row in rows for name in row.peers)
+    looks = zip(PEER_COLOURS, PEER_MARKERS, strict=True)
+    return {
+        name: {"color": colour, "marker": marker, "markersize": 5, "linestyle": "--"}
+        for name, (colour, marker) in zip(names, list(looks) * 4, strict=False)
+    }
+
+
+def _unjoined(joined: bool) -> dict[str, str]:
+    return {} if joined else {"linestyle": "none"}
+
+
+def draw_times(
+    axes: Any, rows: Sequence[Row], places: Sequence[int], name: str = "onehop", joined: bool = True
+) -> None:
+    """Draw the times of the peers, of the speed of light and of onehop, which has a line for each codec."""
+    if not rows:
+        return
+    series: dict[str, list[tuple[Row, int]]] = {}
+    for row, place in zip(rows, places, strict=True):
+        series.setdefault(getattr(row, "codec", "") if joined else "", []).append((row, place))
+    some, spots = zip(*next(iter(series.values())), strict=True)
+    for peer, look in _peer_looks(some).items():
+        draw_known(
+            axes, spots, [row.peers.get(peer) for row in some], label=peer, **{**look, **_unjoined(joined)}
+        )
+    limits = [row.limit_us for row in some]
+    draw_known(axes, spots, limits, label="speed of light", **{**SPEED_OF_LIGHT, **_unjoined(joined)})
+    styles = zip(("-", "--", "-.", ":") * 2, ("o", *PEER_MARKERS), strict=False)
+    for (codec, part), (line, marker) in zip(series.items(), styles, strict=False):
+        label = f"{name}, {codec}" if len(series) > 1 else name
+        some, spots = zip(*part, strict=True)
+        draw_ours(axes, some, spots, label, marker=marker, linestyle=line if joined else "none")
+    log_scale(axes)
+    axes.set_ylabel("time in µs (median; bars: 10th to 90th percentile)")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+
+
+def _draw_ratios(axes: Any, rows: Sequence[Row], places: Sequence[int], joined: bool) -> None:
+    axes.axhline(1, color="black", linewidth=0.8)
+    limits, peers = [row.limit_ratio for row in rows], [row.ratio for row in rows]
+    best = {"marker": "o", "linestyle": "-", "color": "tab:red"}
+    drawn = draw_known(
+        axes, places, limits, label="over the speed of light", **{**SPEED_OF_LIGHT, **_unjoined(joined)}
+    )
+    drawn |= draw_known(axes, places, peers, label="over the best peer", **{**best, **_unjoined(joined)})
+    known = [value for value in (*limits, *peers) if value is not None]
+    axes.set_yscale("log", base=2)
+    axes.set_ylim(0.9 * min(0.5, *known, 0.5), 1.1 * max(2, *known, 2))
+    axes.yaxis.set_major_formatter("{x:,g}")
+    axes.set_ylabel("onehop's time\n(ratio)")
+    axes.grid(alpha=0.3)
+    if drawn:
+        axes.legend(fontsize=8)
+
+
+def draw_speedups(axes: Any, rows: Sequence[Row], sizes: Sequence[int]) -> None:
+    """Draw each peer's time over ours, over the size."""
+    for peer, look in _peer_looks(rows).items():
+        ratios = [row.ratios.get(peer) for row in rows]
+        draw_known(axes, sizes, [ratio and 1 / ratio for ratio in ratios], label=peer, **look)
+    axes.axhline(1, color="black", linewidth=0.8)
+    size_axis(axes, sizes)
+    axes.grid(alpha=0.3)
+    axes.set_ylim(bottom=0)
 
 
 def _by_size(result: Bench) -> bool:
     """Whether the rows are one operation at ascending sizes, so that lines may join them."""
     if result.bench not in _BY_SIZE or len(result.rows) < 2:
         return False
-    return all(
-        rows[0].bytes > 0 and all(a.bytes < b.bytes for a, b in pairwise(rows))
-        for rows in ([row for row in some if row.bytes] for some in _codecs(result.rows).values())
-        if rows
-    )
+    sizes: dict[str, list[int]] = {}
+    for row in result.rows:
+        if row.bytes:
+            sizes.setdefault(getattr(row, "codec", ""), []).append(row.bytes)
+    return all(a < b for some in sizes.values() for a, b in pairwise(some)) and bool(sizes)
 
 
 def save_plot(result: Bench, file: str) -> None:
@@ -136,99 +208,188 @@ def save_plot(result: Bench, file: str) -> None:
     BadInput
         The file cannot be written, or matplotlib does not know the format that its name ends with.
     """
-    series = _by_size(result)
-    rows = [row for row in result.rows if row.bytes] if series else result.rows
-    figure = empty_figure(8 if series else max(8, 0.45 * len(rows) + 2), 7)
+    joined = _by_size(result)
+    rows = [row for row in result.rows if row.bytes] if joined else result.rows
+    figure = empty_figure(8 if joined else max(8, 0.45 * len(rows) + 2), 7)
     times, ratios = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    places = [row.bytes for row in rows] if series else list(range(len(rows)))
-    _draw_times(times, rows, places, series)
-    _draw_ratios(ratios, rows, places, series)
-    times.set_title(f"onehop bench {result.bench}: {machine_text(result.host)}", fontsize=10, wrap=True)
-    if series:
+    places = [row.bytes for row in rows] if joined else list(range(len(rows)))
+    draw_times(times, rows, places, joined=joined)
+    first = getattr(rows[0], "codec", "") if joined and rows else None
+    pairs = [
+        pair for pair in zip(rows, places, strict=True) if first in (None, getattr(pair[0], "codec", ""))
+    ]
+    _draw_ratios(ratios, [row for row, _ in pairs], [place for _, place in pairs], joined)
+    times.set_title(title_of(result), fontsize=10, wrap=True)
+    if joined:
         row_axis(ratios, rows, _BY_SIZE[result.bench])
     else:
         case_axis(ratios, [row.case for row in rows])
     save_figure(figure, file, dpi=130)
 
 
-def case_axis(axes: Any, cases: Sequence[str]) -> None:
-    """Make the horizontal axis one of cases, at 0, 1, ..."""
-    many = len(cases) > 6
-    names = [case_text(case) if many else case_text(case).replace(", ", ",\n") for case in cases]
-    turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if many else {}
-    axes.set_xticks(range(len(cases)), names, fontsize=8, **turned)
+# Bars
 
 
-def draw_known(axes: Any, places: Sequence[int], values: Sequence[float | None], **look: Any) -> bool:
-    """Draw the values that there are; without any, draw nothing, so that the legend names nothing that is missing."""
-    known = [(place, value) for place, value in zip(places, values, strict=True) if value is not None]
+@dataclass(frozen=True)
+class Bar:
+    """The bars of one candidate, one for each case; None where it has no value."""
+
+    name: str
+    values: list[float | None]
+    colour: str
+
+
+def bars_of(
+    rows: Sequence[Row],
+    others: Iterable[str],
+    value: Callable[[Row, float], float],
+    name: str = "onehop",
+    colours: Sequence[str] = PEER_COLOURS,
+) -> list[Bar]:
+    """Bars of onehop and of other candidates, whose names may end before a comma; `value` makes them from times."""
+    bars = [Bar(name, [value(row, row.ours_us) for row in rows], "tab:red")]
+    for other, colour in zip(others, colours, strict=False):
+        short = [
+            {key.split(", ")[0]: us for key, us in {**row.variants, **row.peers}.items()} for row in rows
+        ]
+        times = [names.get(other.split(", ")[0]) for names in short]
+        values = [us and value(row, us) for us, row in zip(times, rows, strict=True)]
+        bars.append(Bar(other, values, colour))
+    return bars
+
+
+def draw_bars(
+    axes: Any,
+    bars: Sequence[Bar],
+    cases: Sequence[str],
+    limits: Sequence[float | None] = (),
+    *,
+    limit: str = "speed of light",
+    log: bool = False,
+    legend: bool = True,
+) -> None:
+    """Draw groups of bars, one group for each case, and a line across each group for its speed of light.
+
+    `limits` are the speeds of light of the groups, which the legend calls `limit`.
+    """
+    width = 0.8 / max(len(bars), 1)
+    for i, (bar, hatch) in enumerate(zip(bars, HATCHES * 2, strict=False)):
+        offset = (i - (len(bars) - 1) / 2) * width
+        known = [(x + offset, y) for x, y in enumerate(bar.values) if y is not None]
+        if known:
+            look = {"color": bar.colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
+            axes.bar(*zip(*known, strict=True), width, label=bar.name, **look)
+    known = [(y, x - 0.45, x + 0.45) for x, y in enumerate(limits) if y is not None]
     if known:
-        axes.plot(*zip(*known, strict=True), **look)
-    return bool(known)
+        axes.hlines(*zip(*known, strict=True), color="black", linestyle=":", linewidth=2, label=limit)
+    case_axis(axes, cases)
+    axes.grid(alpha=0.3, axis="y")
+    axes.set_axisbelow(True)
+    if log:
+        log_scale(axes)
+    if not legend:
+        return
+    low, high = axes.get_ylim()  # room for the legend
+    axes.set_ylim(low, high * (high / low) ** 0.3 if log else 1.3 * high)
+    axes.legend(fontsize=8, ncols=2)
 
 
-def _draw(
-    axes: Any, places: Sequence[int], values: Sequence[float | None], series: bool, **look: Any
-) -> bool:
-    """Draw the values that there are, joined by lines if they are a series."""
-    return draw_known(axes, places, values, **(look if series else {**look, "linestyle": "none"}))
+def draw_rates(axes: Any, rows: Sequence[Row]) -> None:
+    """Draw the GFLOP/s per rank of onehop, plain MPI and scalar code, with the rate that the speed of light allows."""
+    others = dict.fromkeys(name for row in rows for name in row.peers)
+    others |= dict.fromkeys(name for row in rows for name in row.variants if name == "scalar code")
+    bars = bars_of(rows, others, Row.gflops)
+    limits = [row.limit_us and row.gflops(row.limit_us) for row in rows]
+    fastest = max(rate for bar in bars for rate in bar.values if rate is not None)
+    far = max((rate for rate in limits if rate is not None), default=0) > 4 * fastest
+    draw_bars(axes, bars, [row.case for row in rows], limits, log=far)
+    axes.set_ylabel("GFLOP/s per rank (median)")
 
 
-def _draw_times(axes: Any, rows: Sequence[Row], places: Sequence[int], series: bool) -> None:
-    codecs = _codecs(rows) if series else {"": list(rows)}
-    first = next(iter(codecs.values()))
-    spots = places[: len(first)] if not series else [row.bytes for row in first]
-    names = list(dict.fromkeys(name for row in first for name in row.peers))
-    looks = peer_looks(names)
-    for name, look in looks.items():
-        values = [row.peers.get(name) for row in first]
-        _draw(axes, spots, values, series, label=name, linewidth=1, linestyle="--", **look)
-    limits = [row.limit_us for row in first]
-    _draw(axes, spots, limits, series, label="speed of light", **SPEED_OF_LIGHT)
-    styles = zip(("-", "--", "-.", ":") * 2, ("o", *PEER_MARKERS), strict=False)
-    for (codec, some), (line, marker) in zip(codecs.items(), styles, strict=False):
-        axes.errorbar(
-            [row.bytes for row in some] if series else places,
-            [row.ours_us for row in some],
-            [[row.ours_us - row.p10_us for row in some], [row.p90_us - row.ours_us for row in some]],
-            label=f"onehop, {codec}" if len(codecs) > 1 else "onehop",
-            elinewidth=1,
-            capsize=3,
-            **{**OURS, "linestyle": line if series else "none", "marker": marker},
-        )
-    log_scale(axes)
-    axes.set_ylabel("time in µs (median; bars: 10th to 90th percentile)")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-
-
-def _draw_ratios(axes: Any, rows: Sequence[Row], places: Sequence[int], series: bool) -> None:
-    some = next(iter(_codecs(rows).values())) if series else rows
-    spots = [row.bytes for row in some] if series else places
-    axes.axhline(1, color="black", linewidth=0.8)
-    limits = [row.limit_ratio for row in some]
-    peers = [row.ratio for row in some]
-    drawn = _draw(axes, spots, limits, series, label="over the speed of light", **SPEED_OF_LIGHT)
-    best = {"marker": "o", "linestyle": "-", "color": "tab:red"}
-    drawn |= _draw(axes, spots, peers, series, label="over the best peer", **best)
-    known = [value for value in (*limits, *peers) if value is not None]
-    axes.set_yscale("log", base=2)
-    axes.set_ylim(0.9 * min(0.5, *known, 0.5), 1.1 * max(2, *known, 2))
-    axes.yaxis.set_major_formatter("{x:,g}")
-    axes.set_ylabel("onehop's time\n(ratio)")
-    axes.grid(alpha=0.3)
-    if drawn:
+def _draw_variants(axes: Any, row: Row) -> None:
+    """Draw one case with many variants as horizontal bars."""
+    times = {"onehop: all of them": row.ours_us, **row.variants}
+    rates = {name: row.gflops(us) for name, us in times.items() if not name.endswith("by clocks")}
+    names = sorted(rates, key=rates.__getitem__)
+    axes.barh(names, [rates[name] for name in names], color="tab:red")
+    if row.limit_us is not None:
+        axes.axvline(row.gflops(row.limit_us), label="speed of light", color="black", linestyle=":")
         axes.legend(fontsize=8)
+    axes.tick_params(axis="y", labelsize=8)
+    axes.set_xlabel(f"GFLOP/s per rank (median), {case_text(row.case)}")
+    axes.grid(alpha=0.3, axis="x")
+    axes.set_axisbelow(True)
 
 
-def shared_legend(figure: Any, panels: Iterable[Any]) -> None:
-    """Put one legend for several axes below them."""
-    shown = [panel.get_legend_handles_labels() for panel in panels]
-    marks = {label: mark for found in shown for mark, label in zip(*found, strict=True)}
-    figure.legend(marks.values(), marks.keys(), fontsize=8, ncols=4, loc="outside lower center")
+def save_rate_plot(result: Bench, file: str) -> None:
+    """Draw arithmetic rates as bars; times, as `save_plot` does, where the arithmetic is not counted. Errors alike."""
+    rows = result.rows
+    if not rows or any("flop" not in row for row in rows):
+        save_plot(result, file)
+        return
+    figure = empty_figure(max(8, 0.55 * len(rows) + 2), 5)
+    axes = figure.subplots()
+    if len(rows) == 1 and len(rows[0].variants) > 5:
+        _draw_variants(axes, rows[0])
+    else:
+        draw_rates(axes, rows)
+        axes.set_xlabel(_RATES.get(result.bench, ""))
+    ranks = counted(rows[0].ranks, "rank")
+    title = f"onehop bench {result.bench}, {ranks}: {machine_text(result.host)}"
+    axes.set_title(title, fontsize=10, wrap=True)
+    save_figure(figure, file, dpi=130)
 
 
-def time_unit(seconds: Sequence[float | None]) -> tuple[float, str]:
-    """The factor and the name of the unit in which these times are drawn: s, ms or µs."""
-    least = min((one for one in seconds if one), default=1.0)
-    return (1.0, "s") if least >= 0.05 else (1e3, "ms") if least >= 5e-5 else (1e6, "µs")
+def save_solver_plot(result: Bench, file: str) -> None:
+    """Draw the solves of `onehop bench solver`: whole ones on the left, and a number of iterations on the right."""
+    whole = [row for row in result.rows if row.limit_us is None]
+    parts = [row for row in result.rows if row.limit_us is not None]
+    figure = empty_figure(10, 5.5)
+    whole_axes, part_axes = figure.subplots(1, 2, width_ratios=(2, 3))
+
+    def milliseconds(_: Row, us: float) -> float:
+        return us / 1e3
+
+    variants = dict.fromkeys(name for row in whole for name in row.variants)
+    bars = bars_of(whole, variants, milliseconds, "half inside", PEER_COLOURS[::-1])
+    draw_bars(whole_axes, bars, [row.case for row in whole], log=True)
+    peers = dict.fromkeys(name for row in parts for name in row.peers)
+    bars = bars_of(parts, [*peers, "scalar code"], milliseconds)
+    limits = [milliseconds(row, row.limit_us) for row in parts]
+    draw_bars(part_axes, bars, [row.case for row in parts], limits, log=True)
+    for axes, title in ((whole_axes, "whole solves"), (part_axes, "iterations")):
+        axes.set_title(title, fontsize=10)
+        axes.set_ylabel("time in ms (median)")
+        axes.set_xlabel("sites per rank")
+    figure.suptitle(title_of(result), fontsize=10, wrap=True)
+    save_figure(figure, file, dpi=130)
+
+
+def save_circuit_plot(result: Bench, file: str, *, best: bool = False, width: float = 10) -> None:
+    """Draw times of circuits as bars, with one pass over the state as the speed of light, a panel for each precision.
+
+    Beside onehop's bars are those of all simulators, or with `best` of the fastest one alone.
+    """
+    rows = result.rows
+    precisions = list(dict.fromkeys(row.precision for row in rows))
+    least = min((time for row in rows for time in (row.ours_s, row.pass_s) if time), default=1.0)
+    factor, unit = (1.0, "s") if least >= 0.05 else (1e3, "ms") if least >= 5e-5 else (1e6, "µs")
+    figure = empty_figure(width, 4.2 if best else 6)
+    panels = figure.subplots(1, len(precisions), sharey=True, squeeze=False)[0]
+    names = ["fastest other simulator"] if best else list(dict.fromkeys(n for row in rows for n in row.peers))
+    for axes, precision in zip(panels, precisions, strict=True):
+        some = [row for row in rows if row.precision == precision]
+        bars = [Bar("onehop", [factor * row.ours_s for row in some], "tab:red")]
+        for name, colour in zip(names, PEER_COLOURS, strict=False):
+            times = [row.best_peer_s if best else row.peers.get(name) for row in some]
+            bars.append(Bar(name, [time and factor * time for time in times], colour))
+        alike = len({row.qubits for row in some}) == 1
+        cases = [row.case if alike else f"{row.case}, {row.qubits} qubits" for row in some]
+        limits = [factor * row.pass_s for row in some]
+        draw_bars(axes, bars, cases, limits, limit="one pass over the state", log=True, legend=False)
+        qubits = f"{some[0].qubits} qubits, " if alike else ""
+        axes.set_title(f"{qubits}{precision} precision", fontsize=10)
+    shared_legend(figure, panels)
+    panels[0].set_ylabel(f"time in {unit} (best run)")
+    figure.suptitle(machine_text(result.host) if best else title_of(result), fontsize=9, wrap=True)
+    save_figure(figure, file, dpi=130)

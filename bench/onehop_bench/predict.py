@@ -1,79 +1,55 @@
-"""Measured times of messages, halos, all-reduce and permutations beside those that `onehop simulate` predicts."""
+"""`onehop bench predict`: measured times of messages, halos, all-reduce and permutations beside those predicted."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from onehop import _core
-from onehop.error import BadInput
+from onehop.cli.common import JsonOptions, console, progress, write_json
+from onehop.cores import usable_cores
+from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.json_file import read_json
-from onehop.launch.interpreter import python_module
+from onehop.launch import current_launch
+from onehop.launch.interpreter import package_environment, python_module
 from onehop.machine import (
     Machine,
     Traffic,
     allreduce_traffic,
+    load_machine,
     message_traffic,
+    parse_machine,
     permutation_traffic,
     simulate,
     traffic_of,
 )
+from onehop.options import argument, option
+from onehop.output import check_file_target, write_file
 from onehop.place import private_folder
 from onehop.schedule import halo
-from onehop.tune.machine_times import LINE, TIMED_ALONE, lines_out, measure_machine
+from onehop.tune.machine_file import machine_text
+from onehop.tune.machine_times import LINE, TIMED_ALONE, joined, lines_out, measure_machine, times_from
 from onehop.tune.settings import result_of_ranks
-from onehop_bench.allreduce import allreduce
-from onehop_bench.permutation import permutation
-from onehop_bench.result import Bench
-from onehop_bench.run import Settings, halo_exchange, pingpong
+from onehop_bench.allreduce import AllReduce, allreduce
+from onehop_bench.halo import Halo, halo_exchange
+from onehop_bench.measure import Benchmark
+from onehop_bench.messages import PingPong, pingpong
+from onehop_bench.permutation import Permutation, permutation
+from onehop_bench.result import Row
+from onehop_bench.table import Columns, table_of
 
-__all__ = [
-    "BENCHES",
-    "Compared",
-    "Prediction",
-    "joined_benches",
-    "measure_turn",
-    "predictions",
-    "read_bench",
-    "turn_on_ranks",
-]
-
-
+_DEFAULT_SECONDS = 40
+_TURNS = 7
 _MOST_QUBITS = 62  # of a state
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One case.
-
-    Attributes
-    ----------
-    bench, case : str
-        The benchmark and its case.
-    measured_us, predicted_us : float
-        The median that was measured, and the prediction.
-    """
-
-    bench: str
-    case: str
-    measured_us: float
-    predicted_us: float
-
-    @property
-    def factor(self) -> float:
-        """The larger time over the smaller one."""
-        return float(np.exp(abs(np.log(self.measured_us / self.predicted_us))))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The prediction as an object for JSON."""
-        return {**asdict(self), "factor": self.factor}
 
 
 @dataclass(frozen=True)
@@ -130,32 +106,27 @@ class Compared:
         What a row has measured.
     keys : tuple of str
         The keys of a row that say so.
-    measure : callable
-        The benchmark on a group of two ranks.
+    benchmark : callable
+        Makes the benchmark.
     """
 
     work: Callable[[dict[str, Any]], Work]
     keys: tuple[str, ...]
-    measure: Callable[[Group, Settings, Callable[[float], None]], Bench]
+    benchmark: Callable[[], Benchmark]
 
 
 BENCHES: dict[str, Compared] = {
-    "pingpong": Compared(_pingpong, (), pingpong),
-    "halo": Compared(_halo, ("extents", "grid", "periodic"), halo_exchange),
-    "permutation": Compared(_permutation, ("qubits", "pairs", "transport"), permutation),
-    "allreduce": Compared(_allreduce, ("count",), allreduce),
+    "pingpong": Compared(_pingpong, (), lambda: pingpong(PingPong())),
+    "halo": Compared(_halo, ("extents", "grid", "periodic"), lambda: halo_exchange(Halo())),
+    "permutation": Compared(
+        _permutation, ("qubits", "pairs", "transport"), lambda: permutation(Permutation())
+    ),
+    "allreduce": Compared(_allreduce, ("count",), lambda: allreduce(AllReduce())),
 }
 
 
 def measure_turn(group: Group, seconds: float) -> dict[str, Any]:
     """Measure the times of a machine file once, and every benchmark, as one of two ranks.
-
-    Parameters
-    ----------
-    group : Group
-        Both ranks.
-    seconds : float
-        Time for all measurements together.
 
     Returns
     -------
@@ -165,14 +136,14 @@ def measure_turn(group: Group, seconds: float) -> dict[str, Any]:
     """
     part = seconds / (len(BENCHES) + 2)
     samples = measure_machine(group, 2 * part, passes=1)
-    settings = Settings(seconds=part, peers=False)
     return {
         "samples": {
             name: {role: [float(np.median(us))] for role, us in roles.items()}
             for name, roles in samples.items()
         },
         "benches": {
-            name: one.measure(group, settings, lambda _: None).to_dict() for name, one in BENCHES.items()
+            name: bench.benchmark().measure(group, part, peers=False).to_dict()
+            for name, bench in BENCHES.items()
         },
     }
 
@@ -248,8 +219,11 @@ def joined_benches(turns: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**first, "rows": rows}
 
 
-def predictions(bench: dict[str, Any], machine: Machine) -> list[Prediction]:
+def predictions(bench: dict[str, Any], machine: Machine) -> list[Row]:
     """Predict every case of a benchmark whose messages are not encoded.
+
+    A row has `bench`, `case`, the median `measured_us`, `predicted_us`, and `factor`, the larger of both over the
+    smaller one.
 
     Raises
     ------
@@ -264,17 +238,155 @@ def predictions(bench: dict[str, Any], machine: Machine) -> list[Prediction]:
             work = BENCHES[bench["bench"]].work(row)
             measured_us = float(row["ours_us"])
             used = work.lines * machine.used_line.value
-            seconds = min(simulate(one, machine, compute=used).seconds for one in work.traffic)
+            us = 1e6 * min(simulate(traffic, machine, compute=used).seconds for traffic in work.traffic)
         except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
             raise BadInput(
                 f"expected a case of onehop bench {bench['bench']}, found {str(row)[:60]}: {error}"
             ) from error
-        if not seconds > 0 or not 0 < measured_us < np.inf:
+        if not us > 0 or not 0 < measured_us < np.inf:
             raise BadInput(
                 f"expected a case of onehop bench {bench['bench']} that takes time, found {str(row)[:60]}"
             )
-        found.append(Prediction(bench["bench"], row["case"], measured_us, seconds * 1e6))
+        found.append(
+            Row(
+                bench=bench["bench"],
+                case=row["case"],
+                measured_us=measured_us,
+                predicted_us=us,
+                factor=max(measured_us / us, us / measured_us),
+            )
+        )
     return found
+
+
+def _measure(bench: str, seconds: float, folder: Path) -> dict[str, Any]:
+    """Run a benchmark on two ranks of this machine, and return its result."""
+    file = folder / f"{bench}.json"
+    command = ["bench", bench, "-n", "2", "--mpi", "none", "--seconds", f"{seconds:g}", "--json", str(file)]
+    done = subprocess.run(
+        python_module("onehop", *command),
+        env=package_environment(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise Error(f"onehop {' '.join(command[:4])} failed: {done.stderr.strip()}")
+    return read_bench(str(file))
+
+
+def _results(files: list[str], seconds: float | None) -> list[dict[str, Any]]:
+    if files and seconds is not None:
+        raise BadInput("expected --seconds without files only, found both; leave it out")
+    if files:
+        return [read_bench(file) for file in files]
+    seconds = _DEFAULT_SECONDS if seconds is None else seconds
+    found = []
+    with private_folder("onehop-predict-") as folder, progress("measuring", len(BENCHES)) as advance:
+        for bench in BENCHES:
+            found.append(_measure(bench, seconds / len(BENCHES), folder))
+            advance(1)
+    return found
+
+
+def _measure_in_turns(seconds: float | None) -> tuple[str, list[dict[str, Any]]]:
+    """Measure the machine and the benchmarks in turns, so that both meet the same states of the machine.
+
+    Returns
+    -------
+    (str, list of dict)
+        The text of the machine file, and the results.
+    """
+    seconds = _DEFAULT_SECONDS if seconds is None else seconds
+    cores = usable_cores()
+    if cores < 2:
+        raise Error(
+            "expected two cores for two ranks that run at the same time, found one; run this on more cores"
+        )
+    turns: list[dict[str, Any]] = []
+    with progress("measuring", _TURNS) as advance:
+        for _ in range(_TURNS):
+            turns.append(turn_on_ranks(seconds / _TURNS))
+            advance(1)
+    samples = joined(turn["samples"] for turn in turns)
+    text = machine_text(times_from(samples), cores, "onehop bench predict --tune")
+    return text, [joined_benches([turn["benches"][bench] for turn in turns]) for bench in BENCHES]
+
+
+@dataclass(kw_only=True)
+class Predict(JsonOptions):
+    """The options of `onehop bench predict`."""
+
+    files: list[str] = argument(
+        "FILE",
+        f"JSON of onehop bench {', '.join(BENCHES)} with two ranks. Without files, the command runs them.",
+        [],
+    )
+    machine: str | None = option(
+        None, "Machine, such as the file of onehop tune --machine-file.", metavar="NAME|FILE.toml"
+    )
+    tune: bool = option(
+        False,
+        "Instead of --machine: measure this machine in turns with the benchmarks, because times of memory change "
+        "within seconds.",
+    )
+    machine_file: str | None = option(
+        None,
+        "With --tune: also write this machine's file.",
+        metavar="FILE.toml",
+        writes="the machine",
+    )
+    seconds: float | None = option(
+        None,
+        f"Time to measure all cases together (only without files). Default: {_DEFAULT_SECONDS}. Starting the ranks of "
+        f"{len(BENCHES)} benchmarks takes several seconds more, and --tune about 90 s more for large arrays.",
+        metavar="SECONDS",
+        above=0,
+    )
+
+
+def _compared(options: Predict) -> tuple[Machine, list[dict[str, Any]]]:
+    """Return the machine, and the results to compare with it."""
+    machine, tune, machine_file = options.machine, options.tune, options.machine_file
+    files, seconds = options.files, options.seconds
+    if (machine is None) == (not tune):
+        found = "neither" if machine is None else "both"
+        raise BadInput(f"expected either --machine or --tune, found {found}")
+    if machine_file is not None:
+        if not tune:
+            raise BadInput("expected --machine-file with --tune only, found it with --machine")
+        check_file_target(machine_file, "--machine-file")
+    if machine is not None:
+        return load_machine(machine), _results(files, seconds)
+    if files:
+        raise BadInput("expected --tune without files, found both: --tune runs the benchmarks itself")
+    if current_launch() is not None:
+        raise BadInput("expected no launch, because --tune starts its own ranks, found one; run it by itself")
+    text, results = _measure_in_turns(seconds)
+    if machine_file is not None:
+        write_file(machine_file, text, "the machine")
+    return parse_machine(text, "this-machine"), results
+
+
+def bench_predict(options: Predict) -> None:
+    """Compare measured times with those that onehop simulate predicts."""
+    described, results = _compared(options)
+    rows = [row for result in results for row in predictions(result, described)]
+    columns: Columns = {
+        "bench": "bench",
+        "case": "case",
+        "measured, µs": "measured_us",
+        "predicted, µs": "predicted_us",
+        "factor": lambda row: f"{row.factor:.2f}",
+    }
+    screen = console(options.json)
+    screen.print(table_of(rows, f"on {described.name}", None, columns))
+    summary = {}
+    for bench in dict.fromkeys(row.bench for row in rows):
+        factors = [row.factor for row in rows if row.bench == bench]
+        summary[bench] = {"median_factor": float(np.median(factors)), "largest_factor": max(factors)}
+        screen.print(f"{bench}: median factor {np.median(factors):.2f}, largest {max(factors):.2f}")
+    write_json(options.json, {"machine": described.name, "rows": rows, "summary": summary})
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -35,9 +35,10 @@ def samples_of(measured: Iterable[tuple[Any, ...]]) -> list[Samples]:
     return [Samples(name, role, np.array(us)) for name, role, us, *_ in measured]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One case of a benchmark.
+class Row(dict[str, Any]):
+    """One case of a benchmark, as JSON has it; its keys are attributes as well.
+
+    The keys of every row are those below; benchmarks add further ones, which their modules describe.
 
     Attributes
     ----------
@@ -63,64 +64,22 @@ class Row:
         The same for the speed of light.
     variants : dict
         Medians of other variants of onehop, by name.
-    hosts : int
-        The number of hosts.
-    wire_bytes_per_host : float or None
-        Bytes that a host sends in one operation of onehop, counted by its network interfaces, headers included: those
-        of the host that sends most. None on one host.
-    minimum_bytes_per_host : float or None
-        The least bytes of data that this host must send. None on one host.
     """
 
-    case: str
-    bytes: int
-    ranks: int
-    ours_us: float
-    p10_us: float
-    p90_us: float
-    peers: dict[str, float]
-    best_peer: str | None
-    best_peer_us: float | None
-    limit_us: float | None
-    ratio: float | None
-    ratios: dict[str, float]
-    limit: str | None
-    limit_ratio: float | None
-    variants: dict[str, float]
-    rounds: int
-    hosts: int = field(default=1, kw_only=True)
-    wire_bytes_per_host: float | None = field(default=None, kw_only=True)
-    minimum_bytes_per_host: float | None = field(default=None, kw_only=True)
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
     @property
     def gigabytes_per_second(self) -> float:
         """Bytes over time, in 10^9 per second; 0 where nothing moves."""
-        return self.bytes / self.ours_us / 1e3
-
-
-@dataclass(frozen=True)
-class FlopRow(Row):
-    """One case of a benchmark whose arithmetic is counted.
-
-    Attributes
-    ----------
-    flop : float
-        Floating-point operations of one rank.
-    """
-
-    flop: float
+        return float(self.bytes / self.ours_us / 1e3)
 
     def gflops(self, us: float) -> float:
-        """The rate in GFLOP/s per rank of a candidate that takes `us` microseconds."""
-        return self.flop / us / 1e3
-
-
-AnyRow = TypeVar("AnyRow", bound=Row)
-
-
-def extended(row: Row, kind: type[AnyRow], /, **more: Any) -> AnyRow:
-    """A row of another kind: the attributes of `Row`, and those that the kind has besides."""
-    return kind(**{one.name: getattr(row, one.name) for one in fields(Row)}, **more)
+        """The rate in GFLOP/s per rank of a candidate that takes `us`, where `flop` counts a rank's arithmetic."""
+        return float(self.flop / us / 1e3)
 
 
 @dataclass
@@ -150,51 +109,16 @@ class Bench:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as an object for JSON."""
-        rows = [
-            {
-                key: _rounded(value)
-                for key, value in row.items()
-                if row.get("hosts", 1) > 1 or key not in _BETWEEN_HOSTS
-            }
-            for row in map(asdict, self.rows)
-        ]
-        return {
-            "bench": self.bench,
-            "version": self.version,
-            "host": self.host,
-            "notes": self.notes,
-            "rows": rows,
-        }
+        return {**vars(self), "rows": [_rounded(row) for row in self.rows]}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Bench:
-        """Read what `to_dict` made.
-
-        Raises
-        ------
-        KeyError, TypeError
-            The object is no result of a benchmark.
-        """
-        rows = [_row_type(row)(**row) for row in stored["rows"]]
+        """Read what `to_dict` made; raise LookupError or TypeError if it is something else."""
+        rows = [Row(row) for row in stored["rows"]]
+        for row in rows:
+            if missing := {"case", "bytes", "ranks", "ours_us", "peers", "ratios", "variants"} - row.keys():
+                raise KeyError(min(missing))
         return cls(stored["bench"], stored["host"], rows, stored["version"], stored["notes"])
-
-
-# The keys that only rows of several hosts have in JSON.
-_BETWEEN_HOSTS = ("hosts", "wire_bytes_per_host", "minimum_bytes_per_host")
-
-
-def _row_type(row: dict[str, Any]) -> type[Row]:
-    """The kind of row that has these keys."""
-    kinds = [Row]
-    for kind in kinds:
-        kinds += kind.__subclasses__()
-
-    def fits(kind: type[Row]) -> bool:
-        names = {one.name for one in fields(kind)}
-        needed = {one.name for one in fields(kind) if one.default is MISSING}
-        return needed <= row.keys() <= names
-
-    return next((kind for kind in kinds if fits(kind)), Row)
 
 
 def machine_text(host: dict[str, Any]) -> str:
@@ -213,7 +137,7 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.5g}")
     if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
+        return {key: _rounded(item) for key, item in value.items()}
     return value
 
 
@@ -221,13 +145,14 @@ def _ratio(ours: Samples, other: Samples) -> float:
     return float(np.median(ours.us / other.us))
 
 
-def make_row(case: str, size: int, ranks: int, samples: Sequence[Samples]) -> Row:
-    """Summarize one case."""
-    ours = next(one for one in samples if one.role == "ours")
-    peers = [one for one in samples if one.role == "peer"]
-    limit = next((one for one in samples if one.role == "speed_of_light"), None)
+def make_row(case: str, size: int, ranks: int, samples: Sequence[Samples], **more: Any) -> Row:
+    """Summarize one case; `more` are further keys."""
+    ours = next(candidate for candidate in samples if candidate.role == "ours")
+    peers = [candidate for candidate in samples if candidate.role == "peer"]
+    limit = next((candidate for candidate in samples if candidate.role == "speed_of_light"), None)
+    medians = {candidate.name: float(np.median(candidate.us)) for candidate in samples}
     ratios = {peer.name: _ratio(ours, peer) for peer in peers}
-    best = max(peers, key=lambda peer: ratios[peer.name], default=None)
+    best = max(ratios, key=ratios.__getitem__, default=None)
     low, middle, high = (float(value) for value in np.percentile(ours.us, (10, 50, 90)))
     return Row(
         case=case,
@@ -236,14 +161,15 @@ def make_row(case: str, size: int, ranks: int, samples: Sequence[Samples]) -> Ro
         ours_us=middle,
         p10_us=low,
         p90_us=high,
-        peers={peer.name: float(np.median(peer.us)) for peer in peers},
-        best_peer=None if best is None else best.name,
-        best_peer_us=None if best is None else float(np.median(best.us)),
-        limit_us=None if limit is None else float(np.median(limit.us)),
-        ratio=None if best is None else ratios[best.name],
+        peers={name: medians[name] for name in ratios},
+        best_peer=best,
+        best_peer_us=None if best is None else medians[best],
+        limit_us=None if limit is None else medians[limit.name],
+        ratio=None if best is None else ratios[best],
         ratios=ratios,
         limit=None if limit is None else limit.name.removeprefix("speed of light: "),
         limit_ratio=None if limit is None else _ratio(ours, limit),
-        variants={one.name: float(np.median(one.us)) for one in samples if one.role == "variant"},
+        variants={other.name: medians[other.name] for other in samples if other.role == "variant"},
         rounds=len(ours.us),
+        **more,
     )

@@ -7,10 +7,10 @@ import socket
 from datetime import timedelta
 from typing import Any
 
-from onehop.error import Error
+from onehop.error import BadInput
 from onehop.group import Group
-
-__all__ = ["gloo_group", "has_torch", "process_groups"]
+from onehop_bench.measure import check
+from onehop_bench.options import RanksBenchOptions
 
 _LIMIT = timedelta(seconds=60)
 _stores: list[Any] = []
@@ -19,6 +19,21 @@ _stores: list[Any] = []
 def has_torch() -> bool:
     """Whether torch is installed. It is not imported."""
     return importlib.util.find_spec("torch") is not None
+
+
+def check_torch(options: RanksBenchOptions) -> None:
+    """Check the options of ranks, and that torch is installed."""
+    check(options)
+    if not has_torch():
+        raise BadInput("expected PyTorch for this benchmark, found none; pip install torch")
+
+
+def end_torch() -> None:
+    """End torch's groups, so that none of their threads outlives the interpreter."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def _torch_store(group: Group) -> Any:
@@ -48,15 +63,7 @@ def gloo_group(group: Group) -> Any:
 
 
 def process_groups(group: Group, threads: int) -> dict[str, Any]:
-    """Initialise torch on all ranks with `threads` computing threads each, and return a process group per backend.
-
-    Raises
-    ------
-    Error
-        torch is not installed.
-    """
-    if not has_torch():
-        raise Error("expected PyTorch for this benchmark, found none; pip install torch")
+    """Initialise torch on all ranks with `threads` computing threads each, and return a process group per backend."""
     import torch
     import torch.distributed as dist
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from onehop.group import Group
 from onehop.schedule import Schedule
-from onehop_bench.hosts.counters import sent_bytes
-from onehop_bench.result import AnyRow
-
-__all__ = ["between_hosts", "host_numbers", "schedule_bytes"]
+from onehop_bench.result import Row
 
 _COUNTED_BYTES = 2 << 20
 _FEWEST_STEPS, _MOST_STEPS = 4, 100
@@ -22,18 +19,28 @@ def host_numbers(group: Group) -> list[int]:
     """The number of the host of each rank. Hosts are counted in the order of their first ranks. Collective."""
     first = [int(text) for text in group.allgather(str(min(group.local_ranks)).encode())]
     order = sorted(set(first))
-    return [order.index(one) for one in first]
+    return [order.index(rank) for rank in first]
 
 
 def schedule_bytes(schedule: Schedule, hosts: list[int]) -> list[int]:
     """The bytes that each host sends to others in a schedule, after encoding."""
     sent = [0] * (max(hosts) + 1)
-    for one in schedule.rounds:
-        for transfer in one.transfers:
+    for each_round in schedule.rounds:
+        for transfer in each_round.transfers:
             host = hosts[transfer.from_.rank]
             if host != hosts[transfer.to.rank]:
                 sent[host] += schedule.bytes(transfer)
     return sent
+
+
+def sent_bytes() -> int:
+    """The bytes that all interfaces of this host but the loopback have sent since they came up, headers included."""
+    total = 0
+    for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
+        device, counters = line.split(":", 1)
+        if device.strip() != "lo":
+            total += int(counters.split()[8])
+    return total
 
 
 def _counted(group: Group, hosts: list[int], step: Callable[[], object], steps: int) -> np.ndarray:
@@ -49,24 +56,12 @@ def _counted(group: Group, hosts: list[int], step: Callable[[], object], steps: 
     )
 
 
-def between_hosts(row: AnyRow, group: Group, step: Callable[[], object], minimum: list[int]) -> AnyRow:
-    """Add to a row what its operation sends between hosts. Collective.
+def between_hosts(row: Row, group: Group, step: Callable[[], object], minimum: list[int]) -> Row:
+    """Add to a row what its operation, which `step` performs once, sends between hosts. Collective.
 
-    Parameters
-    ----------
-    row : Row
-        The row.
-    group : Group
-        The ranks.
-    step : callable
-        Performs the operation once.
-    minimum : list of int
-        The least bytes that each host must send.
-
-    Returns
-    -------
-    Row
-        The row with its last three attributes; the same row on one host.
+    `minimum` has the least bytes that each host must send. On one host the row stays as it is; on several it gets
+    `hosts`, their number; `wire_bytes_per_host`, the bytes that a host sends in one operation, counted by its network
+    interfaces, headers included, of the host that sends most; and `minimum_bytes_per_host` of this host.
     """
     hosts = host_numbers(group)
     if max(hosts) == 0:
@@ -77,9 +72,7 @@ def between_hosts(row: AnyRow, group: Group, step: Callable[[], object], minimum
     # Barriers send bytes, too.
     sent = _counted(group, hosts, step, steps) - _counted(group, hosts, step, 0)
     most = int(np.argmax(sent))
-    return replace(
-        row,
-        hosts=max(hosts) + 1,
-        wire_bytes_per_host=float(sent[most]) / steps,
-        minimum_bytes_per_host=float(minimum[most]),
-    )
+    row["hosts"] = max(hosts) + 1
+    row["wire_bytes_per_host"] = float(sent[most]) / steps
+    row["minimum_bytes_per_host"] = float(minimum[most])
+    return row

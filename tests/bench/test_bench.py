@@ -149,9 +149,9 @@ def test_an_mpi_of_other_ranks_is_left_out(ranks: Ranks) -> None:
     source = """
         from mpi4py import MPI
         import onehop
-        from onehop_bench.run import Settings, pingpong
+        from onehop_bench.messages import PingPong, pingpong
 
-        result = pingpong(onehop.Group.world(), Settings(quick=True), lambda _: None, [8])
+        result = pingpong(PingPong(sizes=[8])).measure(onehop.Group.world(), 1, quick=True)
         assert result.rows[0].peers == {}, result.rows
         assert "MPI runs 1 rank, but this group has 2" in result.notes[0], result.notes
     """

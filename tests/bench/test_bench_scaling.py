@@ -9,7 +9,7 @@ import pytest
 
 from onehop.cli import main
 from onehop.quantum import plan
-from onehop_bench.scaling import SCALING_CASES, Scaling
+from onehop_bench.scaling import SCALING_CASES, ScalingBench, Turn, turns_of
 from ranks import Ranks
 
 
@@ -45,8 +45,8 @@ def test_two_ranks(ranks: Ranks) -> None:
 
 
 def test_threads_and_cores() -> None:
-    turns = list(Scaling(kinds=("weak",), qubits=12, threads=3).turns(4))
-    assert turns == [("weak", 10, 1, 3), ("weak", 11, 2, 3), ("weak", 12, 4, 3)]
+    turns = list(turns_of(ScalingBench(kind=["weak"], qubits=12, threads=3), 4))
+    assert turns == [Turn("weak", 10, 1, 3), Turn("weak", 11, 2, 3), Turn("weak", 12, 4, 3)]
 
 
 @pytest.mark.parametrize(

@@ -347,7 +347,7 @@ def test_the_machine_and_the_benchmarks_are_measured_in_turns(
             "benches": {name: rows(name, **{**MORE[name], "ours_us": 100.0 * factor}) for name in BENCHES},
         }
 
-    monkeypatch.setattr("onehop_bench.commands.predict.turn_on_ranks", turn)
+    monkeypatch.setattr("onehop_bench.predict.turn_on_ranks", turn)
     this, out = tmp_path / "this.toml", tmp_path / "out.json"
     assert main(["bench", "predict", "--tune", "--machine-file", str(this), "--json", str(out)]) == 0
     assert turns == pytest.approx([40 / 7] * 7)
@@ -362,7 +362,7 @@ def test_the_machine_and_the_benchmarks_are_measured_in_turns(
 
 def test_turns_run_on_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One turn, as briefly as possible."""
-    monkeypatch.setattr("onehop_bench.commands.predict._TURNS", 1)
+    monkeypatch.setattr("onehop_bench.predict._TURNS", 1)
     this, out = tmp_path / "this.toml", tmp_path / "out.json"
     command = [
         "bench",

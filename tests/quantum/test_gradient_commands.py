@@ -14,8 +14,7 @@ from gradient_checks import exact, random_sum
 from onehop import quantum
 from onehop.cli import main
 from onehop.quantum import Circuit, Parameter, gradients, parameter_shift
-from onehop_bench.bindings import hardware_efficient
-from onehop_bench.gradients import strongly_entangling
+from onehop_bench.gradients import hardware_efficient, strongly_entangling
 from onehop_bench.reference_simulators import GRADIENT_SIMULATORS, GradientSimulator, find_simulators
 
 QASM = """OPENQASM 3.0;

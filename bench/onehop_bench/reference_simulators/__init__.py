@@ -12,21 +12,11 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from onehop.error import BadInput, Error
-
-__all__ = [
-    "GRADIENT_SIMULATORS",
-    "REFERENCE_SIMULATORS",
-    "GradientSimulator",
-    "Peer",
-    "Timing",
-    "WorkerSimulator",
-    "find_simulators",
-]
 
 REFERENCE_SIMULATORS = ("qiskit-aer", "qsim", "qulacs", "lightning.qubit", "lightning.kokkos", "prism-q")
 GRADIENT_SIMULATORS = ("lightning.qubit", "lightning.kokkos", "qulacs", "prism-q")
@@ -40,35 +30,10 @@ _KILL_AFTER = 600.0  # seconds that an answer may take, in addition to the time 
 
 @dataclass(frozen=True)
 class Timing:
-    """The times of consecutive runs of a circuit, and its result.
-
-    Attributes
-    ----------
-    seconds : list of float
-        The time of each run.
-    amplitudes : array of complex
-        The amplitudes of the last run's state, at the requested indices.
-    """
+    """The times of consecutive runs of a circuit, and the amplitudes of the last one at the requested indices."""
 
     seconds: list[float]
     amplitudes: np.ndarray
-
-
-class Peer(Protocol):
-    """A simulator to compare with."""
-
-    name: str
-    version: str
-    precisions: Sequence[str]
-
-    def load(self, gates: Sequence[Any], qubits: int, precision: str) -> list[str]:
-        """Take a circuit, and return the settings in which it can run, the most promising one first."""
-
-    def run(self, setting: str, seconds: float, indices: Sequence[int]) -> Timing:
-        """Apply the circuit to |0...0>, repeatedly for `seconds` seconds and at least once."""
-
-    def close(self) -> None:
-        """End the simulator's process."""
 
 
 class WorkerSimulator:
@@ -147,15 +112,18 @@ class WorkerSimulator:
             raise Error(f"{self.name}: {answer['error']}")
         return answer
 
-    def load(self, gates: Sequence[Any], qubits: int, precision: str) -> list[str]:  # noqa: D102
+    def load(self, gates: Sequence[Any], qubits: int, precision: str) -> list[str]:
+        """Take a circuit, and return the settings in which it can run, the most promising one first."""
         return self._ask({"do": "load", "gates": gates, "qubits": qubits, "precision": precision})["settings"]
 
-    def run(self, setting: str, seconds: float, indices: Sequence[int]) -> Timing:  # noqa: D102
+    def run(self, setting: str, seconds: float, indices: Sequence[int]) -> Timing:
+        """Apply the circuit to |0...0>, repeatedly for `seconds` seconds and at least once."""
         answer = self._ask({"do": "run", "setting": setting, "seconds": seconds, "indices": list(indices)})
         numbers = np.array(answer["amplitudes"], np.float64)
         return Timing(answer["seconds"], numbers.view(np.complex128).reshape(-1))
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
+        """End the process."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended already
             self._process.stdin.close()
@@ -215,17 +183,10 @@ def find_simulators(
     kind: type[_Simulator] = WorkerSimulator,  # type: ignore[assignment]
     known: Sequence[str] = REFERENCE_SIMULATORS,
 ) -> tuple[list[_Simulator], list[str]]:
-    """Start the named simulators that are installed. `kind` is the class of their processes.
+    """Start the named simulators that are installed, as processes of this `kind`.
 
-    Returns
-    -------
-    list of WorkerSimulator, list of str
-        The simulators, and for each one that is not installed a line with the reason and the remedy.
-
-    Raises
-    ------
-    BadInput
-        A name that is none of `known`.
+    Returns them, and for each one that is not installed a line with the reason and the remedy. Raises BadInput for a
+    name that is none of `known`.
     """
     unknown = [name for name in names if name not in known]
     if unknown:

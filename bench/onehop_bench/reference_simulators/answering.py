@@ -8,7 +8,12 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["answer_requests"]
+
+def version_of(package: str) -> str:
+    """The version of an installed package."""
+    from importlib.metadata import version
+
+    return version(package)
 
 
 def answer_requests(

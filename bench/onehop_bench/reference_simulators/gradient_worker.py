@@ -22,7 +22,7 @@ import time
 from typing import Any
 
 import numpy as np
-from answering import answer_requests  # beside this script
+from answering import answer_requests, version_of  # beside this script
 
 
 class Lightning:
@@ -30,6 +30,7 @@ class Lightning:
 
     precisions = ("single", "double")
     device = "lightning.qubit"
+    package = "pennylane-lightning"
 
     def __init__(self, threads: int) -> None:
         import pennylane as qml
@@ -37,11 +38,10 @@ class Lightning:
 
         self.qml = qml
         self.config = ExecutionConfig(gradient_method="adjoint")
-        self.version = _version(self.device)
+        self.version = version_of(self.package)
         qml.device(self.device, wires=1)
 
     def load(self, gates: list[Any], terms: list[Any], qubits: int, precision: str) -> None:
-        """Build the simulator's circuit."""
         qml = self.qml
         kinds = {"rx": qml.RX, "ry": qml.RY, "rz": qml.RZ}
         letters = {"X": qml.X, "Y": qml.Y, "Z": qml.Z}
@@ -61,11 +61,9 @@ class Lightning:
         )
 
     def derivatives(self) -> np.ndarray:
-        """Differentiate once."""
         return np.array([float(one) for one in self.simulator.compute_derivatives(self.tape, self.config)])
 
     def values(self, rows: np.ndarray) -> np.ndarray:
-        """Evaluate every row, all circuits in one batch."""
         places = list(range(rows.shape[1]))
         tapes = [self.tape.bind_new_parameters(row, places) for row in rows.tolist()]
         return np.array(self.simulator.execute(tapes), float)
@@ -75,6 +73,7 @@ class Kokkos(Lightning):
     """pennylane-lightning-kokkos."""
 
     device = "lightning.kokkos"
+    package = "pennylane-lightning-kokkos"
 
 
 class Qulacs:
@@ -86,7 +85,7 @@ class Qulacs:
         import qulacs
 
         self.qulacs = qulacs
-        self.version = _version("qulacs")
+        self.version = version_of("qulacs")
 
     def load(self, gates: list[Any], terms: list[Any], qubits: int, precision: str) -> None:
         """Build the simulator's circuit. Its angles have the opposite sign."""
@@ -102,11 +101,9 @@ class Qulacs:
             self.observable.add_operator(weight, " ".join(f"{x} {q}" for q, x in one))
 
     def derivatives(self) -> np.ndarray:
-        """Differentiate once."""
         return -np.array(self.circuit.backprop(self.observable))
 
     def values(self, rows: np.ndarray) -> np.ndarray:
-        """Evaluate every row on one state."""
         state = self.qulacs.QuantumState(self.circuit.get_qubit_count())
         found = []
         for row in rows.tolist():
@@ -127,10 +124,9 @@ class Prism:
         import prism_q
 
         self.prism = prism_q
-        self.version = _version("prism-q")
+        self.version = version_of("prism-q")
 
     def load(self, gates: list[Any], terms: list[Any], qubits: int, precision: str) -> None:
-        """Build the simulator's circuit."""
         builder = self.prism.CircuitBuilder(qubits)
         slot = 0
         for name, which, angle in gates:
@@ -144,11 +140,9 @@ class Prism:
         self.terms = [(weight, [(q, x) for q, x in one]) for weight, one in terms]
 
     def derivatives(self) -> np.ndarray:
-        """Differentiate once."""
         return np.asarray(self.prism.simulate(self.circuit).expectation_gradient(self.terms, self.links)[1])
 
     def values(self, rows: np.ndarray) -> np.ndarray:
-        """Evaluate every row with one prepared circuit."""
         if not hasattr(self, "prepared"):
             parameters = self.prism.Parameters(rows.shape[1])
             for instruction, slot in self.links:
@@ -156,13 +150,6 @@ class Prism:
             self.prepared = self.prism.PreparedCircuit(self.circuit, parameters)
         found = self.prepared.expectation_values_many(rows, [string for _, string in self.terms])
         return np.asarray(found) @ np.array([weight for weight, _ in self.terms])
-
-
-def _version(name: str) -> str:
-    from importlib.metadata import version
-
-    packages = {"lightning.qubit": "pennylane-lightning", "lightning.kokkos": "pennylane-lightning-kokkos"}
-    return version(packages.get(name, name))
 
 
 PEERS = {"lightning.qubit": Lightning, "lightning.kokkos": Kokkos, "qulacs": Qulacs, "prism-q": Prism}

@@ -25,7 +25,7 @@ import time
 from typing import Any
 
 import numpy as np
-from answering import answer_requests  # beside this script
+from answering import answer_requests, version_of  # beside this script
 
 AMPLITUDES = {"single": np.complex64, "double": np.complex128}
 
@@ -52,7 +52,6 @@ class Aer:
         self.special = {"rx": RXGate, "rzz": RZZGate, "mcz": MCPhaseGate}
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
-        """Build the simulator's circuit from the gates."""
         qiskit = self.modules[0]
         self.precision = precision
         self.circuit = qiskit.QuantumCircuit(qubits)
@@ -66,7 +65,6 @@ class Aer:
         return ["fusion 5", "fusion 4", "fusion 3", "fusion 2", "no fusion"]
 
     def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
-        """Run once, and return the seconds and the amplitudes."""
         aer = self.modules[1]
         fusion = setting.startswith("fusion")
         simulator = aer.AerSimulator(
@@ -101,7 +99,6 @@ class Qsim:
         self.module = qsim_simulator.QSimSimulator()._sim_module
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
-        """Build the simulator's circuit from the gates."""
         cirq = self.cirq
         lines = cirq.LineQubit.range(qubits)
         on = lines[::-1]  # qsim's first qubit is the most significant
@@ -134,7 +131,6 @@ class Qsim:
         return [f"fusion {size}" for size in (3, 4, 2, 5)]
 
     def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
-        """Run once, and return the seconds and the amplitudes."""
         options = self.qsimcirq.QSimOptions(
             cpu_threads=self.threads, max_fused_gate_size=int(setting.split()[1]), verbosity=2
         ).as_dict()
@@ -159,7 +155,6 @@ class Qulacs:
         self.qulacs = qulacs
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
-        """Build the simulator's circuit from the gates."""
         self.qubits = qubits
         self.circuit = self.qulacs.QuantumCircuit(qubits)
         for one in gates:
@@ -196,19 +191,15 @@ class Qulacs:
         return self.made[setting]
 
     def start(self) -> Any:
-        """Make a state."""
         return self.qulacs.QuantumState(self.qubits)
 
     def reset(self, state: Any) -> None:
-        """Bring a state to |0...0>."""
         state.set_zero_state()
 
     def apply(self, state: Any, setting: str) -> None:
-        """Run the circuit."""
         self._made(setting).update_quantum_state(state)
 
     def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
-        """The amplitudes of a state at the indices."""
         return np.array([state.get_amplitude(index) for index in indices])
 
 
@@ -217,6 +208,7 @@ class Lightning:
 
     precisions = ("single", "double")
     module = "lightning_qubit_ops"
+    package = "pennylane-lightning"
     names = {  # noqa: RUF012
         "h": "Hadamard",
         "x": "PauliX",
@@ -231,18 +223,11 @@ class Lightning:
     def __init__(self, threads: int) -> None:
         import importlib
 
-        import pennylane_lightning
-
         self.threads = threads
-        self.version = getattr(pennylane_lightning, "__version__", "")
-        if not self.version:
-            from importlib.metadata import version
-
-            self.version = version("pennylane_lightning")
+        self.version = version_of(self.package)
         self.ops = importlib.import_module(f"pennylane_lightning.{self.module}")
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
-        """Build the simulator's circuit from the gates."""
         self.qubits, self.precision = qubits, precision
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         last = qubits - 1  # the first wire is the most significant
@@ -258,21 +243,17 @@ class Lightning:
         return ["default"]
 
     def start(self) -> Any:
-        """Make a state."""
         kind = "C64" if self.precision == "single" else "C128"
         return getattr(self.ops, f"StateVector{kind}")(self.qubits)
 
     def reset(self, state: Any) -> None:
-        """Bring a state to |0...0>."""
         state.resetStateVector()
 
     def apply(self, state: Any, setting: str) -> None:
-        """Run the circuit."""
         for name, arguments in self.calls:
             getattr(state, name)(*arguments)
 
     def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
-        """The amplitudes of a state at the indices."""
         whole = np.zeros(1 << self.qubits, AMPLITUDES[self.precision])
         state.getState(whole)
         return whole[indices]
@@ -282,15 +263,14 @@ class Kokkos(Lightning):
     """pennylane-lightning-kokkos."""
 
     module = "lightning_kokkos_ops"
+    package = "pennylane-lightning-kokkos"
 
     def start(self) -> Any:
-        """Make a state."""
         kind = "C64" if self.precision == "single" else "C128"
         threads = self.ops.InitializationSettings().set_num_threads(self.threads)
         return getattr(self.ops, f"StateVector{kind}")(self.qubits, threads)
 
     def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
-        """The amplitudes of a state at the indices."""
         whole = np.zeros(1 << self.qubits, AMPLITUDES[self.precision])
         state.DeviceToHost(whole)
         return whole[indices]
@@ -302,15 +282,12 @@ class Prism:
     precisions = ("double",)
 
     def __init__(self, threads: int) -> None:
-        from importlib.metadata import version
-
         import prism_q
 
         self.prism = prism_q
-        self.version = version("prism-q")
+        self.version = version_of("prism-q")
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
-        """Build the simulator's circuit from the gates."""
         builder = self.prism.CircuitBuilder(qubits)
         for name, which, numbers in gates:
             if name == "matrix":
@@ -324,7 +301,6 @@ class Prism:
         return ["default"]
 
     def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
-        """Run once, and return the seconds and the amplitudes."""
         begin = time.perf_counter()
         state = self.prism.simulate(self.circuit).state_vector()
         return time.perf_counter() - begin, state[indices]
@@ -360,40 +336,37 @@ PEERS = {
 }
 
 
-def run_once_each(peer: Any, setting: str, seconds: float, indices: list[int]) -> dict[str, Any]:
-    """Run repeatedly with a simulator that makes a state for each run."""
-    times: list[float] = []
-    until = time.perf_counter() + seconds
-    while True:
-        taken, amplitudes = peer.run(setting, indices)
-        times.append(taken)
-        if time.perf_counter() >= until:
-            return {"seconds": times, "amplitudes": amplitudes}
+def run_repeatedly(peer: Any, setting: str, seconds: float, indices: list[int]) -> tuple[list[float], Any]:
+    """Run for some seconds, at least once. Return the times and the last amplitudes.
 
-
-def run_on_one_state(peer: Any, setting: str, seconds: float, indices: list[int]) -> dict[str, Any]:
-    """Run repeatedly on one state, so that only the circuit is timed, on memory that has been written before."""
+    A simulator with `start` runs on one state, so that only the circuit is timed, on memory that was written before.
+    Others make a state for each run.
+    """
     times: list[float] = []
+    if not hasattr(peer, "start"):
+        until = time.perf_counter() + seconds
+        while not times or time.perf_counter() < until:
+            taken, amplitudes = peer.run(setting, indices)
+            times.append(taken)
+        return times, amplitudes
     state = peer.start()
-    until = None
-    while until is None or time.perf_counter() < until:
+    peer.reset(state)
+    until = time.perf_counter() + seconds
+    while not times or time.perf_counter() < until:
         peer.reset(state)
-        if until is None:
-            until = time.perf_counter() + seconds
         begin = time.perf_counter()
         peer.apply(state, setting)
         times.append(time.perf_counter() - begin)
-    return {"seconds": times, "amplitudes": peer.amplitudes(state, indices)}
+    return times, peer.amplitudes(state, indices)
 
 
 def answer(peer: Any, request: dict[str, Any]) -> dict[str, Any]:
     """Carry out a request."""
     if request["do"] == "load":
         return {"settings": peer.load(request["gates"], request["qubits"], request["precision"])}
-    run = run_on_one_state if hasattr(peer, "start") else run_once_each
-    result = run(peer, request["setting"], request["seconds"], request["indices"])
-    numbers = np.asarray(result["amplitudes"], np.complex128)
-    return {"seconds": result["seconds"], "amplitudes": [[a.real, a.imag] for a in numbers.tolist()]}
+    times, amplitudes = run_repeatedly(peer, request["setting"], request["seconds"], request["indices"])
+    numbers = np.asarray(amplitudes, np.complex128).tolist()
+    return {"seconds": times, "amplitudes": [[number.real, number.imag] for number in numbers]}
 
 
 if __name__ == "__main__":

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from onehop.cli.common import JsonOptions, MpiOptions, check_plot
 from onehop.error import BadInput
 from onehop.options import Options, option
-from onehop_bench.sizes import parse_size
 
-__all__ = [
-    "BenchOptions",
-    "Block",
-    "HostsOptions",
-    "PlotOptions",
-    "RanksBenchOptions",
-    "Size",
-    "ThreadsOptions",
-    "names_option",
-    "numbers_option",
-    "precisions_option",
-    "seconds_option",
-    "sizes_option",
-]
+_LARGEST = 1 << 40
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def parse_size(text: str) -> int:
+    """Read a size such as "8", "64B", "1K", "4KiB" or "1M", in bytes.
+
+    Raises
+    ------
+    BadInput
+        The text is no size, or one above 1 TiB.
+    """
+    found = re.fullmatch(r"([0-9]{1,13})\s*([kmg]?)(?:i?b)?", text.strip().lower())
+    if found is None:
+        raise BadInput(f"expected a size such as 8, 64, 1K or 4M, found {text!r}")
+    size = int(found[1]) * _UNITS[found[2]]
+    if size > _LARGEST:
+        raise BadInput(f"expected a size of at most 1 TiB ({_LARGEST} bytes), found {text!r}")
+    return size
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Read a list of sizes such as "8,1K,4M", in bytes."""
+    return [parse_size(part) for part in text.split(",")]
 
 
 class Size(int):
@@ -54,14 +64,18 @@ class Block(str):
         return tuple(int(extent) for extent in self.split("x"))
 
 
+def four_directions(given: Sequence[Block] | None, default: str, name: str = "--blocks") -> list[Block]:
+    """The blocks that are given, by default those of the text; raise BadInput unless they have four directions."""
+    blocks = list(given or map(Block, default.split(",")))
+    if any(len(block.extents) != 4 for block in blocks):
+        raise BadInput(f"expected {name} of four directions, found {','.join(blocks)}")
+    return blocks
+
+
 def seconds_option(default: float) -> Any:
     """The field of --seconds, whose default each benchmark chooses."""
-    return option(
-        float(default),
-        "Time to measure all cases together. Every case runs at least once.",
-        metavar="SECONDS",
-        above=0,
-    )
+    text = "Time to measure all cases together. Every case runs at least once."
+    return option(float(default), text, metavar="SECONDS", above=0)
 
 
 def names_option(default: list[str] | None, text: str, *names: str, **accepted: Any) -> Any:
@@ -69,14 +83,19 @@ def names_option(default: list[str] | None, text: str, *names: str, **accepted: 
     return option(default, text, *names, separator=",", **accepted)
 
 
-def precisions_option(default: list[str], name: str = "--precisions") -> Any:
+def precisions_option(default: list[str]) -> Any:
     """The field of a list of precisions."""
-    return names_option(default, "Precisions of the arithmetic.", name, choices=("single", "double"))
+    return names_option(default, "Precisions of the arithmetic.", choices=("single", "double"))
 
 
-def sizes_option(text: str, metavar: str) -> Any:
+def sizes_option(text: str, metavar: str = "8,1K,...") -> Any:
     """A list of sizes with commas between them; None stands for those of the benchmark."""
     return option(None, text, metavar=metavar, separator=",", kind=list[Size])
+
+
+def blocks_option(text: str, metavar: str = "12x12x12x12,...") -> Any:
+    """A list of blocks with commas between them; None stands for those of the benchmark."""
+    return option(None, text, metavar=metavar, separator=",", kind=list[Block])
 
 
 def numbers_option(text: str, metavar: str, **accepted: Any) -> Any:
@@ -111,6 +130,13 @@ class PlotOptions(Options):
         """Check before the work starts that the plot can be drawn."""
         super().__post_init__()  # type: ignore[misc]
         check_plot(self.plot)
+
+
+@dataclass(kw_only=True)
+class AloneOptions(PlotOptions, BenchOptions):
+    """The options of benchmarks without messages, which ranks may run side by side."""
+
+    ranks: int | None = option(None, "Number of ranks to start.", "-n", "--ranks", metavar="RANKS")
 
 
 @dataclass(kw_only=True)

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from onehop.cli.commands import Command
 
-__all__ = ["COMMANDS"]
-
 _ABOUT = {
     "messages": {
         "pingpong": "Send one message back and forth between two ranks; times are half a round trip.",
         "channel": "Send several messages at once in each direction between two ranks.",
-        "halo": "Exchange the ghost layers of an array, including packing and unpacking.",
-        "codec": "Encode and decode on one core. The speed of light is a copy of the same numbers.",
         "poisson": "Run one iteration of the Poisson solver. The speed of light is its computation alone.",
-        "allreduce": "Sum float32 arrays over all ranks, with the columns of nccl-tests.",
-        "collectives": "Reduce-scatter, all-gather, broadcast and all-to-all of float32, beside MPI and gloo.",
-        "permutation": "Exchange up to three qubits of the rank number with local qubits.",
         "ring": "Send 64 bytes from every rank to the next one, also with more ranks than cores.",
-        "qspi": "Measure ping-pong and a 5-D halo exchange through the drop-in interface qspi.",
+        "codec": "Encode and decode on one core. The speed of light is a copy of the same numbers.",
     },
-    "torch": {
-        "ddp": "Train GPT-like models with torch's DistributedDataParallel, with onehop and with gloo.",
-        "overlap": "Start asynchronous all-reduces of torch and compute until they are done.",
+    "halo": {"halo": "Exchange the ghost layers of an array, including packing and unpacking."},
+    "allreduce": {"allreduce": "Sum float32 arrays over all ranks, with the columns of nccl-tests."},
+    "collective": {
+        "collectives": "Reduce-scatter, all-gather, broadcast and all-to-all of float32, beside MPI and gloo."
     },
-    "circuits": {
-        "circuits": "Run circuits on one rank with all its cores, and on reference simulators.",
+    "permutation": {"permutation": "Exchange up to three qubits of the rank number with local qubits."},
+    "qspi": {"qspi": "Measure ping-pong and a 5-D halo exchange through the drop-in interface qspi."},
+    "ddp": {"ddp": "Train GPT-like models with torch's DistributedDataParallel, with onehop and with gloo."},
+    "overlap": {"overlap": "Start asynchronous all-reduces of torch and compute until they are done."},
+    "circuits": {"circuits": "Run circuits on one rank with all its cores, and on reference simulators."},
+    "gradients": {
         "gradients": "Differentiate 10 StronglyEntanglingLayers by all their angles, beside other simulators.",
         "bindings": "Run an ansatz with many values of its parameters, beside other simulators.",
-        "scaling": "Run phase estimation and Ising models on 1, 2, 4 ... ranks.",
     },
-    "lattice": {
+    "scaling": {"scaling": "Run phase estimation and Ising models on 1, 2, 4 ... ranks."},
+    "hopping": {
         "dslash": "Apply the HISQ hopping term to the sites of one parity.",
-        "solver": "Solve with the HISQ operator in half, single and double precision.",
-        "su3": "Multiply 3x3 matrices by vectors and matrices.",
-        "smearing": "Compute the fat and long links of staggered quarks.",
         "wilson": "Apply the Wilson hopping term to the sites of one parity.",
     },
-    "papers": {
+    "solver": {"solver": "Solve with the HISQ operator in half, single and double precision."},
+    "links": {
+        "su3": "Multiply 3x3 matrices by vectors and matrices.",
+        "smearing": "Compute the fat and long links of staggered quarks.",
+    },
+    "papers_command": {
         "papers": "Compare figures of papers with those that onehop simulate predicts for the same schedules."
     },
     "predict": {"predict": "Compare measured times with those that onehop simulate predicts."},
@@ -46,7 +46,7 @@ _ABOUT = {
     },
 }
 COMMANDS = {
-    name: Command(f"onehop_bench.commands.{module}:bench_{name}", summary)
+    name: Command(f"onehop_bench.{module}:bench_{name}", summary)
     for module, commands in _ABOUT.items()
     for name, summary in commands.items()
 }
