@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.json_file import read_json
 from onehop.launch import current_launch
-from onehop.launch.interpreter import package_environment, python_module
+from onehop.launch.interpreter import python_module
 from onehop.machine import (
     Machine,
     Traffic,
@@ -125,8 +123,8 @@ BENCHES: dict[str, Compared] = {
 }
 
 
-def measure_turn(group: Group, seconds: float) -> dict[str, Any]:
-    """Measure the times of a machine file once, and every benchmark, as one of two ranks.
+def measure_turn(group: Group, seconds: float, *, tune: bool = True) -> dict[str, Any]:
+    """Measure the times of a machine file once, unless not `tune`, and every benchmark, as one of two ranks.
 
     Returns
     -------
@@ -134,8 +132,8 @@ def measure_turn(group: Group, seconds: float) -> dict[str, Any]:
         `samples`, as `measure_machine` returns them but with medians, so that every turn counts the same; and
         `benches`, the benchmarks' results by name as for JSON.
     """
-    part = seconds / (len(BENCHES) + 2)
-    samples = measure_machine(group, 2 * part, passes=1)
+    part = seconds / (len(BENCHES) + (2 if tune else 0))
+    samples = measure_machine(group, 2 * part, passes=1) if tune else {}
     return {
         "samples": {
             name: {role: [float(np.median(us))] for role, us in roles.items()}
@@ -148,18 +146,18 @@ def measure_turn(group: Group, seconds: float) -> dict[str, Any]:
     }
 
 
-def turn_on_ranks(seconds: float) -> dict[str, Any]:
+def turn_on_ranks(seconds: float, *, tune: bool = True) -> dict[str, Any]:
     """Measure on two ranks what `measure_turn` measures, with the tuning of this process."""
     with private_folder("onehop-predict-") as folder:
         out = folder / "turn"
-        command = python_module("onehop_bench.predict", str(seconds), str(out))
+        command = python_module("onehop_bench.predict", str(seconds), str(out), *(["tune"] if tune else []))
         found: dict[str, Any] = result_of_ranks(2, command, out, json.loads(_core.tuning()))
         return found
 
 
-def _rank_main(seconds: float, out: Path) -> None:
+def _rank_main(seconds: float, out: Path, *, tune: bool) -> None:
     group = Group.world()
-    result = measure_turn(group, seconds)
+    result = measure_turn(group, seconds, tune=tune)
     if group.rank == 0:
         out.write_text(json.dumps(result))
     group.barrier()
@@ -259,34 +257,13 @@ def predictions(bench: dict[str, Any], machine: Machine) -> list[Row]:
     return found
 
 
-def _measure(bench: str, seconds: float, folder: Path) -> dict[str, Any]:
-    """Run a benchmark on two ranks of this machine, and return its result."""
-    file = folder / f"{bench}.json"
-    command = ["bench", bench, "-n", "2", "--mpi", "none", "--seconds", f"{seconds:g}", "--json", str(file)]
-    done = subprocess.run(
-        python_module("onehop", *command),
-        env=package_environment(os.environ),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise Error(f"onehop {' '.join(command[:4])} failed: {done.stderr.strip()}")
-    return read_bench(str(file))
-
-
 def _results(files: list[str], seconds: float | None) -> list[dict[str, Any]]:
     if files and seconds is not None:
         raise BadInput("expected --seconds without files only, found both; leave it out")
     if files:
         return [read_bench(file) for file in files]
-    seconds = _DEFAULT_SECONDS if seconds is None else seconds
-    found = []
-    with private_folder("onehop-predict-") as folder, progress("measuring", len(BENCHES)) as advance:
-        for bench in BENCHES:
-            found.append(_measure(bench, seconds / len(BENCHES), folder))
-            advance(1)
-    return found
+    found = turn_on_ranks(_DEFAULT_SECONDS if seconds is None else seconds, tune=False)["benches"]
+    return [found[bench] for bench in BENCHES]
 
 
 def _measure_in_turns(seconds: float | None) -> tuple[str, list[dict[str, Any]]]:
@@ -390,4 +367,4 @@ def bench_predict(options: Predict) -> None:
 
 
 if __name__ == "__main__":
-    _rank_main(float(sys.argv[1]), Path(sys.argv[2]))
+    _rank_main(float(sys.argv[1]), Path(sys.argv[2]), tune="tune" in sys.argv[3:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,13 @@ from onehop_bench.hosts import EmulatedHosts, Unavailable, emulated_hosts
 
 @contextmanager
 def _hosts(**settings: Any) -> Iterator[EmulatedHosts]:
-    """Two hosts; skips the test where they cannot be made."""
-    made = emulated_hosts(2, **settings)
-    try:
-        two = made.__enter__()
-    except Unavailable as error:
-        pytest.skip(str(error))
-    try:
-        yield two
-    finally:
-        made.__exit__(None, None, None)
+    """Hosts, two by default; skips the test where they cannot be made."""
+    with ExitStack() as stack:
+        try:
+            made = stack.enter_context(emulated_hosts(**settings))
+        except Unavailable as error:
+            pytest.skip(str(error))
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +39,7 @@ def hosts() -> Iterator[EmulatedHosts]:
 
 @pytest.fixture
 def own_hosts(request: pytest.FixtureRequest) -> Iterator[EmulatedHosts]:
-    """Two hosts of a test's own, which it may break. An indirect parameter has the settings of `emulated_hosts`."""
+    """Hosts of a test's own, which it may break. An indirect parameter has the settings of `emulated_hosts`."""
     with _hosts(**getattr(request, "param", {})) as two:
         yield two
 

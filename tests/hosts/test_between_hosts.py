@@ -6,12 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hosts_runner import OnHosts
 from onehop import _core
-from onehop_bench.hosts import EmulatedHosts
 
 
 def test_who_shares_memory(on_hosts: OnHosts) -> None:
@@ -131,28 +131,6 @@ def test_permutation(on_hosts: OnHosts, bits: int) -> None:
     )
 
 
-def test_allreduce(on_hosts: OnHosts) -> None:
-    text = on_hosts.check(
-        """
-        import hashlib
-        import numpy as np
-        from onehop import Group
-        from onehop.collectives import allreduce
-        group = Group.world()
-        digest = hashlib.sha256()
-        for length in (1, 7, 1000, 4099, 1 << 16, 300_001):
-            numbers = [np.random.default_rng(rank).standard_normal(length).astype(np.float32) for rank in range(4)]
-            array = numbers[group.rank].copy()
-            array = allreduce(group, array)
-            exact = np.sum(numbers, axis=0, dtype=np.float64)
-            assert np.abs(array - exact).max() < 2e-6 * max(np.abs(exact).max(), 1), length
-            digest.update(array.tobytes())
-        print("digest", digest.hexdigest(), flush=True)
-        """
-    )
-    assert len({line for line in text.splitlines() if line.startswith("digest")}) == 1
-
-
 def test_allreduce_by_host(on_hosts: OnHosts) -> None:
     """Ranks of a host are combined first, then hosts, with one rounding in each step; in one piece and in several."""
     on_hosts.check(
@@ -239,26 +217,20 @@ def test_lattice_solve(on_hosts: OnHosts) -> None:
     )
 
 
-def test_bench_command(hosts: EmulatedHosts, tmp_path: Path) -> None:
-    """The rows of `onehop bench --hosts`, and the bytes on the wire."""
+def _bench(tmp_path: Path, *words: str) -> list[dict[str, Any]]:
+    """The rows of a benchmark on two emulated hosts."""
     out = tmp_path / "out.json"
-    line = [
-        sys.executable,
-        "-m",
-        "onehop",
-        "bench",
-        "halo",
-        "--hosts",
-        "2",
-        "--per-host",
-        "2",
-        "--links",
-        "2",
-    ]
-    line += ["--blocks", "64x32x32", "--rate", "1gbit", "--quick", "--json", str(out)]
+    line = [sys.executable, "-m", "onehop", "bench", *words, "--hosts", "2", "--quick", "--json", str(out)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
-    for row in json.loads(out.read_text())["rows"]:
+    return json.loads(out.read_text())["rows"]
+
+
+@pytest.mark.usefixtures("hosts")
+def test_bench_command(tmp_path: Path) -> None:
+    """The rows of `onehop bench --hosts`, and the bytes on the wire."""
+    words = ("--per-host", "2", "--links", "2", "--blocks", "64x32x32", "--rate", "1gbit")
+    for row in _bench(tmp_path, "halo", *words):
         assert (row["hosts"], row["ranks"]) == (2, 4)
         # In a chain of four ranks, two faces of each host cross.
         faces = 2 * 8 * (64 * 32 if "last" in row["case"] else 32 * 32)
@@ -267,30 +239,20 @@ def test_bench_command(hosts: EmulatedHosts, tmp_path: Path) -> None:
         assert row["ratio"] is not None
 
 
+@pytest.mark.usefixtures("hosts")
 @pytest.mark.skipif(not _core.ucx_library()["path"], reason="no UCX library was found")
-def test_bench_of_ucx_beside_mpi(
-    hosts: EmulatedHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bench_of_ucx_beside_mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Candidates over UCX follow those of MPI, whose long messages need their sender until they have arrived."""
     monkeypatch.setenv("ONEHOP_NETWORK", "ucx")
     monkeypatch.setenv("ONEHOP_TIMEOUT", "10")
-    out = tmp_path / "out.json"
-    line = [sys.executable, "-m", "onehop", "bench", "pingpong", "--hosts", "2"]
-    line += ["--sizes", "64K,256K,1M", "--quick", "--json", str(out)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(out.read_text())["rows"]
+    rows = _bench(tmp_path, "pingpong", "--sizes", "64K,256K,1M")
     assert [row["bytes"] for row in rows] == [1 << 16, 1 << 18, 1 << 20]
     assert all("persistent" in row["peers"] for row in rows), rows
 
 
-def test_allreduce_sends_each_number_once_a_host(hosts: EmulatedHosts, tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
-    line = [sys.executable, "-m", "onehop", "bench", "allreduce", "--hosts", "2", "--per-host", "2"]
-    line += ["--sizes", "256K,1M", "--quick", "--json", str(out)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == 0, done.stderr
-    for row in json.loads(out.read_text())["rows"]:
+@pytest.mark.usefixtures("hosts")
+def test_allreduce_sends_each_number_once_a_host(tmp_path: Path) -> None:
+    for row in _bench(tmp_path, "allreduce", "--per-host", "2", "--sizes", "256K,1M"):
         assert row["minimum_bytes_per_host"] == pytest.approx(row["bytes"], rel=1e-4)
         # Headers of the network and of MPI take some percent.
         assert row["bytes"] < row["wire_bytes_per_host"] < 1.1 * row["bytes"]

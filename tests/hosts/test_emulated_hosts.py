@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -170,28 +171,26 @@ else:
 
 # 1 Gbit/s takes most of a core, so nothing else may run beside it.
 @pytest.mark.parametrize(
-    ("count", "rate"), [(2, 50), (3, 50), pytest.param(2, 1000, marks=pytest.mark.alone)]
+    ("own_hosts", "rate"),
+    [
+        ({"count": 2, "rate": "50mbit", "links": 2}, 50),
+        ({"count": 3, "rate": "50mbit", "links": 2}, 50),
+        pytest.param({"count": 2, "rate": "1000mbit", "links": 2}, 1000, marks=pytest.mark.alone),
+    ],
+    indirect=["own_hosts"],
 )
-def test_rate_of_each_link(count: int, rate: int) -> None:
+def test_rate_of_each_link(own_hosts: EmulatedHosts, rate: int) -> None:
     """TCP between the last two hosts gets nearly the rate of a link, on every link."""
-    try:
-        made = emulated_hosts(count, f"{rate}mbit", 2)
-        hosts = made.__enter__()
-    except Unavailable as error:
-        pytest.skip(str(error))
-    try:
-        for link in range(2):
-            size = str(2 << 20 if rate < 1000 else 16 << 20)
-            words = [sys.executable, "-c", TRANSFER]
-            address = hosts.hosts[-1].addresses[link]
-            pid = os.fork()
-            if pid == 0:
-                os._exit(hosts.run(count - 2, [*words, "send", address, size]))
-            found = 8e-6 * float(hosts.output(count - 1, [*words, "receive", address, size]))
-            os.waitpid(pid, 0)
-            assert 0.7 * rate < found < 1.02 * rate
-    finally:
-        made.__exit__(None, None, None)
+    count = len(own_hosts.hosts)
+    words = [sys.executable, "-c", TRANSFER]
+    for address in own_hosts.hosts[-1].addresses:
+        size = str(2 << 20 if rate < 1000 else 16 << 20)
+        pid = os.fork()
+        if pid == 0:
+            os._exit(own_hosts.run(count - 2, [*words, "send", address, size]))
+        found = 8e-6 * float(own_hosts.output(count - 1, [*words, "receive", address, size]))
+        os.waitpid(pid, 0)
+        assert 0.7 * rate < found < 1.02 * rate
 
 
 MAKE = """
@@ -246,44 +245,39 @@ def test_hosts_and_links_that_are_not_there(own_hosts: EmulatedHosts) -> None:
     own_hosts.kill(1)  # once more changes nothing
 
 
-def test_a_host_that_dies(tmp_path: Path) -> None:
+@pytest.mark.parametrize("own_hosts", [{"rate": "1gbit"}], indirect=True)
+def test_a_host_that_dies(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """Open MPI ends the launch; no rank hangs, and none goes on with wrong sums."""
+    source = f"""
+    import numpy as np
+    from pathlib import Path
+    from onehop import Group
+    from onehop.collectives import allreduce
+    group = Group.world()
+    for step in range(1_000_000):
+        total = allreduce(group, np.full(1000, group.rank + step, np.float32))
+        assert (total == 6 + 4 * step).all()
+        if step == 100:
+            Path({str(tmp_path)!r}, f"ready{{group.rank}}").touch()
+    print("finished")
+    """
+
+    def kill() -> None:
+        while len(list(tmp_path.glob("ready*"))) < 4 and not done.is_set():
+            time.sleep(0.02)
+        own_hosts.kill(1)
+
+    done = threading.Event()
+    killer = threading.Thread(target=kill)
+    killer.start()
     try:
-        made = emulated_hosts(2, "1gbit")
-        hosts = made.__enter__()
-    except Unavailable as error:
-        pytest.skip(str(error))
-    try:
-        source = f"""
-        import numpy as np
-        from pathlib import Path
-        from onehop import Group
-        from onehop.collectives import allreduce
-        group = Group.world()
-        for step in range(1_000_000):
-            total = allreduce(group, np.full(1000, group.rank + step, np.float32))
-            assert (total == 6 + 4 * step).all()
-            if step == 100:
-                Path({str(tmp_path)!r}, f"ready{{group.rank}}").touch()
-        print("finished")
-        """
-        kill = f"""
-import os, signal, sys, time
-while len([name for name in os.listdir({str(tmp_path)!r}) if name.startswith("ready")]) < 4:
-    time.sleep(0.02)
-os.kill({hosts.hosts[1].pid}, signal.SIGKILL)
-"""
-        killer = subprocess.Popen([sys.executable, "-c", kill])
-        try:
-            begin = time.monotonic()
-            code, text = OnHosts(hosts, tmp_path).run(source)
-        finally:
-            killer.kill()
-            killer.wait()
-        assert code != 0, text
-        assert time.monotonic() - begin < 40
-        assert hosts.alive() == [True, False]
-        assert "finished" not in text
-        assert "AssertionError" not in text
+        begin = time.monotonic()
+        code, text = OnHosts(own_hosts, tmp_path).run(source)
     finally:
-        made.__exit__(None, None, None)
+        done.set()
+        killer.join()
+    assert code != 0, text
+    assert time.monotonic() - begin < 40
+    assert own_hosts.alive() == [True, False]
+    assert "finished" not in text
+    assert "AssertionError" not in text
