@@ -91,13 +91,9 @@ void bind_gates_with_parameters(nb::module_& module) {
         return onehop::quantum::parametrised_gate(name, qubits, expressions(angles));
       },
       "name"_a, "qubits"_a, "angles"_a,
-      "Make the operation of a named gate whose angles are linear expressions of parameters.\n\n"
-      "Parameters\n----------\n"
-      "name, qubits\n    As for `gate`.\n"
-      "angles : sequence of (float, sequence of (int, float))\n    For each angle a constant, and index and factor of "
-      "each parameter.\n\n"
-      "Raises\n------\n"
-      "BadInput\n    As for `gate`.");
+      "Make the operation of a named gate whose angles are linear expressions of parameters: for each angle a "
+      "constant, "
+      "and index and factor of each parameter. Raises BadInput as `gate` does.");
   module.def(
       "bind",
       [](const Circuit& circuit, const std::vector<double>& values) { return bind_parameters(circuit, values); },

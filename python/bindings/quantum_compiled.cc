@@ -1,6 +1,6 @@
 #include "onehop/quantum/compiled.h"
 
-#include "onehop/quantum/simulator.h"
+#include "onehop/quantum/program.h"
 #include "python/bindings/quantum_arrays.h"
 
 using onehop::Group;
@@ -10,7 +10,7 @@ using onehop::quantum::CompileOptions;
 using onehop::quantum::Complex;
 using onehop::quantum::Gradients;
 using onehop::quantum::PauliSum;
-using onehop::quantum::SimulationOptions;
+using onehop::quantum::ProgramOptions;
 
 namespace {
 
@@ -68,16 +68,10 @@ void bind_quantum_compiled(nb::module_& module) {
            "Run the circuit with these values; return the expectation values of `sums`. Collective.")
       .def(
           "simulate",
-          [](Compiled& c, const std::vector<double>& values, std::int64_t shots, std::uint64_t seed,
-             const std::vector<PauliSum>& observables) {
-            SimulationOptions options;
-            options.shots = shots;
-            options.seed = seed;
-            options.observables = observables;
+          [](Compiled& c, const std::vector<double>& values, const ProgramOptions& options) {
             return c.simulate(values, options);
           },
-          "values"_a, nb::kw_only(), "shots"_a = 0, "seed"_a = 0, "observables"_a = std::vector<PauliSum>(),
-          nb::call_guard<nb::gil_scoped_release>(),
+          "values"_a, "options"_a, nb::call_guard<nb::gil_scoped_release>(),
           "Run the circuit with these values and its measurements, as the function `simulate` does. Collective.")
       .def(
           "run_many",

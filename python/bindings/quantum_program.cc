@@ -1,9 +1,7 @@
 #include "onehop/quantum/program.h"
 
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/unique_ptr.h>
 
 #include "python/bindings/quantum_arrays.h"
 #include "quantum/circuit/random.h"
@@ -18,7 +16,6 @@ using onehop::quantum::Program;
 using onehop::quantum::ProgramOptions;
 using onehop::quantum::Run;
 using onehop::quantum::Save;
-using onehop::quantum::SimulationResult;
 using onehop::quantum::State;
 
 namespace {
@@ -36,44 +33,13 @@ Save save_from(const SaveTuple& given) {
   throw onehop::BadInput("there is no kind of data called '" + name + "'");
 }
 
-std::unique_ptr<SimulationResult> run(const Program& program, const Group& group, bool mixed, std::int64_t shots,
-                                      std::int64_t trajectories, std::uint64_t seed, const std::string& precision,
-                                      const std::vector<PauliSum>& observables, int threads, std::int64_t memory,
-                                      bool histories, bool exact, const nb::object& split) {
-  ProgramOptions options;
-  options.mixed = mixed;
-  options.shots = shots;
-  options.trajectories = trajectories;
-  options.seed = seed;
-  options.precision = precision_from(precision);
-  options.observables = observables;
-  options.state.threads = threads;
-  options.memory = memory;
-  options.histories = histories;
-  options.exact = exact;
-  if (!split.is_none()) {
-    options.split = [&split](std::int64_t runs, double one) {
-      const nb::gil_scoped_acquire gil;
-      return nb::cast<std::int64_t>(split(runs, one));
-    };
-  }
-  const nb::gil_scoped_release released;
-  return std::make_unique<SimulationResult>(onehop::quantum::run_program(program, group, options));
-}
-
 void bind_program(nb::module_& module) {
   nb::class_<Channel>(module, "Channel", "A channel of a program; see `onehop.quantum.Channel`.")
       .def(nb::init<std::string, std::vector<std::vector<Complex>>, std::vector<double>>(), "name"_a, "operators"_a,
            "probabilities"_a);
   nb::class_<Program>(module, "Program",
-                      "A circuit with operations that only programs have.\n\n"
-                      "Parameters\n----------\n"
-                      "circuit : Circuit\n    Operations.\n"
-                      "channels : sequence of Channel\n    Channels that operations name by their index.\n"
-                      "saves : sequence of (str, sequence of int, sequence of PauliSum)\n"
-                      "    Data that operations name: their kind, indices of amplitudes, and observables.\n"
-                      "readout : sequence of (float, float)\n"
-                      "    Probabilities to read 1 for 0 and 0 for 1 on each qubit; empty: none.")
+                      "A circuit with operations that only programs have. They name `channels` and `saves` (kind, "
+                      "indices of amplitudes, observables) by their index; `readout` has the errors of each qubit.")
       .def(
           "__init__",
           [](Program* self, const Circuit& circuit, std::vector<Channel> channels, const std::vector<SaveTuple>& saves,
@@ -153,21 +119,10 @@ void bind_quantum_program(nb::module_& module) {
       "state"_a, "program"_a, "seed"_a, nb::call_guard<nb::gil_scoped_release>(),
       "Run a program once on a density matrix; return the classical bits. Collective.");
   module.def(
-      "run_program", &run, "program"_a, "group"_a, nb::kw_only(), "mixed"_a = false, "shots"_a = 0,
-      "trajectories"_a = 0, "seed"_a = 0, "precision"_a = "double", "observables"_a = std::vector<PauliSum>(),
-      "threads"_a = 0, "memory"_a = 0, "histories"_a = false, "exact"_a = false, "split"_a.none() = nb::none(),
-      "Run a program from |0...0>. Collective.\n\n"
-      "Parameters\n----------\n"
-      "program : Program\n    Program to run.\n"
-      "group : Group\n    Ranks that hold the state or divide the work.\n"
-      "mixed : bool\n    Run it on a density matrix.\n"
-      "shots, seed, precision, observables, threads\n    As for `onehop.quantum.simulate`.\n"
-      "trajectories : int\n    Runs; shot s is drawn at the end of run s modulo their number. 0: one for each shot.\n"
-      "memory : int\n    Bytes per rank for states that histories share; 0: half of what is available.\n"
-      "histories : bool\n    Share histories if the program has them.\n"
-      "exact : bool\n    Follow every outcome that has a probability. Nothing is drawn.\n"
-      "split : callable, optional\n    Draws how many of some runs have the outcome 1: split(runs, probability).\n\n"
-      "Raises\n------\n"
-      "BadInput\n    The input is invalid.\n"
-      "Error\n    The memory does not suffice, or the jumps of a run do not end.");
+      "run_program",
+      [](const Program& program, const Group& group, const ProgramOptions& options) {
+        return onehop::quantum::run_program(program, group, options);
+      },
+      "program"_a, "group"_a, "options"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "Run a program from |0...0>. Collective.");
 }

@@ -1,7 +1,10 @@
-#include "onehop/quantum/simulator.h"
+#include "onehop/quantum/program.h"
 
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/unique_ptr.h>
+
+#include <functional>
+#include <memory>
+#include <type_traits>
 
 #include "python/bindings/quantum_arrays.h"
 #include "python/bindings/quantum_profile.h"
@@ -11,20 +14,11 @@ using onehop::quantum::Branch;
 using onehop::quantum::CheckpointState;
 using onehop::quantum::Circuit;
 using onehop::quantum::Outcomes;
-using onehop::quantum::PauliSum;
+using onehop::quantum::ProgramOptions;
 using onehop::quantum::Progress;
-using onehop::quantum::SimulationOptions;
 using onehop::quantum::SimulationResult;
-using onehop::quantum::State;
 
 namespace {
-
-// Checks for signals, and calls the progress callback if there is one.
-void tell(const nb::object& progress, const Progress& p) {
-  const nb::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  if (!progress.is_none()) progress(p.done, p.total, p.run, p.shots_done);
-}
 
 // Shots become arrays, because there may be millions of them.
 nb::list as_list(const std::vector<Branch>& branches) {
@@ -62,49 +56,65 @@ void bind_checkpoint_state(nb::module_& module) {
           "record"_a, "shots"_a, "Appends an unfinished run.");
 }
 
-// Sets the checkpoint callbacks from Python objects; `due` None: no checkpoints are written.
-void set_checkpoints(SimulationOptions& options, const nb::object& due, const nb::object& keep,
-                     const nb::object& restore) {
-  if (!due.is_none()) {
-    options.due = [&due] {
-      const nb::gil_scoped_acquire gil;
-      return nb::cast<bool>(due());
-    };
-    options.keep = [&keep](const State& state, const CheckpointState& checkpoint) {
-      const nb::gil_scoped_acquire gil;
-      keep(nb::cast(&state, nb::rv_policy::reference), nb::cast(&checkpoint, nb::rv_policy::reference));
-    };
-  }
-  options.restore = [&restore](const State& state) {
+// A function of Python for C++, which has no GIL. Copies share the object; the options, their last owner, have the GIL.
+template <typename Result, typename... Args>
+std::function<Result(Args...)> function_of(nb::object function) {
+  return [held = std::make_shared<nb::object>(std::move(function))](Args... args) -> Result {
     const nb::gil_scoped_acquire gil;
-    restore(nb::cast(&state, nb::rv_policy::reference));
+    const nb::object result = (*held)(nb::cast(args, nb::rv_policy::reference)...);
+    if constexpr (!std::is_void_v<Result>) return nb::cast<Result>(result);
   };
 }
 
-SimulationResult simulate(const Circuit& circuit, const Group& group, std::int64_t shots, std::uint64_t seed,
-                          const std::string& precision, const std::vector<PauliSum>& observables, int threads,
-                          std::int64_t staging, double search_seconds, bool profile, const nb::object& progress,
-                          const nb::object& due, const nb::object& keep, const CheckpointState* resume,
-                          const nb::object& restore) {
-  SimulationOptions options;
-  options.profile = profile;
-  options.shots = shots;
-  options.seed = seed;
-  options.precision = precision_from(precision);
-  options.observables = observables;
-  options.state = state_options(threads, staging);
-  options.search_seconds = search_seconds;
-  options.progress = [&progress](const Progress& p) { tell(progress, p); };
-  options.resume = resume;
-  set_checkpoints(options, due, keep, restore);
-  const nb::gil_scoped_release released;
-  return onehop::quantum::simulate(circuit, group, options);
+nb::object unread(const ProgramOptions& /*options*/) { return nb::none(); }
+
+template <typename Result, typename... Args, typename Options>
+auto callback(std::function<Result(Args...)> Options::* field) {
+  return
+      [field](ProgramOptions& o, nb::object function) { o.*field = function_of<Result, Args...>(std::move(function)); };
+}
+
+// Options are properties, whose setters name a value of the wrong type.
+void bind_options(nb::module_& module) {
+  nb::class_<ProgramOptions>(module, "ProgramOptions", "The options of `simulate` and `run_program`.")
+      .def(nb::init<>())
+      .def_rw("shots", &ProgramOptions::shots)
+      .def_rw("seed", &ProgramOptions::seed)
+      .def_prop_rw("precision", unread,
+                   [](ProgramOptions& o, const std::string& name) { o.precision = precision_from(name); })
+      .def_rw("observables", &ProgramOptions::observables)
+      .def_prop_rw("threads", unread, [](ProgramOptions& o, int threads) { o.state.threads = threads; })
+      .def_prop_rw("staging", unread,
+                   [](ProgramOptions& o, std::int64_t staging) { o.state = state_options(o.state.threads, staging); })
+      .def_rw("search_seconds", &ProgramOptions::search_seconds)
+      .def_rw("profile", &ProgramOptions::profile)
+      .def_rw("mixed", &ProgramOptions::mixed)
+      .def_rw("trajectories", &ProgramOptions::trajectories)
+      .def_rw("histories", &ProgramOptions::histories)
+      .def_rw("memory", &ProgramOptions::memory)
+      .def_rw("exact", &ProgramOptions::exact)
+      .def_prop_rw("split", unread, callback(&ProgramOptions::split))
+      .def_prop_rw("due", unread, callback(&ProgramOptions::due))
+      .def_prop_rw("keep", unread, callback(&ProgramOptions::keep))
+      .def_prop_rw("restore", unread, callback(&ProgramOptions::restore))
+      .def_prop_rw("resume", unread, [](ProgramOptions& o, const CheckpointState& from) { o.resume = &from; })
+      .def_prop_rw(
+          "progress", unread,
+          [](ProgramOptions& o, nb::object function) {
+            o.progress = [held = std::make_shared<nb::object>(std::move(function))](const Progress& p) {
+              const nb::gil_scoped_acquire gil;
+              if (PyErr_CheckSignals() != 0) throw nb::python_error();
+              if (!held->is_none()) (*held)(p.done, p.total, p.run, p.shots_done);
+            };
+          },
+          nb::for_setter(nb::arg().none()), "Function `progress(done, total, run, shots_done)`, or None.");
 }
 
 }  // namespace
 
 void bind_quantum_simulator(nb::module_& module) {
   bind_checkpoint_state(module);
+  bind_options(module);
   nb::class_<Outcomes>(module, "Outcomes", "The outcomes of all shots. An outcome is the value of the classical bits.")
       .def_ro("clbits", &Outcomes::clbits, "Number of classical bits.")
       .def_prop_ro(
@@ -163,30 +173,10 @@ void bind_quantum_simulator(nb::module_& module) {
              "Return the number of ranks on each host; 0 unless every host has the same number of ranks, a power of "
              "two, one after the other. Collective; the same on every rank.");
   module.def(
-      "simulate", &simulate, "circuit"_a, "group"_a, nb::kw_only(), "shots"_a = 0, "seed"_a = 0,
-      "precision"_a = "double", "observables"_a = std::vector<PauliSum>(), "threads"_a = 0, "staging"_a = 0,
-      "search_seconds"_a = 1.0, "profile"_a = false, "progress"_a.none() = nb::none(), "due"_a.none() = nb::none(),
-      "keep"_a.none() = nb::none(), "resume"_a.none() = nb::none(), "restore"_a.none() = nb::none(),
-      "Run a circuit from |0...0>. Collective; see `onehop.quantum.simulate`.\n\n"
-      "Parameters\n----------\n"
-      "circuit : Circuit\n    Circuit to run.\n"
-      "group : Group\n    Ranks that hold the state, a power of two of them.\n"
-      "shots : int\n    Number of samples of the measurement outcomes.\n"
-      "seed : int\n    The same seed gives the same shots on every number of ranks.\n"
-      "precision : str\n    \"double\" or \"single\".\n"
-      "observables : sequence of PauliSum\n    Observables to evaluate.\n"
-      "threads : int\n    Threads per rank; 0: the rank's share of the cores.\n"
-      "staging : int\n    Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.\n"
-      "search_seconds : float\n    Approximate time to search for a placement that moves fewer bytes.\n"
-      "profile : bool\n    Record the time of each pass and exchange.\n"
-      "progress : callable, optional\n    Called as progress(done, total, run, shots_done).\n"
-      "due : callable, optional\n    Returns whether to save a checkpoint now; must agree on all ranks.\n"
-      "keep : callable, optional\n    Saves a checkpoint, called as keep(state, checkpoint_state). Needed with "
-      "`due`.\n"
-      "resume : CheckpointState, optional\n    Checkpoint to resume from.\n"
-      "restore : callable, optional\n    Writes the checkpoint's amplitudes, called as restore(state). Needed with "
-      "`resume`.\n\n"
-      "Raises\n------\n"
-      "BadInput\n    The circuit or an option is invalid.\n"
-      "Error\n    The memory does not suffice. Nothing has run then.");
+      "simulate",
+      [](const Circuit& circuit, const Group& group, const ProgramOptions& options) {
+        return onehop::quantum::simulate(circuit, group, options);
+      },
+      "circuit"_a, "group"_a, "options"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "Run a circuit from |0...0>. Collective; see `onehop.quantum.simulate`.");
 }

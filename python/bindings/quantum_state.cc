@@ -30,14 +30,8 @@ auto computed(Function&& function) {
 }
 
 void bind_observable(nb::module_& module) {
-  nb::class_<PauliSum>(
-      module, "PauliSum",
-      "A weighted sum of Pauli strings.\n\n"
-      "Parameters\n----------\n"
-      "terms : sequence of (complex, sequence of (int, str))\n    Coefficient, and qubit and letter (X, "
-      "Y or Z) of each factor.\n\n"
-      "Raises\n------\n"
-      "BadInput\n    A letter is not X, Y or Z.")
+  nb::class_<PauliSum>(module, "PauliSum",
+                       "A weighted sum of Pauli strings: coefficient, and qubit and letter (X, Y or Z) of each factor.")
       .def(
           "__init__",
           [](PauliSum* self, const std::vector<std::pair<Complex, std::vector<std::pair<int, std::string>>>>& terms) {
@@ -54,25 +48,7 @@ void bind_observable(nb::module_& module) {
             }
             new (self) PauliSum(std::move(sum));
           },
-          "terms"_a)
-      .def_static("parse", &PauliSum::parse, "text"_a,
-                  "Parse text such as `0.5 X0 Z2 - Y1`. Raises BadInput if the text has another form.")
-      .def_prop_ro("qubits", &PauliSum::qubits, "Number of qubits that the sum needs: one more than the highest qubit.")
-      .def("__len__", [](const PauliSum& sum) { return sum.terms.size(); })
-      .def_prop_ro(
-          "terms",
-          [](const PauliSum& sum) {
-            nb::list list;
-            for (const PauliTerm& term : sum.terms) {
-              nb::list paulis;
-              for (const auto& [qubit, letter] : term.paulis)
-                paulis.append(nb::make_tuple(qubit, std::string(1, letter)));
-              list.append(nb::make_tuple(term.coefficient, nb::tuple(paulis)));
-            }
-            return nb::tuple(list);
-          },
-          nb::sig("def terms(self) -> tuple[tuple[complex, tuple[tuple[int, str], ...]], ...]"),
-          "Coefficient, and qubit and letter of each factor, of every term.");
+          "terms"_a);
 }
 
 void check_applicable(const Circuit& circuit) {
@@ -88,16 +64,7 @@ void check_applicable(const Circuit& circuit) {
 
 void bind_state(nb::module_& module) {
   nb::class_<State>(module, "State",
-                    "A state vector that is split over the ranks of a group; see `onehop.quantum.State`.\n\n"
-                    "Parameters\n----------\n"
-                    "group : Group\n    Ranks that hold the state, a power of two of them.\n"
-                    "qubits : int\n    Number of qubits.\n"
-                    "precision : str\n    \"double\" or \"single\".\n"
-                    "threads : int\n    Threads per rank; 0: the rank's share of the cores.\n"
-                    "staging : int\n    Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.\n\n"
-                    "Raises\n------\n"
-                    "BadInput\n    The number of ranks is no power of two, or exceeds the number of amplitudes.\n"
-                    "Error\n    The memory of a machine does not suffice. Nothing has been allocated then.")
+                    "A state vector that is split over the ranks of a group; see `onehop.quantum.State`.")
       .def(
           "__init__",
           [](State* self, const Group& group, int qubits, const std::string& precision, int threads,

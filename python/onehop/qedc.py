@@ -20,8 +20,6 @@ from typing import Any
 
 from onehop.error import BadInput, Error
 
-__all__ = ["run_benchmark", "use_backend"]
-
 _FUNCTION = "set_execution_target"
 # Packages that the suite imports although these runs do not use them. The HamLib benchmark imports the interface to a
 # cloud service.
@@ -100,22 +98,7 @@ def use_backend(module: ModuleType, backend: Any) -> None:
 
 
 def run_benchmark(file: str | Path, arguments: Sequence[str], backend: Any) -> None:
-    """Run a benchmark script as a program.
-
-    Parameters
-    ----------
-    file : path
-        A script of the suite, such as `phase_estimation/pe_benchmark.py`.
-    arguments : sequence of str
-        The script's command line arguments.
-    backend : OnehopBackend
-        The backend that runs the circuits.
-
-    Raises
-    ------
-    BadInput
-        The file does not exist or is not a Python script, or a package that the suite needs is missing.
-    """
+    """Run a benchmark script as a program."""
     path = Path(file).resolve()
     if not path.is_file():
         raise BadInput(f"there is no benchmark {file}; name a script of the suite, such as pe_benchmark.py")

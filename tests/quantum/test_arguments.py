@@ -69,6 +69,37 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "plan: ranks_per_node": lambda wrong: q.plan(q.Circuit(1), ranks_per_node=wrong),
     "plan: ranks_per_host": lambda wrong: q.plan(q.Circuit(1), ranks_per_host=wrong),
     "plan_density: noise": lambda wrong: q.plan_density(q.Circuit(1), noise=wrong),
+    "Channel: kraus": lambda wrong: q.Channel(wrong),
+    "DensityMatrix: qubits": q.DensityMatrix,
+    "DensityMatrix.apply: channel": lambda wrong: q.DensityMatrix(1).apply(wrong, [0]),
+    "DensityMatrix.run: circuit": q.DensityMatrix(1).run,
+    "DensityMatrix.run: noise": lambda wrong: q.DensityMatrix(1).run(q.Circuit(1), wrong),
+    "DensityMatrix.sample: shots": q.DensityMatrix(1).sample,
+    "DensityMatrix.set_basis_state: index": q.DensityMatrix(1).set_basis_state,
+    "NoiseModel.add: qubits": lambda wrong: q.NoiseModel().add("bit_flip", 0.1, qubits=[wrong]),
+    "NoiseModel.readout: probability": q.NoiseModel().readout,
+    "NoiseModel.readout: qubits": lambda wrong: q.NoiseModel().readout(0.1, qubits=[wrong]),
+    **{
+        f"{kind.__name__}.{name}: qubits": getattr(kind(2), name)
+        for kind in (q.DensityMatrix, q.State)
+        for name in ("partial_trace", "density_matrix", "probabilities", "entropy")
+    },
+    "DensityMatrix.measure: qubits": q.DensityMatrix(1).measure,
+    "State.fidelity: other": q.State(1).fidelity,
+    "State.inner_product: other": q.State(1).inner_product,
+    "plan: circuit": q.plan,
+    "plan_density: circuit": q.plan_density,
+    "simulate: group": lambda wrong: q.simulate(q.Circuit(1), wrong),
+    "simulate: shots": lambda wrong: q.simulate(q.Circuit(1), shots=wrong),
+    "simulate_density: circuit": q.simulate_density,
+    "simulate_density: noise": lambda wrong: q.simulate_density(q.Circuit(1), noise=wrong),
+    "simulate_density: shots": lambda wrong: q.simulate_density(q.Circuit(1), shots=wrong),
+    "simulate_trajectories: circuit": q.simulate_trajectories,
+    "simulate_trajectories: group": lambda wrong: q.simulate_trajectories(q.Circuit(1), wrong),
+    "simulate_trajectories: shots": lambda wrong: q.simulate_trajectories(q.Circuit(1), shots=wrong),
+    "simulate_trajectories: trajectories": lambda wrong: q.simulate_trajectories(
+        q.Circuit(1), trajectories=wrong
+    ),
     "simulate_trajectories: memory": lambda wrong: q.simulate_trajectories(q.Circuit(1), memory=wrong),
 }
 
@@ -98,6 +129,11 @@ def test_an_argument_of_another_class_is_one_line(call: str, wrong: Any) -> None
         lambda: q.State(1).save("\ud800"),
         lambda: q.State(1).save("never", None, {"": 1}),
         lambda: q.DensityMatrix(1).entropy(base=0.5),
+        lambda: q.DensityMatrix(1).sample(-1),
+        lambda: q.DensityMatrix(2).set_basis_state(4),
+        lambda: q.DensityMatrix(2).measure([0.5]),
+        lambda: q.simulate_density(q.Circuit(1), shots=1e3),
+        lambda: q.simulate_trajectories(q.Circuit(1), trajectories=2**70),
         lambda: q.lindblad(q.DensityMatrix(1), "Z0", [([[0, 1], [0, 0]], [0.7])], 1, 1),
     ],
 )

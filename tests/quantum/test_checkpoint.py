@@ -6,9 +6,6 @@ import errno
 import json
 import os
 import signal
-import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,12 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-# MARK
 import brute_force
 from checkpointed_runs import OBSERVABLE, killed_at, mixed_circuit
 from onehop import BadInput, Group, quantum
 from onehop.cli import main
-from onehop.quantum.io.state_file import load_state
 from ranks import PATIENCE, Ranks
 from threads import run_threads
 
@@ -121,9 +116,10 @@ def test_states_in_files(tmp_path: Path, precision: str) -> None:
         result.state.save(file, group, {"made_by": "test"})
 
     run_threads(4, save)
-    found, about = load_state(file)
+    found = quantum.State.load(file).vector()
     np.testing.assert_allclose(found, expected, atol=1e-5 if precision == "single" else 1e-12)
-    assert about["made_by"] == "test"
+    with h5py.File(file) as stored:
+        assert stored.attrs["made_by"] == "test"
     for ranks in (1, 2, 8):
         for vector in run_threads(ranks, lambda group: quantum.State.load(file, group).vector()):
             assert np.array_equal(vector, found)
@@ -226,97 +222,13 @@ def test_run_with_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert not file.exists()
 
 
-def state_of_three_qubits() -> quantum.State:
-    return quantum.simulate(quantum.Circuit(3, 1).h(0)).state
-
-
-@pytest.mark.parametrize("kind", ["file", "symbolic", "hard", "folder"])
-def test_only_the_named_file_is_touched(tmp_path: Path, kind: str) -> None:
-    """`state.h5.part` was the name of the temporary file once; it may be a file of the user."""
-    precious = tmp_path / "precious"
-    precious.write_text("untouched")
-    part = tmp_path / "state.h5.part"
-    match kind:
-        case "file":
-            part.write_text("untouched")
-        case "symbolic":
-            part.symlink_to(precious)
-        case "hard":
-            part.hardlink_to(precious)
-        case "folder":
-            part.mkdir()
-    before = {one.name: one.lstat() for one in (precious, part)}
-    state_of_three_qubits().save(tmp_path / "state.h5")
-    for name, status in before.items():
-        now = (tmp_path / name).lstat()
-        assert (now.st_ino, now.st_mode, now.st_mtime_ns) == (
-            status.st_ino,
-            status.st_mode,
-            status.st_mtime_ns,
-        )
-    assert precious.read_text() == "untouched"
-    assert kind == "folder" or part.read_text() == "untouched"
-    assert len(load_state(tmp_path / "state.h5")[0]) == 8
-    assert {one.name for one in tmp_path.iterdir()} == {"precious", "state.h5", "state.h5.part"}
-
-
-def test_links_and_permissions_of_states_stay(tmp_path: Path) -> None:
-    real, link = tmp_path / "real.h5", tmp_path / "link.h5"
-    state = state_of_three_qubits()
-    state.save(real)
-    real.chmod(0o640)
-    link.symlink_to(real)
-    state.save(link)
-    assert link.is_symlink()
-    assert stat.S_IMODE(real.stat().st_mode) == 0o640
-    assert len(load_state(link)[0]) == 8
-
-
-WRITER = """
-import sys
-from onehop import Group, quantum
-from onehop.quantum.io import state_file
-group = Group.world()
-state = quantum.simulate(quantum.Circuit(6, 0).h(0), group).state
-def stop(*_):
-    print("written", flush=True)
-    sys.stdin.read()
-state_file._complete = stop
-state.save(sys.argv[1])
-"""
-
-
-def test_what_a_killed_writer_leaves_is_swept(tmp_path: Path) -> None:
-    """The writer is killed when all amplitudes are written; the next state in the folder removes its file."""
-    file = tmp_path / "state.h5"
-    file.write_text("what was here before")
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(file)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")},
-    )
-    assert writer.stdout is not None
-    assert writer.stdout.readline() == b"written\n"
-    (left,) = {*tmp_path.iterdir()} - {file}
-    assert left.name.startswith(".unfinished-")
-    state_of_three_qubits().save(tmp_path / "other.h5")
-    assert left.exists()  # its writer lives
-    writer.kill()
-    writer.communicate()
-    assert file.read_text() == "what was here before"
-    state_of_three_qubits().save(tmp_path / "another.h5")
-    assert {one.name for one in tmp_path.iterdir()} == {"another.h5", "other.h5", "state.h5"}
-    assert file.read_text() == "what was here before"
-
-
 def test_a_folder_that_refuses_new_files_is_bad_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    state = state_of_three_qubits()
+    state = quantum.State(3)
     monkeypatch.setattr(os, "fsync", refuse)  # the disk is full when the data are flushed
     with pytest.raises(BadInput, match=r"cannot write .*: No space left on device"):
         state.save(tmp_path / "state.h5")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from onehop import BadInput, Group, _core, quantum
+from onehop.quantum.simulation_options import core_options
 
 
 def resumed(**changes: Any) -> None:
@@ -34,16 +35,8 @@ def resumed(**changes: Any) -> None:
     def restore(state: _core.State) -> None:
         state.local()[...] = np.array([1, 1, 0, 0]) / np.sqrt(2)
 
-    _core.simulate(
-        circuit,
-        Group.alone(),
-        shots=10,
-        seed=1,
-        threads=1,
-        search_seconds=0,
-        resume=checkpoint,
-        restore=restore,
-    )
+    options = core_options(shots=10, seed=1, threads=1, search_seconds=0, resume=checkpoint, restore=restore)
+    _core.simulate(circuit, Group.alone(), options)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -418,72 +417,6 @@ def test_fidelity_with_amplitudes_that_are_no_state(amplitudes: list[float]) -> 
     with pytest.raises(BadInput, match="set_amplitudes: expected"):
         DensityMatrix(1).fidelity(np.array(amplitudes))
     assert DensityMatrix(1).fidelity(np.array([0.6, 0.8j], np.complex64)) == pytest.approx(0.36, abs=1e-6)
-
-
-@pytest.mark.parametrize("wrong", [1e3, "x", None, [5], float("nan"), -1, 2**70])
-def test_numbers_of_shots_that_are_none(wrong: Any) -> None:
-    circuit = quantum.Circuit(1).h(0)
-    expected = r"^(shots|trajectories): expected a whole number"
-    for call in (
-        lambda: DensityMatrix(1).sample(wrong),
-        lambda: quantum.simulate_density(circuit, shots=wrong),
-        lambda: quantum.simulate_trajectories(circuit, trajectories=2, shots="1" if wrong is None else wrong),
-        lambda: quantum.simulate_trajectories(circuit, trajectories=wrong),
-    ):
-        with pytest.raises(BadInput, match=expected):
-            call()
-
-
-@pytest.mark.parametrize("wrong", [0, 0.5, "0", [0.5], ["0"], None])
-@pytest.mark.parametrize("name", ["measure", "partial_trace", "density_matrix", "probabilities", "entropy"])
-def test_qubits_that_are_none(name: str, wrong: Any) -> None:
-    if wrong is None and name in ("probabilities", "entropy"):
-        return
-    with pytest.raises(BadInput, match=r"^qubits: expected a"):
-        getattr(DensityMatrix(2), name)(wrong)
-
-
-def test_basis_states_and_sizes_that_are_none() -> None:
-    for index in (4, -1, 1.0, "1"):
-        with pytest.raises(BadInput, match=r"^index: expected a whole number"):
-            DensityMatrix(2).set_basis_state(index)
-    for size in (2.0, "2", None):
-        with pytest.raises(BadInput, match=r"^qubits: expected a whole number"):
-            DensityMatrix(size)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: DensityMatrix(1).run(3), "circuit: expected a Circuit, found 3"),
-        (lambda: DensityMatrix(1).run(quantum.Circuit(1), "x"), "noise: expected a NoiseModel, found 'x'"),
-        (lambda: DensityMatrix(1).apply(3, [0]), "channel: expected a Channel, found 3"),
-        (lambda: quantum.simulate_density("h"), "circuit: expected a Circuit, found 'h'"),
-        (lambda: quantum.simulate_density(quantum.Circuit(1), noise=0.1), "noise: expected a NoiseModel"),
-        (lambda: quantum.simulate_trajectories(None), "circuit: expected a Circuit, found None"),
-        (lambda: quantum.simulate_trajectories(quantum.Circuit(1), 9), "group: expected a Group, found 9"),
-        (lambda: quantum.simulate(quantum.Circuit(1), 1000), "group: expected a Group, found 1000"),
-        (lambda: quantum.plan(3), "circuit: expected a Circuit, found 3"),
-        (lambda: quantum.plan_density(3), "circuit: expected a Circuit, found 3"),
-        (
-            lambda: quantum.State(1).fidelity(np.eye(2)),
-            r"other: expected a State, found array\(\[\[1., 0.\], \[",
-        ),
-        (lambda: quantum.State(1).inner_product(3), "other: expected a State, found 3"),
-        (lambda: quantum.State(1).entropy(0), "qubits: expected a sequence, found 0"),
-        (lambda: quantum.State(1).density_matrix(0), "qubits: expected a sequence, found 0"),
-        (lambda: quantum.State(1).partial_trace(0), "qubits: expected a sequence, found 0"),
-        (lambda: quantum.Channel(3), "kraus: expected a sequence, found 3"),
-        (lambda: NoiseModel().add("bit_flip", 0.1, gates=3), "gates: expected a sequence, found 3"),
-        (lambda: NoiseModel().add("bit_flip", 0.1, qubits=3), "qubits: expected a sequence, found 3"),
-        (lambda: NoiseModel().readout("x"), "readout: expected a number, found 'x'"),
-        (lambda: NoiseModel().readout(0.1, qubits=3), "qubits: expected a sequence, found 3"),
-    ],
-)
-def test_arguments_of_another_class(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(BadInput, match=f"^{message}") as caught:
-        call()
-    assert "\n" not in str(caught.value)
 
 
 def test_depolarizing_after_a_large_gate_is_refused() -> None:

@@ -25,7 +25,7 @@ from onehop.quantum.graphs import lattice_bonds, random_regular_bonds
 from onehop.quantum.io.hamlib import hamlib_names, read_hamlib, write_tfim_file
 from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.trotter import trotter
+from onehop.quantum.trotter import add_trotter
 from onehop.quantum.two_qubit import add_two_qubit_unitary, haar_unitary
 from reference_circuit import distribution, final_state
 
@@ -113,7 +113,8 @@ def test_trotter_error_falls_as_it_should(name: str) -> None:
     model, qubits = MODELS[name]
     exact = expm(-0.5j * matrix_of(model, qubits))
     for order in (1, 2):
-        errors = [distance(unitary_of(trotter(model, 0.5, steps, order=order)), exact) for steps in (4, 8)]
+        made = [add_trotter(QasmProgram(qubits), model, 0.5, steps, order=order) for steps in (4, 8)]
+        errors = [distance(unitary_of(one), exact) for one in made]
         assert 2**order * 0.85 < errors[0] / errors[1] < 2**order * 1.2
         assert errors[1] < 0.08
 
@@ -220,10 +221,10 @@ def test_hamlib_file(tmp_path: Path) -> None:
         (lambda: tfim((2, 3, 4)), "one or two dimensions"),
         (lambda: tfim((4,), lattice="triangular"), "two dimensions"),
         (lambda: tfim((4,), lattice="kagome"), "expected a lattice"),
-        (lambda: trotter(tfim((4,)), 1, 0), "at least 1 Trotter step"),
-        (lambda: trotter(tfim((4,)), 1, 1, order=4), "order 1 or 2"),
-        (lambda: trotter(PauliSum.parse("(0+1j) X0"), 1, 1), "real weights"),
-        (lambda: trotter(tfim((4,)), 1, 1, qubits=2), "names qubit 3"),
+        (lambda: add_trotter(QasmProgram(4), tfim((4,)), 1, 0), "at least 1 Trotter step"),
+        (lambda: add_trotter(QasmProgram(4), tfim((4,)), 1, 1, order=4), "order 1 or 2"),
+        (lambda: add_trotter(QasmProgram(1), PauliSum.parse("(0+1j) X0"), 1, 1), "real weights"),
+        (lambda: add_trotter(QasmProgram(2), tfim((4,)), 1, 1), "names qubit 3"),
         (lambda: QasmProgram(2).add("cx", (0, 0)), "named twice"),
         (lambda: QasmProgram(2).add("x", 2), "qubit 2 does not exist"),
         (lambda: QasmProgram(2).add("rx", 0, math.inf), "finite angle"),

@@ -187,8 +187,8 @@ def test_all_ranks_refuse_the_same(ranks: int) -> None:
         messages = []
         compiled = quantum.compile(ONE, group)
         for call in (
-            lambda: compiled._core.run_many(np.array([[0.3]]), [quantum.state.core_sum(TWO_LETTERS)]),
-            lambda: compiled._core.gradients([0.3], [quantum.state.core_sum(TWO_LETTERS)], []),
+            lambda: compiled._core.run_many(np.array([[0.3]]), [quantum.observables.core_sum(TWO_LETTERS)]),
+            lambda: compiled._core.gradients([0.3], [quantum.observables.core_sum(TWO_LETTERS)], []),
             lambda: quantum.compile(huge, group).run_many([[1e200]], ["Z0"]),
             lambda: quantum.compile(huge, group).run([1e200]),
             lambda: quantum.compile(huge, group).gradients([1e200], ["Z0"]),

@@ -11,7 +11,8 @@ import brute_force
 from onehop import BadInput, Group, _core, quantum
 from onehop.quantum import Channel, NoiseModel
 from onehop.quantum.noise.core_program import noisy_program
-from onehop.quantum.state import core_sum
+from onehop.quantum.observables import core_sum
+from onehop.quantum.simulation_options import core_options
 from threads import run_threads
 
 SUMS = ["Z0 X2", "Y1 - 0.5*Z2 Z3"]
@@ -74,7 +75,7 @@ def histories(
         "threads": 1,
         "histories": True,
     }
-    return _core.run_program(noisy_program(circuit, model), group, **{**arguments, **options})
+    return _core.run_program(noisy_program(circuit, model), group, core_options(**{**arguments, **options}))
 
 
 def shots_of(found: _core.SimulationResult) -> list[int]:

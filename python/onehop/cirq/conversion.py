@@ -14,50 +14,24 @@ from onehop.quantum import Circuit, PauliSum, PauliTerm
 from onehop.quantum.circuit import Condition
 from onehop.quantum.steps import ALWAYS, Program
 
-__all__ = ["Converted", "convert", "pauli_sum"]
-
 _LARGEST_MATRIX = 10  # qubits of a gate that becomes its matrix
 _PRODUCTS = ((cirq.XXPowGate, "XX"), (cirq.YYPowGate, "YY"), (cirq.ZZPowGate, "ZZ"))
 
 
 @dataclass
 class Converted:
-    """A circuit as a program.
+    """A circuit as a program."""
 
-    Attributes
-    ----------
-    program : Program
-        The program. Cirq's first qubit is the last one of the program, so that indices of amplitudes are the same.
-    keys : dict of str to list of (list of int, int)
-        For each measurement of a key its classical bits, and which of them are inverted, as bits of a number.
-    """
-
+    # the program. Cirq's first qubit is the last one of the program, so that indices of amplitudes are the same
     program: Program
+    # for each measurement of a key its classical bits, and which of them are inverted, as bits of a number
     keys: dict[str, list[tuple[list[int], int]]] = field(default_factory=dict)
 
 
 def convert(
     circuit: cirq.AbstractCircuit, qubits: Sequence[cirq.Qid], *, measured: bool = True, start: Any = None
 ) -> Converted:
-    """Convert a circuit without parameters.
-
-    Parameters
-    ----------
-    circuit : cirq.AbstractCircuit
-        Circuit on qubits of two levels.
-    qubits : sequence of cirq.Qid
-        Order of the qubits.
-    measured : bool
-        If False, leave out measurements, which must be at the end, and refuse channels.
-    start : array of complex, optional
-        Amplitudes of the initial state. Default: |0...0>.
-
-    Raises
-    ------
-    BadInput
-        The circuit has parameters, qudits, or an operation with neither a matrix, nor Kraus operators, nor a
-        decomposition.
-    """
+    """Convert a circuit; without `measured`, leave out measurements at its end and refuse channels."""
     names = sorted(cirq.parameter_names(circuit))
     if names:
         raise BadInput(f"expected a circuit without parameters, found {', '.join(names)}")
@@ -250,13 +224,7 @@ def _control_values(operation: Any) -> list[int] | None:
 
 
 def pauli_sum(observable: Any, qubits: Sequence[cirq.Qid]) -> PauliSum:
-    """Convert an observable.
-
-    Raises
-    ------
-    BadInput
-        It is no sum of Pauli strings on these qubits, or not Hermitian.
-    """
+    """Convert an observable."""
     places = {qubit: len(qubits) - 1 - k for k, qubit in enumerate(qubits)}
     try:
         total = cirq.PauliSum.wrap(observable)

@@ -13,8 +13,6 @@ from pennylane.tape import QuantumScript
 from onehop.pennylane.operations import named
 from onehop.pennylane.postselection import postselects
 
-__all__ = ["has_pauli_form", "needs_shifts", "why_not_adjoint", "why_not_expectations"]
-
 
 def has_pauli_form(observable: Any) -> bool:
     """Check whether an observable is a sum of Pauli strings."""

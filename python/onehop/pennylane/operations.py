@@ -12,8 +12,6 @@ from onehop.error import BadInput
 from onehop.quantum import Circuit, PauliSum, PauliTerm
 from onehop.quantum.parameters import Angle
 
-__all__ = ["LARGEST_MATRIX", "append", "is_differentiable", "is_known", "named", "pauli_sum", "require_valid"]
-
 # PennyLane's names of gates that OpenQASM names, with the same parameters, controls first.
 _NAMED = {
     "Hadamard": "h", "PauliX": "x", "PauliY": "y", "PauliZ": "z", "S": "s", "T": "t", "SX": "sx",
@@ -54,14 +52,7 @@ def named(index: int, operator: Any) -> str:
 
 
 def require_valid(script: Any) -> None:
-    """Check a circuit's parameters and observables.
-
-    Raises
-    ------
-    BadInput
-        A parameter is no number, infinite or NaN, an angle is complex, or an observable of Pauli strings has complex
-        weights. The message names the operator and the parameter.
-    """
+    """Check a circuit's parameters and observables."""
     for index, operator in enumerate(script.operations):
         for number, one in enumerate(operator.data):
             values = np.asarray(one)
@@ -124,13 +115,7 @@ def append(circuit: Circuit, operator: Any, qubit_of: Callable[[Any], int], angl
 
 
 def pauli_sum(observable: Any, qubit_of: Callable[[Any], int]) -> PauliSum:
-    """Convert a Hermitian observable with a representation by Pauli strings.
-
-    Raises
-    ------
-    BadInput
-        It has none.
-    """
+    """Convert a Hermitian observable with a representation by Pauli strings."""
     sentence = observable.pauli_rep
     if sentence is None:
         raise BadInput(f"expected an observable made of Pauli strings, found {observable.name}")

@@ -13,8 +13,6 @@ from pennylane.tape import QuantumScript
 from onehop.quantum import Circuit, State
 from onehop.quantum.circuit import Operation
 
-__all__ = ["NEVER", "kept_shots", "postselects", "project"]
-
 NEVER = 1e-14  # an outcome with a smaller probability does not occur
 
 
@@ -24,27 +22,7 @@ def postselects(operator: Any) -> bool:
 
 
 def project(state: State, projector: Any, qubit_of: Callable[[Any], int]) -> float:
-    """Apply a projector to a state and normalise it.
-
-    Parameters
-    ----------
-    state : State
-        State; it is changed.
-    projector : Projector
-        Operator of PennyLane.
-    qubit_of : callable
-        Function from wires to qubits.
-
-    Returns
-    -------
-    float
-        Probability of the outcome that the projector keeps.
-
-    Raises
-    ------
-    DeviceError
-        The outcome does not occur.
-    """
+    """Apply a projector to a state and normalise it; return the probability of the outcome that it keeps."""
     # PennyLane's first wire is the most significant bit of the matrix's index.
     where = [qubit_of(wire) for wire in projector.wires][::-1]
     circuit = Circuit(state.qubits).unitary(projector.matrix(), where, name=projector.name)
@@ -63,24 +41,7 @@ def project(state: State, projector: Any, qubit_of: Callable[[Any], int]) -> flo
 def kept_shots(
     script: QuantumScript, chance: float, mode: str | None, rng: np.random.Generator
 ) -> QuantumScript:
-    """Return the circuit with the number of shots that postselection keeps.
-
-    Parameters
-    ----------
-    script : QuantumScript
-        Circuit with shots.
-    chance : float
-        Probability that a shot is kept.
-    mode : str, optional
-        PennyLane's `postselect_mode`: "fill-shots" keeps all shots, "hw-like" (the default) draws their number.
-    rng : numpy.random.Generator
-        Random numbers.
-
-    Raises
-    ------
-    DeviceError
-        No shot is kept.
-    """
+    """Return the circuit with the number of shots that postselection keeps, each with probability `chance`."""
     if mode == "fill-shots":
         return script
     kept = [int(rng.binomial(number, min(chance, 1.0))) for number in script.shots]

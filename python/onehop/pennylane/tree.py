@@ -22,8 +22,6 @@ from onehop.quantum.circuit import Condition
 from onehop.quantum.noise.program_run import run_tree
 from onehop.quantum.steps import Program, Save
 
-__all__ = ["measured_tree"]
-
 _KINDS = (ExpectationMP, VarianceMP, ProbabilityMP, SampleMP, CountsMP)
 
 
@@ -44,28 +42,7 @@ def measured_tree(
     rng: np.random.Generator,
     options: dict[str, Any],
 ) -> Any:
-    """Return the results of a circuit with measurements inside.
-
-    Parameters
-    ----------
-    script : QuantumScript
-        Circuit on wires 0, 1, ..., whose preparation of the initial state has been removed.
-    start : array of complex, optional
-        Amplitudes of the initial state. Default: |0...0>.
-    append : callable
-        Function that appends an operator of PennyLane to a circuit.
-    places : callable
-        Function from wires to qubits.
-    rng : numpy.random.Generator
-        Random numbers of the shots.
-    options : dict
-        Precision and threads of the state.
-
-    Raises
-    ------
-    DeviceError
-        A measurement at the end is no expectation value, variance, probability, sample or count.
-    """
+    """Return the results of a circuit with measurements inside, without its preparation of the state `start`."""
     for one in script.measurements:
         if not isinstance(one, _KINDS):
             raise DeviceError(

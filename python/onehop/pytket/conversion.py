@@ -12,8 +12,6 @@ from pytket.circuit import OpType
 from onehop.error import BadInput
 from onehop.quantum import Circuit, PauliSum, PauliTerm
 
-__all__ = ["LARGEST_MATRIX", "converted", "pauli_sum"]
-
 LARGEST_MATRIX = 10  # qubits of a gate that becomes its matrix
 # pytket's gates that OpenQASM names, controls first. Their angles are in half turns.
 _NAMED = {
@@ -43,14 +41,7 @@ _BOXES = (
 
 
 def converted(circuit: TketCircuit) -> Circuit:
-    """Convert a circuit. Its qubit k becomes qubit n - 1 - k, so that indices of amplitudes are the same.
-
-    Raises
-    ------
-    BadInput
-        The circuit has no qubits, has symbols, or an instruction that is neither a gate with a matrix, nor a box, nor
-        a measurement, a reset, a barrier or one of these under a condition on bits.
-    """
+    """Convert a circuit. Its qubit k becomes qubit n - 1 - k, so that indices of amplitudes are the same."""
     if circuit.n_qubits < 1:
         raise BadInput("expected a circuit with at least 1 qubit, found none")
     if circuit.is_symbolic():
@@ -136,13 +127,7 @@ def _general(result: Circuit, operation: Any, where: list[int]) -> None:
 
 
 def pauli_sum(operator: Any, qubits: Sequence[Any]) -> PauliSum:
-    """Convert a `QubitPauliString` or a `QubitPauliOperator` of real weights.
-
-    Raises
-    ------
-    BadInput
-        A weight is symbolic or not real, or a qubit is none of the circuit.
-    """
+    """Convert a `QubitPauliString` or a `QubitPauliOperator` of real weights."""
     places = {qubit: len(qubits) - 1 - k for k, qubit in enumerate(qubits)}
     terms = []
     for string, weight in operator._dict.items() if hasattr(operator, "_dict") else [(operator, 1.0)]:

@@ -7,23 +7,12 @@ from qiskit import ClassicalRegister, QuantumCircuit
 from onehop.quantum.io.qiskit_blocks import instructions_of, kind_of
 from onehop.quantum.io.qiskit_steps import SAVES
 
-__all__ = ["active_qubits", "with_measurements"]
-
 
 def active_qubits(circuit: QuantumCircuit) -> list[int] | None:
     """List the qubits that instructions other than barriers act on.
 
-    A circuit of a large device, of which it uses a few qubits, then needs memory for these only.
-
-    Parameters
-    ----------
-    circuit : QuantumCircuit
-        Circuit.
-
-    Returns
-    -------
-    list of int or None
-        The qubits in ascending order; None if all are active, or none is.
+    A circuit of a large device, of which it uses a few qubits, then needs memory for these only. None: all qubits are
+    active, or none is.
     """
     places = {qubit: place for place, qubit in enumerate(circuit.qubits)}
     found: set[int] = set()
@@ -36,12 +25,7 @@ def active_qubits(circuit: QuantumCircuit) -> list[int] | None:
 def with_measurements(circuit: QuantumCircuit, *, noisy: bool) -> QuantumCircuit:
     """Return the circuit; if it has no classical bits and saves nothing, with a measurement of all qubits at its end.
 
-    Parameters
-    ----------
-    circuit : QuantumCircuit
-        Circuit.
-    noisy : bool
-        Whether a measurement of an idle qubit may give 1. Otherwise idle qubits are not measured; their bits are 0.
+    Without noise, the bits of idle qubits are 0 and need no measurement.
     """
     saves = any(one.operation.name in SAVES for one in instructions_of(circuit))
     if circuit.num_clbits or not circuit.num_qubits or saves:

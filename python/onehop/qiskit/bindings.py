@@ -11,28 +11,11 @@ from qiskit import QuantumCircuit
 from onehop.error import BadInput
 from onehop.text import counted
 
-__all__ = ["bound_circuits", "require_finite"]
-
 
 def bound_circuits(
     circuits: Sequence[QuantumCircuit], binds: Sequence[Mapping[Any, Any]] | None
 ) -> list[QuantumCircuit]:
-    """Return each circuit with its parameters' first values, with the second ones, and so on.
-
-    Parameters
-    ----------
-    circuits : sequence of QuantumCircuit
-        Circuits.
-    binds : sequence of mappings, optional
-        For each circuit its parameters (or their names) with a list of values each, all of one length. Default: the
-        circuits have no parameters.
-
-    Raises
-    ------
-    BadInput
-        There is not one mapping for each circuit, a parameter is missing or unknown, lists have different lengths, or
-        a value is not a finite number.
-    """
+    """Return each circuit with its parameters' first values, with the second ones, and so on."""
     if binds is None:
         for circuit in circuits:
             if circuit.parameters:
@@ -91,13 +74,7 @@ def _bound(circuit: QuantumCircuit, bind: Mapping[Any, Any]) -> list[QuantumCirc
 
 
 def require_finite(circuit: QuantumCircuit, values: Any) -> None:
-    """Check the values of a primitive's circuit.
-
-    Raises
-    ------
-    BadInput
-        A value is infinite or NaN. The message names the first gate that has the parameter.
-    """
+    """Check the values of a primitive's circuit."""
     for names, array in values.data.items():
         for name, column in zip(names, np.moveaxis(np.asarray(array), -1, 0), strict=True):
             if not np.isfinite(column).all():

@@ -21,8 +21,6 @@ from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.steps import Program
 from onehop.text import counted
 
-__all__ = ["AerNoise", "OwnNoise", "basis_of", "read_noise"]
-
 _TABLES = (
     "_default_quantum_errors",
     "_local_quantum_errors",
@@ -33,13 +31,7 @@ _NO_GATES = frozenset({"measure", "reset", "delay"})
 
 
 def read_noise(model: Any) -> AerNoise | OwnNoise | None:
-    """Read a noise model of qiskit-aer or of onehop for a run; None stays None.
-
-    Raises
-    ------
-    BadInput
-        The object is no noise model, or as for `AerNoise`.
-    """
+    """Read a noise model of qiskit-aer or of onehop for a run; None stays None."""
     if model is None:
         return None
     return OwnNoise(model) if isinstance(model, NoiseModel) else AerNoise(model)
@@ -53,11 +45,6 @@ def basis_of(model: Any) -> frozenset[str] | None:
 
 class OwnNoise:
     """A noise model of onehop, which acts as in `simulate_density` on the circuit that `from_qiskit` makes.
-
-    Parameters
-    ----------
-    model : NoiseModel
-        Noise model.
 
     Attributes
     ----------
@@ -91,11 +78,6 @@ class AerNoise:
 
     An error of certain qubits replaces the error of all qubits, as in qiskit-aer.
 
-    Parameters
-    ----------
-    model : qiskit_aer.noise.NoiseModel
-        Noise model.
-
     Attributes
     ----------
     names : frozenset of str
@@ -103,11 +85,6 @@ class AerNoise:
     without : dict from str to sequence of int
         Names of the gates that ran without noise, and the qubits of the first of each. A gate of the model's basis that
         has no noise anywhere is not among them: the model says that it has none.
-
-    Raises
-    ------
-    BadInput
-        The object is no noise model of qiskit-aer, or its readout error of all qubits is on several.
     """
 
     def __init__(self, model: Any) -> None:
@@ -134,33 +111,13 @@ class AerNoise:
                 self._joint[tuple(qubits)] = np.asarray(error.probabilities, float)
 
     def program(self, circuit: QuantumCircuit, *, keep_idle: bool) -> Program:
-        """Convert a circuit with its noise.
-
-        Parameters
-        ----------
-        circuit : QuantumCircuit
-            Circuit.
-        keep_idle : bool
-            Whether the program also has the qubits on which nothing acts.
-
-        Raises
-        ------
-        BadInput
-            As for `program_from_qiskit`.
-        """
+        """Convert a circuit with its noise; `keep_idle`: also the qubits on which nothing acts."""
         if self._passes:  # they add channels to the circuit
             circuit = PassManager(self._passes).run(circuit)
         return program_from_qiskit(circuit, self, None if keep_idle else active_qubits(circuit))
 
     def channels(self, name: str, qubits: Sequence[int]) -> list[tuple[NDArray[np.complex128], ...]]:
-        """Return the Kraus operators of the noise of an instruction.
-
-        Raises
-        ------
-        BadInput
-            An error has another number of qubits than the instruction, is not completely positive, or does not
-            preserve the trace.
-        """
+        """Return the Kraus operators of the noise of an instruction."""
         error = self._on_qubits.get(name, {}).get(tuple(qubits)) or self._everywhere.get(name)
         if error is None:
             return []

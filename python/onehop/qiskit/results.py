@@ -18,27 +18,13 @@ from onehop.quantum.noise.saved import Saved
 from onehop.quantum.run.task import Outcome, Task
 from onehop.quantum.steps import Program
 
-__all__ = ["experiment_result", "saved_data"]
-
 _SMALLEST = 1e-10  # numbers below this are left out of dictionaries
 
 
 def experiment_result(
     circuit: QuantumCircuit, outcome: Outcome, task: Task, *, keep_memory: bool
 ) -> ExperimentResult:
-    """Make the result of one circuit.
-
-    Parameters
-    ----------
-    circuit : QuantumCircuit
-        The circuit.
-    outcome : Outcome
-        Its outcome.
-    task : Task
-        The task that ran.
-    keep_memory : bool
-        Whether the result has the outcome of each shot.
-    """
+    """Make the result of one circuit."""
     names = [hex(value) for value in outcome.values]
     data = {label: saved_data(one) for label, one in outcome.saved.items()}
     if circuit.num_clbits:

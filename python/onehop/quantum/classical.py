@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from qiskit.circuit import Clbit
     from qiskit.circuit.classical import expr
 
-__all__ = ["FALSE", "TRUE", "BitLogic", "evaluate", "store_expression"]
-
 # Constants, in place of the number of a classical bit.
 FALSE, TRUE = -1, -2
 Bits = Sequence[int]
@@ -24,11 +22,6 @@ class BitLogic:
 
     The methods take and return numbers of classical bits, or `FALSE` and `TRUE`. Each result that is no constant and
     no argument goes into a new hidden bit, which an `assign` operation sets.
-
-    Parameters
-    ----------
-    circuit : Circuit
-        Circuit to which the `assign` operations are appended.
     """
 
     def __init__(self, circuit: Circuit) -> None:
@@ -144,27 +137,7 @@ def _number(value: int, width: int) -> list[int]:
 
 
 def evaluate(logic: BitLogic, clbits: Mapping[Clbit, int], node: expr.Expr) -> list[int]:
-    """Evaluate an expression of `qiskit.circuit.classical.expr`.
-
-    Parameters
-    ----------
-    logic : BitLogic
-        Appends the operations that the evaluation needs.
-    clbits : mapping
-        Number of each classical bit of Qiskit's in the circuit.
-    node : Expr
-        Expression.
-
-    Returns
-    -------
-    list of int
-        Bits of the value, the least significant first.
-
-    Raises
-    ------
-    BadInput
-        The expression has arithmetic, floating-point numbers, or variables other than classical bits.
-    """
+    """Return the bits of an expression of `qiskit.circuit.classical.expr`, the least significant first."""
     from qiskit.circuit import ClassicalRegister, Clbit
     from qiskit.circuit.classical import expr, types
 
@@ -204,13 +177,7 @@ def evaluate(logic: BitLogic, clbits: Mapping[Clbit, int], node: expr.Expr) -> l
 def store_expression(
     logic: BitLogic, clbits: Mapping[Clbit, int], operation: Any, condition: Condition
 ) -> None:
-    """Convert Qiskit's `store` instruction.
-
-    Raises
-    ------
-    BadInput
-        The variable is neither of bits nor an unsigned integer, or its value cannot be computed.
-    """
+    """Convert Qiskit's `store` instruction."""
     from qiskit.circuit.classical import expr, types
 
     target, kind = operation.lvalue, operation.lvalue.type

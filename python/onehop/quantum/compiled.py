@@ -16,14 +16,15 @@ from onehop.arguments import instance, whole_number
 from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.observables import PauliSum, sums_of
+from onehop.quantum.observables import core_sum, real_where_real, sums_of
 from onehop.quantum.parameters import Bindings, rows_of, values_of
 from onehop.quantum.random_numbers import common_seed
+from onehop.quantum.simulation_options import core_options
 from onehop.quantum.simulator import Result, result_of
-from onehop.quantum.state import State, core_sum, hermitian_sums, real_where_real
+from onehop.quantum.state import State
 from onehop.text import counted
 
-__all__ = ["CompiledCircuit", "GradientResult", "check_weights", "compile", "observables_of"]
+__all__ = ["CompiledCircuit", "GradientResult", "compile"]
 
 # The most ranks for which results have the same bits if no number is asked for.
 REPRODUCIBLE_RANKS = 8
@@ -125,7 +126,7 @@ class CompiledCircuit:
 
     def expectations(self, bindings: Bindings, observables: Sequence[Any]) -> list[float | complex]:
         """Run the circuit; return the expectation value of each observable. Errors are those of `run`."""
-        sums = observables_of(observables, self._circuit.qubits)
+        sums = sums_of(observables, self._circuit.qubits)
         values = self._values(bindings)
         return real_where_real(sums, self._core.expectations(values, [core_sum(one) for one in sums]))
 
@@ -156,12 +157,11 @@ class CompiledCircuit:
         BadInput
             As for `run` and for the function `simulate`.
         """
-        sums = observables_of(observables, self._circuit.qubits)
+        sums = sums_of(observables, self._circuit.qubits)
         values = self._values(bindings)
         seed = common_seed(seed, self._group)
-        core = self._core.simulate(
-            values, shots=shots, seed=seed, observables=[core_sum(one) for one in sums]
-        )
+        options = core_options(shots=shots, seed=seed, observables=[core_sum(one) for one in sums])
+        core = self._core.simulate(values, options)
         return result_of(core, self._circuit, sums, shots, seed)
 
     def run_many(
@@ -188,7 +188,7 @@ class CompiledCircuit:
         BadInput
             As for `run`; the array has another shape.
         """
-        sums = observables_of(observables, self._circuit.qubits)
+        sums = sums_of(observables, self._circuit.qubits)
         count = len(self.parameters)
         self._require_unchanged()
         if isinstance(bindings, np.ndarray) and (bindings.ndim != 2 or bindings.shape[1] != count):
@@ -231,7 +231,7 @@ class CompiledCircuit:
             As for `run`; an observable is not Hermitian, or the weights are not a finite number for each
             observable.
         """
-        sums = hermitian_sums(observables, self._circuit.qubits)
+        sums = sums_of(observables, self._circuit.qubits, hermitian=True)
         check_weights(weights, len(sums))
         values = self._values(bindings)
         listed = [] if weights is None else [float(one) for one in weights]
@@ -246,14 +246,6 @@ class CompiledCircuit:
             backward_passes=found.backward_passes,
             backward_multiply_adds=found.backward_multiply_adds,
         )
-
-
-def observables_of(observables: Sequence[Any], qubits: int) -> list[PauliSum]:
-    """Convert observables. Raises BadInput if one names a qubit that does not exist."""
-    sums = sums_of(observables)
-    for one in sums:
-        one.require(qubits)
-    return sums
 
 
 def check_weights(weights: Sequence[float] | None, observables: int) -> None:

@@ -125,8 +125,14 @@ def evolution(
     ----------
     model : PauliSum
         Hamiltonian, such as `tfim(...)` or `heisenberg(...)`.
-    qubits, time, steps, order
-        As for `trotter`.
+    qubits : int
+        Number of qubits of the circuit.
+    time : float
+        Time t.
+    steps : int
+        Number of equal time steps.
+    order : int
+        Order of the Trotter formula, 1 or 2: the error falls as t²/steps or as t³/steps².
     state : int or str
         Initial basis state: a number, bits with the last qubit first, or "neel" (1 on every second qubit).
     mirror : bool
@@ -137,7 +143,8 @@ def evolution(
     Raises
     ------
     BadInput
-        There is no such basis state; otherwise as for `trotter`.
+        There is no such basis state, a weight is not real, there is no such order, there are no steps, or too few
+        qubits.
     """
     circuit = QasmProgram(qubits, name=name)
     _prepare(circuit, state)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from onehop import _core
 from onehop.arguments import instance
 from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
@@ -17,10 +18,9 @@ from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.compiled import GradientResult, check_weights
 from onehop.quantum.compiled import compile as compile_circuit
 from onehop.quantum.noise.model import NoiseModel
-from onehop.quantum.noise.noisy import density_result, warn_of_gates
-from onehop.quantum.observables import PauliSum
+from onehop.quantum.noise.noisy import NoisyOptions, run_noisy, warn_of_gates
+from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.parameters import Bindings, values_of
-from onehop.quantum.state import hermitian_sums
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -112,14 +112,17 @@ def gradients(
     group = group_or_alone(group)
 
     def evaluate(bound: Circuit, sums: Sequence[PauliSum]) -> list[float]:
-        found = density_result(bound, group, noise, 0, 0, options.precision, sums, options.threads)
+        asked = NoisyOptions(
+            noise=noise, seed=0, precision=options.precision, observables=sums, threads=options.threads
+        )
+        found = run_noisy(bound, group, asked, mixed=True, shots=0)
         return [complex(one).real for one in found.expectations]
 
     require_exact(circuit)
     warn_of_gates(circuit, noise, group)
     if not variance:
         return parameter_shift(circuit, bindings, observables, evaluate, weights=weights)
-    sums = hermitian_sums(observables, circuit.qubits)
+    sums = sums_of(observables, circuit.qubits, hermitian=True)
     check_weights(weights, len(sums))
     both = parameter_shift(circuit, bindings, [*sums, *(one.squared() for one in sums)], evaluate)
     means, squares = both.values.reshape(2, -1)
@@ -157,7 +160,7 @@ def parameter_shift(
         As for `gradients`.
     """
     instance(circuit, Circuit, "circuit").validate()
-    sums = hermitian_sums(observables, circuit.qubits)
+    sums = sums_of(observables, circuit.qubits, hermitian=True)
     check_weights(weights, len(sums))
     values = values_of(circuit, bindings)
     rules = {
@@ -237,20 +240,8 @@ def _shifted(circuit: Circuit, index: int, angle: int, shift: float) -> Circuit:
 
 def is_pure(circuit: Circuit) -> bool:
     """Check that the circuit has nothing but gates, and measurements that no operation follows."""
-    measured: set[int] = set()
-    for operation in circuit.operations:
-        if operation.kind == "barrier":
-            continue
-        plain = operation.is_gate or operation.kind == "measure"
-        if (
-            not plain
-            or operation.condition
-            or measured.intersection((*operation.targets, *operation.controls))
-        ):
-            return False
-        if operation.kind == "measure":
-            measured.update(operation.targets)
-    return True
+    circuit.validate()
+    return _core.Program(circuit).has_gates_only
 
 
 def require_exact(circuit: Circuit) -> None:

@@ -8,8 +8,6 @@ import numpy as np
 
 from onehop.error import BadInput
 
-__all__ = ["LATTICES", "Bond", "lattice_bonds", "random_regular_bonds"]
-
 Bond = tuple[int, int]
 LATTICES = ("grid", "triangular")
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from onehop.group import Group
 
-__all__ = ["MemoryUse"]
-
 
 class MemoryUse:
     """Peak memory of this process since the object was made.

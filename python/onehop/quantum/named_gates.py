@@ -9,8 +9,6 @@ from onehop._core import Operation, gate
 from onehop.arguments import items, real_numbers, whole_numbers
 from onehop.quantum.parameters import Angle, Expression
 
-__all__ = ["NamedGates"]
-
 Self = TypeVar("Self", bound="NamedGates")
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import cmath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop import _core
 from onehop.arguments import instance, quoted, whole_number
 from onehop.error import BadInput
 from onehop.text import counted
 
-__all__ = ["PauliSum", "PauliTerm", "sums_of"]
+__all__ = ["PauliSum", "PauliTerm"]
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _TOKEN = re.compile(
@@ -210,11 +211,29 @@ def _product(
     return phase, tuple(sorted(letters.items()))
 
 
-def sums_of(observables: Iterable[Any]) -> list[PauliSum]:
-    """Convert several observables as `PauliSum.of` does. Raises BadInput if they are one text or one sum."""
+def sums_of(
+    observables: Iterable[Any], qubits: int | None = None, *, hermitian: bool = False
+) -> list[PauliSum]:
+    """Convert several observables as `PauliSum.of` does; refuse one that needs more qubits, or is not Hermitian."""
     if isinstance(observables, (str, PauliSum)) or not isinstance(observables, Iterable):
         raise BadInput(f"expected a list of observables, found {observables!r}; put one observable in a list")
-    return [PauliSum.of(one) for one in observables]
+    sums = [PauliSum.of(one) for one in observables]
+    for one in sums:
+        if qubits is not None:
+            one.require(qubits)
+        if hermitian and not one.is_hermitian:
+            raise BadInput(f"expected a Hermitian observable with real weights, found {str(one)[:80]}")
+    return sums
+
+
+def core_sum(observable: PauliSum) -> _core.PauliSum:
+    """Convert an observable to the type of the library."""
+    return _core.PauliSum([(complex(t.coefficient), list(t.paulis)) for t in observable.terms])
+
+
+def real_where_real(sums: Sequence[PauliSum], values: Sequence[complex]) -> list[float | complex]:
+    """Convert expectation values to floats where all coefficients of the observable are real."""
+    return [float(v.real) if s.is_hermitian else complex(v) for s, v in zip(sums, values, strict=True)]
 
 
 def _from_label(label: str) -> PauliTerm:

@@ -9,21 +9,12 @@ from numpy.typing import NDArray
 
 from onehop.quantum.circuit import Register
 
-__all__ = ["outcome_texts"]
-
 
 def outcome_texts(bits: NDArray[np.uint8], registers: Sequence[Register]) -> list[str]:
     """Write outcomes as in Qiskit: the last classical bit first, and blanks between registers, the first one last.
 
     If a bit is in no register, the texts have all bits without blanks. NumPy does the work, because there may be
     millions.
-
-    Parameters
-    ----------
-    bits : array of uint8, shape (outcomes, clbits)
-        Classical bits of each outcome, 0 or 1.
-    registers : sequence of Register
-        Classical registers.
     """
     number, width = bits.shape
     groups = [range(one.first, one.first + one.size) for one in registers]

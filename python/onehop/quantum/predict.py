@@ -13,8 +13,6 @@ from onehop.quantum.circuit import Circuit, Condition, Operation
 from onehop.quantum.circuit_plan import CircuitPlan
 from onehop.quantum.state import State
 
-__all__ = ["predict"]
-
 _MAX_QUBITS = 21  # of the trial: larger than the caches, but fast
 _FEWER_QUBITS = 2  # so many fewer than a rank's share has
 _TRIAL_SECONDS = 0.08  # the trial takes more gates until it lasts this long
@@ -26,22 +24,8 @@ def predict(circuit_plan: CircuitPlan, group: Group | None = None, *, sweeps: in
 
     Gates from the middle of the circuit run on a small state on this machine, more and more of them until their time
     is measurable. The prediction scales this time by the number of gates and the size of a rank's share, and adds the
-    scaled time to allocate the state and the time to copy the bytes of the exchanges.
-
-    Parameters
-    ----------
-    circuit_plan : CircuitPlan
-        Plan of the run.
-    group : Group, optional
-        Ranks that will run the circuit. All of them call this function, and the result is that of the slowest.
-        Default: assume that the ranks that share this machine share its cores.
-    sweeps : int
-        Number of states that are allocated, and of times that the gates act on one of them.
-
-    Returns
-    -------
-    float
-        Approximate time in seconds.
+    scaled time to allocate the state and the time to copy the bytes of the exchanges. With a group, the result is that
+    of its slowest rank; otherwise the ranks of this machine share its cores.
     """
     local = circuit_plan.placement.local_bits
     gates = [one for one in circuit_plan.circuit.operations if one.is_gate]

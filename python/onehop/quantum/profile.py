@@ -8,8 +8,6 @@ from typing import Any
 
 from onehop.group import Group
 
-__all__ = ["KINDS", "PARTS", "Entry", "Profile"]
-
 KINDS = ("first state", "exchange", "planning", "pass", "measurement", "sampling", "expectations")
 """The kinds of entries. `Profile.totals` adds "other", the time between entries."""
 PARTS = ("preparing", "gather", "rotations", "pairs", "matrices", "diagonals", "scatter")

@@ -9,8 +9,6 @@ from typing import Any
 from onehop.error import BadInput
 from onehop.group import Group
 
-__all__ = ["common_seed", "require_seed"]
-
 
 def common_seed(seed: int | None, group: Group) -> int:
     """Return the seed, or if it is None a random one of 48 bits, the same on every rank. Collective if it is None."""

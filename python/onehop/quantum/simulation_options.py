@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
+from onehop import _core
+from onehop.error import WrongType
 from onehop.options import LARGEST_SEED, LARGEST_SHOTS, Options, option
-
-__all__ = [
-    "Duration",
-    "SimulationKeywords",
-    "SimulationOptions",
-]
 
 
 class Duration(float):
@@ -86,3 +82,14 @@ class SimulationOptions(Options):
     staging: int = 0
     search_seconds: float = 1
     progress: Callable[[int, int, int, int], None] | None = None
+
+
+def core_options(**values: Any) -> _core.ProgramOptions:
+    """Return options for the library; the others have their defaults."""
+    options = _core.ProgramOptions()
+    try:
+        for name, value in values.items():
+            setattr(options, name, value)
+    except WrongType as error:
+        raise WrongType(str(error).removeprefix("ProgramOptions.").replace("arg to be ", "")) from None
+    return options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,13 +14,13 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit, Register
-from onehop.quantum.observables import PauliSum, sums_of
+from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
 from onehop.quantum.outcome_text import outcome_texts
 from onehop.quantum.profile import Profile
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.run.checkpoint import Checkpoints
-from onehop.quantum.simulation_options import SimulationKeywords, SimulationOptions
-from onehop.quantum.state import State, core_sum, real_where_real
+from onehop.quantum.simulation_options import SimulationKeywords, SimulationOptions, core_options
+from onehop.quantum.state import State
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -129,25 +130,6 @@ def _outcome_bits(outcomes: _core.Outcomes) -> NDArray[np.uint8]:
     return np.unpackbits(bits, axis=1, count=width, bitorder="little")
 
 
-def _simulate(
-    circuit: Circuit, group: Group, options: dict[str, Any], checkpoints: Checkpoints | None
-) -> Any:
-    """Run the circuit, and keep and resume its checkpoints if there are any."""
-    if checkpoints is None:
-        return _core.simulate(circuit, group, **options)
-    checkpoints.settings["seed"] = options["seed"]
-    with checkpoints.signals():
-        return _core.simulate(
-            circuit,
-            group,
-            **options,
-            due=checkpoints.due,
-            keep=checkpoints.keep,
-            resume=checkpoints.state(),
-            restore=checkpoints.restore,
-        )
-
-
 def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[SimulationKeywords]) -> Result:
     """Run a circuit from |0...0>. Collective; every rank gets the same result.
 
@@ -210,7 +192,11 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         checkpoints = Checkpoints(options.checkpoint, group, circuit, settings, options.every)
         seed = checkpoints.settings["seed"]
     seed = common_seed(seed, group)
-    core = _simulate(circuit, group, _core_options(options, seed, sums), checkpoints)
+    names = ("shots", "precision", "threads", "staging", "search_seconds", "profile", "progress")
+    given = {name: getattr(options, name) for name in names}
+    asked = core_options(**given, seed=seed, observables=[core_sum(one) for one in sums])
+    with contextlib.nullcontext() if checkpoints is None else checkpoints.writing(asked):
+        core = _core.simulate(circuit, group, asked)
     result = result_of(core, circuit, sums, options.shots, seed)
     result.resumed = checkpoints is not None and checkpoints.resumes
     result.checkpoints = 0 if checkpoints is None else checkpoints.written
@@ -222,11 +208,10 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     return result
 
 
-def _core_options(options: SimulationOptions, seed: int, sums: Sequence[PauliSum]) -> dict[str, Any]:
-    """Return the options of a simulation for the library."""
-    names = ("shots", "precision", "threads", "staging", "search_seconds", "profile", "progress")
-    found = {name: getattr(options, name) for name in names}
-    return found | {"seed": seed, "observables": [core_sum(one) for one in sums]}
+def work_of(core: _core.SimulationResult) -> dict[str, Any]:
+    """Return what results of all kinds say about the work of a run."""
+    names = ("seconds", "ranks", "runs", "exchanges", "bytes_moved", "bytes_between_hosts")
+    return {name: getattr(core, name) for name in names}
 
 
 def result_of(
@@ -237,12 +222,7 @@ def result_of(
         shots=shots,
         seed=seed,
         expectations=real_where_real(sums, core.expectations),
-        seconds=core.seconds,
-        ranks=core.ranks,
-        runs=core.runs,
-        exchanges=core.exchanges,
-        bytes_moved=core.bytes_moved,
-        bytes_between_hosts=core.bytes_between_hosts,
+        **work_of(core),
         passes=core.passes,
         state=State._of(core.take_state()),
         outcomes=core.outcomes,

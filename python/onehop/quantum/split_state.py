@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import real_number, whole_numbers
 from onehop.error import BadInput
+from onehop.quantum.observables import core_sum, real_where_real, sums_of
 from onehop.text import counted
-
-__all__ = ["SplitState", "check_base", "entropy_of"]
 
 
 def check_base(base: float) -> None:
@@ -66,20 +65,59 @@ class SplitState(ABC):
         return self._core.bytes_between_hosts
 
     @abstractmethod
-    def probabilities(self, qubits: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return the probabilities of the 2^k values of k qubits."""
+    def _probabilities(self, qubits: list[int]) -> NDArray[np.float64]: ...
 
     @abstractmethod
-    def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
-        """Return the expectation values of several observables."""
+    def _expectations(self, sums: list[_core.PauliSum]) -> Sequence[complex]: ...
+
+    @abstractmethod
+    def _reduced(self, qubits: list[int]) -> NDArray[np.complex128]: ...
 
     @abstractmethod
     def variances(self, observables: Sequence[Any]) -> list[float]:
         """Return the variances of several observables."""
 
-    @abstractmethod
+    def probabilities(self, qubits: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """Return the probabilities of the 2^k values of k qubits. Collective.
+
+        Parameters
+        ----------
+        qubits : sequence of int, optional
+            At most 24 qubits, the least significant first. Default: all qubits.
+
+        Returns
+        -------
+        array of float, shape (2^k,)
+        """
+        return self._probabilities(self._all_or(qubits))
+
+    def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
+        """Return the expectation values of several observables, each as by `expectation`. Collective.
+
+        Pauli strings that the observables have in common are evaluated once.
+        """
+        sums = sums_of(observables, self.qubits)
+        return real_where_real(sums, self._expectations([core_sum(one) for one in sums]))
+
     def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
-        """Return the reduced density matrix of some qubits."""
+        """Return the reduced density matrix of k qubits. Collective.
+
+        Parameters
+        ----------
+        qubits : sequence of int
+            Qubits, the least significant first; of a state vector at most 12.
+
+        Returns
+        -------
+        array of complex128, shape (2^k, 2^k)
+
+        Raises
+        ------
+        BadInput
+            The qubits are not distinct, or do not exist.
+        """
+        listed = whole_numbers(qubits, "qubits")
+        return self._reduced(listed).reshape((1 << len(listed),) * 2)
 
     def probability_of_one(self, qubit: int) -> float:
         """Return the probability that a qubit is 1, divided by the norm of the state. Collective."""
@@ -122,13 +160,25 @@ class SplitState(ABC):
         return self.variances([observable])[0]
 
     def partial_trace(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
-        """Trace out some qubits; return the density matrix of the others in ascending order. Collective."""
+        """Trace out some qubits; return the density matrix of the others in ascending order. Collective.
+
+        Raises
+        ------
+        BadInput
+            The qubits are not distinct, or do not exist.
+        """
         return self.density_matrix(self._others(qubits))
 
     def _others(self, qubits: Sequence[int]) -> list[int]:
         """Return the qubits that are not listed, in ascending order."""
-        listed = set(whole_numbers(qubits, "qubits"))
+        listed = self._distinct(qubits)
         return [qubit for qubit in range(self.qubits) if qubit not in listed]
+
+    def _distinct(self, qubits: Sequence[int]) -> list[int]:
+        listed = whole_numbers(qubits, "qubits")
+        if len(set(listed)) != len(listed) or any(not 0 <= one < self.qubits for one in listed):
+            raise BadInput(f"expected distinct qubits from 0 to {self.qubits - 1}, found {listed}")
+        return listed
 
     def _all_or(self, qubits: Sequence[int] | None) -> list[int]:
         """Return the listed qubits, or all for None."""

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import complex_array, instance, quoted, whole_numbers
+from onehop.arguments import complex_array, instance, quoted
 from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.io.state_file import agree, read_state_together, save_state
-from onehop.quantum.observables import PauliSum, sums_of
+from onehop.quantum.io.state_file import read_state_together, save_state, together
+from onehop.quantum.observables import core_sum, sums_of
 from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.split_state import SplitState, check_base, entropy_of
 
@@ -82,14 +82,11 @@ class State(SplitState):
             amplitudes is not 1 within 1e-3.
         """
         group = group_or_alone(group)
-        stored, wrong = read_state_together(file, group), ""
+        stored = read_state_together(file, group)
         state = cls(stored.qubits, group, precision=stored.precision, threads=threads, staging=staging)
         state._core.set_layout(list(stored.bits), 0)
-        try:
+        with together(group):
             stored.fill(state.local(), state._core.rank)
-        except BadInput as error:
-            wrong = str(error)
-        agree(group, wrong)
         # Rounding in single precision changes the norm in the course of a long circuit.
         if not abs(state.norm() - 1) <= 1e-3:
             raise BadInput(f"{file}: expected amplitudes of norm 1, found the norm {state.norm():.6g}")
@@ -213,20 +210,6 @@ class State(SplitState):
         """Return the norm of the state: 1 within rounding, unless `local` was written."""
         return float(np.sqrt(self._core.norm_squared()))
 
-    def probabilities(self, qubits: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return the probabilities of the 2^k values of k qubits.
-
-        Parameters
-        ----------
-        qubits : sequence of int, optional
-            At most 24 qubits, the least significant first. Default: all qubits.
-
-        Returns
-        -------
-        array of float, shape (2^k,)
-        """
-        return self._core.probabilities(self._all_or(qubits))
-
     def sample(
         self, shots: int, qubits: Sequence[int] | None = None, *, seed: int = 0, bases: str | None = None
     ) -> NDArray[np.uint64]:
@@ -264,17 +247,11 @@ class State(SplitState):
         finally:
             self._core.apply(back, 0)
 
-    def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
-        """Return the expectation values of several observables, each as by `expectation`.
-
-        Pauli strings that the observables have in common are evaluated once.
-        """
-        sums = sums_of(observables)
-        return real_where_real(sums, self._core.expectations([core_sum(s) for s in sums]))
-
     def variances(self, observables: Sequence[Any]) -> list[float]:
         """Return the variances of several Hermitian observables, each as by `variance`. Needs a second state."""
-        return self._core.variances([core_sum(one) for one in hermitian_sums(observables, self.qubits)])
+        return self._core.variances(
+            [core_sum(one) for one in sums_of(observables, self.qubits, hermitian=True)]
+        )
 
     def inner_product(self, other: State) -> complex:
         """Return <self|other>. Both states must be split over the same ranks and have the same precision."""
@@ -283,21 +260,6 @@ class State(SplitState):
     def fidelity(self, other: State) -> float:
         """Return |<self|other>|^2."""
         return abs(self.inner_product(other)) ** 2
-
-    def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
-        """Return the reduced density matrix of k qubits.
-
-        Parameters
-        ----------
-        qubits : sequence of int
-            At most 12 qubits, the least significant first.
-
-        Returns
-        -------
-        array of complex128, shape (2^k, 2^k)
-        """
-        listed = whole_numbers(qubits, "qubits")
-        return self._core.reduced_density_matrix(listed).reshape((1 << len(listed),) * 2)
 
     def entropy(self, qubits: Sequence[int], *, base: float = 2) -> float:
         """Return the entanglement entropy between some qubits and the others.
@@ -314,15 +276,22 @@ class State(SplitState):
         BadInput
             A qubit is named twice or does not exist, or the base is not above 1.
         """
-        side = whole_numbers(qubits, "qubits")
-        if len(set(side)) != len(side):
-            raise BadInput(f"entropy: expected distinct qubits, found {side}")
+        side = self._distinct(qubits)
         check_base(base)
         if 2 * len(side) > self.qubits:
             side = self._others(qubits)
         if not side:
             return 0.0
         return entropy_of(self.density_matrix(side), base)
+
+    def _probabilities(self, qubits: list[int]) -> NDArray[np.float64]:
+        return self._core.probabilities(qubits)
+
+    def _expectations(self, sums: list[_core.PauliSum]) -> Sequence[complex]:
+        return self._core.expectations(sums)
+
+    def _reduced(self, qubits: list[int]) -> NDArray[np.complex128]:
+        return self._core.reduced_density_matrix(qubits)
 
 
 def rotations_to(bases: str, measured: Sequence[int], qubits: int) -> tuple[Circuit, Circuit]:
@@ -345,23 +314,3 @@ def rotations_to(bases: str, measured: Sequence[int], qubits: int) -> tuple[Circ
         if letter == "Y":
             back.s(qubit)
     return there, back
-
-
-def hermitian_sums(observables: Sequence[Any], qubits: int) -> list[PauliSum]:
-    """Convert observables. Raises BadInput if one is not Hermitian or names a qubit that does not exist."""
-    sums = sums_of(observables)
-    for one in sums:
-        one.require(qubits)
-        if not one.is_hermitian:
-            raise BadInput(f"expected a Hermitian observable with real weights, found {str(one)[:80]}")
-    return sums
-
-
-def core_sum(observable: PauliSum) -> _core.PauliSum:
-    """Convert an observable to the type of the library."""
-    return _core.PauliSum([(complex(t.coefficient), list(t.paulis)) for t in observable.terms])
-
-
-def real_where_real(sums: Sequence[PauliSum], values: Sequence[complex]) -> list[float | complex]:
-    """Convert expectation values to floats where all coefficients of the observable are real."""
-    return [float(v.real) if s.is_hermitian else complex(v) for s, v in zip(sums, values, strict=True)]

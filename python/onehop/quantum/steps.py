@@ -13,8 +13,6 @@ from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Condition, Operation
 from onehop.quantum.observables import PauliSum
 
-__all__ = ["ALWAYS", "STATE_KINDS", "Kraus", "Program", "Save"]
-
 # What `Save` stores, and whether it needs a state vector or a density matrix.
 STATE_KINDS = {
     "state": "",
@@ -35,55 +33,29 @@ _TOLERANCE = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Save:
-    """Data of the current state to keep under a label.
+    """Data of the current state to keep under a label."""
 
-    Attributes
-    ----------
-    kind : str
-        A key of `STATE_KINDS`.
-    label : str
-        Key of the data in the result.
-    mode : str
-        "single" (the last value), "list" (one for each shot), "average" over the shots, or "accum" (their sum).
-    conditional : bool
-        Whether to keep the data of each value of the classical bits apart.
-    indices : array of int
-        Indices of the amplitudes to save.
-    observable : PauliSum, optional
-        Observable of an expectation value.
-    """
-
-    kind: str
-    label: str
+    kind: str  # a key of `STATE_KINDS`
+    label: str  # key of the data in the result
+    # "single" (the last value), "list" (one for each shot), "average" over the shots, or "accum" (their sum)
     mode: str = "single"
-    conditional: bool = False
+    conditional: bool = False  # whether to keep the data of each value of the classical bits apart
+    # indices of the amplitudes to save
     indices: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    observable: PauliSum | None = None
+    observable: PauliSum | None = None  # of an expectation value
 
 
 @dataclass
 class Program:
-    """A circuit whose operations may be those of programs, and what these operations name by their index.
-
-    Attributes
-    ----------
-    circuit : Circuit
-        All operations.
-    channels : list of (str, tuple of arrays)
-        Names and Kraus operators of the channels.
-    saves : list of Save
-        Data to save.
-    readout : list of (int, float, float)
-        Qubits with their probabilities to read 1 for 0, and 0 for 1.
-    kinds : set of str
-        Kinds of the operations that a circuit does not have.
-    """
+    """A circuit whose operations may be those of programs, and what these operations name by their index."""
 
     circuit: Circuit
+    # names and Kraus operators of the channels
     channels: list[tuple[str, Kraus]] = field(default_factory=list)
     saves: list[Save] = field(default_factory=list)
+    # qubits with their probabilities to read 1 for 0, and 0 for 1
     readout: list[tuple[int, float, float]] = field(default_factory=list)
-    kinds: set[str] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)  # kinds of the operations that a circuit does not have
     _numbers: dict[int, int] = field(default_factory=dict, repr=False)
 
     @property
@@ -108,13 +80,7 @@ class Program:
     def set_state(
         self, values: NDArray[np.complex128], qubits: Sequence[int], condition: Condition = ALWAYS
     ) -> None:
-        """Append amplitudes of shape (2^n,), or a density matrix, that replace the state of all n qubits.
-
-        Raises
-        ------
-        BadInput
-            The array has another shape, or is no density matrix.
-        """
+        """Append amplitudes of shape (2^n,), or a density matrix, that replace the state of all n qubits."""
         size, count = 1 << self.circuit.qubits, self.circuit.qubits
         if values.shape not in ((size,), (size, size)) or sorted(qubits) != list(range(count)):
             raise BadInput(f"expected a state of {count} qubits, found an array of shape {values.shape}")
@@ -158,13 +124,7 @@ class Program:
 
 
 def matrix_entries(values: NDArray[np.complex128], *, normalize: bool) -> NDArray[np.complex128]:
-    """Return the entries of a density matrix column by column; divide it by its trace if asked to.
-
-    Raises
-    ------
-    BadInput
-        It is no density matrix.
-    """
+    """Return the entries of a density matrix column by column; divide it by its trace if asked to."""
     if not np.isfinite(values).all():
         raise BadInput("set_matrix: expected finite entries, found an infinity or NaN")
     trace = float(np.trace(values).real)

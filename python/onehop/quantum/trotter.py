@@ -6,42 +6,16 @@ from onehop.error import BadInput
 from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.quantum.observables import PauliSum, PauliTerm
 
-__all__ = ["add_trotter", "trotter"]
-
-
-def trotter(
-    hamiltonian: PauliSum, time: float, steps: int, *, order: int = 2, qubits: int | None = None
-) -> QasmProgram:
-    """Return a circuit for the time evolution exp(-i H t), up to the Trotter error.
-
-    Parameters
-    ----------
-    hamiltonian : PauliSum
-        Hamiltonian H with real weights.
-    time : float
-        Time t.
-    steps : int
-        Number of equal time steps.
-    order : int
-        1: one term after the other, error of order t²/steps. 2: forwards and backwards for half a step each, error of
-        order t³/steps².
-    qubits : int, optional
-        Number of qubits of the circuit. Default: the number that H needs.
-
-    Raises
-    ------
-    BadInput
-        A weight is not real, the order is not 1 or 2, there are no steps, or too few qubits.
-    """
-    hamiltonian.require(hamiltonian.qubits if qubits is None else qubits)
-    circuit = QasmProgram(qubits or max(hamiltonian.qubits, 1), name="trotter")
-    return add_trotter(circuit, hamiltonian, time, steps, order=order)
-
 
 def add_trotter(
     circuit: QasmProgram, hamiltonian: PauliSum, time: float, steps: int, *, order: int = 2
 ) -> QasmProgram:
-    """Append exp(-i H t) to a circuit; arguments and errors as for `trotter`."""
+    """Append exp(-i H t) to a circuit, up to the Trotter error.
+
+    Order 1 is one term after the other, with an error of order t²/steps; order 2 is forwards and backwards for half a
+    step each, with an error of order t³/steps².
+    """
+    hamiltonian.require(circuit.qubits)
     if not hamiltonian.is_hermitian:
         raise BadInput("expected a Hamiltonian with real weights, found complex ones")
     if order not in (1, 2):

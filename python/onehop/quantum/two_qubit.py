@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.quantum.io.qasm_program import QasmProgram
 
-__all__ = ["add_two_qubit_unitary", "haar_unitary"]
-
 Matrix = NDArray[np.complex128]
 
 
@@ -41,22 +39,7 @@ def _add_one_qubit(circuit: QasmProgram, matrix: Matrix, qubit: int) -> None:
 
 
 def add_two_qubit_unitary(circuit: QasmProgram, unitary: Matrix, low: int, high: int) -> None:
-    """Append a two-qubit unitary, up to a global phase, as gates `u`, `rxx`, `ryy` and `rzz`.
-
-    Parameters
-    ----------
-    circuit : QasmProgram
-        Program to append to.
-    unitary : array of complex, shape (4, 4)
-        Unitary matrix. Bit 0 of its index is qubit `low`, bit 1 is qubit `high`.
-    low, high : int
-        Qubits.
-
-    Raises
-    ------
-    BadInput
-        The matrix is not unitary.
-    """
+    """Append a two-qubit unitary, up to a global phase, as gates `u`, `rxx`, `ryy` and `rzz`; its bit 0 is `low`."""
     before, after, strengths = _core.kak_decomposition(np.ascontiguousarray(unitary).reshape(-1).tolist())
     for matrix, qubit in zip(before, (low, high), strict=True):
         _add_one_qubit(circuit, np.reshape(matrix, (2, 2)), qubit)

@@ -40,13 +40,7 @@ def with_gradient(circuit_plan: CircuitPlan) -> CircuitPlan:
 
 
 def check_gradient(circuit: Circuit, observables: list[str], noise: NoiseModel | None) -> None:
-    """Check that a run can compute the derivatives of observables by the parameters of a circuit.
-
-    Raises
-    ------
-    BadInput
-        The circuit has no parameters, an operation follows a measurement, or there is no Hermitian observable.
-    """
+    """Check that a run can compute the derivatives of observables by the parameters of a circuit."""
     if not circuit.parameters:
         raise BadInput(
             f"--gradient: expected a circuit with parameters, found none in {circuit.name}; declare them with "
@@ -72,19 +66,7 @@ def memory_of_gradient(
     precision: str,
     ranks_per_node: int | None,
 ) -> MemoryPlan:
-    """Compute the memory of a gradient, without a placement.
-
-    Parameters
-    ----------
-    circuit : Circuit
-        Circuit whose parameters have values.
-    ranks, precision, ranks_per_node
-        As for `plan`.
-    noise : NoiseModel or None
-        Noise, also of trajectories: their gradient takes a density matrix, as that of circuits with resets does.
-    observables : int
-        Number of observables.
-    """
+    """Compute the memory of a gradient, which takes a density matrix for noise and for circuits with resets."""
     if noise is not None or not is_pure(circuit):
         return plan_density_memory(circuit, ranks, precision, noise or NoiseModel(), ranks_per_node)
     one = plan_memory(circuit, ranks, precision, ranks_per_node)

@@ -150,13 +150,7 @@ def remedy(circuit_plan: MemoryPlan) -> str:
 
 
 def check_fits(circuit_plan: MemoryPlan, name: str, what: str = "circuit") -> None:
-    """Check that a circuit, or `what`, fits into the memory of this machine.
-
-    Raises
-    ------
-    Error
-        The memory does not suffice. The message says what is needed, what is available and what would suffice.
-    """
+    """Check that a circuit, or `what`, fits into the memory of this machine."""
     if not circuit_plan.fits:
         need = "1 rank needs" if circuit_plan.ranks == 1 else f"{circuit_plan.ranks} ranks need"
         each = "" if circuit_plan.ranks == 1 else " each"
@@ -273,28 +267,12 @@ def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
     return table
 
 
-def _report(circuit_plan: CircuitPlan, name: str) -> dict[str, Any]:
-    return {
-        "version": __version__,
-        "circuit": name,
-        "qubits": circuit_plan.qubits,
-        "ranks": circuit_plan.ranks,
-        "precision": circuit_plan.precision,
-        "kind": circuit_plan.kind,
-        "fits": circuit_plan.fits,
-        "memory_per_rank": circuit_plan.memory_per_rank,
-        "memory_in_all": circuit_plan.memory_in_all,
-        "memory_available": circuit_plan.memory_available,
-        "operations": circuit_plan.operations,
-        "stages": len(circuit_plan.placement.stages),
-        "exchanges": circuit_plan.exchanges,
-        "bytes_per_rank": circuit_plan.bytes_per_rank,
-        "bytes_per_exchange": list(circuit_plan.bytes_per_exchange),
-        "bytes_by_level": circuit_plan.bytes_by_level,
-        "passes": circuit_plan.passes,
-        "baseline_bytes_per_rank": circuit_plan.baseline_bytes_per_rank,
-        "one_swap_at_a_time_bytes_per_rank": circuit_plan.one_swap_at_a_time_bytes_per_rank,
-    }
+# The attributes of a plan that are keys of the JSON.
+_KEYS = (
+    *("qubits", "ranks", "precision", "kind", "fits", "memory_per_rank", "memory_in_all", "memory_available"),
+    *("operations", "exchanges", "bytes_per_rank", "bytes_per_exchange", "bytes_by_level", "passes"),
+    *("baseline_bytes_per_rank", "one_swap_at_a_time_bytes_per_rank"),
+)
 
 
 def _prediction(found: CircuitPrediction) -> dict[str, Any]:
@@ -327,17 +305,13 @@ def plan(options: Plan) -> None:
     """Show the memory, the exchanges and the time that a circuit would take, without running it."""
     options.check()
     ranks, noise = options.ranks, options.noise
-    model = NoiseModel() if noise is None else NoiseModel.parse(noise)
+    model = (NoiseModel() if options.density else None) if noise is None else NoiseModel.parse(noise)
     described = None if options.machine is None else load_machine(options.machine)
     if described is not None:
         check_ranks(ranks, described)
     divided = _divided(options, described)
     circuit = read_circuit(options.file, Group.alone())
-    model.check_names(circuit)
-    if options.density or (noise is not None and options.trajectories is None):
-        circuit_plan = plan_density(circuit, ranks, options.precision, noise=model, **divided)
-    else:
-        circuit_plan = plan_circuit(circuit, ranks, options.precision, **divided)
+    circuit_plan = plan_run(circuit, ranks, model, options.trajectories, options.precision, **divided)
     if options.gradient:
         circuit_plan = with_gradient(circuit_plan)
     screen = console(options.json)
@@ -359,7 +333,13 @@ def plan(options: Plan) -> None:
         screen.print(f"it does not fit on this machine: {remedy(circuit_plan)}")
     if any(stages):
         screen.print(_groups(stages, options.rows))
-    report = _report(circuit_plan, circuit.name) | bounds
+    report = {
+        "version": __version__,
+        "circuit": circuit.name,
+        "stages": len(circuit_plan.placement.stages),
+        **{name: getattr(circuit_plan, name) for name in _KEYS},
+        **bounds,
+    }
     if found is not None and described is not None:
         # The state fits there; the prediction has checked it.
         report |= {"fits": True, "memory_available": int(described.memory.value), **_prediction(found)}

@@ -95,13 +95,7 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
         return 0 if self.gradient else DEFAULT_SHOTS
 
     def check(self) -> None:
-        """Check what needs no circuit.
-
-        Raises
-        ------
-        BadInput
-            A file cannot be written, or options exclude each other.
-        """
+        """Check what needs no circuit."""
         check_plot(self.plot)
         if self.checkpoint is None:
             self.refuse(("every",), "is for --checkpoint")
@@ -135,13 +129,7 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
         return SIGKILL_AFTER if self.checkpoint is None else SIGKILL_AFTER_CHECKPOINT
 
     def values_for(self, circuit: Circuit) -> list[float]:
-        """Return the values of the parameters of a circuit, in its order of them.
-
-        Raises
-        ------
-        BadInput
-            A value is missing or wrong, or --gradient cannot differentiate the circuit.
-        """
+        """Return the values of the parameters of a circuit, in its order of them."""
         if self.gradient:
             check_gradient(circuit, self.observable, self.model)
         if self.reproducible and not (self.gradient and self.model is None and is_pure(circuit)):
@@ -157,13 +145,7 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
         return _values(self.bind, circuit)
 
     def observables_for(self, circuit: Circuit) -> list[PauliSum]:
-        """Parse the observables.
-
-        Raises
-        ------
-        BadInput
-            One is wrong, acts on a qubit that the circuit lacks, or has a variance to compute but is not Hermitian.
-        """
+        """Parse the observables."""
         found = _observables(self.observable, circuit.qubits)
         for text, one in zip(self.observable, found, strict=True):
             if self.variance and not one.is_hermitian:

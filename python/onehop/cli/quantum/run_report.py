@@ -27,22 +27,18 @@ def make_report(
     circuit: Circuit, result: Result | NoisyResult, observables: Sequence[str], precision: str
 ) -> dict[str, Any]:
     """Return the results of a run as the JSON shows them."""
+    names = ("shots", "seconds", "ranks", "bytes_moved", "exchanges", "seed")
     report: dict[str, Any] = {
         "version": __version__,
         "circuit": circuit.name,
         "qubits": circuit.qubits,
-        "shots": result.shots,
+        "precision": precision,
         "counts": result.counts if result.shots else {},
         "expectations": dict(zip(observables, map(_number, result.expectations), strict=True)),
-        "seconds": result.seconds,
-        "ranks": result.ranks,
-        "bytes_moved": result.bytes_moved,
         "bytes_by_level": levels_of(
             result.bytes_moved - result.bytes_between_hosts, result.bytes_between_hosts
         ),
-        "exchanges": result.exchanges,
-        "precision": precision,
-        "seed": result.seed,
+        **{name: getattr(result, name) for name in names},
     }
     if isinstance(result, Result):
         report.update(passes=result.passes, resumed=result.resumed)
@@ -106,15 +102,7 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
 
 
 def draw(file: str, report: dict[str, Any]) -> None:
-    """Plot the counts as a bar chart.
-
-    Raises
-    ------
-    Error
-        matplotlib is not installed.
-    BadInput
-        The file cannot be written.
-    """
+    """Plot the counts as a bar chart."""
     counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))[:MAX_BARS]
     counts.sort()
     figure = empty_figure(max(5.0, 0.4 * len(counts) + 2), 4.5)

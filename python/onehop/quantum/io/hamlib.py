@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 
 from onehop.error import BadInput
 from onehop.output import write_file
 from onehop.quantum.graphs import lattice_bonds
-from onehop.quantum.io.hdf5 import ask
+from onehop.quantum.io.hdf5 import ask, require_h5py
 from onehop.quantum.observables import PauliSum, PauliTerm
 
 __all__ = [
@@ -25,16 +25,6 @@ __all__ = [
 
 _WHAT = "Hamiltonians"
 _AT_ONCE = 256  # Hamiltonians that one process reads
-
-
-def _h5py() -> ModuleType:
-    try:
-        import h5py
-    except ImportError as error:
-        raise BadInput(
-            "HamLib files need h5py: `pip install 'onehop[quantum]'`, or `pip install h5py`"
-        ) from error
-    return h5py
 
 
 def tfim(
@@ -62,7 +52,7 @@ def tfim(
     bonds = lattice_bonds(extents, lattice=lattice, periodic=periodic)
     return PauliSum(
         tuple(PauliTerm(complex(coupling), ((a, "Z"), (b, "Z"))) for a, b in bonds)
-        + tuple(PauliTerm(complex(field), ((site, "X"),)) for site in range(_sites(extents)))
+        + tuple(PauliTerm(complex(field), ((site, "X"),)) for site in range(math.prod(extents)))
     )
 
 
@@ -91,15 +81,8 @@ def heisenberg(
     bonds = lattice_bonds(extents, lattice=lattice, periodic=periodic)
     return PauliSum(
         tuple(PauliTerm(complex(coupling), ((a, letter), (b, letter))) for a, b in bonds for letter in "XYZ")
-        + tuple(PauliTerm(complex(field), ((site, "Z"),)) for site in range(_sites(extents)) if field)
+        + tuple(PauliTerm(complex(field), ((site, "Z"),)) for site in range(math.prod(extents)) if field)
     )
-
-
-def _sites(extents: Sequence[int]) -> int:
-    sites = 1
-    for extent in extents:
-        sites *= extent
-    return sites
 
 
 def tfim_name(
@@ -139,7 +122,9 @@ def write_tfim_file(
     BadInput
         The file cannot be written, or h5py is missing.
     """
-    h5py = _h5py()
+    require_h5py()
+    import h5py
+
     names = []
     whole = io.BytesIO()
     with h5py.File(whole, "w") as stored:
@@ -149,7 +134,7 @@ def write_tfim_file(
                     name = tfim_name(extents, lattice=lattice, periodic=periodic, field=field)
                     model = tfim(extents, lattice=lattice, periodic=periodic, field=field)
                     data = stored.create_dataset(name, data=to_hamlib_text(model))
-                    data.attrs["nqubits"] = _sites(extents)
+                    data.attrs["nqubits"] = math.prod(extents)
                     names.append(name)
     write_file(file, whole.getvalue(), "the Hamiltonians", make_parents=True)
     return names

@@ -22,8 +22,6 @@ from onehop.error import BadInput
 from onehop.launch.environment import variables
 from onehop.output import file_path
 
-__all__ = ["ask", "require_h5py"]
-
 # Time limit of the child: _SECONDS plus the size of the file over _BYTES_PER_SECOND, at most _MAX_SECONDS; and the same
 # with _CPU_SECONDS of processor time, which ends the reading of most damaged files sooner.
 _SECONDS, _CPU_SECONDS = 9, 3
@@ -47,13 +45,7 @@ def _paths() -> list[str]:
 
 
 def require_h5py() -> None:
-    """Check that h5py is installed.
-
-    Raises
-    ------
-    BadInput
-        h5py is missing.
-    """
+    """Check that h5py is installed."""
     _paths()
 
 
@@ -71,27 +63,7 @@ def _size(file: str | Path, what: str) -> int:
 
 
 def ask(file: str | Path, what: str, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Read a file in a child process.
-
-    Parameters
-    ----------
-    file : path
-        HDF5 file.
-    what : str
-        Expected contents of the file, for messages: "a state".
-    question : dict
-        `kind` and its parameters; see `hdf5_child`.
-
-    Returns
-    -------
-    dict, bytes
-        The answer, and the bytes of the arrays that it lists. Their contents are not checked yet.
-
-    Raises
-    ------
-    BadInput
-        There is no such file, it cannot be read, reading it crashes or does not end, or h5py is missing.
-    """
+    """Read a file in a child process; return its answer and the bytes of the arrays that it lists, not checked yet."""
     size = _size(file, what)
     seconds = min(_SECONDS + size // _BYTES_PER_SECOND, _MAX_SECONDS)
     message = {

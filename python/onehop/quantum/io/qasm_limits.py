@@ -15,18 +15,6 @@ from onehop.error import BadInput
 from onehop.quantum.io.qasm_text import where
 from onehop.text import counted
 
-__all__ = [
-    "MEMORY",
-    "SECONDS",
-    "Budget",
-    "Registers",
-    "check_numbers",
-    "check_text",
-    "current_budget",
-    "limited",
-    "memory_limit",
-]
-
 OPERATIONS, SECONDS, MEMORY = "ONEHOP_QASM_OPERATIONS", "ONEHOP_QASM_SECONDS", "ONEHOP_QASM_MEMORY_MIB"
 
 _LONG_NUMBER = re.compile(r"[0-9_]{300,}|0[xX][0-9a-fA-F_]{300,}")
@@ -56,19 +44,11 @@ def memory_limit() -> int:
 
 @dataclass
 class Budget:
-    """Operations and time for reading a circuit.
+    """Operations and time for reading a circuit."""
 
-    Attributes
-    ----------
-    operations : int
-        Maximum number of operations, with loops and gate definitions expanded.
-    seconds : float
-        Maximum time from the creation of the budget on.
-    left : int
-        Operations that are left.
-    """
-
+    # maximum number of operations, with loops and gate definitions expanded
     operations: int = field(default_factory=lambda: int(_limit(OPERATIONS, 10_000_000)))
+    # maximum time from the creation of the budget on
     seconds: float = field(default_factory=lambda: _limit(SECONDS, 600))
 
     def __post_init__(self) -> None:
@@ -136,13 +116,7 @@ class Registers:
 
 
 def check_numbers(plain: str, name: str) -> None:
-    """Check that Python and Qiskit can read all numbers of a text without comments.
-
-    Raises
-    ------
-    BadInput
-        A number has too many digits. The message names the place.
-    """
+    """Check that Python and Qiskit can read all numbers of a text without comments."""
     if found := _LONG_NUMBER.search(plain):
         _refuse(
             plain,
@@ -161,14 +135,7 @@ def _refuse(plain: str, name: str, start: int, problem: str) -> None:
 
 
 def check_text(plain: str, name: str) -> None:
-    """Reject a text, without comments, on which the parsers would crash or take hours or all memory.
-
-    Raises
-    ------
-    BadInput
-        A number, register or statement is too large, or the circuit has too many operations. The message names the
-        place.
-    """
+    """Reject a text, without comments, on which the parsers would crash or take hours or all memory."""
     check_numbers(plain, name)
     registers = Registers()
     for found in _REGISTER.finditer(plain):

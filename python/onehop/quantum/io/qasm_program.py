@@ -12,8 +12,6 @@ from onehop.error import BadInput
 from onehop.output import write_file
 from onehop.quantum.circuit import Circuit, Operation, Register, gate
 
-__all__ = ["QasmProgram", "Step"]
-
 _PLAIN = {"id", "x", "y", "z", "h", "swap", "rccx", "barrier"}
 _SELF_INVERSE = frozenset({"cx", "CX", "cy", "cz", "ch", "ccx", "ccz", "cswap", "c3x", "c4x", "mcx"} | _PLAIN)
 _PAIRS = {"s": "sdg", "t": "tdg", "sx": "sxdg", "cs": "csdg"}
@@ -32,27 +30,13 @@ _NEEDS_DEFINITION = {2: ("ryy",), 3: ("rzz", "rxx", "ryy")}
 
 @dataclass(frozen=True)
 class Step:
-    """One statement of a program.
+    """One statement of a program."""
 
-    Attributes
-    ----------
-    name : str
-        OpenQASM name of a gate, or "measure", "reset", "barrier", "pauli_rotation".
-    qubits : tuple of int
-        Qubits in the gate's order.
-    parameters : tuple of float
-        Angles in radians.
-    clbits : tuple of int
-        Classical bits of "measure", one per qubit.
-    paulis : str
-        Letters of "pauli_rotation", one per qubit; the gate is exp(-i angle/2 P).
-    """
-
-    name: str
-    qubits: tuple[int, ...]
-    parameters: tuple[float, ...] = ()
-    clbits: tuple[int, ...] = ()
-    paulis: str = ""
+    name: str  # OpenQASM name of a gate, or "measure", "reset", "barrier", "pauli_rotation"
+    qubits: tuple[int, ...]  # qubits in the gate's order
+    parameters: tuple[float, ...] = ()  # angles in radians
+    clbits: tuple[int, ...] = ()  # classical bits of "measure", one per qubit
+    paulis: str = ""  # letters of "pauli_rotation", one per qubit; the gate is exp(-i angle/2 P)
 
 
 class QasmProgram:

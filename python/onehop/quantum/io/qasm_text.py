@@ -10,8 +10,6 @@ from pathlib import Path
 
 from onehop.error import BadInput
 
-__all__ = ["Expanded", "Includes", "first_failing", "place", "where", "without_comments"]
-
 _SKIPPED = re.compile(r"\"[^\"\n]*\"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 _INCLUDE = re.compile(r'\binclude\s*"([^"]+)"\s*;')
 _NESTING = re.compile(r"\"[^\"\n]*\"|[][(){};]")
@@ -50,13 +48,7 @@ def where(text: str, name: str, start: int) -> str:
 
 
 def without_comments(text: str, name: str) -> str:
-    """Replace comments by blanks, so that lines and columns stay the same.
-
-    Raises
-    ------
-    BadInput
-        A comment is not closed.
-    """
+    """Replace comments by blanks, so that lines and columns stay the same."""
 
     def blank(match: re.Match[str]) -> str:
         found = match[0]
@@ -75,14 +67,7 @@ class Includes:
     """Expands `include` statements; each file becomes one line, so that the other lines keep their numbers.
 
     Qiskit's own includes cannot be used, because its parser fails on angles in included files. Statements whose file
-    does not exist are kept, so that the parser reports them.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the files.
-    read : callable
-        Returns the text of a file, or raises BadInput.
+    does not exist are kept, so that the parser reports them. `read` returns the text of a file.
     """
 
     def __init__(self, folder: Path, read: Callable[[Path], str]) -> None:
@@ -145,15 +130,7 @@ def _ends(plain: str) -> list[int]:
 
 
 def first_failing(plain: str, fails: Callable[[str], bool]) -> int | None:
-    """Return the start of the first statement with which the beginning of a program fails; None if it is not found.
-
-    Parameters
-    ----------
-    plain : str
-        Program without comments.
-    fails : callable
-        Whether a beginning of it fails like all of it.
-    """
+    """Return the start of the first statement with which the beginning of a program fails; None if it is not found."""
     ends = _ends(plain)
     if not ends or len(plain) > _SEARCH_CHARACTERS:
         return None

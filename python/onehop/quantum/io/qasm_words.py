@@ -7,8 +7,6 @@ import re
 from onehop.quantum.circuit import gate_names
 from onehop.text import counted
 
-__all__ = ["in_words", "wrong_parameters"]
-
 _STATEMENTS = {
     "ConstantDeclaration": "a constant; write its value where it is used",
     "ClassicalAssignment": "an assignment; only measurements may set bits",
@@ -134,21 +132,7 @@ def in_words(message: str) -> str:
 
 
 def wrong_parameters(message: str, plain: str) -> tuple[int, str] | None:
-    """Find the gate that a message about missing or superfluous parameters is about.
-
-    Parameters
-    ----------
-    message : str
-        Message of Qiskit.
-    plain : str
-        Program without comments.
-
-    Returns
-    -------
-    tuple of (int, str) or None
-        Its start in the program, and the message in onehop's words; None if there is no such gate, or the message is
-        about something else.
-    """
+    """Return start and message of the gate that has a wrong number of parameters, if the message is about that."""
     if not _PARAMETERS.search(message):
         return None
     numbers = {name: parameters for name, _, parameters in gate_names()}

@@ -13,18 +13,6 @@ if TYPE_CHECKING:
     from qiskit import QuantumCircuit
     from qiskit.circuit import CircuitInstruction, Clbit
 
-__all__ = [
-    "Block",
-    "Inside",
-    "InstructionNoise",
-    "instructions_of",
-    "kind_of",
-    "plain_condition",
-    "registers_of",
-    "repetitions",
-    "written_bits",
-]
-
 
 class InstructionNoise(Protocol):
     """The noise of Qiskit's instructions, which becomes steps of a program."""

@@ -24,18 +24,8 @@ from onehop.quantum.parameters import Expression, terms_of
 if TYPE_CHECKING:
     from qiskit.circuit import ControlledGate, QuantumCircuit
 
-__all__ = [
-    "CONVERSION",
-    "Conversion",
-    "angle_of",
-    "gate_operations",
-    "is_standard",
-    "number_of",
-    "with_angle",
-]
-
 # Qiskit's standard gates that onehop has under the same name, as of Qiskit 2. A gate of a later version is expanded.
-_NAMES = (
+STANDARD_NAMES = (
     "c3sx", "ccx", "ccz", "ch", "cp", "crx", "cry", "crz", "cs", "csdg", "cswap", "csx", "cu", "cu1", "cu3",
     "cx", "cy", "cz", "dcx", "ecr", "global_phase", "h", "id", "iswap", "p", "r", "rcccx", "rccx", "rx",
     "rxx", "ry", "ryy", "rz", "rzx", "rzz", "s", "sdg", "swap", "sx", "sxdg", "t", "tdg", "u", "u1", "u2",
@@ -51,7 +41,7 @@ def _standard() -> dict[type, str]:
     from qiskit.circuit.library import get_standard_gate_name_mapping
 
     known = {name for name, _, _ in gate_names()}
-    names = {name: _OTHER_NAMES.get(name, name) for name in _NAMES}
+    names = {name: _OTHER_NAMES.get(name, name) for name in STANDARD_NAMES}
     found = get_standard_gate_name_mapping()
     return {found[name].base_class: ours for name, ours in names.items() if name in found and ours in known}
 
@@ -81,13 +71,7 @@ def _special() -> dict[type, Callable[[Any, list[int]], list[Operation]]]:
 
 
 def gate_operations(operation: Any, qubits: Sequence[int]) -> list[Operation]:
-    """Convert a Qiskit gate to operations on the given qubits.
-
-    Raises
-    ------
-    BadInput
-        The gate has neither a matrix nor a definition.
-    """
+    """Convert a Qiskit gate to operations on the given qubits."""
     from qiskit.circuit import AnnotatedOperation, ControlledGate
 
     if isinstance(operation, AnnotatedOperation):
@@ -115,15 +99,9 @@ def _class_of(operation: Any) -> type:
 
 @dataclass
 class Conversion:
-    """The circuit that is being converted.
+    """The circuit that is being converted."""
 
-    Attributes
-    ----------
-    parameters : list of str
-        Names of its parameters.
-    """
-
-    parameters: list[str] = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)  # names of its parameters
     _controls: dict[int, tuple[Any, bool]] = field(default_factory=dict)
 
     def controls_base(self, operation: ControlledGate) -> bool:
@@ -141,11 +119,6 @@ def angle_of(value: Any, gate: str, qubits: Sequence[int] = ()) -> float | Expre
     """Convert an angle of Qiskit: a number, or a linear expression of parameters.
 
     Errors name the gate and its qubits.
-
-    Raises
-    ------
-    BadInput
-        The expression is not linear, or not real.
     """
     from qiskit.exceptions import QiskitError
 

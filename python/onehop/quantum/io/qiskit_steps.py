@@ -16,8 +16,6 @@ from onehop.quantum.circuit import Condition
 from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.steps import STATE_KINDS, Program, Save
 
-__all__ = ["SAVES", "SETS", "add_step", "is_step", "kraus_of"]
-
 SAVES = tuple(f"save_{kind}" for kind in STATE_KINDS)
 SETS = ("set_statevector", "set_density_matrix")
 _OTHER_METHODS = ("unitary", "superop", "stabilizer", "clifford", "matrix_product_state")
@@ -27,13 +25,7 @@ _ENOUGH = 1e-12  # eigenvalues of a Choi matrix below this count as 0
 
 
 def is_step(operation: Any) -> bool:
-    """Whether an instruction is none of a circuit, but a channel, or one that saves data or sets the state.
-
-    Raises
-    ------
-    BadInput
-        The instruction belongs to a simulation method that onehop does not have.
-    """
+    """Whether an instruction is none of a circuit, but a channel, or one that saves data or sets the state."""
     from qiskit.circuit import Gate
 
     name = operation.name
@@ -50,13 +42,7 @@ def is_step(operation: Any) -> bool:
 
 
 def add_step(program: Program, operation: Any, qubits: list[int], condition: Condition) -> None:
-    """Append an instruction for which `is_step` holds to a program.
-
-    Raises
-    ------
-    BadInput
-        The instruction needs all qubits but has fewer, or its channel has no Kraus operators.
-    """
+    """Append an instruction for which `is_step` holds to a program."""
     name = operation.name
     if name in _CHANNELS:
         program.channel(kraus_of(operation), qubits, name, condition)
@@ -99,11 +85,6 @@ def kraus_of(operation: Any) -> tuple[NDArray[np.complex128], ...]:
 
     A mixture of unitary circuits becomes a multiple of a unitary matrix for each of them, so that its weights do not
     depend on the state.
-
-    Raises
-    ------
-    BadInput
-        The channel is not completely positive, so that it has no Kraus operators.
     """
     if hasattr(operation, "_quantum_error"):
         return kraus_of(operation._quantum_error)

@@ -30,25 +30,9 @@ from onehop.quantum.io.hdf5_child import digest
 from onehop.quantum.io.stored_state import BLOCK, StoredState, stored_state
 from onehop.text import message_bytes
 
-__all__ = [
-    "StoredState",
-    "check_state_file",
-    "load_state",
-    "read_state",
-    "read_state_together",
-    "save_state",
-    "write_state",
-]
-
 
 def check_state_file(file: str | Path) -> None:
-    """Check before a run that its state can be saved.
-
-    Raises
-    ------
-    BadInput
-        The folder does not exist or is read-only, the name is that of a folder or device, or h5py is missing.
-    """
+    """Check before a run that its state can be saved."""
     require_h5py()
     target = check_name(file, "cannot save the state")
     if open_descriptor(file) is not None or (target.exists() and not target.is_file()):
@@ -61,9 +45,22 @@ def check_state_file(file: str | Path) -> None:
         raise BadInput(f"cannot save the state to {file}: the folder {folder} cannot be written")
 
 
-def agree(group: Group, problem: str) -> None:
-    """Raise BadInput on every rank if a rank passes a problem other than "". Collective."""
-    for text in group.allgather(message_bytes(problem)):
+@contextlib.contextmanager
+def together(group: Group, cannot: str = "", remedy: str = "") -> Iterator[None]:
+    """Raise the BadInput of a `with` block on every rank, whichever rank it occurs on. Collective.
+
+    With `cannot`, an OSError becomes a BadInput that begins with this text and ends with the remedy.
+    """
+    wrong = ""
+    try:
+        yield
+    except BadInput as error:
+        wrong = str(error)
+    except OSError as error:
+        if not cannot:
+            raise
+        wrong = f"{cannot}: {_reason(error)}{remedy}"
+    for text in group.allgather(message_bytes(wrong)):
         if text:
             raise BadInput(text.decode())
 
@@ -74,24 +71,7 @@ def agree(group: Group, problem: str) -> None:
 def save_state(
     file: str | Path, state: _core.State, group: Group, attributes: Mapping[str, Any] | None = None
 ) -> None:
-    """Write all amplitudes of a state in the order of their index. Collective; the file appears when it is complete.
-
-    Parameters
-    ----------
-    file : path
-        HDF5 file to write. All ranks must see its folder.
-    state : State
-        State on all ranks of `group`, or on some of them. Its qubits are brought in order first.
-    group : Group
-        All ranks that call this function.
-    attributes : mapping, optional
-        Further attributes of the file.
-
-    Raises
-    ------
-    BadInput
-        On every rank: the file cannot be written.
-    """
+    """Write all amplitudes of a state in the order of their index. Collective; the file appears when it is complete."""
     state.restore_order()
     write_state(file, state._core, group, attributes or {}, {})
 
@@ -106,62 +86,29 @@ def write_state(
     """Write a state in its current layout, with further data. Collective.
 
     A file of this name is replaced when the new one is complete and on the disk.
-
-    Parameters
-    ----------
-    file : path
-        HDF5 file to write. All ranks must see its folder.
-    state : _core.State
-        State on the first ranks of `group`.
-    group : Group
-        All ranks that call this function.
-    about : mapping
-        Attributes that JSON can store.
-    more : mapping
-        Further arrays by name.
-
-    Raises
-    ------
-    BadInput
-        On every rank: the file cannot be written, or a rank does not see its folder.
     """
-    wrong = ""
-    try:
+    with together(group):
         check_state_file(file)
         _check_attributes(about)
-    except BadInput as error:
-        wrong = str(error)
-    agree(group, wrong)
-    writes = group.rank < state.ranks  # the other ranks hold copies of the same state
     # Rank 0 owns the temporary file: closing `output` renames it, and an exception removes it.
     with contextlib.ExitStack() as output:
         share: tuple[int, str, int] | None = None
-        try:
+        with together(group, f"cannot write {file}"):
             if group.rank == 0:
                 handle = output.enter_context(unfinished_file(file)).fileno()
                 offset = _create(_same_file(handle), state, about, more)
                 share = offset, _same_file(handle).readlink().name, os.fstat(handle).st_uid
-        except OSError as error:
-            wrong = f"cannot write {file}: {_reason(error)}"
-        agree(group, wrong)
         offset, name, owner = json.loads(group.allgather(json.dumps(share).encode())[0])
         sums = b""
-        try:
-            if writes:
-                sums = _write_share(
-                    os.dup(handle) if group.rank == 0 else open_unfinished(file, name, owner), state, offset
-                )
-        except OSError as error:
-            wrong = f"rank {group.rank} cannot write {file}: {_reason(error)}; all ranks must see its folder"
-        agree(group, wrong)
+        with together(group, f"rank {group.rank} cannot write {file}", "; all ranks must see its folder"):
+            if group.rank < state.ranks:  # the other ranks hold copies of the same state
+                mine = os.dup(handle) if group.rank == 0 else open_unfinished(file, name, owner)
+                sums = _write_share(mine, state, offset)
         everything = group.allgather(sums)
-        try:
+        with together(group, f"cannot write {file}"):
             if group.rank == 0:
                 _complete(_same_file(handle), np.frombuffer(b"".join(everything), np.uint8))
                 output.close()
-        except OSError as error:
-            wrong = f"cannot write {file}: {_reason(error)}"
-        agree(group, wrong)
 
 
 def _check_attributes(about: Any) -> None:
@@ -280,63 +227,12 @@ def _complete(file: Path, sums: NDArray[np.uint8]) -> None:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def read_state(file: str | Path) -> StoredState:
-    """Read and check a file of `write_state`, except for its amplitudes.
-
-    Raises
-    ------
-    BadInput
-        The file does not exist, holds no state, is truncated, or was altered.
-    """
-    return stored_state(file, *_ask(file))
-
-
 def read_state_together(file: str | Path, group: Group) -> StoredState:
-    """Read a state file as `read_state` on rank 0, and return the result on every rank. Collective.
-
-    Raises
-    ------
-    BadInput
-        On every rank: as for `read_state`.
-    """
-    wrong, message = "", b""
-    if group.rank == 0:
-        try:
-            answer, data = _ask(file)
+    """Read and check a file of `write_state` on rank 0, without its amplitudes; every rank gets it. Collective."""
+    message = b""
+    with together(group):
+        if group.rank == 0:
+            answer, data = ask(file, "a state", {"kind": "state"})
             message = json.dumps(answer).encode() + b"\n" + data
-        except BadInput as error:
-            wrong = str(error)
-    agree(group, wrong)
     line, _, data = group.allgather(message)[0].partition(b"\n")
     return stored_state(file, json.loads(line), data)
-
-
-def _ask(file: str | Path) -> tuple[dict[str, Any], bytes]:
-    return ask(file, "a state", {"kind": "state"})
-
-
-def load_state(file: str | Path) -> tuple[NDArray[np.complexfloating], dict[str, Any]]:
-    """Load all amplitudes of a state file.
-
-    Returns
-    -------
-    array of complex64 or complex128, shape (2^qubits,)
-        Amplitudes in the order of their index.
-    dict
-        Attributes of the file.
-
-    Raises
-    ------
-    BadInput
-        The file does not exist, holds no state, is truncated, or was altered.
-    """
-    stored = read_state(file)
-    places = np.empty(1 << stored.qubits, stored.dtype)
-    stored.fill(places, 0)
-    about = {**stored.about, "qubits": stored.qubits, "precision": stored.precision}
-    if stored.bits == tuple(range(stored.qubits)):
-        return places, about
-    place_of = np.zeros(len(places), np.int64)
-    for qubit, bit in enumerate(stored.bits):
-        place_of |= (np.arange(len(places)) >> qubit & 1) << bit
-    return places[place_of], about

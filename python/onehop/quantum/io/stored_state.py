@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from onehop.error import BadInput
 from onehop.text import counted
 
-__all__ = ["BLOCK", "StoredState", "damaged", "stored_state"]
-
 BLOCK = 1 << 18  # maximum number of amplitudes per checksum
 _PRECISIONS = {"single": np.dtype(np.complex64), "double": np.dtype(np.complex128)}
 _MORE = {np.dtype(kind).str: np.dtype(kind) for kind in (np.uint8, np.uint64, np.complex128)}
@@ -28,39 +26,17 @@ def damaged(file: str | Path, why: str) -> BadInput:
 
 @dataclass(frozen=True)
 class StoredState:
-    """The contents of a state file without the amplitudes, of which each rank reads its share with `fill`.
-
-    Attributes
-    ----------
-    file : Path
-        The file.
-    qubits : int
-        Number of qubits.
-    precision : str
-        "double" or "single".
-    bits : tuple of int
-        Bit of each qubit in an amplitude's place.
-    flips : int
-        Bits of a place that hold the opposite of their qubit.
-    about : dict
-        Further attributes.
-    more : dict from str to array
-        Further arrays.
-    offset : int
-        Position of the amplitudes in the file in bytes.
-    checksums : array of uint8, shape (blocks, 32)
-        SHA-256 of each block of amplitudes.
-    """
+    """The contents of a state file without the amplitudes, of which each rank reads its share with `fill`."""
 
     file: Path
     qubits: int
-    precision: str
-    bits: tuple[int, ...]
-    flips: int
+    precision: str  # "double" or "single"
+    bits: tuple[int, ...]  # bit of each qubit in an amplitude's place
+    flips: int  # bits of a place that hold the opposite of their qubit
     about: dict[str, Any]
     more: dict[str, NDArray[Any]]
-    offset: int
-    checksums: NDArray[np.uint8]
+    offset: int  # position of the amplitudes in the file in bytes
+    checksums: NDArray[np.uint8]  # SHA-256 of each block of amplitudes
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -68,13 +44,7 @@ class StoredState:
         return np.dtype(np.complex64 if self.precision == "single" else np.complex128)
 
     def fill(self, local: NDArray[np.complexfloating], rank: int) -> None:
-        """Read the amplitudes of the places from rank * len(local) on into an array, and undo the flips.
-
-        Raises
-        ------
-        BadInput
-            The file cannot be read, a checksum does not match, or an amplitude is not finite.
-        """
+        """Read the amplitudes of the places from rank * len(local) on into an array, and undo the flips."""
         block = (1 << self.qubits) // len(self.checksums)
         step = min(block, len(local))
         first = rank * len(local)
@@ -106,13 +76,7 @@ class StoredState:
 
 
 def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> StoredState:
-    """Check the answer of `hdf5_child` about a state file.
-
-    Raises
-    ------
-    BadInput
-        The answer describes a file that `write_state` does not write.
-    """
+    """Check the answer of `hdf5_child` about a state file."""
     attributes, sets = answer["attributes"], answer["data_sets"]
     strange = [name for name in sets if name not in ("amplitudes", "checksums") and name[:5] != "more/"]
     if strange:

@@ -14,11 +14,8 @@ from onehop import _core
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel
 from onehop.quantum.noise.model import NoiseModel
-from onehop.quantum.observables import PauliSum
-from onehop.quantum.state import core_sum, hermitian_sums
+from onehop.quantum.observables import PauliSum, core_sum, sums_of
 from onehop.quantum.steps import Program, Save
-
-__all__ = ["core_program", "noisy_program", "saved_value", "with_noise"]
 
 _KINDS = {
     "amplitudes_sq": "weights",
@@ -32,13 +29,7 @@ _KINDS = {
 
 
 def core_program(program: Program, *, mixed: bool) -> _core.Program:
-    """Return a program of the library.
-
-    Raises
-    ------
-    BadInput
-        A channel does not preserve the trace, or an observable has no variance.
-    """
+    """Return a program of the library."""
     channels = []
     for name, kraus in program.channels:
         channel = Channel(kraus, name)
@@ -58,7 +49,7 @@ def _data(save: Save, program: Program, mixed: bool) -> tuple[str, list[int], li
     if save.kind == "expval":
         sums = [PauliSum.of(save.observable)]
     elif save.kind == "expval_var":
-        sums = hermitian_sums([save.observable], program.circuit.qubits)
+        sums = sums_of([save.observable], program.circuit.qubits, hermitian=True)
         sums += [sums[0].squared()] if mixed else []
     kind = _KINDS.get(save.kind, "amplitudes")
     return kind, save.indices.tolist(), [core_sum(one) for one in sums]
@@ -89,14 +80,7 @@ def with_noise(
 ) -> Program:
     """Return a program with the noise that follows each gate, under the condition of the gate.
 
-    Parameters
-    ----------
-    program : Program
-        Program.
-    noise : NoiseModel
-        Noise model.
-    name : callable, optional
-        Function that names the channel after a gate. Default: its own name.
+    `name` returns the name of the channel after a gate.
     """
     circuit = Circuit(program.circuit.qubits, program.circuit.clbits, program.circuit.name)
     circuit.hidden_clbits, circuit.registers = program.circuit.hidden_clbits, program.circuit.registers

@@ -19,7 +19,7 @@ from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.observables import sums_of
 from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.split_state import SplitState, check_base, entropy_of
-from onehop.quantum.state import State, core_sum, hermitian_sums, real_where_real
+from onehop.quantum.state import State
 from onehop.quantum.steps import Program, matrix_entries
 from onehop.text import counted
 
@@ -167,7 +167,7 @@ class DensityMatrix(SplitState):
         BadInput
             The qubits are not distinct, do not exist, or are not k.
         """
-        self._check(qubits)
+        self._distinct(qubits)
         program = Program(Circuit(self.qubits))
         found = instance(channel, Channel, "channel")
         if found.qubits != len(qubits):
@@ -200,7 +200,7 @@ class DensityMatrix(SplitState):
 
     def collapse(self, qubit: int, value: int, probability: float) -> None:
         """Project onto a value (0 or 1) of a qubit and divide by the probability of that value, which is above 0."""
-        self._check([qubit])
+        self._distinct([qubit])
         if not check_probability("probability", probability) > 0:
             raise BadInput(f"probability: expected one above 0, found {probability}")
         _core.mixed_collapse(self._core, qubit, whole_number(value, "value", 0, 1), probability)
@@ -220,22 +220,6 @@ class DensityMatrix(SplitState):
         """Return Tr rho^2: 1 for pure states, 2^-n for the completely mixed state."""
         return float(self._core.norm_squared())
 
-    def probabilities(self, qubits: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return the probabilities of the 2^k values of k qubits.
-
-        Parameters
-        ----------
-        qubits : sequence of int, optional
-            Qubits, the least significant first. Default: all qubits.
-
-        Returns
-        -------
-        array of float, shape (2^k,)
-        """
-        kept = self._all_or(qubits)
-        self._check(kept)
-        return _core.mixed_probabilities(self._core, kept)
-
     def sample(self, shots: int, qubits: Sequence[int] | None = None, *, seed: int = 0) -> NDArray[np.uint64]:
         """Sample outcomes of a measurement of some qubits, without changing the state.
 
@@ -254,44 +238,15 @@ class DensityMatrix(SplitState):
             Bit i of an outcome is the value of qubits[i].
         """
         seed, kept = require_seed(seed), self._all_or(qubits)
-        self._check(kept)
+        self._distinct(kept)
         return _core.mixed_sample(self._core, kept, whole_number(shots, "shots", 0, 1 << 31), seed)
-
-    def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
-        """Return the expectation values Tr(rho O) of several observables O, each as by `expectation`."""
-        sums = sums_of(observables)
-        for observable in sums:
-            observable.require(self.qubits)
-        values = _core.mixed_expectations(self._core, [core_sum(one) for one in sums])
-        return real_where_real(sums, values.tolist())
 
     def variances(self, observables: Sequence[Any]) -> list[float]:
         """Return the variances of several Hermitian observables, each as by `variance`."""
-        sums = hermitian_sums(observables, self.qubits)
+        sums = sums_of(observables, self.qubits, hermitian=True)
         values = self.expectations([*sums, *(one.squared() for one in sums)])
         means, squares = np.array(values, float).reshape(2, -1)
         return np.maximum(squares - means**2, 0).tolist()
-
-    def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
-        """Return the reduced density matrix of k qubits.
-
-        Parameters
-        ----------
-        qubits : sequence of int
-            Qubits, the least significant first.
-
-        Returns
-        -------
-        array of complex128, shape (2^k, 2^k)
-
-        Raises
-        ------
-        BadInput
-            The qubits are not distinct, or do not exist.
-        """
-        self._check(qubits)
-        size = 1 << len(qubits)
-        return _core.mixed_density_matrix(self._core, list(qubits)).reshape(size, size)
 
     def entropy(self, qubits: Sequence[int] | None = None, *, base: float = 2) -> float:
         """Return the von Neumann entropy of some qubits.
@@ -310,17 +265,6 @@ class DensityMatrix(SplitState):
         """
         check_base(base)
         return entropy_of(self.density_matrix(self._all_or(qubits)), base)
-
-    def partial_trace(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
-        """Trace out some qubits; return the density matrix of the others in ascending order. Collective.
-
-        Raises
-        ------
-        BadInput
-            The qubits are not distinct, or do not exist.
-        """
-        self._check(qubits)
-        return super().partial_trace(qubits)
 
     def fidelity(self, other: DensityMatrix | State | NDArray[Any]) -> float:
         """Return the fidelity with another state. Every rank needs memory for the whole matrix.
@@ -365,14 +309,20 @@ class DensityMatrix(SplitState):
         self._core = self.state._core
         self._core.ranks_per_host = _core.ranks_per_host(self._whole)
 
+    def _probabilities(self, qubits: list[int]) -> NDArray[np.float64]:
+        self._distinct(qubits)
+        return _core.mixed_probabilities(self._core, qubits)
+
+    def _expectations(self, sums: list[_core.PauliSum]) -> Sequence[complex]:
+        return _core.mixed_expectations(self._core, sums).tolist()
+
+    def _reduced(self, qubits: list[int]) -> NDArray[np.complex128]:
+        self._distinct(qubits)
+        return _core.mixed_density_matrix(self._core, qubits)
+
     def _diagonal(self) -> NDArray[np.float64]:
         index = np.arange(1 << self.qubits)
         return self.state.amplitudes(index | index << self.qubits).real
-
-    def _check(self, qubits: Sequence[int]) -> None:
-        numbers = whole_numbers(qubits, "qubits")
-        if len(set(numbers)) != len(numbers) or any(not 0 <= one < self.qubits for one in numbers):
-            raise BadInput(f"expected distinct qubits from 0 to {self.qubits - 1}, found {numbers}")
 
 
 def _part_for(circuit: _core.Circuit, group: Group) -> Group:

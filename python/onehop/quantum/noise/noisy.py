@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from onehop import _core
 from onehop.arguments import instance, whole_number
 from onehop.group import Group, group_or_alone
+from onehop.options import Options
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.circuit_plan import CircuitPlan, MemoryPlan, plan_matrices, plan_memory
 from onehop.quantum.noise.core_program import noisy_program
 from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.noise.model import NoiseModel, warn_without
-from onehop.quantum.observables import PauliSum, sums_of
+from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
 from onehop.quantum.random_numbers import common_seed
-from onehop.quantum.simulator import counts_of
-from onehop.quantum.state import State, core_sum, real_where_real
+from onehop.quantum.simulation_options import core_options
+from onehop.quantum.simulator import counts_of, work_of
+from onehop.quantum.state import State
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories"]
 
@@ -61,6 +66,27 @@ class NoisyResult:
     bytes_between_hosts: int = 0
 
 
+class NoisyKeywords(TypedDict, total=False):
+    """The keyword arguments that `simulate_density` and `simulate_trajectories` have in common."""
+
+    noise: NoiseModel | None
+    seed: int | None
+    precision: str
+    observables: Sequence[Any]
+    threads: int
+
+
+@dataclass(kw_only=True)
+class NoisyOptions(Options):
+    """The values of `NoisyKeywords`."""
+
+    noise: NoiseModel | None = None
+    seed: int | None = None
+    precision: str = "double"
+    observables: Sequence[Any] = ()
+    threads: int = 0
+
+
 def _averages(
     core: _core.SimulationResult, sums: Sequence[PauliSum]
 ) -> tuple[list[float | complex], list[float]]:
@@ -75,45 +101,45 @@ def _averages(
     return real_where_real(sums, average.tolist()), errors.tolist()
 
 
-def _simulate(
-    circuit: Circuit,
-    noise: NoiseModel | None,
-    group: Group,
-    seed: int | None,
-    observables: Sequence[Any],
-    **options: Any,
-) -> NoisyResult:
+def run_noisy(circuit: Circuit, group: Group | None, options: NoisyOptions, **more: Any) -> NoisyResult:
+    """Run a circuit with noise, without a warning; `more`: further options of `run_program` of the library."""
+    group, noise = group_or_alone(group), options.noise
     circuit.validate()
     circuit.require_bound()
-    mixed, shots = options["mixed"], whole_number(options["shots"], "shots", 0, 1 << 31)
-    whole_number(options["trajectories"], "trajectories", 1)
-    sums = sums_of(observables)
-    for one in sums:
-        one.require(circuit.qubits)
-    seed = common_seed(seed, group)
-    core = _core.run_program(
-        noisy_program(circuit, noise),
-        group,
+    more["shots"] = whole_number(more["shots"], "shots", 0, 1 << 31)
+    more["trajectories"] = whole_number(more.get("trajectories", max(more["shots"], 1)), "trajectories", 1)
+    sums = sums_of(options.observables, circuit.qubits)
+    seed = common_seed(options.seed, group)
+    asked = core_options(
         seed=seed,
         observables=[core_sum(one) for one in sums],
-        **options,
+        precision=options.precision,
+        threads=options.threads,
+        **more,
     )
+    core = _core.run_program(noisy_program(circuit, noise), group, asked)
     expectations, errors = _averages(core, sums)
     state = core.take_state()
     return NoisyResult(
-        shots=shots,
+        shots=more["shots"],
         seed=seed,
         counts=counts_of(core.outcomes, circuit.registers),
         expectations=expectations,
         errors=errors,
-        seconds=core.seconds,
-        ranks=core.ranks,
-        runs=core.runs,
-        exchanges=core.exchanges,
-        bytes_moved=core.bytes_moved,
-        bytes_between_hosts=core.bytes_between_hosts,
-        state=None if state is None else (DensityMatrix if mixed else State)._of(state),
+        **work_of(core),
+        state=None if state is None else (DensityMatrix if more["mixed"] else State)._of(state),
     )
+
+
+def _run_with_warning(
+    circuit: Circuit, group: Group | None, options: NoisyOptions, **more: Any
+) -> NoisyResult:
+    instance(circuit, Circuit, "circuit")
+    if options.noise is not None:
+        instance(options.noise, NoiseModel, "noise")
+    group = group_or_alone(group)
+    warn_of_gates(circuit, options.noise, group)
+    return run_noisy(circuit, group, options, **more)
 
 
 def plan_density(
@@ -161,15 +187,7 @@ def plan_density_memory(
 
 
 def simulate_density(
-    circuit: Circuit,
-    group: Group | None = None,
-    *,
-    noise: NoiseModel | None = None,
-    shots: int = 0,
-    seed: int | None = None,
-    precision: str = "double",
-    observables: Sequence[Any] = (),
-    threads: int = 0,
+    circuit: Circuit, group: Group | None = None, *, shots: int = 0, **keywords: Unpack[NoisyKeywords]
 ) -> NoisyResult:
     """Run a circuit with noise from |0...0> on a density matrix. Collective.
 
@@ -178,7 +196,12 @@ def simulate_density(
 
     Parameters
     ----------
-    circuit, group, shots, seed, precision, observables, threads
+    circuit, group, shots
+        As for `simulate`.
+
+    Other Parameters
+    ----------------
+    seed, precision, observables, threads
         As for `simulate`.
     noise : NoiseModel, optional
         Channels after the gates, and readout errors. Default: no noise.
@@ -188,42 +211,8 @@ def simulate_density(
     BadInput, Error
         As for `simulate`.
     """
-    group = _checked_group(circuit, noise, group)
-    warn_of_gates(circuit, noise, group)
-    return density_result(circuit, group, noise, shots, seed, precision, observables, threads)
-
-
-def density_result(
-    circuit: Circuit,
-    group: Group,
-    noise: NoiseModel | None,
-    shots: int,
-    seed: int | None,
-    precision: str,
-    observables: Sequence[Any],
-    threads: int,
-) -> NoisyResult:
-    """Do what `simulate_density` does, without a warning."""
-    return _simulate(
-        circuit,
-        noise,
-        group,
-        seed,
-        observables,
-        mixed=True,
-        shots=shots,
-        trajectories=max(whole_number(shots, "shots", 0, 1 << 31), 1),
-        precision=precision,
-        threads=threads,
-    )
-
-
-def _checked_group(circuit: Circuit, noise: NoiseModel | None, group: Group | None) -> Group:
-    """Check the classes of arguments; return the group."""
-    instance(circuit, Circuit, "circuit")
-    if noise is not None:
-        instance(noise, NoiseModel, "noise")
-    return group_or_alone(group)
+    options = NoisyOptions.of("simulate_density", keywords)
+    return _run_with_warning(circuit, group, options, mixed=True, shots=shots)
 
 
 def warn_of_gates(circuit: Circuit, noise: NoiseModel | None, group: Group) -> None:
@@ -236,14 +225,10 @@ def simulate_trajectories(
     circuit: Circuit,
     group: Group | None = None,
     *,
-    noise: NoiseModel | None = None,
     trajectories: int = 1000,
     shots: int | None = None,
-    seed: int | None = None,
-    precision: str = "double",
-    observables: Sequence[Any] = (),
-    threads: int = 0,
     memory: int = 0,
+    **keywords: Unpack[NoisyKeywords],
 ) -> NoisyResult:
     """Run a circuit with noise from |0...0> many times on a state vector. Collective.
 
@@ -256,10 +241,8 @@ def simulate_trajectories(
 
     Parameters
     ----------
-    circuit, group, seed, precision, observables, threads
+    circuit, group
         As for `simulate`.
-    noise : NoiseModel, optional
-        Channels after the gates, and readout errors. Default: no noise.
     trajectories : int
         Number of trajectories. Statistical errors fall as one over its square root.
     shots : int, optional
@@ -267,25 +250,23 @@ def simulate_trajectories(
     memory : int
         Bytes of each rank for states. Default: half of what is available.
 
+    Other Parameters
+    ----------------
+    noise, seed, precision, observables, threads
+        As for `simulate_density`.
+
     Raises
     ------
     BadInput, Error
         As for `simulate`.
     """
-    whole_number(memory, "memory", 0)
-    group = _checked_group(circuit, noise, group)
-    warn_of_gates(circuit, noise, group)
-    return _simulate(
+    return _run_with_warning(
         circuit,
-        noise,
         group,
-        seed,
-        observables,
+        NoisyOptions.of("simulate_trajectories", keywords),
         mixed=False,
         histories=True,
         shots=trajectories if shots is None else shots,
         trajectories=trajectories,
-        precision=precision,
-        threads=threads,
-        memory=memory,
+        memory=whole_number(memory, "memory", 0),
     )

@@ -14,36 +14,21 @@ from onehop.error import BadInput
 from onehop.quantum.noise.core_program import saved_value
 from onehop.quantum.steps import Program
 
-__all__ = ["Saved", "merge_saved"]
-
 
 @dataclass
 class Saved:
-    """The data of one label.
+    """The data of one label."""
 
-    Attributes
-    ----------
-    kind, mode, conditional
-        As for `Save`. The kind "state" has become "statevector" or "density_matrix".
-    groups : dict of str to list of array
-        Values by the classical bits as a hexadecimal number; "" without conditions. One value, or in mode "list" one
-        for each shot.
-    """
-
-    kind: str
-    mode: str
-    conditional: bool
+    kind: str  # as for `Save`. The kind "state" has become "statevector" or "density_matrix"
+    mode: str  # as for `Save`. The kind "state" has become "statevector" or "density_matrix"
+    conditional: bool  # as for `Save`. The kind "state" has become "statevector" or "density_matrix"
+    # values by the classical bits as a hexadecimal number; "" without conditions. One value, or in mode "list" one
+    # for each shot
     groups: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
 
 
 def merge_saved(runs: Iterable[_core.Run], program: Program, *, mixed: bool) -> dict[str, Saved]:
-    """Merge what the runs of a program have saved.
-
-    Raises
-    ------
-    BadInput
-        Two kinds of data have the same label.
-    """
+    """Merge what the runs of a program have saved."""
     state = "density_matrix" if mixed else "statevector"
     clbits = program.circuit.clbits
     collected: dict[str, tuple[Saved, dict[str, list[tuple[NDArray[np.uint64], NDArray[Any]]]]]] = {}

@@ -19,12 +19,10 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.output import file_path
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.io.state_file import agree, check_state_file, read_state_together, write_state
+from onehop.quantum.io.state_file import check_state_file, read_state_together, together, write_state
 from onehop.quantum.io.stored_state import StoredState, damaged
 from onehop.quantum.run.checkpoint_state import check_settings, checkpoint_arrays, checkpoint_state_of
 from onehop.quantum.run.serialization import to_values
-
-__all__ = ["Checkpoints", "circuit_digest"]
 
 # Allowed deviation of the squared norm from 1; the rounding of millions of gates in single precision is smaller.
 _NORM_TOLERANCE = 0.1
@@ -57,18 +55,7 @@ def circuit_digest(circuit: Circuit) -> str:
 class Checkpoints:
     """Writes the checkpoints of one simulation, and reads the checkpoint from which it resumes. Collective.
 
-    Parameters
-    ----------
-    file : path
-        Checkpoint file (HDF5). If it exists, the simulation resumes from it.
-    group : Group
-        Ranks of the simulation.
-    circuit : Circuit
-        Circuit of the simulation.
-    settings : mapping
-        Settings on which the shots depend. They must equal those of the checkpoint; None takes the checkpoint's value.
-    every : float
-        Time between checkpoints in seconds; infinity: only on signals.
+    The settings, on which the shots depend, must equal those of the checkpoint; None takes its value.
 
     Attributes
     ----------
@@ -76,12 +63,6 @@ class Checkpoints:
         Settings of the simulation, with None replaced by the checkpoint's values.
     written : int
         Number of checkpoints written so far.
-
-    Raises
-    ------
-    BadInput
-        On every rank: `every` is not positive, the folder does not exist, or the file is damaged, no checkpoint, or
-        the checkpoint of another circuit or of other settings.
     """
 
     def __init__(
@@ -98,21 +79,13 @@ class Checkpoints:
         self.written = 0
         self._stored: StoredState | None = None
         self._state: _core.CheckpointState | None = None
-        wrong = ""
-        try:
+        with together(group):
             check_state_file(file)
-            exists = group.allgather(b"1" if self._file.exists() else b"")[0]
-        except BadInput as error:
-            wrong, exists = str(error), group.allgather(b"")[0]
-        agree(group, wrong)
         self.settings = dict(settings)
-        try:
-            if exists:
+        if group.allgather(b"1" if self._file.exists() else b"")[0]:
+            with together(group):
                 self._stored = self._read()
                 self._state = checkpoint_state_of(self._stored, circuit)
-        except BadInput as error:
-            wrong = str(error)
-        agree(group, wrong)
         self._last = time.monotonic()
 
     def _read(self) -> StoredState:
@@ -140,11 +113,16 @@ class Checkpoints:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def signals(self) -> Iterator[None]:
-        """Handle signals in a `with` block: SIGUSR1 requests a checkpoint; SIGTERM requests one and then the end.
+    def writing(self, options: _core.ProgramOptions) -> Iterator[None]:
+        """Write checkpoints in a `with` block that runs with these options, and resume from the one that there is.
 
-        In threads other than the main thread, which cannot handle signals, it does nothing.
+        SIGUSR1 requests a checkpoint; SIGTERM requests one and then the end. Threads other than the main thread, which
+        cannot handle signals, do without.
         """
+        self.settings["seed"] = options.seed
+        options.due, options.keep, options.restore = self.due, self.keep, self.restore
+        if self._state is not None:
+            options.resume = self._state
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -169,15 +147,7 @@ class Checkpoints:
         return self._request != _NO
 
     def keep(self, state: _core.State, checkpoint: _core.CheckpointState) -> None:
-        """Write a checkpoint. Collective. After SIGTERM, end the simulation.
-
-        Raises
-        ------
-        SystemExit
-            Code 143, after SIGTERM.
-        BadInput
-            The file cannot be written.
-        """
+        """Write a checkpoint. Collective. After SIGTERM, end the simulation with code 143."""
         request = self._request
         about = {
             "kind": "checkpoint",
@@ -203,25 +173,11 @@ class Checkpoints:
         """Whether the simulation resumes from a file."""
         return self._stored is not None
 
-    def state(self) -> _core.CheckpointState | None:
-        """Return the state to resume from, or None for a new simulation."""
-        return self._state
-
     def restore(self, state: _core.State) -> None:
-        """Read this rank's amplitudes from the file into a state that has the checkpoint's layout. Collective.
-
-        Raises
-        ------
-        BadInput
-            On every rank: the amplitudes cannot be read, or their norm is not 1.
-        """
+        """Read this rank's amplitudes from the file into a state that has the checkpoint's layout. Collective."""
         assert self._stored is not None
-        wrong = ""
-        try:
+        with together(self._group):
             self._stored.fill(state.local(), state.rank)
-        except BadInput as error:
-            wrong = str(error)
-        agree(self._group, wrong)
         self._check_norm(state)
 
     def _check_norm(self, state: _core.State) -> None:

@@ -13,8 +13,6 @@ from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.stored_state import StoredState, damaged
 from onehop.text import counted
 
-__all__ = ["SETTINGS", "check_settings", "checkpoint_arrays", "checkpoint_state_of"]
-
 # The settings that a checkpoint stores, and their JSON types.
 SETTINGS: Mapping[str, type] = {"seed": int, "shots": int, "precision": str, "observables": list}
 _MAX_SHOTS = 1 << 31
@@ -35,13 +33,7 @@ def checkpoint_arrays(state: _core.CheckpointState) -> dict[str, NDArray[Any]]:
 
 
 def check_settings(stored: StoredState) -> None:
-    """Check the settings that a checkpoint stores for its run.
-
-    Raises
-    ------
-    BadInput
-        A setting is missing, has another type, is out of range, or contradicts the file's state.
-    """
+    """Check the settings that a checkpoint stores for its run."""
     about = stored.about
     settings = about.get("settings")
     for name in ("circuit", "circuit_digest"):
@@ -68,13 +60,7 @@ def check_settings(stored: StoredState) -> None:
 
 
 def checkpoint_state_of(stored: StoredState, circuit: Circuit) -> _core.CheckpointState:
-    """Read the state of a run of this circuit from its checkpoint.
-
-    Raises
-    ------
-    BadInput
-        The file describes a state that no run of the circuit with its settings (`check_settings`) can reach.
-    """
+    """Read the state of a run of this circuit from its checkpoint."""
     return _Reader(stored, circuit).state()
 
 

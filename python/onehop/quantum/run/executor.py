@@ -9,7 +9,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -18,26 +18,6 @@ from onehop.launch.interpreter import package_environment, python_module
 from onehop.quantum.run.task import Outcome, Task, decode_outcome, encode_task, run_task
 from onehop.serialization import decode, decode_error, encode, read_framed, write_framed
 from onehop.text import counted
-
-__all__ = ["Executor", "GroupExecutor", "ProcessExecutor", "find_executor"]
-
-
-class Executor(Protocol):
-    """One or several ranks that run tasks together."""
-
-    @property
-    def size(self) -> int:
-        """Number of ranks."""
-
-    @property
-    def rank(self) -> int:
-        """Rank of the caller: 0 if it calls alone."""
-
-    def run(self, tasks: Sequence[Task]) -> list[Outcome]:
-        """Run tasks one after the other; collective if the executor is a group."""
-
-    def agree(self, value: Any) -> Any:
-        """Return the value of rank 0, which JSON must be able to hold, on every rank."""
 
 
 class GroupExecutor:
@@ -84,13 +64,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class ProcessExecutor:
-    """Runs tasks on processes of this machine, which start with the first task and end with this process.
-
-    Parameters
-    ----------
-    ranks : int
-        Number of ranks.
-    """
+    """Runs tasks on processes of this machine, which start with the first task and end with this process."""
 
     def __init__(self, ranks: int) -> None:
         if ranks < 1:
@@ -133,13 +107,7 @@ class ProcessExecutor:
         self._process = None
 
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
-        """Run tasks.
-
-        Raises
-        ------
-        Error
-            A rank has raised an error, or the ranks have ended.
-        """
+        """Run tasks."""
         with self._lock:
             process = self._started()
             try:
@@ -162,6 +130,10 @@ class ProcessExecutor:
         return answer.list_of(decode_outcome)
 
 
+#: One or several ranks that run tasks together.
+Executor: TypeAlias = "GroupExecutor | ProcessExecutor"
+
+
 def _mpi_world_size() -> int:
     """Return the size of MPI's world if mpi4py is loaded and initialised, otherwise 1."""
     mpi = sys.modules.get("mpi4py.MPI")
@@ -175,16 +147,6 @@ def find_executor(ranks: int | None) -> Executor:
 
     Under an MPI launcher with mpi4py loaded, the executor uses all ranks of MPI's world; in another launch, all ranks
     of the launch. Its calls are then collective. Otherwise it starts `ranks` processes, or uses this process alone.
-
-    Parameters
-    ----------
-    ranks : int, optional
-        Number of ranks. In a launch it must be the number of its ranks.
-
-    Raises
-    ------
-    BadInput
-        The launch has another number of ranks.
     """
     inside = current_launch()
     size = _mpi_world_size()

@@ -1,24 +1,46 @@
-"""Messages between processes for programs and for what programs save."""
+"""Messages between processes for observables, programs and what programs save."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.noise.saved import Saved
-from onehop.quantum.observables import PauliSum
+from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.steps import STATE_KINDS, Program, Save
 from onehop.serialization import Message, decode, encode
-
-__all__ = ["decode_program", "decode_saved", "encode_program", "encode_saved"]
 
 _MODES = ("single", "list", "average", "accum")
 
 
-def encode_program(program: Program, encode_sum: Callable[[PauliSum], bytes]) -> bytes:
+def encode_sum(observable: PauliSum) -> bytes:
+    """Encode an observable as weights and masks."""
+    observable.require(63)
+    return encode("sum", {}, observable.masks())
+
+
+def decode_sum(data: bytes) -> PauliSum:
+    """Decode an observable."""
+    message = decode(data, "sum")
+    weights, x_masks, z_masks = (
+        message.array(0, np.complex128),
+        *(message.array(k, np.uint64) for k in (1, 2)),
+    )
+    if not len(weights) == len(x_masks) == len(z_masks):
+        raise BadInput("sum: expected as many weights as Pauli strings, found another number")
+    terms = zip(weights.tolist(), x_masks.tolist(), z_masks.tolist(), strict=True)
+    return PauliSum(tuple(PauliTerm(weight, _paulis(x, z)) for weight, x, z in terms))
+
+
+def _paulis(x: int, z: int) -> tuple[tuple[int, str], ...]:
+    places = [qubit for qubit in range((x | z).bit_length()) if (x | z) >> qubit & 1]
+    return tuple((qubit, "ZXY"[(x >> qubit & 1) * (1 + (z >> qubit & 1))]) for qubit in places)
+
+
+def encode_program(program: Program) -> bytes:
     """Encode a program without its circuit."""
     fields = {"kinds": sorted(program.kinds), "readout": [list(one) for one in program.readout]}
     parts = [encode("channel", {"name": name}, list(kraus)) for name, kraus in program.channels]
@@ -29,14 +51,8 @@ def encode_program(program: Program, encode_sum: Callable[[PauliSum], bytes]) ->
     return encode("program", fields, parts)
 
 
-def decode_program(data: bytes, circuit: Circuit, decode_sum: Callable[[bytes], PauliSum]) -> Program:
-    """Decode a program with this circuit. The library checks its operations before it runs.
-
-    Raises
-    ------
-    BadInput
-        The bytes are no program.
-    """
+def decode_program(data: bytes, circuit: Circuit) -> Program:
+    """Decode a program with this circuit. The library checks its operations before it runs."""
     message = decode(data, "program")
     program = Program(circuit, kinds=set(map(str, message.get("kinds", list))))
     for place in range(len(message.parts)):
@@ -45,7 +61,7 @@ def decode_program(data: bytes, circuit: Circuit, decode_sum: Callable[[bytes], 
             kraus = tuple(part.array(k, np.complex128, dimensions=2) for k in range(len(part.parts)))
             program.channels.append((part.get("name", str), kraus))
         else:
-            program.saves.append(_save(part, circuit, decode_sum))
+            program.saves.append(_save(part, circuit))
     for one in message.get("readout", list):
         if not isinstance(one, list) or len(one) != 3 or type(one[0]) is not int:
             raise BadInput("program: expected a qubit with two probabilities, found something else")
@@ -53,7 +69,7 @@ def decode_program(data: bytes, circuit: Circuit, decode_sum: Callable[[bytes], 
     return program
 
 
-def _save(message: Message, circuit: Circuit, decode_sum: Callable[[bytes], PauliSum]) -> Save:
+def _save(message: Message, circuit: Circuit) -> Save:
     kind, mode = message.get("kind", str), message.get("mode", str)
     if kind not in STATE_KINDS or mode not in _MODES:
         raise BadInput(f"program: expected a kind of data and a mode, found {kind[:20]!r} and {mode[:20]!r}")

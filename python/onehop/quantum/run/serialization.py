@@ -21,8 +21,6 @@ from onehop.quantum.io.qasm_limits import MEMORY, SECONDS, Budget, memory_limit
 from onehop.serialization import Message, decode, decode_error, encode, encode_error
 from onehop.text import counted
 
-__all__ = ["pack", "read_circuit", "share_circuit", "unpack"]
-
 # The environment variable with which the launcher tells its ranks where it shares a circuit: process id, file
 # descriptor, and path of the circuit as the user gave it.
 SHARED = "ONEHOP_CIRCUIT"
@@ -68,13 +66,7 @@ def pack(circuit: Circuit) -> bytes:
 
 
 def unpack(data: bytes) -> Circuit:
-    """Decode a circuit that `pack` has encoded. `Circuit.validate` checks its operations.
-
-    Raises
-    ------
-    BadInput
-        The bytes are no circuit.
-    """
+    """Decode a circuit that `pack` has encoded. `Circuit.validate` checks its operations."""
     return _from_message(decode(data, "circuit"))
 
 
@@ -191,13 +183,9 @@ def _in_child(file: str) -> bytes:
 
 
 def share_circuit(file: str, circuit: Circuit) -> dict[str, str]:
-    """Share a circuit with the ranks that this process starts, so that they need not read the file.
+    """Return environment variables with which the ranks that this process starts need not read the file.
 
-    Returns
-    -------
-    dict from str to str
-        Environment variables for the ranks. They are valid as long as this process lives. None where the system refuses
-        memfd_create; every rank then reads the file.
+    They are valid as long as this process lives, and none where the system refuses memfd_create.
     """
     try:
         memory = os.memfd_create("onehop-circuit")
@@ -230,11 +218,6 @@ def read_circuit(file: str | Path, group: Group) -> Circuit:
 
     Rank 0 takes the circuit from its launcher if that has read it (`share_circuit`). Otherwise it reads the file in a
     child process, because Qiskit's parsers take a hundred MiB, which would stay allocated.
-
-    Raises
-    ------
-    BadInput
-        On every rank: as for `load_qasm`.
     """
     data = _read(str(file)) if group.rank == 0 else b""
     message = decode(group.allgather(data)[0], "circuit", "error")

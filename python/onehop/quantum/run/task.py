@@ -14,78 +14,45 @@ from onehop.group import Group
 from onehop.quantum import Circuit
 from onehop.quantum.noise.program_run import run_program
 from onehop.quantum.noise.saved import Saved
-from onehop.quantum.observables import PauliSum, PauliTerm
-from onehop.quantum.run.program_message import decode_program, decode_saved, encode_program, encode_saved
+from onehop.quantum.observables import PauliSum
+from onehop.quantum.run.program_message import (
+    decode_program,
+    decode_saved,
+    decode_sum,
+    encode_program,
+    encode_saved,
+    encode_sum,
+)
 from onehop.quantum.run.serialization import pack, unpack
 from onehop.quantum.steps import Program
 from onehop.serialization import decode, encode
 
-__all__ = ["Outcome", "Task", "decode_outcome", "decode_task", "encode_outcome", "encode_task", "run_task"]
-
 
 @dataclass(frozen=True)
 class Task:
-    """A circuit to simulate, with shots and observables.
-
-    Attributes
-    ----------
-    circuit : Circuit
-        The circuit to simulate.
-    shots : int
-        Number of samples; 0: none.
-    seed : int
-        The same seed gives the same shots on any number of ranks.
-    observables : tuple of PauliSum
-        Observables to evaluate.
-    precision : str
-        "double" or "single".
-    program : Program, optional
-        Program with this circuit. It takes no observables but saves.
-    method : str
-        "statevector" or "density_matrix", for programs.
-    """
+    """A circuit to simulate, with shots and observables."""
 
     circuit: Circuit
-    shots: int = 0
-    seed: int = 0
+    shots: int = 0  # number of samples; 0: none
+    seed: int = 0  # the same seed gives the same shots on any number of ranks
     observables: tuple[PauliSum, ...] = ()
-    precision: str = "double"
-    program: Program | None = None
-    method: str = "statevector"
+    precision: str = "double"  # "double" or "single"
+    program: Program | None = None  # program with this circuit. It takes no observables but saves
+    method: str = "statevector"  # "statevector" or "density_matrix", for programs
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results of a task; the same on every rank.
+    """The results of a task; the same on every rank."""
 
-    Attributes
-    ----------
-    values : list of int
-        The distinct values of the classical bits, bit 0 least significant.
-    counts : list of int
-        Number of shots with each value.
-    of_shot : array of int
-        Index into `values` for each shot.
-    expectations : list of float or complex
-        One for each observable.
-    seconds : float
-        Duration of the simulation.
-    ranks : int
-        Number of ranks over which the state was split.
-    bytes_moved : int
-        Bytes moved between ranks, summed over all ranks.
-    saved : dict from str to Saved
-        What a program has saved, by label.
-    """
-
-    values: list[int]
-    counts: list[int]
-    of_shot: NDArray[np.integer]
-    expectations: list[Any] = field(default_factory=list)
+    values: list[int]  # the distinct values of the classical bits, bit 0 least significant
+    counts: list[int]  # number of shots with each value
+    of_shot: NDArray[np.integer]  # index into `values` for each shot
+    expectations: list[Any] = field(default_factory=list)  # one for each observable
     seconds: float = 0.0
-    ranks: int = 1
-    bytes_moved: int = 0
-    saved: dict[str, Saved] = field(default_factory=dict)
+    ranks: int = 1  # number of ranks over which the state was split
+    bytes_moved: int = 0  # bytes moved between ranks, summed over all ranks
+    saved: dict[str, Saved] = field(default_factory=dict)  # what a program has saved, by label
 
 
 def run_task(task: Task, group: Group) -> Outcome:
@@ -139,8 +106,8 @@ def encode_task(task: Task) -> bytes:
         },
         [
             pack(task.circuit),
-            *map(_encode_sum, task.observables),
-            *([] if task.program is None else [encode_program(task.program, _encode_sum)]),
+            *map(encode_sum, task.observables),
+            *([] if task.program is None else [encode_program(task.program)]),
         ],
     )
 
@@ -151,46 +118,15 @@ def decode_task(data: bytes) -> Task:
     circuit, sums = unpack(message.bytes_of(0)), message.get("observables", int, least=0)
     program = None
     if len(message.parts) > 1 + sums:
-        program = decode_program(message.bytes_of(1 + sums), circuit, _decode_sum)
+        program = decode_program(message.bytes_of(1 + sums), circuit)
     return Task(
         circuit,
         message.get("shots", int, least=0),
         message.get("seed", int),
-        tuple(_decode_sum(message.bytes_of(place)) for place in range(1, 1 + sums)),
+        tuple(decode_sum(message.bytes_of(place)) for place in range(1, 1 + sums)),
         message.get("precision", str),
         program,
         message.get("method", str),
-    )
-
-
-def _encode_sum(observable: PauliSum) -> bytes:
-    paulis = [pauli for term in observable.terms for pauli in term.paulis]
-    parts = [
-        np.array([term.coefficient for term in observable.terms], np.complex128),
-        np.array([len(term.paulis) for term in observable.terms], np.int64),
-        np.array([qubit for qubit, _ in paulis], np.int64),
-        np.array([ord(letter) for _, letter in paulis], np.uint8),
-    ]
-    return encode("sum", {}, parts)
-
-
-def _decode_sum(data: bytes) -> PauliSum:
-    message = decode(data, "sum")
-    weights, lengths = message.array(0, np.complex128), message.array(1, np.int64)
-    qubits, letters = message.array(2, np.int64), message.array(3, np.uint8)
-    lengths_fit = (lengths >= 0).all() and sum(lengths.tolist()) == len(qubits) == len(letters)
-    if len(weights) != len(lengths) or not lengths_fit or not np.isin(letters, list(b"XYZ")).all():
-        raise BadInput("sum: expected the weights and Pauli strings of an observable, found something else")
-    term_of = np.repeat(np.arange(len(lengths)), lengths)
-    descends = (qubits[1:] <= qubits[:-1]) & (term_of[1:] == term_of[:-1])
-    if (qubits < 0).any() or descends.any():
-        raise BadInput("sum: expected ascending qubits from 0 in every Pauli string, found others")
-    pairs = zip(qubits.tolist(), letters.tobytes().decode("ascii"), strict=True)
-    return PauliSum(
-        tuple(
-            PauliTerm(weight, tuple(next(pairs) for _ in range(length)))
-            for weight, length in zip(weights.tolist(), lengths.tolist(), strict=True)
-        )
     )
 
 
