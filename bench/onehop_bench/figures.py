@@ -12,7 +12,7 @@ from typing import Any
 from onehop.cli.common import print_error
 from onehop.error import BadInput, Error
 from onehop.figure import empty_figure, save_figure
-from onehop.json_file import read_json
+from onehop.input_file import read_json
 from onehop.launch.interpreter import python_module
 from onehop.options import Options, argument, option
 from onehop.output import make_folder

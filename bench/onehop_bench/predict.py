@@ -16,7 +16,7 @@ from onehop.cli.common import JsonOptions, console, progress, write_json
 from onehop.cores import usable_cores
 from onehop.error import BadInput, Error
 from onehop.group import Group
-from onehop.json_file import read_json
+from onehop.input_file import read_json
 from onehop.launch import current_launch
 from onehop.launch.interpreter import python_module
 from onehop.machine import (

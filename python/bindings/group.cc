@@ -14,7 +14,9 @@
 #include "onehop/memory.h"
 #include "onehop/status.h"
 #include "python/bindings/bindings.h"
+#include "src/group/group_state.h"
 #include "src/group/memory_left.h"
+#include "src/group/rendezvous.h"
 
 using onehop::Gathered;
 using onehop::Group;
@@ -188,6 +190,15 @@ void bind_group(nb::module_& module) {
           "rank"_a, "size"_a, "maker"_a,
           "Make a group from a function that makes the all-gathers of the group and of its parts by their names, ranks "
           "and sizes, and by a function that returns a rank of the part that is gone, or -1. Collective.")
+      .def_static(
+          "meet",
+          [](const std::string& key, int rank, int size, const std::vector<int>& processes) {
+            return Group(
+                onehop::detail::make_group(rank, size, "allgather", onehop::detail::meet(key, rank, size, processes)));
+          },
+          "key"_a, "rank"_a, "size"_a, "processes"_a, release(),
+          "Make a group of processes of this machine that share a secret key and know each other's process numbers. "
+          "Collective.")
       .def_static(
           "from_mpi_handle",
           [](std::uintptr_t address) { return Group::from_mpi(reinterpret_cast<const void*>(address)); }, "address"_a,

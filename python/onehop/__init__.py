@@ -18,152 +18,43 @@ from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop.exit_code import install_excepthook
 
 if TYPE_CHECKING:
-    from onehop.channel import Channels, Receiver, Sender
-    from onehop.collectives import allreduce, barrier, broadcast, reduce_scatter
-    from onehop.group import Group
-    from onehop.permutation import permute_bits, permute_bits_one_swap_at_a_time
-    from onehop.plan import Plan, PlanCounters
-    from onehop.poisson import Poisson, PoissonResult
-    from onehop.schedule import (
-        ArraySpec,
-        Count,
-        HaloBlock,
-        PairCount,
-        Place,
-        RankCount,
-        Round,
-        Schedule,
-        Slice,
-        Transfer,
-        Violation,
-        allgather,
-        count,
-        halo,
-        halo_block,
-        merge,
-        verify,
-        verify_or_throw,
-    )
+    from onehop.channel import Channels as Channels
+    from onehop.channel import Receiver as Receiver
+    from onehop.channel import Sender as Sender
+    from onehop.collectives import allreduce as allreduce
+    from onehop.collectives import barrier as barrier
+    from onehop.collectives import broadcast as broadcast
+    from onehop.collectives import reduce_scatter as reduce_scatter
+    from onehop.group import Group as Group
+    from onehop.permutation import *  # noqa: F403
+    from onehop.plan import *  # noqa: F403
+    from onehop.poisson import Poisson as Poisson
+    from onehop.poisson import PoissonResult as PoissonResult
+    from onehop.schedule import *  # noqa: F403
 
-__all__ = [
-    "ArraySpec",
-    "BadInput",
-    "Channels",
-    "Count",
-    "Error",
-    "Group",
-    "HaloBlock",
-    "Mismatch",
-    "PairCount",
-    "PeerLost",
-    "Place",
-    "Plan",
-    "PlanCounters",
-    "Poisson",
-    "PoissonResult",
-    "RankCount",
-    "Receiver",
-    "Round",
-    "Schedule",
-    "Sender",
-    "Slice",
-    "Timeout",
-    "Transfer",
-    "Violation",
-    "__version__",
-    "allgather",
-    "allreduce",
-    "barrier",
-    "broadcast",
-    "count",
-    "halo",
-    "halo_block",
-    "merge",
-    "permute_bits",
-    "permute_bits_one_swap_at_a_time",
-    "reduce_scatter",
-    "verify",
-    "verify_or_throw",
-]
-
-# The modules of the names that are imported when they are first used.
+# The names that are imported when they are first used, by their modules.
 _NAMES = {
-    "channel": ("Channels", "Receiver", "Sender"),
-    "collectives": ("allreduce", "barrier", "broadcast", "reduce_scatter"),
-    "group": ("Group",),
-    "permutation": ("permute_bits", "permute_bits_one_swap_at_a_time"),
-    "plan": ("Plan", "PlanCounters"),
-    "poisson": ("Poisson", "PoissonResult"),
-    "schedule": (
+    "channel": ["Channels", "Receiver", "Sender"],
+    "collectives": ["allreduce", "barrier", "broadcast", "reduce_scatter"],
+    "group": ["Group"],
+    "permutation": ["permute_bits", "permute_bits_one_swap_at_a_time"],
+    "plan": ["Plan", "PlanCounters"],
+    "poisson": ["Poisson", "PoissonResult"],
+    "schedule": [
         *("ArraySpec", "Count", "HaloBlock", "PairCount", "Place", "RankCount", "Round", "Schedule", "Slice"),
-        *(
-            "Transfer",
-            "Violation",
-            "allgather",
-            "count",
-            "halo",
-            "halo_block",
-            "merge",
-            "verify",
-            "verify_or_throw",
-        ),
-    ),
+        *("Transfer", "Violation", "allgather", "count", "halo", "halo_block", "merge", "verify"),
+        "verify_or_throw",
+    ],
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
-# All modules of the package, which are also imported when they are first used.
+# The public modules, which are imported in the same way.
 _MODULES = (
-    *(
-        "arguments",
-        "array_memory",
-        "call_errors",
-        "channel",
-        "cirq",
-        "cli",
-        "codec",
-        "collectives",
-        "compression_speed",
-        "cores",
-        "doctor",
-    ),
-    *(
-        "error",
-        "exit_code",
-        "figure",
-        "group",
-        "halo_options",
-        "json_file",
-        "lattice",
-        "launch",
-        "links",
-        "lossless",
-        "machine",
-        "options",
-        "output",
-    ),
-    *(
-        "pennylane",
-        "permutation",
-        "place",
-        "plan",
-        "point_to_point",
-        "poisson",
-        "poisson_options",
-        "predict",
-        "pytket",
-        "qedc",
-    ),
-    *(
-        "qiskit",
-        "quantum",
-        "quickreduce",
-        "rail_lists",
-        "rank_map",
-        "rendezvous",
-        "schedule",
-        "serialization",
-    ),
-    *("status", "store", "text", "time_limit", "topology", "torch", "tour", "tour_lattice", "tune"),
+    *("channel", "cirq", "codec", "collectives", "error", "group", "lattice", "launch", "lossless"),
+    *("machine", "pennylane", "permutation", "plan", "poisson", "predict", "pytket", "qiskit", "quantum"),
+    *("quickreduce", "schedule", "topology", "torch"),
 )
+
+__all__ = ["BadInput", "Error", "Mismatch", "PeerLost", "Timeout", "__version__", *_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
@@ -177,7 +68,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted([*__all__, *_MODULES])
 
 
 install_excepthook()

@@ -15,6 +15,7 @@ Unlike QuickReduce, a program can use several groups one after the other: `init`
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,6 @@ from onehop import _core, collectives
 from onehop.collectives import Verdict
 from onehop.error import BadInput, Mismatch
 from onehop.group import Group
-from onehop.rendezvous import KEY_BYTES, Line, Listener, call, meeting_limit
 from onehop.serialization import decode, encode
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
 PROFILES = {1: "fp16", 2: "fp8", 3: "q8", 4: "q6", 5: "q4", 6: "q3"}
 
 _LARGEST_PID = 2**31 - 1
+_KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -48,25 +49,23 @@ class _Handle:
     size: int
     rank: int
     pid: int
-    address: str
-    key: bytes
+    key: bytes  # that of rank 0 is the secret by which the ranks meet
 
     def encode(self) -> bytes:
-        fields = {"size": self.size, "rank": self.rank, "pid": self.pid, "address": self.address}
-        return encode("quickreduce", fields, [self.key])
+        return encode("quickreduce", {"size": self.size, "rank": self.rank, "pid": self.pid}, [self.key])
 
     @classmethod
     def decode(cls, data: Any) -> _Handle:
         try:
             message = decode(bytes(data), "quickreduce")
             key = message.bytes_of(0)
-            if len(key) != KEY_BYTES:
-                raise BadInput(f"expected a key of {KEY_BYTES} bytes, found {len(key)}")
+            if len(key) != _KEY_BYTES:
+                raise BadInput(f"expected a key of {_KEY_BYTES} bytes, found {len(key)}")
             pid = message.get("pid", int, least=1)
             if pid > _LARGEST_PID:
                 raise BadInput(f"expected a process number of at most {_LARGEST_PID}, found {pid}")
             size, rank = message.get("size", int, least=1), message.get("rank", int, least=0)
-            return cls(size, rank, pid, message.get("address", str), key)
+            return cls(size, rank, pid, key)
         except (BadInput, TypeError) as error:
             raise BadInput(
                 f"expected handles from get_comm_handle(), found something else: {error}"
@@ -74,20 +73,17 @@ class _Handle:
 
 
 class _Communicator:
-    """Connects the ranks to a group: rank 0 listens, the others read its address and key from its handle."""
+    """Connects the ranks to a group, by the key in the handle of rank 0."""
 
     def __init__(self, size: int, rank: int) -> None:
         if not 0 <= rank < size:
             raise BadInput(f"expected a rank from 0 to {size - 1}, found {rank}")
         self.size, self.rank = size, rank
         self.group: Group | None = None
-        self._listener = Listener("quickreduce", size) if rank == 0 else None
-        self._lines: dict[int, Line] = {}
+        self._key = secrets.token_bytes(_KEY_BYTES)
 
     def handle(self) -> bytes:
-        listener = self._listener
-        address, key = (listener.address, listener.key) if listener else ("", bytes(KEY_BYTES))
-        return _Handle(self.size, self.rank, os.getpid(), address, key).encode()
+        return _Handle(self.size, self.rank, os.getpid(), self._key).encode()
 
     def connect(self, handles: Sequence[bytes]) -> None:
         if self.group is not None:
@@ -102,22 +98,8 @@ class _Communicator:
                 f"expected the handles of ranks 0 to {self.size - 1} of {self.size}, in this order, "
                 f"found those of (ranks, rank) {found}"
             )
-        if self._listener is not None:
-            self._lines = self._listener.accept([one.pid for one in decoded])
-        else:
-            self._lines = {0: call(decoded[0].address, decoded[0].key, self.rank, decoded[0].pid)}
-        self.group = Group.from_allgather(self.rank, self.size, self._allgather)
-
-    def _allgather(self, mine: bytes) -> list[bytes]:
-        # Once connected, a rank may arrive as late as the group's time limit allows, as in every collective call.
-        limit = meeting_limit() if self.group is None else self.group.timeout or None
-        if self.rank != 0:
-            self._lines[0].send(mine, limit)
-            return decode(self._lines[0].receive(limit), "gathered").list_of(bytes)
-        everybody = [mine] + [self._lines[rank].receive(limit) for rank in range(1, self.size)]
-        for line in self._lines.values():
-            line.send(encode("gathered", {}, everybody), limit)
-        return everybody
+        processes = [one.pid for one in decoded]
+        self.group = Group(_core.Group.meet(decoded[0].key.hex(), self.rank, self.size, processes))
 
 
 _current: list[_Communicator] = []

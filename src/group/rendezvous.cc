@@ -67,12 +67,32 @@ bool is_readable(const Socket& socket, int milliseconds) {
   return poll(&readable, 1, milliseconds) > 0;
 }
 
-[[noreturn]] void throw_alone(int rank, int ranks, const std::string& found) {
-  throw Error("the launcher says that this is rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
-              ", but " + found +
-              "; are all ranks on this machine and do all call Group::world()? For several machines use MPI (mpiexec, "
-              "srun --mpi)");
-}
+// This rank's place in the meeting.
+struct Seat {
+  int rank = 0;
+  int ranks = 0;
+  std::vector<pid_t> processes;  // of all ranks; empty if they are not known
+
+  [[noreturn]] void throw_alone(const std::string& found) const {
+    const std::string own = "this is rank " + std::to_string(rank) + " of " + std::to_string(ranks) + ", but " + found;
+    if (!processes.empty()) {
+      throw Timeout(own + "; do all ranks connect, and with the handle of this rank 0? ONEHOP_TIMEOUT sets another " +
+                    "limit in seconds");
+    }
+    throw Error("the launcher says that " + own +
+                "; are all ranks on this machine and do all call Group::world()? For several machines use MPI "
+                "(mpiexec, srun --mpi)");
+  }
+
+  // Throws PeerLost if the process of a rank that is awaited has ended.
+  void check_process(int other, ProcessWatch& watch) const {
+    if (processes.empty()) return;
+    const pid_t process = processes[static_cast<std::size_t>(other)];
+    if (!watch.ended(other, process)) return;
+    throw PeerLost(other, "rank " + std::to_string(other) + " (process " + std::to_string(process) +
+                              ") has ended before it was connected");
+  }
+};
 
 [[noreturn]] void throw_squatted(const std::string& name, uid_t uid) {
   throw Error("the meeting point of this launch, the abstract socket '" + name + "', is held by user " +
@@ -84,16 +104,22 @@ bool is_readable(const Socket& socket, int milliseconds) {
 // Rank 0's side. The other ranks connect in any order, and so may strangers.
 class Reception {
  public:
-  Reception(Socket listener, ControlMemory& control, int ranks)
-      : listener_(std::move(listener)), control_(control), ranks_(ranks), places_(static_cast<std::size_t>(ranks)) {
+  Reception(Socket listener, ControlMemory& control, const Seat& seat)
+      : listener_(std::move(listener)),
+        control_(control),
+        seat_(seat),
+        ranks_(seat.ranks),
+        places_(static_cast<std::size_t>(ranks_)) {
     places_[0] = Place::joined;
   }
 
   // Serves guests until each rank has joined, or has ended after its greeting. Throws Error after the limit.
   void receive_all() {
     const Deadline deadline(0);
+    ProcessWatch watch(ranks_);
     while (!open_ranks().empty()) {
       call_interrupt_check();
+      for (const int rank : open_ranks()) seat_.check_process(rank, watch);
       wait();
       for (Guest& guest : guests_) serve(guest);
       // Read before guests are accepted, so that a new guest has the full time for its greeting.
@@ -219,13 +245,13 @@ class Reception {
       who += (i == 0 ? " " : ", ") + std::to_string(open[i]);
     }
     if (open.size() > 8) who += ", ...";
-    throw_alone(0, ranks_,
-                "only " + std::to_string(ranks_ - 1 - static_cast<int>(open.size())) + " of the other " +
-                    std::to_string(ranks_ - 1) + " have joined (not rank" + who + ")" + turned_away_);
+    seat_.throw_alone("only " + std::to_string(ranks_ - 1 - static_cast<int>(open.size())) + " of the other " +
+                      std::to_string(ranks_ - 1) + " have joined (not rank" + who + ")" + turned_away_);
   }
 
   Socket listener_;
   ControlMemory& control_;
+  const Seat& seat_;
   int ranks_;
   std::vector<Place> places_;
   std::vector<Guest> guests_;
@@ -252,7 +278,8 @@ class Reception {
 // A guest's side: asks until rank 0 answers.
 class Visit {
  public:
-  Visit(const std::string& key, int rank, int ranks) : name_(name_of(key)), rank_(rank), ranks_(ranks) {}
+  Visit(const std::string& key, const Seat& seat)
+      : name_(name_of(key)), seat_(seat), rank_(seat.rank), ranks_(seat.ranks), watch_(seat.ranks) {}
 
   // Returns the control memory that rank 0 sends.
   SharedMemory ask() {
@@ -324,18 +351,20 @@ class Visit {
     }
   }
 
-  void check_limit() const {
+  void check_limit() {
     call_interrupt_check();
+    seat_.check_process(0, watch_);
     if (deadline_.seconds() <= meeting_limit()) return;
-    throw_alone(rank_, ranks_,
-                host_ == 0 ? "rank 0 was not found"
-                           : "process " + std::to_string(host_) +
-                                 ", which holds the meeting point of this launch, gave no answer");
+    seat_.throw_alone(host_ == 0 ? "rank 0 was not found"
+                                 : "process " + std::to_string(host_) +
+                                       ", which holds the meeting point of this launch, gave no answer");
   }
 
   std::string name_;
+  const Seat& seat_;
   int rank_;
   int ranks_;
+  ProcessWatch watch_;
   Deadline deadline_{0};
   Socket socket_;
   pid_t host_ = 0;
@@ -351,9 +380,10 @@ std::unique_ptr<Bootstrap> complete(std::unique_ptr<Bootstrap> bootstrap, double
 
 }  // namespace
 
-std::unique_ptr<Bootstrap> meet(const std::string& key, int rank, int ranks) {
+std::unique_ptr<Bootstrap> meet(const std::string& key, int rank, int ranks, const std::vector<pid_t>& processes) {
+  const Seat seat{rank, ranks, processes};
   if (rank != 0) {
-    Visit visit(key, rank, ranks);
+    Visit visit(key, seat);
     auto bootstrap = join_control_memory(visit.ask(), "the control memory of this launch", rank, ranks, 0);
     visit.tell_joined();
     // Twice the limit, because rank 0 may wait that long for the last of the others before it takes part.
@@ -366,7 +396,7 @@ std::unique_ptr<Bootstrap> meet(const std::string& key, int rank, int ranks) {
     throw_name_is_taken(name, errno);
   ControlMemory control = ControlMemory::create(ranks);
   auto bootstrap = join_control_memory(control.path(), 0, ranks, 0);
-  Reception(std::move(listener), control, ranks).receive_all();
+  Reception(std::move(listener), control, seat).receive_all();
   return complete(std::move(bootstrap), meeting_limit());
 }
 

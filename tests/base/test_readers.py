@@ -177,7 +177,7 @@ def test_commands_for_schedules(ranks: Ranks) -> None:
         done = ranks.onehop("schedule", command, file)
         assert done.returncode == 2, done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
-        assert "is not a schedule" in done.stderr
+        assert "is not a schedule" in done.stderr, done.stderr
     file.write_bytes(SCHEDULE.encode().replace(b'"s"', b'"\xff"'))
     done = ranks.onehop("schedule", "show", file)
     assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1)

@@ -34,21 +34,14 @@ def test_help_imports_no_command() -> None:
     assert not found & {"numpy", "qiskit", "onehop.options", "onehop.cli.quantum", "onehop.cli.schedule"}
 
 
-@pytest.mark.parametrize("name", onehop.__all__)
-def test_every_name_is_there(name: str) -> None:
-    assert getattr(onehop, name) is not None
-    assert name in dir(onehop)
-
-
-def test_every_module_is_there() -> None:
+def test_dir_lists_the_public_names_and_modules_only() -> None:
     modules = {module.name for module in pkgutil.iter_modules(onehop.__path__)}
-    assert {name for name in modules if not name.startswith("_")} == set(onehop._MODULES)
+    assert {*dir(onehop)} - modules == {*onehop.__all__}
+    assert {*dir(onehop.launch)} == {*onehop.launch.__all__}
+    for package in (onehop, onehop.launch):
+        assert all(getattr(package, name) is not None for name in package.__all__)
     assert onehop.topology.Grid is not None
     assert onehop.predict.predict_solver is not None
-
-
-def test_modules_and_wrong_names() -> None:
-    assert onehop.quantum.Circuit(1).qubits == 1
     with pytest.raises(AttributeError, match="module 'onehop' has no attribute 'nonsense'"):
         _ = onehop.nonsense
 
@@ -78,11 +71,6 @@ def test_onehop_torch_without_torch_says_what_to_do() -> None:
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: onehop.torch needs PyTorch with torch.distributed")
     assert "pip install torch" in last
-
-
-@pytest.mark.parametrize("name", onehop.launch.__all__)
-def test_every_name_of_the_launcher_is_there(name: str) -> None:
-    assert getattr(onehop.launch, name) is not None
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])

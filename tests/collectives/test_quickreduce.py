@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from onehop import BadInput, Mismatch, PeerLost, quickreduce
+from onehop import BadInput, Mismatch, PeerLost, Timeout, quickreduce, serialization
 from ranks import PATIENCE, Ranks
 
 # An object in a process of its own that is told what to do, and answers; tensors are torch's where it is here.
@@ -153,4 +154,45 @@ def test_a_rank_that_dies_before_it_is_connected_is_named(here: int) -> None:
     with pytest.raises(PeerLost) as caught:
         quickreduce.set_comm_handles(handles if here == 0 else handles[::-1])
     assert caught.value.rank == 1 - here
+    quickreduce._current.clear()
+
+
+def test_a_rank_does_not_wait_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONEHOP_TIMEOUT", "0.5")
+    for here in (0, 1):
+        quickreduce.init(2, here)
+        handles = [_handle(size=2, rank=rank, pid=os.getpid()) for rank in (0, 1)]
+        with pytest.raises(Timeout, match=f"this is rank {here} of 2, but "):
+            quickreduce.set_comm_handles(handles)
+    quickreduce._current.clear()
+
+
+def _handle(**changed: object) -> bytes:
+    fields = {"size": 1, "rank": 0, "pid": 1}
+    key = changed.pop("key", b"k" * 32)
+    return serialization.encode("quickreduce", {**fields, **changed}, [key])
+
+
+@pytest.mark.parametrize(
+    "handle",
+    [
+        b"cos\nsystem\n(S'touch unpickled'\ntR.",
+        b"",
+        "text",
+        None,
+        _handle()[:-1],
+        _handle(key=b"short"),
+        _handle(size=0),
+        _handle(rank=-1),
+        _handle(rank="0"),
+        _handle(pid=0),
+        _handle(pid=2**70),
+    ],
+)
+def test_handles_that_are_none(handle: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    quickreduce.init(1, 0)
+    with pytest.raises(BadInput, match="get_comm_handle"):
+        quickreduce.set_comm_handles([handle])
+    assert not (tmp_path / "unpickled").exists()
     quickreduce._current.clear()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from onehop.error import BadInput
-from onehop.json_file import read_json
+from onehop.input_file import read_json
 from onehop.machine import Machine, RailAssignment
 from onehop.machine.hosts import host_level
 from onehop.machine.traffic_rails import RAIL_RULES, hosts_of_ranks, rails_from_json

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from onehop.cli.common import JsonOptions, RowsOptions, console, write_json
 from onehop.cli.screen import Table, coloured
 from onehop.error import BadInput
 from onehop.halo_options import HaloOptions
+from onehop.input_file import read_text
 from onehop.options import LARGEST_INT, argument, option
 from onehop.output import write_file
 from onehop.schedule import Schedule, Transfer, count, halo, verify
@@ -101,33 +100,14 @@ def halo_keywords(options: HaloOptions, dtype: str) -> dict[str, Any]:
 _LONGEST = 512 << 20
 
 
-def _read(file: str) -> bytes:
-    """Read the file, which may be a pipe, up to the maximum size of a schedule."""
-    try:
-        if file == "-":
-            data = sys.stdin.buffer.read(_LONGEST + 1)
-        else:
-            with Path(file).open("rb") as stream:
-                data = stream.read(_LONGEST + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BadInput(
-            f"cannot read the schedule {file}: {reason}; expected a file that `onehop schedule halo -o` or "
-            "Schedule.save has written"
-        ) from error
-    if len(data) > _LONGEST:
-        raise BadInput(f"{file} is not a schedule: expected at most {_LONGEST} bytes, found more")
-    return data
-
-
 def load_schedule(file: str) -> Schedule:
     """Read a schedule from a JSON file, or from stdin for `-`."""
-    try:
-        text = _read(file).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"{file} is not a schedule: expected text in UTF-8, found {error.reason} at byte {error.start}"
-        ) from error
+    text = read_text(
+        file,
+        "schedule",
+        _LONGEST,
+        "; expected a file that `onehop schedule halo -o` or Schedule.save has written",
+    )
     try:
         return Schedule.from_json(text)
     except BadInput as error:

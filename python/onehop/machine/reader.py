@@ -10,6 +10,7 @@ from typing import Any
 
 from onehop._core import Machine
 from onehop.error import BadInput
+from onehop.input_file import read_text
 from onehop.machine.file_lines import FileLines
 
 if sys.version_info >= (3, 11):
@@ -106,23 +107,7 @@ def load_machine(name: str | Path) -> Machine:
         There is no such machine, or the file describes none; the message names file and line.
     """
     path = machine_path(name)
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LONGEST + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BadInput(
-            f"cannot read the machine {path}: {reason}; `onehop machines` lists the names"
-        ) from error
-    if len(data) > _LONGEST:
-        raise BadInput(f"{path} is no machine: expected at most {_LONGEST} bytes, found more")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise BadInput(
-            f"{path}, line {line}: expected text in UTF-8, found {error.reason} at byte {error.start} of the file"
-        ) from error
+    text = read_text(path, "machine", _LONGEST, "; `onehop machines` lists the names")
     return parse_machine(text, path.stem, str(path))
 
 

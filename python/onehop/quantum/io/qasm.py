@@ -14,6 +14,7 @@ import numpy as np
 
 from onehop.arguments import instance
 from onehop.error import BadInput
+from onehop.input_file import read_text
 from onehop.output import file_path
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.qasm_limits import (
@@ -180,22 +181,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _read(file: str | Path) -> tuple[str, str]:
-    try:
-        with file_path(file, "file").open("rb") as stream:
-            data = stream.read(_MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BadInput(f"cannot read the circuit {file}: {reason}") from error
-    except MemoryError as error:
-        raise BadInput(f"cannot read the circuit {file}: there is not enough memory for it") from error
-    if len(data) > _MAX_BYTES:
-        raise BadInput(f"{file} is no OpenQASM file: expected at most {_MAX_BYTES} bytes, found more")
-    try:
-        return data.decode("utf-8"), str(file)
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"{file} is no OpenQASM file: it is not text ({error.reason} at byte {error.start})"
-        ) from error
+    return read_text(file_path(file, "file"), "circuit", _MAX_BYTES), str(file)
 
 
 def _checked(text: str, name: str, folder: Path) -> tuple[int, str]:
