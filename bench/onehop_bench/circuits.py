@@ -23,9 +23,9 @@ from onehop.cli.screen import Table, coloured
 from onehop.error import Error
 from onehop.quantum.state import State
 from onehop.text import number
+from onehop_bench.bars import save_circuit_plot
 from onehop_bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates, to_circuit
 from onehop_bench.options import PlotOptions, names_option, seconds_option
-from onehop_bench.plot import save_circuit_plot
 from onehop_bench.reference_simulators import REFERENCE_SIMULATORS, WorkerSimulator
 from onehop_bench.result import Bench, Row
 from onehop_bench.simulators import (

@@ -17,17 +17,14 @@ from onehop.launch.interpreter import python_module
 from onehop.options import Options, argument, option
 from onehop.output import make_folder
 from onehop.text import counted
+from onehop_bench.bars import draw_rates, save_circuit_plot, save_rate_plot, save_solver_plot
 from onehop_bench.plot import (
     SPEED_OF_LIGHT,
     draw_known,
     draw_ours,
-    draw_rates,
     log_scale,
     row_axis,
-    save_circuit_plot,
     save_plot,
-    save_rate_plot,
-    save_solver_plot,
 )
 from onehop_bench.recipes import RECIPES, command_text, recipe
 from onehop_bench.result import Bench, Row, machine_text

@@ -15,6 +15,7 @@ import numpy as np
 from onehop.lattice import Geometry
 from onehop.options import option
 from onehop_bench import native
+from onehop_bench.bars import save_rate_plot
 from onehop_bench.measure import Benchmark, Run, run
 from onehop_bench.options import (
     Block,
@@ -27,7 +28,6 @@ from onehop_bench.options import (
     precisions_option,
     seconds_option,
 )
-from onehop_bench.plot import save_rate_plot
 from onehop_bench.result import Row, Samples, make_row, samples_of
 
 BLOCKS = "Lattice blocks of a rank. The lattice is divided along the last direction."

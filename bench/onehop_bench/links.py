@@ -13,6 +13,7 @@ import numpy as np
 
 from onehop.error import BadInput
 from onehop_bench import native
+from onehop_bench.bars import save_rate_plot
 from onehop_bench.hopping import BLOCKS, cache_blocks
 from onehop_bench.measure import Benchmark, Run, run
 from onehop_bench.options import (
@@ -24,7 +25,6 @@ from onehop_bench.options import (
     seconds_option,
     sizes_option,
 )
-from onehop_bench.plot import save_rate_plot
 from onehop_bench.result import Row, make_row, samples_of
 
 _KINDS = ("fat7", "asqtad", "hisq")

@@ -16,6 +16,7 @@ from onehop.lattice.phases import with_staggered_phases
 from onehop.options import option
 from onehop.text import counted
 from onehop_bench import native
+from onehop_bench.bars import save_solver_plot
 from onehop_bench.hopping import BLOCKS
 from onehop_bench.measure import Benchmark, Run, run
 from onehop_bench.options import (
@@ -26,7 +27,6 @@ from onehop_bench.options import (
     four_directions,
     seconds_option,
 )
-from onehop_bench.plot import save_solver_plot
 from onehop_bench.result import Row, Samples, make_row
 
 _MASSES = (0.01, 0.02, 0.05, 0.1)

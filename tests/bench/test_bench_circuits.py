@@ -13,6 +13,7 @@ import pytest
 from onehop.cli import main
 from onehop.error import BadInput, Error
 from onehop_bench import reference_simulators, simulators
+from onehop_bench.bars import save_circuit_plot
 from onehop_bench.circuits import (
     Circuits,
     Ours,
@@ -22,7 +23,6 @@ from onehop_bench.circuits import (
     make_circuit_table,
 )
 from onehop_bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates
-from onehop_bench.plot import save_circuit_plot
 from onehop_bench.reference_simulators import REFERENCE_SIMULATORS, Timing, WorkerSimulator, find_simulators
 from onehop_bench.simulators import refuse_wrong
 

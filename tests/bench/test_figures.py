@@ -13,9 +13,10 @@ from onehop.cli import main
 from onehop.cli.parser import parse
 from onehop.error import BadInput
 from onehop_bench import Bench, Row, Samples, make_row
+from onehop_bench.bars import save_rate_plot
 from onehop_bench.commands import COMMANDS
 from onehop_bench.figures import FIGURES, draw_figure, read_result
-from onehop_bench.plot import case_text, save_plot, save_rate_plot
+from onehop_bench.plot import case_text, save_plot
 from onehop_bench.recipes import RECIPES, recipe
 from onehop_bench.result import machine_text
 
