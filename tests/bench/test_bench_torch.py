@@ -51,6 +51,7 @@ def test_training_steps(ranks: Ranks) -> None:
     assert buckets["ours_us"] < step["ours_us"]
 
 
+@pytest.mark.alone
 def test_operations_progress_while_ranks_compute(ranks: Ranks) -> None:
     pytest.importorskip("torch", reason=WITHOUT_TORCH)
     ranks.environment["TMPDIR"] = str(ranks.folder)

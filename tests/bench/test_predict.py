@@ -360,6 +360,7 @@ def test_the_machine_and_the_benchmarks_are_measured_in_turns(
     )
 
 
+@pytest.mark.alone
 def test_turns_run_on_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One turn, as briefly as possible."""
     monkeypatch.setattr("onehop_bench.predict._TURNS", 1)

@@ -76,8 +76,8 @@ COMMANDS = {
 }
 
 
-# doctor reports what it cannot do in time.
-_MARKED = {"doctor": pytest.mark.alone}
+# doctor reports what it cannot do in time; tune measures on all cores.
+_MARKED = {"doctor": pytest.mark.alone, "tune": pytest.mark.alone}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=_MARKED.get(name, ())) for name in COMMANDS])

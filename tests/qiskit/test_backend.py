@@ -177,6 +177,7 @@ def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         backend.run(bell(), shots=10).result()
         process = backend.executor._process
         process.kill()
+        assert process.stdout.read() == b""  # its ranks have ended, too
         monkeypatch.setattr(process, "poll", lambda: None)  # as if they died just after the check
         with pytest.raises(Error, match="have ended"):
             backend.run(bell(), shots=10)
