@@ -36,7 +36,12 @@ def _own_limit(store: Any) -> float:
 
 
 def _get(
-    store: Any, key: str, limit: float, describe: Callable[[], str], gone_rank: Callable[[], int]
+    store: Any,
+    key: str,
+    limit: float,
+    describe: Callable[[], str],
+    gone_rank: Callable[[], int],
+    of_part: str,
 ) -> bytes:
     """Wait until a key has a value, within a limit in seconds (0: none) and until a rank is gone, and return it."""
     if not callable(getattr(store, "check", None)):
@@ -48,7 +53,8 @@ def _get(
         # What it wrote before counts.
         if gone >= 0 and not store.check([key]):
             raise PeerLost(
-                f"rank {gone} has ended or cannot be reached, and others wait for it in a store", gone
+                f"rank {gone}{of_part} has ended or cannot be reached, and others wait for it in a store",
+                gone,
             )
         wait.check(describe)
         time.sleep(pause)
@@ -106,6 +112,7 @@ def allgathers_through(
                             f"rank {rank} waited in set-up (all-gather {number + 1}) for {who} in a store"
                         ),
                         gone_rank,
+                        of_part,
                     )
                 )
             # Every rank has reached step number - 1, so it has read the entries of step number - 2.

@@ -13,7 +13,7 @@ import pytest
 
 from file_store import FileStore
 from onehop import BadInput, Group, PeerLost, _core
-from onehop.store import store_of_torchrun
+from onehop.store import allgathers_through, store_of_torchrun
 from ranks import SURVIVORS, Ranks
 
 
@@ -176,6 +176,14 @@ def test_a_part_on_other_hosts_without_the_lost_rank_names_it_in_the_text(
     assert said["[0]"].startswith("[0] lost 1 "), done.stdout + done.stderr
     assert said["[2]"].startswith("[2] lost 0 "), done.stdout + done.stderr
     assert "it had lost rank 1 of the world before; see the output of rank 1 of the world" in said["[2]"]
+
+
+def test_a_lost_rank_has_its_number_in_the_part(tmp_path: Path) -> None:
+    make = allgathers_through(FileStore(tmp_path), "run", lambda: 20.0)
+    with pytest.raises(PeerLost, match=r"^rank 1 of the part 7\.0 has ended"):
+        make("/7.0", 0, 2, lambda: 1)(b"mine")
+    with pytest.raises(PeerLost, match=r"^rank 1 has ended"):
+        make("", 0, 2, lambda: 1)(b"mine")
 
 
 def test_survivors_agree(tmp_path: Path) -> None:
