@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -52,7 +53,17 @@ constexpr std::size_t program_data_bytes = 144;  // bytes that programs reserve 
 static_assert(sizeof(rdma_comlib_data) == program_data_bytes);
 static_assert(offsetof(rdma_comlib_data, rbuff) == 8 && offsetof(rdma_comlib_data, length) == 16);
 
+std::byte* bytes(volatile int* buffer) { return reinterpret_cast<std::byte*>(const_cast<int*>(buffer)); }
+
+// A buffer of this library. Paths whose sbuff is the same share it, so that it outlives the path that made it.
+struct Buffer {
+  std::shared_ptr<volatile int> first;  // null: the program provides the buffer
+  std::size_t size = 0;
+};
+
 struct Path {
+  Buffer sent;  // declared before `pages`, which lie in `received`
+  Buffer received;
   rdma_comlib_data fields;                  // as the program must leave them
   const rdma_comlib_data* place = nullptr;  // of the program's struct when it was last used
   std::uint32_t forks = 0;                  // when the path was opened
@@ -100,19 +111,31 @@ Path& usable_path(const rdma_comlib_data* id) {
 
 volatile int& counter(volatile int* buffer, const rdma_comlib_data* id) { return buffer[id->data_len_int - 1]; }
 
-std::byte* bytes(volatile int* buffer) { return reinterpret_cast<std::byte*>(const_cast<int*>(buffer)); }
-
-struct Free {
-  void operator()(volatile int* buffer) const { std::free(bytes(buffer)); }
-};
-using Buffer = std::unique_ptr<volatile int[], Free>;
-
 Buffer allocate(std::size_t size) {
   constexpr std::size_t alignment = 256;
   check_size(size);
   void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (memory == nullptr) throw onehop::Error("no memory for a buffer of " + std::to_string(size) + " bytes");
-  return Buffer(static_cast<volatile int*>(memory));
+  return {{static_cast<volatile int*>(memory), [](volatile int* first) { std::free(bytes(first)); }}, size};
+}
+
+// Checks buffers of the program. `shared` is the library's buffer that sbuff may be.
+void check_buffers(const rdma_comlib_data& data, std::size_t size, const Buffer& shared) {
+  for (const bool sends : {true, false}) {
+    volatile int* const buffer = sends ? data.sbuff : data.rbuff;
+    const char* const name = sends ? "sbuff" : "rbuff";
+    if (buffer == nullptr) {
+      throw BadInput(std::string("expected the caller's sbuff and rbuff, found a null pointer for ") + name);
+    }
+    if (reinterpret_cast<std::uintptr_t>(buffer) % alignof(int) != 0) {
+      throw BadInput(std::string("expected an address for ints as ") + name + ", found one that is no multiple of 4");
+    }
+    check_memory(bytes(buffer), size);
+  }
+  if (shared.first != nullptr && data.sbuff == shared.first.get() && size > shared.size) {
+    throw BadInput("expected a message of at most the " + std::to_string(shared.size - sizeof(int)) +
+                   " bytes of the shared sbuff, found " + std::to_string(size - sizeof(int)));
+  }
 }
 
 // What a program asks for when it opens a path. Pointers stay as they came.
@@ -122,11 +145,12 @@ struct Request {
   int source = 0;
   std::size_t size = 0;
   bool external = false;
+  Buffer shared;  // the original's sbuff
 };
 
 // Checks this rank's arguments and sets the struct's buffers and sizes. Throws before the ranks communicate.
 void set_fields(const Request& request, Path& path) {
-  const auto [id, target, source, size, external] = request;
+  const auto& [id, target, source, size, external, shared] = request;
   const int ranks = group().size();
   if (id == nullptr) throw BadInput("expected an rdma_comlib_data, found a null pointer");
   if (id->mark == open_mark && paths.has(id->path) && paths.at(id->path).place == id) {
@@ -143,17 +167,13 @@ void set_fields(const Request& request, Path& path) {
   }
   const std::size_t data_size = size + sizeof(int);
   if (external) {
-    if (id->sbuff == nullptr || id->rbuff == nullptr) {
-      throw BadInput(std::string("expected the caller's sbuff and rbuff, found a null pointer for ") +
-                     (id->sbuff == nullptr ? "sbuff" : "rbuff"));
-    }
-    check_memory(bytes(id->sbuff), data_size);
-    check_memory(bytes(id->rbuff), data_size);
+    check_buffers(*id, data_size, shared);
+    if (id->sbuff == shared.first.get()) path.sent = shared;
   } else {
-    Buffer send = allocate(data_size);
-    Buffer receive = allocate(data_size);
-    id->sbuff = send.release();
-    id->rbuff = receive.release();
+    path.sent = allocate(data_size);
+    path.received = allocate(data_size);
+    id->sbuff = path.sent.first.get();
+    id->rbuff = path.received.first.get();
   }
   id->length = size;
   id->data_size = data_size;
@@ -267,8 +287,8 @@ void new_path(rdma_comlib_data* id, const int* tni_id, const int* dst_rank, cons
     if (interface < 0 || interface >= network_interfaces) {
       throw BadInput("expected a network interface from 0 to 5, found " + std::to_string(interface));
     }
-    return Request{id, checked_value(dst_rank), checked_value(rcv_rank), checked_value(size),
-                   is_external(has_external)};
+    return Request{id, checked_value(dst_rank), checked_value(rcv_rank), checked_value(size), is_external(has_external),
+                   {}};
   });
 }
 
@@ -282,8 +302,6 @@ void delete_path(rdma_comlib_data* id, const int* has_external) {
   const bool external = path.external;
   paths.remove(id->path);
   if (!external) {
-    std::free(bytes(id->sbuff));
-    std::free(bytes(id->rbuff));
     id->sbuff = nullptr;
     id->rbuff = nullptr;
   }
@@ -319,7 +337,7 @@ ONEHOP_COMPAT_API void rdma_comlib_new_duplicate(rdma_comlib_data* id, const rdm
   guarded("rdma_comlib_new_duplicate", [&] {
     open_path([&] {
       const Path& path = usable_path(original);
-      return Request{id, path.target, path.source, checked_value(size), is_external(has_external)};
+      return Request{id, path.target, path.source, checked_value(size), is_external(has_external), path.sent};
     });
   });
 }
@@ -374,6 +392,8 @@ ONEHOP_COMPAT_API void rdma_comlib_swap_vcq_for_sending(rdma_comlib_data* id1, r
 ONEHOP_COMPAT_API int rdma_comlib_get_ssize(const rdma_comlib_data* id) {
   return guarded("rdma_comlib_get_ssize", [&] {
     path_of(id);
+    if (id->length > INT_MAX)
+      throw BadInput("expected a message whose bytes an int can count, found " + std::to_string(id->length));
     return static_cast<int>(id->length);
   });
 }

@@ -172,6 +172,30 @@ static void counter_in_page(void) {
   for (int i = 0; i < 2; ++i) free(buffers[i]);
 }
 
+/* A duplicate keeps the sbuff that it shares when the original is deleted. */
+static void shared_buffer(void) {
+  const int n = all_ranks();
+  const int tni = 0;
+  const int target = (my_rank() + 1) % n;
+  const int source = (my_rank() + n - 1) % n;
+  const size_t size = 2 * sizeof(int);
+  const int external = 1;
+  int received[3];
+  rdma_comlib_data data;
+  rdma_comlib_data other;
+  rdma_comlib_new(&data, &tni, &target, &source, &size);
+  volatile int* const shared = data.sbuff;
+  other.sbuff = shared;
+  other.rbuff = received;
+  rdma_comlib_new_duplicate(&other, &data, &size, &external);
+  rdma_comlib_delete(&data);
+  shared[1] = my_rank() + 7;
+  rdma_comlib_isendrecv(&other);
+  rdma_comlib_irecv_check(&other);
+  CHECK(received[1] == source + 7);
+  rdma_comlib_delete_ext(&other, &external);
+}
+
 /* The library's own buffers. */
 static void own_buffers(void) {
   const int n = all_ranks();
@@ -296,6 +320,7 @@ int main(int argc, char** argv) {
   unsetenv("ONEHOP_SHARE_BUFFERS");
   counter_in_page();
   own_buffers();
+  shared_buffer();
   threads();
   rank_maps();
   balanced_interfaces();

@@ -9,7 +9,7 @@ static const int zero = 0;
 static const int one = 1;
 static rdma_comlib_data data;
 static rdma_comlib_data other;
-static int outside[8]; /* buffers of the program */
+static int outside[20]; /* buffers of the program */
 
 static void open_with(int tni, int target, size_t size) {
   rdma_comlib_init();
@@ -41,6 +41,26 @@ static void endless_duplicate(void) {
   const size_t size = SIZE_MAX - 3;
   open_plainly();
   rdma_comlib_new_duplicate(&other, &data, &size, &zero);
+}
+
+static void longer_than_shared(void) { /* than the sbuff of the other path */
+  const size_t size = 64;
+  open_plainly();
+  other.sbuff = data.sbuff;
+  other.rbuff = outside;
+  rdma_comlib_new_duplicate(&other, &data, &size, &one);
+}
+
+static void odd_address(void) {
+  const size_t size = 16;
+  data.sbuff = outside;
+  data.rbuff = (int*)((char*)outside + 1);
+  rdma_comlib_new_ext(&data, &zero, &zero, &zero, &size, &one);
+}
+
+static void size_of_no_int(void) {
+  open_with(0, 0, (size_t)1 << 31);
+  rdma_comlib_get_ssize(&data);
 }
 
 static void no_struct(void) {
@@ -249,6 +269,9 @@ static const struct error_case errors[] = {
     {"endless_external", 1, 1, "rdma_comlib_new_ext: expected fewer bytes than there are", endless_external},
     {"huge_external", 1, 1, "rdma_comlib_new_ext: expected at most the", huge_external},
     {"endless_duplicate", 1, 1, "rdma_comlib_new_duplicate: expected fewer bytes", endless_duplicate},
+    {"longer_than_shared", 1, 1, "expected a message of at most the 16 bytes of the shared sbuff", longer_than_shared},
+    {"odd_address", 1, 1, "expected an address for ints as rbuff", odd_address},
+    {"size_of_no_int", 1, 1, "rdma_comlib_get_ssize: expected a message whose bytes an int can count", size_of_no_int},
     {"no_struct", 1, 1, "expected an rdma_comlib_data, found a null pointer", no_struct},
     {"no_size", 1, 1, "rdma_comlib_new: expected memory of 8 bytes, found a null pointer", no_size},
     {"no_target", 2, 1, "expected memory of 4 bytes, found a null pointer", no_target},
