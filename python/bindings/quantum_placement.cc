@@ -34,21 +34,9 @@ void bind_place(nb::module_& module) {
       },
       "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a = std::vector<int>(),
       "ranks_per_host"_a = 0, nb::call_guard<nb::gil_scoped_release>(),
-      "Compute a placement of a validated circuit.\n\n"
-      "Parameters\n----------\n"
-      "circuit : Circuit\n    Circuit to place.\n"
-      "ranks : int\n    Number of ranks, a power of two.\n"
-      "bytes_per_amplitude : int\n    8 or 16.\n"
-      "search_seconds : float\n    Approximate time to search for a placement that moves fewer bytes; 0 uses the "
-      "heuristic alone.\n"
-      "bits : sequence of int\n    Bit of each qubit of an existing state. Empty: the state begins as |0...0>, and the "
-      "placement chooses the bits.\n"
-      "ranks_per_host : int\n    Number of ranks on each host, a power of two: exchanges then stay inside a host "
-      "where possible. 0: all on one host, or hosts with different numbers of ranks.\n\n"
-      "Raises\n------\n"
-      "BadInput\n    The number of ranks is no power of two, there are fewer amplitudes than ranks, or an operation "
-      "needs "
-      "more local bits than there are.");
+      "Compute a placement of a validated circuit, on a state with these bits, or from |0...0> if there are none. "
+      "Raises "
+      "BadInput if the number of ranks is no power of two or too large.");
   module.def(
       "place_simulation",
       [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, int ranks_per_host) {

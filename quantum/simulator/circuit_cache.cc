@@ -5,6 +5,8 @@
 #include <bit>
 #include <list>
 
+#include "quantum/state/precision.h"
+
 namespace onehop::quantum {
 namespace {
 
@@ -177,19 +179,12 @@ std::shared_ptr<PlacedCircuit> insert(const Key& key, Placement placement) {
   return circuit_cache().add(key, std::make_shared<PlacedCircuit>(std::move(placement)));
 }
 
-template <typename T>
-std::unique_ptr<EngineProgram<T>> program_of(std::vector<LocalOperation> operations, const State& state) {
-  return std::make_unique<EngineProgram<T>>(state.local_bits(), std::move(operations));
-}
-
 }  // namespace
 
 EngineCounters PlacedCircuit::Part::run(State& state) const {
-  const int threads = state.engine().threads;
-  if (const auto* single = std::get_if<std::unique_ptr<EngineProgram<float>>>(&program)) {
-    return (*single)->run(state.local<float>(), threads);
-  }
-  return std::get<std::unique_ptr<EngineProgram<double>>>(program)->run(state.local<double>(), threads);
+  return with_type(state.precision(), [&]<typename T>() {
+    return std::get<std::unique_ptr<EngineProgram<T>>>(program)->run(state.local<T>(), state.engine().threads);
+  });
 }
 
 std::shared_ptr<const PlacedCircuit::Part> PlacedCircuit::find(int rank, std::size_t stage, std::size_t begin,
@@ -203,11 +198,9 @@ std::shared_ptr<const PlacedCircuit::Part> PlacedCircuit::find(int rank, std::si
 
 std::shared_ptr<const PlacedCircuit::Part> PlacedCircuit::keep(Part part, std::vector<LocalOperation> operations,
                                                                const State& state) {
-  if (state.precision() == Precision::single_precision) {
-    part.program = program_of<float>(std::move(operations), state);
-  } else {
-    part.program = program_of<double>(std::move(operations), state);
-  }
+  with_type(state.precision(), [&]<typename T>() {
+    part.program = std::make_unique<EngineProgram<T>>(state.local_bits(), std::move(operations));
+  });
   auto kept = std::make_shared<const Part>(std::move(part));
   const std::lock_guard lock(mutex_);
   parts_.push_back(kept);

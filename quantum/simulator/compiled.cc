@@ -11,6 +11,7 @@
 #include "quantum/simulator/compiled_impl.h"
 #include "quantum/simulator/walk.h"
 #include "quantum/state/pauli_masks.h"
+#include "quantum/state/precision.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
 
@@ -126,21 +127,16 @@ void Compiled::Impl::make_stage(StageProgram& program, const Stage& stage, std::
   }
   program.flips = flips;
   if (part_bits > EngineProgram<double>::max_bits) return;
-  const int threads = state->engine().threads;
-  const auto compile = [&]<typename T>() {
+  with_type(options.precision, [&]<typename T>() {
     program.compiled = std::make_unique<EngineProgram<T>>(part_bits, std::move(program.operations),
-                                                          EngineProgram<T>::States::one, threads);
-  };
-  if (options.precision == Precision::single_precision) {
-    compile.template operator()<float>();
-  } else {
-    compile.template operator()<double>();
-  }
+                                                          EngineProgram<T>::States::one, state->engine().threads);
+  });
 }
 
 void Compiled::Impl::run_stage(StageProgram& program, std::size_t part) {
   const int threads = state->engine().threads;
-  const auto run = [&]<typename T>(std::unique_ptr<EngineProgram<T>>* compiled) {
+  with_type(options.precision, [&]<typename T>() {
+    auto* const compiled = std::get_if<std::unique_ptr<EngineProgram<T>>>(&program.compiled);
     const auto amplitudes = amplitudes_of<T>(*state, part);
     if (compiled != nullptr) {
       if (program.varies && !program.fresh) (*compiled)->refill(angles, threads);
@@ -151,12 +147,7 @@ void Compiled::Impl::run_stage(StageProgram& program, std::size_t part) {
       }
       counters.passes += apply<T>(amplitudes, program.operations, state->engine()).passes;
     }
-  };
-  if (options.precision == Precision::single_precision) {
-    run(std::get_if<std::unique_ptr<EngineProgram<float>>>(&program.compiled));
-  } else {
-    run(std::get_if<std::unique_ptr<EngineProgram<double>>>(&program.compiled));
-  }
+  });
   program.fresh = false;
 }
 

@@ -9,6 +9,7 @@
 #include "onehop/error.h"
 #include "quantum/simulator/compiled_impl.h"
 #include "quantum/state/pauli_masks.h"
+#include "quantum/state/precision.h"
 #include "src/base/clock.h"
 
 namespace onehop::quantum {
@@ -94,22 +95,17 @@ void Compiled::Impl::make_inverse(StageProgram& program, std::size_t stage, std:
   program.varies = std::any_of(program.operations.begin(), program.operations.end(),
                                [](const LocalOperation& operation) { return operation.varies; });
   if (part_bits > EngineProgram<double>::max_bits_of_two) return;
-  const int threads = state->engine().threads;
-  const auto compile = [&]<typename T>() {
+  with_type(options.precision, [&]<typename T>() {
     program.compiled = std::make_unique<EngineProgram<T>>(part_bits, std::move(program.operations),
-                                                          EngineProgram<T>::States::two, threads);
-  };
-  if (options.precision == Precision::single_precision) {
-    compile.template operator()<float>();
-  } else {
-    compile.template operator()<double>();
-  }
+                                                          EngineProgram<T>::States::two, state->engine().threads);
+  });
 }
 
 void Compiled::Impl::run_inverse(StageProgram& program, std::size_t part, State& ket, State& bra_state,
                                  std::span<double> by_angle) {
   const int threads = ket.engine().threads;
-  const auto run = [&]<typename T>(std::unique_ptr<EngineProgram<T>>* compiled) {
+  with_type(options.precision, [&]<typename T>() {
+    auto* const compiled = std::get_if<std::unique_ptr<EngineProgram<T>>>(&program.compiled);
     EngineCounters done;
     const auto of_ket = amplitudes_of<T>(ket, part);
     const auto of_bra = amplitudes_of<T>(bra_state, part);
@@ -124,12 +120,7 @@ void Compiled::Impl::run_inverse(StageProgram& program, std::size_t part, State&
     }
     counters.passes += done.passes;
     counters.multiply_adds += done.multiply_adds;
-  };
-  if (options.precision == Precision::single_precision) {
-    run(std::get_if<std::unique_ptr<EngineProgram<float>>>(&program.compiled));
-  } else {
-    run(std::get_if<std::unique_ptr<EngineProgram<double>>>(&program.compiled));
-  }
+  });
 }
 
 void Compiled::Impl::go_back(State& ket, State& bra_state, std::span<double> by_angle) {

@@ -156,9 +156,10 @@ SimulationResult run_histories(const SplitProgram& split, const Group& group, co
   result.outcomes = shots.outcomes();
   double bytes[2] = {};
   for (const auto& walk : walks) {
-    result.exchanges += walk->exchanges();
-    bytes[0] += static_cast<double>(walk->bytes_sent());
-    bytes[1] += static_cast<double>(walk->bytes_between_hosts());
+    const StateCounters counters = walk->counters();
+    result.exchanges += counters.exchanges;
+    bytes[0] += static_cast<double>(counters.bytes_sent);
+    bytes[1] += static_cast<double>(counters.bytes_between_hosts);
   }
   sum_over_ranks(group, std::span<double>(bytes));
   result.bytes_moved = static_cast<std::int64_t>(bytes[0]);

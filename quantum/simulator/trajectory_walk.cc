@@ -295,21 +295,16 @@ void TrajectoryWalk::sample(const Node& node) {
   }
 }
 
-int TrajectoryWalk::exchanges() const {
-  int sum = before_ ? before_->counters().exchanges : 0;
-  for (const auto& one : states_) sum += one->counters().exchanges;
-  return sum;
-}
-
-std::int64_t TrajectoryWalk::bytes_sent() const {
-  std::int64_t sum = before_ ? before_->counters().bytes_sent : 0;
-  for (const auto& one : states_) sum += one->counters().bytes_sent;
-  return sum;
-}
-
-std::int64_t TrajectoryWalk::bytes_between_hosts() const {
-  std::int64_t sum = before_ ? before_->counters().bytes_between_hosts : 0;
-  for (const auto& one : states_) sum += one->counters().bytes_between_hosts;
+StateCounters TrajectoryWalk::counters() const {
+  StateCounters sum;
+  const auto add = [&](const std::unique_ptr<State>& state) {
+    if (!state) return;
+    sum.exchanges += state->counters().exchanges;
+    sum.bytes_sent += state->counters().bytes_sent;
+    sum.bytes_between_hosts += state->counters().bytes_between_hosts;
+  };
+  add(before_);
+  std::ranges::for_each(states_, add);
   return sum;
 }
 

@@ -32,9 +32,7 @@ class TrajectoryWalk {
   std::vector<Run> histories;
   std::vector<std::uint64_t> shots;     // the shots of these histories
   std::vector<std::uint64_t> outcomes;  // their classical bits, in words of 64
-  [[nodiscard]] int exchanges() const;
-  [[nodiscard]] std::int64_t bytes_sent() const;
-  [[nodiscard]] std::int64_t bytes_between_hosts() const;
+  [[nodiscard]] StateCounters counters() const;
   [[nodiscard]] std::unique_ptr<State> take_state();
 
  private:

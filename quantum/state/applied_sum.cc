@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "onehop/error.h"
-#include "onehop/plan.h"
 #include "onehop/quantum/observable.h"
 #include "quantum/state/pauli_masks.h"
+#include "quantum/state/precision.h"
 
 namespace onehop::quantum {
 
@@ -56,7 +56,7 @@ class Application {
   Application(const State& state, const PauliSum& sum, double scale, State& result) : state_(state), result_(result) {
     for (const PauliTerm& term : sum.terms) {
       const Masks masks = masks_of(term, state.qubits());
-      strings_.push_back({on_bits(masks.x), on_bits(masks.z), scale * term.coefficient});
+      strings_.push_back({on_bits(state, masks.x), on_bits(state, masks.z), scale * term.coefficient});
     }
   }
 
@@ -78,14 +78,6 @@ class Application {
     std::uint64_t x = 0, z = 0;  // masks of bits of an amplitude's position
     Number factor;
   };
-
-  [[nodiscard]] std::uint64_t on_bits(std::uint64_t qubits) const {
-    std::uint64_t mask = 0;
-    for (; qubits != 0; qubits &= qubits - 1) {
-      mask |= std::uint64_t{1} << state_.bits()[static_cast<std::size_t>(std::countr_zero(qubits))];
-    }
-    return mask;
-  }
 
   // The strings that need amplitudes of this rank only, for each of its parts.
   template <typename T>
@@ -124,36 +116,15 @@ class Application {
   // The strings that need the amplitudes of another rank, which pass through a bounded buffer.
   template <typename T>
   void stream(std::uint64_t partner, const std::vector<String>& strings) {
-    using Amplitude = std::complex<T>;
     const int chunk_bits = std::min(state_.part_bits(), 16);
     const std::size_t chunk = std::size_t{1} << chunk_bits;
-    std::vector<Amplitude> sent(chunk);
-    std::vector<Amplitude> got(chunk);
-    const int ranks = state_.group().size();
-    Schedule schedule{"partners", ranks, {}, {Round{}}, {}};
-    for (const char* name : {"sent", "got"}) {
-      schedule.arrays.push_back(
-          {name, static_cast<std::int64_t>(sizeof(Amplitude)), ElementType::bytes, {static_cast<std::int64_t>(chunk)}});
-    }
-    for (int rank = 0; rank < ranks; ++rank) {
-      const Slice all = Slice::range(0, static_cast<std::int64_t>(chunk));
-      schedule.rounds[0].transfers.push_back({{rank, 0, all}, {rank ^ static_cast<int>(partner), 1, all}});
-    }
-    const std::array<std::span<std::byte>, 2> arrays{std::as_writable_bytes(std::span(sent)),
-                                                     std::as_writable_bytes(std::span(got))};
-    Plan plan(state_.group(), schedule, arrays);
     const std::uint64_t local_mask = (std::uint64_t{1} << state_.local_bits()) - 1;
     std::map<std::uint64_t, std::vector<String>> by_shift;  // XOR of the chunk numbers of both ranks
     for (const String& one : strings) by_shift[(one.x & local_mask) >> chunk_bits].push_back(one);
-    const auto local = state_.local<T>();
-    for (const auto& [shift, some] : by_shift) {
-      for (std::uint64_t c = 0; c < local.size() / chunk; ++c) {
-        const auto from = local.subspan((c ^ shift) * chunk, chunk);
-        std::copy(from.begin(), from.end(), sent.begin());
-        plan.run();
-        add<T>(some, got, result_.local<T>().subspan(c * chunk, chunk), c, chunk_bits);
-      }
-    }
+    stream_partner<T>(state_, partner, chunk_bits, by_shift,
+                      [&](const std::vector<String>& some, std::span<const std::complex<T>> got, std::uint64_t c) {
+                        add<T>(some, got, result_.local<T>().subspan(c * chunk, chunk), c, chunk_bits);
+                      });
   }
 
   const State& state_;
@@ -172,11 +143,7 @@ void add_applied(const State& state, const PauliSum& sum, double scale, State& r
     throw BadInput("expected a result with the qubits, precision, ranks and layout of the state, found others");
   }
   Application application(state, sum, scale, result);
-  if (state.precision() == Precision::single_precision) {
-    application.run<float>();
-  } else {
-    application.run<double>();
-  }
+  with_type(state.precision(), [&]<typename T>() { application.run<T>(); });
 }
 
 std::complex<double> apply_sum(const State& state, const PauliSum& sum, State& result) {
@@ -185,18 +152,14 @@ std::complex<double> apply_sum(const State& state, const PauliSum& sum, State& r
   add_applied(state, sum, 1, result);
   // State::inner_product would move the amplitudes if bits are flipped.
   std::vector<double> products;  // of each part
-  const auto add_products = [&]<typename T>(std::span<std::complex<T>> left, std::span<std::complex<T>> right) {
+  with_type(state.precision(), [&]<typename T>() {
     const std::size_t size = std::size_t{1} << state.part_bits();
-    for (std::size_t begin = 0; begin < left.size(); begin += size) {
-      const Number value = inner_product<T>(left.subspan(begin, size), right.subspan(begin, size), state.engine());
+    for (std::size_t begin = 0; begin < state.local<T>().size(); begin += size) {
+      const Number value = inner_product<T>(state.local<T>().subspan(begin, size),
+                                            result.local<T>().subspan(begin, size), state.engine());
       products.insert(products.end(), {value.real(), value.imag()});
     }
-  };
-  if (state.precision() == Precision::single_precision) {
-    add_products(state.local<float>(), result.local<float>());
-  } else {
-    add_products(state.local<double>(), result.local<double>());
-  }
+  });
   const auto sums = sum_over_parts(state.group(), products, 2);
   return {sums[0], sums[1]};
 }

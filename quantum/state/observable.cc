@@ -11,9 +11,8 @@
 #include <string_view>
 
 #include "onehop/error.h"
-#include "onehop/plan.h"
 #include "quantum/state/pauli_masks.h"
-#include "quantum/state/state_impl.h"
+#include "quantum/state/precision.h"
 
 namespace onehop::quantum {
 namespace {
@@ -123,13 +122,7 @@ class Evaluation {
   }
 
  private:
-  [[nodiscard]] std::uint64_t on_bits(std::uint64_t qubits) const {
-    std::uint64_t mask = 0;
-    for (; qubits != 0; qubits &= qubits - 1) {
-      mask |= std::uint64_t{1} << state_.bits()[static_cast<std::size_t>(std::countr_zero(qubits))];
-    }
-    return mask;
-  }
+  [[nodiscard]] std::uint64_t on_bits(std::uint64_t qubits) const { return quantum::on_bits(state_, qubits); }
 
   // The values of the qubits on rank bits, as a mask.
   [[nodiscard]] std::uint64_t held() const {
@@ -152,14 +145,9 @@ class Evaluation {
       paulis.push_back({on_bits(strings_[i].x), on_bits(strings_[i].z) & inside});
     }
     std::vector<Sum> products(which.size());
-    const auto evaluate = [&]<typename T>(std::span<std::complex<T>> local) {
-      pauli_products<T>(local, local, paulis, products, state_.engine());
-    };
-    if (state_.precision() == Precision::single_precision) {
-      evaluate(state_.local<float>());
-    } else {
-      evaluate(state_.local<double>());
-    }
+    with_type(state_.precision(), [&]<typename T>() {
+      pauli_products<T>(state_.local<T>(), state_.local<T>(), paulis, products, state_.engine());
+    });
     for (std::size_t k = 0; k < which.size(); ++k) {
       const std::uint64_t z = on_bits(strings_[which[k]].z) & ~inside;
       values_[which[k]] = products[k] * factor(0, z, held());
@@ -216,11 +204,7 @@ class Evaluation {
     for (const std::size_t i : open) by_partner[on_bits(strings_[i].x) >> state_.local_bits()].push_back(i);
     const auto most = std::max_element(by_partner.begin(), by_partner.end(),
                                        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-    if (state_.precision() == Precision::single_precision) {
-      stream<float>(most->first, most->second);
-    } else {
-      stream<double>(most->first, most->second);
-    }
+    with_type(state_.precision(), [&]<typename T>() { stream<T>(most->first, most->second); });
     std::vector<std::size_t> rest;
     for (const auto& [partner, which] : by_partner) {
       if (partner != most->first) rest.insert(rest.end(), which.begin(), which.end());
@@ -230,37 +214,15 @@ class Evaluation {
 
   template <typename T>
   void stream(std::uint64_t partner, const std::vector<std::size_t>& which) {
-    using Amplitude = std::complex<T>;
     const int chunk_bits = std::min(state_.local_bits(), 16);
     const std::size_t chunk = std::size_t{1} << chunk_bits;
-    std::vector<Amplitude> sent(chunk);
-    std::vector<Amplitude> got(chunk);
-    const int ranks = state_.group().size();
-    Schedule schedule{"partners", ranks, {}, {Round{}}, {}};
-    const auto bytes = static_cast<std::int64_t>(sizeof(Amplitude));
-    for (const char* name : {"sent", "got"}) {
-      schedule.arrays.push_back({name, bytes, ElementType::bytes, {static_cast<std::int64_t>(chunk)}});
-    }
-    for (int rank = 0; rank < ranks; ++rank) {
-      const Slice all = Slice::range(0, static_cast<std::int64_t>(chunk));
-      schedule.rounds[0].transfers.push_back({{rank, 0, all}, {rank ^ static_cast<int>(partner), 1, all}});
-    }
-    const std::array<std::span<std::byte>, 2> arrays{std::as_writable_bytes(std::span(sent)),
-                                                     std::as_writable_bytes(std::span(got))};
-    Plan plan(state_.group(), schedule, arrays);
-
     std::map<std::uint64_t, std::vector<std::size_t>> by_shift;  // XOR of the chunk numbers of both ranks
     for (const std::size_t i : which) by_shift[in_rank(strings_[i].x) >> chunk_bits].push_back(i);
-    const std::span<Amplitude> local = state_.local<T>();
-    for (const auto& [shift, strings] : by_shift) {
-      for (std::uint64_t c = 0; c < local.size() / chunk; ++c) {
-        // The chunk that the partner needs for its chunk c.
-        const auto from = local.subspan((c ^ shift) * chunk, chunk);
-        std::copy(from.begin(), from.end(), sent.begin());
-        plan.run();
-        add_products<T>(strings, local.subspan(c * chunk, chunk), got, c, chunk_bits);
-      }
-    }
+    stream_partner<T>(
+        state_, partner, chunk_bits, by_shift,
+        [&](const std::vector<std::size_t>& strings, std::span<const std::complex<T>> got, std::uint64_t c) {
+          add_products<T>(strings, state_.local<T>().subspan(c * chunk, chunk), got, c, chunk_bits);
+        });
   }
 
   [[nodiscard]] std::uint64_t in_rank(std::uint64_t qubits) const {

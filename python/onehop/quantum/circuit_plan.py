@@ -173,18 +173,6 @@ def lower_bounds(circuit_plan: CircuitPlan, sweeps: int = 1) -> dict[str, float]
     """Return lower bounds on exchanges and passes, by a search that takes up to a few seconds.
 
     No placement has fewer exchanges. With the stages of this one, no choice of tiles has fewer passes.
-
-    Parameters
-    ----------
-    circuit_plan : CircuitPlan
-        Plan of `sweeps` runs through the circuit.
-    sweeps : int
-        Number of runs, 3 for a gradient.
-
-    Returns
-    -------
-    dict
-        `exchanges_at_least` (an int) and `passes_at_least`.
     """
     placement = circuit_plan.placement
     return {

@@ -12,7 +12,7 @@ import numpy as np
 from onehop.arguments import instance, real_number
 from onehop.error import BadInput
 
-__all__ = ["Angle", "Bindings", "Expression", "Parameter", "placeholder", "rows_of", "terms_of", "values_of"]
+__all__ = ["Angle", "Bindings", "Expression", "Parameter"]
 
 
 class Expression:
@@ -147,13 +147,7 @@ def terms_of(angles: Iterable[Angle], names: list[str]) -> list[tuple[float, lis
 
 
 def values_of(circuit: Any, bindings: Bindings) -> list[float]:
-    """Return the value of each parameter of a circuit.
-
-    Raises
-    ------
-    BadInput
-        A parameter has no value, a name is none of the parameters, or a value is not a finite number.
-    """
+    """Return the value of each parameter of a circuit."""
     names = circuit.parameters
     if isinstance(bindings, Mapping):
         given = {one.name if isinstance(one, Parameter) else one: value for one, value in bindings.items()}
@@ -190,13 +184,7 @@ def values_of(circuit: Any, bindings: Bindings) -> list[float]:
 
 
 def rows_of(circuit: Any, bindings: Iterable[Bindings]) -> list[list[float]]:
-    """Return the values of each of several bindings.
-
-    Raises
-    ------
-    BadInput
-        As for `values_of`, with the number of the binding.
-    """
+    """Return the values of each of several bindings."""
     if isinstance(bindings, Mapping):
         raise BadInput("expected a sequence of bindings, found one mapping; put it in a list")
     rows = []

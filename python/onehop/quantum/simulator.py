@@ -15,7 +15,6 @@ from onehop import _core
 from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit, Register
 from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
-from onehop.quantum.outcome_text import outcome_texts
 from onehop.quantum.profile import Profile
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.run.checkpoint import Checkpoints
@@ -25,7 +24,7 @@ from onehop.quantum.state import State
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Result", "counts_of", "result_of", "shot_bits", "simulate"]
+__all__ = ["Result", "simulate"]
 
 
 @dataclass
@@ -115,6 +114,25 @@ def counts_of(outcomes: _core.Outcomes, registers: Sequence[Register]) -> dict[s
     """Return the number of shots with each outcome; the keys are those of `Result.counts`."""
     texts = outcome_texts(_outcome_bits(outcomes), registers)
     return dict(zip(texts, outcomes.counts.tolist(), strict=True))
+
+
+def outcome_texts(bits: NDArray[np.uint8], registers: Sequence[Register]) -> list[str]:
+    """Write outcomes as in Qiskit: the last classical bit first, and blanks between registers, the first one last.
+
+    If a bit is in no register, the texts have all bits without blanks. NumPy does the work, because there may be
+    millions.
+    """
+    number, width = bits.shape
+    groups = [range(one.first, one.first + one.size) for one in registers]
+    if len(groups) < 2 or set().union(*groups) != set(range(width)):
+        groups = [range(width)]
+    blank = np.full((number, 1), ord(" "), np.uint8)
+    columns: list[NDArray[np.uint8]] = []
+    for group in reversed(groups):
+        columns += [blank, bits[:, group.start : group.stop][:, ::-1] + np.uint8(ord("0"))]
+    rows = np.concatenate(columns[1:], axis=1)
+    text, length = rows.tobytes().decode("ascii"), rows.shape[1]
+    return [text[k * length : (k + 1) * length] for k in range(number)]
 
 
 def shot_bits(outcomes: _core.Outcomes) -> NDArray[np.uint8]:

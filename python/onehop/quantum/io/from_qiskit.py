@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from qiskit import QuantumCircuit
     from qiskit.circuit import CircuitInstruction
 
-__all__ = ["from_qiskit", "program_from_qiskit"]
+__all__ = ["from_qiskit"]
 
 _LEFT_EARLY = ("break_loop", "continue_loop")
 _BACKEND = "or run it on `onehop.qiskit.OnehopBackend`"
@@ -93,25 +93,8 @@ def program_from_qiskit(
 ) -> Program:
     """Convert a Qiskit circuit with loops of any kind, and with the instructions of qiskit-aer.
 
-    Parameters
-    ----------
-    circuit : QuantumCircuit
-        As for `from_qiskit`. It may also have `while_loop`, `break_loop`, `continue_loop`, `kraus`, and the
-        instructions of qiskit-aer that save data and set the state.
-    noise : InstructionNoise, optional
-        Noise of its instructions. Channels of measurements come before them, all others after.
-    active : sequence of int, optional
-        The qubits that the program has, ascending; no instruction may act on another one. Default: all.
-
-    Returns
-    -------
-    Program
-        Program with the same order of qubits and classical bits.
-
-    Raises
-    ------
-    BadInput
-        As for `from_qiskit`.
+    Channels of measurements come before them, all others after. `active` lists the qubits that the program has,
+    ascending; no instruction may act on another one.
     """
     return _converted(circuit, noise, active, plain=False)
 

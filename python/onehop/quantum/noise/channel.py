@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onehop.arguments import complex_array, instance, items, quoted, real_number, whole_number
 from onehop.error import BadInput
 
-__all__ = ["Channel", "channel", "channel_names", "check_probability", "depolarizing"]
+__all__ = ["Channel", "channel", "channel_names"]
 
 Matrix = NDArray[np.complex128]
 

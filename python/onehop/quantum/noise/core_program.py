@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.quantum.circuit import Circuit, Operation
@@ -17,7 +12,7 @@ from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.observables import PauliSum, core_sum, sums_of
 from onehop.quantum.steps import Program, Save
 
-_KINDS = {
+SAVED_KINDS = {
     "amplitudes_sq": "weights",
     "density_matrix": "density_matrix",
     "expval": "expectations",
@@ -51,17 +46,8 @@ def _data(save: Save, program: Program, mixed: bool) -> tuple[str, list[int], li
     elif save.kind == "expval_var":
         sums = sums_of([save.observable], program.circuit.qubits, hermitian=True)
         sums += [sums[0].squared()] if mixed else []
-    kind = _KINDS.get(save.kind, "amplitudes")
+    kind = SAVED_KINDS.get(save.kind, "amplitudes")
     return kind, save.indices.tolist(), [core_sum(one) for one in sums]
-
-
-def saved_value(save: Save, data: NDArray[np.complex128], *, mixed: bool) -> NDArray[Any]:
-    """Convert the data that the library has saved."""
-    if save.kind == "density_matrix" or (save.kind == "state" and mixed):
-        return data.reshape(math.isqrt(len(data)), -1)
-    if save.kind == "expval":
-        return np.array(data[0].real)
-    return data if _KINDS.get(save.kind, "state") == "state" else data.real
 
 
 def noisy_program(circuit: Circuit, noise: NoiseModel | None) -> _core.Program:

@@ -14,7 +14,7 @@ from onehop.quantum.circuit import Circuit, Operation, gate_names
 from onehop.quantum.noise.channel import Channel, channel, check_probability, depolarizing
 from onehop.text import counted
 
-__all__ = ["NoiseModel", "Without", "warn_without"]
+__all__ = ["NoiseModel"]
 
 #: Names of gates without noise, and the qubits of the first of each.
 Without = Mapping[str, Sequence[int]]

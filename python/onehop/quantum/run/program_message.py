@@ -8,7 +8,7 @@ import numpy as np
 
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.noise.saved import Saved
+from onehop.quantum.noise.program_run import Saved
 from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.steps import STATE_KINDS, Program, Save
 from onehop.serialization import Message, decode, encode

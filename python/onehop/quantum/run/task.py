@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum import Circuit
-from onehop.quantum.noise.program_run import run_program
-from onehop.quantum.noise.saved import Saved
+from onehop.quantum.noise.program_run import Saved, run_program
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.run.program_message import (
     decode_program,
