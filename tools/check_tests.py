@@ -17,7 +17,6 @@ ELSEWHERE = {
     "include/onehop/lattice": "with the operators that use them",
     "include/onehop/quantum": "with the simulator, in both languages",
     "python/onehop": "options and helpers: with the functions that use them",
-    "python/onehop/cirq": "tests/quantum/test_cirq.py and its siblings, through the interface",
     "python/onehop/cli": "the commands, as a user runs them: tests/cli, and the folder of what they show",
     "python/onehop/cli/lattice": "the commands, as a user runs them: tests/lattice",
     "python/onehop/cli/quantum": "the commands, as a user runs them: tests/quantum",
@@ -26,12 +25,11 @@ ELSEWHERE = {
     "python/onehop/lattice/files": "a test for each format: tests/lattice",
     "python/onehop/launch": "tests/cli/test_launch.py and its siblings, with real ranks",
     "python/onehop/machine": "figures and options: with the commands that draw and take them",
-    "python/onehop/pennylane": "through PennyLane's device: tests/quantum",
+    "python/onehop/pennylane": "through PennyLane's device",
     "python/onehop/predict": "with the predicted commands: tests/predict",
-    "python/onehop/pytket": "through pytket's backend: tests/quantum",
-    "python/onehop/qiskit": "through Qiskit's interfaces: tests/quantum",
+    "python/onehop/qiskit": "through Qiskit's interfaces",
     "python/onehop/quantum": "parts of circuits and runs: with `Circuit` and `simulate`",
-    "python/onehop/quantum/io": "through `load_qasm`, `load_state` and hostile files: tests/quantum, tests/fuzz",
+    "python/onehop/quantum/io": "through `load_qasm`, `State.load` and hostile files: tests/quantum, tests/fuzz",
     "python/onehop/quantum/noise": "through `simulate_density` and `simulate_trajectories`",
     "python/onehop/quantum/run": "through the executors, and with hostile messages: tests/base",
     "python/onehop/topology": "through `onehop.topology` and `onehop map`: tests/machine",
@@ -51,7 +49,9 @@ def main() -> int:
         if (public or module) and file.stem not in tested:
             missing.setdefault(str(file.parent), []).append(file.stem)
     for folder, names in sorted(missing.items()):
-        print(f"{folder}: {', '.join(names)}\n    {ELSEWHERE.get(folder, 'NO TEST, and no reason in ELSEWHERE')}")
+        print(
+            f"{folder}: {', '.join(names)}\n    {ELSEWHERE.get(folder, 'NO TEST, and no reason in ELSEWHERE')}"
+        )
     return int(not missing.keys() <= ELSEWHERE.keys())
 
 

@@ -70,7 +70,7 @@ def circuits(draw: st.DrawFn) -> Circuit:
 
 @st.composite
 def terms(draw: st.DrawFn) -> PauliTerm:
-    qubits = sorted(draw(st.sets(st.integers(0, 99), max_size=4)))
+    qubits = sorted(draw(st.sets(st.integers(0, 61), max_size=4)))
     weight = draw(finite)
     return PauliTerm(weight, tuple((qubit, draw(st.sampled_from("XYZ"))) for qubit in qubits))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pennylane as qml
 
 from onehop.error import BadInput
-from onehop.quantum import Circuit, PauliSum, PauliTerm
+from onehop.quantum import Circuit, PauliSum, PauliTerm, gate_names
 from onehop.quantum.parameters import Angle
 
 # PennyLane's names of gates that OpenQASM names, with the same parameters, controls first.
@@ -21,9 +21,8 @@ _NAMED = {
     "IsingXX": "rxx", "IsingYY": "ryy", "IsingZZ": "rzz",
 }  # fmt: skip
 _SPECIAL = frozenset(("Rot", "MultiRZ", "PauliRot", "GlobalPhase"))
-_DIFFERENTIABLE = frozenset(
-    ("RX", "RY", "RZ", "PhaseShift", "U1", "U2", "U3", "CRX", "CRY", "CRZ", "ControlledPhaseShift")
-) | {"IsingXX", "IsingYY", "IsingZZ", *_SPECIAL}
+_WITH_ANGLES = {name for name, _, angles in gate_names() if angles}
+_DIFFERENTIABLE = _SPECIAL.union(name for name, ours in _NAMED.items() if ours in _WITH_ANGLES)
 LARGEST_MATRIX = 10  # qubits
 
 

@@ -107,9 +107,8 @@ class QasmProgram:
         BadInput
             A qubit does not exist or is named twice, or an angle is not finite.
         """
-        which = (qubits,) if isinstance(qubits, int) else tuple(map(int, qubits))
-        angles = (parameters,) if isinstance(parameters, (int, float)) else tuple(parameters)
-        self._checked(Step(name, which, tuple(map(float, angles))))
+        angles = (parameters,) if isinstance(parameters, (int, float)) else parameters
+        self._checked(Step(name, _places(qubits), tuple(map(float, angles))))
         return self
 
     def rotate(self, paulis: Sequence[tuple[int, str]], angle: float) -> QasmProgram:
@@ -118,17 +117,14 @@ class QasmProgram:
         letters = "".join(letter for _, letter in paulis)
         if not letters:
             return self.add("gphase", (), -angle / 2)
-        if len(letters) == 1:
-            return self.add("r" + letters.lower(), qubits, angle)
-        if letters in ("XX", "YY", "ZZ"):
+        if letters in ("X", "Y", "Z", "XX", "YY", "ZZ"):
             return self.add("r" + letters.lower(), qubits, angle)
         self._checked(Step("pauli_rotation", qubits, (float(angle),), paulis=letters))
         return self
 
     def measure(self, qubits: int | Iterable[int], clbits: int | Iterable[int]) -> QasmProgram:
         """Append measurements of qubits[i] into the classical bit clbits[i]; return the program."""
-        which = (qubits,) if isinstance(qubits, int) else tuple(qubits)
-        bits = (clbits,) if isinstance(clbits, int) else tuple(clbits)
+        which, bits = _places(qubits), _places(clbits)
         if len(which) != len(bits):
             raise BadInput(f"measure: expected {len(which)} classical bits, one per qubit, found {len(bits)}")
         self._checked(Step("measure", which, clbits=bits))
@@ -141,7 +137,7 @@ class QasmProgram:
 
     def reset(self, qubits: int | Iterable[int]) -> QasmProgram:
         """Append a reset of qubits to |0>; return the program."""
-        self._checked(Step("reset", (qubits,) if isinstance(qubits, int) else tuple(qubits)))
+        self._checked(Step("reset", _places(qubits)))
         return self
 
     def barrier(self) -> QasmProgram:
@@ -222,6 +218,10 @@ class QasmProgram:
             The file cannot be written, or the version is not 2 or 3.
         """
         write_file(file, self.to_qasm(version), "the circuit")
+
+
+def _places(numbers: int | Iterable[int]) -> tuple[int, ...]:
+    return (numbers,) if isinstance(numbers, int) else tuple(map(int, numbers))
 
 
 def _operation(step: Step) -> Operation:

@@ -18,7 +18,7 @@ _MODES = ("single", "list", "average", "accum")
 
 def encode_sum(observable: PauliSum) -> bytes:
     """Encode an observable as weights and masks."""
-    observable.require(63)
+    observable.require(64)
     return encode("sum", {}, observable.masks())
 
 
