@@ -1,11 +1,16 @@
 // Global operations. In a reduction every node gathers the values of all nodes and combines them in node order, so the
 // results are bit-identical on all nodes.
+#include <dlfcn.h>
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -21,6 +26,32 @@ using onehop::compat::guarded;
 using namespace onehop::compat::qmp;
 
 namespace {
+
+[[noreturn]] void refuse(std::size_t node) {
+  throw Mismatch("expected the same operation on all nodes, found another one on node " + std::to_string(node));
+}
+
+// What a node sends before its values in a binary reduction: a hash of the file that has the function, and the place of
+// the function in it; 0 if they are unknown. In another executable the same function may have another place.
+struct Signature {
+  std::array<char, 8> kind{'b'};
+  std::uint64_t file = 0;
+  std::uint64_t place = 0;
+};
+
+Signature signature_of(QMP_binary_func function) {
+  Signature found;
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<void*>(function), &info) != 0 && info.dli_fname != nullptr) {
+    found.file = std::hash<std::string_view>{}(info.dli_fname);
+    found.place = reinterpret_cast<std::uintptr_t>(function) - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+  }
+  return found;
+}
+
+void check_signature(const Signature& own, const Signature& theirs, std::size_t node) {
+  if (theirs.kind != own.kind || (theirs.file == own.file && theirs.place != own.place)) refuse(node);
+}
 
 template <class T>
 constexpr char type_letter = std::is_floating_point_v<T> ? 'f' : 'i';
@@ -41,7 +72,7 @@ QMP_status_t reduce(QMP_comm_t comm, T* first, int length, const Op& op) {
   for (std::size_t node = 0; node < among.ranks.size(); ++node) {
     const std::span<const std::byte> part = all.subspan(node * mine.size(), mine.size());
     if (std::memcmp(part.data(), kind.data(), sizeof kind) != 0) {
-      throw Mismatch("expected the same operation on all nodes, found another one on node " + std::to_string(node));
+      refuse(node);
     }
     const std::span<const std::byte> theirs = part.subspan(sizeof kind);
     for (std::size_t i = 0; i < n; ++i) {
@@ -180,13 +211,23 @@ ONEHOP_COMPAT_API QMP_status_t QMP_comm_binary_reduction(QMP_comm_t comm, void* 
                                                          QMP_binary_func bfunc) {
   return guarded(__func__, [&] {
     if (bfunc == nullptr) throw BadInput("expected a function, found a null pointer");
-    const QMP_comm_struct& among = checked(comm);
-    const auto all = among.collectives->gather(checked_span(static_cast<std::byte*>(lbuffer), buflen));
+    QMP_comm_struct& among = checked(comm);
+    const std::span<const std::byte> values = checked_span(static_cast<const std::byte*>(lbuffer), buflen);
+    const Signature own = signature_of(bfunc);
+    std::vector<std::byte>& mine = among.contribution;
+    mine.resize(sizeof own + buflen);
+    std::memcpy(mine.data(), &own, sizeof own);
+    std::ranges::copy(values, mine.begin() + sizeof own);
+    const std::span<const std::byte> gathered = among.collectives->gather(mine);
+    const std::vector<std::byte> all(gathered.begin(), gathered.end());  // the function may call QMP
     // As in MPI, the second argument is the result so far; the first is the next node's value and becomes the result.
     std::vector<std::byte> before(buflen);
-    for (std::size_t node = 0; node < among.ranks.size() && buflen > 0; ++node) {
+    for (std::size_t node = 0; node < among.ranks.size(); ++node) {
+      const std::span<const std::byte> part = std::span(all).subspan(node * (sizeof own + buflen), sizeof own + buflen);
+      check_signature(own, value_at<Signature>(part, 0), node);
+      if (buflen == 0) continue;
       if (node > 0) std::memcpy(before.data(), lbuffer, buflen);
-      std::memcpy(lbuffer, all.data() + node * buflen, buflen);
+      std::memcpy(lbuffer, part.data() + sizeof own, buflen);
       if (node > 0) bfunc(lbuffer, before.data());
     }
     return QMP_SUCCESS;

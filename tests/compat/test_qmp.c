@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   layouts();
   global_operations(QMP_comm_get_default(), my_rank(), all_ranks());
   global_of_default();
+  nested_reduction();
   ordered_reduction();
   halves();
   CHECK(QMP_barrier() == QMP_SUCCESS);

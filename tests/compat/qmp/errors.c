@@ -272,6 +272,27 @@ static void different_reductions(void) { /* of as many bytes */
   my_rank() == 0 ? QMP_max_double(&x) : QMP_sum_double(&x);
 }
 
+static void add(void* inout, void* in) { *(int*)inout += *(int*)in; }
+static void multiply(void* inout, void* in) { *(int*)inout *= *(int*)in; }
+
+static void different_functions(void) {
+  int x = 3;
+  begin_plainly();
+  QMP_binary_reduction(&x, sizeof x, my_rank() == 0 ? add : multiply);
+}
+
+static void different_sizes(void) {
+  int x[2] = {3, 4};
+  begin_plainly();
+  QMP_binary_reduction(x, my_rank() == 0 ? 8 : 4, add);
+}
+
+static void reduction_and_broadcast(void) {
+  int x = 3;
+  begin_plainly();
+  my_rank() == 0 ? QMP_broadcast(&x, sizeof x) : QMP_binary_reduction(&x, sizeof x, add);
+}
+
 static void different_types(void) {
   double x = 1;
   unsigned long bits = 1;
@@ -428,6 +449,9 @@ static const struct error_case errors[] = {
     {"different_lengths", 2, 1, "bytes from rank", different_lengths},
     {"different_operations", 2, 1, "bytes from rank", different_operations},
     {"different_reductions", 2, 1, "expected the same operation on all nodes, found another", different_reductions},
+    {"different_functions", 2, 1, "expected the same operation on all nodes, found another", different_functions},
+    {"different_sizes", 2, 1, "QMP_comm_binary_reduction: rank", different_sizes},
+    {"reduction_and_broadcast", 2, 1, "QMP_comm_binary_reduction: rank 1 receives", reduction_and_broadcast},
     {"different_types", 2, 1, "expected the same operation on all nodes, found another", different_types},
     {"different_broadcasts", 2, 1, "rank 1 receives 24 bytes from rank 0, which sent 16", different_broadcasts},
     {"negative_count", 1, 1, "QMP_comm_alltoall: expected a number of 0 or more", negative_count},

@@ -20,6 +20,7 @@ void layouts(void);
 /* reductions.c: collective operations. */
 void global_operations(QMP_comm_t comm, int me, int n);
 void global_of_default(void);
+void nested_reduction(void);
 void ordered_reduction(void);
 void halves(void);
 

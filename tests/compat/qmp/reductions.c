@@ -76,6 +76,21 @@ void global_operations(QMP_comm_t comm, int me, int n) {
 
 static void twice_the_first(void* inout, void* in) { *(int*)inout += 2 * *(int*)in; }
 
+static void add_where_all_add(void* inout, void* in) {
+  int all = 1;
+  QMP_sum_int(&all);
+  *(int*)inout += all * *(int*)in;
+}
+
+/* A function that calls QMP itself. */
+void nested_reduction(void) {
+  const int n = all_ranks();
+  int value = 1;
+  int expected = 1;
+  for (int k = 1; k < n; ++k) expected = 1 + n * expected;
+  CHECK(QMP_binary_reduction(&value, sizeof value, add_where_all_add) == QMP_SUCCESS && value == expected);
+}
+
 /* A function whose result depends on the order of nodes. */
 void ordered_reduction(void) {
   int value = my_rank() + 1;
