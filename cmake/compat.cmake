@@ -67,16 +67,13 @@ endforeach()
 target_sources(test_quest PRIVATE compat/quest/comm.cpp)
 target_include_directories(test_quest PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/quest_headers" "${CMAKE_CURRENT_SOURCE_DIR}")
 
-# Programs that are linked with MPI (and with a drop-in interface): tests/compat/mpi/*.c. The test compiles them when it runs, if MPI is installed.
+# A program that is linked with MPI and with a drop-in interface. The test compiles it when it runs, if MPI is installed.
 if(NOT ONEHOP_SANITIZE)
   add_test(NAME compat.qspi.before_mpi_init
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/run.sh
                    ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/qspi_before_init.c ${CMAKE_CURRENT_SOURCE_DIR}/compat
                    $<TARGET_FILE:onehop_qspi>)
-  add_test(NAME compat.none_for_mpi
-           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/run.sh
-                   ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/persistent_order.c)
-  set_tests_properties(compat.qspi.before_mpi_init compat.none_for_mpi PROPERTIES SKIP_RETURN_CODE 77)
+  set_tests_properties(compat.qspi.before_mpi_init PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
 # The commands of the pages. They start ranks with the Python package of this build.

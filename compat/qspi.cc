@@ -8,7 +8,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -76,15 +75,9 @@ struct Qspi {
 
   explicit Qspi(const Group& group)
       : mailbox(group),
-        everybody(mailbox, all(group.size()), group.rank(), sum_tag),
+        everybody(mailbox, sum_tag),
         sends(static_cast<std::size_t>(group.size())),
         receives(static_cast<std::size_t>(group.size())) {}
-
-  static std::vector<int> all(int ranks) {
-    std::vector<int> numbers(static_cast<std::size_t>(ranks));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    return numbers;
-  }
 };
 
 struct State {

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <list>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -59,14 +58,7 @@ struct Network {
   Collectives everybody;
   std::list<Parcel> sent;  // some may still be under way
 
-  explicit Network(const Group& group)
-      : mailbox(group), everybody(mailbox, all(group.size()), group.rank(), collective_tag) {}
-
-  static std::vector<int> all(int ranks) {
-    std::vector<int> numbers(static_cast<std::size_t>(ranks));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    return numbers;
-  }
+  explicit Network(const Group& group) : mailbox(group), everybody(mailbox, collective_tag) {}
 };
 
 struct Connection {

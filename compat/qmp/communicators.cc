@@ -142,11 +142,11 @@ ONEHOP_COMPAT_API QMP_ictype_t QMP_get_msg_passing_type() {
 ONEHOP_COMPAT_API int QMP_comm_get_number_of_nodes(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).size(); });
 }
-ONEHOP_COMPAT_API int QMP_get_number_of_nodes() { return QMP_comm_get_number_of_nodes(QMP_comm_get_default()); }
+QMP_OF_DEFAULT(int, get_number_of_nodes, ())
 ONEHOP_COMPAT_API int QMP_comm_get_node_number(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).me; });
 }
-ONEHOP_COMPAT_API int QMP_get_node_number() { return QMP_comm_get_node_number(QMP_comm_get_default()); }
+QMP_OF_DEFAULT(int, get_node_number, ())
 ONEHOP_COMPAT_API int QMP_get_number_of_jobs() { return QMP_comm_get_number_of_colors(QMP_comm_get_job()); }
 ONEHOP_COMPAT_API int QMP_get_job_number() { return QMP_comm_get_color(QMP_comm_get_job()); }
 ONEHOP_COMPAT_API int QMP_get_number_of_job_geometry_dimensions() {
@@ -156,7 +156,7 @@ ONEHOP_COMPAT_API const int* QMP_get_job_geometry() { return QMP_comm_get_logica
 ONEHOP_COMPAT_API QMP_bool_t QMP_comm_is_primary_node(QMP_comm_t comm) {
   return QMP_comm_get_node_number(comm) == 0 ? QMP_TRUE : QMP_FALSE;
 }
-ONEHOP_COMPAT_API QMP_bool_t QMP_is_primary_node() { return QMP_comm_is_primary_node(QMP_comm_get_default()); }
+QMP_OF_DEFAULT(QMP_bool_t, is_primary_node, ())
 ONEHOP_COMPAT_API int QMP_get_allocated_number_of_dimensions() {
   return QMP_comm_get_logical_number_of_dimensions(QMP_comm_get_allocated());
 }

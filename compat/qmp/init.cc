@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,6 +17,7 @@ using onehop::BadInput;
 using onehop::Group;
 using onehop::compat::checked_span;
 using onehop::compat::checked_value;
+using onehop::compat::Collectives;
 using onehop::compat::guarded;
 using namespace onehop::compat::qmp;
 
@@ -88,9 +88,7 @@ void set_up(int& argc, char** argv) {
   state.arguments.allocated_map = take_argument(argc, argv, "-qmp-alloc-map");
   state.arguments.logical_map = take_argument(argc, argv, "-qmp-logic-map");
   state.arguments.jobs = take_argument(argc, argv, "-qmp-job");
-  std::vector<int> everybody(static_cast<std::size_t>(state.mailbox.size()));
-  std::iota(everybody.begin(), everybody.end(), 0);
-  state.allocated = make_comm(everybody, state.mailbox.rank(), 0);
+  state.allocated = make_comm(Collectives::all(state.mailbox.size()), state.mailbox.rank(), 0);
   QMP_comm_struct& all = checked(state.allocated);
   all.key = state.mailbox.rank();
   ProgramMpi().set_world(all);

@@ -146,30 +146,26 @@ ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_receive_relative(QMP_comm_t c
                                                                     int /*priority*/) {
   return guarded(__func__, [&] { return declare_relative(comm, m, axis, dir, false); });
 }
-ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_receive_relative(QMP_msgmem_t m, int axis, int dir, int priority) {
-  return QMP_comm_declare_receive_relative(QMP_comm_get_default(), m, axis, dir, priority);
-}
+QMP_OF_DEFAULT(QMP_msghandle_t, declare_receive_relative, (QMP_msgmem_t m, int axis, int dir, int priority), m, axis,
+               dir, priority)
 ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_send_relative(QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir,
                                                                  int /*priority*/) {
   return guarded(__func__, [&] { return declare_relative(comm, m, axis, dir, true); });
 }
-ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_send_relative(QMP_msgmem_t m, int axis, int dir, int priority) {
-  return QMP_comm_declare_send_relative(QMP_comm_get_default(), m, axis, dir, priority);
-}
+QMP_OF_DEFAULT(QMP_msghandle_t, declare_send_relative, (QMP_msgmem_t m, int axis, int dir, int priority), m, axis, dir,
+               priority)
 ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_send_to(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank,
                                                            int /*priority*/) {
   return guarded(__func__, [&] { return declare(comm, m, rem_node_rank, true, by_number); });
 }
-ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_send_to(QMP_msgmem_t m, int rem_node_rank, int priority) {
-  return QMP_comm_declare_send_to(QMP_comm_get_default(), m, rem_node_rank, priority);
-}
+QMP_OF_DEFAULT(QMP_msghandle_t, declare_send_to, (QMP_msgmem_t m, int rem_node_rank, int priority), m, rem_node_rank,
+               priority)
 ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_receive_from(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank,
                                                                 int /*priority*/) {
   return guarded(__func__, [&] { return declare(comm, m, rem_node_rank, false, by_number); });
 }
-ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_receive_from(QMP_msgmem_t m, int rem_node_rank, int priority) {
-  return QMP_comm_declare_receive_from(QMP_comm_get_default(), m, rem_node_rank, priority);
-}
+QMP_OF_DEFAULT(QMP_msghandle_t, declare_receive_from, (QMP_msgmem_t m, int rem_node_rank, int priority), m,
+               rem_node_rank, priority)
 ONEHOP_COMPAT_API QMP_status_t QMP_change_address(QMP_msghandle_t msg, void* addr) {
   return guarded(__func__, [&] { return change_addresses(msg, {&addr, 1}, false), QMP_SUCCESS; });
 }

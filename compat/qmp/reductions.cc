@@ -108,95 +108,44 @@ constexpr auto exclusive_or = operation<'^'>([](auto a, auto b) { return a ^ b; 
 
 }  // namespace
 
+// Defines QMP_comm_NAME and QMP_NAME, which replace a number, or those of an array, by the result of `reduction`.
+#define QMP_REDUCTION(name, type, reduction)                                     \
+  ONEHOP_COMPAT_API QMP_status_t QMP_comm_##name(QMP_comm_t comm, type* value) { \
+    return guarded(__func__, [&] { return reduction; });                         \
+  }                                                                              \
+  QMP_OF_DEFAULT(QMP_status_t, name, (type * value), value)
+#define QMP_REDUCTION_OF_ARRAY(name, type)                                                    \
+  ONEHOP_COMPAT_API QMP_status_t QMP_comm_##name(QMP_comm_t comm, type value[], int length) { \
+    return guarded(__func__, [&] { return reduce(comm, value, length, plus); });              \
+  }                                                                                           \
+  QMP_OF_DEFAULT(QMP_status_t, name, (type value[], int length), value, length)
+
+QMP_REDUCTION(sum_int, int, reduce(comm, value, 1, wrapping_plus))
+QMP_REDUCTION(sum_uint64_t, uint64_t, reduce(comm, value, 1, plus))
+QMP_REDUCTION(sum_float, float, reduce_as<double>(comm, value, plus))
+QMP_REDUCTION(sum_double, double, reduce(comm, value, 1, plus))
+QMP_REDUCTION(sum_long_double, long double, reduce(comm, value, 1, plus))
+QMP_REDUCTION(sum_double_extended, double, reduce_as<long double>(comm, value, plus))
+QMP_REDUCTION_OF_ARRAY(sum_float_array, float)
+QMP_REDUCTION_OF_ARRAY(sum_double_array, double)
+QMP_REDUCTION_OF_ARRAY(sum_long_double_array, long double)
+QMP_REDUCTION(max_float, float, reduce(comm, value, 1, larger))
+QMP_REDUCTION(max_double, double, reduce(comm, value, 1, larger))
+QMP_REDUCTION(min_float, float, reduce(comm, value, 1, smaller))
+QMP_REDUCTION(min_double, double, reduce(comm, value, 1, smaller))
+QMP_REDUCTION(xor_ulong, unsigned long, reduce(comm, value, 1, exclusive_or))
+
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_barrier(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).collectives->barrier(), QMP_SUCCESS; });
 }
-ONEHOP_COMPAT_API QMP_status_t QMP_barrier() { return QMP_comm_barrier(QMP_comm_get_default()); }
+QMP_OF_DEFAULT(QMP_status_t, barrier, ())
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_broadcast(QMP_comm_t comm, void* buffer, size_t nbytes) {
   return guarded(__func__, [&] {
     checked(comm).collectives->broadcast(checked_span(static_cast<std::byte*>(buffer), nbytes), 0);
     return QMP_SUCCESS;
   });
 }
-ONEHOP_COMPAT_API QMP_status_t QMP_broadcast(void* buffer, size_t nbytes) {
-  return QMP_comm_broadcast(QMP_comm_get_default(), buffer, nbytes);
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_int(QMP_comm_t comm, int* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, wrapping_plus); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_sum_int(int* value) { return QMP_comm_sum_int(QMP_comm_get_default(), value); }
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_uint64_t(QMP_comm_t comm, uint64_t* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, plus); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_sum_uint64_t(uint64_t* value) {
-  return QMP_comm_sum_uint64_t(QMP_comm_get_default(), value);
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_float(QMP_comm_t comm, float* value) {
-  return guarded(__func__, [&] { return reduce_as<double>(comm, value, plus); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_sum_float(float* value) { return QMP_comm_sum_float(QMP_comm_get_default(), value); }
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_double(QMP_comm_t comm, double* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, plus); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_sum_double(double* value) {
-  return QMP_comm_sum_double(QMP_comm_get_default(), value);
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_long_double(QMP_comm_t comm, long double* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, plus); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_sum_long_double(long double* value) {
-  return QMP_comm_sum_long_double(QMP_comm_get_default(), value);
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_double_extended(QMP_comm_t comm, double* value) {
-  return guarded(__func__, [&] { return reduce_as<long double>(comm, value, plus); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_sum_double_extended(double* value) {
-  return QMP_comm_sum_double_extended(QMP_comm_get_default(), value);
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_float_array(QMP_comm_t comm, float value[], int length) {
-  return guarded(__func__, [&] { return reduce(comm, value, length, plus); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_sum_float_array(float value[], int length) {
-  return QMP_comm_sum_float_array(QMP_comm_get_default(), value, length);
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_double_array(QMP_comm_t comm, double value[], int length) {
-  return guarded(__func__, [&] { return reduce(comm, value, length, plus); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_sum_double_array(double value[], int length) {
-  return QMP_comm_sum_double_array(QMP_comm_get_default(), value, length);
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_long_double_array(QMP_comm_t comm, long double value[], int length) {
-  return guarded(__func__, [&] { return reduce(comm, value, length, plus); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_sum_long_double_array(long double value[], int length) {
-  return QMP_comm_sum_long_double_array(QMP_comm_get_default(), value, length);
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_max_float(QMP_comm_t comm, float* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, larger); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_max_float(float* value) { return QMP_comm_max_float(QMP_comm_get_default(), value); }
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_max_double(QMP_comm_t comm, double* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, larger); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_max_double(double* value) {
-  return QMP_comm_max_double(QMP_comm_get_default(), value);
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_min_float(QMP_comm_t comm, float* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, smaller); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_min_float(float* value) { return QMP_comm_min_float(QMP_comm_get_default(), value); }
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_min_double(QMP_comm_t comm, double* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, smaller); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_min_double(double* value) {
-  return QMP_comm_min_double(QMP_comm_get_default(), value);
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_xor_ulong(QMP_comm_t comm, unsigned long* value) {
-  return guarded(__func__, [&] { return reduce(comm, value, 1, exclusive_or); });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_xor_ulong(unsigned long* value) {
-  return QMP_comm_xor_ulong(QMP_comm_get_default(), value);
-}
+QMP_OF_DEFAULT(QMP_status_t, broadcast, (void* buffer, size_t nbytes), buffer, nbytes)
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_alltoall(QMP_comm_t comm, char* recvbuffer, char* sendbuffer, int count) {
   return guarded(__func__, [&] {
     const QMP_comm_struct& among = checked(comm);
@@ -233,6 +182,5 @@ ONEHOP_COMPAT_API QMP_status_t QMP_comm_binary_reduction(QMP_comm_t comm, void* 
     return QMP_SUCCESS;
   });
 }
-ONEHOP_COMPAT_API QMP_status_t QMP_binary_reduction(void* lbuffer, size_t buflen, QMP_binary_func bfunc) {
-  return QMP_comm_binary_reduction(QMP_comm_get_default(), lbuffer, buflen, bfunc);
-}
+QMP_OF_DEFAULT(QMP_status_t, binary_reduction, (void* lbuffer, size_t buflen, QMP_binary_func bfunc), lbuffer, buflen,
+               bfunc)

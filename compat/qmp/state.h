@@ -25,6 +25,12 @@
 #include "onehop/error.h"
 #include "onehop/group.h"
 
+// Defines QMP_NAME, which does with the default communicator what QMP_comm_NAME does with its first argument.
+#define QMP_OF_DEFAULT(type, name, parameters, ...)                            \
+  ONEHOP_COMPAT_API type QMP_##name parameters {                               \
+    return QMP_comm_##name(QMP_comm_get_default() __VA_OPT__(, ) __VA_ARGS__); \
+  }
+
 namespace onehop::compat::qmp {
 
 // A communicator's tags are four times its number plus one of these. Messages along an axis go upwards or downwards.

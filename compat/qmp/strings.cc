@@ -69,34 +69,19 @@ ONEHOP_COMPAT_API const char* QMP_get_error_string(QMP_msghandle_t mh) {
 ONEHOP_COMPAT_API int QMP_verbose(int level) { return std::exchange(verbosity, level); }
 ONEHOP_COMPAT_API int QMP_profcontrol(int level) { return std::exchange(profiling, level); }
 
-ONEHOP_COMPAT_API int QMP_printf(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  const int length = print(stdout, "", format, arguments);
-  va_end(arguments);
-  return length;
-}
-ONEHOP_COMPAT_API int QMP_fprintf(FILE* stream, const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  const int length = print(stream, "", format, arguments);
-  va_end(arguments);
-  return length;
-}
-ONEHOP_COMPAT_API int QMP_info(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  const int length = print(stdout, " info", format, arguments);
-  va_end(arguments);
-  return length;
-}
-ONEHOP_COMPAT_API int QMP_error(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  const int length = print(stderr, " error", format, arguments);
-  va_end(arguments);
-  return length;
-}
+// Defines a function that prints a line with the format and the arguments that follow its `parameters`.
+#define QMP_PRINTS(name, parameters, stream, what)             \
+  ONEHOP_COMPAT_API int name parameters {                      \
+    va_list arguments;                                         \
+    va_start(arguments, format);                               \
+    const int length = print(stream, what, format, arguments); \
+    va_end(arguments);                                         \
+    return length;                                             \
+  }
+QMP_PRINTS(QMP_printf, (const char* format, ...), stdout, "")
+QMP_PRINTS(QMP_fprintf, (FILE * stream, const char* format, ...), stream, "")
+QMP_PRINTS(QMP_info, (const char* format, ...), stdout, " info")
+QMP_PRINTS(QMP_error, (const char* format, ...), stderr, " error")
 ONEHOP_COMPAT_API double QMP_time() { return now(); }
 ONEHOP_COMPAT_API void QMP_reset_total_qmp_time() {}
 ONEHOP_COMPAT_API double QMP_get_total_qmp_time() { return 0; }

@@ -150,10 +150,8 @@ ONEHOP_COMPAT_API QMP_status_t QMP_comm_declare_logical_topology_map(QMP_comm_t 
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_declare_logical_topology(QMP_comm_t comm, const int dims[], int ndim) {
   return QMP_comm_declare_logical_topology_map(comm, dims, ndim, nullptr, 0);
 }
-ONEHOP_COMPAT_API QMP_status_t QMP_declare_logical_topology_map(const int dims[], int ndim, const int map[],
-                                                                int mapdim) {
-  return QMP_comm_declare_logical_topology_map(QMP_comm_get_default(), dims, ndim, map, mapdim);
-}
+QMP_OF_DEFAULT(QMP_status_t, declare_logical_topology_map, (const int dims[], int ndim, const int map[], int mapdim),
+               dims, ndim, map, mapdim)
 ONEHOP_COMPAT_API QMP_status_t QMP_declare_logical_topology(const int dims[], int ndim) {
   return guarded(__func__, [&] {
     const std::vector<int>& map = qmp().arguments.logical_map;
@@ -163,33 +161,25 @@ ONEHOP_COMPAT_API QMP_status_t QMP_declare_logical_topology(const int dims[], in
 ONEHOP_COMPAT_API QMP_bool_t QMP_comm_logical_topology_is_declared(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).topology ? QMP_TRUE : QMP_FALSE; });
 }
-ONEHOP_COMPAT_API QMP_bool_t QMP_logical_topology_is_declared() {
-  return QMP_comm_logical_topology_is_declared(QMP_comm_get_default());
-}
+QMP_OF_DEFAULT(QMP_bool_t, logical_topology_is_declared, ())
 ONEHOP_COMPAT_API int QMP_comm_get_logical_number_of_dimensions(QMP_comm_t comm) {
   return guarded(__func__, [&] {
     const auto& topology = checked(comm).topology;
     return topology ? static_cast<int>(topology->sizes.size()) : 0;
   });
 }
-ONEHOP_COMPAT_API int QMP_get_logical_number_of_dimensions() {
-  return QMP_comm_get_logical_number_of_dimensions(QMP_comm_get_default());
-}
+QMP_OF_DEFAULT(int, get_logical_number_of_dimensions, ())
 ONEHOP_COMPAT_API const int* QMP_comm_get_logical_dimensions(QMP_comm_t comm) {
   return guarded(__func__, [&]() -> const int* {
     const auto& topology = checked(comm).topology;
     return topology ? topology->sizes.data() : nullptr;
   });
 }
-ONEHOP_COMPAT_API const int* QMP_get_logical_dimensions() {
-  return QMP_comm_get_logical_dimensions(QMP_comm_get_default());
-}
+QMP_OF_DEFAULT(const int*, get_logical_dimensions, ())
 ONEHOP_COMPAT_API const int* QMP_comm_get_logical_coordinates(QMP_comm_t comm) {
   return guarded(__func__, [&]() -> const int* { return topology_of(comm).mine.data(); });
 }
-ONEHOP_COMPAT_API const int* QMP_get_logical_coordinates() {
-  return QMP_comm_get_logical_coordinates(QMP_comm_get_default());
-}
+QMP_OF_DEFAULT(const int*, get_logical_coordinates, ())
 ONEHOP_COMPAT_API void QMP_comm_get_logical_coordinates_from2(QMP_comm_t comm, int coords[], int node) {
   guarded(__func__, [&] {
     const Topology& topology = topology_of(comm);
@@ -202,9 +192,7 @@ ONEHOP_COMPAT_API int* QMP_comm_get_logical_coordinates_from(QMP_comm_t comm, in
   QMP_comm_get_logical_coordinates_from2(comm, coords, node);
   return coords;
 }
-ONEHOP_COMPAT_API int* QMP_get_logical_coordinates_from(int node) {
-  return QMP_comm_get_logical_coordinates_from(QMP_comm_get_default(), node);
-}
+QMP_OF_DEFAULT(int*, get_logical_coordinates_from, (int node), node)
 ONEHOP_COMPAT_API void QMP_get_logical_coordinates_from2(int coords[], int node) {
   QMP_comm_get_logical_coordinates_from2(QMP_comm_get_default(), coords, node);
 }
@@ -214,9 +202,7 @@ ONEHOP_COMPAT_API int QMP_comm_get_node_number_from(QMP_comm_t comm, const int c
     return topology.node(checked_span(coordinates, topology.sizes.size()).data());
   });
 }
-ONEHOP_COMPAT_API int QMP_get_node_number_from(const int coordinates[]) {
-  return QMP_comm_get_node_number_from(QMP_comm_get_default(), coordinates);
-}
+QMP_OF_DEFAULT(int, get_node_number_from, (const int coordinates[]), coordinates)
 ONEHOP_COMPAT_API QMP_status_t QMP_layout_grid(const int dimensions[], int ndims) {
   return guarded(__func__, [&] { return lay_out(checked_span(dimensions, ndims)); });
 }

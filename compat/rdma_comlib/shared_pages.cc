@@ -109,27 +109,13 @@ PeersPages::PeersPages(const PagesPlace& place) {
   const std::string path = "/proc/" + std::to_string(place.pid) + "/fd/" + std::to_string(place.fd);
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return;
-  if (is_trusted(fd, place.bytes)) pages_ = map(nullptr, place.bytes, MAP_SHARED | MAP_POPULATE, fd);
+  if (is_trusted(fd, place.bytes)) {
+    pages_ = {map(nullptr, place.bytes, MAP_SHARED | MAP_POPULATE, fd), Unmap{place.bytes}};
+  }
   close(fd);
-  if (pages_ == nullptr) return;
   at_ = place.at;
-  bytes_ = place.bytes;
 }
 
-PeersPages::~PeersPages() {
-  if (pages_ != nullptr) munmap(pages_, bytes_);
-}
-
-PeersPages::PeersPages(PeersPages&& other) noexcept
-    : pages_(std::exchange(other.pages_, nullptr)),
-      at_(std::exchange(other.at_, 0)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
-
-PeersPages& PeersPages::operator=(PeersPages&& other) noexcept {
-  std::swap(pages_, other.pages_);
-  std::swap(at_, other.at_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
+void Unmap::operator()(std::byte* pages) const noexcept { munmap(pages, bytes); }
 
 }  // namespace onehop::compat::rdma_comlib

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 namespace onehop::compat::rdma_comlib {
@@ -40,24 +41,25 @@ class SharedPages {
   PagesPlace place_;
 };
 
+struct Unmap {
+  std::size_t bytes = 0;
+  void operator()(std::byte* pages) const noexcept;
+};
+
 // The sender's side.
 class PeersPages {
  public:
   PeersPages() = default;
   // Maps no pages if `place` has none, or if they cannot be reached.
   explicit PeersPages(const PagesPlace& place);
-  ~PeersPages();
-  PeersPages(PeersPages&& other) noexcept;
-  PeersPages& operator=(PeersPages&& other) noexcept;
 
-  [[nodiscard]] std::byte* data() const noexcept { return pages_; }
+  [[nodiscard]] std::byte* data() const noexcept { return pages_.get(); }
   [[nodiscard]] std::size_t at() const noexcept { return at_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return pages_ == nullptr ? 0 : pages_.get_deleter().bytes; }
 
  private:
-  std::byte* pages_ = nullptr;
+  std::unique_ptr<std::byte, Unmap> pages_;
   std::size_t at_ = 0;
-  std::size_t bytes_ = 0;
 };
 
 }  // namespace onehop::compat::rdma_comlib

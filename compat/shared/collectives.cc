@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "compat/shared/memory.h"
@@ -21,6 +22,12 @@ Collectives::Collectives(Mailbox& mailbox, std::vector<int> ranks, int me, std::
     out_[i].layout = in_[i].layout = &layout_;
     in_[i].exact = true;
   }
+}
+
+std::vector<int> Collectives::all(int ranks) {
+  std::vector<int> numbers(index(ranks));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
 }
 
 void Collectives::wait(std::vector<Message>& messages) {

@@ -17,6 +17,10 @@ class Collectives {
  public:
   // No other messages of the mailbox may use the tag.
   Collectives(Mailbox& mailbox, std::vector<int> ranks, int me, std::uint32_t tag);
+  // Of all ranks.
+  Collectives(Mailbox& mailbox, std::uint32_t tag) : Collectives(mailbox, all(mailbox.size()), mailbox.rank(), tag) {}
+  // The numbers from 0 to `ranks` - 1.
+  static std::vector<int> all(int ranks);
 
   [[nodiscard]] int me() const noexcept { return me_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(ranks_.size()); }

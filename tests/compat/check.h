@@ -30,16 +30,35 @@ struct error_case {
   int status;
   const char* text;
   void (*make)(void);
+  const struct error_case* next;
 };
 
+/* Of all files of a program. */
+__attribute__((weak)) const struct error_case* error_cases;
+
+/* Before the body of a function that provokes the error. */
+#define ERROR(function, ranks, status, text)                                           \
+  static void function(void);                                                          \
+  __attribute__((constructor)) static void add_##function(void) {                      \
+    static struct error_case added = {#function, ranks, status, text, function, NULL}; \
+    added.next = error_cases;                                                          \
+    error_cases = &added;                                                              \
+  }                                                                                    \
+  static void function(void)
+
+/* An error of one rank that one statement provokes. */
+#define REFUSED(function, text, ...)           \
+  ERROR(function, 1, 1, text) { __VA_ARGS__; } \
+  static void function(void)
+
 /* Handles `PROGRAM errors` and `PROGRAM error NAME`. Returns whether the program was called like that. */
-static inline int made_error(int argc, char** argv, const struct error_case* cases, int count) {
+static inline int made_error(int argc, char** argv) {
   if (argc < 2) return 0;
-  for (int i = 0; i < count; ++i) {
+  for (const struct error_case* one = error_cases; one != NULL; one = one->next) {
     if (strcmp(argv[1], "errors") == 0) {
-      printf("%s %d %d %s\n", cases[i].name, cases[i].ranks, cases[i].status, cases[i].text);
-    } else if (argc > 2 && strcmp(argv[2], cases[i].name) == 0) {
-      cases[i].make();
+      printf("%s %d %d %s\n", one->name, one->ranks, one->status, one->text);
+    } else if (argc > 2 && strcmp(argv[2], one->name) == 0) {
+      one->make();
     }
   }
   return 1;

@@ -142,7 +142,6 @@ PAGES = {
     "compat_qspi": [("gcc", {}, ".", {"program.c": QSPI}, 4)],
     "compat_rdma_comlib": [
         ("FLAGS=", {}, ".", {"main.c": QWS, "makefile": QWS_MAKEFILE}, 2),
-        ("mpicc", {" 8000": " 60"}, ".", {"compat": "compat"}, 0),
     ],
     "compat_quest": [
         (

@@ -11,7 +11,7 @@ void begin(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
-  if (made_qmp_error(argc, argv)) return 0;
+  if (made_error(argc, argv)) return 0;
   if (!freopen("/dev/null", "w", stdout)) return 1; /* QMP_printf is no concern of ctest's */
   begin(argc, argv);
   machine();

@@ -227,7 +227,7 @@ static void sums(void) {
 
 int main(int argc, char** argv) {
   qspi_init();
-  if (made_qspi_error(argc, argv)) return 0;
+  if (made_error(argc, argv)) return 0;
   seen_elsewhere();
   for (int together = 0; together < 2; ++together) {
     setenv("ONEHOP_QSPI_TOGETHER", together ? "1" : "0", 1);

@@ -215,85 +215,86 @@ void strings() {
     CHECK(all[rank] == std::string("node ") + static_cast<char>('a' + rank));
 }
 
-void begin_twice() {
+ERROR(begin_twice, 1, 1, "QuEST refuses: begun twice") {
   comm_init();
   comm_init();
 }
 
-void open_twice() {
+ERROR(open_twice, 1, 1, "onehop_quest_open: expected to be called once") {
   onehop_quest_open();
   onehop_quest_open();
 }
 
-void not_begun() {
+ERROR(not_begun, 1, 1, "QuEST refuses: not distributed") {
   qcomp amplitude;
   comm_reduceAmp(&amplitude);
 }
 
-void use_after_close() {
+ERROR(use_after_close, 1, 1,
+      "onehop_quest_sync: expected connected ranks, found a connection that onehop_quest_close has closed") {
   comm_init();
   comm_end();
   comm_sync();
 }
 
-void exchange_with_oneself() {
+ERROR(exchange_with_oneself, 2, 1, "QuEST refuses: a pair of one rank") {
   comm_init();
   comm_exchangeAmpsToBuffers(Register(4, 0).qureg, my_rank());
 }
 
-void exchange_too_many() {
+ERROR(exchange_too_many, 2, 1, "QuEST refuses: amplitudes out of bounds") {
   comm_init();
   comm_exchangeAmpsToBuffers(Register(4, 0).qureg, 1, 0, 4, my_rank() ^ 1);
 }
 
-void exchange_overlap() {
+ERROR(exchange_overlap, 2, 1, "QuEST refuses: amplitudes out of bounds") {
   comm_init();
   comm_exchangeSubBuffers(Register(4, 0).qureg, 3, my_rank() ^ 1);
 }
 
-void bytes_that_overlap() {
+ERROR(bytes_that_overlap, 2, 1, "found two of 8 bytes which are 4 bytes apart") {
   onehop_quest_open();
   char memory[12] = {};
   onehop_quest_exchange(memory, memory + 4, 8, my_rank() ^ 1);
 }
 
-void wrong_rank() {
+ERROR(wrong_rank, 2, 1, "onehop_quest_send: expected a rank from 0 to 1, found 2") {
   onehop_quest_open();
   onehop_quest_send("a", 1, 2);
 }
 
-void no_memory() {
+ERROR(no_memory, 2, 1, "onehop_quest_receive: expected memory of 16 bytes, found a null pointer") {
   onehop_quest_open();
   onehop_quest_receive(nullptr, 16, my_rank() ^ 1);
 }
 
-void different_lengths() {
+ERROR(different_lengths, 2, 1, "bytes from rank") {
   onehop_quest_open();
   char send[16] = {};
   char receive[16];
   onehop_quest_exchange(send, receive, my_rank() == 0 ? 8 : 16, my_rank() ^ 1);
 }
 
-void endless() {
+ERROR(endless, 2, 1, "onehop_quest_exchange: expected at most the") {
   onehop_quest_open();
   char send[8] = {};
   char receive[8];
   onehop_quest_exchange(send, receive, std::size_t{1} << 63, my_rank() ^ 1);
 }
 
-void endless_sum() {
+ERROR(endless_sum, 1, 1, "onehop_quest_sum_doubles: expected fewer values") {
   onehop_quest_open();
   double value = 1;
   onehop_quest_sum_doubles(&value, std::size_t{1} << 61);
 }
 
-void different_sums() {
+ERROR(different_sums, 2, 1, "bytes from rank") {
   onehop_quest_open();
   float values[2] = {1, 2};
   onehop_quest_sum_floats(values, my_rank() == 0 ? 2 : 1);
 }
 
-void endless_combination() {
+ERROR(endless_combination, 1, 1, "onehop_quest_combine: expected ") {
   onehop_quest_open();
   char all[8] = {};
   const std::size_t begin = SIZE_MAX - 3;
@@ -301,58 +302,34 @@ void endless_combination() {
   onehop_quest_combine(all, &begin, &bytes);
 }
 
-void no_lengths() {
+ERROR(no_lengths, 2, 1, "onehop_quest_combine: expected memory of 16 bytes") {
   onehop_quest_open();
   char all[8] = {};
   const std::size_t begins[2] = {0, 4};
   onehop_quest_combine(all, begins, nullptr);
 }
 
-void sync_in_child() {
+ERROR(sync_in_child, 1, 1, "was forked from") {
   onehop_quest_open();
   in_child(onehop_quest_sync);
 }
 
-void too_few_pieces() {
+ERROR(too_few_pieces, 2, 1, "QuEST refuses: not one piece for each rank") {
   comm_init();
   qcomp all[2];
   comm_combineSubArrays(all, {0}, {0}, {1});
 }
 
-void lost_peer() {
+ERROR(lost_peer, 2, 3, "rank 1") {
   comm_init();
   if (my_rank() == 1) _exit(0);
   comm_exchangeAmpsToBuffers(Register(4, 0).qureg, 1);
 }
 
-const error_case errors[] = {
-    {"twice", 1, 1, "QuEST refuses: begun twice", begin_twice},
-    {"open_twice", 1, 1, "onehop_quest_open: expected to be called once", open_twice},
-    {"not_begun", 1, 1, "QuEST refuses: not distributed", not_begun},
-    {"closed", 1, 1,
-     "onehop_quest_sync: expected connected ranks, found a connection that onehop_quest_close has closed",
-     use_after_close},
-    {"oneself", 2, 1, "QuEST refuses: a pair of one rank", exchange_with_oneself},
-    {"bounds", 2, 1, "QuEST refuses: amplitudes out of bounds", exchange_too_many},
-    {"halves", 2, 1, "QuEST refuses: amplitudes out of bounds", exchange_overlap},
-    {"overlap", 2, 1, "found two of 8 bytes which are 4 bytes apart", bytes_that_overlap},
-    {"rank", 2, 1, "onehop_quest_send: expected a rank from 0 to 1, found 2", wrong_rank},
-    {"memory", 2, 1, "onehop_quest_receive: expected memory of 16 bytes, found a null pointer", no_memory},
-    {"lengths", 2, 1, "bytes from rank", different_lengths},
-    {"endless", 2, 1, "onehop_quest_exchange: expected at most the", endless},
-    {"endless_sum", 1, 1, "onehop_quest_sum_doubles: expected fewer values", endless_sum},
-    {"different_sums", 2, 1, "bytes from rank", different_sums},
-    {"endless_combination", 1, 1, "onehop_quest_combine: expected ", endless_combination},
-    {"no_lengths", 2, 1, "onehop_quest_combine: expected memory of 16 bytes", no_lengths},
-    {"sync_in_child", 1, 1, "was forked from", sync_in_child},
-    {"pieces", 2, 1, "QuEST refuses: not one piece for each rank", too_few_pieces},
-    {"lost", 2, 3, "rank 1", lost_peer},
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (made_error(argc, argv, errors, sizeof errors / sizeof errors[0])) return 0;
+  if (made_error(argc, argv)) return 0;
   configuration();
   for (const bool accelerated : {false, true}) {
     for (const qindex each : {4, 1000, 70000}) {

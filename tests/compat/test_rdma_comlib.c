@@ -4,7 +4,6 @@
 
 #include "compat/rdma_comlib.h"
 #include "tests/compat/check.h"
-#include "tests/compat/rdma_comlib/errors.h"
 
 enum { steps = 40 };
 
@@ -307,7 +306,7 @@ static void balanced_interfaces(void) {
 }
 
 int main(int argc, char** argv) {
-  if (made_rdma_error(argc, argv)) return 0;
+  if (made_error(argc, argv)) return 0;
   rdma_comlib_init();
   both_directions(1);
   both_directions(4000);

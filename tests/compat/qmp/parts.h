@@ -23,7 +23,3 @@ void global_of_default(void);
 void nested_reduction(void);
 void ordered_reduction(void);
 void halves(void);
-
-/* errors.c, memory_errors.c: made_error of check.h. */
-int made_qmp_error(int argc, char** argv);
-int made_qmp_memory_error(int argc, char** argv);

@@ -15,6 +15,3 @@ static inline qspi_msg_t receiving(int from, int* buffer, int ints) {
   qspi_set_recv(from, buffer, ints * sizeof(int), msg);
   return msg;
 }
-
-/* errors.c: made_error of check.h. */
-int made_qspi_error(int argc, char** argv);
