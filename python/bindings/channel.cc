@@ -132,15 +132,9 @@ onehop::TransportKind transport_for(const onehop::Group& group, const std::strin
 void bind_channel(nb::module_& module) {
   nb::class_<ChannelSpec>(
       module, "ChannelSpec",
-      "One end of a channel, as a rank requests it from `open_channels`.\n\n"
-      "Parameters\n----------\n"
-      "send : bool\n    Whether this is the sending end.\n"
-      "peer : int\n    Rank at the other end; may be this rank.\n"
-      "bytes : int\n    Length of one message; 0 makes a bare signal.\n"
-      "tag : int\n    Distinguishes channels between the same two ranks.\n"
-      "slots, slot_bytes, chunk_bytes : int\n    Number and size of the slots, and bytes between two "
-      "flags. The sender's values count; 0 lets onehop choose.\n"
-      "signature : int\n    Identifies the meaning of the messages; must be equal on both ends.")
+      "One end of a channel, as a rank requests it: whether it sends, the rank at the other end, and the bytes of a "
+      "message. The sender's numbers of slots and bytes count (0: onehop chooses); the signature, which identifies the "
+      "meaning of the messages, is that of the other end.")
       .def(
           "__init__",
           [](ChannelSpec* self, bool send, int peer, std::int64_t bytes, int tag, int slots, std::int64_t slot_bytes,
@@ -192,15 +186,8 @@ void bind_channel(nb::module_& module) {
 
   module.def(
       "open_channels", &open_channels, "group"_a, "specs"_a, "shapers"_a, "transport"_a,
-      "Open channels between the ranks of a group. Collective.\n\n"
-      "Parameters\n----------\n"
-      "group : Group\n    All ranks that open channels.\n"
-      "specs : list of ChannelSpec\n    Ends of this rank; may be empty.\n"
-      "shapers : list\n    For each spec a function that converts an array of bytes to the array that the user gets, "
-      "or None.\n"
-      "transport : str\n    auto, shared_memory, mpi or mock.\n\n"
-      "Returns\n-------\n"
-      "list of Sender or Receiver\n    Ends in the order of the specs.");
+      "Open channels between the ranks of a group, and return the ends in the order of the specs. Collective. A shaper "
+      "converts an array of bytes to the array that the user gets; None: no conversion.");
   module.def(
       "refuse_channels", &onehop::refuse_channels, "group"_a, "why"_a, nb::call_guard<nb::gil_scoped_release>(),
       "Take part in a collective `open_channels`, or construction of a plan, that this rank cannot complete. The "

@@ -204,8 +204,7 @@ void bind_group(nb::module_& module) {
           [](std::uintptr_t address) { return Group::from_mpi(reinterpret_cast<const void*>(address)); }, "address"_a,
           release(),
           "Make a group from the communicator whose MPI_Comm handle lies at this address. The communicator is "
-          "duplicated. "
-          "Collective.")
+          "duplicated. Collective.")
       .def_prop_ro("rank", &Group::rank, "Number of this rank, from 0.")
       .def_prop_ro("size", &Group::size, "Number of ranks.")
       .def_prop_ro("origin", &Group::origin,
@@ -239,12 +238,10 @@ void bind_group(nb::module_& module) {
           "Return the bytes of all ranks in rank order. Lengths may differ. Collective.")
       .def("split", &Group::split, "color"_a, "key"_a, release(),
            "Split the group as MPI_Comm_split does: ranks with the same color form a group, ordered by key. A rank "
-           "with a "
-           "negative color joins none. Collective.")
+           "with a negative color joins none. Collective.")
       .def("allocate", &allocate, "bytes"_a,
            "Allocate zeroed memory that the other ranks of this machine can access, as an array of uint8. Not "
-           "collective. "
-           "Raises Error if there is too little memory.");
+           "collective. Raises Error if there is too little memory.");
   module.def(
       "require_memory", &onehop::require_memory, "group"_a, "bytes"_a, "what"_a, "advice"_a, release(),
       "Raise Error on all ranks if the ranks of a machine or control group are together about to take more memory "

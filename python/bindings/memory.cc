@@ -85,13 +85,8 @@ void Memory::from_dlpack(nb::handle object, bool writable, const char* what) {
 
 void bind_memory(nb::module_& module) {
   nb::class_<Memory>(module, "Memory",
-                     "The memory of an array, which stays in place as long as this object lives.\n\n"
-                     "Parameters\n----------\n"
-                     "array : NumPy array, buffer or DLPack object\n    C-contiguous array in the processor's memory.\n"
-                     "writable : bool\n    Whether the memory must be writable.\n"
-                     "what : str\n    Name of the array in messages.\n\n"
-                     "Raises\n------\n"
-                     "BadInput\n    The object has no such memory, is not contiguous, or is read-only.")
+                     "The memory of a C-contiguous array (NumPy, buffer or DLPack), which stays in place as long as "
+                     "this object lives. `what` names the array in the BadInput of any other one.")
       .def(
           "__init__",
           [](Memory* self, nb::handle object, bool writable, const std::string& what) {

@@ -42,10 +42,9 @@ void bind_patterns(nb::module_& module) {
         "bits"_a, "local_bits"_a, "permutation"_a, "element_bytes"_a, "codec"_a, "only_rank"_a = nb::none(),
         "type"_a = "bytes", nb::call_guard<nb::gil_scoped_release>(),
         "Make the schedule of a permutation of index bits: bit i of an element's index goes to bit permutation[i]. A "
-        "rank's "
-        "array has 2^local_bits elements. `permute_bits` needs one round, the variant `one_swap_at_a_time` one round "
-        "per "
-        "swap. `only_rank` limits the schedule to the part of one rank. Raises BadInput for an invalid permutation.");
+        "rank's array has 2^local_bits elements. `permute_bits` needs one round, the variant `one_swap_at_a_time` one "
+        "round per swap. `only_rank` limits the schedule to the part of one rank. Raises BadInput for an invalid "
+        "permutation.");
   }
   module.def(
       "halo", &onehop::halo, "spec"_a, "only_rank"_a = nb::none(), nb::call_guard<nb::gil_scoped_release>(),

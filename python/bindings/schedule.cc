@@ -38,8 +38,7 @@ void bind_parts(nb::module_& module) {
           },
           "name"_a, "elements"_a, "element_bytes"_a = 8, "type"_a = "bytes",
           "Describe an array: its name in messages, its number of elements (one value for all ranks, or one per rank), "
-          "the "
-          "bytes of an element, and its type (bytes, float32, float64, int32 or int64).")
+          "the bytes of an element, and its type (bytes, float32, float64, int32 or int64).")
       .def_ro("name", &ArraySpec::name, "Name in messages.")
       .def_ro("element_bytes", &ArraySpec::element_bytes, "Bytes of one element.")
       .def_prop_ro(
@@ -77,8 +76,7 @@ void bind_parts(nb::module_& module) {
           },
           "from_"_a, "to"_a, "combine"_a = "replace", "codec"_a = "raw",
           "Make a transfer. `combine` says how arriving elements combine with those of the target: replace, add, min, "
-          "max "
-          "or prod. `codec` encodes them on the wire.")
+          "max or prod. `codec` encodes them on the wire.")
       .def_ro("from_", &Transfer::from, "Place that is read.")
       .def_ro("to", &Transfer::to, "Place that is written.")
       .def_prop_ro(
@@ -126,8 +124,7 @@ void bind_schedule(nb::module_& module) {
           },
           "name"_a, "ranks"_a, "arrays"_a, "rounds"_a, "must_cover"_a = std::vector<Place>{},
           "Make a schedule from its name, number of ranks, arrays and rounds. `must_cover` lists places that the "
-          "rounds "
-          "together must write; `verify` checks them.")
+          "rounds together must write; `verify` checks them.")
       .def_ro("name", &Schedule::name, "Name in messages.")
       .def_ro("ranks", &Schedule::ranks, "Number of ranks.")
       .def_prop_ro(
@@ -155,8 +152,7 @@ void bind_schedule(nb::module_& module) {
           },
           nb::sig("def save(self, path: str | os.PathLike[str]) -> None"), "path"_a,
           "Write the schedule to a JSON file. If that fails, an existing file stays as it was. Raises BadInput if the "
-          "file "
-          "cannot be written.")
+          "file cannot be written.")
       .def_static(
           "load",
           [](const nb::object& path) {

@@ -8,8 +8,6 @@ import sys
 
 from onehop._current_folder import module_being_run
 
-__all__ = ["restore_interrupt"]
-
 
 def _end(*_: object) -> None:
     os._exit(128 + _signal.SIGINT)  # nothing has been started or written yet

@@ -11,19 +11,6 @@ from numpy.typing import NDArray
 
 from onehop.error import BadInput, WrongType
 
-__all__ = [
-    "complex_array",
-    "instance",
-    "is_sequence",
-    "items",
-    "quoted",
-    "real_number",
-    "real_numbers",
-    "whole_number",
-    "whole_numbers",
-    "yes_or_no",
-]
-
 T = TypeVar("T")
 LARGEST = 2**63 - 1
 _LONGEST = 60  # characters of a value that an error quotes
@@ -40,13 +27,7 @@ def _name(number: int) -> str:
 
 
 def instance(value: Any, kind: type[T], name: str) -> T:
-    """Return an object of a class.
-
-    Raises
-    ------
-    WrongType
-        It is none; `name` begins the error.
-    """
+    """Return an object of a class, or raise WrongType, which `name` begins."""
     if isinstance(value, kind):
         return value
     raise WrongType(f"{name}: expected a {kind.__name__}, found {quoted(value)}")
@@ -60,36 +41,16 @@ def is_sequence(value: Any) -> bool:
 
 
 def items(values: Any, name: str) -> list[Any]:
-    """Return the items of a sequence.
-
-    Raises
-    ------
-    WrongType
-        It is none, or a text; `name` begins the error.
-    """
+    """Return the items of a sequence that is no text, or raise WrongType, which `name` begins."""
     if is_sequence(values):
         return list(values)
     raise WrongType(f"{name}: expected a sequence, found {quoted(values)}")
 
 
 def whole_number(value: Any, name: str, least: int = -LARGEST, most: int = LARGEST) -> int:
-    """Return a whole number, of Python or of NumPy.
+    """Return a whole number, of Python or of NumPy, from `least` to `most`.
 
-    Parameters
-    ----------
-    value : object
-        The argument.
-    name : str
-        Its name, which begins the error.
-    least, most : int
-        The range of the number.
-
-    Raises
-    ------
-    WrongType
-        It is no whole number.
-    BadInput
-        It is out of range.
+    Raises WrongType if it is none, and BadInput if it is out of range; `name` begins the error.
     """
     try:
         number = operator.index(value)
@@ -115,13 +76,7 @@ def whole_numbers(values: Any, name: str, least: int = -LARGEST, most: int = LAR
 
 
 def real_number(value: Any, name: str) -> float:
-    """Return a real number, which may be infinite or NaN.
-
-    Raises
-    ------
-    BadInput
-        It is no number.
-    """
+    """Return a real number, which may be infinite or NaN, or raise BadInput, which `name` begins."""
     try:
         if isinstance(value, str | bytes):
             raise TypeError
@@ -136,13 +91,7 @@ def real_numbers(values: Any, name: str) -> list[float]:
 
 
 def complex_array(values: Any, name: str) -> NDArray[np.complex128]:
-    """Return numbers, or nested sequences of them, as a contiguous array.
-
-    Raises
-    ------
-    BadInput
-        They are no numbers, or the sequences differ in length.
-    """
+    """Return numbers, or nested sequences of them, as a contiguous array, or raise BadInput."""
     try:
         return np.asarray(values, np.complex128, order="C")
     except (TypeError, ValueError, OverflowError) as error:
@@ -150,13 +99,7 @@ def complex_array(values: Any, name: str) -> NDArray[np.complex128]:
 
 
 def yes_or_no(value: Any, name: str) -> bool:
-    """Return a truth value, of Python or of NumPy.
-
-    Raises
-    ------
-    BadInput
-        It is neither true nor false.
-    """
+    """Return a truth value, of Python or of NumPy, or raise BadInput, which `name` begins."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise BadInput(f"{name}: expected True or False, found {quoted(value)}")

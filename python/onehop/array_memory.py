@@ -10,8 +10,6 @@ import numpy as np
 from onehop import _core
 from onehop.error import BadInput
 
-__all__ = ["NUMBER_TYPES", "element_count", "element_type", "memory_of", "new_array", "number_type"]
-
 NUMBER_TYPES = frozenset({"float16", "bfloat16", "float32", "float64", "int32", "int64"})
 
 
@@ -22,13 +20,7 @@ def element_type(array: Any) -> str:
 
 
 def number_type(array: Any) -> str:
-    """Return the element type of an array of numbers that can be combined.
-
-    Raises
-    ------
-    BadInput
-        It is no array, or has another type or byte order.
-    """
+    """Return the element type of an array of numbers that can be combined; else raise BadInput."""
     if not hasattr(array, "dtype") or not hasattr(array, "shape"):
         raise BadInput(
             f"expected an array of one of {', '.join(sorted(NUMBER_TYPES))}, found a {type(array).__name__}; "
@@ -54,10 +46,7 @@ def _plain(array: Any) -> Any:
 def memory_of(array: Any, writable: bool, what: str) -> _core.Memory:
     """Return the memory of an array, which is not copied. `what` names the array in messages.
 
-    Raises
-    ------
-    BadInput
-        The memory is not the processor's, not dense, not C-contiguous, or read-only.
+    Raises BadInput if it is not the processor's, not dense, not C-contiguous, or read-only.
     """
     array = _plain(array)
     # The buffer protocol has no name for types such as bfloat16 of ml_dtypes.
@@ -79,13 +68,7 @@ def memory_of(array: Any, writable: bool, what: str) -> _core.Memory:
 
 
 def new_array(array: Any, shape: Sequence[int]) -> Any:
-    """Make an array of the same library and type with another shape.
-
-    Raises
-    ------
-    BadInput
-        The library cannot make one.
-    """
+    """Make an array of the same library and type with another shape; else raise BadInput."""
     if isinstance(array, np.ndarray):
         return np.empty(shape, array.dtype)
     make = getattr(array, "new_empty", None)

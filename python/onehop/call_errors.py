@@ -18,8 +18,6 @@ from onehop.arguments import is_sequence, quoted
 from onehop.error import WrongType
 from onehop.text import counted
 
-__all__ = ["explained"]
-
 _WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -53,21 +51,10 @@ class _Parameter:
 
 
 def explained(function: Any, positional: Sequence[Any], named: Mapping[str, Any]) -> WrongType | None:
-    """Say what is wrong with a call that no signature of a function takes.
+    """Say what is wrong with a call that no signature of a function of `onehop._core` takes.
 
-    Parameters
-    ----------
-    function : nanobind function
-        Function of `onehop._core`.
-    positional : sequence
-        Arguments without names; the first one of a method is its object.
-    named : mapping
-        Arguments with names.
-
-    Returns
-    -------
-    WrongType or None
-        The error to raise; None if the signatures cannot be read.
+    The first positional argument of a method is its object. Returns the error to raise; None if the signatures cannot
+    be read.
     """
     signatures = getattr(function, "__nb_signature__", ())
     if not signatures:

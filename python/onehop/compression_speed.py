@@ -13,23 +13,13 @@ import numpy as np
 
 from onehop import _core
 
-__all__ = ["Speed", "measure", "numbers", "tuned_rate"]
-
 _MEASURED_NUMBERS = 1 << 17
 _PASSES = 9
 
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast one core compresses gradients.
-
-    Attributes
-    ----------
-    encode_gb_per_s, decode_gb_per_s : float
-        Bytes of numbers per second, in 10^9.
-    share : float
-        Bytes after compression over bytes before.
-    """
+    """How fast one core compresses gradients: 10^9 bytes of numbers per second, and bytes after over bytes before."""
 
     encode_gb_per_s: float
     decode_gb_per_s: float
@@ -53,14 +43,7 @@ def numbers() -> np.ndarray:
 def measure(encode: Callable[[], int], decode: Callable[[int], None], raw_bytes: int) -> Speed:
     """Time both directions in turn, which takes some milliseconds.
 
-    Parameters
-    ----------
-    encode : callable
-        Encodes `raw_bytes` bytes of numbers and returns the bytes on the wire.
-    decode : callable
-        Decodes so many bytes.
-    raw_bytes : int
-        Bytes of the numbers.
+    `encode` encodes `raw_bytes` bytes of numbers and returns the bytes on the wire; `decode` decodes so many.
     """
     encoding, decoding = [], []
     for _ in range(_PASSES):
@@ -77,12 +60,7 @@ def measure(encode: Callable[[], int], decode: Callable[[int], None], raw_bytes:
 def tuned_rate(section: str, name: str, measured: Callable[[], Speed]) -> float:
     """Return the rate of a link, in Gbit/s, below which compression pays: that of `onehop tune`, else measured now.
 
-    Parameters
-    ----------
-    section, name : str
-        Where the tuning file has it: "codecs" or "lossless", and the codec or type.
-    measured : callable
-        Measures the speed where the file says nothing.
+    The tuning file has it in a section, "codecs" or "lossless", under the name of the codec or type.
     """
     try:
         # A file that the library refuses counts as none.

@@ -28,21 +28,11 @@ _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _NUMBERED_ID = re.compile(r' id="[\w.]+_\d+"')
 _GROUP_OF_ONE = re.compile(r"<g>\n *(<(?:path|text|use)\b.*)\n *</g>")
 
-__all__ = ["compact_svg", "empty_figure", "save_figure"]
-
 
 def empty_figure(width: float, height: float) -> Any:
-    """Make an empty `matplotlib.figure.Figure`, which needs no display.
+    """Make an empty `matplotlib.figure.Figure` of a size in inches, which needs no display.
 
-    Parameters
-    ----------
-    width, height : float
-        Size in inches.
-
-    Raises
-    ------
-    Error
-        matplotlib is not installed.
+    Raises Error if matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
@@ -52,23 +42,10 @@ def empty_figure(width: float, height: float) -> Any:
 
 
 def save_figure(figure: Any, file: str, *, dpi: float | str = "figure") -> None:
-    """Write a figure to a file. If writing fails, an existing file stays as it was.
+    """Write a figure to a file, whose suffix selects the format; without one it is PNG. Raises BadInput.
 
-    The same figure gives the same bytes: the file contains no date and no random names.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure.
-    file : str
-        The file. Its suffix selects the format; without one the format is PNG.
-    dpi : float or "figure"
-        Resolution in dots per inch; "figure" is that of the figure.
-
-    Raises
-    ------
-    BadInput
-        matplotlib does not have this format, or the file cannot be written.
+    If writing fails, an existing file stays as it was. The same figure gives the same bytes: the file contains no date
+    and no random names.
     """
     from matplotlib import rc_context
 

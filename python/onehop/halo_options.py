@@ -11,8 +11,6 @@ from onehop.options import LARGEST_INT, LARGEST_SIZE, Options, option
 if TYPE_CHECKING:
     from typing_extensions import Required
 
-__all__ = ["HaloKeywords", "HaloOptions"]
-
 
 class HaloKeywords(TypedDict, total=False):
     """The keyword arguments of `halo_block`; see `HaloOptions`."""

@@ -9,27 +9,11 @@ from typing import Any
 
 from onehop.error import BadInput
 
-__all__ = ["read_json", "read_text"]
-
 
 def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> str:
-    """Read a text.
+    """Read a text of at most `longest` bytes from a file, which may be a pipe; the text "-" is stdin. Raises BadInput.
 
-    Parameters
-    ----------
-    file : path
-        The file, which may be a pipe; the text "-" is stdin.
-    what : str
-        What it holds, such as "schedule".
-    longest : int
-        Largest length in bytes.
-    remedy : str
-        Ends the message if it cannot be read.
-
-    Raises
-    ------
-    BadInput
-        The file cannot be read, is too long, or is no text in UTF-8.
+    `what` names its contents, such as "schedule"; `remedy` ends the message if it cannot be read.
     """
     try:
         if file == "-":
@@ -52,25 +36,14 @@ def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> st
 
 
 def read_json(file: str | Path, expected: str, name: str | None = None) -> Any:
-    """Read a JSON file of at most 256 MiB.
+    """Read a JSON file of at most 256 MiB, which may be a pipe. Raises BadInput.
 
-    Parameters
-    ----------
-    file : path
-        The file, which may be a pipe.
-    expected : str
-        What it should hold, for the error message.
-    name : str, optional
-        How the error message begins; by default with the name of the file.
-
-    Raises
-    ------
-    BadInput
-        The file cannot be read, is longer, or is no JSON.
+    `expected` says in the message what it should hold; `name` begins the message, in place of the name of the file.
     """
-    text = read_text(file, "file", 256 << 20, f"; expected {expected}")
     try:
-        return json.loads(text)
+        return json.loads(read_text(file, "file", 256 << 20))
+    except BadInput as error:
+        raise BadInput(f"{name or file}: expected {expected}, found none: {error}") from error
     except RecursionError:
         found = "JSON that is nested too deeply"
     except ValueError as error:

@@ -22,20 +22,6 @@ from onehop.text import alternatives
 if typing.TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "LARGEST_INT",
-    "LARGEST_SEED",
-    "LARGEST_SHOTS",
-    "LARGEST_SIZE",
-    "Field",
-    "Option",
-    "Options",
-    "argument",
-    "fields_of",
-    "filled",
-    "option",
-]
-
 LARGEST_SEED = 2**64 - 1  # of the generators of random numbers
 LARGEST_INT = 2**31 - 1  # of numbers that are an `int` in C++, such as ranks
 LARGEST_SHOTS = 2**31  # of one circuit
@@ -100,18 +86,9 @@ class Option:
 
 
 def option(default: Any, text: str, /, *names: str, **accepted: Any) -> Any:
-    """Make the field of an option.
+    """Make the field of an option with a default (`...`: it must be given), a help and names such as "-n", "--ranks".
 
-    Parameters
-    ----------
-    default
-        Its default; `...` for an option that must be given.
-    text : str
-        The help.
-    *names : str
-        Its names on the command line, such as "-n", "--ranks".
-    **accepted
-        Further attributes of `Option`.
+    `accepted` are further attributes of `Option`.
     """
     metadata = {"option": Option(help=text, names=names, **accepted)}
     if default is ...:
@@ -216,13 +193,7 @@ class Field:
         )
 
     def read(self, text: str, name: str = "") -> Any:
-        """Return the value that a text stands for.
-
-        Raises
-        ------
-        BadInput
-            It stands for none that the field accepts.
-        """
+        """Return the value that a text stands for, or raise BadInput if the field accepts no such value."""
         separator = "x" if self.many is tuple else self.option.separator
         parts = text.split(separator) if separator else [text]
         convert = _YES_OR_NO.__getitem__ if self.kind is bool else self.kind
@@ -249,13 +220,7 @@ def filled(target: Any, **values: Any) -> Any:
 
 
 class Options:
-    """The base class of dataclasses of options.
-
-    Attributes
-    ----------
-    title : str
-        Heading in the help of the options that a class adds.
-    """
+    """The base class of dataclasses of options. `title` heads in the help the options that a class adds."""
 
     title: ClassVar[str] = "Options"
     _given: ClassVar[frozenset[str]] = frozenset()

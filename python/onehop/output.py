@@ -18,29 +18,9 @@ from typing import Any, BinaryIO
 from onehop.error import BadInput, WrongType
 from onehop.place import Place, find_place, refuse_trap
 
-__all__ = [
-    "check_file_target",
-    "check_name",
-    "file_path",
-    "make_folder",
-    "open_descriptor",
-    "open_unfinished",
-    "remove_output",
-    "unfinished_file",
-    "write_file",
-]
-
 
 def file_path(value: Any, name: str) -> Path:
-    """Return a path, of a text or a path.
-
-    Raises
-    ------
-    WrongType
-        The value is neither; `name` begins the error.
-    BadInput
-        No file can have the path: it has a NUL or a lone surrogate that stands for no byte.
-    """
+    """Return a path that an argument names. Raises WrongType if it is none; `name` begins the error."""
     if isinstance(value, str | os.PathLike):
         path = Path(value)
         if "\0" in str(path) or re.search("[\ud800-\udc7f\udd00-\udfff]", str(path)):
@@ -73,18 +53,8 @@ def _continued(number: int) -> Iterator[BinaryIO]:
 def check_name(path: str | Path, begin: str) -> Path:
     """Return the place that a path names, with symbolic links followed, whether there is something or not.
 
-    Parameters
-    ----------
-    path : path
-        The name of a file or folder to be written.
-    begin : str
-        Begins the error message, for example the name of an option.
-
-    Raises
-    ------
-    BadInput
-        The system refuses the name: it is too long, its links form a circle, or a folder on the way is not accessible.
-        Or it is -, which other options take for standard output, or a link that may be a trap (`find_place`).
+    Raises BadInput, which begins with `begin`, if the system refuses the name, if a link on the way may be a trap
+    (`find_place`), or if it is -, which other options take for standard output.
     """
     if str(file_path(path, begin)) == "-":
         raise BadInput(
@@ -102,19 +72,9 @@ def check_name(path: str | Path, begin: str) -> Path:
 
 
 def make_folder(folder: Path, what: str) -> None:
-    """Make the folder of result files, unless it exists.
+    """Make the folder of result files, unless it exists. Raises BadInput, which begins with `what`.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder. The folder around it must exist, so that a mistyped path makes none.
-    what : str
-        Begins the error message, for example the name of an option.
-
-    Raises
-    ------
-    BadInput
-        The folder around it does not exist, the path is a file, or the folder cannot be made.
+    The folder around it must exist, so that a mistyped path makes none.
     """
     target = check_name(folder, what)
     if target.is_dir():
@@ -129,20 +89,7 @@ def make_folder(folder: Path, what: str) -> None:
 
 
 def check_file_target(path: str | Path, what: str) -> None:
-    """Check before a long computation that its result can be written.
-
-    Parameters
-    ----------
-    path : path
-        The file to be written.
-    what : str
-        Begins the error message, for example the name of an option.
-
-    Raises
-    ------
-    BadInput
-        The path is a folder, its folder does not exist, or the file or its folder is not writable.
-    """
+    """Check before a long computation that its result can be written. Raises BadInput, which begins with `what`."""
     target = check_name(path, what)
     if target.is_dir():
         raise BadInput(f"{what}: expected a file to write to, found the folder {path}")
@@ -219,16 +166,10 @@ def _stream(place: Place) -> Iterator[BinaryIO]:
 def unfinished_file(path: str | Path, *, make_parents: bool = False) -> Iterator[BinaryIO]:
     """Yield an empty temporary file; rename it to `path` when the block ends without an exception.
 
-    Symbolic links are followed, as `find_place` does. A replaced file passes its permissions on. After an
-    exception the temporary file is removed. If the process is killed, the temporary file stays until the next output in
-    the same folder, from the same machine. A pipe or device is written directly. What is meant for /dev/stdout and the
-    like is written to the open file.
-
-    Raises
-    ------
-    OSError
-        The temporary file cannot be created, flushed to disk or renamed, or the path leads through a link that may be
-        a trap (`find_place`).
+    Symbolic links are followed, as `find_place` does. A replaced file passes its permissions on. After an exception the
+    temporary file is removed. If the process is killed, the temporary file stays until the next output in the same
+    folder, from the same machine. A pipe or device is written directly. What is meant for /dev/stdout and the like is
+    written to the open file. Raises OSError.
     """
     number = open_descriptor(path)
     if number is not None:
@@ -279,26 +220,10 @@ def _flush_folder(place: Place) -> None:
 
 
 def open_unfinished(path: str | Path, name: str, owner: int) -> int:
-    """Open the temporary file that another process has made for an output, to write a part of it.
+    """Open the temporary file that another process of user `owner` has made for an output, to write a part of it.
 
-    Parameters
-    ----------
-    path : path
-        The output.
-    name : str
-        The name of the temporary file beside it.
-    owner : int
-        The user to whom the temporary file belongs.
-
-    Returns
-    -------
-    int
-        A descriptor for writing.
-
-    Raises
-    ------
-    OSError
-        The file cannot be opened, or another one has taken its name.
+    `path` is the output, `name` that of the temporary file beside it. Raises OSError if it cannot be opened, or if
+    another file has taken its name.
     """
     with find_place(path) as place:
         opened = place.open(os.O_WRONLY | os.O_NONBLOCK, name)
@@ -310,35 +235,15 @@ def open_unfinished(path: str | Path, name: str, owner: int) -> int:
 
 
 def remove_output(path: str | Path) -> None:
-    """Remove an output, if it is there; links are followed as for writing it.
-
-    Raises
-    ------
-    OSError
-        The file cannot be removed, or the path leads through a link that may be a trap (`find_place`).
-    """
+    """Remove an output, if it is there; links are followed as for writing it. Raises OSError."""
     with find_place(path) as place, contextlib.suppress(FileNotFoundError):
         os.unlink(place.name, dir_fd=place.folder)
 
 
 def write_file(path: str | Path, data: bytes | str, what: str, *, make_parents: bool = False) -> None:
-    """Write a file. If writing fails, an existing file stays as it was.
+    """Write a file; text is encoded as UTF-8. If writing fails, an existing file stays as it was.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    data : bytes or str
-        The contents; text is encoded as UTF-8.
-    what : str
-        Names the contents in an error message, for example "the plot".
-    make_parents : bool
-        Make the folders on the way that do not exist.
-
-    Raises
-    ------
-    BadInput
-        The file cannot be written.
+    `what` names the contents in the BadInput of a file that cannot be written, for example "the plot".
     """
     raw = data.encode() if isinstance(data, str) else data
     check_name(path, f"cannot write {what}")

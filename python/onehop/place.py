@@ -17,20 +17,13 @@ from types import TracebackType
 
 from onehop.error import Error
 
-__all__ = ["Place", "distrust_of", "find_place", "private_folder", "refuse_trap"]
-
 _MOST_LINKS = 40  # as many as Linux follows
 
 
 class Place:
     """A name in an open folder, which need not exist. It is a context manager that closes the folder.
 
-    Attributes
-    ----------
-    folder : int
-        The descriptor of the folder, for the arguments `dir_fd`.
-    name : str
-        The name.
+    `folder` is the descriptor of the folder, for the arguments `dir_fd`.
     """
 
     def __init__(self, folder: int, name: str) -> None:
@@ -66,16 +59,7 @@ def refuse_trap(place: Place, found: os.stat_result, kind: str) -> None:
     """Raise PermissionError for a link or pipe that another user may have put there to mislead this one.
 
     In a folder of a group, which not every user can write, an ordinary user follows links of colleagues. Root follows
-    its own links in its own folders only.
-
-    Parameters
-    ----------
-    place : Place
-        The place of the link or pipe.
-    found : os.stat_result
-        What is there.
-    kind : str
-        Names it in the error message.
+    its own links in its own folders only. `kind` names in the message what is there.
     """
     folder = os.fstat(place.folder)
     is_stranger = found.st_uid not in _trusted_users()
@@ -91,13 +75,7 @@ def refuse_trap(place: Place, found: os.stat_result, kind: str) -> None:
 
 
 def distrust_of(folder: os.stat_result) -> str:
-    """Say why another user may exchange what this user has put into a folder; "" if none can but its own group.
-
-    Parameters
-    ----------
-    folder : os.stat_result
-        The folder.
-    """
+    """Say why another user may exchange what this user has put into a folder; "" if none can but its own group."""
     open_to_all = folder.st_mode & stat.S_IWOTH
     if open_to_all and not folder.st_mode & stat.S_ISVTX:
         return "where every user may rename files"
@@ -130,21 +108,10 @@ def _open_step(folder: int, name: str) -> int:
 
 
 def find_place(path: str | Path, *, make_parents: bool = False) -> Place:
-    """Open the folder that a path leads to, with symbolic links followed, and return the place.
+    """Open the folder that a path leads to, with symbolic links followed, and return the place, which need not exist.
 
-    Parameters
-    ----------
-    path : path
-        The path of a file or folder, which need not exist.
-    make_parents : bool
-        Make the folders on the way that do not exist.
-
-    Raises
-    ------
-    PermissionError
-        The path leads through a link that another user may have put there to mislead this one.
-    OSError
-        A folder on the way does not exist or cannot be entered, or links form a circle.
+    Raises PermissionError if the path leads through a link that another user may have put there to mislead this one,
+    and OSError if a folder on the way does not exist or cannot be entered, or if links form a circle.
     """
     steps = list(reversed(Path(path).parts)) or ["."]
     links = 0
@@ -186,17 +153,8 @@ def find_place(path: str | Path, *, make_parents: bool = False) -> Place:
 def private_folder(prefix: str, within: str | None = None) -> Iterator[Path]:
     """Make a temporary folder that no other user can enter or exchange, and remove it when the block ends.
 
-    Parameters
-    ----------
-    prefix : str
-        How its name begins.
-    within : str, optional
-        The folder to make it in; by default the system's for temporary files.
-
-    Raises
-    ------
-    Error
-        The folder around it, or one above, lets another user exchange it.
+    It lies in `within`, by default the system's folder for temporary files. Raises Error if that folder, or one above,
+    lets another user exchange it.
     """
     import tempfile
 

@@ -15,8 +15,6 @@ from onehop.channel import Receiver
 from onehop.error import BadInput, Error, Mismatch, Timeout
 from onehop.group import Group
 
-__all__ = ["PACKET_BYTES", "PointToPoint"]
-
 PACKET_BYTES = 64 << 10
 _HEADER = 16  # two int64: the tag, and the bytes of the message that remain, including this packet's
 _POLL_SECONDS = 0.25  # a waiting thread checks this often whether it should end
@@ -45,17 +43,8 @@ class PointToPoint:
 
     Messages between two ranks with the same tag arrive in the order in which they were sent, and match the requests in
     the order of the requests. A message without a request is kept until one matches. One thread per sending rank waits
-    for messages; it starts with the first request that names this rank.
-
-    Parameters
-    ----------
-    group : Group
-        The ranks.
-
-    Attributes
-    ----------
-    timeout : float
-        Limit in seconds for every wait. Default: the limit of the group.
+    for messages; it starts with the first request that names this rank. `timeout` limits every wait, by default to that
+    of the group.
     """
 
     def __init__(self, group: Group) -> None:
@@ -75,23 +64,9 @@ class PointToPoint:
         _open.add(self)
 
     def send(self, other: int, message: np.ndarray, tag: int = 0) -> None:
-        """Send a message, and return when its memory may be overwritten.
+        """Send a message, an array of uint8, and return when its memory may be overwritten.
 
-        Only one thread at a time may send to the same rank.
-
-        Parameters
-        ----------
-        other : int
-            The receiving rank.
-        message : array of uint8
-            The bytes.
-        tag : int
-            Tag of the message.
-
-        Raises
-        ------
-        PeerLost, Timeout
-            The other rank has ended, or does not receive the message in time.
+        Only one thread at a time may send to the same rank. Raises PeerLost or Timeout.
         """
         if other == self._rank:
             self._deliver(other, tag, message.copy())
@@ -109,28 +84,9 @@ class PointToPoint:
                 return
 
     def receive(self, source: int | None, message: np.ndarray, tag: int = 0) -> int:
-        """Wait for the next message with this tag, and copy it to `message`.
+        """Wait for the next message with this tag, copy it to an array of uint8, and return the rank that sent it.
 
-        Parameters
-        ----------
-        source : int or None
-            The sending rank; None: any other rank.
-        message : array of uint8
-            Receives the bytes.
-        tag : int
-            Tag of the message.
-
-        Returns
-        -------
-        int
-            The rank that sent the message.
-
-        Raises
-        ------
-        Mismatch
-            The message has another length.
-        PeerLost, Timeout
-            The sending rank has ended, or has not sent in time.
+        `source` None stands for any other rank. Raises Mismatch for a message of another length, PeerLost or Timeout.
         """
         result: list[Any] = []
         finished = threading.Event()
@@ -146,31 +102,11 @@ class PointToPoint:
         return result[0]
 
     def request(self, source: int | None, message: np.ndarray, tag: int, done: Done) -> object:
-        """Request a message and return at once.
+        """Request a message and return at once, with the request for `cancel`. `source` None: from any other rank.
 
-        Parameters
-        ----------
-        source : int or None
-            The sending rank; None: any other rank.
-        message : array of uint8
-            Receives the bytes.
-        tag : int
-            Tag of the message.
-        done : callable
-            Called with (sender, None) once the message is in place, or with (-1, error) if it cannot arrive. The call
-            may come from another thread, and before `request` returns.
-
-        Returns
-        -------
-        object
-            The request, for `cancel`.
-
-        Raises
-        ------
-        BadInput
-            The group has no other rank to receive from.
-        Error
-            The paths are closed.
+        `done` is called with (sender, None) once the message is in place, or with (-1, error) if it cannot arrive. The
+        call may come from another thread, and before `request` returns. Raises BadInput if the group has no other rank,
+        and Error if the paths are closed.
         """
         others = self._channels.receive
         request = _Request(set(others) if source is None else {source}, tag, message, done)

@@ -7,8 +7,6 @@ from typing import Any, TypedDict
 
 from onehop.options import LARGEST_SEED, Options, option
 
-__all__ = ["PoissonKeywords", "PoissonOptions"]
-
 
 class PoissonKeywords(TypedDict, total=False):
     """The keyword arguments of `Poisson`; see `PoissonOptions`."""

@@ -7,19 +7,11 @@ from collections.abc import Iterable
 from onehop._core import RailAssignment
 from onehop.error import BadInput
 
-__all__ = ["listed_rails"]
-
 
 def listed_rails(
     rails: object, expected: str = "one list of RailAssignment for each round"
 ) -> list[list[RailAssignment]]:
-    """Return the argument `rails=` as lists, one for each round.
-
-    Raises
-    ------
-    BadInput
-        This is something else.
-    """
+    """Return the argument `rails=` as lists, one for each round. Raises BadInput if this is something else."""
     if not isinstance(rails, Iterable) or isinstance(rails, str | bytes):
         raise BadInput(f"rails: expected {expected}, found {rails!r}")
     listed = []

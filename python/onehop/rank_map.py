@@ -11,8 +11,6 @@ from onehop import _core
 from onehop.error import BadInput
 from onehop.text import counted
 
-__all__ = ["ranks_of_map"]
-
 
 def _layout(hosts: Any, positions: int) -> _core.HostLayout:
     """Return the hosts of a layout or a group; by default those of the group of all ranks."""
@@ -33,21 +31,10 @@ def _layout(hosts: Any, positions: int) -> _core.HostLayout:
 def ranks_of_map(
     value: Any, hosts: Any, grid: Sequence[int], periodic: Sequence[bool], message_bytes: Sequence[int]
 ) -> list[int]:
-    """Return the rank at each position of a grid; an empty list if rank r is at position r.
+    """Return the rank at each position of a grid; an empty list if rank r is at position r. Raises BadInput.
 
-    Parameters
-    ----------
-    value : "auto", RankMap, sequence of int, or None
-        The argument `map`.
-    hosts : HostLayout, Group, or None
-        Where the ranks run, for "auto".
-    grid, periodic, message_bytes
-        The grid in C order and its traffic, for "auto".
-
-    Raises
-    ------
-    BadInput
-        It is no map of this grid.
+    `value` is the argument `map`: "auto", a RankMap, a sequence of int, or None. `hosts` says where the ranks run, for
+    "auto".
     """
     if value is None:
         if hosts is not None:

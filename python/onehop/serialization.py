@@ -22,17 +22,6 @@ from numpy.typing import NDArray
 from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop.text import counted
 
-__all__ = [
-    "MAX_BYTES",
-    "Message",
-    "decode",
-    "decode_error",
-    "encode",
-    "encode_error",
-    "read_framed",
-    "write_framed",
-]
-
 _MAGIC = b"onehop\0\1"
 _LENGTH = struct.Struct("<Q")
 _DTYPES = {
@@ -53,39 +42,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Message:
-    """A decoded message.
-
-    Attributes
-    ----------
-    tag : str
-        The kind of message.
-    fields : mapping
-        The JSON fields.
-    parts : sequence of array
-        The arrays; bytes are arrays of uint8.
-    """
+    """A decoded message: its kind, its JSON fields, and its arrays; bytes are arrays of uint8."""
 
     tag: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     parts: Sequence[NDArray[Any]] = ()
 
     def get(self, name: str, kind: type[T], *, least: int | None = None) -> T:
-        """Return a field after checking its type.
+        """Return a field after checking its type, and that a number is not below `least`. Raises BadInput.
 
-        Parameters
-        ----------
-        name : str
-            Name of the field.
-        kind : type
-            Expected type: bool, int, float, str, list or dict. A bool is not accepted as an int; an int is accepted as
-            a float.
-        least : int, optional
-            Smallest number allowed.
-
-        Raises
-        ------
-        BadInput
-            The field is missing, of another type, or too small.
+        A bool is not accepted as an int; an int is accepted as a float.
         """
         if name not in self.fields:
             raise BadInput(f"{self.tag}: expected a field {name!r}, found {sorted(self.fields)}")
@@ -104,22 +70,7 @@ class Message:
         return found
 
     def array(self, place: int, dtype: Any, *, dimensions: int = 1) -> NDArray[Any]:
-        """Return a writable copy of a part after checking its dtype and number of dimensions.
-
-        Parameters
-        ----------
-        place : int
-            Number of the part, from 0.
-        dtype : dtype
-            Expected dtype.
-        dimensions : int
-            Expected number of dimensions.
-
-        Raises
-        ------
-        BadInput
-            There is no such part, or its dtype or number of dimensions differs.
-        """
+        """Return a writable copy of a part after checking its dtype and number of dimensions. Raises BadInput."""
         return self._part(place, dtype, dimensions).copy()
 
     def _part(self, place: int, dtype: Any, dimensions: int = 1) -> NDArray[Any]:
@@ -147,22 +98,7 @@ class Message:
 def encode(
     tag: str, fields: Mapping[str, Any] | None = None, parts: Sequence[NDArray[Any] | bytes] = ()
 ) -> bytes:
-    """Encode a message.
-
-    Parameters
-    ----------
-    tag : str
-        The kind of message.
-    fields : mapping, optional
-        Values that JSON can represent.
-    parts : sequence of array or bytes
-        Arrays of numbers.
-
-    Raises
-    ------
-    TypeError
-        JSON cannot represent a field, or an array does not contain numbers.
-    """
+    """Encode a message. Raises TypeError if JSON cannot represent a field, or an array does not contain numbers."""
     arrays = [_plain(part) for part in parts]
     shapes = [[one.dtype.str, list(one.shape)] for one in arrays]
     head = json.dumps([tag, dict(fields or {}), shapes], separators=(",", ":")).encode("ascii")
@@ -179,19 +115,9 @@ def _plain(part: NDArray[Any] | bytes) -> NDArray[Any]:
 
 
 def decode(data: bytes, *tags: str) -> Message:
-    """Decode a message that another process has encoded.
+    """Decode a message that another process has encoded, with one of these tags.
 
-    Parameters
-    ----------
-    data : bytes
-        The whole message.
-    *tags : str
-        The accepted tags.
-
-    Raises
-    ------
-    BadInput
-        The message is truncated or too long, has another tag, or is not a message of onehop.
+    Raises BadInput if it is truncated or too long, has another tag, or is not a message of onehop.
     """
     start = len(_MAGIC) + _LENGTH.size
     if data[: len(_MAGIC)] != _MAGIC:
@@ -262,13 +188,7 @@ def encode_error(error: Error) -> bytes:
 
 
 def decode_error(message: Message) -> Error:
-    """Return the exception that `encode_error` encoded.
-
-    Raises
-    ------
-    BadInput
-        The message names an unknown class of exceptions.
-    """
+    """Return the exception that `encode_error` encoded. Raises BadInput for an unknown class of exceptions."""
     name, words, rank = message.get("kind", str), message.get("words", str), message.get("rank", int)
     if name not in _ERRORS:
         raise BadInput(f"expected an error that is one of {', '.join(_ERRORS)}, found {name[:40]!r}")
@@ -284,19 +204,8 @@ def write_framed(stream: IO[bytes], data: bytes) -> None:
 def read_framed(stream: IO[bytes], max_bytes: int = MAX_BYTES) -> bytes:
     """Read bytes that `write_framed` wrote.
 
-    Parameters
-    ----------
-    stream : binary stream
-        The reading end of the pipe.
-    max_bytes : int
-        Largest length accepted, in bytes.
-
-    Raises
-    ------
-    EOFError
-        The other end was closed before the whole message arrived.
-    BadInput
-        The announced length is larger than `max_bytes`.
+    Raises EOFError if the other end was closed before the whole message arrived, and BadInput if the announced length
+    is larger than `max_bytes`.
     """
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:

@@ -49,13 +49,8 @@ class GroupStatus:
     """A group whose ranks, or some of them, are on this machine."""
 
     size: int
+    waited_for: list[int]  #: Ranks that others wait for and that wait for no other rank.
     ranks: list[Rank]
-    culprits: list[int]  #: Ranks that others wait for and that wait for no other rank.
-
-    @property
-    def waits(self) -> bool:
-        """Whether a rank waits."""
-        return any(rank.waits for rank in self.ranks)
 
 
 def _process_table() -> dict[int, tuple[int, str]]:
@@ -89,18 +84,11 @@ def _pages(process: int) -> list[dict[str, Any]]:
 
 
 def status_of(process: int | None = None) -> list[GroupStatus]:
-    """Return the groups of a program that runs on this machine.
+    """Return the groups of a program that runs on this machine; without a process, all that this user may examine.
 
-    Parameters
-    ----------
-    process : int, optional
-        The process of a rank, or of a launcher: of any process from which ranks descend. All ranks on this machine of
-        the groups that are found are listed. Without it, all programs that this user may examine.
-
-    Raises
-    ------
-    Error
-        There is no such process, it belongs to another user, or it has no group.
+    `process` is a rank, or a process from which ranks descend, such as a launcher. All ranks on this machine of the
+    groups that are found are listed. Raises Error if there is no such process, if it belongs to another user, or if it
+    has no group.
     """
     table = _process_table()
     if process is None:
@@ -147,12 +135,12 @@ def _group(size: int, members: list[tuple[int, dict[str, Any]]], states: dict[in
                 waits=[_wait(one, behind, size, len(members)) for one in page["waits"]],
             )
         )
-    return GroupStatus(size, ranks, _culprits(ranks))
+    return GroupStatus(size, _waited_for(ranks), ranks)
 
 
 def _wait(one: dict[str, Any], behind: list[int], size: int, here: int) -> Wait:
     if one["peer"] >= 0:
-        return Wait([one["peer"]], one["peer_is"], one["what"], one["seconds"])
+        return Wait([one["peer"]], one["peer_is"], one["what"], round(one["seconds"], 3))
     who = ", ".join(f"rank {rank}" for rank in behind[:8]) + (", ..." if len(behind) > 8 else "")
     if not behind:
         missing = size - here
@@ -161,44 +149,11 @@ def _wait(one: dict[str, Any], behind: list[int], size: int, here: int) -> Wait:
             if missing > 0
             else "the other ranks"
         )
-    return Wait(behind, who, one["what"], one["seconds"])
+    return Wait(behind, who, one["what"], round(one["seconds"], 3))
 
 
-def _culprits(ranks: list[Rank]) -> list[int]:
+def _waited_for(ranks: list[Rank]) -> list[int]:
     """Return the ranks at which the waits end: others wait for them, and they wait for nobody."""
     awaited = {peer for rank in ranks for wait in rank.waits for peer in wait.ranks}
     waiting = {rank.rank for rank in ranks if rank.waits and rank.state != "stopped"}
     return sorted(awaited - waiting)
-
-
-def to_json(groups: list[GroupStatus]) -> dict[str, Any]:
-    """Return groups as plain data."""
-    return {
-        "groups": [
-            {
-                "size": group.size,
-                "waited_for": group.culprits,
-                "ranks": [
-                    {
-                        "rank": rank.rank,
-                        "process": rank.process,
-                        "state": rank.state,
-                        "left": rank.left,
-                        "reported_lost": rank.reported_lost,
-                        "steps": rank.steps,
-                        "waits": [
-                            {
-                                "ranks": wait.ranks,
-                                "who": wait.who,
-                                "what": wait.what,
-                                "seconds": round(wait.seconds, 3),
-                            }
-                            for wait in rank.waits
-                        ],
-                    }
-                    for rank in group.ranks
-                ],
-            }
-            for group in groups
-        ]
-    }

@@ -12,8 +12,6 @@ from typing import Any, Protocol
 from onehop.error import BadInput, Error, PeerLost
 from onehop.time_limit import Wait, call_within
 
-__all__ = ["Store", "agree_on_survivors", "allgathers_through", "store_of_torchrun"]
-
 AllGather = Callable[[bytes], list[bytes]]
 _LONGEST = 1e6  # seconds that a store of torch takes as its limit
 _EMPTY = b"\0"  # some stores keep no empty values
@@ -68,16 +66,11 @@ def allgathers_through(
     """Return a function that makes the all-gather of the ranks of a group, or of a part of it.
 
     Its arguments are the name of the part, rank and size there, and a function that returns a rank of the part that is
-    known to have ended, or -1. The all-gather then raises `PeerLost` if the store has a method `check`.
+    known to have ended, or -1. The all-gather then raises `PeerLost` if the store has a method `check`. Entries that
+    all ranks have read are deleted if it has a method `delete_key`.
 
-    Parameters
-    ----------
-    store : Store
-        The store. Entries that all ranks have read are deleted if it has a method `delete_key`.
-    prefix : str
-        Begins every key. No other group, also of an earlier run, may have used it in this store.
-    limit : callable
-        Returns the time limit of a wait in seconds; 0: the store's own.
+    `prefix` begins every key; no other group, also of an earlier run, may have used it in this store. `limit` returns
+    the time limit of a wait in seconds; 0: the store's own.
     """
     for name in ("set", "get"):
         if not callable(getattr(store, name, None)):
@@ -130,29 +123,12 @@ def agree_on_survivors(
 ) -> list[int]:
     """Agree with the other ranks that are left which ranks those are.
 
-    Every rank that is left registers. The first that has seen all ranks but those in `lost`, or has waited, decides for
-    all: it writes the list with the store's atomic comparison, so there is one list only.
+    Every rank that is left registers. The first that has seen all ranks but those in `lost`, or has waited `wait`
+    seconds, decides for all: it writes the list with the store's atomic comparison, so there is one list only.
 
-    Parameters
-    ----------
-    store : Store
-        Has the methods `check(keys)`, whether all keys have values, and `compare_set(key, expected, desired)`, which
-        writes a key without a value if `expected` is empty, and returns the value that the key has then.
-    prefix : str
-        Begins the keys.
-    rank, size : int
-        Number of this rank, and number of ranks before the loss.
-    lost : collection of int
-        Ranks for which nobody needs to wait.
-    wait : float
-        Seconds after which ranks that have not registered count as lost.
-
-    Raises
-    ------
-    BadInput
-        The store lacks a method.
-    PeerLost
-        The others have decided without this rank, which came too late.
+    The store has the methods `check(keys)`, whether all keys have values, and `compare_set(key, expected, desired)`,
+    which writes a key without a value if `expected` is empty, and returns the value that the key has then; else
+    BadInput. Raises PeerLost if the others have decided without this rank, which came too late.
     """
     for name in ("check", "compare_set"):
         if not callable(getattr(store, name, None)):
@@ -180,18 +156,10 @@ def agree_on_survivors(
 
 
 def store_of_torchrun() -> tuple[Any, int, int, str] | None:
-    """Connect to the store of a torchrun on several machines.
+    """Return the store of a torchrun on several machines, the rank, the number of ranks, and a prefix for keys.
 
-    Returns
-    -------
-    tuple or None
-        The store, the rank, the number of ranks and a prefix for keys; None if no torchrun has started this process, or
-        one on this machine only, or if another launcher comes first.
-
-    Raises
-    ------
-    Error
-        The store cannot be reached, or torch is not installed.
+    None if no torchrun has started this process, or one on this machine only, or if another launcher comes first.
+    Raises Error if the store cannot be reached, or if torch is not installed.
     """
     from_environment = os.environ.get
     others = ("ONEHOP_CONTROL", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_ID")

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = [
-    "alternatives",
-    "bytes_text",
-    "counted",
-    "message_bytes",
-    "number",
-    "seconds_text",
-    "shortened",
-    "time_unit",
-]
-
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 

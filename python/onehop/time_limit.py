@@ -11,8 +11,6 @@ from typing import TypeVar
 
 from onehop.error import Timeout
 
-__all__ = ["Wait", "call_within"]
-
 _WARN_AFTER = 30.0  # seconds, as in src/group/liveness.h
 _SECONDS_TO_END = 1.0  # for a call to reach Python after its limit
 _T = TypeVar("_T")
@@ -30,13 +28,7 @@ def _warn(what: str, waited: float, goes_on: str) -> None:
 
 
 class Wait:
-    """One wait that polls.
-
-    Parameters
-    ----------
-    limit : float
-        Its limit in seconds; 0: none.
-    """
+    """One wait that polls, with a limit in seconds; 0: none."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -64,17 +56,10 @@ def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
 
 
 def call_within(limit: float, describe: Callable[[], str], call: Callable[[], _T]) -> _T:
-    """Call a function of the program, which may wait for other ranks.
+    """Call a function of the program, which may wait for other ranks, with a limit in seconds; 0: none.
 
-    Parameters
-    ----------
-    limit : float
-        Seconds, 0: no limit. After it, Python raises `Timeout` in the function as soon as the function runs Python
-        code. A library's call that blocks ends by its own limit; a line on stderr says so.
-    describe : callable
-        Returns the text that messages begin with.
-    call : callable
-        The function.
+    After it, Python raises `Timeout` in the function as soon as the function runs Python code. A library's call that
+    blocks ends by its own limit; a line on stderr says so. `describe` returns the text that messages begin with.
     """
     thread, begin = threading.get_ident(), time.monotonic()
     lock, done, told = threading.Lock(), False, False

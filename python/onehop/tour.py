@@ -27,8 +27,6 @@ from onehop.quantum.run.serialization import read_circuit
 from onehop.schedule import count, halo, halo_block
 from onehop.text import counted
 
-__all__ = ["STEPS", "Figures", "Step", "StepResult", "run", "step", "why_no_baseline"]
-
 _SHOTS = 1000
 POISSON_LOCAL = (60, 60)
 POISSON_ITERATIONS = 1000
@@ -58,8 +56,8 @@ class Figures:
     ratio: float | None = None
 
 
-@dataclass(frozen=True)
-class StepResult:
+@dataclass(frozen=True, kw_only=True)
+class StepResult(Figures):
     """The result of a step.
 
     Attributes
@@ -70,8 +68,6 @@ class StepResult:
         Whether the result is right on every rank.
     checked_against : str
         The reference, and the outcome of the comparison.
-    seconds, baseline_seconds, baseline, ratio
-        See `Figures`.
     bytes_moved : int
         Bytes sent between ranks, summed over all ranks.
     """
@@ -79,10 +75,6 @@ class StepResult:
     name: str
     ok: bool
     checked_against: str
-    seconds: float
-    baseline_seconds: float | None
-    baseline: str | None
-    ratio: float | None
     bytes_moved: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -316,17 +308,7 @@ def gradients(group: Group, seconds: float) -> StepResult:
 def run(
     group: Group, seconds: float = 5.0, on_result: Callable[[StepResult], None] | None = None
 ) -> list[StepResult]:
-    """Run all steps. Collective.
-
-    Parameters
-    ----------
-    group : Group
-        The ranks.
-    seconds : float
-        Measuring time of each step in seconds. Checking its result takes additional time.
-    on_result : callable, optional
-        Called with the result of each step.
-    """
+    """Run all steps, and measure each for some seconds; checking its result takes additional time. Collective."""
     results = []
     for one in STEPS:
         results.append(one(group, seconds))

@@ -48,18 +48,22 @@ def circuit() -> quantum.Circuit:
 CASES: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: quantum.simulate(circuit(), shots=1e3),
-        "simulate: expected shots to be a whole number, found 1000.0; write 1000",
+        "shots: expected a whole number, found 1000.0; write 1000",
     ),
     (
         lambda: quantum.simulate(circuit(), shots=0.5),
-        "simulate: expected shots to be a whole number, found 0.5",
+        "shots: expected a whole number, found 0.5",
     ),
     (
         lambda: quantum.simulate(circuit(), shots="10"),
-        "simulate: expected shots to be a whole number, found '10'",
+        "shots: expected a whole number, found '10'",
     ),
-    (lambda: quantum.simulate(circuit(), precision=2), "simulate: expected precision to be a text, found 2"),
-    (lambda: quantum.simulate(3), "simulate: expected circuit to be a Circuit, found 3"),
+    (lambda: quantum.simulate(circuit(), precision=2), "precision: expected a text, found 2"),
+    (
+        lambda: quantum.simulate(3),
+        "simulate: expected circuit to be a Circuit, found 3; it takes (circuit, group, options) and returns a "
+        "SimulationResult",
+    ),
     (
         lambda: onehop.allgather(onehop.Group.alone(), np.zeros(3)),
         "allgather: expected ranks to be a whole number, found a Group; it takes (ranks, elements, element_bytes, "

@@ -51,7 +51,7 @@ CASES: dict[str, tuple[Callable[[], object], int, str]] = {
     "folder": (lambda: Path("/").read_text(), 1, "/: Is a directory; check its path"),
     "bytes of a name": (lambda: os.open(b"no/\xff", 0), 1, "No such file"),
     "exists": (lambda: Path("/").mkdir(), 1, "/: File exists"),
-    "call": (lambda: os.waitpid(os.getpid(), 0), 1, "needs: os.waitpid: No child processes; "),
+    "call": (lambda: os.waitpid(os.getpid(), 0), 1, "needs: No child processes; "),
     "without a number": (lambda: (_ for _ in ()).throw(OSError("told\nthis")), 1, "told this"),
     "bug": (lambda: {}["x"], 1, "this is a bug of onehop: KeyError: 'x'; please report it"),
     "assertion": (

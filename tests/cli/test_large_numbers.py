@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import refused
 from onehop import BadInput, Group, halo
 from onehop.cli import main
 from onehop.lattice import Gauge, Geometry
@@ -54,8 +55,8 @@ def test_large_numbers_in_options(
 
 @pytest.mark.parametrize("text", ["1,2,,3", "9" * 5000, "["])
 def test_a_type_that_numpy_cannot_parse(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schedule", "halo", "--extent", "8x8", "--grid", "2x1", "--dtype", text]) == 2
-    assert "expected --dtype as a NumPy type" in capsys.readouterr().err
+    words = ["schedule", "halo", "--extent", "8x8", "--grid", "2x1", "--dtype", text]
+    assert "expected --dtype as a NumPy type" in refused(words, capsys)
 
 
 def test_large_numbers_in_python() -> None:
@@ -64,7 +65,7 @@ def test_large_numbers_in_python() -> None:
             parse_sizes(size)
     assert parse_sizes("1024G") == [1 << 40]
     for number in LARGE:
-        with pytest.raises(BadInput, match="a lattice: expected grid of at most"):
+        with pytest.raises(BadInput, match=r"expected grid of at most|grid: expected a whole number"):
             Geometry((8, 8), (number, 1))
         with pytest.raises(BadInput, match="expected at most 1024 ranks"):
             launch_under_mpi(number, ["true"])

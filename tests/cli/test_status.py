@@ -73,7 +73,7 @@ def test_a_stopped_rank_is_the_one_that_is_waited_for(
     try:
         group = _until(launched.pid, _stopped)
         assert [rank.rank for rank in group.ranks] == [0, 1, 2]
-        assert group.culprits == [1]
+        assert group.waited_for == [1]
         (wait,) = group.ranks[2].waits
         assert wait.ranks == [1]
         assert wait.what.startswith("channel 1 -> 2")
@@ -100,7 +100,7 @@ def test_a_rank_that_does_not_reach_a_barrier(ranks: Ranks) -> None:
     launched = ranks.start(3, BARRIER)
     try:
         group = _until(launched.pid, _stopped)
-        assert group.culprits == [2]
+        assert group.waited_for == [2]
         for rank in group.ranks[:2]:
             assert rank.waits[0].ranks == [2]
             assert "barrier" in rank.waits[0].what

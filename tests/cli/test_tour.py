@@ -105,7 +105,7 @@ def test_a_failed_step_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None
     from onehop.cli import main
 
     def fails(group: Group, seconds: float) -> StepResult:
-        return StepResult("fails", False, "nothing", 1.0, None, None, None, 0)
+        return StepResult(1.0, name="fails", ok=False, checked_against="nothing", bytes_moved=0)
 
     monkeypatch.setattr(tour, "STEPS", [fails])
     monkeypatch.setattr("onehop.cli.tour.STEPS", [fails])

@@ -1,15 +1,11 @@
-"""The built documentation site, and a server for it."""
+"""The built documentation site."""
 
 from __future__ import annotations
 
 import fcntl
-import functools
-import http.server
 import importlib.util
 import shutil
 import subprocess
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,15 +27,3 @@ def site() -> Path:
         done = subprocess.run(["tools/docs.sh"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return ROOT / "build/docs"
-
-
-@pytest.fixture
-def address(site: Path) -> Iterator[str]:
-    """Serve the site on this machine and return its address. The search needs a server."""
-    quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(quiet, directory=site)
-    ) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()

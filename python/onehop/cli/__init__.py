@@ -31,13 +31,7 @@ def _open_closed_streams() -> None:
 
 
 def find_command(words: Sequence[str]) -> tuple[Command | Group, list[str], list[str]]:
-    """Return the command that the words name, its path, and the words after it.
-
-    Raises
-    ------
-    BadInput
-        A word before the first option is no command of its group.
-    """
+    """Return the command that the words name, its path, and the words after it, or raise BadInput."""
     command: Command | Group = COMMANDS
     path: list[str] = []
     left = list(words)
@@ -110,17 +104,9 @@ def _run(words: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line, by default with the arguments of this process.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The arguments after `onehop`; by default those of this process.
-
-    Returns
-    -------
-    int
-        The exit code: 0, 1 for a failure, 2 for bad input, 3 for a lost peer, 130 after Ctrl-C.
+    Returns the exit code: 0, 1 for a failure, 2 for bad input, 3 for a lost peer, 130 after Ctrl-C.
     """
     try:
         restore_interrupt()

@@ -12,20 +12,12 @@ from onehop.error import Error
 if TYPE_CHECKING:
     from onehop.options import Options
 
-__all__ = ["COMMANDS", "Command", "Group", "leaves"]
-
 
 class Command(NamedTuple):
-    """A command.
+    """A command: its function, as `module:function`, in which a leading dot stands for `onehop.cli`.
 
-    Attributes
-    ----------
-    place : str
-        Its function, as `module:function`; a module that begins with a dot is in `onehop.cli`.
-    summary : str
-        Its short help; by default the first sentence of the function's docstring.
-    ends_at_argument : bool
-        All words after the first argument belong to it, whatever they begin with.
+    `summary` is its short help, by default the first sentence of the function's docstring. With `ends_at_argument` all
+    words after the first argument belong to it, whatever they begin with.
     """
 
     place: str

@@ -109,15 +109,7 @@ def console(json_target: str | None = None) -> Screen:
 
 
 def check_plot(file: str | None) -> None:
-    """Check before the work starts that the plot of `--plot` can be drawn and written.
-
-    Raises
-    ------
-    Error
-        matplotlib is not installed.
-    BadInput
-        The folder does not exist, the path is a folder, or the name does not end in the name of a format.
-    """
+    """Check before the work starts that the plot of `--plot` can be drawn and written. Raises Error or BadInput."""
     if file is None:
         return
     if check_name(file, "--plot").is_dir():
@@ -148,12 +140,7 @@ def _not_finite(result: Any, name: str = "") -> list[str]:
 def write_json(target: str | None, result: Any) -> None:
     """Write `result` to the target of `--json`, atomically and on rank 0 only. Without `--json` do nothing.
 
-    Raises
-    ------
-    BadInput
-        The file cannot be written.
-    Error
-        The result contains numbers that are not finite.
+    Raises BadInput if the file cannot be written, and Error for numbers that are not finite.
     """
     if target is None or own_rank() != 0:
         return

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from onehop.error import BadInput, Error
 from onehop.exit_code import exit_code
-from onehop.launch.refusal import call_of, reason_of, remedy_of
-
-__all__ = ["fail"]
+from onehop.launch.refusal import reason_of, remedy_of
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -22,10 +20,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def fail(error: BaseException) -> int:
     """Print why a command failed and return its exit code.
 
-    Parameters
-    ----------
-    error : BaseException
-        What ended the command. After Ctrl-C, and if the reader of the output has left, nothing is printed.
+    After Ctrl-C, and if the reader of the output has left, nothing is printed.
     """
     if os.environ.get("ONEHOP_TRACEBACK") == "1":
         import traceback
@@ -107,15 +102,11 @@ def _refusal(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError) and not _is_somewhere():
         return "the current folder no longer exists; change to another one"
     name = getattr(error, "filename", None)
-    what = (
-        call_of(error) if name is None else os.fsdecode(name) if isinstance(name, (str, bytes)) else str(name)
-    )
+    what = "" if name is None else f"{os.fsdecode(name) if isinstance(name, (str, bytes)) else name}: "
     remedy = remedy_of(error) or (
         "check its path and its permissions" if name is not None else "ONEHOP_TRACEBACK=1 shows where"
     )
-    return (
-        f"the system refused what this command needs: {what + ': ' * bool(what)}{reason_of(error)}; {remedy}"
-    )
+    return f"the system refused what this command needs: {what}{reason_of(error)}; {remedy}"
 
 
 def _is_somewhere() -> bool:

@@ -9,28 +9,16 @@ from typing import NamedTuple
 
 from onehop.launch.environment import RESTARTED, current_launch
 
-__all__ = ["COMMANDS", "Former", "former_options", "say_renamed"]
-
 # Former names of commands.
 COMMANDS = {"circuit": "quantum circuit", "hamlib": "quantum hamlib", "qedc": "quantum qedc"}
 
 
 class Former(NamedTuple):
-    """A former spelling of an option.
+    """A former spelling of an option: a former name, or a former form of its values.
 
-    Attributes
-    ----------
-    old, new : str
-        The former and the present name, which may be the same.
-    values : mapping of str to str
-        The present form of former values. Values that are not listed stay as they are, and are no former spelling if
-        the name stays as well.
-    flag : str, optional
-        The former option had no value and stands for this one.
-    beside : (str, str), optional
-        The former meaning holds beside this option with this value only.
-    like : str
-        The former meaning holds for values that contain this text only.
+    `values` has the present form of former values; others stay as they are, and are no former spelling if the name
+    stays as well. A former option without a value stands for `flag`. The former meaning holds beside the option
+    `beside` with this value only, and for values that contain `like` only.
     """
 
     old: str

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from onehop.options import Field, Options
 
-__all__ = ["command_help", "group_help"]
-
 _COLUMN = 28  # where descriptions begin
 _KEPT = re.compile(r"^(\s|- |\d+\. )", re.MULTILINE)  # lists and examples, whose lines stay
 
@@ -56,17 +54,7 @@ def _rows(heading: str, rows: Iterable[tuple[str, str]], column: int = _COLUMN) 
 
 
 def group_help(path: str, about: str, commands: Mapping[str, str]) -> str:
-    """Return the help of a group of commands.
-
-    Parameters
-    ----------
-    path : str
-        The group, such as "onehop lattice".
-    about : str
-        What it does.
-    commands : mapping of str to str
-        The commands with their summaries.
-    """
+    """Return the help of a group of commands, such as "onehop lattice", from their summaries."""
     usage = f"{_heading('Usage:')} {path} [OPTIONS] COMMAND [ARGS]..."
     options = [("-h, --help", "Show this help and exit.")]
     if " " not in path:

@@ -16,25 +16,10 @@ from onehop.options import LARGEST_SIZE
 
 
 def read_map(file: str, machine: Machine) -> tuple[list[int], int | None]:
-    """Read a map of ranks from a JSON file, which `onehop map -o` may have written.
+    """Read the map of `--map`: the place of every rank, and the number of processors of the job.
 
-    Parameters
-    ----------
-    file : str
-        The value of the option.
-    machine : Machine
-        The machine of the simulation. A map with hosts must be for it.
-
-    Returns
-    -------
-    (list of int, int or None)
-        The place of every rank, and the number of processors of the job on whose part of the machine places are
-        counted; None for the whole machine.
-
-    Raises
-    ------
-    BadInput
-        The file cannot be read, holds no such list, or is for other hosts.
+    Places are counted on the part of the machine that a job of so many processors gets; None: on the whole machine. A
+    map with hosts must be for this machine. Raises BadInput.
     """
     expected = (
         "a list of the places of all ranks, such as [0, 2, 1, 3], or a map that `onehop map -o` has written"
@@ -81,21 +66,8 @@ def read_rails(
 ) -> str | list[list[RailAssignment]] | None:
     """Return the value of --rails: the name of a rule, or the assignments in a file.
 
-    Parameters
-    ----------
-    text : str or None
-        The value of the option.
-    machine : Machine
-        The machine of the simulation. The file must be for this one, or for hosts of as many ranks.
-    ranks : int
-        Number of ranks of the simulation, and of the file.
-    mapped : bool
-        Whether there is a map of ranks; hosts are then not compared.
-
-    Raises
-    ------
-    BadInput
-        There is no such rule, and the file cannot be read, holds something else, or is for other hosts.
+    The file must be for this machine, or for hosts of as many ranks; `mapped` says that ranks have a map, so hosts are
+    not compared. Raises BadInput.
     """
     if text is None or text in RAIL_RULES:
         return text

@@ -14,8 +14,6 @@ from onehop.cli.former import Former, former_options, say_renamed
 from onehop.error import BadInput
 from onehop.options import Field, Options, fields_of
 
-__all__ = ["HelpWanted", "Line", "parse"]
-
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
@@ -26,25 +24,10 @@ class HelpWanted(Exception):
 def parse(
     kind: type[AnyOptions], words: Sequence[str], path: str, *, ends_at_argument: bool = False
 ) -> AnyOptions:
-    """Return the options that the words after a command's name give.
+    """Return the options, of the dataclass `kind`, that the words after the name of the command `path` give.
 
-    Parameters
-    ----------
-    kind : type
-        The dataclass of the options.
-    words : sequence of str
-        The words.
-    path : str
-        The command, such as "lattice solve".
-    ends_at_argument : bool
-        All words after the first argument are arguments, whatever they begin with.
-
-    Raises
-    ------
-    BadInput
-        The command line is wrong.
-    HelpWanted
-        It asks for the help.
+    With `ends_at_argument`, all words after the first argument are arguments, whatever they begin with. Raises
+    BadInput, or HelpWanted.
     """
     line = Line(fields_of(kind), path)
     try:
@@ -64,12 +47,8 @@ def parse(
 class Line:
     """A command line while it is read.
 
-    Attributes
-    ----------
-    given : list of (str, Field, str)
-        The options in their order: the name that was used, the field, and the value as text.
-    arguments : list of str
-        The words without an option.
+    `given` has the options in their order: the name that was used, the field, and the value as text. `arguments` are
+    the words without an option.
     """
 
     def __init__(self, fields: Sequence[Field], path: str) -> None:

@@ -219,9 +219,8 @@ def count_schedule(options: Show) -> None:
             "(--rows 0 shows all)"
         )
     screen.print(
-        f"{counted(result.rounds, 'round')}, {counted(result.messages, 'message')}, "
-        f"{counted(result.bytes, 'byte')} between ranks, "
-        f"{result.bytes_local} inside"
+        f"{counted(result.rounds, 'round')}, {counted(result.messages, 'message')}, {counted(result.bytes, 'byte')} "
+        f"between ranks, {result.bytes_local} inside"
     )
     write_json(options.json, json.loads(result.to_json()))
 

@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-__all__ = ["Column", "Screen", "Table", "changing_line", "coloured", "progress_bar"]
-
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 _ESCAPES = re.compile(r"\033\[[\d;]*m")
 _ASCII = str.maketrans(
@@ -39,15 +37,7 @@ def _width(text: str) -> int:
 
 
 class Column:
-    """A column of a table.
-
-    Attributes
-    ----------
-    header : str
-        Its heading, which may have several lines.
-    justify : str
-        "left" or "right".
-    """
+    """A column of a table, whose heading may have several lines, with its text at the "left" or "right"."""
 
     def __init__(self, header: str, justify: str = "left") -> None:
         self.header = header
@@ -62,16 +52,8 @@ class Column:
 class Table:
     """A table that fits the terminal: the text of its widest columns is broken into lines.
 
-    Parameters
-    ----------
-    *headers : str
-        Headings of the first columns.
-    title, caption : str, optional
-        Text above and below.
-    show_header : bool
-        Whether it has headings.
-    show_lines : bool
-        Draw a line between all rows.
+    `headers` are those of the first columns, `title` and `caption` the text above and below; `show_lines` draws a line
+    between all rows.
     """
 
     def __init__(

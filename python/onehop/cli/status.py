@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.screen import Table
 from onehop.options import LARGEST_INT, argument
-from onehop.status import GroupStatus, Rank, status_of, to_json
+from onehop.status import GroupStatus, Rank, status_of
 from onehop.text import counted
 
 
@@ -39,7 +39,7 @@ def status(options: Status) -> None:
         out.print(_table(group))
         if line := _verdict(group):
             out.print(line)
-    write_json(options.json, to_json(groups))
+    write_json(options.json, {"groups": [asdict(group) for group in groups]})
 
 
 def _table(group: GroupStatus) -> Table:
@@ -71,15 +71,15 @@ def _state(rank: Rank) -> str:
 
 def _verdict(group: GroupStatus) -> str:
     """Return a line that names the ranks at which all waits end."""
-    if group.culprits:
+    if group.waited_for:
         by_number = {rank.rank: rank for rank in group.ranks}
         names = []
-        for number in group.culprits[:8]:
+        for number in group.waited_for[:8]:
             rank = by_number.get(number)
             names.append(
                 f"rank {number} ({'on another machine' if rank is None else f'process {rank.process}, {_state(rank)}'})"
             )
-        return "The waits end at " + ", ".join(names) + (", ..." if len(group.culprits) > 8 else "")
+        return "The waits end at " + ", ".join(names) + (", ..." if len(group.waited_for) > 8 else "")
     if any(wait.ranks for rank in group.ranks for wait in rank.waits):
         return "Ranks wait for each other in a circle"
     return ""

@@ -9,8 +9,6 @@ from onehop._core import environment_variables
 from onehop.error import BadInput
 from onehop.launch.environment import RESTARTED, current_launch
 
-__all__ = ["say_unknown_variables"]
-
 _PREFIX = "ONEHOP_"
 # Read by the build, and by the compile lines of the documentation.
 _OF_THE_BUILD = ("SOURCE", "WERROR")
@@ -28,11 +26,8 @@ def _says_nothing() -> bool:
 def say_unknown_variables(*, keep: bool) -> None:
     """Print one line on stderr for each variable ONEHOP_... that is misspelt, with the nearest name.
 
-    Parameters
-    ----------
-    keep : bool
-        Leave them in the environment, for a program of the user. Otherwise they are removed, so that the processes that
-        this command starts do not name them again.
+    Without `keep`, for a program of the user, they are removed from the environment, so that the processes that this
+    command starts do not name them again.
     """
     given = [name for name in os.environ if name.upper().startswith(_PREFIX)]
     if not given:

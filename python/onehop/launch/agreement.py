@@ -18,8 +18,6 @@ from pathlib import Path
 
 from onehop.launch.environment import Launched
 
-__all__ = ["say_once"]
-
 # Seconds in which the rank that has printed its message answers the others.
 REACHABLE = 2.0
 _DIGEST_BYTES = 32
@@ -71,16 +69,9 @@ def _answer(claim: socket.socket, digest: bytes, others: int) -> None:
 
 
 def say_once(launched: Launched, message: str, say: Callable[[], None]) -> None:
-    """Call `say`, which prints `message`, unless another rank of this machine has printed the same.
+    """Call `say`, which prints `message`, unless another rank of the launch on this machine has printed the same.
 
-    Parameters
-    ----------
-    launched : Launched
-        The launch that this process is a rank of.
-    message : str
-        The message without the number of the rank.
-    say : callable
-        Prints the message.
+    The message is without the number of the rank.
     """
     digest = hashlib.sha256(message.encode(errors="replace")).digest()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as claim:

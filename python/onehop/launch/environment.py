@@ -88,12 +88,7 @@ def variables() -> list[str]:
 def check_paths(environment: Mapping[str, str] | None = None) -> None:
     """Check the variables that name a program or a library, which ranks would otherwise find missing one by one.
 
-    A name of a library without a folder, such as libmpi.so.40, is for the system's loader to find.
-
-    Raises
-    ------
-    BadInput
-        `ONEHOP_MPI` or `ONEHOP_PEERS` is neither empty nor an existing file.
+    A name of a library without a folder, such as libmpi.so.40, is for the system's loader to find. Raises BadInput.
     """
     environment = os.environ if environment is None else environment
     library, python = environment.get("ONEHOP_MPI", ""), environment.get("ONEHOP_PEERS", "")

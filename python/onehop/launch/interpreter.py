@@ -8,8 +8,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["package_environment", "python_code", "python_module"]
-
 # Before 3.11 there is no -P, and -I would leave out $PYTHONPATH as well.
 _WITHOUT_FOLDER = "import sys; del sys.path[0]; "
 _AS_MODULE = (

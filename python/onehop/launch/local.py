@@ -21,7 +21,7 @@ from onehop.exit_code import FAILURE
 from onehop.launch.cores import available_cores, share_cores, why_not_bound
 from onehop.launch.interpreter import python_module
 from onehop.launch.options import LaunchKeywords, LaunchOptions
-from onehop.launch.refusal import call_of, reason_of, remedy_of
+from onehop.launch.refusal import reason_of, remedy_of
 from onehop.launch.supervisor import Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
 from onehop.text import counted
@@ -260,8 +260,10 @@ def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords
                 raise  # the ranks ran, but their output did not fit on the disk
             remedy = remedy_of(error)
             if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.ENOSYS):
-                call = call_of(error) or "a system call"
-                remedy = f"a sandbox refuses the launcher {call}; allow it, or use another launcher (mpiexec)"
+                remedy = (
+                    "a sandbox refuses the launcher a system call (ONEHOP_TRACEBACK=1 shows which); allow it, or use "
+                    "another launcher (mpiexec)"
+                )
             why = f"{reason_of(error)}; {remedy}" if remedy else error
             raise Error(f"could not run {command[0]!r} on {counted(ranks, 'rank')}: {why}") from error
     if options.on_result is not None:

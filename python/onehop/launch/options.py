@@ -10,8 +10,6 @@ from onehop.launch.result import LaunchResult
 from onehop.launch.supervisor import SIGKILL_AFTER
 from onehop.options import Options, option
 
-__all__ = ["LaunchKeywords", "LaunchOptions"]
-
 
 class LaunchKeywords(TypedDict, total=False):
     """The keyword arguments of `launch`; see `LaunchOptions`."""

@@ -6,8 +6,6 @@ import os
 import shutil
 from pathlib import Path
 
-__all__ = ["find_program", "search_path"]
-
 
 def search_path() -> list[Path]:
     """Return the folders of PATH without those that begin in the current folder, which may be another user's."""

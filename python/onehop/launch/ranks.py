@@ -60,8 +60,7 @@ def ensure_ranks(
         if ranks is not None and ranks != inside.ranks:
             raise BadInput(
                 f"-n {ranks} was asked for, but this runs inside a launch of {counted(inside.ranks, 'rank')} "
-                f"({inside.launcher}); "
-                f"leave -n out, or start {counted(ranks, 'rank')} there"
+                f"({inside.launcher}); leave -n out, or start {counted(ranks, 'rank')} there"
             )
         return
     ranks = default if ranks is None else ranks

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 
-__all__ = ["call_of", "reason_of", "remedy_of"]
-
 _REMEDIES = {
     errno.EMFILE: "raise the limit on open files (`ulimit -n`)",
     errno.ENFILE: "all programs of this machine together have too many open files; end some",
@@ -41,14 +39,3 @@ def reason_of(error: BaseException) -> str:
     if words := _of_loader(error):
         return f"a library could not be loaded: {words}"
     return getattr(error, "strerror", None) or str(error) or "out of memory"
-
-
-def call_of(error: BaseException) -> str:
-    """Return the function of a module that failed, such as "os.waitpid"; empty if the source does not tell."""
-    import re
-    import traceback
-
-    frames = traceback.extract_tb(error.__traceback__)
-    line = (frames[-1].line or "") if frames else ""
-    found = None if line.startswith("raise ") else re.search(r"\w+(?:\.\w+)+(?=\()", line)
-    return found[0] if found else ""

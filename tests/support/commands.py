@@ -1,0 +1,19 @@
+"""Commands that end with one line of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from onehop.cli import main
+
+
+def refused(words: Sequence[str] | str, capsys: pytest.CaptureFixture[str], code: int = 2) -> str:
+    """Run a command that prints nothing but an error, and return its text without "error: "."""
+    assert main(words.split() if isinstance(words, str) else words) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: "), captured.err
+    assert captured.err.count("\n") == 1, captured.err
+    return captured.err.removeprefix("error: ")[:-1]
