@@ -6,35 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <new>
+#include <utility>
 
 #include "src/base/clock.h"
 #include "src/base/cpu.h"
 
 namespace onehop::measure {
 namespace {
-
-struct Where {
-  pid_t pid = 0;
-  int fd = -1;
-};
-
-detail::SharedMemory common_page(const Group& group) {
-  detail::SharedMemory memory;
-  Where own;
-  if (group.rank() == 0) {
-    memory = detail::SharedMemory::create(4096, "the meeting point of a benchmark");
-    own = {getpid(), memory.fd()};
-  }
-  const Gathered all = group.allgather(std::as_bytes(std::span<const Where>(&own, 1)));
-  if (group.rank() != 0) {
-    Where first;
-    std::memcpy(&first, all[0].data(), sizeof first);
-    memory = detail::SharedMemory::open(first.pid, first.fd, 4096);
-  }
-  group.barrier();
-  return memory;
-}
 
 // When a block began and ended, in µs of the clock that all ranks share.
 struct Span {
@@ -99,6 +77,28 @@ std::vector<double> over_all_ranks(const Arena& arena, const std::vector<Span>& 
 
 }  // namespace
 
+std::vector<detail::SharedMemory> memory_of_all(const Group& group, std::int64_t bytes) {
+  struct Where {
+    pid_t pid = 0;
+    int fd = -1;
+    std::int64_t bytes = 0;
+  };
+  std::vector<detail::SharedMemory> memories(static_cast<std::size_t>(group.size()));
+  detail::SharedMemory& own = memories[static_cast<std::size_t>(group.rank())];
+  if (bytes > 0) own = detail::SharedMemory::create(bytes, "memory of a benchmark");
+  const Where where{getpid(), bytes > 0 ? own.fd() : -1, bytes};
+  const Gathered all = group.allgather(std::as_bytes(std::span<const Where>(&where, 1)));
+  for (std::size_t r = 0; r < memories.size(); ++r) {
+    Where other;
+    std::memcpy(&other, all[r].data(), sizeof other);
+    if (&memories[r] != &own && other.bytes > 0) {
+      memories[r] = detail::SharedMemory::open(other.pid, other.fd, other.bytes);
+    }
+  }
+  group.barrier();
+  return memories;
+}
+
 struct Arena::Page {
   alignas(128) std::atomic<int> arrived;
   alignas(128) std::atomic<std::uint32_t> generation;
@@ -107,7 +107,7 @@ struct Arena::Page {
 
 Arena::Arena(const Group& group) : group_(group), rank_(group.rank()), size_(group.size()) {
   if (group.local_ranks().size() == static_cast<std::size_t>(size_)) {
-    memory_ = common_page(group);
+    memory_ = std::move(memory_of_all(group, rank_ == 0 ? 4096 : 0).front());
     page_ = reinterpret_cast<Page*>(memory_.data());
   } else if (why_no_mpi_peers(group).empty()) {
     world_ = MpiWorld::make();

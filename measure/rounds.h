@@ -15,6 +15,10 @@
 
 namespace onehop::measure {
 
+// Makes `bytes` bytes of memory on each rank, none for 0, and maps those of all others; entry r is the memory of rank
+// r. Collective over ranks that share memory.
+[[nodiscard]] std::vector<detail::SharedMemory> memory_of_all(const Group& group, std::int64_t bytes);
+
 // Synchronizes the ranks through a page of memory of its own, so that it uses nothing that is being measured; between
 // hosts by barriers of MPI, or of the group without MPI.
 class Arena {

@@ -1,10 +1,10 @@
 #include "bench/native/bare_exchange.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "measure/rounds.h"
 #include "src/base/cpu.h"
 
 #if defined(__x86_64__)
@@ -33,11 +33,6 @@ void copy_past_caches(std::byte* to, const std::byte* from, std::size_t n) {
 }
 #endif
 
-struct Where {
-  pid_t pid = 0;
-  int fd = -1;
-};
-
 std::int64_t stride_of(std::int64_t bytes) { return (bytes + flag_bytes - 1) / flag_bytes * flag_bytes; }
 
 }  // namespace
@@ -53,13 +48,9 @@ std::vector<BareCopy> bare_copies() {
 BareExchange::BareExchange(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays)
     : copy_(copy_plain) {
   const PackingLines::Crossing bytes = PackingLines::crossing(schedule, group.rank());
-  own_memory_ = detail::SharedMemory::create(flag_bytes + 2 * stride_of(bytes.in), "the slots of a benchmark");
-  const Where own{getpid(), own_memory_.fd()};
-  const Gathered all = group.allgather(std::as_bytes(std::span<const Where>(&own, 1)));
-  Where other;
-  std::memcpy(&other, all[static_cast<std::size_t>(1 - group.rank())].data(), sizeof other);
-  their_memory_ = detail::SharedMemory::open(other.pid, other.fd, flag_bytes + 2 * stride_of(bytes.out));
-  group.barrier();
+  auto memories = measure::memory_of_all(group, flag_bytes + 2 * stride_of(bytes.in));
+  own_memory_ = std::move(memories[static_cast<std::size_t>(group.rank())]);
+  their_memory_ = std::move(memories[static_cast<std::size_t>(1 - group.rank())]);
   for (const std::int64_t slot : {0, 1}) {
     const PackingLines::Slots slots{their_memory_.data() + flag_bytes + slot * stride_of(bytes.out),
                                     own_memory_.data() + flag_bytes + slot * stride_of(bytes.in)};

@@ -1,10 +1,10 @@
-#include "bench/native/collective.h"
-
+// `onehop bench collectives`: reduce-scatter, all-gather, broadcast and all-to-all of float32.
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "onehop/error.h"
+#include "bench/native/benchmarks.h"
+#include "onehop/collectives/collectives.h"
 
 namespace onehop::bench {
 namespace {
@@ -94,14 +94,6 @@ collectives::Collective ours(const collectives::Collectives& all, CollectiveKind
 }
 
 }  // namespace
-
-CollectiveKind collective_kind_from_string(std::string_view name) {
-  if (name == "reduce_scatter") return CollectiveKind::reduce_scatter;
-  if (name == "allgather") return CollectiveKind::allgather;
-  if (name == "broadcast") return CollectiveKind::broadcast;
-  if (name == "all_to_all") return CollectiveKind::all_to_all;
-  throw BadInput("expected reduce_scatter, allgather, broadcast or all_to_all, found '" + std::string(name) + "'");
-}
 
 CollectiveLengths collective_lengths(CollectiveKind kind, std::int64_t bytes, int ranks) {
   const auto n = static_cast<std::size_t>(ranks);

@@ -1,5 +1,4 @@
-#include "bench/native/dslash.h"
-
+// `onehop bench dslash`: the staggered hopping term with fat and long links, in several variants.
 #include <complex>
 #include <map>
 #include <memory>
@@ -8,11 +7,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "bench/native/benchmarks.h"
 #include "bench/native/face_clock.h"
 #include "bench/native/mpi/faces.h"
 #include "bench/native/read_all.h"
 #include "lattice/staggered/dslash.h"
-#include "onehop/error.h"
 #include "src/base/thread_count.h"
 
 namespace onehop::bench {
@@ -95,7 +94,9 @@ class Runner {
     clock_.end_block();
   }
 
-  [[nodiscard]] std::vector<double> face_us() const { return clock_.us(storage_->lattice.group); }
+  [[nodiscard]] Samples face_samples(const std::string& name) const {
+    return clock_.samples(storage_->lattice.group, name);
+  }
 
  private:
   static DslashFieldOptions options_of(const Group& group, const DslashVariant& variant) {
@@ -149,14 +150,15 @@ std::vector<Samples> measured(const Group& group, const DslashOptions& options) 
   Arena arena(group);
   std::vector<Samples> samples = run_rounds(arena, candidates, options.effort);
   for (std::size_t i = 0; i < runners.size() && group.size() > 1; ++i) {
-    if (with_faces[i]) samples.push_back({faces_by_clocks(samples[i].name), Role::variant, runners[i]->face_us()});
+    if (with_faces[i]) samples.push_back(runners[i]->face_samples(samples[i].name));
   }
   return samples;
 }
 
 }  // namespace
 
-DslashWork dslash_work(const DslashOptions& options, int ranks) {
+// Per site 16 links, a vector that is read, and a vector that is read and written.
+LatticeWork dslash_work(const DslashOptions& options, int ranks) {
   double sites = 0.5 / ranks;
   for (const std::int64_t extent : options.extents) sites *= static_cast<double>(extent);
   return {sites * 1146, sites * (16 * 18 + 3 * 6) * (options.single ? 4 : 8)};

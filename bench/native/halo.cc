@@ -1,9 +1,9 @@
-#include "bench/native/halo.h"
-
+// `onehop bench halo` and `ring`: one round of a schedule, from array to array.
 #include <memory>
 #include <utility>
 
 #include "bench/native/bare_exchange.h"
+#include "bench/native/benchmarks.h"
 #include "bench/native/packing_lines.h"
 #include "measure/halo.h"
 #include "onehop/plan.h"

@@ -8,20 +8,9 @@
 #include <nanobind/stl/complex.h>
 #include <nanobind/stl/pair.h>
 
-#include "bench/native/bandwidth.h"
-#include "bench/native/channel.h"
-#include "bench/native/codec.h"
-#include "bench/native/collective.h"
-#include "bench/native/dslash.h"
-#include "bench/native/halo.h"
-#include "bench/native/mpi/peers.h"
-#include "bench/native/permutation.h"
-#include "bench/native/pingpong.h"
+#include "bench/native/benchmarks.h"
+#include "bench/native/read_all.h"
 #include "bench/native/shared_sum.h"
-#include "bench/native/smearing.h"
-#include "bench/native/staggered_variants.h"
-#include "bench/native/su3.h"
-#include "bench/native/wilson.h"
 #include "measure/permutation.h"
 #include "onehop/version.h"
 #include "python/bindings/bindings.h"
@@ -93,10 +82,14 @@ nb::list allreduce(const Group& group, std::int64_t bytes, const Effort& effort,
   return samples::sum_samples(group, bytes, options);
 }
 
+bench::CollectiveKind kind_of(const std::string& name) {
+  return bench::one_of<bench::CollectiveKind>(name, {"reduce_scatter", "allgather", "broadcast", "all_to_all"});
+}
+
 nb::list collective(const Group& group, const std::string& kind, std::int64_t bytes, const Effort& effort, bool peers,
                     const nb::list& others) {
   const std::vector<bench::OtherOperation> operations = other_operations(others);
-  const auto which = bench::collective_kind_from_string(kind);
+  const auto which = kind_of(kind);
   return samples::measure([&] { return bench::collective(group, which, bytes, effort, peers, operations); });
 }
 
@@ -126,7 +119,7 @@ void bind_messages(nb::module_& module) {
   module.def(
       "ping_pong",
       [](const Group& group, std::int64_t bytes, const Effort& effort, bool get, bool peers, bool qspi) {
-        return samples::measure([&] { return bench::ping_pong(group, bytes, {effort, get, peers, qspi}); });
+        return samples::measure([&] { return bench::ping_pong(group, bytes, {effort, peers, qspi, get}); });
       },
       "group"_a, "bytes"_a, "effort"_a, "get"_a, "peers"_a, "qspi"_a = false,
       "Measure one message between two ranks, one way. Like most benchmarks, it returns (name, role, microseconds of "
@@ -134,7 +127,7 @@ void bind_messages(nb::module_& module) {
   module.def(
       "exchange",
       [](const Group& group, std::int64_t bytes, int messages, const Effort& effort, bool peers, bool qspi) {
-        return samples::measure([&] { return bench::exchange(group, bytes, {effort, messages, peers, qspi}); });
+        return samples::measure([&] { return bench::exchange(group, bytes, {effort, peers, qspi, false, messages}); });
       },
       "group"_a, "bytes"_a, "messages"_a, "effort"_a, "peers"_a, "qspi"_a = false,
       "Measure several messages in both directions at once.");
@@ -154,7 +147,7 @@ void bind_messages(nb::module_& module) {
   module.def(
       "collective_lengths",
       [](const std::string& kind, std::int64_t bytes, int ranks) {
-        const auto lengths = bench::collective_lengths(bench::collective_kind_from_string(kind), bytes, ranks);
+        const auto lengths = bench::collective_lengths(kind_of(kind), bytes, ranks);
         return std::pair(lengths.source, lengths.result);
       },
       "kind"_a, "bytes"_a, "ranks"_a, "Return the lengths of the source and the result of such an operation.");
@@ -162,10 +155,9 @@ void bind_messages(nb::module_& module) {
       "codec",
       [](const Group& group, const std::string& codec, const std::string& step, std::int64_t bytes,
          const Effort& effort) {
-        return samples::measure([&] {
-          return bench::codec(group, onehop::codec_from_string(codec), bench::codec_step_from_string(step), bytes,
-                              effort);
-        });
+        const auto which = bench::one_of<bench::CodecStep>(step, {"encode", "decode", "decode_add"});
+        return samples::measure(
+            [&] { return bench::codec(group, onehop::codec_from_string(codec), which, bytes, effort); });
       },
       "group"_a, "codec"_a, "step"_a, "bytes"_a, "effort"_a,
       "Measure the encoding or decoding of `bytes` bytes of float32.");
@@ -175,8 +167,9 @@ void bind_lattice(nb::module_& module) {
   module.def(
       "su3",
       [](const Group& group, const std::string& operation, bool single, std::int64_t sites, const Effort& effort) {
-        return samples::measure(
-            [&] { return bench::su3(group, bench::su3_operation_from_string(operation), single, sites, effort); });
+        const auto which =
+            bench::one_of<bench::Su3Operation>(operation, {"vectors", "matrices", "exponentials", "reunitarise"});
+        return samples::measure([&] { return bench::su3(group, which, single, sites, effort); });
       },
       "group"_a, "operation"_a, "single"_a, "sites"_a, "effort"_a, "Measure SU(3) algebra on arrays of `sites` sites.");
   module.def(
@@ -187,7 +180,7 @@ void bind_lattice(nb::module_& module) {
         bench::DslashOptions options{effort, extents, single, threads, {}};
         for (const auto& [name, role, simd, put, ordering, grid, faces] : variants)
           options.variants.push_back({name, samples::role_from_string(role), simd, put, ordering, grid, faces});
-        const bench::DslashWork work = bench::dslash_work(options, group.size());
+        const bench::LatticeWork work = bench::dslash_work(options, group.size());
         return nb::make_tuple(work.flops, work.bytes, samples::measure([&] { return bench::dslash(group, options); }));
       },
       "group"_a, "extents"_a, "single"_a, "threads"_a, "variants"_a, "effort"_a,
@@ -201,9 +194,9 @@ void bind_lattice(nb::module_& module) {
       "wilson",
       [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::array<int, 4>& grid,
          const std::string& precision, int recon, bool clover, int threads, const Effort& effort) {
-        const bench::WilsonBenchOptions options{
-            effort, extents, grid, onehop::lattice::precision_from_string(precision), recon, clover, threads};
-        const bench::WilsonWork work = bench::wilson_work(options);
+        const bench::WilsonOptions options{effort, extents, grid,   onehop::lattice::precision_from_string(precision),
+                                           recon,  clover,  threads};
+        const bench::LatticeWork work = bench::wilson_work(options);
         return nb::make_tuple(work.flops, work.bytes, samples::measure([&] { return bench::wilson(group, options); }));
       },
       "group"_a, "extents"_a, "grid"_a, "precision"_a, "recon"_a, "clover"_a, "threads"_a, "effort"_a,
@@ -212,8 +205,9 @@ void bind_lattice(nb::module_& module) {
       "smearing",
       [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::string& kind, bool single,
          const Effort& effort) {
-        const bench::SmearingBenchOptions options{effort, extents, bench::smearing_kind_from_string(kind), single};
-        const bench::SmearingWork work = bench::smearing_work(options, group.size());
+        const auto which = bench::one_of<bench::SmearingKind>(kind, {"fat7", "asqtad", "hisq"});
+        const bench::SmearingOptions options{effort, extents, which, single};
+        const bench::LatticeWork work = bench::smearing_work(options, group.size());
         return nb::make_tuple(work.flops, work.bytes,
                               samples::measure([&] { return bench::smearing(group, options); }));
       },

@@ -1,10 +1,11 @@
-#include "bench/native/permutation.h"
+// `onehop bench permutation`: swaps rank bits with local bits in the index of a distributed state.
+#include "measure/permutation.h"
 
 #include <cstring>
+#include <memory>
 #include <string>
 
-#include "measure/permutation.h"
-#include "onehop/codec.h"
+#include "bench/native/benchmarks.h"
 
 namespace onehop::bench {
 namespace {

@@ -6,6 +6,7 @@
 #include "lattice/support/best_loop.h"
 #include "src/base/clock.h"
 #include "src/base/simd.h"
+#include "src/base/thread_count.h"
 
 namespace onehop::bench {
 namespace {
@@ -72,6 +73,19 @@ void Reader::read() {
     const auto [first, last] = pool_->part(0, static_cast<std::int64_t>(memory_.size()), thread);
     sum_ = read_all(memory_.data() + first, static_cast<std::size_t>(last - first), streams_);
   });
+}
+
+Bandwidth::Bandwidth(const Group& group, std::int64_t bytes, int threads)
+    : group_(group), pool_(base::thread_count(threads, group)), reader_(bytes, pool_) {}
+
+double Bandwidth::measure(int times) {
+  reader_.read();  // fills the caches, if they hold that much
+  group_.barrier();
+  const double begin = base::steady_seconds();
+  for (int i = 0; i < times; ++i) reader_.read();
+  const double seconds = base::steady_seconds() - begin;
+  group_.barrier();
+  return static_cast<double>(reader_.bytes()) * times / seconds * 1e-9;
 }
 
 }  // namespace onehop::bench

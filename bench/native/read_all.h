@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "lattice/geometry/field.h"
+#include "onehop/group.h"
 #include "src/base/thread_pool.h"
 
 namespace onehop::bench {
@@ -29,6 +30,21 @@ class Reader {
   const base::ThreadPool* pool_;
   int streams_ = 8;  // per thread
   std::atomic<double> sum_{0};
+};
+
+// The read bandwidth of memory, or of the caches that hold the data, for all threads of a rank.
+class Bandwidth {
+ public:
+  // Reads `bytes` bytes on each rank with `threads` threads per rank (0: one per core of the rank). Collective.
+  Bandwidth(const Group& group, std::int64_t bytes, int threads);
+
+  // Returns the GB/s of this rank while all ranks read their bytes `times` times. Collective.
+  [[nodiscard]] double measure(int times);
+
+ private:
+  Group group_;
+  base::ThreadPool pool_;
+  Reader reader_;
 };
 
 }  // namespace onehop::bench

@@ -1,14 +1,12 @@
 #include "bench/native/shared_sum.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <new>
 
 #include "collectives/reduce.h"
+#include "measure/rounds.h"
 #include "src/base/cpu.h"
 
 namespace onehop::bench {
@@ -17,11 +15,6 @@ namespace {
 constexpr std::size_t half_bytes = std::size_t{1} << 20U;
 constexpr std::size_t header_bytes = 64;
 constexpr int polls_before_a_yield = 2000;
-
-struct Where {
-  pid_t pid = 0;
-  int fd = -1;
-};
 
 }  // namespace
 
@@ -36,23 +29,8 @@ bool SharedSum::possible(const Group& group) {
 SharedSum::SharedSum(const Group& group)
     : rank_(group.rank()),
       size_(group.size()),
-      memories_(static_cast<std::size_t>(size_)),
-      store_(onehop::detail::store_function(StoreKind::nontemporal)) {
-  using onehop::detail::SharedMemory;
-  constexpr auto bytes = static_cast<std::int64_t>(header_bytes + 2 * half_bytes);
-  SharedMemory& own = memories_[static_cast<std::size_t>(rank_)];
-  own = SharedMemory::create(bytes, "a buffer of a benchmark");
-  new (own.data()) Page;
-  const Where where{getpid(), own.fd()};
-  const Gathered all = group.allgather(std::as_bytes(std::span<const Where>(&where, 1)));
-  for (int r = 0; r < size_; ++r) {
-    if (r == rank_) continue;
-    Where other;
-    std::memcpy(&other, all[static_cast<std::size_t>(r)].data(), sizeof other);
-    memories_[static_cast<std::size_t>(r)] = SharedMemory::open(other.pid, other.fd, bytes);
-  }
-  group.barrier();
-}
+      memories_(measure::memory_of_all(group, static_cast<std::int64_t>(header_bytes + 2 * half_bytes))),
+      store_(onehop::detail::store_function(StoreKind::nontemporal)) {}
 
 SharedSum::Page& SharedSum::page(int rank) const noexcept {
   return *reinterpret_cast<Page*>(memories_[static_cast<std::size_t>(rank)].data());

@@ -1,9 +1,8 @@
 #include "bench/native/speed_of_light.h"
 
-#include <unistd.h>
-
 #include <cstring>
 
+#include "measure/rounds.h"
 #include "src/base/cpu.h"
 
 #if defined(__x86_64__)
@@ -82,11 +81,6 @@ std::vector<Copy> copies() {
   return all;
 }
 
-struct Where {
-  pid_t pid = 0;
-  int fd = -1;
-};
-
 }  // namespace
 
 std::vector<SpeedOfLightVariant> speed_of_light_variants(std::int64_t bytes, bool one_slot) {
@@ -113,16 +107,10 @@ SpeedOfLight::SpeedOfLight(const Group& group, std::int64_t bytes)
       stride_((bytes + 127) / 128 * 128),
       beside_flag_(bytes <= beside_flag),
       variant_{"memcpy", copy_plain, 0, 2},
-      own_memory_(detail::SharedMemory::create(flag_bytes + 2 * stride_, "the slots of a benchmark")),
+      memories_(measure::memory_of_all(group, flag_bytes + 2 * stride_)),
       source_memory_(static_cast<std::size_t>(bytes) + 4096) {
-  const Where own{getpid(), own_memory_.fd()};
-  const Gathered all = group.allgather(std::as_bytes(std::span<const Where>(&own, 1)));
-  Where other;
-  std::memcpy(&other, all[static_cast<std::size_t>(1 - group.rank())].data(), sizeof other);
-  their_memory_ = detail::SharedMemory::open(other.pid, other.fd, flag_bytes + 2 * stride_);
-  group.barrier();
-  own_ = own_memory_.data();
-  theirs_ = their_memory_.data();
+  own_ = memories_[static_cast<std::size_t>(group.rank())].data();
+  theirs_ = memories_[static_cast<std::size_t>(1 - group.rank())].data();
   const std::size_t head = -reinterpret_cast<std::uintptr_t>(source_memory_.data()) & 4095;
   source_ = std::span<std::byte>(source_memory_).subspan(head, static_cast<std::size_t>(bytes));
 }

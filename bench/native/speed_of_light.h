@@ -89,8 +89,7 @@ class SpeedOfLight {
   std::int64_t stride_;
   bool beside_flag_;  // whether the message fits into the flag's cache line
   SpeedOfLightVariant variant_;
-  detail::SharedMemory own_memory_;
-  detail::SharedMemory their_memory_;
+  std::vector<detail::SharedMemory> memories_;
   std::byte* own_ = nullptr;
   std::byte* theirs_ = nullptr;
   std::vector<std::byte> source_memory_;

@@ -1,12 +1,11 @@
-#include "bench/native/staggered_variants.h"
-
+// `onehop bench solver`: the staggered operator with onehop's communication or kernels replaced by others.
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "bench/native/benchmarks.h"
 #include "bench/native/mpi/faces.h"
 #include "lattice/staggered/staggered_solver.h"
-#include "onehop/error.h"
 
 namespace onehop::bench {
 

@@ -1,11 +1,10 @@
-#include "bench/native/su3.h"
-
+// `onehop bench su3`: SU(3) algebra for arrays of sites, against code for one site and the processor's speed of light.
 #include <complex>
 #include <memory>
 #include <random>
 #include <utility>
 
-#include "onehop/error.h"
+#include "bench/native/benchmarks.h"
 #include "onehop/lattice/su3.h"
 #include "onehop/lattice/su3_array.h"
 
@@ -148,14 +147,6 @@ std::vector<Samples> measured(const Group& group, Su3Operation operation, std::i
 }
 
 }  // namespace
-
-Su3Operation su3_operation_from_string(const std::string& name) {
-  if (name == "vectors") return Su3Operation::vectors;
-  if (name == "matrices") return Su3Operation::matrices;
-  if (name == "exponentials") return Su3Operation::exponentials;
-  if (name == "reunitarise") return Su3Operation::reunitarise;
-  throw BadInput("expected vectors, matrices, exponentials or reunitarise, found '" + name + "'");
-}
 
 std::vector<Samples> su3(const Group& group, Su3Operation operation, bool single, std::int64_t sites,
                          const Effort& effort) {

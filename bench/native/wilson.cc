@@ -1,5 +1,4 @@
-#include "bench/native/wilson.h"
-
+// `onehop bench wilson`: the Wilson hopping term, against the time in which memory could move its bytes.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,10 +8,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "bench/native/benchmarks.h"
 #include "bench/native/face_clock.h"
-#include "bench/native/mpi/peers.h"
 #include "lattice/wilson/wilson_core.h"
-#include "onehop/error.h"
 #include "onehop/lattice/clover.h"
 #include "onehop/lattice/gauge.h"
 #include "src/base/simd.h"
@@ -136,7 +134,7 @@ class MpiExchange final : public lattice::detail::WilsonExchange {
 // One variant of applying the operator to both parities, with fields of its own.
 template <class T>
 struct Runner {
-  Runner(const WilsonStorage<T>& storage, const base::ThreadPool& pool, const WilsonBenchOptions& options,
+  Runner(const WilsonStorage<T>& storage, const base::ThreadPool& pool, const WilsonOptions& options,
          std::unique_ptr<lattice::detail::WilsonExchange> exchange = nullptr)
       : core(storage, pool, 1, std::move(exchange)),
         fields{random_numbers<T>(core.size(0)), random_numbers<T>(core.size(1))},
@@ -215,7 +213,7 @@ class MemoryTraffic {
 template <class T>
 class Storages {
  public:
-  Storages(const Group& group, const WilsonBenchOptions& options)
+  Storages(const Group& group, const WilsonOptions& options)
       : group_(group), options_(options), gauge_(random_gauge(group, options)) {
     if (options.clover) blocks_ = lattice::clover_blocks(lattice::clover_leaves(gauge_), 0.13);
     inverses_ = lattice::inverse_blocks(blocks_);
@@ -231,7 +229,7 @@ class Storages {
   }
 
  private:
-  static lattice::Gauge random_gauge(const Group& group, const WilsonBenchOptions& options) {
+  static lattice::Gauge random_gauge(const Group& group, const WilsonOptions& options) {
     const std::vector<std::int64_t> extents(options.extents.begin(), options.extents.end());
     const std::vector<int> grid(options.grid.begin(), options.grid.end());
     lattice::Gauge gauge(group, extents, grid);
@@ -240,14 +238,14 @@ class Storages {
   }
 
   const Group& group_;
-  const WilsonBenchOptions& options_;
+  const WilsonOptions& options_;
   lattice::Gauge gauge_;
   std::vector<double> blocks_;
   std::vector<double> inverses_;
 };
 
 template <class T>
-std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& options) {
+std::vector<Samples> measured(const Group& group, const WilsonOptions& options) {
   const Storages<T> storages(group, options);
   const WilsonStorage<T> storage = storages.make(lattice::detail::wilson_lanes<T>());
   const WilsonStorage<T> scalar_storage = storages.make(1);
@@ -277,14 +275,16 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
       {"speed of light: moving as many bytes", Role::speed_of_light, [&](int times) { memory.move(times); }, 0.5});
   Arena arena(group);
   std::vector<Samples> samples = run_rounds(arena, candidates, options.effort);
-  if (group.size() > 1) samples.push_back({faces_by_clocks(samples[0].name), Role::variant, ours.clock.us(group)});
-  if (by_mpi) samples.push_back({faces_by_clocks(by_mpi_name), Role::variant, by_mpi->clock.us(group)});
+  if (group.size() > 1) samples.push_back(ours.clock.samples(group, samples[0].name));
+  if (by_mpi) samples.push_back(by_mpi->clock.samples(group, by_mpi_name));
   return samples;
 }
 
 }  // namespace
 
-WilsonWork wilson_work(const WilsonBenchOptions& options) {
+// Links, blocks, the spinors that are read, and those that are written, which are read before unless they are stored
+// non-temporally.
+LatticeWork wilson_work(const WilsonOptions& options) {
   double sites = 0.5;
   for (std::size_t d = 0; d < 4; ++d) sites *= static_cast<double>(options.extents[d]) / options.grid[d];
   const double of_matrices = 8 * options.recon + (options.clover ? 72 : 0);
@@ -293,7 +293,7 @@ WilsonWork wilson_work(const WilsonBenchOptions& options) {
   return {sites * (1320 + (options.clover ? 504 : 0)), sites * (of_matrices * bytes + 3 * 24 * (is_double ? 8 : 4))};
 }
 
-std::vector<Samples> wilson(const Group& group, const WilsonBenchOptions& options) {
+std::vector<Samples> wilson(const Group& group, const WilsonOptions& options) {
   return options.precision == lattice::Precision::double_ ? measured<double>(group, options)
                                                           : measured<float>(group, options);
 }

@@ -65,8 +65,6 @@ struct MpiCalls {
     library.bind(type_free, "MPI_Type_free");
     // New in MPI 4.
     allreduce_init = reinterpret_cast<decltype(allreduce_init)>(library.find("MPI_Allreduce_init"));
-    neighbor_alltoallw_init =
-        reinterpret_cast<decltype(neighbor_alltoallw_init)>(library.find("MPI_Neighbor_alltoallw_init"));
   }
 
   int (*send)(const void*, int, Datatype, int, int, Comm);
@@ -99,8 +97,6 @@ struct MpiCalls {
   int (*dist_graph_create_adjacent)(Comm, int, const int*, const int*, int, const int*, const int*, Info, int, Comm*);
   int (*neighbor_alltoallw)(const void*, const int*, const Aint*, const Datatype*, void*, const int*, const Aint*,
                             const Datatype*, Comm);
-  int (*neighbor_alltoallw_init)(const void*, const int*, const Aint*, const Datatype*, void*, const int*, const Aint*,
-                                 const Datatype*, Comm, Info, Request*);  // null in older libraries
   int (*type_contiguous)(int, Datatype, Datatype*);
   int (*type_create_hvector)(int, int, Aint, Datatype, Datatype*);
   int (*type_create_hindexed_block)(int, int, const Aint*, Datatype, Datatype*);

@@ -53,8 +53,7 @@ class AllReducePeer {
 };
 
 // All candidates of a kind, each with its best settings; none if why_no_mpi_peers returns a reason. Collective.
-// "derived datatypes, persistent", "packed, Isend/Irecv", "packed, persistent", "neighbour
-// collective"
+// Halos are "packed, Isend/Irecv", "packed, persistent", "derived datatypes, persistent", ...
 [[nodiscard]] std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group);
 // The candidate of that list with this name.
 [[nodiscard]] std::unique_ptr<HaloPeer> mpi_halo_peer(const Group& group, std::string_view name);

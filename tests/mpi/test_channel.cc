@@ -1,32 +1,21 @@
-// Channels and plans over MPI. The ranks also share memory, so the transport is requested by name.
+// Channels over MPI. The ranks also share memory, so the transport is requested by name. What all transports do is in
+// test_transport.cc.
 #include "onehop/channel.h"
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <thread>
 #include <vector>
 
 #include "onehop/error.h"
-#include "onehop/patterns.h"
-#include "onehop/plan.h"
 #include "tests/mpi/world.h"
-#include "tests/support/naive_execute.h"
 
 namespace onehop {
 namespace {
 
+using testing::message;
 using testing::world;
 using Direction = ChannelSpec::Direction;
-
-std::vector<std::byte> message(int from, int number, std::int64_t bytes) {
-  std::vector<std::byte> made(static_cast<std::size_t>(bytes));
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    made[i] = static_cast<std::byte>(
-        (static_cast<std::size_t>(from) * 101 + static_cast<std::size_t>(number) * 37 + i * 7 + (i >> 8) * 13) & 0xff);
-  }
-  return made;
-}
 
 int next() { return (world().rank() + 1) % world().size(); }
 int previous() { return (world().rank() + world().size() - 1) % world().size(); }
@@ -75,20 +64,6 @@ INSTANTIATE_TEST_SUITE_P(Shapes, MpiChannel,
                                            Shape{100000, 0, 0}, Shape{1000, 2, 64}, Shape{100000, 1, 4096},
                                            Shape{3000001, 0, 0}, Shape{3000001, 3, 65536}, Shape{65536, 2, 65536},
                                            Shape{32769, 2, 0}, Shape{500000, 2, 49152}));
-
-TEST(MpiChannels, AreWrittenAndReadInPlace) {
-  Channels ring = open_ring({.bytes = 4000});
-  for (int k = 0; k < 50; ++k) {
-    const auto slot = ring.senders[0].slot();
-    const auto sent = message(world().rank(), k, 4000);
-    std::memcpy(slot.data(), sent.data(), sent.size());
-    ring.senders[0].put();
-    const auto got = ring.receivers[0].wait();
-    const auto expected = message(previous(), k, 4000);
-    ASSERT_TRUE(std::equal(got.begin(), got.end(), expected.begin(), expected.end())) << "message " << k;
-    ring.receivers[0].release();
-  }
-}
 
 TEST(MpiChannels, LeadToTheOwnRankToo) {
   std::vector<ChannelSpec> specs{{.direction = Direction::send, .peer = world().rank(), .bytes = 70000},
@@ -193,19 +168,6 @@ TEST(MpiChannels, HoldBackASenderThatIsAheadByAllSlots) {
   world().barrier();
 }
 
-TEST(MpiChannels, WithDifferentSizesAreAMismatchOnEveryRank) {
-  ChannelSpec send{.direction = Direction::send, .peer = next(), .bytes = 64};
-  ChannelSpec receive{.direction = Direction::receive, .peer = previous(), .bytes = world().rank() == 0 ? 65 : 64};
-  try {
-    static_cast<void>(open_channels(world(), std::vector<ChannelSpec>{send, receive}, TransportKind::mpi));
-    FAIL() << "sizes differ";
-  } catch (const Mismatch& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("64 bytes"), std::string::npos) << text;
-    EXPECT_NE(text.find("65 bytes"), std::string::npos) << text;
-  }
-}
-
 // Receives are posted from the beginning. Closing cancels them, and later channels do not see their messages.
 TEST(MpiChannels, CanBeClosedWithoutHavingBeenUsed) {
   for (int i = 0; i < 50; ++i) static_cast<void>(open_ring({.bytes = 100 + i, .slots = 4}));
@@ -282,38 +244,6 @@ TEST(MpiChannels, MayBeUsedByDifferentThreads) {
   }
   for (auto& thread : running) thread.join();
   EXPECT_EQ(wrong, std::vector<int>(threads, 0));
-}
-
-TEST(MpiPlan, RunsAHalo) {
-  HaloSpec spec;
-  spec.extents = {6L * world().size(), 5, 4};
-  spec.grid = {world().size(), 1, 1};
-  spec.widths = {{1, 1}, {1, 1}, {1, 2}};
-  spec.periodic = {true, false, true};
-  spec.corners = true;
-  const Schedule schedule = halo(spec);
-  testing::Memory expected = testing::allocate(schedule);
-  for (int r = 0; r < world().size(); ++r) {
-    auto& array = expected[static_cast<std::size_t>(r)][0];
-    array = message(r, 5, static_cast<std::int64_t>(array.size()));
-  }
-  const auto mine = static_cast<std::size_t>(world().rank());
-  for (const std::int64_t slot_bytes : {0, 96}) {
-    testing::Memory memory = expected;
-    std::vector<std::byte>& array = memory[mine][0];
-    const std::span<std::byte> arrays[] = {array};
-    Plan plan(world(), schedule, arrays, {.transport = TransportKind::mpi, .slot_bytes = slot_bytes});
-    testing::Memory wanted = expected;
-    for (int run = 0; run < 3; ++run) {
-      plan.run();
-      testing::naive_execute(schedule, wanted);
-      ASSERT_EQ(array, wanted[mine][0]) << "run " << run;
-      for (std::size_t i = 0; i < array.size(); i += 3) array[i] ^= std::byte{0x5a};
-      for (auto& rank : wanted) {
-        for (std::size_t i = 0; i < rank[0].size(); i += 3) rank[0][i] ^= std::byte{0x5a};
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -16,14 +16,8 @@
 namespace onehop {
 namespace {
 
+using testing::message;
 using testing::world;
-
-std::vector<std::byte> pattern(int rank, std::size_t bytes) {
-  std::vector<std::byte> made(bytes);
-  for (std::size_t i = 0; i < bytes; ++i)
-    made[i] = static_cast<std::byte>((i * 31 + i / 257 + static_cast<std::size_t>(rank) * 7) & 0xff);
-  return made;
-}
 
 TEST(MpiLibrary, IsTheOneThatBelongsToTheLauncher) {
   const detail::MpiLibraryInfo info = detail::mpi_library_info();
@@ -48,12 +42,12 @@ TEST(MpiWorld, HasTheRanksThatTheLauncherSaid) {
 }
 
 TEST(MpiBootstrap, GathersDifferentLengths) {
-  const auto rank = static_cast<std::size_t>(world().rank());
-  for (const std::size_t unit : {0UL, 1UL, 1000UL, 1000000UL}) {
-    const Gathered all = world().allgather(pattern(world().rank(), rank * unit));
+  for (const std::int64_t unit : {0L, 1L, 1000L, 1000000L}) {
+    const Gathered all = world().allgather(message(world().rank(), 0, world().rank() * unit));
     ASSERT_EQ(all.size(), static_cast<std::size_t>(world().size()));
     for (std::size_t r = 0; r < all.size(); ++r) {
-      EXPECT_TRUE(std::ranges::equal(all[r], pattern(static_cast<int>(r), r * unit))) << "from rank " << r;
+      EXPECT_TRUE(std::ranges::equal(all[r], message(static_cast<int>(r), 0, static_cast<std::int64_t>(r) * unit)))
+          << "from rank " << r;
     }
   }
 }
@@ -64,12 +58,10 @@ TEST(MpiBootstrap, GathersInPortions) {
       []<class Abi>(const detail::MpiApi<Abi>* api) {
         for (const std::int64_t portion : {1, 64, 1000}) {
           detail::MpiBootstrap<Abi> bootstrap(*api, api->duplicate(api->handles.comm_world), portion);
-          const auto length = [](int rank) {
-            return std::size_t{700} * static_cast<std::size_t>((rank + 1) % 3) + static_cast<std::size_t>(rank);
-          };
-          const Gathered all = bootstrap.allgather(pattern(bootstrap.rank(), length(bootstrap.rank())));
+          const auto length = [](int rank) { return std::int64_t{700} * ((rank + 1) % 3) + rank; };
+          const Gathered all = bootstrap.allgather(message(bootstrap.rank(), 0, length(bootstrap.rank())));
           for (int r = 0; r < bootstrap.size(); ++r) {
-            EXPECT_TRUE(std::ranges::equal(all[static_cast<std::size_t>(r)], pattern(r, length(r))))
+            EXPECT_TRUE(std::ranges::equal(all[static_cast<std::size_t>(r)], message(r, 0, length(r))))
                 << "portions of " << portion;
           }
         }

@@ -30,22 +30,22 @@ void expect(std::span<const std::byte> bytes, std::size_t size, int rank, int nu
 
 TEST(MpiPeers, SendOneMessageToAndFro) {
   if (world().size() != 2) GTEST_SKIP() << "for two ranks";
-  const auto peers = mpi_one_way_peers(world());
+  const auto peers = mpi_to_and_fro_peers(world());
   ASSERT_GE(peers.size(), 3U);
   // Two rounds, so that candidates run after each other's leftovers.
   for (const std::int64_t bytes : {8, 0, 1000, 100000, 8}) {
-    for (const auto& peer : peers) peer->prepare(bytes);
+    for (const auto& peer : peers) peer->prepare(bytes, 1);
     for (int round = 0; round < 2; ++round) {
       for (const auto& peer : peers) {
         SCOPED_TRACE(std::string(peer->name()) + ", " + std::to_string(bytes) + " bytes");
         for (int k = 0; k < 10; ++k) {
           const auto send = [&] {
-            fill(peer->source(), world().rank(), k);
+            fill(peer->source(0), world().rank(), k);
             peer->send();
           };
-          const auto receive = [&] { expect(peer->receive(), static_cast<std::size_t>(bytes), 1 - world().rank(), k); };
           if (world().rank() == 0) send();
-          receive();
+          peer->receive();
+          expect(peer->result(0), static_cast<std::size_t>(bytes), 1 - world().rank(), k);
           if (world().rank() == 1) send();
         }
       }
@@ -55,7 +55,7 @@ TEST(MpiPeers, SendOneMessageToAndFro) {
 
 TEST(MpiPeers, ExchangeManyMessages) {
   if (world().size() != 2) GTEST_SKIP() << "for two ranks";
-  const auto peers = mpi_exchange_peers(world());
+  const auto peers = mpi_both_ways_peers(world());
   ASSERT_GE(peers.size(), 3U);
   for (const int messages : {10, 1, 3}) {
     for (const std::int64_t bytes : {64, 0, 1000, 70000}) {
@@ -65,7 +65,8 @@ TEST(MpiPeers, ExchangeManyMessages) {
         peer->prepare(bytes, messages);
         for (int k = 0; k < 10; ++k) {
           for (int m = 0; m < messages; ++m) fill(peer->source(m), world().rank(), k * 16 + m);
-          peer->exchange();
+          peer->send();
+          peer->receive();
           for (int m = 0; m < messages; ++m)
             expect(peer->result(m), static_cast<std::size_t>(bytes), 1 - world().rank(), k * 16 + m);
         }

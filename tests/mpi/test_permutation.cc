@@ -1,7 +1,5 @@
 // Permutations of index bits through MPI, where every rank's part is staged, and the results of the benchmark's MPI
 // candidate.
-#include "bench/native/permutation.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "bench/native/mpi/peers.h"
 #include "onehop/count.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bench/native/permutation.h"
+#include "bench/native/mpi/peers.h"
 #include "measure/mpi/context.h"
 #include "src/plan/run_exchange.h"
 

@@ -4,8 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <memory>
-#include <vector>
 
 #include "measure/mpi/context.h"
 #include "src/base/cpu.h"
@@ -93,15 +91,6 @@ class MpiWindow {
 template <class Abi>
 [[nodiscard]] bool windows_work(const MpiApi<Abi>& api) {
   return api.library.version().find("MPICH Version: 4.0.") == std::string::npos;
-}
-
-// Adds a candidate that puts for each kind of window, if windows work. `shared`: whether the ranks share memory.
-template <template <class> class Put, class Abi, class Peer>
-void add_for_each_window(const MpiApi<Abi>& api, bool shared, std::vector<std::unique_ptr<Peer>>& peers) {
-  if (!windows_work(api)) return;
-  peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::allocated, "Put + flush + flag"));
-  if (!shared) return;
-  peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::shared, "Put + flush + flag (shared window)"));
 }
 
 }  // namespace onehop::bench

@@ -1,13 +1,13 @@
-#include "bench/native/channel.h"
-
+// `onehop bench pingpong`, `channel` and `qspi`: messages between two ranks.
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "bench/native/mpi/peers.h"
-#include "bench/native/qspi_messages.h"
+#include "bench/native/benchmarks.h"
 #include "bench/native/speed_of_light.h"
+#include "compat/qspi.h"
 #include "measure/buffer.h"
+#include "measure/pingpong.h"
 #include "measure/touch.h"
 #include "onehop/plan.h"
 #include "src/base/clock.h"
@@ -18,16 +18,16 @@ namespace onehop::bench {
 namespace {
 
 constexpr std::int64_t line = 64;
+std::int64_t rounded(std::int64_t bytes) { return (bytes + line - 1) / line * line; }
 
 // Several consecutive messages, each of which begins at a cache line.
 class Messages {
  public:
-  Messages(std::int64_t bytes, int count) : bytes_(bytes), count_(count), memory_(stride() * count) {}
-  [[nodiscard]] std::int64_t stride() const noexcept { return (bytes_ + line - 1) / line * line; }
-  [[nodiscard]] std::int64_t total() const noexcept { return stride() * count_; }
+  Messages(std::int64_t bytes, int count) : bytes_(bytes), count_(count), memory_(rounded(bytes) * count) {}
   [[nodiscard]] int count() const noexcept { return count_; }
   [[nodiscard]] std::span<std::byte> operator[](int message) const noexcept {
-    return memory_.bytes().subspan(static_cast<std::size_t>(stride() * message), static_cast<std::size_t>(bytes_));
+    return memory_.bytes().subspan(static_cast<std::size_t>(rounded(bytes_) * message),
+                                   static_cast<std::size_t>(bytes_));
   }
 
  private:
@@ -36,15 +36,16 @@ class Messages {
   Buffer memory_;
 };
 
-// Runs one exchange `repetitions` times. An end has source(message), and exchange(read), which calls read(part) for
-// every part of the received messages.
+// Sends messages in both directions at once `repetitions` times. An end has source(message), send(), and receive(read),
+// which calls read(part) for every part of the received messages.
 template <class End>
 void both_ways(End& end, Touch& touch, std::int64_t bytes, int messages, int repetitions) {
   const std::uint64_t lines = Touch::lines(bytes);
   for (int i = 0; i < repetitions; ++i) {
     for (int m = 0; m < messages; ++m) touch.dirty(end.source(m), lines * static_cast<std::uint64_t>(m));
     touch.sent();
-    end.exchange([&](std::span<const std::byte> part) { touch.read(part); });
+    end.send();
+    end.receive([&](std::span<const std::byte> part) { touch.read(part); });
     touch.received(lines * static_cast<std::uint64_t>(messages), end.name());
   }
 }
@@ -54,7 +55,7 @@ class InPlaceEnd {
  public:
   InPlaceEnd(const Group& group, std::int64_t bytes, int messages) : sources_(bytes, messages), bytes_(bytes) {
     const int peer = 1 - group.rank();
-    const std::int64_t total = sources_.total();
+    const std::int64_t total = rounded(bytes) * messages;
     // Both ranks write before they read, so the slot must hold all messages.
     const ChannelSpec specs[] = {
         {.direction = ChannelSpec::Direction::send, .peer = peer, .bytes = total, .slot_bytes = total},
@@ -68,9 +69,11 @@ class InPlaceEnd {
 
   [[nodiscard]] std::string_view name() const { return "onehop"; }
   [[nodiscard]] std::span<std::byte> source(int message) const { return sources_[message]; }
-  template <class Read>
-  void exchange(Read&& read) {
+  void send() {
     sender_.write([this](std::span<std::byte> part, std::int64_t offset) { pack(part, offset); });
+  }
+  template <class Read>
+  void receive(Read&& read) {
     receiver_.read([&](std::span<const std::byte> part, std::int64_t) { read(part); });
   }
 
@@ -87,7 +90,7 @@ class InPlaceEnd {
   }
 
   void store(std::span<std::byte> part, std::int64_t offset) {
-    const std::int64_t stride = sources_.stride();
+    const std::int64_t stride = rounded(bytes_);
     const std::int64_t end = offset + static_cast<std::int64_t>(part.size());
     for (std::int64_t at = offset; at < end;) {
       const std::int64_t message = at / stride;
@@ -118,9 +121,9 @@ class PlanEnd {
 
   [[nodiscard]] std::string_view name() const { return "onehop, plan"; }
   [[nodiscard]] std::span<std::byte> source(int message) const { return sources_[message]; }
+  void send() { plan_.run(); }
   template <class Read>
-  void exchange(Read&& read) {
-    plan_.run();
+  void receive(Read&& read) {
     for (int m = 0; m < results_.count(); ++m) read(std::span<const std::byte>(results_[m]));
   }
 
@@ -132,6 +135,7 @@ class PlanEnd {
     schedule.rounds.resize(1);
     std::vector<std::span<std::byte>> arrays;
     const std::int64_t elements = bytes / 8;
+    const Slice all = Slice::range(0, elements);
     for (int m = 0; m < messages; ++m) {
       schedule.arrays.push_back({"out" + std::to_string(m), 8, ElementType::bytes, {elements}});
       schedule.arrays.push_back({"in" + std::to_string(m), 8, ElementType::bytes, {elements}});
@@ -140,7 +144,6 @@ class PlanEnd {
     }
     for (int from = 0; from < 2; ++from) {
       for (int m = 0; m < messages; ++m) {
-        const Slice all = Slice::range(0, elements);
         schedule.rounds[0].transfers.push_back({{from, 2 * m, all}, {1 - from, 2 * m + 1, all}});
       }
     }
@@ -152,67 +155,82 @@ class PlanEnd {
   Plan plan_;
 };
 
+// Messages of qspi that are prepared once. A rank that `expects` starts to receive before it sends.
 class QspiEnd {
  public:
-  QspiEnd(const Group& group, std::int64_t bytes, int messages)
-      : sources_(bytes, messages), results_(bytes, messages), messages_(make(1 - group.rank())) {}
+  QspiEnd(int peer, std::int64_t bytes, int messages, bool expects)
+      : sources_(bytes, messages), results_(bytes, messages), expects_(expects) {
+    std::vector<qspi_msg_t> all;
+    for (int m = 0; m < messages; ++m) {
+      all.push_back(receives_.emplace_back(qspi_create_msg()).get());
+      qspi_set_recv(peer, results_[m].data(), results_[m].size(), all.back());
+    }
+    for (int m = 0; m < messages; ++m) {
+      all.push_back(sends_.emplace_back(qspi_create_msg()).get());
+      qspi_set_send(peer, sources_[m].data(), sources_[m].size(), all.back());
+    }
+    qspi_prepare(all.data(), static_cast<int>(all.size()));
+  }
 
   [[nodiscard]] std::string_view name() const { return "qspi"; }
-  [[nodiscard]] std::span<std::byte> source(int message) const { return sources_[message]; }
+  [[nodiscard]] std::span<std::byte> source(int message = 0) const { return sources_[message]; }
+  void send() const {
+    for (const Message& message : receives_) {
+      if (expects_) qspi_start(message.get());
+    }
+    for (const Message& message : sends_) qspi_start(message.get());
+    for (const Message& message : sends_) qspi_wait(message.get());
+  }
   template <class Read>
-  void exchange(Read&& read) {
-    messages_.expect();
-    messages_.send();
-    messages_.receive();
+  void receive(Read&& read) const {
+    for (const Message& message : receives_) qspi_wait(message.get());
     for (int m = 0; m < results_.count(); ++m) read(std::span<const std::byte>(results_[m]));
   }
 
  private:
-  [[nodiscard]] QspiMessages make(int peer) const {
-    std::vector<std::span<std::byte>> sources;
-    std::vector<std::span<std::byte>> results;
-    for (int m = 0; m < sources_.count(); ++m) {
-      sources.push_back(sources_[m]);
-      results.push_back(results_[m]);
-    }
-    return QspiMessages(peer, sources, results);
-  }
+  struct Free {
+    void operator()(qspi_msg_t message) const { qspi_free_msg(message); }
+  };
+  using Message = std::unique_ptr<qspi_message, Free>;
 
   Messages sources_;
   Messages results_;
-  QspiMessages messages_;
+  bool expects_;
+  std::vector<Message> sends_;
+  std::vector<Message> receives_;
 };
 
 class MpiEnd {
  public:
-  MpiEnd(ExchangePeer& peer, int messages) : peer_(peer), messages_(messages) {}
+  MpiEnd(MessagePeer& peer, int messages) : peer_(peer), messages_(messages) {}
   [[nodiscard]] std::string_view name() const { return peer_.name(); }
-  [[nodiscard]] std::span<std::byte> source(int message) const { return peer_.source(message); }
+  [[nodiscard]] std::span<std::byte> source(int message = 0) const { return peer_.source(message); }
+  void send() { peer_.send(); }
   template <class Read>
-  void exchange(Read&& read) {
-    peer_.exchange();
+  void receive(Read&& read) {
+    peer_.receive();
     for (int m = 0; m < messages_; ++m) read(peer_.result(m));
   }
 
  private:
-  ExchangePeer& peer_;
+  MessagePeer& peer_;
   int messages_;
 };
 
-// Sends all messages as one without packing, so no candidate that packs can be faster.
+// A bare flag and copy. Sends all messages as one without packing, so no candidate that packs can be faster.
 class SpeedOfLightEnd {
  public:
-  SpeedOfLightEnd(const Group& group, std::int64_t bytes, int messages)
-      : speed_of_light_(group, (bytes + line - 1) / line * line * messages), bytes_(bytes) {}
+  SpeedOfLightEnd(const Group& group, std::int64_t bytes, std::int64_t whole)
+      : speed_of_light_(group, whole), bytes_(bytes) {}
   void use(const SpeedOfLightVariant& variant) { speed_of_light_.use(variant); }
   [[nodiscard]] std::string_view name() const { return "speed of light"; }
-  [[nodiscard]] std::span<std::byte> source(int message) {
-    return speed_of_light_.source().subspan(static_cast<std::size_t>((bytes_ + line - 1) / line * line * message),
+  [[nodiscard]] std::span<std::byte> source(int message = 0) {
+    return speed_of_light_.source().subspan(static_cast<std::size_t>(rounded(bytes_) * message),
                                             static_cast<std::size_t>(bytes_));
   }
+  void send() noexcept { speed_of_light_.send(); }
   template <class Read>
-  void exchange(Read&& read) {
-    speed_of_light_.send();
+  void receive(Read&& read) {
     speed_of_light_.receive(std::forward<Read>(read));
   }
 
@@ -221,46 +239,74 @@ class SpeedOfLightEnd {
   std::int64_t bytes_;
 };
 
-template <class End>
-std::function<void(int)> block_of(std::shared_ptr<End> end, std::int64_t bytes, int messages,
-                                  std::shared_ptr<Touch> touch) {
-  return [=](int repetitions) { both_ways(*end, *touch, bytes, messages, repetitions); };
-}
-
-Candidate speed_of_light_of(Arena& arena, std::int64_t bytes, const ExchangeOptions& options) {
-  const int messages = options.messages;
-  const auto end = std::make_shared<SpeedOfLightEnd>(arena.group(), bytes, messages);
-  const auto block = block_of(end, bytes, messages, std::make_shared<Touch>());
+// The fastest variant of the speed of light, whose ends block_of(end) repeats.
+template <class BlockOf>
+Candidate speed_of_light_of(Arena& arena, const std::shared_ptr<SpeedOfLightEnd>& end,
+                            const std::vector<SpeedOfLightVariant>& ways, const Effort& effort,
+                            const BlockOf& block_of_end) {
+  const std::function<void(int)> block = block_of_end(end);
   std::vector<Candidate> variants;
-  for (const SpeedOfLightVariant& variant :
-       speed_of_light_variants((bytes + line - 1) / line * line * messages, false)) {
-    variants.push_back({variant.name, Role::speed_of_light, [end, variant, block](int repetitions) {
-                          end->use(variant);
+  for (const SpeedOfLightVariant& way : ways) {
+    variants.push_back({way.name, Role::speed_of_light, [end, way, block](int repetitions) {
+                          end->use(way);
                           block(repetitions);
                         }});
   }
-  return fastest_variant(arena, std::move(variants), options.effort);
+  return fastest_variant(arena, std::move(variants), effort);
 }
 
 }  // namespace
 
-std::vector<Samples> exchange(const Group& group, std::int64_t bytes, const ExchangeOptions& options) {
-  if (bytes < 8 || bytes % 8 != 0 || options.messages < 1) {
+std::vector<Samples> ping_pong(const Group& group, std::int64_t bytes, const MessageOptions& options) {
+  Arena arena(group);
+  const bool first = group.rank() == 0;
+  std::vector<Candidate> candidates;
+  const auto block = [&](auto end) { return block_of(std::move(end), first, bytes); };
+  const auto add = [&](auto end, Role role) {
+    candidates.push_back({std::string(end->name()), role, block(end), one_way});
+  };
+  // The rank that begins expects an answer; the other one expects nothing after its last message.
+  if (options.qspi) add(std::make_shared<QspiEnd>(1 - group.rank(), bytes, 1, first), Role::ours);
+  candidates.push_back(onehop_ping_pong(group, bytes, false, options.qspi ? Role::variant : Role::ours));
+  if (options.get) candidates.push_back(onehop_ping_pong(group, bytes, true, Role::variant));
+  if (arena.one_host()) {
+    const auto end = std::make_shared<SpeedOfLightEnd>(group, bytes, bytes);
+    candidates.push_back(speed_of_light_of(arena, end, speed_of_light_variants(bytes, true), options.effort, block));
+    candidates.back().scale = one_way;
+  }
+  std::vector<std::unique_ptr<MessagePeer>> peers;
+  if (options.peers) peers = mpi_to_and_fro_peers(group);
+  for (const auto& peer : peers) {
+    peer->prepare(bytes, 1);
+    add(std::make_shared<MpiEnd>(*peer, 1), Role::peer);
+  }
+  return run_rounds(arena, candidates, options.effort);
+}
+
+std::vector<Samples> exchange(const Group& group, std::int64_t bytes, const MessageOptions& options) {
+  const int messages = options.messages;
+  if (bytes < 8 || bytes % 8 != 0 || messages < 1) {
     throw BadInput("expected messages of a multiple of 8 bytes, and at least one of them, found " +
-                   std::to_string(options.messages) + " of " + base::counted(bytes, "byte"));
+                   std::to_string(messages) + " of " + base::counted(bytes, "byte"));
   }
   Arena arena(group);
-  const int messages = options.messages;
   std::vector<Candidate> candidates;
-  const auto add = [&](auto end, Role role) {
-    candidates.push_back({std::string(end->name()), role, block_of(end, bytes, messages, std::make_shared<Touch>())});
+  const auto block = [&](auto end) -> std::function<void(int)> {
+    return [=, touch = std::make_shared<Touch>()](int repetitions) {
+      both_ways(*end, *touch, bytes, messages, repetitions);
+    };
   };
-  if (options.qspi) add(std::make_shared<QspiEnd>(group, bytes, messages), Role::ours);
+  const auto add = [&](auto end, Role role) { candidates.push_back({std::string(end->name()), role, block(end)}); };
+  if (options.qspi) add(std::make_shared<QspiEnd>(1 - group.rank(), bytes, messages, true), Role::ours);
   add(std::make_shared<InPlaceEnd>(group, bytes, messages), options.qspi ? Role::variant : Role::ours);
   add(std::make_shared<PlanEnd>(group, bytes, messages), Role::variant);
-  if (arena.one_host()) candidates.push_back(speed_of_light_of(arena, bytes, options));
-  std::vector<std::unique_ptr<ExchangePeer>> peers;
-  if (options.peers) peers = mpi_exchange_peers(group);
+  if (arena.one_host()) {
+    const std::int64_t whole = rounded(bytes) * messages;
+    const auto end = std::make_shared<SpeedOfLightEnd>(group, bytes, whole);
+    candidates.push_back(speed_of_light_of(arena, end, speed_of_light_variants(whole, false), options.effort, block));
+  }
+  std::vector<std::unique_ptr<MessagePeer>> peers;
+  if (options.peers) peers = mpi_both_ways_peers(group);
   for (const auto& peer : peers) {
     peer->prepare(bytes, messages);
     add(std::make_shared<MpiEnd>(*peer, messages), Role::peer);
