@@ -53,21 +53,13 @@ def trial(kind: str, seed: int) -> tuple[Counter[str], str]:
             ranks.assert_nothing_left_running(10)
 
 
-def soak(
-    kinds: list[str], seed: int, hours: float, trials: int, pause: Path | None = None
-) -> tuple[Counter[str], list[str]]:
-    """Run trials until the time is over or their number is reached; return counts and the names of anomalies.
-
-    While the file `pause` exists, no trial starts.
-    """
+def soak(kinds: list[str], seed: int, hours: float, trials: int) -> tuple[Counter[str], list[str]]:
+    """Run trials until the time is over or their number is reached; return counts and the names of anomalies."""
     end = time.monotonic() + 3600 * hours
     counts: Counter[str] = Counter()
     anomalies: list[str] = []
     number = 0
     while number < trials and time.monotonic() < end:
-        if pause and pause.exists():
-            time.sleep(0.5)
-            continue
         source = random.Random(f"{seed}/{number}")
         kind = source.choices(kinds, [WEIGHTS[one] for one in kinds])[0]
         name = f"{kind}:{source.randrange(2**31)}"
@@ -91,9 +83,6 @@ def main() -> int:
     parser.add_argument("--hours", type=float, default=1.0, help="how long (default 1)")
     parser.add_argument("--trials", type=int, default=sys.maxsize, help="at most as many trials")
     parser.add_argument("--seed", type=int, help="the seed of all trials (default: drawn)")
-    parser.add_argument(
-        "--pause", metavar="FILE", type=Path, help="start no trial while this file exists: somebody measures"
-    )
     parser.add_argument("--repeat", metavar="KIND:NUMBER", help="repeat one trial")
     parser.add_argument(
         "--log", type=Path, default=ROOT / "build/soak-counts.jsonl", help="where counts are appended"
@@ -121,7 +110,7 @@ def main() -> int:
         return int(bool(wrong))
     seed = random.SystemRandom().randrange(2**31) if asked.seed is None else asked.seed
     begin = time.monotonic()
-    counts, anomalies = soak(kinds, seed, asked.hours, asked.trials, asked.pause)
+    counts, anomalies = soak(kinds, seed, asked.hours, asked.trials)
     seconds = round(time.monotonic() - begin)
     asked.log.parent.mkdir(parents=True, exist_ok=True)
     with asked.log.open("a") as log:

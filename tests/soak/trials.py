@@ -111,6 +111,19 @@ def reductions(ranks: Ranks, seed: int) -> Counter[str]:
 # -- faults ------------------------------------------------------------------------------------------------------------
 
 
+def _started(ranks: Ranks, words: Sequence[object]) -> subprocess.Popen[str]:
+    """Start a command of onehop."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "onehop", *map(str, words)],
+        env=ranks.environment,
+        cwd=ranks.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def _pids(process: subprocess.Popen[str], size: int) -> dict[int, int]:
     """Return the process of each rank once all are at work, which takes at most START_SECONDS."""
     assert process.stdout is not None
@@ -144,29 +157,9 @@ def fail_one(ranks: Ranks, source: random.Random, work: Sequence[str]) -> Counte
     size, kind = source.choice([2, 3, 4]), source.choice(work)
     fault, victim = source.choice(["kill", "kill", "kill", "stop", "exit", "raise"]), source.randrange(size)
     own = [fault, victim, source.choice([0, 1, 10, 300])] if fault in ("exit", "raise") else ["none", -1, 0]
-    line = [
-        sys.executable,
-        "-m",
-        "onehop",
-        "launch",
-        "-n",
-        size,
-        "--kill-after",
-        15,
-        PROGRAMS / "work.py",
-        kind,
-        *own,
-    ]
     about = f"{fault} of rank {victim} of {size} in {kind}"
-    process = subprocess.Popen(
-        list(map(str, line)),
-        env=ranks.environment,
-        cwd=ranks.folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    line = ["launch", "-n", size, "--kill-after", 15, PROGRAMS / "work.py", kind, *own]
+    process = _started(ranks, line)
     try:
         pids = {} if fault in ("exit", "raise") else _pids(process, size)
         if pids:
@@ -232,7 +225,7 @@ def disks(ranks: Ranks, seed: int) -> Counter[str]:
         file.write_bytes(old)
     command = source.choice(
         [
-            ["lattice", "thermalize", "--extent", 4, 4, 4, 4, "--sweeps", 1, "-o", file, "--format", "ildg"],
+            ["lattice", "thermalize", "--extent", "4x4x4x4", "--sweeps", 1, "-o", file, "--format", "ildg"],
             ["schedule", "halo", "--extent", "64x64", "--grid", "4x4", "-o", file],
             ["quantum", "circuit", "random", "--qubits", 12, "--depth", 40, "-o", file],
         ]
@@ -269,15 +262,7 @@ def _killed_until_done(ranks: Ranks, source: random.Random, commands: list[list[
     """Kill random runs after random times, until one is done; return its output and the number of kills."""
     kills, longest = 0, 1.5
     while True:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "onehop", *map(str, source.choice(commands))],
-            env=ranks.environment,
-            cwd=ranks.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = _started(ranks, source.choice(commands))
         try:
             output, errors = process.communicate(timeout=source.uniform(0.2, longest))
         except subprocess.TimeoutExpired:
@@ -301,21 +286,8 @@ def circuits(ranks: Ranks, seed: int) -> Counter[str]:
     file = ranks.folder / "c.qasm"
     qubits = source.randint(4, 12)
     depth = source.randint(2, 60)
-    made = [
-        "quantum",
-        "circuit",
-        "random",
-        "--qubits",
-        qubits,
-        "--depth",
-        depth,
-        "--seed",
-        seed,
-        "--measure",
-        "-o",
-        file,
-    ]
-    done = ranks.onehop(*made)
+    made = f"quantum circuit random --qubits {qubits} --depth {depth} --seed {seed} --measure -o".split()
+    done = ranks.onehop(*made, file)
     expect(done.returncode == 0, done.stderr)
     line = ["run", file, "--shots", 200, "--seed", seed % 1000, "--observable", "Z0 X1", "--json", "-"]
     sizes = [one for one in (1, 2, 4) if 2 * one <= 2**qubits]
@@ -347,21 +319,8 @@ def _rounded(value: object) -> object:
 def hmc(ranks: Ranks, seed: int) -> Counter[str]:
     """A gauge generation that is killed and resumed on other grids ends with the same bytes."""
     source = random.Random(seed)
-    line = [
-        "lattice",
-        "thermalize",
-        "--extent",
-        4,
-        4,
-        4,
-        4,
-        "--beta",
-        5.7,
-        "--seed",
-        seed % 1000,
-        "--start",
-        "random",
-    ]
+    line: list[object] = ["lattice", "thermalize", "--extent", "4x4x4x4", "--beta", 5.7, "--start", "random"]
+    line += ["--seed", seed % 1000]
     if source.random() < 0.7:
         line += ["--algorithm", "hmc", "--trajectories", source.randint(2, 12), "--steps", 6]
     else:
