@@ -36,7 +36,7 @@ std::vector<Complex> expectations(Compiled& compiled, const std::vector<double>&
 
 void bind_quantum_compiled(nb::module_& module) {
   nb::class_<Gradients>(module, "Gradients", "Expectation values with their derivatives; the same on every rank.")
-      .def_ro("values", &Gradients::values, "Expectation value of each observable.")
+      .def_ro("values", &Gradients::values)
       .def_prop_ro(
           "derivatives",
           [](const Gradients& g) {
@@ -44,35 +44,30 @@ void bind_quantum_compiled(nb::module_& module) {
                                                                      nb::handle())
                 .cast(nb::rv_policy::copy);
           },
-          nb::sig("def derivatives(self) -> NDArray[numpy.float64]"), "Derivatives, one row for each observable.")
-      .def_ro("forward_seconds", &Gradients::forward_seconds, "Time from |0...0> to the final state.")
-      .def_ro("backward_seconds", &Gradients::backward_seconds, "Time of everything after it.")
-      .def_ro("backward_passes", &Gradients::backward_passes, "Passes over the ket and bra of this rank.")
-      .def_ro("backward_multiply_adds", &Gradients::backward_multiply_adds,
-              "Real multiply-adds per amplitude in these passes.");
-  nb::class_<Compiled>(module, "Compiled", "A circuit that is planned once; see `onehop.quantum.CompiledCircuit`.")
+          nb::sig("def derivatives(self) -> NDArray[numpy.float64]"))
+      .def_ro("forward_seconds", &Gradients::forward_seconds)
+      .def_ro("backward_seconds", &Gradients::backward_seconds)
+      .def_ro("backward_passes", &Gradients::backward_passes)
+      .def_ro("backward_multiply_adds", &Gradients::backward_multiply_adds);
+  nb::class_<Compiled>(module, "Compiled")
       .def("__init__", &make, "circuit"_a, "group"_a, nb::kw_only(), "precision"_a = "double", "threads"_a = 0,
            "staging"_a = 0, "search_seconds"_a = 1.0, "reproducible"_a = 0)
       .def_prop_ro(
           "parameters", [](const Compiled& c) { return as_tuple(c.parameters()); },
-          nb::sig("def parameters(self) -> tuple[str, ...]"), "Names of the parameters.")
-      .def_prop_ro("ranks", &Compiled::ranks, "Number of ranks over which a state is split.")
-      .def_prop_ro("placement", &Compiled::placement, nb::rv_policy::reference_internal, "Placement of the circuit.")
+          nb::sig("def parameters(self) -> tuple[str, ...]"))
+      .def_prop_ro("ranks", &Compiled::ranks)
+      .def_prop_ro("placement", &Compiled::placement, nb::rv_policy::reference_internal)
       .def(
           "run",
           [](Compiled& c, const std::vector<double>& values) -> onehop::quantum::State& { return c.run(values); },
-          "values"_a, nb::rv_policy::reference_internal, nb::call_guard<nb::gil_scoped_release>(),
-          "Run the circuit with these values of the parameters. The next call overwrites the returned state. "
-          "Collective.")
-      .def("expectations", &expectations, "values"_a, "sums"_a, nb::call_guard<nb::gil_scoped_release>(),
-           "Run the circuit with these values; return the expectation values of `sums`. Collective.")
+          "values"_a, nb::rv_policy::reference_internal, nb::call_guard<nb::gil_scoped_release>())
+      .def("expectations", &expectations, "values"_a, "sums"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "simulate",
           [](Compiled& c, const std::vector<double>& values, const ProgramOptions& options) {
             return c.simulate(values, options);
           },
-          "values"_a, "options"_a, nb::call_guard<nb::gil_scoped_release>(),
-          "Run the circuit with these values and its measurements, as the function `simulate` does. Collective.")
+          "values"_a, "options"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "run_many",
           [](Compiled& c, const Bindings& bindings, const std::vector<PauliSum>& sums) {
@@ -84,14 +79,12 @@ void bind_quantum_compiled(nb::module_& module) {
             }
             return as_rows(std::move(values), count);
           },
-          "bindings"_a, "sums"_a,
-          "Return the expectation values of `sums` for each row of `bindings`, shape (rows, sums). Collective.")
+          "bindings"_a, "sums"_a)
       .def(
           "gradients",
           [](Compiled& c, const std::vector<double>& values, const std::vector<PauliSum>& sums,
              const std::vector<double>& weights,
              bool variance) { return c.gradients(values, sums, weights, variance); },
           "values"_a, "sums"_a, "weights"_a = std::vector<double>(), "variance"_a = false,
-          nb::call_guard<nb::gil_scoped_release>(),
-          "Return expectation values, or variances, and derivatives by the adjoint method. Collective.");
+          nb::call_guard<nb::gil_scoped_release>());
 }

@@ -55,15 +55,13 @@ void bind_program(nb::module_& module) {
       .def("on_rows_and_columns", &onehop::quantum::on_rows_and_columns,
            "Return gates and channels as a circuit on the vector of a density matrix.");
   nb::class_<Run>(module, "Run", "A run of a program: one record of its random choices.")
-      .def_ro("count", &Run::count, "Number of trajectories.")
-      .def_ro("weight", &Run::weight, "Probability, if nothing is drawn.")
+      .def_ro("count", &Run::count)
+      .def_ro("weight", &Run::weight)
       .def_prop_ro(
-          "shots", [](const Run& run) { return as_array(run.shots); }, nb::rv_policy::automatic,
-          "Its trajectories, if the program saves data.")
-      .def_ro("clbits", &Run::clbits, "Classical bits at its end.")
+          "shots", [](const Run& run) { return as_array(run.shots); }, nb::rv_policy::automatic)
+      .def_ro("clbits", &Run::clbits)
       .def_prop_ro(
-          "values", [](const Run& run) { return as_array(run.values); }, nb::rv_policy::automatic,
-          "Expectation values.")
+          "values", [](const Run& run) { return as_array(run.values); }, nb::rv_policy::automatic)
       .def_prop_ro(
           "saved",
           [](const Run& run) {
@@ -73,8 +71,7 @@ void bind_program(nb::module_& module) {
             }
             return list;
           },
-          nb::sig("def saved(self) -> list[tuple[int, list[bool], NDArray[numpy.complex128]]]"),
-          "Saved data: their number, the classical bits, and the values.");
+          nb::sig("def saved(self) -> list[tuple[int, list[bool], NDArray[numpy.complex128]]]"));
 }
 
 }  // namespace

@@ -34,26 +34,24 @@ void bind_checkpoint_state(nb::module_& module) {
       module, "CheckpointState",
       "Everything that a simulation needs besides the amplitudes to continue from a point between two steps.")
       .def(nb::init<>())
-      .def_rw("bits", &CheckpointState::bits, "The bit of each wire.")
-      .def_rw("done", &CheckpointState::done, "For each operation of the circuit, whether this run has done it.")
-      .def_rw("clbits", &CheckpointState::clbits, "The classical bits of this run, hidden ones included.")
-      .def_rw("events", &CheckpointState::events, "The number of outcomes drawn in this run.")
-      .def_rw("runs", &CheckpointState::runs, "The number of finished runs.")
-      .def_rw("expectations", &CheckpointState::expectations, "Weighted sums over the finished runs.")
+      .def_rw("bits", &CheckpointState::bits)
+      .def_rw("done", &CheckpointState::done)
+      .def_rw("clbits", &CheckpointState::clbits)
+      .def_rw("events", &CheckpointState::events)
+      .def_rw("runs", &CheckpointState::runs)
+      .def_rw("expectations", &CheckpointState::expectations)
       .def_prop_rw(
           "outcomes", [](const CheckpointState& s) { return as_array(s.outcomes); },
-          [](CheckpointState& s, const QuantumIndices& array) { s.outcomes = words(array); }, nb::rv_policy::automatic,
-          "The classical bits of every shot in words of 64; 0 for shots whose run is not finished.")
+          [](CheckpointState& s, const QuantumIndices& array) { s.outcomes = words(array); }, nb::rv_policy::automatic)
       .def_prop_ro(
           "waiting", [](const CheckpointState& s) { return as_list(s.waiting); },
-          nb::sig("def waiting(self) -> list[tuple[list[int], NDArray[numpy.uint64]]]"),
-          "Unfinished runs: the measurement record so far and the shots. The last one is in progress.")
+          nb::sig("def waiting(self) -> list[tuple[list[int], NDArray[numpy.uint64]]]"))
       .def(
           "add_waiting",
           [](CheckpointState& s, std::vector<int> record, const QuantumIndices& shots) {
             s.waiting.push_back({std::move(record), words(shots), 1});
           },
-          "record"_a, "shots"_a, "Appends an unfinished run.");
+          "record"_a, "shots"_a);
 }
 
 // A function of Python for C++, which has no GIL. Copies share the object; the options, their last owner, have the GIL.
@@ -136,27 +134,20 @@ void bind_quantum_simulator(nb::module_& module) {
           "of_shot", [](const Outcomes& o) { return as_array(o.of_shot); }, nb::rv_policy::automatic,
           "Index into `values` of each shot's outcome.");
   nb::class_<SimulationResult>(module, "SimulationResult", "The result of `simulate`; the same on every rank.")
-      .def_ro("outcomes", &SimulationResult::outcomes, "Outcomes of the shots.")
+      .def_ro("outcomes", &SimulationResult::outcomes)
       .def_prop_ro(
-          "expectations", [](const SimulationResult& r) { return as_array(r.expectations); }, nb::rv_policy::automatic,
-          "Expectation value of each observable.")
-      .def_ro("seconds", &SimulationResult::seconds, "Time for everything after the placement.")
-      .def_ro("ranks", &SimulationResult::ranks, "Number of ranks that share the state.")
-      .def_ro("workers", &SimulationResult::workers, "Number of states that are computed at the same time.")
-      .def_ro("runs", &SimulationResult::runs, "Number of runs: one for each measurement record.")
-      .def_ro("made", &SimulationResult::made, "The runs of a program; of a circuit none.")
-      .def_ro("exchanges", &SimulationResult::exchanges, "Number of exchanges between ranks in all runs.")
-      .def_ro("bytes_moved", &SimulationResult::bytes_moved, "Bytes that all ranks together have sent.")
-      .def_ro("bytes_between_hosts", &SimulationResult::bytes_between_hosts,
-              "Part of these bytes that was sent from one host to another.")
-      .def_prop_ro(
-          "passes", [](const SimulationResult& r) { return r.engine.passes; },
-          "Number of passes over a rank's amplitudes.")
-      .def_prop_ro(
-          "engine_seconds", [](const SimulationResult& r) { return r.engine.seconds; },
-          "Time of the passes on this rank.")
-      .def_ro("pass_seconds", &SimulationResult::pass_seconds,
-              "Minimum time of a pass, measured on all ranks at once; 0 without `profile`.")
+          "expectations", [](const SimulationResult& r) { return as_array(r.expectations); }, nb::rv_policy::automatic)
+      .def_ro("seconds", &SimulationResult::seconds)
+      .def_ro("ranks", &SimulationResult::ranks)
+      .def_ro("workers", &SimulationResult::workers)
+      .def_ro("runs", &SimulationResult::runs)
+      .def_ro("made", &SimulationResult::made)
+      .def_ro("exchanges", &SimulationResult::exchanges)
+      .def_ro("bytes_moved", &SimulationResult::bytes_moved)
+      .def_ro("bytes_between_hosts", &SimulationResult::bytes_between_hosts)
+      .def_prop_ro("passes", [](const SimulationResult& r) { return r.engine.passes; })
+      .def_prop_ro("engine_seconds", [](const SimulationResult& r) { return r.engine.seconds; })
+      .def_ro("pass_seconds", &SimulationResult::pass_seconds)
       .def_prop_ro(
           "profile",
           [](const SimulationResult& r) {
@@ -164,11 +155,8 @@ void bind_quantum_simulator(nb::module_& module) {
             for (const auto& entry : r.profile) list.append(profile_dict(entry));
             return list;
           },
-          nb::sig("def profile(self) -> list[dict[str, Any]]"),
-          "Timed steps of this rank in the order in which they ended; empty without `profile`.")
-      .def(
-          "take_state", [](SimulationResult& r) { return std::move(r.state); },
-          "Return the state after the last run. It can be taken once.");
+          nb::sig("def profile(self) -> list[dict[str, Any]]"))
+      .def("take_state", [](SimulationResult& r) { return std::move(r.state); });
   module.def("ranks_per_host", &onehop::quantum::ranks_per_host, "group"_a, nb::call_guard<nb::gil_scoped_release>(),
              "Return the number of ranks on each host; 0 unless every host has the same number of ranks, a power of "
              "two, one after the other. Collective; the same on every rank.");

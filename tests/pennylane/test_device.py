@@ -363,16 +363,7 @@ def test_the_device_tests_of_pennylane(shots: str, tmp_path: Path) -> None:
         pytest.importorskip(package, reason=f"pl-device-test needs {package}")
     if int(pytest.__version__.split(".")[0]) > 8:
         pytest.skip("pl-device-test passes an option of flaky that pytest 9 does not know")
-    words = [
-        "pl-device-test",
-        "--device",
-        "onehop.qubit",
-        "--shots",
-        shots,
-        "--tb=short",
-        "-p",
-        "no:cacheprovider",
-    ]
+    words = f"pl-device-test --device onehop.qubit --shots {shots} --tb=short -p no:cacheprovider".split()
     done = subprocess.run(
         words, env=_environment(tmp_path), cwd=tmp_path, capture_output=True, text=True, timeout=300
     )

@@ -81,21 +81,8 @@ GATES = {kind.name: made for kind in OpType.__members__.values() if (made := _ga
 
 
 def test_all_gates_are_found() -> None:
-    expected = {
-        "X",
-        "CX",
-        "CnX",
-        "CnRz",
-        "TK1",
-        "TK2",
-        "FSim",
-        "PhasedX",
-        "NPhasedX",
-        "ZZPhase",
-        "CSXdg",
-        "BRIDGE",
-    }
-    assert expected <= set(GATES)
+    expected = "X CX CnX CnRz TK1 TK2 FSim PhasedX NPhasedX ZZPhase CSXdg BRIDGE"
+    assert set(expected.split()) <= set(GATES)
 
 
 def _assert_equal(operation: Any, seed: int) -> None:

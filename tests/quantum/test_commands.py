@@ -51,20 +51,8 @@ def test_hamlib(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quantum", "hamlib", "list", file, "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)["hamiltonians"]
     assert {"name": "graph-1D-grid-pbc-qubitnodes_Lx-4_h-2", "qubits": 4, "terms": 8} in found
-    assert (
-        main(
-            [
-                "quantum",
-                "circuit",
-                "hamlib",
-                file,
-                "graph-2D-triag-nonpbc-qubitnodes_Lx-2_Ly-3_h-0.5",
-                "--steps",
-                "2",
-            ]
-        )
-        == 0
-    )
+    name = "graph-2D-triag-nonpbc-qubitnodes_Lx-2_Ly-3_h-0.5"
+    assert main(["quantum", "circuit", "hamlib", file, name, "--steps", "2"]) == 0
     assert "rzz" in capsys.readouterr().out
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from onehop.cli import main
 from onehop.quantum import Circuit, Parameter, gradients, parameter_shift
 from onehop_bench.gradients import hardware_efficient, strongly_entangling
 from onehop_bench.reference_simulators import GRADIENT_SIMULATORS, GradientSimulator, find_simulators
+from ranks import Ranks
 
 QASM = """OPENQASM 3.0;
 include "stdgates.inc";
@@ -31,32 +30,15 @@ rx(phi) q[2];
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_the_command(ranks: int, tmp_path: Any) -> None:
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_command(number: int, ranks: Ranks, tmp_path: Any) -> None:
     pytest.importorskip("qiskit_qasm3_import")
     file = tmp_path / "circuit.qasm"
     file.write_text(QASM)
-    words = [str(file), "--observable", "X1 + 0.5*Z2", "--bind", "theta=0.3", "--bind", "phi=1.2"]
-    target = tmp_path / "out.json"
-    extra = ["-n", str(ranks)] if ranks > 1 else []
-    code = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "onehop",
-            "run",
-            *words,
-            "--gradient",
-            "--shots",
-            "0",
-            "--json",
-            str(target),
-            *extra,
-        ],
-        check=False,
-    ).returncode
-    assert code == 0
-    report = json.loads(target.read_text())
+    words = [file, "--observable", "X1 + 0.5*Z2", "--bind", "theta=0.3", "--bind", "phi=1.2"]
+    done = ranks.onehop("run", *words, "--gradient", "--shots", 0, "--json", "-n", number)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
     circuit = quantum.parse_qasm(QASM)
     expected = parameter_shift(circuit, {"theta": 0.3, "phi": 1.2}, ["X1 + 0.5*Z2"], exact)
     found = report["gradients"]["X1 + 0.5*Z2"]

@@ -71,28 +71,14 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_runs_on_the_given_ranks(suite: Path, ranks: Ranks) -> None:
-    words = (
-        "quantum",
-        "qedc",
-        suite,
-        "-n",
-        2,
-        "--seed",
-        1,
-        "--json",
-        ranks.folder / "q.json",
-        "--",
-        "-min",
-        3,
-        "-b",
-        "elsewhere",
-    )
-    done = ranks.onehop(*words)
+    report = ranks.folder / "q.json"
+    options = ("-n", 2, "--seed", 1, "--json", report)
+    done = ranks.onehop("quantum", "qedc", suite, *options, "--", *["-min", "3", "-b", "elsewhere"])
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("COUNTS [{'001': 25}, {'001': 25}]") == 1
-    report = json.loads((ranks.folder / "q.json").read_text())
-    assert (report["ranks"], report["circuits"]) == (2, 4)
-    assert report["arguments"] == ["-min", "3", "-b", "elsewhere"]
+    found = json.loads(report.read_text())
+    assert (found["ranks"], found["circuits"]) == (2, 4)
+    assert found["arguments"] == ["-min", "3", "-b", "elsewhere"]
 
 
 def test_bad_input_is_refused(suite: Path, ranks: Ranks) -> None:
