@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from ranks import Ranks
-from torch_program import WITHOUT_TORCH
+from torch_program import WITHOUT_TORCH, started
+
+pytest.importorskip("torch", reason=WITHOUT_TORCH)
 
 SERVER = """
     import sys
@@ -51,37 +50,18 @@ RANK = """
 
 
 def test_a_store_that_goes_away(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-
-    def start(*command: str) -> subprocess.Popen[str]:
-        pipe = subprocess.PIPE
-        environment = {**ranks.environment, "OMP_NUM_THREADS": "1"}
-        return subprocess.Popen(
-            [sys.executable, *command], env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True
-        )
-
-    server_program, rank_program = ranks.folder / "server.py", ranks.script(RANK)
-    server_program.write_text("\n".join(line[4:] for line in SERVER.splitlines()))
-    processes = [start(str(server_program))]
-    try:
-        server = processes[0]
-        assert server.stdout is not None
+    server_program, rank_program = ranks.script(SERVER, "server.py"), ranks.script(RANK)
+    with started(ranks, server_program, [()]) as (server,):
         port = server.stdout.readline().strip()
-        processes += [start(rank_program, str(rank), port) for rank in range(2)]
-        for process in processes[1:]:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "met\n"
-        server.kill()
-        server.wait()
-        for process in processes[1:]:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        for process in processes[1:]:
-            output, errors = process.communicate(timeout=100)
-            assert process.returncode == 0, errors
-            assert output == "went on\n"
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
+        with started(ranks, rank_program, [(rank, port) for rank in range(2)]) as processes:
+            for process in processes:
+                assert process.stdout.readline() == "met\n"
+            server.kill()
+            server.wait()
+            for process in processes:
+                process.stdin.write("go\n")
+                process.stdin.flush()
+            for process in processes:
+                output, errors = process.communicate(timeout=100)
+                assert process.returncode == 0, errors
+                assert output == "went on\n"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
-import threading
 
 import pytest
 
 from ranks import PATIENCE, Ranks
-from torch_program import WITHOUT_TORCH
+from torch_program import START, WITHOUT_TORCH, launch, outcomes, started
+
+pytest.importorskip("torch", reason=WITHOUT_TORCH)
 
 # Every rank trains one model with each variant, all of which work at first. Then something happens to the last rank in
 # the middle of the backward pass of the chosen variant. The survivors go through the other variants, too.
@@ -179,35 +178,16 @@ VARIANTS = 14
 
 def run(ranks: Ranks, size: int, what: str, first: str) -> list[tuple[int, list[list[str]], str]]:
     """Run the program: the exit code, the lines and the errors of each rank."""
-    script = ranks.script(PROGRAM)
-    processes = [
-        subprocess.Popen(
-            [sys.executable, script, str(rank), str(size), what, first, str(ranks.folder)],
-            env={**ranks.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(ranks.folder)},
-            cwd=ranks.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(size)
-    ]
+    arguments = [(rank, size, what, first, ranks.folder) for rank in range(size)]
     results = []
-    try:
-        for rank, process in enumerate(processes):
-            output, errors = process.communicate(timeout=PATIENCE)
-            assert f"rank {rank} trains" in output, errors
-            lines = [line.split("|", 5) for line in output.splitlines() if "|" in line]
-            results.append((process.returncode, lines, errors))
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+    for rank, (code, output, errors) in enumerate(outcomes(ranks, ranks.script(PROGRAM), arguments)):
+        assert f"rank {rank} trains" in output, errors
+        results.append((code, [line.split("|", 5) for line in output.splitlines() if "|" in line], errors))
     return results
 
 
 @pytest.mark.parametrize(("size", "first"), [(3, "buckets"), (2, "compressed"), (3, "fsdp")])
 def test_every_survivor_of_a_killed_rank_says_who_is_lost(ranks: Ranks, size: int, first: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     *survivors, victim = run(ranks, size, "killed", first)
     assert victim[0] == -signal.SIGKILL
     for rank, (code, lines, errors) in enumerate(survivors):
@@ -225,7 +205,6 @@ def test_every_survivor_of_a_killed_rank_says_who_is_lost(ranks: Ranks, size: in
 
 
 def test_a_time_limit_is_an_error_on_every_rank_that_waited(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     *survivors, victim = run(ranks, 3, "late", "buckets")
     for code, lines, errors in survivors:
         assert code == 1, (code, lines, errors)
@@ -244,7 +223,6 @@ def test_a_time_limit_is_an_error_on_every_rank_that_waited(ranks: Ranks) -> Non
 def test_a_mismatch_in_the_middle_of_backward_is_an_error_on_every_rank(
     ranks: Ranks, size: int, first: str
 ) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     for code, lines, errors in run(ranks, size, "mismatched", first):
         assert code == 1, (code, lines, errors)
         ((_, name, kind, _, _, words),) = lines
@@ -275,50 +253,21 @@ LEFT_ALONE = """
 
 def test_a_rank_that_ends_while_its_thread_waits_ends_by_itself(ranks: Ranks) -> None:
     """The thread polls for signals, which is impossible after the interpreter has ended."""
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    script = ranks.script(LEFT_ALONE)
-    first, second = (
-        subprocess.Popen(
-            [sys.executable, script, str(rank), str(ranks.folder)],
-            env={**ranks.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(ranks.folder)},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in (0, 1)
-    )
-    try:
+    arguments = [(rank, ranks.folder) for rank in (0, 1)]
+    with started(ranks, ranks.script(LEFT_ALONE), arguments) as (first, second):
         _, errors = first.communicate(timeout=PATIENCE)
         assert first.returncode == 5, errors
         (ranks.folder / "gone").touch()
         _, errors = second.communicate(timeout=PATIENCE)
         assert second.returncode == 1, errors
         assert "PeerLost: rank 0 (process" in errors
-    finally:
-        for process in (first, second):
-            process.kill()
-            process.wait()
 
 
 COALESCED = """
-    import sys
-    import torch
-    import torch.distributed as dist
-    import onehop.torch
-
-    world = onehop.Group.world()
-    rank, size = world.rank, world.size
-    dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
-    group, other = dist.group.WORLD, rank == 1
+    other = rank == 1
 
     def sources(*lengths):
         return [torch.full((length,), float(rank + 1)) for length in lengths]
-
-    def raised(wait):
-        try:
-            wait()
-        except RuntimeError as error:
-            return error
-        raise SystemExit("nothing was raised")
 
     # The first fails, the last does not; and two fail, each for a reason of its own.
     for lengths, words in (((3 + other, 5, 7), ["24", "32"]), ((3 + other, 5, 7 + other), ["24", "32", "56", "64"])):
@@ -330,19 +279,18 @@ COALESCED = """
                 work = group.reduce_scatter_single_coalesced(ins, outs)
             else:
                 work = group.allgather_coalesced([[one.clone() for one in ins] for _ in range(size)], ins)
-            error = raised(work.wait)
-            assert isinstance(error, onehop.Mismatch), error
+            error = raised(onehop.Mismatch, work.wait)
             assert not work.is_success() and work.is_completed() and work.exception() is not None
-            assert "Mismatch" in str(raised(lambda: work.get_future().wait()))
+            assert "Mismatch" in raised(RuntimeError, lambda: work.get_future().wait())
             if name != "reduce_scatter":
-                assert all(word in str(error) for word in words), error
-            assert ("operation 3 of 3 failed, too: Mismatch" in str(error)) == (len(words) == 4), error
+                assert all(word in error for word in words), error
+            assert ("operation 3 of 3 failed, too: Mismatch" in error) == (len(words) == 4), error
             if name == "all_gather":  # what fitted was done
                 assert outs[1].tolist() == [float(r + 1) for r in range(size) for _ in range(5)]
     with dist._coalescing_manager(async_ops=True) as manager:
         for n in (4 + other, 6):
             dist.all_gather_into_tensor(torch.zeros(size * n), torch.ones(n))
-    assert isinstance(raised(manager.wait), onehop.Mismatch)
+    raised(onehop.Mismatch, manager.wait)
 
     # Nothing is nothing.
     for work in (
@@ -361,35 +309,4 @@ COALESCED = """
 
 
 def test_a_coalesced_operation_carries_the_failures_of_all_its_parts(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    done = ranks.onehop("launch", "-n", 2, ranks.script(COALESCED), ranks.folder / "store")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("all carried") == 2
-
-
-@pytest.mark.parametrize("wait", [True, False])
-def test_one_thread_at_a_time_is_in_the_collectives(wait: bool) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    from onehop.torch.work_queue import WorkQueue
-
-    thread = WorkQueue("test")
-    inside, second = threading.Event(), threading.Event()
-    overlapped, order = [], []
-
-    def long_job() -> None:
-        inside.set()
-        overlapped.append(second.wait(0.5))
-        order.append("first")
-
-    def other_job() -> None:
-        second.set()
-        order.append("second")
-
-    caller = threading.Thread(target=lambda: thread.submit(long_job, True).wait())
-    caller.start()
-    assert inside.wait(20)
-    thread.submit(other_job, wait).wait()
-    caller.join()
-    thread.close()
-    assert overlapped == [False]
-    assert order == ["first", "second"]
+    launch(ranks, 2, START + COALESCED, "all carried")

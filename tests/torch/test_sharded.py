@@ -7,6 +7,8 @@ import pytest
 from ranks import PYTHON_FOLDER, Ranks
 from torch_program import WITHOUT_TORCH
 
+pytest.importorskip("torch", reason=WITHOUT_TORCH)
+
 PROGRAM = """
     import os, sys
     import numpy as np
@@ -127,7 +129,6 @@ PROGRAM = """
 
 @pytest.mark.parametrize("backend", ["onehop", "gloo"])
 def test_compressed_gradients_of_fully_shard(ranks: Ranks, backend: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     ranks.environment["TMPDIR"] = str(ranks.folder)
     support = str(PYTHON_FOLDER.parent / "tests/support")
     done = ranks.torchrun(ranks.script(PROGRAM), backend, support)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ranks import Ranks
-from torch_program import WITHOUT_TORCH
+from torch_program import WITHOUT_TORCH, outcomes
+
+pytest.importorskip("torch", reason=WITHOUT_TORCH)
 
 SUBJECTS = Path(__file__).resolve().parents[1] / "support/torch_subjects.py"
 RANKS = 4
@@ -18,29 +18,12 @@ RANKS = 4
 
 def test_what_gloo_does_onehop_does(ranks: Ranks) -> None:
     """Objects, functional collectives, DTensor, fully_shard, checkpoints and pipelines, on four ranks."""
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    environment = {**ranks.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(ranks.folder)}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(SUBJECTS), str(ranks.folder), str(rank), str(RANKS)],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(RANKS)
-    ]
-    try:
-        for process in processes:
-            output, errors = process.communicate(timeout=150)
-            assert process.returncode == 0, errors
-            outcomes = json.loads(output.splitlines()[-1])
-            assert len(outcomes) > 50
-            assert {part: outcome for part, outcome in outcomes.items() if outcome != "same"} == {}
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+    arguments = [(ranks.folder, rank, RANKS) for rank in range(RANKS)]
+    for code, output, errors in outcomes(ranks, str(SUBJECTS), arguments):
+        assert code == 0, errors
+        found = json.loads(output.splitlines()[-1])
+        assert len(found) > 50
+        assert {part: outcome for part, outcome in found.items() if outcome != "same"} == {}
 
 
 ELASTIC = """
@@ -85,7 +68,6 @@ ELASTIC = """
 
 def test_torchrun_restarts_after_a_killed_rank(ranks: Ranks) -> None:
     """Torchrun starts all ranks anew, and the result is that of gloo without a failure, bit by bit."""
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     results = {}
     for backend, kill in (("onehop", "kill"), ("gloo", "none")):
         place = str(ranks.folder / f"checkpoint_{backend}_{kill}")
@@ -94,3 +76,31 @@ def test_torchrun_restarts_after_a_killed_rank(ranks: Ranks) -> None:
         attempt, results[backend, kill] = done.stdout.split()
         assert int(attempt) == (kill == "kill")
     assert len(set(results.values())) == 1, results
+
+
+# A short selection of PyTorch's own tests of torch.distributed; `make torch` runs all of them beside gloo.
+DRIVER = SUBJECTS.with_name("torch_driver.py")
+SELECTION = [
+    "test_DistributedDataParallelCPU_grad_is_view",
+    "test_accumulate_gradients_no_sync_allreduce_with_then_hook",
+    "test_all_gather_coalesced_complex",
+    "test_all_reduce_coalesced_full_group_max",
+    "test_scatter_complex",
+    "test_barrier_timeout_global",
+    "test_monitored_barrier_gloo",
+    "test_scatter_object_list",
+    "test_send_recv_any_source",
+    "test_sparse_all_reduce_sum",
+]
+
+
+def test_a_selection_of_the_tests_of_torch(ranks: Ranks) -> None:
+    pytest.importorskip(
+        "expecttest", reason="there is no expecttest in this environment; `make setup-torch` brings it"
+    )
+    results = ranks.folder / "results.json"
+    ((code, _, errors),) = outcomes(ranks, str(DRIVER), [("onehop", 2, results, *SELECTION)])
+    assert results.exists(), errors
+    found = json.loads(results.read_text())
+    assert {name: found[name][0] for name in SELECTION} == dict.fromkeys(SELECTION, "passed"), found
+    assert code == 0, errors

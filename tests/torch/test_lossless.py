@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from ranks import Ranks
-from torch_program import START, WITHOUT_TORCH
+from torch_program import START, WITHOUT_TORCH, launch
+
+pytest.importorskip("torch", reason=WITHOUT_TORCH)
 
 PROGRAM = """
     import copy
@@ -124,7 +126,6 @@ PROGRAM = """
 
 
 def test_the_example_on_text_trains(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
     picture, figures = ranks.folder / "text.svg", ranks.folder / "text.json"
     example = str(Path(__file__).resolve().parents[2] / "examples/ddp_text.py")
     done = ranks.torchrun(
@@ -152,10 +153,4 @@ def test_the_example_on_text_trains(ranks: Ranks) -> None:
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_gradients_without_loss(ranks: Ranks, size: int) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    ranks.environment["TMPDIR"] = str(ranks.folder)
-    done = ranks.onehop(
-        "launch", "-n", size, ranks.script(START + PROGRAM), ranks.folder / "store", timeout=100
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("all there") == size
+    launch(ranks, size, START + PROGRAM, "all there")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ranks import Ranks
-from torch_program import START, WITHOUT_TORCH
+from torch_program import START, WITHOUT_TORCH, launch
 
 pytest.importorskip("torch", reason=WITHOUT_TORCH)
 
@@ -93,9 +93,7 @@ EXACT = (
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_every_reduction_of_integers_is_exact(ranks: Ranks, size: int) -> None:
-    done = ranks.onehop("launch", "-n", size, ranks.script(EXACT), ranks.folder / "store")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("exact") == size
+    launch(ranks, size, EXACT, "exact")
 
 
 # Lengths on rank 0 and on the others: of one or several slices, and such that the first slices are equal.
@@ -122,9 +120,7 @@ UNEQUAL = (
 
 
 def test_other_lengths_are_a_mismatch_on_all_ranks(ranks: Ranks) -> None:
-    done = ranks.onehop("launch", "-n", 2, ranks.script(UNEQUAL), ranks.folder / "store")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("mismatches") == 2
+    launch(ranks, 2, UNEQUAL, "mismatches")
 
 
 MEMORY = (
@@ -153,6 +149,4 @@ MEMORY = (
 
 
 def test_reductions_of_small_integers_take_little_memory(ranks: Ranks) -> None:
-    done = ranks.onehop("launch", "-n", 2, ranks.script(MEMORY), ranks.folder / "store")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("small") == 2
+    launch(ranks, 2, MEMORY, "small")

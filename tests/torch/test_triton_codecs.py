@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from ranks import PYTHON_FOLDER, Ranks
-from torch_program import WITHOUT_TORCH
+from torch_program import WITHOUT_TORCH, outcomes
 
-WITHOUT_TRITON = "there is no triton in this environment; `make setup-torch` brings it"
+pytest.importorskip("torch", reason=WITHOUT_TORCH)
+
+pytest.importorskip("triton", reason="there is no triton in this environment; `make setup-torch` brings it")
 
 KERNELS = """
     import sys
@@ -153,23 +153,6 @@ ALLREDUCE = """
 """
 
 
-def run(
-    ranks: Ranks, source: str, *arguments: str, interpret: bool = True
-) -> subprocess.CompletedProcess[str]:
-    environment = {**ranks.environment, "TMPDIR": str(ranks.folder), "OMP_NUM_THREADS": "1"}
-    environment["TRITON_CACHE_DIR"] = str(ranks.folder)
-    if interpret:
-        environment["TRITON_INTERPRET"] = "1"
-    return subprocess.run(
-        [sys.executable, ranks.script(source), *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-
-
 SUPPORT = str(PYTHON_FOLDER.parent / "tests/support")
 
 
@@ -178,43 +161,20 @@ SUPPORT = str(PYTHON_FOLDER.parent / "tests/support")
 )
 def test_the_kernels(ranks: Ranks, source: str, interpret: bool) -> None:
     """The interpreter writes the bytes of the C++ codecs, and the code for GPUs has no fused operations."""
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    pytest.importorskip("triton", reason=WITHOUT_TRITON)
-    done = run(ranks, source, SUPPORT, interpret=interpret)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() in ("bit by bit", "compiled")
+    environment = {"TRITON_CACHE_DIR": str(ranks.folder), "TRITON_INTERPRET": str(int(interpret))}
+    ((code, output, errors),) = outcomes(ranks, ranks.script(source), [(SUPPORT,)], **environment)
+    assert code == 0, errors
+    assert output.strip() in ("bit by bit", "compiled")
 
 
 @pytest.mark.parametrize(("size", "backend"), [(2, "gloo"), (3, "onehop")])
 def test_a_compressed_all_reduce_over_any_group(ranks: Ranks, size: int, backend: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    pytest.importorskip("triton", reason=WITHOUT_TRITON)
-    environment = {**ranks.environment, "TMPDIR": str(ranks.folder), "OMP_NUM_THREADS": "1"}
-    environment["TRITON_INTERPRET"] = "1"
-    script, store = ranks.script(ALLREDUCE), str(ranks.folder / "store")
-    processes = [
-        subprocess.Popen(
-            [sys.executable, script, store, SUPPORT, str(rank), str(size), backend],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(size)
-    ]
-    try:
-        for process in processes:
-            output, errors = process.communicate(timeout=100)
-            assert "all there" in output, errors
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+    arguments = [(ranks.folder / "store", SUPPORT, rank, size, backend) for rank in range(size)]
+    for _, output, errors in outcomes(ranks, ranks.script(ALLREDUCE), arguments, TRITON_INTERPRET="1"):
+        assert "all there" in output, errors
 
 
 def test_the_check_for_cards_passes_in_the_interpreter(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    pytest.importorskip("triton", reason=WITHOUT_TRITON)
     ranks.environment["TRITON_INTERPRET"] = "1"
     module = ["-m", "onehop.torch.check_compression"]
     options = ["--device", "cpu", "--backend", "gloo", "--kernels", "triton", "--numbers", "3000", "--json"]

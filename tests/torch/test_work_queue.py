@@ -1,11 +1,15 @@
-"""The priority of the threads of asynchronous operations, and how they wait."""
+"""The threads of asynchronous operations: priority, waits, one at a time."""
 
 from __future__ import annotations
+
+import threading
 
 import pytest
 
 from ranks import Ranks
-from torch_program import START, WITHOUT_TORCH
+from torch_program import START, WITHOUT_TORCH, launch
+
+pytest.importorskip("torch", reason=WITHOUT_TORCH)
 
 PROGRAM = (
     START
@@ -54,7 +58,31 @@ PROGRAM = (
 
 
 def test_niceness_of_the_threads(ranks: Ranks) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    done = ranks.onehop("launch", "-n", 2, ranks.script(PROGRAM), ranks.folder / "store", timeout=90)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("nice") == 2
+    launch(ranks, 2, PROGRAM, "nice")
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_one_thread_at_a_time_is_in_the_collectives(wait: bool) -> None:
+    from onehop.torch.work_queue import WorkQueue
+
+    thread = WorkQueue("test")
+    inside, second = threading.Event(), threading.Event()
+    overlapped, order = [], []
+
+    def long_job() -> None:
+        inside.set()
+        overlapped.append(second.wait(0.5))
+        order.append("first")
+
+    def other_job() -> None:
+        second.set()
+        order.append("second")
+
+    caller = threading.Thread(target=lambda: thread.submit(long_job, True).wait())
+    caller.start()
+    assert inside.wait(20)
+    thread.submit(other_job, wait).wait()
+    caller.join()
+    thread.close()
+    assert overlapped == [False]
+    assert order == ["first", "second"]

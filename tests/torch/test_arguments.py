@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ranks import Ranks
-from torch_program import START, WITHOUT_TORCH
+from torch_program import START, WITHOUT_TORCH, launch
+
+pytest.importorskip("torch", reason=WITHOUT_TORCH)
 
 REFUSED = """
     # Other lengths and types than the other argument has.
@@ -114,8 +116,4 @@ LAZY = """
 
 @pytest.mark.parametrize("part", [REFUSED, LAZY], ids=["refused", "lazy"])
 def test_arguments(ranks: Ranks, part: str) -> None:
-    pytest.importorskip("torch", reason=WITHOUT_TORCH)
-    script = ranks.script(START + part + '\n    print("all there", flush=True)\n')
-    done = ranks.onehop("launch", "-n", 2, script, ranks.folder / "store")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("all there") == 2
+    launch(ranks, 2, START + part + '\n    print("all there", flush=True)\n', "all there")
