@@ -1,6 +1,7 @@
 #include "collectives/arrays.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace onehop::collectives::detail {
 
@@ -17,6 +18,20 @@ void Arrays::set(std::span<const Part> parts, std::int64_t element_bytes) {
     begins_.push_back(begin);
     begin += part.elements;
   }
+}
+
+void Arrays::collect(const Range& range, std::byte* to) const {
+  for_each(range, [&](const std::byte* source, std::byte*, std::int64_t length) {
+    std::memcpy(to, source, index(length));
+    to += length;
+  });
+}
+
+void Arrays::distribute(const Range& range, const std::byte* from) const {
+  for_each(range, [&](const std::byte*, std::byte* result, std::int64_t length) {
+    std::memcpy(result, from, index(length));
+    from += length;
+  });
 }
 
 std::size_t Arrays::find(std::int64_t element) const {

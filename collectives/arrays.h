@@ -54,6 +54,10 @@ class Arrays {
     }
   }
 
+  // Copy the source of a range to one place, and the result of a range from one place.
+  void collect(const Range& range, std::byte* to) const;
+  void distribute(const Range& range, const std::byte* from) const;
+
   // The start of a range that lies in one array, else null.
   [[nodiscard]] const std::byte* source(const Range& range) const {
     return begins_.empty() ? source_ + range.first * element_bytes_ : source_of_parts(range);

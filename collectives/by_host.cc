@@ -4,11 +4,14 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "collectives/arrays.h"
+#include "collectives/policy.h"
 #include "onehop/error.h"
 #include "onehop/loss.h"
 #include "src/base/clock.h"
@@ -19,8 +22,6 @@ namespace {
 // Long enough that the messages of a piece cost little beside its bytes, and short enough that the steps inside a host
 // overlap with the network.
 constexpr std::int64_t piece_bytes = 2 << 20;
-// A multiple of the block of every codec.
-constexpr std::int64_t unit = 64;
 
 // How long a rank waits beyond the time limit, as in waits over a network.
 constexpr double seconds_for_reports = 1.2;
@@ -77,133 +78,73 @@ std::vector<std::vector<int>> ranks_by_host(const Group& group) {
   return lists;
 }
 
-// The groups of this rank, in the numbers of the whole group.
-struct Groups {
-  Group all;
-  std::vector<int> on_host;
-  std::vector<int> across;
-};
-
-// Each rank's block of the arrays of its host, in the place that it has in the whole array, and then of those of all
-// hosts.
-class HostScatter final : public HostSteps {
- public:
-  HostScatter(Groups groups, Collective inside, Collective across)
-      : groups_(std::move(groups)),
-        inside_(std::move(inside)),
-        across_(std::move(across)),
-        blocks_(index(across_.source_bytes())) {}
-
-  void run(const std::byte* source, std::byte* result) override {
-    const auto block = index(across_.result_bytes());
-    const auto of_host = index(inside_.source_bytes());
-    for (std::size_t host = 0; host < groups_.across.size(); ++host) {
-      among(groups_.all, groups_.on_host,
-            [&] { inside_.run({source + host * of_host, of_host}, std::span(blocks_).subspan(host * block, block)); });
-    }
-    among(groups_.all, groups_.across, [&] { across_.run(blocks_, {result, block}); });
-  }
-
- private:
-  Groups groups_;
-  Collective inside_;
-  Collective across_;
-  std::vector<std::byte> blocks_;  // one for each host
-};
-
-// The blocks of the ranks with this rank's number on each host, and then those of all ranks.
-class HostGather final : public HostSteps {
- public:
-  HostGather(Groups groups, Collective across, Collective inside)
-      : groups_(std::move(groups)),
-        across_(std::move(across)),
-        inside_(std::move(inside)),
-        blocks_(index(across_.result_bytes())) {}
-
-  void run(const std::byte* source, std::byte* result) override {
-    const auto block = index(across_.source_bytes());
-    const auto of_host = index(inside_.result_bytes());
-    among(groups_.all, groups_.across, [&] { across_.run({source, block}, blocks_); });
-    for (std::size_t host = 0; host < groups_.across.size(); ++host) {
-      among(groups_.all, groups_.on_host,
-            [&] { inside_.run(std::span(blocks_).subspan(host * block, block), {result + host * of_host, of_host}); });
-    }
-  }
-
- private:
-  Groups groups_;
-  Collective across_;
-  Collective inside_;
-  std::vector<std::byte> blocks_;  // one for each host
-};
-
-// On the host of the root all ranks get the array first, and each sends a part of it to one rank of every other host.
-class HostBroadcast final : public HostSteps {
- public:
-  // `inside`: a broadcast on the host of the root, else an all-gather of the parts, of which this rank's begins at
-  // `at`.
-  HostBroadcast(Groups groups, bool from_here, Collective across, Collective inside, std::int64_t at)
-      : groups_(std::move(groups)),
-        from_here_(from_here),
-        across_(std::move(across)),
-        inside_(std::move(inside)),
-        at_(index(at)) {}
-
-  void run(const std::byte* source, std::byte* result) override {
-    const std::span<std::byte> whole(result, index(inside_.result_bytes()));
-    const std::span<std::byte> part = whole.subspan(at_, index(across_.result_bytes()));
-    if (from_here_) among(groups_.all, groups_.on_host, [&] { inside_.run({source, whole.size()}, whole); });
-    among(groups_.all, groups_.across, [&] { across_.run(part, part); });
-    if (!from_here_) among(groups_.all, groups_.on_host, [&] { inside_.run(part, whole); });
-  }
-
- private:
-  Groups groups_;
-  bool from_here_;
-  Collective across_;
-  Collective inside_;
-  std::size_t at_;
-};
+// Consecutive blocks of one length.
+std::span<std::byte> block_at(std::byte* first, std::int64_t number, std::int64_t bytes) {
+  return {first + number * bytes, index(bytes)};
+}
 
 }  // namespace
 
-void HostReduction::begin(Steps& steps, const std::byte* source, std::byte* result) {
-  const std::int64_t block_bytes = steps.reduce.result_bytes();
-  const std::span<std::byte> block(result + block_ * block_bytes, index(block_bytes));
-  among(*group_, on_host_, [&] { steps.reduce.run({source, index(steps.bytes)}, block); });
-  Steps* const before = on_network_;
-  std::byte* const result_before = result_;
-  if (before != nullptr) among(*group_, across_, [&] { before->across.finish(); });
-  among(*group_, across_, [&] { steps.across.start(block, block); });
-  on_network_ = &steps;
-  result_ = result;
-  if (before == nullptr) return;
-  const std::span<std::byte> done(result_before + block_ * before->reduce.result_bytes(),
-                                  index(before->reduce.result_bytes()));
-  among(*group_, on_host_, [&] { before->gather.run(done, {result_before, index(before->bytes)}); });
+template <class Step>
+void HostStages::inside(const Step& step) const {
+  among(group_, on_host_, step);
+}
+template <class Step>
+void HostStages::across(const Step& step) const {
+  among(group_, across_, step);
 }
 
-void HostReduction::end() {
-  if (on_network_ == nullptr) return;
-  Steps& steps = *std::exchange(on_network_, nullptr);
-  const std::int64_t block_bytes = steps.reduce.result_bytes();
-  among(*group_, across_, [&] { steps.across.finish(); });
-  among(*group_, on_host_,
-        [&] { steps.gather.run({result_ + block_ * block_bytes, index(block_bytes)}, {result_, index(steps.bytes)}); });
-}
+// An all-reduce, piece by piece: while one is on the network, the ranks of the host reduce the next.
+struct HostStages::Reducer {
+  // The steps for a piece of the array: a block for each rank of the host.
+  struct Steps {
+    Collective reduce;
+    Collective across;
+    Collective gather;
+    [[nodiscard]] std::int64_t bytes() const noexcept { return reduce.source_bytes(); }
+  };
 
-void HostReduction::run(const std::byte* source, std::byte* result) {
-  on_network_ = nullptr;
-  std::int64_t at = 0;
-  for (std::int64_t piece = 0; piece < pieces_; ++piece, at += whole_->bytes) begin(*whole_, source + at, result + at);
-  if (rest_ && padded_.empty()) begin(*rest_, source + at, result + at);
-  if (rest_ && !padded_.empty()) {
-    std::memcpy(padded_.data(), source + at, index(rest_bytes_));
-    begin(*rest_, padded_.data(), padded_.data());
+  const HostStages& stages;
+  std::int64_t block;          // this rank's number among those of its host
+  std::optional<Steps> whole;  // for each of `pieces` pieces of equal length
+  std::optional<Steps> rest;   // for what is left
+  std::int64_t pieces = 0;
+  std::int64_t rest_bytes = 0;      // of the array in `rest`
+  std::vector<std::byte> padded{};  // the rest, if it has to be lengthened to blocks of equal length
+  Steps* on_network = nullptr;
+  std::byte* result_on_network = nullptr;
+
+  // Takes the next piece (null: there is none) as far as the network, and completes the one before.
+  void advance(Steps* next, const std::byte* source, std::byte* result) {
+    const auto own = [&](const Steps& steps, std::byte* whole_piece) {
+      return block_at(whole_piece, block, steps.reduce.result_bytes());
+    };
+    if (next != nullptr) {
+      stages.inside([&] { next->reduce.run({source, index(next->bytes())}, own(*next, result)); });
+    }
+    Steps* const before = std::exchange(on_network, next);
+    std::byte* const result_before = std::exchange(result_on_network, result);
+    if (before != nullptr) stages.across([&] { before->across.finish(); });
+    if (next != nullptr) stages.across([&] { next->across.start(own(*next, result), own(*next, result)); });
+    if (before == nullptr) return;
+    stages.inside([&] { before->gather.run(own(*before, result_before), {result_before, index(before->bytes())}); });
   }
-  end();
-  if (!padded_.empty()) std::memcpy(result + at, padded_.data(), index(rest_bytes_));
-}
+
+  void run(const std::byte* source, std::byte* result) {
+    on_network = nullptr;
+    std::int64_t at = 0;
+    for (std::int64_t piece = 0; piece < pieces; ++piece, at += whole->bytes()) {
+      advance(&*whole, source + at, result + at);
+    }
+    if (rest && padded.empty()) advance(&*rest, source + at, result + at);
+    if (rest && !padded.empty()) {
+      std::memcpy(padded.data(), source + at, index(rest_bytes));
+      advance(&*rest, padded.data(), padded.data());
+    }
+    if (on_network != nullptr) advance(nullptr, nullptr, nullptr);
+    if (!padded.empty()) std::memcpy(result + at, padded.data(), index(rest_bytes));
+  }
+};
 
 std::unique_ptr<HostStages> HostStages::make(const Group& group, const CollectivesOptions& options) {
   if (options.transport != TransportKind::automatic) return nullptr;
@@ -239,63 +180,83 @@ HostStages::HostStages(const Group& group, const CollectivesOptions& options, st
   });
 }
 
-HostReduction::Steps HostStages::steps(const Reduction& reduction, std::int64_t block_elements) const {
-  Reduction inside{.elements = block_elements, .type = reduction.type, .op = reduction.op};
-  Reduction outside = inside;
-  outside.codec = reduction.codec;
-  const std::int64_t block_bytes = block_elements * bytes_of(reduction.type);
-  return {local_.reduce_scatter(inside), between_.allreduce(outside), local_.allgather(block_bytes),
-          block_bytes * static_cast<std::int64_t>(on_host_.size())};
-}
-
-std::shared_ptr<HostSteps> HostStages::prepare(const Reduction& reduction) const {
+HostSteps HostStages::allreduce(const Reduction& reduction) const {
   const auto ranks = static_cast<std::int64_t>(on_host_.size());
   const std::int64_t element_bytes = bytes_of(reduction.type);
-  const std::int64_t block = std::max(piece_bytes / element_bytes / ranks / unit * unit, unit);
-  auto made = std::make_shared<HostReduction>();
-  made->group_ = group_;
-  made->on_host_ = on_host_;
-  made->across_ = across_;
-  made->block_ = local_.group().rank();
-  made->pieces_ = reduction.elements / (block * ranks);
-  if (made->pieces_ > 0) made->whole_ = steps(reduction, block);
-  const std::int64_t rest = reduction.elements - made->pieces_ * block * ranks;
+  const auto steps = [&](std::int64_t block) {
+    const Reduction inside{.elements = block, .type = reduction.type, .op = reduction.op};
+    Reduction outside = inside;
+    outside.codec = reduction.codec;
+    return Reducer::Steps{local_.reduce_scatter(inside), between_.allreduce(outside),
+                          local_.allgather(block * element_bytes)};
+  };
+  const std::int64_t block = std::max(piece_bytes / element_bytes / ranks / block_unit * block_unit, block_unit);
+  const auto made = std::make_shared<Reducer>(Reducer{*this, local_.group().rank(), {}, {}});
+  made->pieces = reduction.elements / (block * ranks);
+  if (made->pieces > 0) made->whole = steps(block);
+  const std::int64_t rest = reduction.elements - made->pieces * block * ranks;
   if (rest > 0) {
     // The blocks of a codec begin at the same elements as with the other algorithms.
-    const std::int64_t multiple = reduction.codec == Codec::raw ? 1 : unit;
+    const std::int64_t multiple = reduction.codec == Codec::raw ? 1 : block_unit;
     const std::int64_t rest_block = (rest + ranks * multiple - 1) / (ranks * multiple) * multiple;
-    made->rest_ = steps(reduction, rest_block);
-    made->rest_bytes_ = rest * element_bytes;
-    if (rest != rest_block * ranks) made->padded_.resize(index(made->rest_->bytes));
+    made->rest = steps(rest_block);
+    made->rest_bytes = rest * element_bytes;
+    if (rest != rest_block * ranks) made->padded.resize(index(made->rest->bytes()));
   }
-  return made;
+  return [made](const std::byte* source, std::byte* result) { made->run(source, result); };
 }
 
-std::shared_ptr<HostSteps> HostStages::prepare_reduce_scatter(const Reduction& block) const {
-  Reduction inside{.elements = block.elements, .type = block.type, .op = block.op};
-  Reduction outside = inside;
+// Each rank's block of the arrays of its host, in the place that it has in the whole array, and then of those of all
+// hosts.
+HostSteps HostStages::reduce_scatter(const Reduction& block) const {
+  const Reduction here{.elements = block.elements, .type = block.type, .op = block.op};
+  Reduction outside = here;
   outside.codec = block.codec;
-  return std::make_shared<HostScatter>(Groups{group_, on_host_, across_}, local_.reduce_scatter(inside),
-                                       between_.reduce_scatter(outside));
+  return [this, first = local_.reduce_scatter(here), second = between_.reduce_scatter(outside),
+          blocks = of_hosts(block.elements * bytes_of(block.type))](const std::byte* source,
+                                                                    std::byte* result) mutable {
+    const std::int64_t bytes = second.result_bytes();
+    const auto of_host = index(first.source_bytes());
+    for (std::size_t host = 0; host < across_.size(); ++host) {
+      inside([&] {
+        first.run({source + host * of_host, of_host}, block_at(blocks.data(), static_cast<std::int64_t>(host), bytes));
+      });
+    }
+    across([&] { second.run(blocks, {result, index(bytes)}); });
+  };
 }
 
-std::shared_ptr<HostSteps> HostStages::prepare_allgather(std::int64_t block_bytes) const {
-  return std::make_shared<HostGather>(Groups{group_, on_host_, across_}, between_.allgather(block_bytes),
-                                      local_.allgather(block_bytes));
+// The blocks of the ranks with this rank's number on each host, and then those of all ranks.
+HostSteps HostStages::allgather(std::int64_t block_bytes) const {
+  return [this, first = between_.allgather(block_bytes), second = local_.allgather(block_bytes),
+          blocks = of_hosts(block_bytes)](const std::byte* source, std::byte* result) mutable {
+    const std::int64_t bytes = first.source_bytes();
+    across([&] { first.run({source, index(bytes)}, blocks); });
+    for (std::int64_t host = 0; host < std::ssize(across_); ++host) {
+      inside([&] { second.run(block_at(blocks.data(), host, bytes), block_at(result, host, second.result_bytes())); });
+    }
+  };
 }
 
-std::shared_ptr<HostSteps> HostStages::prepare_broadcast(std::int64_t bytes, int root) const {
+// On the host of the root all ranks get the array first, and each sends a part of it to one rank of every other host,
+// whose ranks gather the parts.
+HostSteps HostStages::broadcast(std::int64_t bytes, int root) const {
   const auto ranks = static_cast<std::int64_t>(on_host_.size());
-  const std::int64_t part = (bytes + ranks * unit - 1) / (ranks * unit) * unit;
+  const std::int64_t part = (bytes + ranks * block_unit - 1) / (ranks * block_unit) * block_unit;
   std::vector<std::int64_t> parts;
   for (std::int64_t i = 0; i < ranks; ++i) parts.push_back(std::clamp(bytes - i * part, std::int64_t{0}, part));
   const int host = root / static_cast<int>(ranks);
   const bool from_here = hosts_[index(host)] == on_host_;
   const int own = local_.group().rank();
-  return std::make_shared<HostBroadcast>(
-      Groups{group_, on_host_, across_}, from_here, between_.broadcast(parts[index(own)], host),
-      from_here ? local_.broadcast(bytes, root % static_cast<int>(ranks)) : local_.allgather(parts),
-      std::min(own * part, bytes));
+  return [this, from_here, between = between_.broadcast(parts[index(own)], host),
+          here = from_here ? local_.broadcast(bytes, root % static_cast<int>(ranks)) : local_.allgather(parts),
+          at = index(std::min(own * part, bytes))](const std::byte* source, std::byte* result) mutable {
+    const std::span<std::byte> whole(result, index(here.result_bytes()));
+    const std::span<std::byte> mine = whole.subspan(at, index(between.result_bytes()));
+    if (from_here) inside([&] { here.run({source, whole.size()}, whole); });
+    across([&] { between.run(mine, mine); });
+    if (!from_here) inside([&] { here.run(mine, whole); });
+  };
 }
 
 std::int64_t HostStages::messages_from_host() const noexcept {

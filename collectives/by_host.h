@@ -12,57 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
+#include "collectives/operation.h"
 #include "onehop/collectives/collectives.h"
 #include "onehop/group.h"
 
 namespace onehop::collectives::detail {
-
-// A prepared operation by hosts.
-class HostSteps {
- public:
-  HostSteps() = default;
-  HostSteps(const HostSteps&) = delete;
-  HostSteps& operator=(const HostSteps&) = delete;
-  virtual ~HostSteps() = default;
-  // The arrays overlap only as the operation allows. Throws PeerLost with the rank's number in the whole group, and
-  // Timeout.
-  virtual void run(const std::byte* source, std::byte* result) = 0;
-};
-
-// An all-reduce by hosts.
-class HostReduction final : public HostSteps {
- public:
-  void run(const std::byte* source, std::byte* result) override;
-
- private:
-  friend class HostStages;
-  // The three steps for a piece of the array: ranks_per_host blocks.
-  struct Steps {
-    Collective reduce;
-    Collective across;
-    Collective gather;
-    std::int64_t bytes = 0;  // of the piece
-  };
-  // Takes the next piece as far as the network, and completes the one before.
-  void begin(Steps& steps, const std::byte* source, std::byte* result);
-  // Completes the piece that is on the network.
-  void end();
-
-  std::optional<Steps> whole_;  // for each of `pieces_` pieces of equal length
-  std::optional<Steps> rest_;   // for what is left
-  std::int64_t pieces_ = 0;
-  std::int64_t rest_bytes_ = 0;    // of the array in `rest_`
-  std::vector<std::byte> padded_;  // the rest, if it has to be lengthened to blocks of equal length
-  std::int64_t block_ = 0;         // this rank's number among those of its host
-  Steps* on_network_ = nullptr;
-  std::byte* result_ = nullptr;  // of the piece on the network
-  std::optional<Group> group_;   // the whole group
-  std::vector<int> on_host_;     // the ranks of this host, and those with this block, in the whole group
-  std::vector<int> across_;
-};
 
 // The groups and channels of the steps.
 class HostStages {
@@ -70,13 +26,13 @@ class HostStages {
   // Collective. Null unless there are several hosts with the same number of ranks, two or more, on each.
   [[nodiscard]] static std::unique_ptr<HostStages> make(const Group& group, const CollectivesOptions& options);
 
-  // For a valid all-reduce of the whole group. The codec is used between hosts only.
-  [[nodiscard]] std::shared_ptr<HostSteps> prepare(const Reduction& reduction) const;
-  // For valid operations of the whole group, if the ranks of each host have successive numbers. `block`: of each rank.
+  // Prepare a valid all-reduce of the whole group. The codec is used between hosts only.
+  [[nodiscard]] HostSteps allreduce(const Reduction& reduction) const;
+  // The same for other valid operations, if the ranks of each host have successive numbers. `block`: of each rank.
   [[nodiscard]] bool in_blocks() const noexcept { return in_blocks_; }
-  [[nodiscard]] std::shared_ptr<HostSteps> prepare_reduce_scatter(const Reduction& block) const;
-  [[nodiscard]] std::shared_ptr<HostSteps> prepare_allgather(std::int64_t block_bytes) const;
-  [[nodiscard]] std::shared_ptr<HostSteps> prepare_broadcast(std::int64_t bytes, int root) const;
+  [[nodiscard]] HostSteps reduce_scatter(const Reduction& block) const;
+  [[nodiscard]] HostSteps allgather(std::int64_t block_bytes) const;
+  [[nodiscard]] HostSteps broadcast(std::int64_t bytes, int root) const;
   // The ranks of each host, hosts in the order of their first ranks.
   [[nodiscard]] const std::vector<std::vector<int>>& hosts() const noexcept { return hosts_; }
   // How many messages leave a host when every rank sends one to every other rank.
@@ -88,11 +44,19 @@ class HostStages {
  private:
   HostStages(const Group& group, const CollectivesOptions& options, std::vector<std::vector<int>> hosts,
              std::vector<int> on_host, std::vector<int> across);
-  [[nodiscard]] HostReduction::Steps steps(const Reduction& reduction, std::int64_t block_elements) const;
+  struct Reducer;
+  // Run a step among the ranks of this host, or among those with this rank's number on all hosts.
+  template <class Step>
+  void inside(const Step& step) const;
+  template <class Step>
+  void across(const Step& step) const;
+  [[nodiscard]] std::vector<std::byte> of_hosts(std::int64_t bytes) const {  // memory of so many bytes for each host
+    return std::vector<std::byte>(across_.size() * static_cast<std::size_t>(bytes));
+  }
 
   Group group_;
   std::vector<std::vector<int>> hosts_;
-  std::vector<int> on_host_;
+  std::vector<int> on_host_;  // in the numbers of the whole group
   std::vector<int> across_;
   bool in_blocks_ = false;
   Collectives local_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -10,9 +9,9 @@
 
 #include "collectives/by_host.h"
 #include "collectives/exchange.h"
+#include "collectives/policy.h"
 #include "collectives/relay.h"
 #include "onehop/error.h"
-#include "onehop/tuning.h"
 #include "src/base/text.h"
 
 namespace onehop::collectives {
@@ -21,6 +20,7 @@ using detail::Exchange;
 using detail::Header;
 using detail::index;
 using detail::Operation;
+using detail::Path;
 using detail::Range;
 using detail::SharedUse;
 
@@ -28,105 +28,12 @@ namespace {
 
 constexpr std::array<std::string_view, 5> op_names = {"sum", "mean", "min", "max", "prod"};
 constexpr std::int64_t max_bytes = std::numeric_limits<std::int64_t>::max() / 2;
-// A multiple of the block of every codec, so that chunks begin at block boundaries.
-constexpr std::int64_t block = 64;
-// Below this length, the tuning's rules for short messages give the store kind and the chunks.
-constexpr std::int64_t short_bytes = 4 << 10;
-
 std::string text(std::int64_t value) { return std::to_string(value); }
 
 void check_length(const std::string& what, std::int64_t count, std::int64_t bytes_each, std::int64_t times) {
   if (count < 0) throw BadInput(what + ": expected a length of 0 or more, found " + text(count));
   const std::int64_t most = max_bytes / bytes_each / times;
   if (count > most) throw BadInput(what + ": expected at most " + text(most) + " elements, found " + text(count));
-}
-
-std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
-
-// Returns the length of a chunk in elements: the largest power of two within `wanted_bytes` and a slot, or one block.
-std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, std::int64_t element_bytes) {
-  const std::int64_t bytes = std::min(wanted_bytes, slot_bytes);
-  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(bytes / element_bytes, block))));
-}
-
-// The same where every chunk is a message of its own: as few chunks as possible, all of about the same length, of which
-// this is the most that one may have.
-std::int64_t most_in_chunk(const Operation& operation, std::int64_t wanted_bytes, std::int64_t slot_bytes) {
-  const std::int64_t wire = operation.encoded ? encoded_bytes(operation.header.codec, operation.header.type, block)
-                                              : block * operation.element_bytes;
-  const std::int64_t in_slot = std::max<std::int64_t>(slot_bytes / wire, 1) * block;
-  const std::int64_t limit = std::min(wanted_bytes, detail::most_encoded_chunk);
-  return std::min(chunk_elements(limit, limit, operation.element_bytes), in_slot);
-}
-
-bool is_short_for(std::int64_t bytes, const Exchange& exchange) {
-  return bytes < short_bytes && exchange.table.in_memory;
-}
-
-// Received data is read once, so if non-temporal stores are best for long messages, they are best for all but the
-// shortest.
-StoreKind stores_for(std::int64_t bytes, const Exchange& exchange) {
-  const bool streams = tuning().rules.back().stores == StoreKind::nontemporal;
-  return streams && !is_short_for(bytes, exchange) ? StoreKind::nontemporal : tuning().rule(bytes).stores;
-}
-
-// Chooses chunk and store kind for `bytes` bytes to each peer. Few chunks are best, if two are under way.
-void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes) {
-  constexpr std::int64_t kib = 1 << 10;
-  const SizeRule& rule = tuning().rule(bytes);
-  const bool is_short = is_short_for(bytes, exchange);
-  operation.stores = stores_for(bytes, exchange);
-  const std::int64_t usual = is_short ? rule.chunk_bytes : bytes < 512 * kib ? 64 * kib : 256 * kib;
-  const std::int64_t wanted = chunk_bytes != 0 ? chunk_bytes : usual;
-  operation.chunk = exchange.is_pair_over_mpi ? most_in_chunk(operation, wanted, exchange.slot_bytes)
-                                              : chunk_elements(wanted, exchange.slot_bytes, operation.element_bytes);
-  // All limits of different lengths have different logarithms, because only that of a slot is not a power of two.
-  operation.header.log2_chunk =
-      static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(operation.chunk) - 1));
-  if (exchange.is_pair_over_mpi) {
-    const std::int64_t blocks =
-        std::max<std::int64_t>(divided_up(divided_up(bytes, operation.element_bytes), block), 1);
-    operation.chunk = divided_up(blocks, divided_up(blocks * block, operation.chunk)) * block;
-  }
-  const std::int64_t result_bytes = operation.result_bytes();
-  operation.streams = result_bytes >= 4096 * kib && result_bytes >= 16384 * kib / exchange.size;
-}
-
-// The chunk of a phase of a two-shot sum in which each rank sends `bytes` bytes to each other one; 0: the usual one.
-std::int64_t phase_chunk(const Exchange& exchange, std::int64_t bytes) {
-  if (bytes < short_bytes || !exchange.table.in_memory) return 0;
-  return exchange.table.rule(bytes * exchange.size, false).chunk_bytes;
-}
-
-// From this length on, sending fewer bytes between hosts saves more than the additional steps inside them cost.
-constexpr std::int64_t shortest_by_host = 1 << 10;
-// But a contribution that follows its header in one message takes one step, which is faster as long as a host sends no
-// more than this. Two hosts with two ranks each: 2 KiB took 55 instead of 70 µs, at 1 Gbit/s 72 instead of 75, and 4
-// KiB took 140 instead of 80 there.
-constexpr std::int64_t most_in_one_step = 8 << 10;
-
-bool goes_in_one_step(const Reduction& reduction, std::int64_t bytes, const Exchange& exchange) {
-  return reduction.codec == Codec::raw && bytes <= static_cast<std::int64_t>(exchange.most_line_bytes) &&
-         bytes * exchange.hosts->messages_from_host() <= most_in_one_step;
-}
-
-bool goes_by_host(const Reduction& reduction, std::int64_t bytes, const Exchange& exchange) {
-  if (exchange.hosts == nullptr) return false;
-  if (reduction.algorithm == ReduceAlgorithm::by_host) return reduction.elements > 0;
-  return reduction.algorithm == ReduceAlgorithm::automatic && bytes >= shortest_by_host &&
-         !goes_in_one_step(reduction, bytes, exchange);
-}
-
-// Where a host would send more than this in another operation than an all-reduce, it sends each number once a host.
-constexpr std::int64_t most_sent_to_each_rank = 64 << 10;
-
-// Whether an operation goes by host in which one rank of a host, or each of them, sends `bytes` bytes to each rank
-// elsewhere.
-bool moves_by_host(const Exchange& exchange, bool all_send, std::int64_t bytes) {
-  if (exchange.hosts == nullptr || !exchange.hosts->in_blocks()) return false;
-  const std::int64_t here = std::ssize(exchange.hosts->hosts().front());
-  const std::int64_t messages = (all_send ? here : 1) * (exchange.size - here);
-  return bytes > most_sent_to_each_rank / messages;
 }
 
 // Counts the chunks of both phases, now that the ranges are known.
@@ -317,29 +224,16 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   const ReduceRule& rule = exchange_->table.rule(bytes, operation.encoded);
   operation.source_elements = operation.result_elements = elements;
   operation.in_place = true;
-  if (goes_by_host(reduction, bytes, *exchange_)) {
-    operation.header.algorithm = ReduceAlgorithm::by_host;
-    if (!operation.encoded && exchange_->relay->takes(bytes)) {
-      operation.relayed = detail::Relayed::by_host;
-    } else {
-      operation.by_host = exchange_->hosts->prepare(reduction);
-    }
-    return {exchange_, std::make_shared<Operation>(std::move(operation))};
-  }
-  ReduceAlgorithm algorithm = reduction.algorithm == ReduceAlgorithm::automatic ? rule.algorithm : reduction.algorithm;
-  if (algorithm == ReduceAlgorithm::by_host) algorithm = ReduceAlgorithm::two_shot;
-  const bool two_shot = algorithm == ReduceAlgorithm::two_shot;
+  const auto [path, algorithm] = choose_path(*exchange_, reduction, bytes);
+  operation.path = path;
   operation.header.algorithm = algorithm;
-  if (!two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(exchange_->most_line_bytes)) {
-    if (exchange_->relay == nullptr) {
-      operation.lines = lines_for(bytes, *exchange_);
-    } else if (exchange_->relay->takes_by_rank(bytes)) {
-      operation.relayed = detail::Relayed::by_rank;
-    }
-  }
+  if (path == Path::by_host) operation.by_host = exchange_->hosts->allreduce(reduction);
+  if (algorithm == ReduceAlgorithm::by_host) return {exchange_, std::make_shared<Operation>(std::move(operation))};
+  if (path == Path::in_lines) operation.lines = lines_for(bytes, *exchange_);
+  const bool two_shot = algorithm == ReduceAlgorithm::two_shot;
   const std::int64_t to_each = two_shot ? bytes / ranks : bytes;
-  const bool measured = to_each >= short_bytes && reduction.chunk_bytes == 0;
-  set_chunk(operation, *exchange_, to_each, measured ? rule.chunk_bytes : reduction.chunk_bytes);
+  set_chunk(operation, *exchange_, to_each,
+            reduction.chunk_bytes == 0 ? detail::table_chunk(rule, to_each) : reduction.chunk_bytes);
   for (int r = 0; r < ranks; ++r) {
     const auto [first, last] = two_shot ? reduce_segment(elements, ranks, r) : std::pair(std::int64_t{0}, elements);
     operation.contribute.push_back({first, last});
@@ -352,7 +246,7 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
     operation.shares = exchange_->shares_gathers();
   }
   complete(operation);
-  if (operation.relayed != detail::Relayed::nothing) operation.uses_slots = false;
+  if (operation.is_relayed()) operation.uses_slots = false;
   operation.choice = exchange_->choice_for(operation, to_each);
   if (two_shot && !operation.encoded && ranks > 1 && exchange_->table.in_memory) {
     operation.may_share = true;
@@ -372,9 +266,10 @@ Collective Collectives::reduce_scatter(const Reduction& reduction) const {
   operation.in_place_at_source = rank * reduction.elements;
   const std::int64_t to_each = reduction.elements * operation.element_bytes;
   const bool any = reduction.algorithm == ReduceAlgorithm::automatic;
-  if ((any || reduction.algorithm == ReduceAlgorithm::by_host) && moves_by_host(*exchange_, true, to_each)) {
+  if (any || reduction.algorithm == ReduceAlgorithm::by_host) operation.path = choose_path(*exchange_, true, to_each);
+  if (operation.path == Path::by_host) {
     operation.header.algorithm = ReduceAlgorithm::by_host;
-    operation.by_host = exchange_->hosts->prepare_reduce_scatter(reduction);
+    operation.by_host = exchange_->hosts->reduce_scatter(reduction);
     return {exchange_, std::make_shared<Operation>(std::move(operation))};
   }
   const bool usual = reduction.chunk_bytes == 0 && !operation.encoded;
@@ -405,8 +300,9 @@ Collective Collectives::allgather(std::span<const std::int64_t> bytes, const Con
   set_chunk(operation, *exchange_, longest, phase_chunk(*exchange_, longest));
   compare_lengths(operation, rank);
   const bool all_equal = *std::min_element(bytes.begin(), bytes.end()) == longest;
-  if (all_equal && moves_by_host(*exchange_, true, longest)) {
-    operation.by_host = exchange_->hosts->prepare_allgather(longest);
+  if (all_equal) operation.path = choose_path(*exchange_, true, longest);
+  if (operation.path == Path::by_host) {
+    operation.by_host = exchange_->hosts->allgather(longest);
     return {exchange_, std::make_shared<Operation>(std::move(operation))};
   }
   complete(operation);
@@ -425,8 +321,9 @@ Collective Collectives::broadcast(std::int64_t bytes, int root, const Content& c
   operation.header.root = static_cast<std::uint16_t>(root);
   operation.source_elements = operation.result_elements = bytes;
   operation.in_place = true;
-  if (moves_by_host(*exchange_, false, bytes)) {
-    operation.by_host = exchange_->hosts->prepare_broadcast(bytes, root);
+  operation.path = choose_path(*exchange_, false, bytes);
+  if (operation.path == Path::by_host) {
+    operation.by_host = exchange_->hosts->broadcast(bytes, root);
     return {exchange_, std::make_shared<Operation>(std::move(operation))};
   }
   operation.gathers = true;

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <mutex>
 #include <string>
 
-#include "collectives/by_host.h"
+#include "collectives/policy.h"
 #include "collectives/relay.h"
 #include "onehop/error.h"
 #include "onehop/staging.h"
@@ -20,16 +19,6 @@ namespace {
 // Paths between two ranks: the header, more lines for it, first phase, second phase.
 constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
 constexpr int second_phase_tag = first_phase_tag + 1;
-// Over a network, where every line would be a message, the whole contribution follows the header in one message, up to
-// so many bytes in a group of eight ranks or fewer; in larger groups fewer, because every peer has slots of this
-// length.
-constexpr std::size_t most_in_message = 16384;
-constexpr std::size_t least_in_message = 256;
-// Over MPI, messages of up to this length need neither a handshake nor, as the parts of longer ones do, a message that
-// returns their slot. Between two ranks, all paths have slots of this length, so a chunk is a message.
-constexpr std::int64_t message_bytes = 63 << 10;
-// With 4, 6, 8 and 16 slots, all-reduces of 64 KiB to 16 MiB took times within the spread of a run.
-constexpr int message_slots = 8;
 // The store kind is chosen at run time (StoreChoice) for 4 KiB and more to each rank, for each power of two by itself.
 constexpr int shortest_width = 13;
 // Up to this width, choices begin with plain stores. With near cores these are the faster ones, but by less than what
@@ -58,11 +47,6 @@ ReduceTable agreed_table(const Group& group, TransportKind transport) {
 // Whether this rank and the only other one exchange messages over MPI.
 bool is_pair(const Group& group, TransportKind transport) {
   return group.size() == 2 && carrier(group, 1 - group.rank(), transport) == to_string(TransportKind::mpi);
-}
-
-std::size_t in_message_bytes(int size, bool is_pair_over_mpi) {
-  if (is_pair_over_mpi) return message_bytes - sizeof(Header);
-  return std::clamp(std::bit_floor(8 * most_in_message / index(size)), least_in_message, most_in_message);
 }
 
 // `usual` is what the tuning says. In place, the lines of an array that ranks share lie in the cache of the rank that
@@ -184,14 +168,18 @@ void Exchange::start(const Operation& operation) {
   // A reduction in place has just read the lines that it writes, so the caches hold them.
   streams_ = operation.streams && !(operation.reduces && arrays.in_place());
   gather_with_reduce_ = false;
-  if (relay != nullptr) {
-    start_relayed();
-  } else if (operation.lines > 0) {
-    start_in_line();
-  } else if (operation.by_host != nullptr) {
-    send_headers();
-  } else {
-    start_phases();
+  switch (operation.path) {
+    case Path::phases:
+      start_phases();
+      break;
+    case Path::in_lines:
+      start_in_line();
+      break;
+    case Path::by_host:
+      send_headers();
+      break;
+    default:
+      start_relayed();
   }
   broken = false;
 }
@@ -220,57 +208,36 @@ void Exchange::start_phases() {
 void Exchange::finish() {
   if (broken) throw_failed();
   broken = true;
-  const Operation& operation = *running;
-  if (operation.relayed != Relayed::nothing) {
-    finish_relayed();
-  } else if (operation.lines > 0) {
-    finish_in_line();
-  } else if (operation.by_host != nullptr) {
-    check_headers();
-    run_by_host();
-  } else {
-    check_headers();
-    if (places_.given() && !all_share_) {  // an array of another rank is not shared
-      stores_ = operation.choice < 0 ? operation.stores : choices[index(operation.choice)].now;
-      choice_ = -1;
-    }
-    // Excludes the wait for the headers of all ranks.
-    const bool times = choice_ >= 0 && times_;
-    const double begin = times ? now_us() : 0;
-    all_share_ ? run_shared() : run_phases();
-    if (choice_ >= 0) choose_stores(times ? started_us_ + now_us() - begin : 0);
+  switch (running->path) {
+    case Path::phases:
+      finish_phases();
+      break;
+    case Path::in_lines:
+      finish_in_line();
+      break;
+    case Path::by_host:
+      finish_by_host();
+      break;
+    default:
+      finish_relayed();
   }
   ++counters.operations;
   running = nullptr;
   broken = false;
 }
 
-// After the headers have shown that all ranks run this operation.
-void Exchange::run_by_host() {
-  const Range all{0, running->source_elements};
-  const std::byte* const source = arrays.source(all);
-  std::byte* const result = arrays.result(all);
-  const CollectivesCounters before = hosts->counters();
-  if (source != nullptr && result != nullptr) {
-    running->by_host->run(source, result);
-  } else {
-    // Several arrays take turns in each block, so they are brought together first.
-    std::vector<std::byte> together(index(all.elements() * running->element_bytes));
-    std::byte* to = together.data();
-    arrays.for_each(all, [&](const std::byte* from, std::byte*, std::int64_t length) {
-      std::memcpy(to, from, index(length));
-      to += length;
-    });
-    running->by_host->run(together.data(), together.data());
-    const std::byte* from = together.data();
-    arrays.for_each(all, [&](const std::byte*, std::byte* part, std::int64_t length) {
-      std::memcpy(part, from, index(length));
-      from += length;
-    });
+void Exchange::finish_phases() {
+  const Operation& operation = *running;
+  check_headers();
+  if (places_.given() && !all_share_) {  // an array of another rank is not shared
+    stores_ = operation.choice < 0 ? operation.stores : choices[index(operation.choice)].now;
+    choice_ = -1;
   }
-  const CollectivesCounters after = hosts->counters();
-  counters.bytes_sent += after.bytes_sent - before.bytes_sent;
-  counters.bytes_received += after.bytes_received - before.bytes_received;
+  // Excludes the wait for the headers of all ranks.
+  const bool times = choice_ >= 0 && times_;
+  const double begin = times ? now_us() : 0;
+  all_share_ ? run_shared() : run_phases();
+  if (choice_ >= 0) choose_stores(times ? started_us_ + now_us() - begin : 0);
 }
 
 }  // namespace onehop::collectives::detail

@@ -52,8 +52,6 @@ class HostStages;
 class Relay;
 struct Summary;
 
-// The longest chunk that is encoded to fit into a slot, in bytes of the array.
-inline constexpr std::int64_t most_encoded_chunk = 256 << 10;
 inline constexpr std::int64_t area_gap = 64;  // bytes between two chunks of a shared area
 
 struct Exchange {
@@ -115,6 +113,7 @@ struct Exchange {
   void back_staging();
   void send_headers();
   void start_phases();
+  void finish_phases();
   // Polls the first lines of all peers for a moment, so that lines that arrive at the same time are not awaited one by
   // one.
   void look_ahead() noexcept;
@@ -129,9 +128,13 @@ struct Exchange {
   // that if one rank found a difference, all did.
   [[noreturn]] void disagree(const std::string& what);
   [[noreturn]] void disagree_about_lengths(const std::string& difference);
-  // The same in a group with a relay (exchange_relay.cc).
+  // With several hosts (exchange_relay.cc).
   void start_relayed();
   void finish_relayed();
+  void finish_by_host();
+  [[nodiscard]] const std::byte* whole_source();
+  template <class Make>
+  void make_whole_result(const Make& make);
   void check(const Summary& all);
   [[nodiscard]] std::string find_difference();
   void write_lengths(std::byte* line, int peer) const;
@@ -170,7 +173,6 @@ struct Exchange {
   void publish_gather(std::int64_t bytes);
   void receive_gather(Peer& peer, std::int64_t number);
   void copy_own() const;
-  void run_by_host();
   // Where all ranks share the arrays (shared_arrays.cc).
   void find_places();
   void take_places(int peer, const std::byte* line);
@@ -190,7 +192,7 @@ struct Exchange {
   std::vector<std::byte> gathered_;  // a chunk of the source that lies in several arrays
   std::vector<std::byte> reduced_;   // a chunk or piece of the result
   std::vector<std::byte> in_lines_;  // contributions received in header lines, by rank
-  std::vector<std::byte> relayed_;   // a relayed array that lies in several pieces
+  std::vector<std::byte> together_;  // an array in several pieces, of an operation that needs one
   Places own_places_;
   PlacesOnWire places_;                  // of this rank's arrays in the running operation
   std::vector<PlacesOnWire> places_of_;  // and of the other ranks' arrays

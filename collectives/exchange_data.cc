@@ -1,6 +1,5 @@
 // The two phases of an operation, chunk by chunk; with a codec, exchange_codec.cc has the loops.
 #include <algorithm>
-#include <cstring>
 
 #include "collectives/exchange.h"
 
@@ -103,11 +102,7 @@ void Exchange::send_contributions_ahead(std::int64_t limit) {
 
 const std::byte* Exchange::gathered(const Range& range) {
   if (const std::byte* own = arrays.source(range); own != nullptr) return own;
-  std::byte* to = gathered_.data();
-  arrays.for_each(range, [&](const std::byte* source, std::byte*, std::int64_t length) {
-    std::memcpy(to, source, index(length));
-    to += length;
-  });
+  arrays.collect(range, gathered_.data());
   return gathered_.data();
 }
 
@@ -135,13 +130,7 @@ void Exchange::reduce(std::int64_t number) {
     }
   }
   for (Peer& peer : peers_) peer.reduce_in.release();
-  if (result == nullptr) {
-    const std::byte* from = reduced_.data();
-    arrays.for_each(target, [&](const std::byte*, std::byte* to, std::int64_t length) {
-      std::memcpy(to, from, index(length));
-      from += length;
-    });
-  }
+  if (result == nullptr) arrays.distribute(target, reduced_.data());
 }
 
 // Reduces one piece after the other in the first-level cache, and stores each from there into the result and to peers.

@@ -54,6 +54,7 @@ void Exchange::send_headers() {
   for (Peer& peer : peers_) {
     peer.contributed = 0;
     peer.sent_block = false;
+    if (relay != nullptr) continue;
     std::byte* const line = peer.line_out.slot().data();
     std::memcpy(line, &running->header, sizeof running->header);
     hint(line + sizeof running->header);
@@ -61,6 +62,7 @@ void Exchange::send_headers() {
     if (running->may_share) std::memcpy(line + lengths_at, &places_, sizeof places_);
     put_line(peer.line_out);
   }
+  if (relay != nullptr) relay->start(*running, nullptr);
 }
 
 void Exchange::look_ahead() noexcept {

@@ -1,53 +1,55 @@
-// The beginning of operations in groups with a relay, and those that it executes.
+// Operations that the relay executes, those that go by host, and the comparison of headers through the relay.
 #include <algorithm>
 #include <cstring>
 #include <string>
 
+#include "collectives/by_host.h"
 #include "collectives/exchange.h"
 #include "collectives/relay.h"
 
 namespace onehop::collectives::detail {
 
+const std::byte* Exchange::whole_source() {
+  const Range all{0, running->source_elements};
+  if (const std::byte* const source = arrays.source(all); source != nullptr) return source;
+  together_.resize(index(running->source_bytes()));
+  arrays.collect(all, together_.data());
+  return together_.data();
+}
+
+// Calls make(result), with the memory of the result in one piece.
+template <class Make>
+void Exchange::make_whole_result(const Make& make) {
+  const Range all{0, running->source_elements};
+  std::byte* const result = arrays.result(all);
+  if (result != nullptr) return make(result);
+  together_.resize(index(running->source_bytes()));
+  make(together_.data());
+  arrays.distribute(all, together_.data());
+}
+
 void Exchange::start_relayed() {
-  const Operation& operation = *running;
   for (Peer& peer : peers_) {
     peer.contributed = 0;
     peer.sent_block = false;
   }
-  if (operation.relayed == Relayed::nothing) {
-    if (operation.uses_slots) back_staging();
-    relay->start(operation, nullptr);
-    if (operation.by_host == nullptr) send_ahead();
-    return;
-  }
-  const Range all{0, operation.source_elements};
-  const std::byte* source = arrays.source(all);
-  if (source == nullptr) {
-    relayed_.resize(index(operation.source_bytes()));
-    std::byte* to = relayed_.data();
-    arrays.for_each(all, [&](const std::byte* part, std::byte*, std::int64_t length) {
-      std::memcpy(to, part, index(length));
-      to += length;
-    });
-    source = relayed_.data();
-  }
-  relay->start(operation, source);
+  relay->start(*running, whole_source());
 }
 
 void Exchange::finish_relayed() {
-  const Range all{0, running->source_elements};
-  std::byte* const result = arrays.result(all);
-  if (result == nullptr) relayed_.resize(index(running->source_bytes()));
-  check(relay->finish(result != nullptr ? result : relayed_.data()));
-  if (result == nullptr) {
-    const std::byte* from = relayed_.data();
-    arrays.for_each(all, [&](const std::byte*, std::byte* part, std::int64_t length) {
-      std::memcpy(part, from, index(length));
-      from += length;
-    });
-  }
+  make_whole_result([&](std::byte* result) { check(relay->finish(result)); });
   counters.bytes_sent += relay->bytes_sent();
   counters.bytes_received += relay->bytes_received();
+}
+
+void Exchange::finish_by_host() {
+  check_headers();
+  const CollectivesCounters before = hosts->counters();
+  const std::byte* const source = whole_source();
+  make_whole_result([&](std::byte* result) { running->by_host(source, result); });
+  const CollectivesCounters after = hosts->counters();
+  counters.bytes_sent += after.bytes_sent - before.bytes_sent;
+  counters.bytes_received += after.bytes_received - before.bytes_received;
 }
 
 void Exchange::check(const Summary& all) {

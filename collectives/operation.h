@@ -2,8 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <vector>
 
 #include "collectives/arrays.h"
@@ -13,11 +14,14 @@
 
 namespace onehop::collectives::detail {
 
-class HostSteps;
+// An operation by hosts (by_host.h). The arrays overlap only as the operation allows. Throws PeerLost with the rank's
+// number in the whole group, and Timeout.
+using HostSteps = std::function<void(const std::byte* source, std::byte* result)>;
 
-// How a contribution travels with the header, where one rank of each host speaks for all (relay.h): not at all, by
-// itself, so that all are combined in the order of ranks, or combined with those of its host.
-enum class Relayed : std::uint8_t { nothing, by_rank, by_host };
+// How an operation runs: in two phases; with contributions in the lines of the header; by hosts; or through the relay,
+// where contributions travel each by itself, so that all are combined in the order of ranks, or combined with those of
+// their host.
+enum class Path : std::uint8_t { phases, in_lines, by_host, relayed_by_rank, relayed_by_host };
 
 // A prepared operation. Ranges have an entry for every rank.
 struct Operation {
@@ -30,13 +34,13 @@ struct Operation {
   // Whether the arrays may be accessed by all ranks where they share memory, and the choices then, in place or not.
   bool may_share = false;
   std::array<int, 2> shared_choices{-1, -1};
-  int choice = -1;                     // index in Exchange::choices, which then gives the store kind; -1: none
-  bool streams = false;                // the result is stored non-temporally, because the caches cannot hold it
-  bool encoded = false;                // both phases encode the data that they send
-  bool adds = false;                   // the operation is a sum or mean of float32
-  std::shared_ptr<HostSteps> by_host;  // takes the place of both phases; null: none
-  Relayed relayed = Relayed::nothing;  // the relay takes the place of both phases
-  int lines = 0;                       // cache lines of the header if the whole contribution travels in them
+  int choice = -1;       // index in Exchange::choices, which then gives the store kind; -1: none
+  bool streams = false;  // the result is stored non-temporally, because the caches cannot hold it
+  bool encoded = false;  // both phases encode the data that they send
+  bool adds = false;     // the operation is a sum or mean of float32
+  Path path = Path::phases;
+  HostSteps by_host;  // of Path::by_host
+  int lines = 0;      // cache lines of the header of Path::in_lines
   // Whether source and result may share memory. Element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.
   bool in_place = false;
@@ -69,6 +73,7 @@ struct Operation {
   std::int64_t reduce_chunks = 0;
   std::int64_t gather_chunks = 0;
 
+  [[nodiscard]] bool is_relayed() const noexcept { return path >= Path::relayed_by_rank; }
   [[nodiscard]] std::int64_t source_bytes() const noexcept { return source_elements * element_bytes; }
   [[nodiscard]] std::int64_t result_bytes() const noexcept { return result_elements * element_bytes; }
   [[nodiscard]] std::int64_t chunks(const Range& range) const noexcept {

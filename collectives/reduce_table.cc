@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "onehop/codec_table.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
 
@@ -18,11 +19,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t max_bytes = std::int64_t{1} << 40U;
-constexpr std::array<Codec, codec_count - 1> codecs_but_raw() {
-  std::array<Codec, codec_count - 1> codecs{};
-  for (std::size_t number = 1; number < codec_count; ++number) codecs[number - 1] = static_cast<Codec>(number);
-  return codecs;
-}
 constexpr std::array<std::string_view, 2> places = {"network", "shared_memory"};
 
 Json length(std::int64_t value) { return value == no_end ? Json(nullptr) : Json(value); }
@@ -78,16 +74,12 @@ ReduceTable table_from(const Json& json) {
   table.ranks = static_cast<int>(ranks);
   table.raw = rules_from(json.at("raw"));
   table.encoded = rules_from(json.at("encoded"));
-  for (const Codec codec : codecs_but_raw()) {
-    const Json& all = json.at("compress_above");
-    const std::string name(to_string(codec));
-    if (codec == Codec::q3 && !all.contains(name)) {  // a table of an older version
-      table.compress_above[static_cast<std::size_t>(codec)] = no_end;
-      continue;
-    }
-    const std::int64_t above = length(all.at(name));
+  table.compress_above.assign(codecs().size(), ReduceTable::never);  // also for a codec newer than the table
+  table.compress_above.front() = 0;
+  for (const auto& [codec, size] : json.at("compress_above").items()) {
+    const std::int64_t above = length(size);
     if (above < 0) throw BadInput("expected compress_above of 0 or more, found " + std::to_string(above));
-    table.compress_above[static_cast<std::size_t>(codec)] = above;
+    table.compress_above[static_cast<std::size_t>(codec_from_string(codec))] = above;
   }
   return table;
 }
@@ -142,9 +134,8 @@ std::string to_json(const ReduceTables& tables) {
   Json list = Json::array();
   for (const ReduceTable& table : tables) {
     Json above = Json::object();
-    for (const Codec codec : codecs_but_raw()) {
-      above[std::string(to_string(codec))] = length(table.compress_above[static_cast<std::size_t>(codec)]);
-    }
+    for (std::size_t codec = 1; codec < table.compress_above.size(); ++codec)
+      above[std::string(codecs()[codec].name)] = length(table.compress_above[codec]);
     list.push_back({{"transport", places[table.in_memory ? 1 : 0]},
                     {"ranks", table.ranks == 0 ? Json(nullptr) : Json(table.ranks)},
                     {"raw", rules_json(table.raw)},
@@ -178,28 +169,25 @@ ReduceTables built_in_reduce_tables() {
   };
   const auto two_ranks = [&](const Rules& shorter) { return followed(shorter, 1024 * kib, 128 * kib); };
   const auto more_ranks = [&](const Rules& shorter) { return followed(shorter, 2048 * kib, 64 * kib); };
-  // Sizes from which a codec is faster than raw: fp16, bf16, fp8, q8, q6, q4, q3.
-  const auto above = [](auto... sizes) {
-    static_assert(sizeof...(sizes) == codec_count - 1, "expected a size for each codec but raw");
-    return std::array<std::int64_t, codec_count>{0, sizes...};
+  const auto above = [](const auto& size) {
+    std::vector<std::int64_t> sizes;
+    for (const CodecInfo& codec : codecs()) sizes.push_back(sizes.empty() ? 0 : size(codec));
+    return sizes;
   };
   const ReduceTable two{
       true, 2, two_ranks({{4 * kib, one_shot, 4 * kib}, {8 * kib, two_shot, 8 * kib}, {16 * kib, one_shot, 16 * kib}}),
-      two_ranks({{2 * kib, one_shot, 2 * kib}}),
-      // Where two cores share a cache, raw is a copy between caches and faster than the arithmetic of most codecs.
-      above(256 * kib, 512 * kib, 16384 * kib, 4096 * kib, 4096 * kib, 4096 * kib, 4096 * kib)};
+      two_ranks({{2 * kib, one_shot, 2 * kib}}), above([](const CodecInfo& codec) { return codec.faster_above[0]; })};
   const ReduceTable more{true, 0, more_ranks({{16 * kib, one_shot, 16 * kib}}),
                          more_ranks({{8 * kib, one_shot, 8 * kib}}),
-                         above(64 * kib, 64 * kib, 4096 * kib, 64 * kib, 64 * kib, 64 * kib, no_end)};
+                         above([](const CodecInfo& codec) { return codec.faster_above[1]; })};
   // The transport cuts long chunks into messages that MPI sends without a handshake. Between two ranks, both algorithms
   // send the same bytes, and one-shot waits for one way less.
   const auto remote = [](std::int64_t up_to) {
     return Rules{{up_to, one_shot, 256 * kib}, {no_end, two_shot, 256 * kib}};
   };
-  const ReduceTable remote_pair{false, 2, remote(1024 * kib), remote(64 * kib),
-                                above(2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib)};
-  const ReduceTable network{false, 0, remote(16 * kib), remote(16 * kib),
-                            above(2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib)};
+  const auto all_above = above([](const CodecInfo&) { return 2 * kib; });
+  const ReduceTable remote_pair{false, 2, remote(1024 * kib), remote(64 * kib), all_above};
+  const ReduceTable network{false, 0, remote(16 * kib), remote(16 * kib), all_above};
   return {two, more, remote_pair, network};
 }
 

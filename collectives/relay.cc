@@ -110,9 +110,7 @@ bool Relay::takes_by_rank(std::int64_t bytes) const noexcept {
   return bytes * static_cast<std::int64_t>(hosts_.front().ranks.size()) <= longest_of_host_;
 }
 
-std::int64_t Relay::bytes() const noexcept {
-  return operation_->relayed == Relayed::nothing ? 0 : operation_->source_bytes();
-}
+std::int64_t Relay::bytes() const noexcept { return operation_->is_relayed() ? operation_->source_bytes() : 0; }
 
 void Relay::start(const Operation& operation, const std::byte* source) {
   operation_ = &operation;
@@ -181,7 +179,7 @@ void Relay::speak() {
   if (summary_.all_equal() && length > 0) {
     received_ += length * std::ssize(up_);
     combine_host(combined_.data());
-    wire = operation_->relayed == Relayed::by_rank ? length * std::ssize(own) : length;
+    wire = operation_->path == Path::relayed_by_rank ? length * std::ssize(own) : length;
   }
   const Summary told = summary_;
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
@@ -196,7 +194,7 @@ void Relay::combine_host(std::byte* to) {
   const std::int64_t length = bytes();
   host_sources_.clear();
   for (const int rank : hosts_[here_].ranks) host_sources_.push_back(sources_[index(rank)]);
-  if (operation_->relayed == Relayed::by_host) {
+  if (operation_->path == Path::relayed_by_host) {
     operation_->reduce(host_sources_.data(), static_cast<int>(host_sources_.size()), to,
                        index(operation_->source_elements));
     return;
@@ -236,7 +234,7 @@ Summary Relay::finish(std::byte* result) {
 
 void Relay::combine_hosts(std::byte* result) {
   const std::int64_t length = bytes();
-  const bool by_rank = operation_->relayed == Relayed::by_rank;
+  const bool by_rank = operation_->path == Path::relayed_by_rank;
   host_sources_.clear();
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     const std::byte* data = h == here_ ? combined_.data() : hosts_[h].in.wait().data() + head;

@@ -50,8 +50,8 @@ class Relay {
   [[nodiscard]] bool takes(std::int64_t bytes) const noexcept { return bytes <= longest_; }
   [[nodiscard]] bool takes_by_rank(std::int64_t bytes) const noexcept;
 
-  // Begins `operation`. `source` is this rank's contribution if Operation::relayed says so; it must stay as it is until
-  // finish(). Does not wait.
+  // Begins `operation`. `source` is this rank's contribution if Operation::is_relayed() says so; it must stay as it is
+  // until finish(). Does not wait.
   void start(const Operation& operation, const std::byte* source);
   // Returns what this rank has learnt about all ranks. If they run the same and it is relayed, stores the result; it
   // may be the source.

@@ -1,6 +1,7 @@
-#include "onehop/codec.h"
+#include "onehop/codec_table.h"
 
 #include <string>
+#include <vector>
 
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
@@ -15,9 +16,17 @@ void bind_codec(nb::module_& module) {
         return onehop::encoded_bytes(codec_from_string(codec), element_type_from_string(type), elements);
       },
       "codec"_a, "type"_a, "elements"_a, "Return the bytes on the wire of an array of `elements` numbers.");
+  using onehop::CodecInfo;
+  nb::class_<CodecInfo>(module, "CodecInfo", "An entry of the table of codecs.")
+      .def_prop_ro(
+          "name", [](const CodecInfo& info) { return std::string(info.name); }, "The name.")
+      .def_ro("block", &CodecInfo::block, "Numbers that share a scale; 1: without a scale.")
+      .def_ro("block_bytes", &CodecInfo::block_bytes, "Bytes of a block on the wire; 0: those of the type.")
+      .def_ro("levels", &CodecInfo::levels, "The largest code of a format of integers; 0: another format.")
+      .def_ro("most_ranks", &CodecInfo::most_ranks, "The largest group whose reductions take it.");
   module.def(
-      "most_ranks", [](const std::string& codec) { return onehop::most_ranks(codec_from_string(codec)); }, "codec"_a,
-      "Return the largest group whose reductions take a codec.");
+      "codecs", [] { return std::vector<CodecInfo>(onehop::codecs().begin(), onehop::codecs().end()); },
+      "Return the table of codecs.");
   module.def(
       "encode",
       [](const std::string& codec, const std::string& type, nb::handle source, nb::handle wire) {

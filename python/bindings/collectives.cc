@@ -15,6 +15,7 @@ using onehop::collectives::CollectivesCounters;
 using onehop::collectives::CollectivesOptions;
 using onehop::collectives::Content;
 using onehop::collectives::Part;
+using onehop::collectives::ReduceTable;
 using onehop::collectives::Reduction;
 
 namespace {
@@ -51,10 +52,9 @@ onehop::Schedule allreduce_schedule(int ranks, std::int64_t elements, const std:
                            only_rank);
 }
 
-onehop::Schedule reduce_scatter_schedule(int ranks, std::int64_t elements, const std::string& type,
-                                         const std::string& combine, std::optional<int> only_rank) {
-  return onehop::reduce_scatter(
-      {ranks, elements, onehop::element_type_from_string(type), onehop::combine_from_string(combine)}, only_rank);
+std::optional<std::int64_t> compress_above(const ReduceTable& table, const std::string& codec) {
+  const std::int64_t above = table.compress_above.at(static_cast<std::size_t>(onehop::codec_from_string(codec)));
+  return above == ReduceTable::never ? std::nullopt : std::optional(above);
 }
 
 }  // namespace
@@ -66,11 +66,6 @@ void bind_collectives(nb::module_& module) {
       "algorithm"_a = "two_shot", "only_rank"_a = nb::none(), release(),
       "Make the schedule of an all-reduce: array 0 of all ranks, combined in the order of ranks, goes to array 1 of "
       "every rank. `combine` is add, min, max or prod; `algorithm` is one_shot or two_shot.");
-  module.def("reduce_scatter_schedule", &reduce_scatter_schedule, "ranks"_a, "elements"_a, "type"_a = "float32",
-             "combine"_a = "add", "only_rank"_a = nb::none(), release(),
-             "Make the schedule of a reduce-scatter of blocks of `elements` elements.");
-  module.def("broadcast_schedule", &onehop::broadcast, "ranks"_a, "elements"_a, "element_bytes"_a, "root"_a = 0,
-             "only_rank"_a = nb::none(), release(), "Make the schedule of a broadcast of array 0 from rank `root`.");
   nb::class_<Collective>(module, "Collective",
                          "A prepared collective operation, which can run any number of times. Only one operation of "
                          "the same `Collectives` "
@@ -200,22 +195,14 @@ void bind_collectives(nb::module_& module) {
                    "Bytes of shared memory that currently back the channels to this rank.")
       .def(
           "compress_above",
-          [](const Collectives& self, const std::string& codec) -> std::optional<std::int64_t> {
-            const std::int64_t above =
-                self.table().compress_above[static_cast<std::size_t>(onehop::codec_from_string(codec))];
-            if (above == onehop::collectives::ReduceTable::never) return std::nullopt;
-            return above;
-          },
+          [](const Collectives& self, const std::string& codec) { return compress_above(self.table(), codec); },
           "codec"_a,
           "Return the length in bytes from which an all-reduce of float32 is faster with this codec than raw, or "
           "None.");
   module.def(
       "compress_above",
-      [](const std::string& codec, bool in_memory, int ranks) -> std::optional<std::int64_t> {
-        const auto& table = onehop::collectives::table_for(onehop::collectives::reduce_tables(), in_memory, ranks);
-        const std::int64_t above = table.compress_above[static_cast<std::size_t>(onehop::codec_from_string(codec))];
-        if (above == onehop::collectives::ReduceTable::never) return std::nullopt;
-        return above;
+      [](const std::string& codec, bool in_memory, int ranks) {
+        return compress_above(table_for(onehop::collectives::reduce_tables(), in_memory, ranks), codec);
       },
       "codec"_a, "in_memory"_a, "ranks"_a,
       "Return the length in bytes from which an all-reduce of float32 over so many ranks, which share memory or not, "

@@ -11,8 +11,10 @@ from onehop.error import BadInput
 
 __all__ = ["CODECS", "decode", "element_type", "encode", "encoded_bytes", "measure_speed", "tuned_rate"]
 
+#: The codecs by name: numbers in a block, its bytes on the wire, and the largest group whose reductions take them.
+TABLE = {info.name: info for info in _core.codecs()}
 #: The names of all codecs.
-CODECS = ("raw", "fp16", "bf16", "fp8", "q8", "q6", "q4", "q3")
+CODECS = tuple(TABLE)
 
 _NUMBER_TYPES = {
     "f2": "float16",

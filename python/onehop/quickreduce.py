@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onehop import _core, collectives
+from onehop.codec import TABLE
 from onehop.collectives import Verdict
 from onehop.error import BadInput, Mismatch
 from onehop.group import Group
@@ -186,8 +187,7 @@ def should_allreduce(tensor: Any, profile: int = 1) -> Verdict:
     if not _current or _current[0].group is None:
         return Verdict(False, "the ranks are not connected; call init() and set_comm_handles()")
     codec, size = PROFILES[profile], _current[0].group.size
-    if size > _core.most_ranks(codec):
-        return Verdict(
-            False, f"the codec {codec} is for groups of {_core.most_ranks(codec)} ranks, found {size}"
-        )
+    most = TABLE[codec].most_ranks
+    if size > most:
+        return Verdict(False, f"the codec {codec} is for groups of {most} ranks, found {size}")
     return collectives.should_allreduce(tensor, codec)

@@ -1,14 +1,15 @@
 #include "onehop/codec.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <iterator>
 #include <limits>
 
+#include "onehop/codec_table.h"
+#include "onehop/error.h"
 #include "src/base/checked.h"
 #include "src/base/cpu.h"
-#include "src/base/names.h"
 #include "src/base/text.h"
 #include "src/codec/codec_run.h"
 
@@ -17,51 +18,37 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the formats on the wire are little-endian");
 
-constexpr detail::NamedValue<Codec> codecs[] = {{Codec::raw, "raw"}, {Codec::fp16, "fp16"}, {Codec::bf16, "bf16"},
-                                                {Codec::fp8, "fp8"}, {Codec::q8, "q8"},     {Codec::q6, "q6"},
-                                                {Codec::q4, "q4"},   {Codec::q3, "q3"}};
+constexpr std::int64_t kib = 1 << 10;
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+constexpr int any_ranks = std::numeric_limits<int>::max();
 
-static_assert(std::size(codecs) == codec_count, "expected a name for each codec");
+// docs/performance/collectives.md and notes/collectives.md have the measurements behind the sizes. Where two cores
+// share a cache, raw is a copy between caches and faster than the arithmetic of most codecs. The rounding of q3 is too
+// coarse for sums of more than two numbers.
+constexpr CodecInfo built_in[] = {
+    {"raw", 1, 0, 0, any_ranks, {}},
+    {"fp16", 1, 2, 0, any_ranks, {256 * kib, 64 * kib}},
+    {"bf16", 1, 2, 0, any_ranks, {512 * kib, 64 * kib}},
+    {"fp8", 32, 34, 0, any_ranks, {16384 * kib, 4096 * kib}},
+    {"q8", 32, 34, 127, any_ranks, {4096 * kib, 64 * kib}},
+    {"q6", 32, 26, 31, any_ranks, {4096 * kib, 64 * kib}},
+    {"q4", 32, 18, 7, any_ranks, {4096 * kib, 64 * kib}},
+    {"q3", 32, 14, 3, 2, {4096 * kib, never}},
+};
+static_assert(std::size(built_in) == codec_count, "expected an entry for each codec");
 
-// Compilers write a value of an enumeration by its name if it has one.
-template <Codec codec>
-constexpr bool has_name() {
-  return std::string_view(__PRETTY_FUNCTION__).find("Codec::") != std::string_view::npos;
-}
-static_assert(has_name<static_cast<Codec>(codec_count - 1)>());
-static_assert(!has_name<static_cast<Codec>(codec_count)>(), "codec_count leaves out a codec");
+// With room for one that a test adds.
+constinit std::array<CodecInfo, codec_count + 1> table = [] {
+  std::array<CodecInfo, codec_count + 1> all{};
+  std::ranges::copy(built_in, all.begin());
+  return all;
+}();
+constinit std::size_t known = codec_count;
 
 bool is_floating(ElementType type) noexcept {
   return type == ElementType::float32 || type == ElementType::float64 || type == ElementType::float16 ||
          type == ElementType::bfloat16;
 }
-
-struct BlockSize {
-  std::int64_t elements;
-  std::int64_t bytes;
-};
-
-constexpr BlockSize block_size(Codec codec) noexcept {
-  switch (codec) {
-    case Codec::raw:
-      return {1, 0};  // those of the type
-    case Codec::fp16:
-    case Codec::bf16:
-      return {1, 2};
-    case Codec::fp8:
-    case Codec::q8:
-      return {32, 34};
-    case Codec::q6:
-      return {32, 26};
-    case Codec::q4:
-      return {32, 18};
-    case Codec::q3:
-      return {32, 14};
-  }
-  return {0, 0};
-}
-static_assert(detail::of_all_codecs([](Codec codec) { return block_size(codec).elements > 0; }),
-              "expected a size of blocks for each codec");
 
 std::int64_t bytes_of_one(ElementType type) { return type == ElementType::bytes ? 1 : bytes_of(type); }
 
@@ -85,15 +72,30 @@ std::int64_t elements_in(Codec codec, ElementType type, std::size_t memory, std:
 
 }  // namespace
 
-std::string_view to_string(Codec codec) { return detail::name_of(codec, codecs); }
+std::span<const CodecInfo> codecs() noexcept { return {table.data(), known}; }
 
-Codec codec_from_string(std::string_view name) { return detail::value_of(name, codecs, "a codec"); }
+detail::AddedCodec::AddedCodec(const CodecInfo& added, const CodecLoops& loops) {
+  table[codec_count] = added;
+  known = codec_count + 1;
+  use_added(&loops);
+}
+detail::AddedCodec::~AddedCodec() { known = codec_count; }
+
+std::string_view to_string(Codec codec) { return codec_info(codec).name; }
+
+Codec codec_from_string(std::string_view name) {
+  const auto found = std::ranges::find(codecs(), name, &CodecInfo::name);
+  if (found != codecs().end()) return static_cast<Codec>(found - codecs().begin());
+  std::string names;
+  for (const CodecInfo& one : codecs()) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  throw BadInput("expected a codec (one of: " + names + "), found '" + std::string(name) + "'");
+}
+
+int most_ranks(Codec codec) noexcept { return codec_info(codec).most_ranks; }
+
+std::int64_t block_elements(Codec codec) noexcept { return codec_info(codec).block; }
 
 bool takes(Codec codec, ElementType type) noexcept { return codec == Codec::raw || is_floating(type); }
-
-int most_ranks(Codec codec) noexcept { return codec == Codec::q3 ? 2 : std::numeric_limits<int>::max(); }
-
-std::int64_t block_elements(Codec codec) noexcept { return block_size(codec).elements; }
 
 std::int64_t encoded_bytes(Codec codec, ElementType type, std::int64_t elements) {
   if (!takes(codec, type)) {
@@ -102,9 +104,9 @@ std::int64_t encoded_bytes(Codec codec, ElementType type, std::int64_t elements)
                    ": give the array its type, or use codec raw");
   }
   if (elements < 0) throw BadInput("expected 0 elements or more, found " + std::to_string(elements));
-  const BlockSize block = block_size(codec);
-  const std::int64_t block_bytes = codec == Codec::raw ? bytes_of_one(type) : block.bytes;
-  const std::int64_t blocks = elements / block.elements + (elements % block.elements != 0 ? 1 : 0);
+  const CodecInfo& format = codec_info(codec);
+  const std::int64_t block_bytes = codec == Codec::raw ? bytes_of_one(type) : format.block_bytes;
+  const std::int64_t blocks = elements / format.block + (elements % format.block != 0 ? 1 : 0);
   return detail::checked_multiply(blocks, block_bytes, "the bytes of a transfer");
 }
 

@@ -57,10 +57,6 @@ struct CodecSet {
 
 // For blocks with infinities, NaNs or magnitudes of 2^127 and more, which the wide loops leave to the portable ones.
 constexpr std::uint32_t special_magnitude = 0x7f000000;
-void encode_special(Codec codec, const std::byte* source, std::byte* wire);
-void decode_special(Codec codec, const std::byte* wire, std::byte* target);
-void decode_add_special(Codec codec, const std::byte* wire, std::byte* target);
-void round_special(Codec codec, const std::byte* source, std::byte* wire, std::byte* target);
-void round_add_special(Codec codec, const std::byte* source, std::byte* wire, std::byte* target);
+[[nodiscard]] const CodecLoops& special_loops(Codec codec);
 
 }  // namespace onehop::detail

@@ -148,26 +148,10 @@ constexpr CodecLoops half_loops =
 constexpr CodecSet portable("portable", half_loops<Float16>, half_loops<BFloat16>, loops_of<E4m3>, loops_of<Q8>,
                             loops_of<Q6>, loops_of<Q4>, loops_of<Q3>);
 
-const CodecLoops& portable_loops(Codec codec) { return portable.of[static_cast<std::size_t>(codec)]; }
-
 }  // namespace
 
 const CodecSet& portable_codecs() { return portable; }
 
-void encode_special(Codec codec, const std::byte* source, std::byte* wire) {
-  portable_loops(codec).encode(source, 1, wire);
-}
-void decode_special(Codec codec, const std::byte* wire, std::byte* target) {
-  portable_loops(codec).decode(wire, 1, target);
-}
-void decode_add_special(Codec codec, const std::byte* wire, std::byte* target) {
-  portable_loops(codec).decode_add(wire, 1, target);
-}
-void round_special(Codec codec, const std::byte* source, std::byte* wire, std::byte* target) {
-  portable_loops(codec).round(source, 1, wire, target);
-}
-void round_add_special(Codec codec, const std::byte* source, std::byte* wire, std::byte* target) {
-  portable_loops(codec).round_add(source, 1, wire, target);
-}
+const CodecLoops& special_loops(Codec codec) { return portable.of[static_cast<std::size_t>(codec)]; }
 
 }  // namespace onehop::detail

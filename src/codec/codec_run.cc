@@ -32,37 +32,25 @@ const std::array<const CodecSet*, 3>& codecs_by_level() noexcept {
   return sets;
 }
 
+const CodecLoops* added = nullptr;  // of a test
+
 const CodecLoops& loops(Codec codec) noexcept {
+  if (static_cast<std::size_t>(codec) == codec_count) [[unlikely]]
+    return *added;
   const CodecSet* set = forced.load(std::memory_order_relaxed);
   if (set == nullptr) set = codecs_by_level()[static_cast<std::size_t>(cpu::level_or_best())];
   return set->of[static_cast<std::size_t>(codec)];
 }
 
-constexpr std::int64_t wire_bytes_of_group(Codec codec) noexcept {
-  switch (codec) {
-    case Codec::raw:
-      return 128;
-    case Codec::fp16:
-    case Codec::bf16:
-      return 64;
-    case Codec::fp8:
-    case Codec::q8:
-      return 34;
-    case Codec::q6:
-      return 26;
-    case Codec::q4:
-      return 18;
-    case Codec::q3:
-      return 14;
-  }
-  return 0;
+std::int64_t wire_bytes_of_group(Codec codec) noexcept {
+  const CodecInfo& format = codec_info(codec);
+  return codec == Codec::raw ? group_elements * float_bytes : group_elements / format.block * format.block_bytes;
 }
-static_assert(of_all_codecs([](Codec codec) { return wire_bytes_of_group(codec) > 0; }));
 
 // Bytes on the wire of the last, partial group of `rest` numbers.
 std::size_t wire_bytes_of_rest(Codec codec, std::int64_t rest) noexcept {
   const std::int64_t group = wire_bytes_of_group(codec);
-  return static_cast<std::size_t>(block_elements(codec) == 1 ? group / group_elements * rest : group);
+  return static_cast<std::size_t>(codec_info(codec).block == 1 ? group / group_elements * rest : group);
 }
 
 void encode_floats(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire) noexcept {
@@ -285,6 +273,8 @@ std::vector<const CodecSet*> available_codecs() {
   }
   return sets;
 }
+
+void use_added(const CodecLoops* loops) noexcept { added = loops; }
 
 void use_codecs(const CodecSet* set) noexcept { forced.store(set, std::memory_order_relaxed); }
 

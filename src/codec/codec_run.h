@@ -6,18 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "onehop/codec.h"
+#include "onehop/codec_table.h"
 
 namespace onehop::detail {
 
-// Whether something holds for each codec.
-[[nodiscard]] constexpr bool of_all_codecs(bool (*holds)(Codec)) {
-  for (std::size_t number = 0; number < codec_count; ++number) {
-    if (!holds(static_cast<Codec>(number))) return false;
-  }
-  return true;
-}
-
+struct CodecLoops;
 struct CodecSet;
 struct Pair;
 
@@ -44,5 +37,15 @@ void round_add(Codec codec, const std::byte* source, std::int64_t elements, std:
 
 // For tests and benchmarks: sets the loops that the functions above use; null restores those of cpu::level().
 void use_codecs(const CodecSet* set) noexcept;
+
+// For tests: a codec more as long as the object lives, with the number `codec_count`.
+class AddedCodec {
+ public:
+  AddedCodec(const CodecInfo& added, const CodecLoops& loops);
+  ~AddedCodec();
+  AddedCodec(const AddedCodec&) = delete;
+  AddedCodec& operator=(const AddedCodec&) = delete;
+};
+void use_added(const CodecLoops* loops) noexcept;
 
 }  // namespace onehop::detail

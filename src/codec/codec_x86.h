@@ -26,9 +26,7 @@ struct Codes2 {
 };
 
 template <class Wide, class Layout>
-struct SymmetricSteps {
-  static constexpr std::int64_t bytes = Layout::bytes;
-  static constexpr Codec codec = Layout::codec;
+struct SymmetricSteps : Layout {
   static void scales(Scales& s) { find_scales<Layout::levels>(s); }
   static __m256i codes(const std::byte* source, float inverse) { return Wide::quantise(source, inverse); }
   static Codes2 two_codes(const std::byte* source, const float* inverse) { return Wide::quantise_two(source, inverse); }
@@ -41,8 +39,6 @@ struct SymmetricSteps {
                           std::byte* to) {
     Wide::add_rounded(own, inverse, scale, others, their_scale, to);
   }
-  static void pack(__m256i codes, std::byte* wire) { Layout::pack(codes, wire); }
-  static __m256i unpack(const std::byte* wire) { return Layout::unpack(wire); }
   template <bool adding>
   static void put(__m256i codes, float scale, std::byte* target) {
     Wide::template put<adding>(codes, scale, target);
@@ -50,8 +46,7 @@ struct SymmetricSteps {
 };
 
 template <class Wide>
-struct E4m3Steps {
-  static constexpr std::int64_t bytes = 34;
+struct E4m3Steps : Bytes8 {
   static constexpr Codec codec = Codec::fp8;
   static void scales(Scales& s) { find_e4m3_scales(s); }
   static __m256i codes(const std::byte* source, float inverse) { return Wide::to_e4m3(source, inverse); }
@@ -69,8 +64,6 @@ struct E4m3Steps {
     put<false>(codes(own, inverse), scale, to);
     put<true>(others, their_scale, to);
   }
-  static void pack(__m256i codes, std::byte* wire) { Bytes8::pack(codes, wire); }
-  static __m256i unpack(const std::byte* wire) { return Bytes8::unpack(wire); }
   template <bool adding>
   static void put(__m256i codes, float scale, std::byte* target) {
     Wide::template put_e4m3<adding>(codes, scale * 256.0F, target);
@@ -95,8 +88,9 @@ inline float float_scale(const Scales& s, int block) { return as_float(s.scale[b
 template <class Wide, class Steps, bool adding, bool writing, bool rounding>
 inline void put_block(const Scales& s, int b, const std::byte* source, std::byte* wire, std::byte* target) {
   if (s.magnitude[b] >= special_magnitude) [[unlikely]] {
-    if constexpr (!rounding) return encode_special(Steps::codec, source, wire);
-    return (adding ? round_add_special : round_special)(Steps::codec, source, writing ? wire : nullptr, target);
+    const CodecLoops& loops = special_loops(Steps::codec);
+    if constexpr (!rounding) return loops.encode(source, 1, wire);
+    return (adding ? loops.round_add : loops.round)(source, 1, writing ? wire : nullptr, target);
   }
   const __m256i codes = Steps::codes(source, s.inverse[b]);
   if constexpr (writing) {
@@ -175,8 +169,9 @@ inline void add_blocks(const Scales& s, int blocks, const std::byte* own, const 
     if (s.magnitude[b] < special_magnitude && header < 0x8000) [[likely]] {
       Steps::add_rounded(own, s.inverse[b], float_scale(s, b), Steps::unpack(other + 2), as_float(header << 16), sum);
     } else {
-      round_special(Steps::codec, own, nullptr, sum);
-      decode_add_special(Steps::codec, other, sum);
+      const CodecLoops& loops = special_loops(Steps::codec);
+      loops.round(own, 1, nullptr, sum);
+      loops.decode_add(other, 1, sum);
     }
   }
 }
@@ -212,42 +207,21 @@ void decode_blocks(const std::byte* wire, std::int64_t groups, std::byte* target
     __builtin_prefetch(wire + ahead);
     const std::uint32_t header = header_of(wire);
     if (header >= 0x8000) [[unlikely]] {
-      if constexpr (adding) {
-        decode_add_special(Steps::codec, wire, target);
-      } else {
-        decode_special(Steps::codec, wire, target);
-      }
+      const CodecLoops& loops = special_loops(Steps::codec);
+      (adding ? loops.decode_add : loops.decode)(wire, 1, target);
       continue;
     }
     Steps::template put<adding>(Steps::unpack(wire + 2), as_float(header << 16), target);
   }
 }
 
-template <class Wide>
-void encode_fp16(const std::byte* source, std::int64_t groups, std::byte* wire) {
-  for (; groups > 0; --groups, source += source_bytes, wire += source_bytes / 2) Wide::to_fp16(source, wire);
-}
-template <class Wide>
-void encode_bf16(const std::byte* source, std::int64_t groups, std::byte* wire) {
-  for (; groups > 0; --groups, source += source_bytes, wire += source_bytes / 2) Wide::to_bf16(source, wire);
-}
-template <class Wide, bool adding>
-void decode_fp16(const std::byte* wire, std::int64_t groups, std::byte* target) {
-  for (; groups > 0; --groups, wire += source_bytes / 2, target += source_bytes) {
-    Wide::template put_fp16<adding>(wire, target);
-  }
-}
-template <class Wide, bool adding>
-void decode_bf16(const std::byte* wire, std::int64_t groups, std::byte* target) {
-  for (; groups > 0; --groups, wire += source_bytes / 2, target += source_bytes) {
-    Wide::template put_bf16<adding>(wire, target);
-  }
-}
-
 struct Fp16 {
-  template <class Wide, bool adding>
-  static void round(const std::byte* source, std::byte* wire, std::byte* target) {
+  template <class Wide>
+  static void encode(const std::byte* source, std::byte* wire) {
     Wide::to_fp16(source, wire);
+  }
+  template <class Wide, bool adding>
+  static void decode(const std::byte* wire, std::byte* target) {
     Wide::template put_fp16<adding>(wire, target);
   }
   template <class Wide, bool own_first, bool mean>
@@ -256,9 +230,12 @@ struct Fp16 {
   }
 };
 struct Bf16 {
-  template <class Wide, bool adding>
-  static void round(const std::byte* source, std::byte* wire, std::byte* target) {
+  template <class Wide>
+  static void encode(const std::byte* source, std::byte* wire) {
     Wide::to_bf16(source, wire);
+  }
+  template <class Wide, bool adding>
+  static void decode(const std::byte* wire, std::byte* target) {
     Wide::template put_bf16<adding>(wire, target);
   }
   template <class Wide, bool own_first, bool mean>
@@ -266,11 +243,25 @@ struct Bf16 {
     Wide::template reduce_bf16<own_first, mean>(own, other, wire, target);
   }
 };
+
+template <class Wide, class Half>
+void encode_halves(const std::byte* source, std::int64_t groups, std::byte* wire) {
+  for (; groups > 0; --groups, source += source_bytes, wire += source_bytes / 2)
+    Half::template encode<Wide>(source, wire);
+}
+template <class Wide, class Half, bool adding>
+void decode_halves(const std::byte* wire, std::int64_t groups, std::byte* target) {
+  for (; groups > 0; --groups, wire += source_bytes / 2, target += source_bytes) {
+    Half::template decode<Wide, adding>(wire, target);
+  }
+}
 template <class Wide, class Half, bool adding, bool writing>
 void round_halves(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target) {
   alignas(64) std::byte here[source_bytes / 2];
   for (; groups > 0; --groups, source += source_bytes, target += source_bytes) {
-    Half::template round<Wide, adding>(source, writing ? wire : here, target);
+    std::byte* const to = writing ? wire : here;
+    Half::template encode<Wide>(source, to);
+    Half::template decode<Wide, adding>(to, target);
     if constexpr (writing) wire += source_bytes / 2;
   }
 }
@@ -310,22 +301,19 @@ constexpr CodecLoops loops_of{
     round_either<round_blocks<Wide, Steps, true, true>, round_blocks<Wide, Steps, true, false>>,
     reduce_blocks<Wide, Steps>};
 template <class Wide, class Half>
-constexpr CodecLoops::Round round_half =
-    round_either<round_halves<Wide, Half, false, true>, round_halves<Wide, Half, false, false>>;
-template <class Wide, class Half>
-constexpr CodecLoops::Round round_add_half =
-    round_either<round_halves<Wide, Half, true, true>, round_halves<Wide, Half, true, false>>;
+constexpr CodecLoops loops_of_half{
+    encode_halves<Wide, Half>,
+    decode_halves<Wide, Half, false>,
+    decode_halves<Wide, Half, true>,
+    round_either<round_halves<Wide, Half, false, true>, round_halves<Wide, Half, false, false>>,
+    round_either<round_halves<Wide, Half, true, true>, round_halves<Wide, Half, true, false>>,
+    reduce_half<Wide, Half>};
 
 template <class Wide>
 consteval CodecSet set_of(const char* name) {
-  return CodecSet(name,
-                  CodecLoops{encode_fp16<Wide>, decode_fp16<Wide, false>, decode_fp16<Wide, true>,
-                             round_half<Wide, Fp16>, round_add_half<Wide, Fp16>, reduce_half<Wide, Fp16>},
-                  CodecLoops{encode_bf16<Wide>, decode_bf16<Wide, false>, decode_bf16<Wide, true>,
-                             round_half<Wide, Bf16>, round_add_half<Wide, Bf16>, reduce_half<Wide, Bf16>},
-                  loops_of<Wide, E4m3Steps<Wide>>, loops_of<Wide, SymmetricSteps<Wide, Bytes8>>,
-                  loops_of<Wide, SymmetricSteps<Wide, Bits6>>, loops_of<Wide, SymmetricSteps<Wide, Bits4>>,
-                  loops_of<Wide, SymmetricSteps<Wide, Bits3>>);
+  return CodecSet(name, loops_of_half<Wide, Fp16>, loops_of_half<Wide, Bf16>, loops_of<Wide, E4m3Steps<Wide>>,
+                  loops_of<Wide, SymmetricSteps<Wide, Bytes8>>, loops_of<Wide, SymmetricSteps<Wide, Bits6>>,
+                  loops_of<Wide, SymmetricSteps<Wide, Bits4>>, loops_of<Wide, SymmetricSteps<Wide, Bits3>>);
 }
 
 }  // namespace

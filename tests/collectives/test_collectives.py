@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import onehop
 from onehop import BadInput, Mismatch, collectives
-from onehop._core import allreduce_schedule, broadcast_schedule, reduce_scatter_schedule
 from onehop.codec import CODECS
 from ranks import SURVIVORS, Ranks
 from threads import run_threads
@@ -124,56 +123,6 @@ def test_moving_operations() -> None:
 
     for size in SIZES:
         run_threads(size, one_rank)
-
-
-@settings(max_examples=25)
-@given(
-    size=st.integers(1, 5),
-    lengths=st.lists(st.integers(0, 3000), min_size=1, max_size=4),
-    dtype=st.sampled_from([*INTEGERS, *FLOATS]),
-    shift=st.integers(0, 7),
-    chunk=st.sampled_from([0, 256, 4096]),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_same_bits_however_it_is_cut(
-    size: int, lengths: list[int], dtype: type, shift: int, chunk: int, seed: int
-) -> None:
-    count = sum(lengths)
-    everything = [source(rank, count, dtype, seed) for rank in range(size)]
-    expected = in_rank_order(everything).tobytes()
-
-    def one_rank(group: onehop.Group) -> None:
-        mine = everything[group.rank]
-        # At any address.
-        memory = np.empty(mine.nbytes + shift, np.uint8)
-        memory[shift:] = mine.view(np.uint8)
-        odd = onehop._core.Memory(memory[shift:])
-        paths = collectives.Collectives(group, slots=2, slot_bytes=4096)
-        for algorithm in ("one_shot", "two_shot"):
-            result = np.empty_like(mine)
-            operation = paths.allreduce(count, collectives.element_type(mine), "sum", "raw", algorithm, chunk)
-            assert operation.algorithm == algorithm
-            operation.run(odd, onehop._core.Memory(result))
-            assert result.tobytes() == expected
-            several = onehop.allreduce(group, np.split(mine, np.cumsum(lengths)[:-1]), algorithm=algorithm)
-            assert b"".join(one.tobytes() for one in several) == expected
-
-    run_threads(size, one_rank)
-
-
-def test_schedules_are_sound_and_say_what_moves() -> None:
-    for algorithm, bytes_sent in (("one_shot", 3 * 6400 * 4), ("two_shot", 6 * 1600 * 4)):
-        schedule = allreduce_schedule(4, 6400, algorithm=algorithm)
-        assert onehop.verify(schedule) == []
-        assert {rank.bytes_sent for rank in onehop.count(schedule).ranks} == {bytes_sent}
-
-        def one_rank(group: onehop.Group, algorithm: str = algorithm, expected: int = bytes_sent) -> None:
-            onehop.allreduce(group, np.zeros(6400, np.float32), algorithm=algorithm)
-            assert collectives.plans(group).collectives.counters == (1, expected, expected)
-
-        run_threads(4, one_rank)
-    assert onehop.verify(reduce_scatter_schedule(3, 50)) == []
-    assert onehop.verify(broadcast_schedule(3, 50, 8, 1)) == []
 
 
 def test_prepared_operations_are_kept_and_bounded() -> None:

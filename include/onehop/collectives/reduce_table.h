@@ -2,7 +2,6 @@
 // `onehop tune` measures it once and saves it in tuning_file(); defaults are built in.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -33,7 +32,7 @@ struct ReduceTable {
   std::vector<ReduceRule> encoded;
   // Indexed by codec: the size in bytes from which reducing a float32 array with this codec is faster than raw;
   // `never` where the codec does not take so many ranks.
-  std::array<std::int64_t, codec_count> compress_above{};
+  std::vector<std::int64_t> compress_above{};
 
   [[nodiscard]] const ReduceRule& rule(std::int64_t bytes, bool is_encoded) const;
 

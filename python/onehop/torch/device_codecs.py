@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import ModuleType
 
 import torch
 
 from onehop import _core
-from onehop.codec import CODECS
-from onehop.error import BadInput, Mismatch
-
-__all__ = [
-    "BLOCK",
-    "KERNELS",
-    "check_codec",
-    "check_compress_above",
-    "check_ranks",
-    "compare_words",
-    "decode_sum",
-    "encode",
-]
+from onehop.codec import CODECS, TABLE
+from onehop.error import BadInput
 
 BLOCK = 32  # numbers that share a scale
 #: What encodes: "cpp" on the processor, "triton" on a GPU (or in Triton's interpreter), "auto" what fits the tensor.
@@ -47,7 +35,7 @@ def check_codec(codec: str, kernels: str, tensor: torch.Tensor) -> None:
 
 def check_ranks(codec: str, ranks: int) -> None:
     """Raise BadInput if a codec is for reductions over fewer ranks."""
-    most = _core.most_ranks(codec)
+    most = TABLE[codec].most_ranks
     if ranks > most:
         raise BadInput(f"the codec {codec} is for groups of {most} ranks, found {ranks}; use q4")
 
@@ -56,15 +44,6 @@ def check_compress_above(compress_above: int | str) -> None:
     """Raise BadInput unless the argument is a number of bytes or "auto"."""
     if compress_above != "auto" and not isinstance(compress_above, int):
         raise BadInput(f'expected compress_above as a number of bytes or "auto", found {compress_above!r}')
-
-
-def compare_words(words: Sequence[str], what: str) -> None:
-    """Raise Mismatch if the words of two ranks differ. `what` they describe: "a CompressionState with"."""
-    for rank, one in enumerate(words):
-        if one != words[0]:
-            raise Mismatch(
-                f"rank 0 has {what} {words[0]}, but rank {rank} has {what} {one}; use the same on every rank"
-            )
 
 
 def _triton_codecs(tensor: torch.Tensor) -> ModuleType:
@@ -96,21 +75,7 @@ def encode(codec: str, numbers: torch.Tensor, kernels: str = "auto") -> torch.Te
 def decode_sum(
     codec: str, wires: torch.Tensor, target: torch.Tensor, divisor: int = 1, kernels: str = "auto"
 ) -> None:
-    """Decode the bytes of several ranks, a row for each, and store their sums in order, divided by `divisor`.
-
-    Parameters
-    ----------
-    codec : str
-        A codec other than raw.
-    wires : Tensor
-        Contiguous rows of bytes.
-    target : Tensor
-        Receives the sums: contiguous float32.
-    divisor : int
-        What the sums are divided by.
-    kernels : str
-        One of `KERNELS`.
-    """
+    """Decode the bytes of several ranks, a row for each, and store their sums in order, divided by `divisor`."""
     if _uses_triton(kernels, wires):
         _triton_codecs(wires).decode_sum(codec, wires, target, divisor)
         return

@@ -15,21 +15,11 @@ import torch
 import triton
 import triton.language as tl
 
-from onehop.codec import CODECS
+from onehop.codec import TABLE
 from onehop.error import BadInput
 
-__all__ = ["decode_sum", "encode"]
-
 _BLOCKS = 32  # blocks per program
-_LEVELS = {
-    "q8": (8, 127),
-    "q6": (6, 31),
-    "q4": (4, 7),
-    "q3": (3, 3),
-}  # bits of a code, and the largest code L
-_BYTES = {"fp8": 34, "q8": 34, "q6": 26, "q4": 18, "q3": 14}  # of a block
-_WITH_KERNELS = ("fp16", "bf16", *_BYTES)
-assert CODECS[1:] == _WITH_KERNELS, "a codec has no kernel"
+_WITH_KERNELS = tuple(name for name, info in TABLE.items() if info.levels or name in ("fp16", "bf16", "fp8"))
 
 
 @triton.jit
@@ -322,62 +312,38 @@ def _check(codec: str, tensor: torch.Tensor, kind: torch.dtype, what: str) -> No
         )
 
 
+def _constants(codec: str) -> dict[str, int]:
+    """What kernels of blocks are compiled for: bits of a code, the largest code (0 for fp8), bytes of a block."""
+    info = TABLE[codec]
+    return {
+        "BITS": (info.block_bytes - 2) * 8 // info.block,
+        "TOP": info.levels,
+        "BYTES": info.block_bytes,
+        "BLOCKS": _BLOCKS,
+    }
+
+
 def encode(codec: str, numbers: torch.Tensor, wire: torch.Tensor) -> None:
-    """Encode a flat tensor of float32 on its device.
-
-    Parameters
-    ----------
-    codec : str
-        One of fp16, bf16, fp8, q8, q6, q4, q3.
-    numbers : Tensor
-        The numbers: contiguous float32.
-    wire : Tensor
-        Receives the bytes: contiguous uint8, of `onehop.codec.encoded_bytes(codec, "float32", numbers.numel())`.
-
-    Raises
-    ------
-    BadInput
-        There is no kernel for the codec, or a tensor has another type.
-    """
+    """Encode contiguous float32 numbers on their device, into as many bytes as `onehop.codec.encoded_bytes` says."""
     _check(codec, numbers, torch.float32, "numbers")
     _check(codec, wire, torch.uint8, "bytes")
     n, options = numbers.numel(), {"enable_fp_fusion": False}
     if n == 0:
         return
-    if codec in _BYTES:
+    if TABLE[codec].block > 1:
         blocks = -(-n // 32)
-        grid = (triton.cdiv(blocks, _BLOCKS),)
+        grid, of_blocks = (triton.cdiv(blocks, _BLOCKS),), _constants(codec)
         if codec == "fp8":
-            _encode_fp8[grid](numbers, wire, n, blocks, BYTES=34, BLOCKS=_BLOCKS, **options)
-        else:
-            bits, top = _LEVELS[codec]
-            _encode_symmetric[grid](
-                numbers, wire, n, blocks, BITS=bits, TOP=top, BYTES=_BYTES[codec], BLOCKS=_BLOCKS, **options
-            )
+            del of_blocks["BITS"], of_blocks["TOP"]
+        kernel = _encode_fp8 if codec == "fp8" else _encode_symmetric
+        kernel[grid](numbers, wire, n, blocks, **of_blocks, **options)
     else:
         grid = (triton.cdiv(n, 1024),)
         _encode_half[grid](numbers, wire, n, FP16=codec == "fp16", NUMBERS=1024, **options)
 
 
 def decode_sum(codec: str, wires: torch.Tensor, target: torch.Tensor, divisor: int = 1) -> None:
-    """Decode the bytes of several ranks and add the numbers in the order of the ranks.
-
-    Parameters
-    ----------
-    codec : str
-        One of fp16, bf16, fp8, q8, q6, q4, q3.
-    wires : Tensor
-        The bytes: contiguous uint8, one row per rank.
-    target : Tensor
-        Receives the sums: contiguous float32.
-    divisor : int
-        What the sums are divided by.
-
-    Raises
-    ------
-    BadInput
-        There is no kernel for the codec, or a tensor has another type.
-    """
+    """Decode the bytes of several ranks, a row of `wires` for each, and store the sums in the order of the ranks."""
     _check(codec, wires, torch.uint8, "bytes")
     _check(codec, target, torch.float32, "sums")
     ranks, stride = wires.shape
@@ -385,13 +351,11 @@ def decode_sum(codec: str, wires: torch.Tensor, target: torch.Tensor, divisor: i
     if n == 0:
         return
     arguments: dict[str, Any] = {"DIVIDE": divisor != 1, "enable_fp_fusion": False}
-    if codec in _BYTES:
+    if TABLE[codec].block > 1:
         blocks = -(-n // 32)
-        bits, top = _LEVELS.get(codec, (8, 0))
         _decode_blocks[(triton.cdiv(blocks, _BLOCKS),)](
-            wires, target, n, blocks, ranks, stride, float(divisor),
-            BITS=bits, TOP=top, BYTES=_BYTES[codec], BLOCKS=_BLOCKS, **arguments,
-        )  # fmt: skip
+            wires, target, n, blocks, ranks, stride, float(divisor), **_constants(codec), **arguments
+        )
     else:
         _decode_halves[(triton.cdiv(n, 1024),)](
             wires, target, n, ranks, stride, float(divisor), FP16=codec == "fp16", NUMBERS=1024, **arguments

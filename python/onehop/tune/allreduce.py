@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from onehop import _core
-from onehop.codec import CODECS
+from onehop.codec import CODECS, TABLE
 from onehop.group import Group
 from onehop.text import counted
 
@@ -27,7 +27,7 @@ Pick = Callable[[Sequence[Sequence[float]], int | None], int]
 
 def lossy_for(ranks: int) -> list[str]:
     """The codecs that reductions over so many ranks take."""
-    return [codec for codec in LOSSY if ranks <= _core.most_ranks(codec)]
+    return [codec for codec in LOSSY if ranks <= TABLE[codec].most_ranks]
 
 
 def variants_for(size: int, encoded: bool) -> list[Variant]:

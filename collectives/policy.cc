@@ -1,0 +1,133 @@
+#include "collectives/policy.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "collectives/by_host.h"
+#include "collectives/exchange.h"
+#include "collectives/relay.h"
+#include "onehop/tuning.h"
+
+namespace onehop::collectives::detail {
+
+namespace {
+
+// Over a network, where every line would be a message, the whole contribution follows the header in one message, up to
+// so many bytes in a group of eight ranks or fewer; in larger groups fewer, because every peer has slots of this
+// length.
+constexpr std::size_t most_in_message = 16384;
+constexpr std::size_t least_in_message = 256;
+// Below this length, the tuning's rules for short messages give the store kind and the chunks.
+constexpr std::int64_t short_bytes = 4 << 10;
+// From this length on, sending fewer bytes between hosts saves more than the additional steps inside them cost.
+constexpr std::int64_t shortest_by_host = 1 << 10;
+// But a contribution that follows its header in one message takes one step, which is faster as long as a host sends no
+// more than this. Two hosts with two ranks each: 2 KiB took 55 instead of 70 µs, at 1 Gbit/s 72 instead of 75, and 4
+// KiB took 140 instead of 80 there.
+constexpr std::int64_t most_in_one_step = 8 << 10;
+// Where a host would send more than this in another operation than an all-reduce, it sends each number once a host.
+constexpr std::int64_t most_sent_to_each_rank = 64 << 10;
+
+std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
+// Returns the length of a chunk in elements: the largest power of two within `wanted_bytes` and a slot, or one block.
+std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, std::int64_t element_bytes) {
+  const std::int64_t bytes = std::min(wanted_bytes, slot_bytes);
+  return static_cast<std::int64_t>(
+      std::bit_floor(static_cast<std::uint64_t>(std::max(bytes / element_bytes, block_unit))));
+}
+
+// The same where every chunk is a message of its own: as few chunks as possible, all of about the same length, of which
+// this is the most that one may have.
+std::int64_t most_in_chunk(const Operation& operation, std::int64_t wanted_bytes, std::int64_t slot_bytes) {
+  const std::int64_t wire = operation.encoded ? encoded_bytes(operation.header.codec, operation.header.type, block_unit)
+                                              : block_unit * operation.element_bytes;
+  const std::int64_t in_slot = std::max<std::int64_t>(slot_bytes / wire, 1) * block_unit;
+  const std::int64_t limit = std::min(wanted_bytes, most_encoded_chunk);
+  return std::min(chunk_elements(limit, limit, operation.element_bytes), in_slot);
+}
+
+bool is_short_for(std::int64_t bytes, const Exchange& exchange) {
+  return bytes < short_bytes && exchange.table.in_memory;
+}
+
+bool goes_in_one_step(const Reduction& reduction, std::int64_t bytes, const Exchange& exchange) {
+  return reduction.codec == Codec::raw && bytes <= static_cast<std::int64_t>(exchange.most_line_bytes) &&
+         bytes * exchange.hosts->messages_from_host() <= most_in_one_step;
+}
+
+bool goes_by_host(const Reduction& reduction, std::int64_t bytes, const Exchange& exchange) {
+  if (exchange.hosts == nullptr) return false;
+  if (reduction.algorithm == ReduceAlgorithm::by_host) return reduction.elements > 0;
+  return reduction.algorithm == ReduceAlgorithm::automatic && bytes >= shortest_by_host &&
+         !goes_in_one_step(reduction, bytes, exchange);
+}
+
+}  // namespace
+
+std::size_t in_message_bytes(int ranks, bool is_pair_over_mpi) {
+  if (is_pair_over_mpi) return message_bytes - sizeof(Header);
+  return std::clamp(std::bit_floor(8 * most_in_message / index(ranks)), least_in_message, most_in_message);
+}
+
+Choice choose_path(const Exchange& exchange, const Reduction& reduction, std::int64_t bytes) {
+  const bool raw = reduction.codec == Codec::raw;
+  if (goes_by_host(reduction, bytes, exchange)) {
+    return {raw && exchange.relay->takes(bytes) ? Path::relayed_by_host : Path::by_host, ReduceAlgorithm::by_host};
+  }
+  ReduceAlgorithm algorithm = reduction.algorithm;
+  if (algorithm == ReduceAlgorithm::automatic) algorithm = exchange.table.rule(bytes, !raw).algorithm;
+  if (algorithm == ReduceAlgorithm::by_host) algorithm = ReduceAlgorithm::two_shot;
+  const bool fits = bytes <= static_cast<std::int64_t>(exchange.most_line_bytes);
+  if (!raw || !fits || algorithm == ReduceAlgorithm::two_shot) return {Path::phases, algorithm};
+  if (exchange.relay == nullptr) return {Path::in_lines, algorithm};
+  return {exchange.relay->takes_by_rank(bytes) ? Path::relayed_by_rank : Path::phases, algorithm};
+}
+
+Path choose_path(const Exchange& exchange, bool all_send, std::int64_t bytes) {
+  if (exchange.hosts == nullptr || !exchange.hosts->in_blocks()) return Path::phases;
+  const std::int64_t here = std::ssize(exchange.hosts->hosts().front());
+  const std::int64_t messages = (all_send ? here : 1) * (exchange.size - here);
+  return bytes > most_sent_to_each_rank / messages ? Path::by_host : Path::phases;
+}
+
+// Received data is read once, so if non-temporal stores are best for long messages, they are best for all but the
+// shortest.
+StoreKind stores_for(std::int64_t bytes, const Exchange& exchange) {
+  const bool streams = tuning().rules.back().stores == StoreKind::nontemporal;
+  return streams && !is_short_for(bytes, exchange) ? StoreKind::nontemporal : tuning().rule(bytes).stores;
+}
+
+// Chooses chunk and store kind for `bytes` bytes to each peer. Few chunks are best, if two are under way.
+void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes) {
+  constexpr std::int64_t kib = 1 << 10;
+  const SizeRule& rule = tuning().rule(bytes);
+  const bool is_short = is_short_for(bytes, exchange);
+  operation.stores = stores_for(bytes, exchange);
+  const std::int64_t usual = is_short ? rule.chunk_bytes : bytes < 512 * kib ? 64 * kib : 256 * kib;
+  const std::int64_t wanted = chunk_bytes != 0 ? chunk_bytes : usual;
+  operation.chunk = exchange.is_pair_over_mpi ? most_in_chunk(operation, wanted, exchange.slot_bytes)
+                                              : chunk_elements(wanted, exchange.slot_bytes, operation.element_bytes);
+  // All limits of different lengths have different logarithms, because only that of a slot is not a power of two.
+  operation.header.log2_chunk =
+      static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(operation.chunk) - 1));
+  if (exchange.is_pair_over_mpi) {
+    const std::int64_t blocks =
+        std::max<std::int64_t>(divided_up(divided_up(bytes, operation.element_bytes), block_unit), 1);
+    operation.chunk = divided_up(blocks, divided_up(blocks * block_unit, operation.chunk)) * block_unit;
+  }
+  const std::int64_t result_bytes = operation.result_bytes();
+  operation.streams = result_bytes >= 4096 * kib && result_bytes >= 16384 * kib / exchange.size;
+}
+
+// The chunk of a phase of a two-shot sum in which each rank sends `bytes` bytes to each other one; 0: the usual one.
+std::int64_t phase_chunk(const Exchange& exchange, std::int64_t bytes) {
+  if (bytes < short_bytes || !exchange.table.in_memory) return 0;
+  return exchange.table.rule(bytes * exchange.size, false).chunk_bytes;
+}
+
+std::int64_t table_chunk(const ReduceRule& rule, std::int64_t bytes_to_each) {
+  return bytes_to_each >= short_bytes ? rule.chunk_bytes : 0;
+}
+
+}  // namespace onehop::collectives::detail
