@@ -39,15 +39,7 @@ MAX_PLANS = 512
 
 
 class Plans:
-    """A cache of prepared collective operations of a group, which drops the least recently used one when full.
-
-    The constructor is collective.
-
-    Parameters
-    ----------
-    group : Group
-        The ranks.
-    """
+    """A cache of prepared collective operations of a group, which drops the least recently used. Collective."""
 
     def __init__(self, group: Group) -> None:
         self.collectives = Collectives(group)

@@ -32,15 +32,6 @@ class Links:
         A codec pays on links that are slower than the rate of `onehop tune` (measured now if there is none). The first
         call for each codec is collective between hosts, and all ranks return the same: the rate of the slowest link
         counts, and the tuning of rank 0.
-
-        Parameters
-        ----------
-        group : Group
-            The ranks.
-        collectives : Collectives
-            Its channels.
-        codec : str
-            One of `onehop.codec.CODECS`.
         """
         if codec == "raw" or len(group.local_ranks) == group.size:
             return True
@@ -66,19 +57,11 @@ def _measure(group: Group, collectives: Collectives) -> float:
 def link_rate(
     group: Group, barrier: Callable[[], object], exchange: Callable[[np.ndarray, np.ndarray], object]
 ) -> float:
-    """Return the rate at which this rank sends to ranks of other hosts, in Gbit/s: the best of some exchanges.
+    """Return the rate at which this rank sends to ranks of other hosts, in Gbit/s: the best of some. Collective.
 
-    If all ranks share one host, it is the rate to all others. Collective.
-
-    Parameters
-    ----------
-    group : Group
-        The ranks.
-    barrier : function
-        Waits for all ranks. A rank that waited for a late one in the exchange would measure that.
-    exchange : function
-        Sends one of `group.size` equal blocks of its first argument, an array of bytes, to each rank, and receives as
-        many into its second.
+    If all ranks share one host, it is the rate to all others. `barrier` waits for all ranks: a rank that waited for a
+    late one in the exchange would measure that. `exchange` sends one of `group.size` equal blocks of its first
+    argument, an array of bytes, to each rank, and receives as many into its second.
     """
     others = group.size - len(group.local_ranks) or group.size - 1
     if others == 0:

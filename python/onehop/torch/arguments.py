@@ -10,28 +10,8 @@ import torch
 import torch.distributed as dist
 from torch._subclasses import FakeTensor
 
-from onehop.array_memory import element_type
 from onehop.error import BadInput
 from onehop.torch.work import Work
-
-__all__ = [
-    "BITWISE",
-    "Reduction",
-    "bytes_of",
-    "check",
-    "check_device",
-    "check_types",
-    "dense_of",
-    "dry_run",
-    "flat",
-    "memory_for",
-    "number_type",
-    "real_type",
-    "real_view",
-    "reduction",
-    "restore",
-    "tensors_of",
-]
 
 
 class Reduction(NamedTuple):
@@ -203,18 +183,8 @@ def number_type(dtype: torch.dtype, op: Reduction) -> torch.dtype:
     return dtype
 
 
-def type_name(tensor: torch.Tensor) -> str:
-    """Return the name that onehop has for the element type of a tensor."""
-    return element_type(tensor)
-
-
 def flat(tensors: Sequence[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
     """Return a new flat tensor of the elements of all tensors, converted to `dtype`."""
     if not tensors:
         return torch.empty(0, dtype=dtype)
     return torch.cat([tensor.detach().reshape(-1) for tensor in tensors]).to(dtype)
-
-
-def bytes_of(tensor: torch.Tensor) -> int:
-    """Return the size of a tensor in bytes."""
-    return tensor.numel() * tensor.element_size()

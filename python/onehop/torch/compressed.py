@@ -7,16 +7,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from onehop.codec import CODECS
-from onehop.error import BadInput, Mismatch
+from onehop.error import BadInput
 from onehop.torch import lossless
+from onehop.torch.agreement import compare_text
 from onehop.torch.device_codecs import BLOCK, check_codec, check_ranks, decode_sum, encode
 
-__all__ = ["compressed_allreduce"]
-
 _OPS = ("sum", "mean")
-_CODECS = (*CODECS, lossless.LOSSLESS)
-_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def compressed_allreduce(
@@ -85,7 +81,8 @@ def compressed_allreduce(
         check_codec(codec, kernels, tensor)
         check_ranks(codec, size)
     if check:
-        _compare(tensor, group, size, codec, op)
+        kind = str(tensor.dtype).removeprefix("torch.")
+        compare_text(f"{tensor.numel()} {kind} with {codec} and {op}", "reduces", group, tensor.device)
     if exact:
         lossless.allreduce(tensor, group, op)
         return tensor
@@ -105,21 +102,3 @@ def compressed_allreduce(
     decode_sum(codec, gathered.view(1, -1), numbers, 1, kernels)
     tensor.detach().copy_(numbers[: tensor.numel()].view(tensor.shape))
     return tensor
-
-
-def _compare(tensor: torch.Tensor, group: Any, size: int, codec: str, op: str) -> None:
-    """Raise Mismatch on every rank if the arguments of two ranks differ."""
-    row = [tensor.numel(), _TYPES.index(tensor.dtype), _CODECS.index(codec), _OPS.index(op)]
-    mine = torch.tensor(row, device=tensor.device)
-    rows = [torch.empty_like(mine) for _ in range(size)]
-    dist.all_gather(rows, mine, group=group)
-    calls = [
-        f"{n} {str(_TYPES[kind]).removeprefix('torch.')} with {_CODECS[code]} and {_OPS[which]}"
-        for n, kind, code, which in torch.stack(rows).tolist()
-    ]
-    for rank, call in enumerate(calls):
-        if call != calls[0]:
-            raise Mismatch(
-                f"rank 0 reduces {calls[0]}, but rank {rank} reduces {call}; "
-                "call compressed_allreduce with the same arguments on every rank"
-            )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import torch
 
-from onehop.collectives import Plans
 from onehop.error import BadInput
 from onehop.torch.arguments import (
-    bytes_of,
     check,
     check_types,
     dense_of,
@@ -20,19 +18,18 @@ from onehop.torch.arguments import (
     memory_for,
     tensors_of,
 )
+from onehop.torch.names import Names
 from onehop.torch.work import Task, Work, in_sequence
 
-__all__ = ["DataMovement"]
+
+def _deal(result: torch.Tensor, targets: Sequence[torch.Tensor], lengths: Sequence[int]) -> None:
+    """Copy consecutive parts of a flat tensor to tensors of these lengths."""
+    for target, part in zip(targets, result.split(list(lengths)), strict=False):
+        target.detach().copy_(part.view(target.shape))
 
 
-class DataMovement:
+class DataMovement(Names):
     """Broadcast, gather, scatter and all-to-all of `ProcessGroup`."""
-
-    _rank: int
-    _size: int
-    _plans: Plans
-    _do: Callable[..., Work]
-    _limited: Callable[[Task, timedelta], Task]
 
     def _move(self, kind: str, source: torch.Tensor, result: torch.Tensor, *arguments: Any) -> None:
         self._plans.get(kind, *arguments).run_at(source.data_ptr(), result.data_ptr())
@@ -55,7 +52,7 @@ class DataMovement:
             for tensor in tensors:
                 plain = tensor.detach()
                 dense = dense_of(plain)
-                self._move("broadcast", dense, dense, bytes_of(dense), root)
+                self._move("broadcast", dense, dense, dense.nbytes, root)
                 if dense.data_ptr() != plain.data_ptr():
                     plain.copy_(dense)
             return tensors
@@ -72,16 +69,16 @@ class DataMovement:
     def _gather_single_task(self, output: torch.Tensor, source: torch.Tensor) -> Task:
         check(output, source)
         check_types(output, source)
-        if bytes_of(output) != self._size * bytes_of(source):
+        if output.nbytes != self._size * source.nbytes:
             raise BadInput(
                 f"expected an output {self._size} times as long as the source, "
-                f"found {bytes_of(output)} and {bytes_of(source)} bytes"
+                f"found {output.nbytes} and {source.nbytes} bytes"
             )
 
         def task() -> torch.Tensor:
             target, dense = output.detach(), dense_of(source)
             result = memory_for(target)
-            self._move("allgather", dense, result, (bytes_of(dense),) * self._size)
+            self._move("allgather", dense, result, (dense.nbytes,) * self._size)
             if result is not target:
                 target.copy_(result)
             return output
@@ -108,8 +105,7 @@ class DataMovement:
             size = source.element_size()
             dense = dense_of(source)
             self._move("allgather", dense, result, tuple(length * size for length in lengths))
-            for target, part in zip(targets, result.split(lengths), strict=True):
-                target.detach().copy_(part.view(target.shape))
+            _deal(result, targets, lengths)
             return list(targets)
 
         return task
@@ -197,8 +193,7 @@ class DataMovement:
             dtype = outputs[0].dtype
             result = torch.empty(sum(received), dtype=dtype)
             self._exchange(flat(inputs, dtype), result, [source.numel() for source in inputs], received)
-            for output, part in zip(outputs, result.split(received), strict=True):
-                output.detach().copy_(part.view(output.shape))
+            _deal(result, outputs, received)
             return list(outputs)
 
         return self._do(task, opts)
@@ -218,8 +213,7 @@ class DataMovement:
             received = [target.numel() for target in targets] or [0] * self._size
             result = torch.empty(sum(received), dtype=source.dtype)
             self._exchange(dense_of(source), result, sent, received)
-            for target, part in zip(targets, result.split(received), strict=False):
-                target.detach().copy_(part.view(target.shape))
+            _deal(result, targets, received)
             return targets
 
         return self._do(task, opts)

@@ -14,13 +14,11 @@ from onehop.codec import CODECS
 from onehop.collectives import allreduce, codec_to_use, plans
 from onehop.error import BadInput
 from onehop.torch import lossless
-from onehop.torch.device_codecs import check_compress_above, check_ranks, compare_words
+from onehop.torch.agreement import compare_words
+from onehop.torch.device_codecs import check_compress_above, check_ranks
 from onehop.torch.store import group_from_process_group
 from onehop.torch.thresholds import lossless_pays
 from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue, is_machine_full
-
-__all__ = ["CompressionState", "compression_hook"]
-
 
 # Groups that states have given back, by the group that they were made for. They are kept: torch gives a new group the
 # name of one that was destroyed, under which the store still has what the ranks of that one told each other.
@@ -91,9 +89,8 @@ class CompressionState:
         self.compress_above = compress_above
         self.group = group_from_process_group(process_group)
         words = f"codec={codec!r}, feedback={feedback}, compress_above={compress_above!r}"
-        compare_words(
-            [one.decode() for one in self.group.allgather(words.encode())], "a CompressionState with"
-        )
+        told = [one.decode() for one in self.group.allgather(words.encode())]
+        compare_words(told, "has a CompressionState with")
         self._parent = process_group or dist.group.WORLD
         self._exact = _own_group(process_group) if exact else None
         # Open the paths now. Later the thread would use the process group at the same time as the program.
@@ -132,11 +129,11 @@ class CompressionState:
     def _sends_lossless(self, gradient: torch.Tensor) -> bool:
         if self.compress_above == "auto":
             return lossless_pays(self._exact, gradient.dtype)
-        return gradient.numel() * gradient.element_size() >= int(self.compress_above)
+        return gradient.nbytes >= int(self.compress_above)
 
     def _average_rounded(self, parameters: Sequence[torch.Tensor], gradient: torch.Tensor) -> None:
         kind, local = element_type(gradient), gradient
-        size = local.numel() * local.element_size()
+        size = local.nbytes
         exact = self._exact is not None
         codec = "raw" if exact else codec_to_use(self.group, self.codec, size, self.compress_above)
         if self.feedback and codec != "raw" and local.numel() > 0:

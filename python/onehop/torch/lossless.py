@@ -11,9 +11,8 @@ import torch.distributed as dist
 
 from onehop import _core
 from onehop.array_memory import element_type
-from onehop.error import BadInput, Mismatch
-
-__all__ = ["LOSSLESS", "allreduce", "check_tensor", "reduce_scatter"]
+from onehop.error import BadInput
+from onehop.torch.agreement import compare_words, gather_rows
 
 #: What `codec=` is called for tensors that are sent compressed without loss. It is no codec of onehop's own channels.
 LOSSLESS = "lossless"
@@ -66,16 +65,16 @@ def allreduce(tensor: torch.Tensor, group: Any, op: str = "sum") -> tuple[int, i
     parts = [flat[first:last] for first, last in pairwise(bounds)]
     call = [flat.numel(), _TYPES.index(tensor.dtype), _OPS.index(op)]
     wires = [_encode(part) if r != rank else _NOTHING for r, part in enumerate(parts)]
-    received = _exchange(wires, group, size, rank, call)
+    received = _exchange(wires, group, rank, call)
     parts[rank].copy_(_add(received, parts[rank], rank, size if op == "mean" else 1))
     total = _encode(parts[rank])
-    back = _exchange([total if r != rank else _NOTHING for r in range(size)], group, size, rank, call)
+    back = _exchange([total if r != rank else _NOTHING for r in range(size)], group, rank, call)
     for r, (part, wire) in enumerate(zip(parts, back, strict=True)):
         if r != rank:
             _decode(wire, part)
     if flat.data_ptr() != tensor.data_ptr():
         tensor.detach().copy_(flat.view(tensor.shape))
-    return (flat.numel() - parts[rank].numel()) * flat.element_size(), sum(wire.numel() for wire in wires)
+    return flat.nbytes - parts[rank].nbytes, sum(wire.numel() for wire in wires)
 
 
 def reduce_scatter(
@@ -103,10 +102,10 @@ def reduce_scatter(
     size, rank = dist.get_world_size(group), dist.get_rank(group)
     rows = rows.contiguous()
     wires = [_encode(row) if r != rank else _NOTHING for r, row in enumerate(rows)]
-    received = _exchange(wires, group, size, rank, [output.numel(), _TYPES.index(rows.dtype)])
+    received = _exchange(wires, group, rank, [output.numel(), _TYPES.index(rows.dtype)])
     total = _add(received, rows[rank], rank, divisor)
     output.detach().copy_(total.view(output.shape))
-    return (size - 1) * rows[rank].numel() * rows.element_size(), sum(wire.numel() for wire in wires)
+    return (size - 1) * rows[rank].nbytes, sum(wire.numel() for wire in wires)
 
 
 def _encode(numbers: torch.Tensor) -> torch.Tensor:
@@ -133,19 +132,12 @@ def _add(wires: Sequence[torch.Tensor], own: torch.Tensor, rank: int, divisor: f
 
 
 def _exchange(
-    wires: Sequence[torch.Tensor], group: Any, size: int, rank: int, call: Sequence[int]
+    wires: Sequence[torch.Tensor], group: Any, rank: int, call: Sequence[int]
 ) -> list[torch.Tensor]:
     """Send each rank its bytes, and return those that each rank has for this one. `call`: the same on every rank."""
     mine = torch.tensor([*call, *(wire.numel() for wire in wires)])
-    rows = [torch.empty_like(mine) for _ in range(size)]
-    dist.all_gather(rows, mine, group=group)
-    calls = [row[: len(call)].tolist() for row in rows]
-    for other, found in enumerate(calls):
-        if found != calls[0]:
-            raise Mismatch(
-                f"rank 0 reduces {_told(calls[0])}, but rank {other} reduces {_told(found)}; "
-                "reduce the same on every rank"
-            )
+    rows = gather_rows(mine, group)
+    compare_words([_told(row[: len(call)].tolist()) for row in rows], "reduces")
     lengths = [int(row[len(call) + rank]) for row in rows]
     received = torch.empty(sum(lengths), dtype=torch.uint8)
     own = [wire.numel() for wire in wires]

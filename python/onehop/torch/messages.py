@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from onehop.point_to_point import PointToPoint
 from onehop.torch.arguments import check, dense_of, dry_run, memory_for
+from onehop.torch.names import Names
 from onehop.torch.work import Work
 from onehop.torch.work_queue import WorkQueue
 
-__all__ = ["Messages"]
 
-
-class Messages:
+class Messages(Names):
     """Send and receive of `ProcessGroup`. One thread per destination sends the messages in the order of the calls."""
-
-    _messages: PointToPoint
-    _senders: dict[int, WorkQueue]
-    _collective: WorkQueue
-    _ended: Exception | None  # why nothing can be sent any more
-    _note: Callable[[Work], Work]
 
     @dry_run
     def send(self, tensors: Sequence[torch.Tensor], destination: int, tag: int = 0) -> Work:

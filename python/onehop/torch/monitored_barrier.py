@@ -11,23 +11,17 @@ import numpy as np
 import torch.distributed as dist
 
 from onehop.error import BadInput, Timeout
-from onehop.point_to_point import PointToPoint
-
-__all__ = ["MonitoredBarrier", "monitored_barrier"]
+from onehop.torch.messages import Messages
 
 _TAGS = -(1 << 40)  # far from the tags of programs; the n-th barrier uses tag _TAGS - n
 _PASSED = -1
 _GRACE_SECONDS = 2.0  # ranks that began together with rank 0 wait a bit longer than it does, for its answer
 
 
-class MonitoredBarrier:
+class MonitoredBarrier(Messages):
     """The `monitored_barrier` of `ProcessGroup`."""
 
-    _rank: int
-    _size: int
-    _messages: PointToPoint
     _barriers: int = 0
-    group: Any
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
         """Wait until all ranks have called it; rank 0 names the ranks that have not.

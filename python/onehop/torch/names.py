@@ -1,20 +1,35 @@
-"""The names and properties by which torch knows a process group."""
+"""The names and properties by which torch knows a process group, and the members that its parts share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
-__all__ = ["Names"]
+from onehop.collectives import Plans
+from onehop.point_to_point import PointToPoint
+from onehop.torch.work import Work
+from onehop.torch.work_queue import WorkQueue
 
 
 class Names:
     """The part of `ProcessGroup` that says what it is. Compiled collectives find groups by their names."""
 
+    group: Any
     _rank: int
     _size: int
     _name: str
     _description: str
     _calls: int  # collective operations so far
+    _plans: Plans
+    _messages: PointToPoint
+    _collective: WorkQueue
+    _senders: dict[int, WorkQueue]
+    _ended: Exception | None  # why nothing can be sent any more
+    _do: Callable[..., Work]
+    _note: Callable[[Work], Work]
+    _limited: Callable[..., Callable[[], Any]]
 
     # What torch asks of a backend, for which this object stands, too.
     supports_splitting = False

@@ -14,20 +14,16 @@ from onehop.collectives import Plans
 from onehop.error import BadInput, Error
 from onehop.point_to_point import PointToPoint
 from onehop.torch.data_movement import DataMovement
-from onehop.torch.messages import Messages
 from onehop.torch.monitored_barrier import MonitoredBarrier
-from onehop.torch.names import Names
 from onehop.torch.reductions import Reductions
 from onehop.torch.store import group_from_store
 from onehop.torch.work import JoinedWork, Work
 from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue, is_machine_full
 
-__all__ = ["ProcessGroup", "create_process_group"]
-
 _NO_TIME = timedelta(0)
 
 
-class ProcessGroup(Names, Reductions, DataMovement, Messages, MonitoredBarrier, dist.ProcessGroup):
+class ProcessGroup(Reductions, DataMovement, MonitoredBarrier, dist.ProcessGroup):
     """A process group of `torch.distributed` for tensors in CPU memory.
 
     It supports all operations of torch. All ranks of a group must call its collective operations in the same order.

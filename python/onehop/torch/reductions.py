@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from onehop.collectives import Plans, extents_of
+from onehop.array_memory import element_type
+from onehop.collectives import Collective, extents_of
 from onehop.error import BadInput, Mismatch
 from onehop.torch.arguments import (
     BITWISE,
     Reduction,
-    bytes_of,
     check,
     check_device,
     dry_run,
@@ -25,25 +25,23 @@ from onehop.torch.arguments import (
     reduction,
     restore,
     tensors_of,
-    type_name,
 )
+from onehop.torch.names import Names
 from onehop.torch.sparse import sum_sparse
 from onehop.torch.work import Task, Work, in_sequence
-
-__all__ = ["Reductions"]
 
 #: A reduction needs at most this many bytes for elements of another type, or for those of all ranks.
 _SLICE_BYTES = 1 << 20
 _BITWISE = {"and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor}
 
 
-class Reductions:
+class Reductions(Names):
     """The reductions of `ProcessGroup`, which combine in the order of ranks: the same bits on every rank."""
 
-    _rank: int
-    _size: int
-    _plans: Plans
-    _do: Callable[..., Work]
+    def _allreduce(self, like: torch.Tensor, elements: int, op: str, extents: Sequence[int]) -> Collective:
+        """Return a prepared all-reduce of so many elements of the type of a tensor."""
+        kind = element_type(like)
+        return self._plans.get("allreduce", elements, kind, op, "raw", "auto", 0, tuple(extents))
 
     @dry_run
     def allreduce(self, tensors: Any, opts: Any = None) -> Work:
@@ -156,10 +154,7 @@ class Reductions:
             return self._combine_slices(tensors, op, dtype)
         used = [_prepared(tensor, op) for tensor in tensors]
         elements = sum(tensor.numel() for tensor in used)
-        extents = extents_of(used)
-        operation = self._plans.get(
-            "allreduce", elements, type_name(used[0]), op.name, "raw", "auto", 0, extents
-        )
+        operation = self._allreduce(used[0], elements, op.name, extents_of(used))
         if len(used) == 1:
             operation.run_at(used[0].data_ptr(), used[0].data_ptr())
         else:
@@ -180,9 +175,7 @@ class Reductions:
                 if op.name in BITWISE:
                     wide = self._bitwise(wide, op.name)
                 else:
-                    operation = self._plans.get(
-                        "allreduce", wide.numel(), type_name(wide), op.name, "raw", "auto", 0, extents
-                    )
+                    operation = self._allreduce(wide, wide.numel(), op.name, extents)
                     operation.run_at(wide.data_ptr(), wide.data_ptr())
                 part.copy_(wide)
             if whole is not tensor:
@@ -194,7 +187,7 @@ class Reductions:
             self._scatter_slices(source, block, op, dtype)
         else:
             whole = _prepared(source, op)
-            operation = self._plans.get("reduce_scatter", block.numel(), type_name(whole), op.name)
+            operation = self._plans.get("reduce_scatter", block.numel(), element_type(whole), op.name)
             operation.run_at(whole.data_ptr(), block.data_ptr())
         if block is not output:
             output.copy_(block)
@@ -211,7 +204,7 @@ class Reductions:
                 result = self._bitwise(wide, op.name)[self._rank]
             else:
                 result = torch.empty(part.shape, dtype=dtype)
-                operation = self._plans.get("reduce_scatter", part.numel(), type_name(wide), op.name)
+                operation = self._plans.get("reduce_scatter", part.numel(), element_type(wide), op.name)
                 operation.run_at(wide.data_ptr(), result.data_ptr())
             part.copy_(result)
 
@@ -227,8 +220,7 @@ class Reductions:
             return
         bounds = torch.tensor([length, -length])
         # The extents are compared, too; -1 distinguishes them from those of one slice.
-        extents = (-1, *extents_of(tensors))
-        operation = self._plans.get("allreduce", 2, type_name(bounds), "max", "raw", "auto", 0, extents)
+        operation = self._allreduce(bounds, 2, "max", (-1, *extents_of(tensors)))
         operation.run_at(bounds.data_ptr(), bounds.data_ptr())
         most, least = int(bounds[0]), -int(bounds[1])
         if most != least:
@@ -240,7 +232,7 @@ class Reductions:
     def _bitwise(self, tensor: torch.Tensor, op: str) -> torch.Tensor:
         """Gather the tensors of all ranks and combine them locally, as bitwise reductions are rare."""
         gathered = torch.empty((self._size, *tensor.shape), dtype=tensor.dtype)
-        gather = self._plans.get("allgather", (bytes_of(tensor),) * self._size)
+        gather = self._plans.get("allgather", (tensor.nbytes,) * self._size)
         gather.run_at(tensor.data_ptr(), gathered.data_ptr())
         total = gathered[0]
         for one in gathered[1:]:

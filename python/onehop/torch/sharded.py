@@ -10,21 +10,17 @@ import torch.distributed as dist
 
 from onehop.error import BadInput
 from onehop.torch import lossless
+from onehop.torch.agreement import compare_text
 from onehop.torch.arguments import reduction
 from onehop.torch.device_codecs import (
     BLOCK,
     check_codec,
     check_compress_above,
     check_ranks,
-    compare_words,
     decode_sum,
     encode,
 )
 from onehop.torch.thresholds import lossless_pays, measured_threshold
-
-__all__ = ["CompressedReduceScatter"]
-
-_WORDS_BYTES = 128
 
 
 class CompressedReduceScatter:
@@ -104,7 +100,7 @@ class CompressedReduceScatter:
                 f"expected the reduction SUM, AVG or PREMUL_SUM of gradients, found {operation.name}"
             )
         size = dist.get_world_size(group)
-        self._compare(input_tensor, group, size)
+        self._compare(input_tensor, group)
         if not exact:
             check_ranks(self.codec, size)
         gradient = input_tensor.detach()
@@ -113,7 +109,7 @@ class CompressedReduceScatter:
         divisor = size if operation.name == "mean" else 1
         if not self._compresses(gradient, group):
             dist.reduce_scatter_tensor(output_tensor.detach(), gradient, op, group)
-            sent = raw = gradient.numel() * gradient.element_size()
+            sent = raw = gradient.nbytes
         elif exact:
             rows = gradient.view(size, -1)
             raw, sent = lossless.reduce_scatter(output_tensor, rows, group, divisor)
@@ -136,32 +132,25 @@ class CompressedReduceScatter:
         total = torch.empty(chunk, dtype=torch.float32, device=rows.device)
         decode_sum(self.codec, received.view(size, -1), total, divisor, self.kernels)
         output.detach().copy_(total[:part].view(output.shape))
-        return gradient.numel() * gradient.element_size(), wire.numel()
+        return gradient.nbytes, wire.numel()
 
-    def _compare(self, gradient: torch.Tensor, group: Any, size: int) -> None:
+    def _compare(self, gradient: torch.Tensor, group: Any) -> None:
         """Raise Mismatch on every rank if two ranks differ; only for the first gradient of its kind."""
         kind = (gradient.numel(), gradient.dtype, self.codec, self.compress_above)
         if kind in self._compared:
             return
         words = f"codec={self.codec!r}, compress_above={self.compress_above!r} for {kind[0]} {kind[1]}"
-        mine = torch.zeros(_WORDS_BYTES, dtype=torch.uint8)
-        text = words.encode()[:_WORDS_BYTES]
-        mine[: len(text)] = torch.tensor(list(text), dtype=torch.uint8)
-        mine = mine.to(gradient.device)
-        rows = [torch.empty_like(mine) for _ in range(size)]
-        dist.all_gather(rows, mine, group=group)
-        found = [bytes(row.tolist()).rstrip(b"\0").decode() for row in rows]
-        compare_words(found, "a CompressedReduceScatter with")
+        compare_text(words, "has a CompressedReduceScatter with", group, gradient.device)
         self._compared.add(kind)
 
     def _compresses(self, gradient: torch.Tensor, group: Any) -> bool:
         """Whether a gradient is compressed. The first question is collective for "auto"."""
-        above = self.compress_above
-        if above == "auto":
-            if self.codec == lossless.LOSSLESS:
-                return lossless_pays(group, gradient.dtype)
-            above = measured_threshold(group, self.codec)
-        return gradient.numel() * gradient.element_size() >= int(above)
+        if self.compress_above == "auto" and self.codec == lossless.LOSSLESS:
+            return lossless_pays(group, gradient.dtype)
+        auto = self.compress_above == "auto"
+        return gradient.nbytes >= (
+            measured_threshold(group, self.codec) if auto else int(self.compress_above)
+        )
 
     def _encoded(self, rows: torch.Tensor) -> torch.Tensor:
         """The bytes of the gradient and of what earlier steps have left behind."""

@@ -7,8 +7,6 @@ import torch
 from onehop.collectives import Plans
 from onehop.error import Mismatch
 
-__all__ = ["sum_sparse"]
-
 _MAX_DIMENSIONS = 64  # torch's own limit
 
 
@@ -28,23 +26,10 @@ def _description(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def sum_sparse(plans: Plans, size: int, tensor: torch.Tensor) -> None:
-    """Replace a sparse COO tensor by the sum of the tensors of all ranks, coalesced. Collective.
+    """Replace a sparse COO tensor by the sum of the tensors of all ranks, coalesced: the same bits on every rank.
 
-    The stored elements of all ranks are gathered, so the traffic grows with their number and not with the shape.
-
-    Parameters
-    ----------
-    plans : Plans
-        The operations of the group.
-    size : int
-        Number of ranks.
-    tensor : Tensor
-        The contribution of this rank, which becomes the sum: the same bits on every rank.
-
-    Raises
-    ------
-    Mismatch
-        On every rank, if the shapes, the types, or the numbers of sparse dimensions differ.
+    The stored elements of all ranks are gathered, so the traffic grows with their number and not with the shape. Raises
+    Mismatch on every rank if the shapes, the types, or the numbers of sparse dimensions differ.
     """
     own = tensor.detach().coalesce()
     row = _description(own)

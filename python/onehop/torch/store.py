@@ -9,8 +9,7 @@ import torch
 import torch.distributed as dist
 
 from onehop.group import Group
-
-__all__ = ["group_from_process_group", "group_from_store"]
+from onehop.torch.agreement import gather_rows
 
 
 def group_from_store(store: Any, rank: int, size: int) -> Group:
@@ -46,9 +45,7 @@ def group_from_process_group(process_group: Any = None) -> Group:
     device = "cpu" if "cpu:" in str(dist.get_backend_config(process_group)) else "cuda"
 
     def gather(tensor: torch.Tensor) -> list[torch.Tensor]:
-        gathered = [torch.empty_like(tensor, device=device) for _ in range(size)]
-        dist.all_gather(gathered, tensor.to(device), group=process_group)
-        return [one.cpu() for one in gathered]
+        return [one.cpu() for one in gather_rows(tensor.to(device), process_group)]
 
     def allgather(mine: bytes) -> list[bytes]:
         # all_gather_object of torch would unpickle the data of other ranks, which can run code.

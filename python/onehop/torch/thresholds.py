@@ -15,9 +15,8 @@ from onehop.codec import tuned_rate as codec_rate
 from onehop.group import Group
 from onehop.links import link_rate
 from onehop.lossless import tuned_rate
+from onehop.torch.agreement import gather_rows
 from onehop.torch.store import group_from_process_group
-
-__all__ = ["lossless_pays", "measured_threshold"]
 
 _NEVER = sys.maxsize
 _known: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
@@ -28,13 +27,6 @@ def measured_threshold(process_group: Any, codec: str) -> int:
 
     Between hosts that is never so on links that are faster than the rate of `onehop tune` (measured now if there is
     none). All ranks return the number of rank 0, so that they choose alike if their tuning files differ.
-
-    Parameters
-    ----------
-    process_group : ProcessGroup or None
-        The ranks; None: the default group.
-    codec : str
-        One of `onehop.codec.CODECS`, except "raw".
     """
     known = _known.setdefault(process_group or dist.group.WORLD, {})
     if codec not in known:
@@ -53,13 +45,6 @@ def lossless_pays(process_group: Any, dtype: torch.dtype) -> bool:
 
     It does on links that are slower than the rate of `onehop tune` (measured now if there is none). All ranks return
     the same: the rate of the slowest link counts, and the tuning of rank 0.
-
-    Parameters
-    ----------
-    process_group : ProcessGroup or None
-        The ranks, with tensors in CPU memory; None: the default group.
-    dtype : torch.dtype
-        float32 or bfloat16.
     """
     known = _known.setdefault(process_group or dist.group.WORLD, {})
     kind = str(dtype).removeprefix("torch.")
@@ -77,7 +62,5 @@ def _pays_on_links(process_group: Any, group: Group, rate: float) -> bool:
         dist.all_to_all_single(torch.from_numpy(result), torch.from_numpy(source), group=process_group)
 
     link = link_rate(group, lambda: dist.barrier(group=process_group), exchange)
-    mine = torch.tensor([link, rate])
-    rows = [torch.empty_like(mine) for _ in range(group.size)]
-    dist.all_gather(rows, mine, group=process_group)
+    rows = gather_rows(torch.tensor([link, rate]), process_group)
     return min(float(row[0]) for row in rows) < float(rows[0][1])

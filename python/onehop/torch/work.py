@@ -12,8 +12,6 @@ import torch.distributed as dist
 
 from onehop.error import Timeout
 
-__all__ = ["JoinedWork", "Task", "Work", "in_sequence"]
-
 Task = Callable[[], Any]
 _guard = threading.Lock()  # of the short steps that change the members of any work
 
@@ -128,13 +126,7 @@ class Work(dist._Work):
 
 
 class JoinedWork(Work):
-    """Several works as one, which is done when all are. It carries the failures of all.
-
-    Parameters
-    ----------
-    works : sequence of Work
-        The works.
-    """
+    """Several works as one, which is done when all are. It carries the failures of all."""
 
     def __init__(self, works: Sequence[Work]) -> None:
         super().__init__()

@@ -16,8 +16,6 @@ from onehop.cores import machine_cores
 from onehop.error import BadInput, Error, PeerLost, Timeout
 from onehop.torch.work import Task, Work
 
-__all__ = ["UNUSABLE_AFTER", "WorkQueue", "is_machine_full"]
-
 #: Exceptions of a collective operation after which its group cannot be used any more.
 UNUSABLE_AFTER = (PeerLost, Timeout)
 
