@@ -1,10 +1,9 @@
 """Check that includes and imports follow the table of allowed edges in tools/layers.toml.
 
-    check_layers.py [--root FOLDER] [--drawing FILE.dot]
+    check_layers.py [--root FOLDER]
 
 Exits with 1 and one line for each forbidden edge, each include whose path does not start at the root of the repository,
 each relative import, and each cycle.
-`--drawing` writes the graph of the parts for Graphviz.
 """
 
 from __future__ import annotations
@@ -40,32 +39,22 @@ Edge = tuple[str, str]  # from a file or module to another
 
 
 def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
-    """Return the strongly connected components with more than one node (Tarjan's algorithm)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
+    """Return the groups of more than one node that all reach each other."""
 
-    def visit(node: str) -> None:
-        index[node] = low[node] = len(index)
-        stack.append(node)
-        for target in sorted(edges.get(node, ())):
-            if target not in index:
-                visit(target)
-                low[node] = min(low[node], low[target])
-            elif target in stack:
-                low[node] = min(low[node], index[target])
-        if low[node] == index[node]:
-            start = stack.index(node)
-            component = stack[start:]
-            del stack[start:]
-            if len(component) > 1:
-                found.append(sorted(component))
+    def reached_from(start: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            new = edges.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += new
+        return seen
 
-    for node in sorted(edges):
-        if node not in index:
-            visit(node)
-    return found
+    reached = {node: reached_from(node) for node in edges}
+    groups = {
+        tuple(sorted(other for other in reached[node] if node in reached.get(other, ()))) for node in edges
+    }
+    return [list(group) for group in sorted(groups) if len(group) > 1]
 
 
 def cpp_edges(root: Path) -> Iterator[tuple[str, str, bool]]:
@@ -226,12 +215,6 @@ def check_python(root: Path, table: dict) -> tuple[list[str], set[Edge]]:
     return faults, parts
 
 
-def draw(edges: set[Edge], file: Path) -> None:
-    """Write the graph of the parts in the language of Graphviz."""
-    lines = [f'  "{own}" -> "{other}";' for own, other in sorted(edges)]
-    file.write_text("\n".join(["digraph onehop {", "  rankdir=BT;", *lines, "}", ""]), encoding="utf-8")
-
-
 def main() -> int:
     """Check the tree; return the exit code."""
     parser = argparse.ArgumentParser(
@@ -240,7 +223,6 @@ def main() -> int:
     parser.add_argument(
         "--root", type=Path, default=Path(__file__).resolve().parents[1], help="The tree to check."
     )
-    parser.add_argument("--drawing", type=Path, help="Write the graph of the parts to this file.")
     options = parser.parse_args()
     table = tomllib.loads((options.root / "tools/layers.toml").read_text(encoding="utf-8"))
     cpp_faults, cpp_parts = check_cpp(options.root, table)
@@ -251,8 +233,6 @@ def main() -> int:
         for own, other in parts:
             graph.setdefault(own, set()).add(other)
         faults += [f"these {name} parts depend on each other: {', '.join(cycle)}" for cycle in cycles(graph)]
-    if options.drawing:
-        draw(cpp_parts | python_parts, options.drawing)
     for fault in faults:
         print(fault, file=sys.stderr)
     if not faults:
