@@ -60,10 +60,7 @@ class AllReduce(HostsOptions, PlotOptions, RanksBenchOptions):
 
     sizes: list[int] | None = sizes_option("Bytes of the array.")
     codecs: list[str] = names_option(
-        ["raw"],
-        "Codecs. The first one is compared with the peers.",
-        metavar="raw,q8,...",
-        choices=CODECS,
+        ["raw"], "Codecs. The first one is compared with the peers.", metavar="raw,q8,...", choices=CODECS
     )
     link: str | None = option(
         None,

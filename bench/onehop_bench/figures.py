@@ -18,14 +18,7 @@ from onehop.options import Options, argument, option
 from onehop.output import make_folder
 from onehop.text import counted
 from onehop_bench.bars import draw_rates, save_circuit_plot, save_rate_plot, save_solver_plot
-from onehop_bench.plot import (
-    SPEED_OF_LIGHT,
-    draw_known,
-    draw_ours,
-    log_scale,
-    row_axis,
-    save_plot,
-)
+from onehop_bench.plot import SPEED_OF_LIGHT, draw_known, draw_ours, log_scale, row_axis, save_plot
 from onehop_bench.recipes import RECIPES, command_text, recipe
 from onehop_bench.result import Bench, Row, machine_text
 from onehop_bench.scaling import save_scaling_plot

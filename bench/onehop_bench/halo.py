@@ -26,11 +26,7 @@ from onehop_bench.wire import between_hosts, host_numbers, schedule_bytes
 _TYPES = ("float64", "complex128")
 # The text behind the block's extents, the dimension that is divided, and whether the others are periodic, so that each
 # rank also copies faces inside its block.
-_ARRANGEMENTS = (
-    ("", 0, True),
-    (", crossing only", 0, False),
-    (", last dimension, crossing only", -1, False),
-)
+_ARRANGEMENTS = (("", 0, True), (", crossing only", 0, False), (", last dimension, crossing only", -1, False))
 _PLAIN = "onehop from Python"
 
 

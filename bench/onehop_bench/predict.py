@@ -308,10 +308,7 @@ class Predict(JsonOptions):
         "within seconds.",
     )
     machine_file: str | None = option(
-        None,
-        "With --tune: also write this machine's file.",
-        metavar="FILE.toml",
-        writes="the machine",
+        None, "With --tune: also write this machine's file.", metavar="FILE.toml", writes="the machine"
     )
     seconds: float | None = option(
         None,

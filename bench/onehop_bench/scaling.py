@@ -66,10 +66,7 @@ class ScalingBench(PlotOptions, BenchOptions):
     )
     qubits: int | None = option(None, "Qubits of the largest state; 24 by default.")
     cases: list[str] | None = option(
-        None,
-        "Circuit to measure; may be repeated. All by default.",
-        "--case",
-        choices=tuple(SCALING_CASES),
+        None, "Circuit to measure; may be repeated. All by default.", "--case", choices=tuple(SCALING_CASES)
     )
     kind: list[str] = names_option(
         list(_KINDS),

@@ -42,12 +42,7 @@ def matrix_of(name: str, qubits: list[int], numbers: list[float]) -> np.ndarray:
     if name in ("cz", "mcz", "cp"):
         angle = numbers[0] if name == "cp" else np.pi
         return np.diag([1] * (size - 1) + [np.exp(1j * angle)])
-    return {
-        "h": H,
-        "x": X,
-        "cx": np.eye(4)[[0, 3, 2, 1]],
-        "swap": np.eye(4)[[0, 2, 1, 3]],
-    }[name]
+    return {"h": H, "x": X, "cx": np.eye(4)[[0, 3, 2, 1]], "swap": np.eye(4)[[0, 2, 1, 3]]}[name]
 
 
 def state_of(gates: Sequence[Gate], qubits: int) -> np.ndarray:
@@ -163,10 +158,7 @@ def test_without_peers() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "found"),
-    [
-        ({"qubits": [3]}, "3"),
-        ({"qubits": [6, 34], "precision": ["single"]}, "34 qubits need 128 GiB"),
-    ],
+    [({"qubits": [3]}, "3"), ({"qubits": [6, 34], "precision": ["single"]}, "34 qubits need 128 GiB")],
 )
 def test_what_cannot_be(settings: dict[str, Any], found: str) -> None:
     with pytest.raises(BadInput, match=found):
@@ -192,9 +184,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
     fakes = [FakePeer("right", 0.5), FakePeer("wrong", 0.4, error=1e-3)]
     chosen = fakes[:1]
     monkeypatch.setattr(
-        simulators,
-        "find_simulators",
-        lambda *_: (chosen, ["without qsim: `make reference-simulators`"]),
+        simulators, "find_simulators", lambda *_: (chosen, ["without qsim: `make reference-simulators`"])
     )
     file = tmp_path / "out.json"
     options = ["bench", "circuits", "--qubits", "6", "--case", "qft", "--precision", "double", "--quick"]

@@ -95,14 +95,7 @@ FAULTS = (
         "one-slot-too-many",
         "a sender writes one message more than there are free slots",
         "exchanges",
-        (
-            Change(
-                "include/onehop/channel.h",
-                "use_ < free_uses_",
-                "use_ < free_uses_ + 1",
-                2,
-            ),
-        ),
+        (Change("include/onehop/channel.h", "use_ < free_uses_", "use_ < free_uses_ + 1", 2),),
     ),
     Fault(
         "first-chunk-is-enough",

@@ -102,13 +102,7 @@ class Qsim:
         cirq = self.cirq
         lines = cirq.LineQubit.range(qubits)
         on = lines[::-1]  # qsim's first qubit is the most significant
-        make = {
-            "h": cirq.H,
-            "x": cirq.X,
-            "cx": cirq.CNOT,
-            "cz": cirq.CZ,
-            "swap": cirq.SWAP,
-        }
+        make = {"h": cirq.H, "x": cirq.X, "cx": cirq.CNOT, "cz": cirq.CZ, "swap": cirq.SWAP}
         circuit = cirq.Circuit()
         for name, which, numbers in gates:
             if name == "matrix":
