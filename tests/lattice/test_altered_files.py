@@ -12,38 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gauge_files import lime_record, milc_file, nersc_file, openqcd_file, scidac_file
+from gauge_files import EXTENTS, lime_file, lime_parts, milc_file, nersc_file, openqcd_file, scidac_file
 from onehop import BadInput, Group
 from onehop.cli import main
-from onehop.lattice import Gauge, Geometry, read_gauge, thermalize, write_gauge, write_vectors
+from onehop.lattice import Gauge, Geometry, read_gauge, write_gauge, write_vectors
 from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from onehop.lattice.files import lime, read_links, read_note, read_vectors
+from onehop.lattice.files import read_links, read_note, read_vectors
 
-EXTENTS = (4, 2, 6, 4)
 SETTINGS = {"algorithm": "heatbath", "beta": 5.5, "extent": list(EXTENTS)}
 # Replacements for a number or name in a header; "gone" removes it.
 VALUES = [
-    *("", " ", "x", "-1", "0", "1", "3", "zz", "1e3", "1_0", "0.5", "nan", "inf", "٣", "0x", "--"),
-    *(
-        "0e-99999999999999999999",
-        "1" * 5000,
-        str(2**31),
-        str(2**63),
-        str(2**64 + 4),
-        "\0",
-        "<",
-        "f" * 9,
-        "1 2 3 4",
-        "gone",
-    ),
+    *("", " ", "x", "-1", "0", "1", "3", "zz", "1e3", "1_0", "0.5", "nan", "inf", "٣", "0x", "--", "\0", "<"),
+    *("0e-99999999999999999999", "1" * 5000, "f" * 9, "1 2 3 4", "gone"),
+    *(str(2**31), str(2**63), str(2**64 + 4)),
 ]
-
-
-@pytest.fixture(scope="module")
-def gauge() -> Gauge:
-    field = Gauge(Group.alone(), EXTENTS)
-    thermalize(field, 5.5, 2, over_relaxations=0)
-    return field
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +35,9 @@ def checkpoint(gauge: Gauge, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-def lime_parts(data: bytes, path: Path) -> list[tuple[str, bytes]]:
-    path.write_bytes(data)
-    return [(one.name, data[one.offset : one.offset + one.length]) for one in lime.records(str(path))]
-
-
-def lime_changes(data: bytes, path: Path) -> Iterator[tuple[str, bytes]]:
+def lime_changes(data: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield copies with the text of one element replaced and the record lengths corrected."""
-    parts = lime_parts(data, path)
+    parts = lime_parts(data)
     for number, (name, text) in enumerate(parts):
         if "binary" in name:
             continue
@@ -69,12 +46,11 @@ def lime_changes(data: bytes, path: Path) -> Iterator[tuple[str, bytes]]:
                 new = text[: found.start(2)] + value.encode() + text[found.end(2) :]
                 if value == "gone":
                     new = text[: found.start()] + text[found.end() :]
-                changed = [*parts[:number], (name, new), *parts[number + 1 :]]
                 yield (
                     f"{name} {found[1].decode()} {value:.10}",
-                    b"".join(lime_record(*one) for one in changed),
+                    lime_file([*parts[:number], (name, new), *parts[number + 1 :]]),
                 )
-        yield f"no {name}", b"".join(lime_record(*one) for k, one in enumerate(parts) if k != number)
+        yield f"no {name}", lime_file(parts[:number] + parts[number + 1 :])
 
 
 def nersc_changes(data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -116,8 +92,8 @@ def test_altered_headers_of_gauge_fields(gauge: Gauge, checkpoint: bytes, tmp_pa
     scidac = scidac_file(gauge.links, "")
     nersc = nersc_file(gauge.links, ">d", 3, gauge.plaquettes().all)
     changes = [
-        *lime_changes(checkpoint, tmp_path / "whole"),
-        *lime_changes(scidac, tmp_path / "whole"),
+        *lime_changes(checkpoint),
+        *lime_changes(scidac),
         *nersc_changes(nersc),
     ]
     expected = gauge.links
@@ -143,10 +119,10 @@ def test_a_checksum_that_is_no_number(gauge: Gauge, tmp_path: Path, text: str) -
         return read_vectors(str(path), Geometry(EXTENTS), Group.alone())
 
     for data, read in ((scidac, None), (vectors, as_vectors)):
-        parts = lime_parts(data, tmp_path / "whole")
+        parts = lime_parts(data)
         name, old = parts[-1]
         new = re.sub(rb"<suma>[^<]*<", b"<suma>" + text.encode() + b"<", old)
-        path.write_bytes(b"".join(lime_record(*one) for one in [*parts[:-1], (name, new)]))
+        path.write_bytes(lime_file([*parts[:-1], (name, new)]))
         with pytest.raises(BadInput, match="hexadecimal digits as suma"):
             (read or (lambda: read_gauge(str(path))))()
     path.write_bytes(re.sub(rb"CHECKSUM = \w+", b"CHECKSUM = " + text.encode(), nersc))
@@ -179,7 +155,7 @@ def test_altered_vectors(tmp_path: Path) -> None:
     write_vectors(str(path), vectors, geometry, Group.alone(), precision=64)
     data = path.read_bytes()
     refused = 0
-    for _, changed in lime_changes(data, tmp_path / "whole"):
+    for _, changed in lime_changes(data):
         path.write_bytes(changed)
         refused += same_or_refused(path, lambda: read_vectors(str(path), geometry, Group.alone()), vectors)
     assert refused > 50
@@ -207,11 +183,11 @@ def test_altered_notes_of_checkpoints(gauge: Gauge, checkpoint: bytes, tmp_path:
     path, group = tmp_path / "run.lime", Group.alone()
     path.write_bytes(checkpoint)
     assert read_checkpoint(str(path), group, None, SETTINGS) is not None
-    parts = lime_parts(checkpoint, path)
+    parts = lime_parts(checkpoint)
     for note in notes():
         text = note if isinstance(note, str) else json.dumps(note)
         new = [(name, with_note(data, text) if name == "scidac-record-xml" else data) for name, data in parts]
-        path.write_bytes(b"".join(lime_record(*one) for one in new))
+        path.write_bytes(lime_file(new))
         with pytest.raises(BadInput, match="checkpoint"):
             read_checkpoint(str(path), group, None, SETTINGS)
     trajectories = {"algorithm": "hmc", "extent": list(EXTENTS)}
@@ -245,14 +221,14 @@ def test_long_texts_without_an_end(gauge: Gauge, tmp_path: Path) -> None:
     """Each character is read once: a search with backtracking would take days."""
     path = tmp_path / "field.lime"
     for text in (b"<suma>" + b" " * (1 << 20), b"<suma " * (1 << 17), b"<" + b"a" * (1 << 20)):
-        parts = lime_parts(scidac_file(gauge.links, ""), tmp_path / "whole")[:-1]
-        path.write_bytes(b"".join(lime_record(*one) for one in [*parts, ("scidac-checksum", text)]))
+        parts = lime_parts(scidac_file(gauge.links, ""))[:-1]
+        path.write_bytes(lime_file([*parts, ("scidac-checksum", text)]))
         with pytest.raises(BadInput, match=r"not complete|found no suma"):
             read_gauge(str(path))
     write_gauge(str(path), gauge, note="x", overwrite=True)
-    parts = lime_parts(path.read_bytes(), tmp_path / "whole")
+    parts = lime_parts(path.read_bytes())
     endless = [(name, b"<info>" * (1 << 20) if name == "scidac-record-xml" else data) for name, data in parts]
-    path.write_bytes(b"".join(lime_record(*one) for one in endless))
+    path.write_bytes(lime_file(endless))
     assert read_note(str(path)) == ""
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gauge_files import EXTENTS, ildg_file, milc_file, nersc_file, openqcd_file, scidac_file
 from onehop import BadInput, Group
-from onehop.lattice import Gauge, Geometry, read_gauge, read_links, read_vectors, thermalize, write_vectors
+from onehop.lattice import Gauge, Geometry, read_gauge, read_links, read_vectors, write_vectors
 from onehop.lattice.files import read as reader
 from onehop.lattice.files import scidac
 from onehop.lattice.files.blocks import read_block
@@ -48,13 +48,6 @@ def test_numbers_of_sites_as_by_numpy() -> None:
     whole = np.arange(np.prod(EXTENTS)).reshape(EXTENTS[::-1])
     slices = (slice(1, 3), slice(0, 6), slice(1, 2), slice(2, 4))
     np.testing.assert_array_equal(site_numbers(EXTENTS, slices), whole[slices].ravel())
-
-
-@pytest.fixture(scope="module")
-def gauge() -> Gauge:
-    field = Gauge(Group.alone(), EXTENTS)
-    thermalize(field, 5.5, 1, over_relaxations=0)
-    return field
 
 
 FILES: dict[str, Callable[[Gauge], bytes]] = {

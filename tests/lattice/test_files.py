@@ -12,17 +12,10 @@ import pytest
 
 from gauge_files import EXTENTS, ildg_file, milc_file, nersc_file, numbers, openqcd_file, scidac_file
 from onehop import BadInput, Group
-from onehop.lattice import Gauge, Geometry, read_gauge, thermalize, write_gauge, write_vectors
+from onehop.lattice import Gauge, Geometry, read_gauge, write_gauge, write_vectors
 from threads import run_threads
 
 SAMPLES = Path(os.environ.get("ONEHOP_LATTICE_SAMPLES", "no such folder"))
-
-
-@pytest.fixture(scope="module")
-def gauge() -> Gauge:
-    field = Gauge(Group.alone(), EXTENTS)
-    thermalize(field, 5.5, 2, over_relaxations=0)
-    return field
 
 
 FILES: list[tuple[str, Callable[[Gauge], bytes], float]] = [
@@ -109,20 +102,12 @@ def test_finds_files_that_are_cut_off(gauge: Gauge, tmp_path: Path, case: int) -
 
 def test_bad_input_is_refused(gauge: Gauge, tmp_path: Path) -> None:
     path = tmp_path / "field"
-    path.write_bytes(nersc_file(gauge.links, ">d", 3, gauge.plaquettes().all + 0.01))
-    with pytest.raises(BadInput, match="expected the plaquette"):
-        read_gauge(str(path))
     wrong = gauge.links
     wrong[1, 2, 0, 3, 1] *= 1.1
     path.write_bytes(nersc_file(wrong, ">d", 3))
     with pytest.raises(BadInput, match=r"expected links in SU\(3\).*\(3, 0, 2, 1\) in direction y"):
         read_gauge(str(path))
     assert read_gauge(str(path), tolerance=np.inf)[1].format == "nersc"
-    path.write_bytes(b"PK\x03\x04 something else" * 10)
-    with pytest.raises(BadInput, match="unknown format"):
-        read_gauge(str(path))
-    with pytest.raises(BadInput, match="cannot read"):
-        read_gauge(str(tmp_path / "missing"))
     with pytest.raises(BadInput, match="field exists already"):
         write_gauge(str(path), gauge, "ildg")
     write_gauge(str(path), gauge, "ildg", overwrite=True)

@@ -12,7 +12,8 @@ import pytest
 from gauge_files import (
     EXTENTS,
     ildg_file,
-    lime_record,
+    lime_file,
+    lime_parts,
     milc_file,
     nersc_file,
     openqcd_file,
@@ -26,32 +27,21 @@ from onehop.lattice import (
     read_gauge,
     read_links,
     read_vectors,
-    thermalize,
     write_gauge,
     write_vectors,
 )
-from onehop.lattice.files import lime
 from threads import run_threads
-
-
-@pytest.fixture(scope="module")
-def gauge() -> Gauge:
-    field = Gauge(Group.alone(), EXTENTS)
-    thermalize(field, 5.5, 2, over_relaxations=0)
-    return field
 
 
 def rebuilt(path: Path, pattern: str, text: str) -> None:
     """Replace every match of the pattern in the texts of a LIME file; at least one must match."""
-    data, parts, changed = path.read_bytes(), [], 0
-    for record in lime.records(str(path)):
-        content = data[record.offset : record.offset + record.length]
-        if not record.name.endswith("binary-data"):
-            content, times = re.subn(pattern.encode(), text.encode(), content)
-            changed += times
-        parts.append(lime_record(record.name, content))
-    assert changed > 0
-    path.write_bytes(b"".join(parts))
+    parts = lime_parts(path.read_bytes())
+    new = [
+        (name, data if name.endswith("binary-data") else re.sub(pattern.encode(), text.encode(), data))
+        for name, data in parts
+    ]
+    assert new != parts
+    path.write_bytes(lime_file(new))
 
 
 CONTRADICTIONS = [
@@ -73,6 +63,15 @@ CONTRADICTIONS = [
     (r"<colors>3<", "<colors>2<", "<datacount> 4 and <colors> 3 .* found 4 and 2"),
     (r"<typesize>144<", "<typesize>72<", "typesize x datacount 576 .* found 288"),
     (r"<typesize>144<", "<typesize>many<", "expected numbers as <typesize>"),
+    ("<spacetime>4<", "<spacetime>3<", "<spacetime> is '3', but <dims> has 4"),
+    ("<volfmt>0<", "<volfmt>1<", "whole field in one file"),
+    ("<dims>", "<dims", "element <dims> that is not complete"),
+    ("<recordtype>0<", "<recordtype>2<", "a field on all sites"),
+    ("ColorMatrix", "ColorVector", "kind of field ColorMatrix .* found ColorVector"),
+    ("<plaq>", "<plaq", "element <plaq> that is not complete"),
+    ("<linktr>", "<ln>D</in", "element <linktr> that is not complete"),
+    ("<sumb>", "<x>", "element <sumb> that is not complete"),
+    ("sumb", "sumc", "found no sumb"),
     (r"su3gauge", "u1gauge", "expected <field> su3gauge .* found u1gauge"),
 ]
 
@@ -202,18 +201,8 @@ def test_nothing_is_written_for_bad_input(
     links[0, 0, 0, 0, 0] = np.nan
     Path("nan.lime").write_bytes(ildg_file(links, ">"))
     for tolerance in ("inf", "1e300"):
-        words = [
-            "lattice",
-            "convert",
-            "nan.lime",
-            "-o",
-            "out.lime",
-            "--tolerance",
-            tolerance,
-            "--json",
-            "out.json",
-        ]
-        assert main(words) == 2
+        words = f"lattice convert nan.lime -o out.lime --tolerance {tolerance} --json out.json"
+        assert main(words.split()) == 2
         assert "Traceback" not in capsys.readouterr().err
     holder = Gauge(Group.alone(), EXTENTS)
     holder.set_links(links)
@@ -228,18 +217,8 @@ def test_nothing_is_written_for_bad_input(
     assert [one.name for one in tmp_path.iterdir()] == ["nan.lime"]
     # Rounding moves links slightly away from SU(3), which must not count as an error of the written file.
     Path("good.lime").write_bytes(ildg_file(gauge.links, ">"))
-    words = [
-        "lattice",
-        "convert",
-        "good.lime",
-        "-o",
-        "out.lime",
-        "--tolerance",
-        "1e-10",
-        "--precision",
-        "single",
-    ]
-    assert main([*words, "--json", "out.json"]) == 0
+    words = "lattice convert good.lime -o out.lime --tolerance 1e-10 --precision single --json out.json"
+    assert main(words.split()) == 0
     assert json.loads(Path("out.json").read_text())["precision"] == 32
 
 

@@ -63,6 +63,21 @@ def lime_record(name: str, data: bytes) -> bytes:
     )
 
 
+def lime_parts(data: bytes) -> list[tuple[str, bytes]]:
+    """The names and contents of the records of a file."""
+    parts, at = [], 0
+    while at < len(data):
+        *_, length, name = struct.unpack_from(">IHHQ128s", data, at)
+        at += 144
+        parts.append((name.split(b"\0")[0].decode(), data[at : at + length]))
+        at += (length + 7) // 8 * 8
+    return parts
+
+
+def lime_file(parts: list[tuple[str, bytes]]) -> bytes:
+    return b"".join(lime_record(*part) for part in parts)
+
+
 def lime_sums(data: bytes, site_bytes: int) -> str:
     suma = sumb = 0
     for number in range(len(data) // site_bytes):

@@ -22,23 +22,9 @@ def sites_on_a_rank(extents: Sequence[int], ranks: int) -> float:
 
 
 def require_memory(group: Group, extents: Sequence[int], needed: float, what: str) -> None:
-    """Check that the machines of all ranks have memory left for a computation on a lattice. Collective.
+    """Raise Error, on all ranks, if a machine has too little memory left for `needed` bytes on this rank. Collective.
 
-    Parameters
-    ----------
-    group : Group
-        The ranks.
-    extents : sequence of int
-        The lattice, for the message.
-    needed : float
-        Bytes on this rank.
-    what : str
-        The computation, for the message.
-
-    Raises
-    ------
-    Error
-        On all ranks: the ranks of a machine or control group together need more than it has left.
+    `what` names the computation in the message.
     """
     needed *= _MARGIN
     lattice = "x".join(map(str, extents))

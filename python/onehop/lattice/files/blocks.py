@@ -15,21 +15,13 @@ from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.output import file_path
 
-__all__ = ["check_regular", "on_all_ranks", "read_block"]
+__all__ = ["check_regular", "first_bytes", "on_all_ranks", "read_block"]
 
 T = TypeVar("T")
 
 
 def check_regular(path: str) -> None:
-    """Check before opening a path that it is not a folder, pipe or device: opening a pipe would wait for its other end.
-
-    A path that does not exist passes.
-
-    Raises
-    ------
-    BadInput
-        The path is a folder, a pipe or a device, or cannot be the name of a file.
-    """
+    """Refuse a folder, pipe or device before it is opened: opening a pipe would wait for its other end."""
     file_path(path, "cannot read the file")
     try:
         regular = Path(path).is_file() or not Path(path).exists()
@@ -39,14 +31,18 @@ def check_regular(path: str) -> None:
         raise BadInput(f"cannot read {path}: expected a file, found a folder, a pipe or a device")
 
 
-def on_all_ranks(group: Group, read: Callable[[], T]) -> T:
-    """Call `read` on every rank. An error of one rank is raised on all of them. Collective.
+def first_bytes(path: str) -> bytes:
+    """Return the bytes by which the kind of a file is recognised."""
+    check_regular(path)
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(512)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
 
-    Raises
-    ------
-    BadInput
-        On all ranks: `read` raised an error of onehop or ran out of memory on a rank; the message is that of the first.
-    """
+
+def on_all_ranks(group: Group, read: Callable[[], T]) -> T:
+    """Call `read` on every rank. An error of onehop, or a lack of memory, on one rank is raised on all. Collective."""
     failure: Exception | None = None
     try:
         found = read()
@@ -84,23 +80,8 @@ def read_block(
 ) -> NDArray[Any]:
     """Return a block of an array that a file holds in C order.
 
-    Parameters
-    ----------
-    path : str
-        The file.
-    dtype : dtype
-        Type of a number.
-    offset : int
-        Offset of the array in bytes.
-    shape : sequence of int
-        Shape of the whole array.
-    slices : sequence of slice
-        The block, in the first dimensions of the array; with both ends and without steps.
-
-    Raises
-    ------
-    BadInput
-        The file cannot be read, or ends before the block does.
+    `offset` is that of the array in bytes, `shape` that of the whole array. `slices` select the block in its first
+    dimensions; they have both ends and no steps. Raises BadInput if the file ends before the block does.
     """
     counts = [one.stop - one.start for one in slices] + list(shape[len(slices) :])
     firsts = [one.start for one in slices] + [0] * (len(shape) - len(slices))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from onehop.error import BadInput
-from onehop.lattice.files.blocks import check_regular
+from onehop.lattice.files.blocks import first_bytes
 from onehop.lattice.files.kinds import what_it_is
 from onehop.lattice.files.layout import Layout
 from onehop.lattice.files.lime_headers import lime
@@ -21,7 +21,6 @@ from onehop.text import shortened
 MILC_MAGIC = 20103
 MILC_HEADER = 96
 _LONGEST_MESSAGE = 500  # characters besides the path
-_START = 512  # bytes by which a file is recognised
 
 
 def milc(path: str, start: bytes) -> Layout | None:
@@ -94,19 +93,8 @@ HEADERS: tuple[Callable[[str, bytes], Layout | None], ...] = (milc, nersc, lime,
 
 
 def read_header(path: str) -> Layout:
-    """Read the header of a gauge file of any known format.
-
-    Raises
-    ------
-    BadInput
-        The file does not exist, its format is unknown, its header is invalid, or its length does not match its header.
-    """
-    check_regular(path)
-    try:
-        with Path(path).open("rb") as file:
-            start = file.read(_START)
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    """Read the header of a gauge file of any known format, and compare it with the length of the file."""
+    start = first_bytes(path)
     for header in HEADERS:
         try:
             layout = header(path, start)

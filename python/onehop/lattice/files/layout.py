@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.lattice.files.blocks import read_block
+from onehop.lattice.files.blocks import on_all_ranks, read_block
+from onehop.lattice.geometry import Geometry
 
 _SITES_AT_ONCE = 1 << 13
 
@@ -29,24 +30,15 @@ Partial = Callable[[NDArray[Any], NDArray[np.int64]], list[int]]
 
 @dataclass(frozen=True)
 class HeaderAverage:
-    """An average over the links that a file's header contains.
+    """An average over the links in a header: "plaquette", "spatial plaquette", "plaquette in time" or "link trace".
 
-    Attributes
-    ----------
-    what : str
-        "plaquette", "spatial plaquette", "plaquette in time" or "link trace".
-    value : float
-        The number in the header.
-    rounding : float
-        Largest rounding error of the number, from its number of digits.
-    scales : tuple of float
-        Accepted normalisations: 1 for the average of Re tr / 3, 3 for that of Re tr. Programs that write USQCD's
-        `<plaq>` differ in it.
+    The accepted normalisations are 1 for the average of Re tr / 3, and 3 for that of Re tr: programs that write USQCD's
+    `<plaq>` differ in it.
     """
 
     what: str
     value: float
-    rounding: float = 0.0
+    rounding: float = 0.0  # the largest error of the number, from its number of digits
     scales: tuple[float, ...] = (1.0,)
 
     @staticmethod
@@ -63,36 +55,17 @@ class HeaderAverage:
 
 @dataclass
 class Layout:
-    """The place and format of links in a file, and the checksums and averages in its header.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    format : str
-        "milc", "nersc", "ildg", "scidac" or "openqcd".
-    extents : tuple of int
-        Extents of the lattice, (x, y, z, t).
-    offset : int
-        Offset of the first number in bytes.
-    dtype : dtype
-        Type of a number.
-    rows : int
-        Stored rows per link: 2 or 3.
-    checksums : dict
-        The checksums in the header, by name.
-    averages : list of HeaderAverage
-        The averages in the header.
-    """
+    """The place and format of links in a file, and the checksums and averages in its header."""
 
     path: str
     format: str
-    extents: tuple[int, ...]
-    offset: int
+    extents: tuple[int, ...]  # x first
+    offset: int  # of the first number, in bytes
     dtype: np.dtype[Any]
-    rows: int = 3
+    rows: int = 3  # stored rows per link
     checksums: dict[str, int] = field(default_factory=dict)
     averages: list[HeaderAverage] = field(default_factory=list)
+    what: ClassVar[str] = "links"
 
     @property
     def bytes_needed(self) -> int:
@@ -106,20 +79,13 @@ class Layout:
         return sites * (4 * self.rows * 6 * self.dtype.itemsize + converted + 80)
 
     def check_length(self) -> None:
-        """Check the length of the file against its header.
-
-        Raises
-        ------
-        BadInput
-            The file is too short; or it is too long, and its format has nothing after the links.
-        """
+        """Refuse a file that is too short, or one with something after its links in a format that has nothing there."""
         found = Path(self.path).stat().st_size
         if found < self.bytes_needed:
             raise BadInput(
                 f"{self.path} is cut off: expected {self.bytes_needed} bytes for a lattice of "
                 f"{'x'.join(map(str, self.extents))} ({self.format}), found {found}; copy it again"
             )
-
         if found > self.bytes_needed and self.format in ("milc", "nersc"):
             raise BadInput(
                 f"{self.path}: expected {self.bytes_needed} bytes for the lattice {'x'.join(map(str, self.extents))} "
@@ -132,8 +98,8 @@ class Layout:
         shape = (*self.extents[::-1], 4, self.rows, 3, 2)
         return read_block(self.path, self.dtype, self.offset, shape, slices)
 
-    def links(self, raw: NDArray[Any]) -> NDArray[np.complex128]:
-        """Convert raw numbers to links, and compute the third row from the first two if the file has only two."""
+    def numbers(self, raw: NDArray[Any]) -> NDArray[np.complex128]:
+        """Convert raw numbers, and compute the third row of links from the first two if the file has only two."""
         kept = np.ascontiguousarray(raw, np.float64).view(np.complex128)[..., 0]
         if self.rows == 3:
             return kept
@@ -143,45 +109,66 @@ class Layout:
         return links
 
 
-def check_finite(
-    path: str, numbers: NDArray[np.complex128], sites: NDArray[np.int64], extents: Sequence[int], group: Group
-) -> None:
-    """Check that all links, or the numbers of all vectors, are finite. Collective.
+@dataclass
+class VectorLayout(Layout):
+    """The same for colour vectors, `count` at each site."""
 
-    Parameters
-    ----------
-    path : str
-        The file, for the error message.
-    numbers : array
-        The numbers of this rank's block; sites first, then links by direction, or vectors.
-    sites : array of int64
-        Lexicographic numbers of their sites in the whole lattice.
-    extents : sequence of int
-        Extents of the whole lattice, x first.
-    group : Group
-        The ranks.
+    count: int = 1
+    what = "vectors"
 
-    Raises
-    ------
-    BadInput
-        On all ranks: a number is infinite or NaN. The message names the first such site of the whole lattice.
+    @property
+    def site_bytes(self) -> int:
+        """The bytes of a site in the file."""
+        return self.count * 6 * self.dtype.itemsize
+
+    def raw_block(self, slices: Sequence[slice]) -> NDArray[Any]:
+        """Return the numbers of a block in the file's dtype, of shape (t, z, y, x, vector, colour, 2)."""
+        shape = (*self.extents[::-1], self.count, 3, 2)
+        return read_block(self.path, self.dtype, self.offset, shape, slices)
+
+
+def read_numbers(
+    layout: Layout, geometry: Geometry, group: Group
+) -> tuple[NDArray[np.complex128], NDArray[np.int64], dict[str, int]]:
+    """Read and check this rank's block. Collective.
+
+    Returns the numbers, the lexicographic numbers of their sites in the whole lattice, and the checksums of the whole
+    lattice. Raises BadInput, on all ranks, for a checksum that differs from the file's, and for numbers that are not
+    finite.
     """
-    good = np.isfinite(numbers).reshape(len(sites), numbers.shape[len(extents)], -1).all(axis=-1)
+    slices = geometry.block_slices(group.rank)
+    raw = on_all_ranks(group, lambda: layout.raw_block(slices))
+    sites = site_numbers(layout.extents, slices)
+    sums = _check_sums(layout, raw, sites, group)
+    numbers = layout.numbers(raw)
+    del raw
+    _check_finite(layout, numbers, sites, group)
+    return numbers, sites, sums
+
+
+def _check_finite(
+    layout: Layout, numbers: NDArray[np.complex128], sites: NDArray[np.int64], group: Group
+) -> None:
+    """Raise BadInput, on all ranks, with the first site of the whole lattice that has an infinite number or NaN."""
+    good = np.isfinite(numbers).reshape(len(sites), numbers.shape[len(layout.extents)], -1).all(axis=-1)
     mine: list[int] = []
     if not good.all():
         bad = np.flatnonzero(~good.all(axis=1))
         first = bad[np.argmin(sites[bad])]
         mine = [int(sites[first]), int(np.argmin(good[first]))]
-    parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
-    found = [one for one in parts if one]
+    found = [part for part in _from_all(group, mine) if part]
     if found:
         number, which = min(found)
-        matrices = numbers.ndim == len(extents) + 3
-        what, where = ("links", f"direction {'xyzt'[which]}") if matrices else ("vectors", f"vector {which}")
+        where = f"direction {'xyzt'[which]}" if layout.what == "links" else f"vector {which}"
         raise BadInput(
-            f"{path}: expected finite {what}, found one with NaN or infinity at (x, y, z, t) = "
-            f"{site_of(number, extents)} in {where}; the file was altered, or written by a run that failed"
+            f"{layout.path}: expected finite {layout.what}, found one with NaN or infinity at (x, y, z, t) = "
+            f"{site_of(number, layout.extents)} in {where}; the file was altered, or written by a run that failed"
         )
+
+
+def _from_all(group: Group, mine: Any) -> list[Any]:
+    """Return what every rank has. Collective."""
+    return [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
 
 
 def site_of(number: int, extents: Sequence[int]) -> tuple[int, ...]:
@@ -247,59 +234,23 @@ def combine(format_name: str, parts: Sequence[Sequence[int]]) -> dict[str, int]:
     return {name: int(np.bitwise_xor.reduce(column)) for name, column in zip(names, columns, strict=True)}
 
 
-def check_sums(
-    path: str,
-    format_name: str,
-    expected: dict[str, int],
-    block: tuple[NDArray[Any], NDArray[np.int64]],
-    group: Group,
-    what: str = "links",
-) -> dict[str, int]:
-    """Compute the checksums of the whole lattice, and compare them with those in the file. Collective.
-
-    Parameters
-    ----------
-    path : str
-        The file, for the error message.
-    format_name : str
-        The format; formats without checksums give an empty result.
-    expected : dict
-        The checksums in the file.
-    block : (array, array of int64)
-        The raw numbers of this rank's block, and the lexicographic numbers of their sites.
-    group : Group
-        The ranks.
-    what : str
-        Names the numbers in the error message.
-
-    Returns
-    -------
-    dict
-        The checksums by name.
-
-    Raises
-    ------
-    BadInput
-        On all ranks: a checksum differs from the file's.
-    """
-    if format_name not in CHECKSUMS:
+def _check_sums(layout: Layout, raw: NDArray[Any], sites: NDArray[np.int64], group: Group) -> dict[str, int]:
+    """Return the checksums of the whole lattice, empty for formats without any. Raises BadInput if one is wrong."""
+    if layout.format not in CHECKSUMS:
         return {}
-    names, partial = CHECKSUMS[format_name]
-    raw, sites = block
+    names, partial = CHECKSUMS[layout.format]
     numbers = raw.reshape(len(sites), -1)
     # In parts, because a checksum needs several times the memory of its numbers.
     of_parts = [
         partial(numbers[first : first + _SITES_AT_ONCE], sites[first : first + _SITES_AT_ONCE])
         for first in range(0, len(sites), _SITES_AT_ONCE)
     ]
-    mine = list(combine(format_name, of_parts).values())
-    parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
-    found = combine(format_name, parts)
-    for name, value in expected.items():
+    found = combine(layout.format, _from_all(group, list(combine(layout.format, of_parts).values())))
+    for name, value in layout.checksums.items():
         if name in found and found[name] != value:
             which = "" if names == ("checksum",) else f" {name}"
             raise BadInput(
-                f"{path} was altered: expected the {format_name} checksum{which} {value:08x} of its header, found "
-                f"{found[name]:08x} from its {what}; copy it again"
+                f"{layout.path} was altered: expected the {layout.format} checksum{which} {value:08x} of its header, "
+                f"found {found[name]:08x} from its {'links' if layout.what == 'links' else 'numbers'}; copy it again"
             )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,13 +30,7 @@ def is_lime(start: bytes) -> bool:
 
 
 def records(path: str) -> Iterator[Record]:
-    """Yield all records of a file.
-
-    Raises
-    ------
-    BadInput
-        The file is cut off, or other bytes stand where a record should begin.
-    """
+    """Yield all records of a file. Raises BadInput where it is cut off, or other bytes stand in place of a record."""
     size = Path(path).stat().st_size
     at = 0
     with Path(path).open("rb") as file:
@@ -76,3 +71,36 @@ def pack(messages: Sequence[Sequence[tuple[str, bytes]]]) -> bytes:
             parts.append(_HEADER.pack(MAGIC, 1, flags, len(data), name.encode()))
             parts.append(data + b"\0" * (-len(data) % 8))
     return b"".join(parts)
+
+
+def xml(name: str, text: str) -> tuple[str, bytes]:
+    """Return a record of XML."""
+    return name, f'<?xml version="1.0" encoding="UTF-8"?>{text}'.encode()
+
+
+def scidac_file(extents: Sequence[int], title: str) -> list[tuple[str, bytes]]:
+    """Return the message with which a SciDAC file begins."""
+    dims = "".join(f"{extent} " for extent in extents)
+    about = (
+        f"<scidacFile><version>1.1</version><spacetime>{len(extents)}</spacetime>"
+        f"<dims>{dims}</dims><volfmt>0</volfmt></scidacFile>"
+    )
+    return [xml("scidac-private-file-xml", about), xml("scidac-file-xml", f"<title>{title}</title>")]
+
+
+def scidac_record(kind: str, bits: int, numbers: int, count: int) -> tuple[str, bytes]:
+    """Return the header of a field of `count` objects at each site, each of so many real numbers."""
+    letter = {32: "F", 64: "D"}[bits]
+    return xml(
+        "scidac-private-record-xml",
+        "<scidacRecord><version>1.1</version>"
+        f"<date>{time.strftime('%a %b %d %H:%M:%S %Y UTC', time.gmtime())}</date><recordtype>0</recordtype>"
+        f"<datatype>USQCD_{letter}3_{kind}</datatype><precision>{letter}</precision><colors>3</colors>"
+        f"<typesize>{numbers * bits // 8}</typesize><datacount>{count}</datacount></scidacRecord>",
+    )
+
+
+def scidac_checksum(suma: int, sumb: int) -> tuple[str, bytes]:
+    """Return the record of the two checksums of a field."""
+    sums = f"<suma>{suma:x}</suma><sumb>{sumb:x}</sumb>"
+    return xml("scidac-checksum", f"<scidacChecksum><version>1.0</version>{sums}</scidacChecksum>")

@@ -30,13 +30,7 @@ _KINDS = ("Real", "Complex", "ColorVector", "ColorMatrix", "HalfFermion", "Dirac
 
 
 def tag(text: str, name: str) -> str | None:
-    """Return the text of an XML element, or None if there is none.
-
-    Raises
-    ------
-    ValueError
-        A part of the element is missing.
-    """
+    """Return the text of an XML element, or None without one. Raises ValueError if a part of it is missing."""
     # Headers are untrusted input. These expressions take at most quadratic time for every text.
     found = re.search(rf"<(?:\w+:)?{name}\b[^<>]*>([^<]*)</", text)
     if found is not None:
@@ -47,13 +41,7 @@ def tag(text: str, name: str) -> str | None:
 
 
 def scidac_sums(path: str, record: Record | None) -> dict[str, int]:
-    """Return the checksums in a SciDAC checksum record; empty without a record.
-
-    Raises
-    ------
-    BadInput
-        The record has not both checksums, or they are no numbers.
-    """
+    """Return the checksums in a SciDAC checksum record; empty without a record."""
     if record is None:
         return {}
     text = text_of(path, record)
@@ -100,25 +88,9 @@ def _only(path: str, texts: dict[str, str], record: str, name: str) -> str:
 
 
 def check_scidac_record(path: str, about: str, bits: int, numbers: int, kind: str) -> None:
-    """Check the fields of a SciDAC record header that repeat the precision and the size of a site.
+    """Refuse a SciDAC record header that contradicts the bits and count of the numbers of a site, or the kind of field.
 
-    Parameters
-    ----------
-    path : str
-        The file, for error messages.
-    about : str
-        The XML of the record header.
-    bits : int
-        Bits per number: 32 or 64.
-    numbers : int
-        Real numbers per site.
-    kind : str
-        The kind of field as the datatype names it: "ColorMatrix" or "ColorVector".
-
-    Raises
-    ------
-    BadInput
-        The header contradicts itself.
+    `about` is the XML of the header. `kind` is named as in datatypes: "ColorMatrix" or "ColorVector".
     """
     letter = {32: "F", 64: "D"}[bits]
     fields: list[tuple[str, str | None, str]] = [("precision", tag(about, "precision"), letter)]
@@ -150,14 +122,7 @@ def check_scidac_record(path: str, about: str, bits: int, numbers: int, kind: st
 
 
 def scidac_dims(path: str, text: str, expected: tuple[int, ...] | None = None) -> tuple[int, ...] | None:
-    """Return the extents in a SciDAC file header, or None if it does not give them.
-
-    Raises
-    ------
-    BadInput
-        The header contradicts itself or the `expected` extents of an ILDG header, or the field is spread over several
-        files.
-    """
+    """Return the extents in a SciDAC file header, or None without any. They must be the `expected` ones, if given."""
     dims, directions, volume = tag(text, "dims"), tag(text, "spacetime"), tag(text, "volfmt")
     if volume not in (None, "0"):
         raise BadInput(
@@ -264,8 +229,8 @@ def _of_one_field(path: str, all_records: Sequence[Record]) -> tuple[Record, dic
     for record in all_records[begin:end]:
         if record.name == "scidac-checksum":
             sums.append(record)
-        elif record.name in LIME_TEXTS and texts.setdefault(record.name, text_of(path, record)) != text_of(
-            path, record
+        elif (
+            record.name in LIME_TEXTS and texts.setdefault(record.name, text := text_of(path, record)) != text
         ):
             raise BadInput(
                 f"{path}: its header contradicts itself: it has two records {record.name} that differ; it was altered"
@@ -296,16 +261,8 @@ def lime(path: str, start: bytes) -> Layout | None:
         raise BadInput(f"{path}: expected numbers in its header, found {error}; it was altered") from error
     if bits not in (32, 64):
         raise BadInput(f"{path}: expected a precision of 32 or 64 bits, found {bits}")
-    layout = Layout(
-        path,
-        name,
-        check_extents(path, extents),
-        data.offset,
-        np.dtype(f">f{bits // 8}"),
-        3,
-        checksums,
-        averages,
-    )
+    extents = check_extents(path, extents)
+    layout = Layout(path, name, extents, data.offset, np.dtype(f">f{bits // 8}"), 3, checksums, averages)
     if data.length != layout.bytes_needed - data.offset:
         raise BadInput(
             f"{path}: expected {layout.bytes_needed - data.offset} bytes of links for a lattice of "

@@ -30,13 +30,7 @@ def whole_number(path: str, text: str, name: str) -> int:
 
 
 def checksum_number(path: str, text: str, name: str) -> int:
-    """Parse a 32-bit checksum in hexadecimal digits.
-
-    Raises
-    ------
-    BadInput
-        The text is not such a number.
-    """
+    """Parse a 32-bit checksum in hexadecimal digits. Raises BadInput for other text."""
     if re.fullmatch(r"(?:0[xX])?0*[0-9a-fA-F]{1,8}", text) is None:
         raise BadInput(
             f"{path}: expected up to 8 hexadecimal digits as {name} in its header, found {text!r:.40}; it was altered"
@@ -47,11 +41,5 @@ def checksum_number(path: str, text: str, name: str) -> int:
 def averages_in(
     found: Iterable[tuple[str, str | None, tuple[float, ...]]],
 ) -> list[HeaderAverage]:
-    """Return the averages of a header, given as name, text and normalisations, without those whose text is None.
-
-    Raises
-    ------
-    ValueError
-        A text is not a number.
-    """
+    """Return the averages of a header, given as name, text and normalisations, without those whose text is None."""
     return [HeaderAverage.of_text(what, text, scales) for what, text, scales in found if text is not None]

@@ -18,7 +18,7 @@ from onehop.group import Group
 from onehop.lattice.files import lime
 from onehop.lattice.files.blocks import check_regular, on_all_ranks
 from onehop.lattice.files.headers import read_header
-from onehop.lattice.files.layout import HeaderAverage, Layout, check_finite, check_sums, site_numbers, site_of
+from onehop.lattice.files.layout import HeaderAverage, Layout, read_numbers, site_of
 from onehop.lattice.gauge import Gauge, LinkDeviation, Plaquettes
 from onehop.lattice.geometry import Geometry
 from onehop.lattice.memory import require_memory
@@ -36,8 +36,6 @@ class GaugeFile:
 
     Attributes
     ----------
-    path : str
-        The file.
     format : str
         "milc", "nersc", "ildg", "scidac" or "openqcd".
     extents : tuple of int
@@ -50,8 +48,6 @@ class GaugeFile:
     verified : tuple of str
         What the file has in its header and agrees with its links: names of checksums and averages. Other numbers here
         are only computed.
-    plaquettes : Plaquettes
-        The average plaquettes.
     link_trace : float
         The average of Re tr / 3 over all links.
     """
@@ -172,7 +168,12 @@ def read_gauge(
         gauge = Gauge(group, layout.extents, grid)
     except BadInput as error:  # invalid extents, or a grid that does not fit them
         raise BadInput(f"{path}: {error}") from error
-    found = _read_links(layout, gauge, tolerance)
+    links, sites, sums = read_numbers(layout, gauge.geometry, group)
+    gauge.set_links(links)
+    worst = gauge.deviation()
+    if not worst.value <= tolerance:
+        _refuse_links(layout.path, worst, _zero_links(links, sites, layout, group))
+    del links
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
     computed = {
         "plaquette": plaquettes.all,
@@ -188,29 +189,12 @@ def read_gauge(
         layout.format,
         layout.extents,
         8 * layout.dtype.itemsize,
-        found,
+        sums,
         tuple(verified),
         plaquettes,
         trace,
     )
     return gauge, file
-
-
-def _read_links(layout: Layout, gauge: Gauge, tolerance: float) -> dict[str, int]:
-    """Read and check the links of this rank's block, and return the checksums of the whole lattice."""
-    group, path = gauge.group, layout.path
-    slices = gauge.geometry.block_slices(group.rank)
-    raw = on_all_ranks(group, lambda: layout.raw_block(slices))
-    sites = site_numbers(layout.extents, slices)
-    found = check_sums(path, layout.format, layout.checksums, (raw, sites), group)
-    links = layout.links(raw)
-    del raw
-    check_finite(path, links, sites, layout.extents, group)
-    gauge.set_links(links)
-    worst = gauge.deviation()
-    if not worst.value <= tolerance:
-        _refuse_links(path, worst, _zero_links(links, sites, layout, group))
-    return found
 
 
 def _check_note_fits(path: str, length: int) -> None:
@@ -221,13 +205,7 @@ def _check_note_fits(path: str, length: int) -> None:
 
 
 def read_note(path: str) -> str:
-    """Return the note that `write_gauge` stored in an ILDG file; empty without a note, and for other formats.
-
-    Raises
-    ------
-    BadInput
-        The file cannot be read, or is a LIME file that is cut off.
-    """
+    """Return the note that `write_gauge` stored in an ILDG file; empty without a note, and for other formats."""
     check_regular(path)
     try:
         with Path(path).open("rb") as file:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +12,10 @@ from onehop._core import __version__
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime
-from onehop.lattice.files.blocks import check_regular, on_all_ranks, read_block
+from onehop.lattice.files.blocks import first_bytes, on_all_ranks
 from onehop.lattice.files.headers import read_header
 from onehop.lattice.files.kinds import what_it_is
-from onehop.lattice.files.layout import check_finite, check_sums, scidac_checksums, site_numbers
+from onehop.lattice.files.layout import VectorLayout, read_numbers, scidac_checksums
 from onehop.lattice.files.lime_headers import check_scidac_record, scidac_dims, scidac_sums, tag, text_of
 from onehop.lattice.files.parsing import whole_number
 from onehop.lattice.files.write import write_from_one
@@ -26,8 +23,6 @@ from onehop.lattice.geometry import Geometry
 from onehop.lattice.memory import LINK_BYTES, TABLE_BYTES, require_memory, sites_on_a_rank
 
 __all__ = ["links_have_checksum", "read_links", "read_vectors", "vectors_have_checksum", "write_vectors"]
-
-_HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
 def read_links(
@@ -70,23 +65,12 @@ def read_links(
         geometry = Geometry(layout.extents, grid, ranks=group.size, width=width)
     except BadInput as error:  # invalid extents, or a grid that does not fit them
         raise BadInput(f"{path}: {error}") from error
-    slices = geometry.block_slices(group.rank)
-    raw = on_all_ranks(group, lambda: layout.raw_block(slices))
-    sites = site_numbers(layout.extents, slices)
-    check_sums(str(path), layout.format, layout.checksums, (raw, sites), group)
-    links = layout.links(raw)
-    check_finite(str(path), links, sites, layout.extents, group)
-    return links, geometry
+    return read_numbers(layout, geometry, group)[0], geometry
 
 
 def _messages(path: str) -> list[dict[str, lime.Record]]:
     """Return the fields of a file: for each its binary record and the records that describe it, by name."""
-    check_regular(path)
-    try:
-        with Path(path).open("rb") as file:
-            start = file.read(512)
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    start = first_bytes(path)
     if not lime.is_lime(start):
         raise BadInput(f"{path}: expected a SciDAC file (LIME), found {what_it_is(start)}")
     fields: list[dict[str, lime.Record]] = []
@@ -106,29 +90,8 @@ def _messages(path: str) -> list[dict[str, lime.Record]]:
     return fields
 
 
-@dataclass(frozen=True)
-class _Vectors:
-    """Vectors in a record: the place, precision and number of them, and the checksums in the file."""
-
-    offset: int
-    bits: int
-    count: int
-    checksums: dict[str, int]
-
-    @property
-    def bytes_a_site(self) -> int:
-        """Bytes of a site in the file."""
-        return self.count * 6 * self.bits // 8
-
-
-def _vectors_in(path: str, records: dict[str, lime.Record], geometry: Geometry) -> _Vectors:
-    """Read the headers of a field.
-
-    Raises
-    ------
-    BadInput
-        The headers are incomplete or contradict themselves, or the field is of another kind or lattice.
-    """
+def _vectors_in(path: str, records: dict[str, lime.Record], geometry: Geometry) -> VectorLayout:
+    """Read the headers of a field. Raises BadInput for another kind or lattice, and for contradictions."""
     about = text_of(path, records.get("scidac-private-record-xml"))
     file_about = text_of(path, records.get("scidac-private-file-xml"))
     try:
@@ -154,18 +117,10 @@ def _vectors_in(path: str, records: dict[str, lime.Record], geometry: Geometry) 
         raise
     except ValueError as error:
         raise BadInput(f"{path}: expected numbers in its header, found {error}; it was altered") from error
-    return _Vectors(data.offset, bits, count, scidac_sums(path, records.get("scidac-checksum")))
-
-
-def _one_field(path: str, found: _Vectors, geometry: Geometry, group: Group) -> NDArray[np.complex128]:
-    slices = geometry.block_slices(group.rank)
-    shape = (*geometry.shape, found.count, 3, 2)
-    raw = on_all_ranks(group, lambda: read_block(path, f">f{found.bits // 8}", found.offset, shape, slices))
-    sites = site_numbers(geometry.extents, slices)
-    check_sums(path, "scidac", found.checksums, (raw, sites), group, "numbers")
-    numbers = np.ascontiguousarray(raw, np.float64).view(np.complex128)[..., 0]
-    check_finite(path, numbers, sites, geometry.extents, group)
-    return np.moveaxis(numbers, -2, 0)
+    sums = scidac_sums(path, records.get("scidac-checksum"))
+    return VectorLayout(
+        path, "scidac", extents, data.offset, np.dtype(f">f{bits // 8}"), checksums=sums, count=count
+    )
 
 
 def links_have_checksum(path: str) -> bool:
@@ -207,30 +162,20 @@ def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.comp
         group, lambda: [_vectors_in(str(path), one, geometry) for one in _messages(str(path))]
     )
     # The numbers as read, converted, and joined.
-    of_site = sum(2 * 48 * one.count for one in headers) + max(one.bytes_a_site for one in headers)
+    of_site = sum(2 * 48 * one.count for one in headers) + max(one.site_bytes for one in headers)
     needed = sites_on_a_rank(geometry.extents, group.size) * of_site
     require_memory(group, geometry.extents, needed, f"reading {path}, vectors")
-    return np.concatenate([_one_field(str(path), one, geometry, group) for one in headers])
+    return np.concatenate([np.moveaxis(read_numbers(one, geometry, group)[0], -2, 0) for one in headers])
 
 
 def _record(vector: NDArray[np.complex128], bits: int, note: str) -> list[tuple[str, bytes]]:
-    letter = {32: "F", 64: "D"}[bits]
     raw = np.stack([vector.real, vector.imag], axis=-1).astype(f">f{bits // 8}")
-    suma, sumb = scidac_checksums(raw, np.arange(np.prod(vector.shape[:-1]), dtype=np.int64))
-    texts = {
-        "scidac-private-record-xml": "<scidacRecord><version>1.1</version>"
-        f"<date>{time.strftime('%a %b %d %H:%M:%S %Y UTC', time.gmtime())}</date><recordtype>0</recordtype>"
-        f"<datatype>USQCD_{letter}3_ColorVector</datatype><precision>{letter}</precision><colors>3</colors>"
-        f"<typesize>{6 * bits // 8}</typesize><datacount>1</datacount></scidacRecord>",
-        "scidac-record-xml": f"<note>{note}</note>",
-    }
-    checksum = (
-        f"<scidacChecksum><version>1.0</version><suma>{suma:x}</suma><sumb>{sumb:x}</sumb></scidacChecksum>"
-    )
+    sums = scidac_checksums(raw, np.arange(np.prod(vector.shape[:-1]), dtype=np.int64))
     return [
-        *((name, (_HEAD + text).encode()) for name, text in texts.items()),
+        lime.scidac_record("ColorVector", bits, 6, 1),
+        lime.xml("scidac-record-xml", f"<note>{note}</note>"),
         ("scidac-binary-data", raw.tobytes()),
-        ("scidac-checksum", (_HEAD + checksum).encode()),
+        lime.scidac_checksum(*sums),
     ]
 
 
@@ -281,13 +226,7 @@ def write_vectors(
         for rank, part in enumerate(parts):
             block = np.frombuffer(part, np.complex128).reshape(mine.shape)
             whole[(slice(None), *geometry.block_slices(rank))] = block
-        dims = "".join(f"{extent} " for extent in geometry.extents)
-        file_text = (
-            f"{_HEAD}<scidacFile><version>1.1</version><spacetime>{len(geometry.extents)}</spacetime>"
-            f"<dims>{dims}</dims><volfmt>0</volfmt></scidacFile>"
-        )
-        title = f"{_HEAD}<title>written by onehop {__version__}</title>"
-        head = [("scidac-private-file-xml", file_text.encode()), ("scidac-file-xml", title.encode())]
+        head = lime.scidac_file(geometry.extents, f"written by onehop {__version__}")
         return [lime.pack([head, *(_record(one, precision, note) for one in whole)])]
 
     write_from_one(str(path), group, make, overwrite)

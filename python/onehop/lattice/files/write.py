@@ -89,44 +89,25 @@ def _nersc(links: Links, precision: int, plaquettes: Plaquettes, trace: float) -
 def _ildg(links: Links, precision: int, plaquettes: Plaquettes, trace: float, note: str = "") -> list[bytes]:
     raw = _numbers(links, f">f{precision // 8}")
     extents = _extents(links)
-    suma, sumb = scidac_checksums(raw, _sites(links))
-    head = '<?xml version="1.0" encoding="UTF-8"?>'
-    letter = {32: "F", 64: "D"}[precision]
-    dims = "".join(f"{extent} " for extent in extents)
     sizes = "".join(f"<l{name}>{extent}</l{name}>" for name, extent in zip("xyzt", extents, strict=True))
-    texts = {
-        "scidac-private-file-xml": "<scidacFile><version>1.1</version><spacetime>4</spacetime>"
-        f"<dims>{dims}</dims><volfmt>0</volfmt></scidacFile>",
-        "scidac-file-xml": f"<title>gauge configuration, written by onehop {__version__}</title>",
-        "scidac-private-record-xml": "<scidacRecord><version>1.1</version>"
-        f"<date>{time.strftime('%a %b %d %H:%M:%S %Y UTC', time.gmtime())}</date><recordtype>0</recordtype>"
-        f"<datatype>USQCD_{letter}3_ColorMatrix</datatype><precision>{letter}</precision><colors>3</colors>"
-        f"<typesize>{18 * precision // 8}</typesize><datacount>4</datacount></scidacRecord>",
-        "scidac-record-xml": "<usqcdInfo><version>1.0</version>"
-        f"<plaq>{3 * plaquettes.all:.12g}</plaq><linktr>{trace:.12g}</linktr>"
-        f"<info>{escape(note, quote=False)}</info></usqcdInfo>",
-        "ildg-format": '<ildgFormat xmlns="http://www.lqcd.org/ildg" '
-        'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+    info = (
+        f"<usqcdInfo><version>1.0</version><plaq>{3 * plaquettes.all:.12g}</plaq><linktr>{trace:.12g}</linktr>"
+        f"<info>{escape(note, quote=False)}</info></usqcdInfo>"
+    )
+    about = (
+        '<ildgFormat xmlns="http://www.lqcd.org/ildg" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
         'xsi:schemaLocation="http://www.lqcd.org/ildg filefmt.xsd"><version>1.0</version>'
-        f"<field>su3gauge</field><precision>{precision}</precision>{sizes}</ildgFormat>",
-        "scidac-checksum": "<scidacChecksum><version>1.0</version>"
-        f"<suma>{suma:x}</suma><sumb>{sumb:x}</sumb></scidacChecksum>",
-    }
-    made = {name: (name, (head + text).encode()) for name, text in texts.items()}
-    return [
-        lime.pack(
-            [
-                [made["scidac-private-file-xml"], made["scidac-file-xml"]],
-                [
-                    made["scidac-private-record-xml"],
-                    made["scidac-record-xml"],
-                    made["ildg-format"],
-                    ("ildg-binary-data", raw.tobytes()),
-                    made["scidac-checksum"],
-                ],
-            ]
-        )
+        f"<field>su3gauge</field><precision>{precision}</precision>{sizes}</ildgFormat>"
+    )
+    record = [
+        lime.scidac_record("ColorMatrix", precision, 18, 4),
+        lime.xml("scidac-record-xml", info),
+        lime.xml("ildg-format", about),
+        ("ildg-binary-data", raw.tobytes()),
+        lime.scidac_checksum(*scidac_checksums(raw, _sites(links))),
     ]
+    title = f"gauge configuration, written by onehop {__version__}"
+    return [lime.pack([lime.scidac_file(extents, title), record])]
 
 
 _WRITERS: dict[str, Callable[..., list[bytes]]] = {
@@ -152,13 +133,7 @@ def _format(path: str, name: str | None) -> str:
 
 
 def check_target(path: str, overwrite: bool) -> None:
-    """Check before a long computation that a file can be written.
-
-    Raises
-    ------
-    BadInput
-        The file exists and may not be replaced, is a folder or a device, or its folder is missing or not writable.
-    """
+    """Refuse, before a long computation, a file that exists and may not be replaced, or that cannot be written."""
     target = check_name(
         path, "cannot write the file"
     )  # keeps a symbolic link, and replaces the file that it points to
@@ -176,13 +151,7 @@ def check_target(path: str, overwrite: bool) -> None:
 
 
 def check_gauge_target(path: str, file_format: str | None, precision: int | None, overwrite: bool) -> str:
-    """Check that `write_gauge` can write a file, and return the format that it would use.
-
-    Raises
-    ------
-    BadInput
-        The format or precision is unknown, or as for `check_target`.
-    """
+    """Refuse what `write_gauge` would refuse, and return the format that it would use."""
     name = _format(path, file_format)
     if precision not in (None, 32, 64):
         raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
@@ -193,13 +162,7 @@ def check_gauge_target(path: str, file_format: str | None, precision: int | None
 
 
 def write_from_one(path: str, group: Group, make: Callable[[], list[bytes]], overwrite: bool) -> None:
-    """Write the bytes that `make` returns, on rank 0. An exception there becomes BadInput on all ranks. Collective.
-
-    Raises
-    ------
-    BadInput
-        On all ranks: `make` or `write_whole` failed on rank 0, also for lack of memory.
-    """
+    """Write the bytes that `make` returns, on rank 0. An exception there becomes BadInput on all ranks. Collective."""
     failure: Exception | None = None
     if group.rank == 0:
         try:
@@ -215,13 +178,7 @@ def write_from_one(path: str, group: Group, make: Callable[[], list[bytes]], ove
 
 
 def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
-    """Write a file under a temporary name, then rename it, so that even a power failure leaves the old or the new file.
-
-    Raises
-    ------
-    BadInput
-        As for `check_target`, or the file cannot be written.
-    """
+    """Write a file under a temporary name, then rename it: even a power failure leaves the old or the new file."""
     check_target(path, overwrite)
     try:
         with unfinished_file(path) as file:
@@ -232,15 +189,7 @@ def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
 
 
 def require_memory_to_write(gauge: Gauge) -> None:
-    """Check before a long computation that there is memory to write a field with `write_gauge`. Collective.
-
-    Rank 0 writes, from copies of the whole lattice.
-
-    Raises
-    ------
-    Error
-        On all ranks: a machine has too little memory left.
-    """
+    """Raise Error unless there is memory to write a field with `write_gauge`, from copies on rank 0. Collective."""
     group, extents = gauge.group, gauge.geometry.extents
     copies = 2 + (_COPIES_WHILE_WRITING if group.rank == 0 else 0)
     needed = copies * sites_on_a_rank(extents, 1) * LINK_BYTES
