@@ -8,6 +8,36 @@
 
 namespace onehop::lattice::detail {
 
+std::vector<std::complex<double>> field_strength_matrices(const Gauge& gauge,
+                                                          std::span<const std::pair<int, int>> planes) {
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  LinkFields links(space);
+  links.load(gauge.links());
+  links.fill_all();
+  MatrixField made(space);
+  std::vector<std::complex<double>> strength(space.sites() * planes.size() * 9);
+  for (std::size_t plane = 0; plane < planes.size(); ++plane) {
+    const auto [mu, nu] = planes[plane];
+    const double* u = links[mu].data();
+    const double* v = links[nu].data();
+    const std::ptrdiff_t m = space.stride(mu);
+    const std::ptrdiff_t n = space.stride(nu);
+    double* out = made.data();
+    each_site(space, [=](auto sites) {
+      const auto at = [&](const double* field, std::ptrdiff_t shift) { return sites.load(field, shift); };
+      const auto dagger = [&](const double* field, std::ptrdiff_t shift) { return su3::adjoint(at(field, shift)); };
+      const auto ahead = at(u, 0) * at(v, m) * dagger(u, n) * dagger(v, 0);
+      const auto left = at(v, 0) * dagger(u, n - m) * dagger(v, -m) * at(u, -m);
+      const auto behind = dagger(u, -m) * dagger(v, -m - n) * at(u, -m - n) * at(v, -n);
+      const auto right = dagger(v, -n) * at(u, -n) * at(v, m - n) * dagger(u, 0);
+      const auto all = ahead + left + behind + right;
+      sites.store(out, sites.all(0.125) * (all + sites.all(-1) * su3::adjoint(all)));
+    });
+    made.store(strength.data() + plane * 9, planes.size() * 9);
+  }
+  return strength;
+}
+
 CloverLeaves::CloverLeaves(const MatrixSpace& space)
     : space_(space),
       strength_{MatrixField(space), MatrixField(space)},

@@ -2,12 +2,20 @@
 #pragma once
 
 #include <array>
+#include <complex>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "lattice/gauge/link_fields.h"
 #include "onehop/lattice/flow.h"
 
 namespace onehop::lattice::detail {
+
+// Returns F = (Q - adjoint(Q)) / 8 on this rank's block in lexicographic order, [site][plane][row][column], where Q is
+// the sum of the four plaquettes that begin at a site and go around the plane in the same sense. Collective.
+[[nodiscard]] std::vector<std::complex<double>> field_strength_matrices(const Gauge& gauge,
+                                                                        std::span<const std::pair<int, int>> planes);
 
 class CloverLeaves {
  public:

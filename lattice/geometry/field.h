@@ -1,5 +1,4 @@
-// The memory layout of fields, conversion from and to lexicographic order (x fastest, as in NumPy arrays), and the halo
-// exchange of fields.
+// The memory layout of fields, and their conversion from and to lexicographic order (x fastest, as in NumPy arrays).
 //
 // A field has one element per vector of the geometry, followed by the ghosts: [vector][rhs][number][re, im][lane].
 // `numbers` counts the complex numbers of a site (3 for a colour vector, 9 for a link, 12 for a spinor), `num_rhs` the
@@ -7,19 +6,13 @@
 // (onehop/lattice/field.py).
 #pragma once
 
-#include <array>
 #include <complex>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "lattice/support/buffer.h"
-#include "onehop/codec.h"
-#include "onehop/group.h"
 #include "onehop/lattice/geometry.h"
-#include "onehop/plan.h"
 
 namespace onehop::lattice::detail {
 
@@ -51,13 +44,6 @@ struct Field {
       : shape(of), memory(static_cast<std::size_t>((of.vectors + (with_ghosts ? of.ghosts : 0)) * of.element())) {}
 
   [[nodiscard]] Real* data() const noexcept { return memory.data(); }
-  // The vectors of one local parity (see Geometry::origin_parity), without ghosts.
-  [[nodiscard]] std::span<Real> parity(const Geometry& geometry, int local) const {
-    const std::int64_t first = geometry.parity_begin(local);
-    return memory.span().subspan(static_cast<std::size_t>(first * shape.element()),
-                                 static_cast<std::size_t>((geometry.parity_end(local) - first) * shape.element()));
-  }
-
   FieldShape shape;
   Buffer<Real> memory;
 };
@@ -103,29 +89,5 @@ void store_lexicographic(const Field<Real>& from, const std::vector<std::int64_t
       to[n] = {static_cast<Number>(at[2 * n * shape.lanes]), static_cast<Number>(at[(2 * n + 1) * shape.lanes])};
   }
 }
-
-// The plans that fill a field's ghosts, one per global parity. A codec other than `raw` needs a field in single
-// precision.
-class Faces {
- public:
-  // The field's memory must not move while this object lives. Collective.
-  template <class Real>
-  Faces(const Group& group, const Geometry& geometry, Field<Real>& field, Codec codec = Codec::raw) {
-    constexpr ElementType type = std::is_same_v<Real, double> ? ElementType::float64 : ElementType::float32;
-    const std::array arrays{std::as_writable_bytes(field.memory.span())};
-    const auto bytes = static_cast<std::int64_t>(field.shape.element() * static_cast<std::int64_t>(sizeof(Real)));
-    for (int parity = 0; parity < geometry.spec().parities; ++parity) {
-      Schedule schedule = geometry.halo(bytes, type, parity, group.rank());
-      if (codec != Codec::raw) {
-        for (Transfer& each : schedule.rounds[0].transfers) each.codec = codec;
-      }
-      plans_.emplace_back(group, schedule, arrays);
-    }
-  }
-  [[nodiscard]] Plan& parity(int global_parity) { return plans_[static_cast<std::size_t>(global_parity)]; }
-
- private:
-  std::vector<Plan> plans_;
-};
 
 }  // namespace onehop::lattice::detail

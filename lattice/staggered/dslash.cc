@@ -167,7 +167,7 @@ DslashField<Link, Real>::DslashField(const DslashLattice& lattice, const DslashL
   if (options.exchange) {
     exchange_ = options.exchange(lattice.geometry, bytes, std::as_writable_bytes(field.memory.span()));
   } else if (lattice.group.size() > 1) {
-    exchange_ = std::make_unique<PlanExchange>(Faces(lattice.group, lattice.geometry, field, options.codec));
+    exchange_ = std::make_unique<PlanExchange>(lattice.group, lattice.geometry, field, options.codec);
   }
 }
 

@@ -85,7 +85,6 @@ class Sums {
   Sums& operator=(const Sums&) = delete;
 
   [[nodiscard]] bool wide() const noexcept { return wide_; }
-  [[nodiscard]] int capacity() const noexcept { return capacity_; }
   // Replaces each number by its sum over the ranks, or stores the sums of superaccumulators in `results`. Collective.
   void run(std::span<double> numbers);
   void run(std::span<const Superaccumulator> mine, std::span<double> results);

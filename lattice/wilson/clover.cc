@@ -6,10 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "lattice/gauge/clover_leaves.h"
 #include "onehop/error.h"
-#include "onehop/lattice/su3.h"
-#include "onehop/patterns.h"
-#include "onehop/plan.h"
 #include "src/base/text.h"
 
 namespace onehop::lattice {
@@ -17,73 +15,10 @@ namespace onehop::lattice {
 namespace {
 
 using Number = std::complex<double>;
-using Link = su3::Matrix<double>;
 using Block = std::array<std::array<Number, 6>, 6>;
 
 constexpr std::size_t dims = 4;
-constexpr std::array<std::pair<std::size_t, std::size_t>, 6> planes{{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}};
-
-// The links of this rank's block and of one layer of sites around it, including edges and corners.
-class Surroundings {
- public:
-  explicit Surroundings(const Gauge& gauge) {
-    const Geometry& geometry = gauge.geometry();
-    std::size_t sites = 1;
-    for (std::size_t d = 0; d < dims; ++d) {
-      stride[d] = sites;
-      block_[d] = static_cast<std::size_t>(geometry.block()[d]);
-      sites *= block_[d] + 2;
-    }
-    links_.resize(sites * dims * 9);
-    const std::vector<Number> own = gauge.links();
-    std::size_t site = 0;
-    each_site([&](std::size_t place) {
-      std::copy_n(own.data() + site++ * dims * 9, dims * 9, links_.data() + place * dims * 9);
-    });
-    HaloSpec spec;
-    spec.extents.assign(geometry.spec().extents.rbegin(), geometry.spec().extents.rend());  // C order
-    spec.grid.assign(geometry.spec().grid.rbegin(), geometry.spec().grid.rend());
-    spec.rank_at = geometry.spec().rank_at;  // positions are numbered alike: direction 0 runs fastest in both
-    spec.widths.assign(dims, {1, 1});
-    spec.periodic.assign(dims, true);
-    spec.corners = true;
-    spec.element_bytes = {static_cast<std::int64_t>(dims * 9 * sizeof(Number))};
-    const std::array arrays{std::as_writable_bytes(std::span(links_))};
-    Plan(gauge.group(), halo(spec, gauge.group().rank()), arrays).run();
-  }
-
-  [[nodiscard]] Link at(std::size_t place, std::size_t direction) const {
-    return su3::load(links_.data() + (place * dims + direction) * 9);
-  }
-  template <class Visit>
-  void each_site(Visit&& visit) const {
-    std::array<std::size_t, dims> at{};
-    for (std::size_t left = block_[0] * block_[1] * block_[2] * block_[3]; left > 0; --left) {
-      std::size_t place = 0;
-      for (std::size_t d = 0; d < dims; ++d) place += (at[d] + 1) * stride[d];
-      visit(place);
-      for (std::size_t d = 0; d < dims && ++at[d] == block_[d]; ++d) at[d] = 0;
-    }
-  }
-
-  std::array<std::size_t, dims> stride{};
-
- private:
-  std::array<std::size_t, dims> block_{};
-  std::vector<Number> links_;
-};
-
-// The sum of the four plaquettes that begin at x and go around in the sense from mu to nu.
-Link leaves(const Surroundings& links, std::size_t x, std::size_t mu, std::size_t nu) {
-  const std::size_t m = links.stride[mu];
-  const std::size_t n = links.stride[nu];
-  const auto dagger = [&](std::size_t place, std::size_t d) { return su3::adjoint(links.at(place, d)); };
-  const Link ahead = links.at(x, mu) * links.at(x + m, nu) * dagger(x + n, mu) * dagger(x, nu);
-  const Link left = links.at(x, nu) * dagger(x - m + n, mu) * dagger(x - m, nu) * links.at(x - m, mu);
-  const Link behind = dagger(x - m, mu) * dagger(x - m - n, nu) * links.at(x - m - n, mu) * links.at(x - n, nu);
-  const Link right = dagger(x - n, nu) * links.at(x - n, mu) * links.at(x - n + m, nu) * dagger(x, mu);
-  return ahead + left + behind + right;
-}
+constexpr std::array<std::pair<int, int>, 6> planes{{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}};
 
 // The upper right quarter of each gamma matrix. The lower left quarter is its adjoint, and the diagonal quarters are 0.
 constexpr std::array<std::array<std::array<Number, 2>, 2>, dims> upper_right{{
@@ -93,12 +28,13 @@ constexpr std::array<std::array<std::array<Number, 2>, 2>, dims> upper_right{{
     {{{Number(1, 0), Number(0, 0)}, {Number(0, 0), Number(1, 0)}}},
 }};
 
-// The entry of gamma_mu gamma_nu on spins s, t of the upper (0) or lower half.
-Number product_entry(std::size_t mu, std::size_t nu, std::size_t half, std::size_t s, std::size_t t) {
+// The entry of gamma_mu gamma_nu of a plane on spins s, t of the upper (0) or lower half.
+Number product_entry(std::pair<int, int> plane, std::size_t half, std::size_t s, std::size_t t) {
+  const auto& mu = upper_right[static_cast<std::size_t>(plane.first)];
+  const auto& nu = upper_right[static_cast<std::size_t>(plane.second)];
   Number sum = 0;
   for (std::size_t u = 0; u < 2; ++u) {
-    sum += half == 0 ? upper_right[mu][s][u] * std::conj(upper_right[nu][t][u])
-                     : std::conj(upper_right[mu][u][s]) * upper_right[nu][u][t];
+    sum += half == 0 ? mu[s][u] * std::conj(nu[t][u]) : std::conj(mu[u][s]) * nu[u][t];
   }
   return sum;
 }
@@ -162,17 +98,7 @@ std::vector<Number> clover_leaves(const Gauge& gauge) {
   if (gauge.geometry().dims() != static_cast<int>(dims)) {
     throw BadInput("clover: expected a lattice of four directions, found " + std::to_string(gauge.geometry().dims()));
   }
-  const Surroundings links(gauge);
-  std::vector<Number> found(static_cast<std::size_t>(gauge.geometry().sites()) * planes.size() * 9);
-  Number* to = found.data();
-  links.each_site([&](std::size_t place) {
-    for (const auto& [mu, nu] : planes) {
-      const Link q = leaves(links, place, mu, nu);
-      su3::store(to, 0.125 * (q + -1.0 * su3::adjoint(q)));
-      to += 9;
-    }
-  });
-  return found;
+  return detail::field_strength_matrices(gauge, planes);
 }
 
 std::vector<double> clover_blocks(std::span<const Number> strength, double weight) {
@@ -189,7 +115,7 @@ std::vector<double> clover_blocks(std::span<const Number> strength, double weigh
       for (std::size_t i = 0; i < 6; ++i) block[i][i] = 1;
       for (std::size_t p = 0; p < planes.size(); ++p) {
         for (std::size_t st = 0; st < 4; ++st) {
-          const Number spin = product_entry(planes[p].first, planes[p].second, half, st / 2, st % 2);
+          const Number spin = product_entry(planes[p], half, st / 2, st % 2);
           if (spin == 0.0) continue;
           for (std::size_t cd = 0; cd < 9; ++cd)
             block[st / 2 * 3 + cd / 3][st % 2 * 3 + cd % 3] -= weight * spin * strength[site * of_site + p * 9 + cd];

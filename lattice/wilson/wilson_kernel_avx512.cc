@@ -11,19 +11,6 @@
 #define ONEHOP_SIMD_NAMESPACE avx512
 #define ONEHOP_SIMD_BYTES 64
 #include "lattice/wilson/wilson_kernel_simd.h"
-
-const WilsonKernels<float>* float_wilson(int lanes) {
-  if (lanes == 16) return &kernels<float, 16>;
-  if (lanes == 8) return &kernels<float, 8>;
-  return nullptr;
-}
-const WilsonKernels<double>* double_wilson(int lanes) {
-  if (lanes == 8) return &kernels<double, 8>;
-  if (lanes == 4) return &kernels<double, 4>;
-  return nullptr;
-}
-
-}  // namespace onehop::lattice::avx512
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

@@ -1,6 +1,4 @@
-// The kernels of wilson_kernel.h. Each wilson_kernel_*.cc includes this header, for one instruction set, and
-// instantiates the kernels for at most as many lanes as a vector register has, so that rotating lanes takes one
-// instruction.
+// The kernels of wilson_kernel.h. Each wilson_kernel_*.cc includes this header, for one instruction set.
 #include "lattice/wilson/wilson_spinor_simd.h"
 
 namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
@@ -305,4 +303,29 @@ constexpr WilsonKernels<T> all_kernels() {
 template <class T, int L>
 inline constexpr WilsonKernels<T> kernels = all_kernels<T, L>();
 
+// The kernels for at most L lanes and at least `Least`, so that rotating lanes takes one instruction.
+template <class T, int L, int Least>
+const WilsonKernels<T>* find_kernels(int lanes) {
+  if (lanes == L) return &kernels<T, L>;
+  if constexpr (L > Least) {
+    return find_kernels<T, L / 2, Least>(lanes);
+  } else {
+    return nullptr;
+  }
+}
+
+template <class T>
+const WilsonKernels<T>* best_kernels(int lanes) {
+  constexpr int full = ONEHOP_SIMD_BYTES / static_cast<int>(sizeof(T));
+  return find_kernels<T, full, ONEHOP_SIMD_BYTES == 64 ? full / 2 : 1>(lanes);  // AVX2 has the shorter vectors
+}
+
 }  // namespace
+
+// Each processor's source includes this header once, in a namespace of its own.
+// NOLINTBEGIN(misc-definitions-in-headers)
+const WilsonKernels<float>* float_wilson(int lanes) { return best_kernels<float>(lanes); }
+const WilsonKernels<double>* double_wilson(int lanes) { return best_kernels<double>(lanes); }
+// NOLINTEND(misc-definitions-in-headers)
+
+}  // namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE
