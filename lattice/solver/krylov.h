@@ -42,6 +42,12 @@ class LinearOperator {
     space().dot(in, out, dots);
     for (std::size_t i = 0; i < dots.size(); ++i) products[i] = dots[i].real();
   }
+  // r = b - A x, and |r|^2 per right-hand side.
+  void residual(const Real* b, const Real* x, Real* r, std::span<double> norms) {
+    apply(x, r);
+    space().subtract(b, r, r);
+    space().norm(r, norms);
+  }
 };
 
 // When to stop, and whom to tell about the progress.
@@ -102,11 +108,26 @@ inline double quotient(double above, double below) {
   return std::isfinite(value) ? value : 0;
 }
 
+inline Coefficient quotient(Coefficient above, Coefficient below) {
+  const Coefficient value = above / below;
+  return std::isfinite(value.real()) && std::isfinite(value.imag()) ? value : Coefficient{};
+}
+
+// alpha = |r|^2 / <p, A p> for the systems that still run, 0 for the others. Returns whether any moves.
+inline bool step_lengths(std::span<const double> norms, std::span<const double> products,
+                         std::span<const double> target, std::span<double> alpha) {
+  bool moves = false;
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    alpha[i] = norms[i] <= target[i] ? 0 : quotient(norms[i], products[i]);
+    moves = moves || alpha[i] != 0;
+  }
+  return moves;
+}
+
 // Conjugate gradients for a positive definite Hermitian A. On entry r = b - A x. Updates x and r until |r|^2 <= target.
 // Returns the iterations.
 template <class Real>
-std::int64_t conjugate_gradients(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping,
-                                 std::int64_t done = 0) {
+std::int64_t conjugate_gradients(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping) {
   VectorSpace<Real>& space = a.space();
   const auto num_rhs = static_cast<std::size_t>(space.num_rhs());
   const Buffer<Real> ap = space.make();
@@ -116,133 +137,157 @@ std::int64_t conjugate_gradients(LinearOperator<Real>& a, Real* x, Real* r, cons
   space.copy(r, p);
   space.norm(r, norms);
   std::int64_t iterations = 0;
-  while (!all_below(norms, stopping.target) && iterations + done < stopping.iterations) {
+  while (!all_below(norms, stopping.target) && iterations < stopping.iterations) {
     a.apply_and_project(p, ap.data(), products);
-    bool moves = false;
-    for (std::size_t i = 0; i < num_rhs; ++i) {
-      alpha[i] = norms[i] <= stopping.target[i] ? 0 : quotient(norms[i], products[i]);
-      moves = moves || alpha[i] != 0;
-    }
-    if (!moves) break;  // <p, A p> is 0 or not finite for every system that still runs
+    // If nothing moves, <p, A p> is 0 or not finite for every system that still runs.
+    if (!step_lengths(norms, products, stopping.target, alpha)) break;
     space.step(alpha, p, ap.data(), x, r, next);
     for (std::size_t i = 0; i < num_rhs; ++i) beta[i] = alpha[i] == 0 ? 0 : quotient(next[i], norms[i]);
     space.direct(r, beta, p);
     norms = next;
     ++iterations;
-    progress.at(done + iterations, norms);
+    progress.at(iterations, norms);
   }
   return iterations;
 }
 
-struct MixedResult {
+struct SolveCounts {
   std::int64_t iterations = 0;
   std::int64_t reliable_updates = 0;
 };
+
+// The solution with the smallest |r|^2, summed over right-hand sides.
+template <class Real>
+class BestSolution {
+ public:
+  BestSolution(VectorSpace<Real>& space, const Real* x, std::span<const double> norms)
+      : space_(space), kept_(space.make()) {
+    keep(x, norms);
+  }
+  void keep(const Real* x, std::span<const double> norms) {
+    least_ = total(norms);
+    space_.copy(x, kept_.data());
+  }
+  [[nodiscard]] double least() const { return least_; }
+  void restore_to(Real* x) { space_.copy(kept_.data(), x); }
+
+ private:
+  VectorSpace<Real>& space_;
+  Buffer<Real> kept_;
+  double least_ = 0;
+};
+
+// When an iteration in a lower precision recomputes its residual, and whether that still reduces it.
+class UpdateRule {
+ public:
+  // `reduction`: an update comes when |r| has fallen by this factor since the last one. `norms`: |r|^2 at the start.
+  UpdateRule(const Stopping& stopping, double reduction, double epsilon, const std::vector<double>& norms)
+      : stopping_(stopping), reduction_(reduction), rounding_(1e4 * epsilon), largest_(norms), lowest_(norms) {}
+
+  [[nodiscard]] bool is_due(std::span<const double> norms, std::int64_t iterations) {
+    stalled_ = total(lowest_) <= rounding_ * rounding_ * total(stopping_.scale) && iterations - last_ > 4 * longest_;
+    bool due = stalled_ || all_below(norms, stopping_.target) || iterations == stopping_.iterations;
+    for (std::size_t i = 0; i < norms.size(); ++i) {
+      due = due || (!(norms[i] <= stopping_.target[i]) && norms[i] < reduction_ * reduction_ * largest_[i]);
+    }
+    for (std::size_t i = 0; i < norms.size() && !due; ++i) largest_[i] = std::max(largest_[i], norms[i]);
+    return due;
+  }
+  void updated(const std::vector<double>& norms, std::int64_t iterations) {
+    if (!stalled_) longest_ = std::max(longest_, iterations - last_);
+    last_ = iterations;
+    largest_ = norms;
+    bool reduced = false;
+    for (std::size_t i = 0; i < norms.size(); ++i) {
+      reduced = reduced || norms[i] < 0.9 * lowest_[i];
+      lowest_[i] = std::min(lowest_[i], norms[i]);
+    }
+    idle_ = reduced ? 0 : idle_ + 1;
+  }
+  [[nodiscard]] bool gains() const { return idle_ < 3; }
+
+ private:
+  const Stopping& stopping_;
+  double reduction_;
+  // A residual at the level of rounding may never fall by `reduction`, and the iterations would not end. There an
+  // update also comes after four times the longest interval seen so far.
+  double rounding_;
+  std::vector<double> largest_, lowest_;  // since the last update, and of all updates
+  std::int64_t last_ = 0;
+  std::int64_t longest_ = 25;  // iterations between two updates
+  bool stalled_ = false;
+  int idle_ = 0;  // consecutive updates after which no residual was 10% below its minimum so far
+};
+
+// x += factors * part, with a part in a lower precision; then r = b - A x and its norms. `work` is overwritten.
+template <class High, class Low>
+void add_part(LinearOperator<High>& high, const Low* part, std::span<const double> factors, const High* b, High* x,
+              High* r, std::span<double> norms, High* work) {
+  VectorSpace<High>& space = high.space();
+  convert(space.pool(), part, work, space.size());
+  space.add(x, factors, work, x);
+  high.residual(b, x, r, norms);
+}
 
 // Conjugate gradients in mixed precision with reliable updates (as in Clark et al., arXiv:0911.3191). Iterates with
 // `low`. Whenever |r| has fallen by the factor `reduction`, adds the partial solution to x and recomputes r = b - A x
 // with `high`; the search direction survives. b, x and r are of high's space, and r = b - A x on entry. Returns the x
 // with the smallest residual, summed over right-hand sides.
 template <class High, class Low>
-MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator<Low>& low, const High* b, High* x,
+SolveCounts mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator<Low>& low, const High* b, High* x,
                                       High* r, const Stopping& stopping, double reduction) {
   VectorSpace<High>& outer = high.space();
   VectorSpace<Low>& space = low.space();
   const auto num_rhs = static_cast<std::size_t>(space.num_rhs());
   const Buffer<Low> ap = space.make(), part = space.make(), residual = space.make();
-  const Buffer<High> product = outer.make(), best = outer.make();
+  const Buffer<High> work = outer.make();
   Low* const p = low.input();
-  std::vector<double> norms(num_rhs), next(num_rhs), products(num_rhs), alpha(num_rhs), beta(num_rhs), largest(num_rhs);
-  const std::vector<Coefficient> one_minus_one = [&] {
-    std::vector<Coefficient> all(2 * num_rhs, 1.0);
-    std::fill(all.begin() + static_cast<std::ptrdiff_t>(num_rhs), all.end(), -1.0);
-    return all;
-  }();
+  std::vector<double> norms(num_rhs), next(num_rhs), products(num_rhs), alpha(num_rhs), beta(num_rhs);
+  const std::vector<double> ones(num_rhs, 1.0);
   Progress progress(stopping);
-  MixedResult result;
+  SolveCounts done;
   outer.norm(r, norms);
-  outer.copy(x, best.data());
-  double least = total(norms);
+  BestSolution<High> best(outer, x, norms);
   bool last_is_best = true;
   convert(space.pool(), r, residual.data(), space.size());
   space.copy(residual.data(), p);
-  largest = norms;
-  std::vector<double> lowest = norms;
-  int idle = 0;  // consecutive updates after which no residual was 10% below its minimum so far
-  // A residual at the level of rounding may never fall by `reduction`, and the inner iterations would not end. There an
-  // update also comes after four times the longest interval seen so far.
-  constexpr double rounding = 1e4 * std::numeric_limits<High>::epsilon();
-  std::int64_t updated_at = 0;
-  std::int64_t longest = 25;  // iterations between two updates
-  while (!all_below(norms, stopping.target) && result.iterations < stopping.iterations && idle < 3) {
+  UpdateRule rule(stopping, reduction, std::numeric_limits<High>::epsilon(), norms);
+  while (!all_below(norms, stopping.target) && done.iterations < stopping.iterations && rule.gains()) {
     low.apply_and_project(p, ap.data(), products);
-    bool moves = false;
-    for (std::size_t i = 0; i < num_rhs; ++i) {
-      alpha[i] = norms[i] <= stopping.target[i] ? 0 : quotient(norms[i], products[i]);
-      if (alpha[i] < 0) alpha[i] = 0;
-      moves = moves || alpha[i] != 0;
-    }
+    for (double& product : products) product = std::max(product, 0.0);  // below 0 by rounding: no step
+    const bool moves = step_lengths(norms, products, stopping.target, alpha);
     if (moves) {
       space.step(alpha, p, ap.data(), part.data(), residual.data(), next);
-      ++result.iterations;
+      ++done.iterations;
     } else {
       next = norms;
     }
-    const bool at_rounding = total(lowest) <= rounding * rounding * total(stopping.scale);
-    const bool stalled = at_rounding && result.iterations - updated_at > 4 * longest;
-    bool update = !moves || stalled;
-    bool all_done = true;
-    for (std::size_t i = 0; i < num_rhs; ++i) {
-      const bool done = next[i] <= stopping.target[i];
-      all_done = all_done && done;
-      update = update || (!done && next[i] < reduction * reduction * largest[i]);
-    }
-    if (update || all_done || result.iterations == stopping.iterations) {
-      // x += part, r = b - A x. Below, the direction p loses its component along the new residual.
-      convert(outer.pool(), part.data(), product.data(), outer.size());
-      const std::array<const High*, 2> sum{x, product.data()};
-      outer.combine(std::vector<Coefficient>(2 * num_rhs, 1.0), sum, x);
+    if (rule.is_due(next, done.iterations) || !moves) {
+      add_part<High, Low>(high, part.data(), ones, b, x, r, next, work.data());
       space.zero(part.data());
-      high.apply(x, product.data());
-      const std::array<const High*, 2> difference{b, product.data()};
-      outer.combine(one_minus_one, difference, r);
-      outer.norm(r, next);
       convert(space.pool(), r, residual.data(), space.size());
-      ++result.reliable_updates;
-      if (!stalled) longest = std::max(longest, result.iterations - updated_at);
-      updated_at = result.iterations;
-      last_is_best = total(next) <= least;
-      if (last_is_best) {
-        least = total(next);
-        outer.copy(x, best.data());
-      }
-      bool reduced = false;
-      for (std::size_t i = 0; i < num_rhs; ++i) {
-        reduced = reduced || next[i] < 0.9 * lowest[i];
-        lowest[i] = std::min(lowest[i], next[i]);
-      }
-      idle = reduced ? 0 : idle + 1;
-      largest = next;
+      ++done.reliable_updates;
+      rule.updated(next, done.iterations);
+      last_is_best = total(next) <= best.least();
+      if (last_is_best) best.keep(x, next);
       if (!moves) {
         space.copy(residual.data(), p);
         norms = next;
         continue;
       }
+      // The direction loses its component along the new residual.
       std::vector<Coefficient> along(num_rhs), remove(2 * num_rhs, 1.0);
       space.dot(residual.data(), p, along);
       for (std::size_t i = 0; i < num_rhs; ++i) remove[num_rhs + i] = -quotient(1, next[i]) * along[i];
-      const std::array<const Low*, 2> terms{p, residual.data()};
-      space.combine(remove, terms, p);
-    } else {
-      for (std::size_t i = 0; i < num_rhs; ++i) largest[i] = std::max(largest[i], next[i]);
+      space.combine(remove, std::array<const Low*, 2>{p, residual.data()}, p);
     }
     for (std::size_t i = 0; i < num_rhs; ++i) beta[i] = quotient(next[i], norms[i]);
     space.direct(residual.data(), beta, p);
     norms = next;
-    progress.at(result.iterations, norms);
+    progress.at(done.iterations, norms);
   }
-  if (!last_is_best) outer.copy(best.data(), x);
-  return result;
+  if (!last_is_best) best.restore_to(x);
+  return done;
 }
 
 // Multi-shift conjugate gradients (Jegerlehner, hep-lat/9612014) for one right-hand side: solves (A + shifts[s]) x[s] =

@@ -129,6 +129,13 @@ void VectorSpace<Real>::combine(std::span<const Coefficient> coefficients, std::
 }
 
 template <class Real>
+void VectorSpace<Real>::add(const Real* a, std::span<const double> factors, const Real* b, Real* to) {
+  std::vector<Coefficient> coefficients(factors.size(), 1.0);
+  coefficients.insert(coefficients.end(), factors.begin(), factors.end());
+  combine(coefficients, std::array{a, b}, to);
+}
+
+template <class Real>
 void VectorSpace<Real>::shift(std::span<const double> alpha, std::span<const double> beta, std::span<const double> zeta,
                               std::span<const Real* const> r, std::span<Real* const> x, std::span<Real* const> p) {
   const auto shifts = static_cast<int>(x.size());

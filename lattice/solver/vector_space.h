@@ -43,6 +43,11 @@ class VectorSpace {
   void direct(const Real* r, std::span<const double> beta, Real* p);
   // y = sum over t of coefficients[t * num_rhs + rhs] * terms[t], for 1 to 4 terms; y may be one of them.
   void combine(std::span<const Coefficient> coefficients, std::span<const Real* const> terms, Real* y);
+  // to = a + factors * b, with one factor per right-hand side, and to = a - b.
+  void add(const Real* a, std::span<const double> factors, const Real* b, Real* to);
+  void subtract(const Real* a, const Real* b, Real* to) {
+    add(a, std::vector<double>(static_cast<std::size_t>(num_rhs()), -1.0), b, to);
+  }
   // For every shift s and each of 1 to shift_steps residuals r[t] in turn: x[s] += alpha p[s], then p[s] = zeta r[t] +
   // beta p[s], with the coefficients [t * shifts + s]. One right-hand side.
   void shift(std::span<const double> alpha, std::span<const double> beta, std::span<const double> zeta,

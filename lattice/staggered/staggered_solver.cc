@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "lattice/geometry/memory_need.h"
+#include "lattice/solver/refinement.h"
 #include "src/base/clock.h"
 
 namespace onehop::lattice::detail {
@@ -61,10 +62,9 @@ class Run {
                       .own = part(source_, 0),
                       .own_factor = 2 * mass});
     normal.space().copy(right.data(), residual.data());
-    // The even system's residual is 2 m times that of the whole one. Its target has a margin of 10%, as the iterated
-    // residual drifts.
-    Stopping stopping = stopping_of(4 * mass * mass);
-    refine(normal, 0, mass, right.data(), part(x, 0), residual.data(), stopping);
+    // The even system's residual is 2 m times that of the whole one.
+    const Stopping stopping = stopping_rule(options_, 0, norms_, 4 * mass * mass);
+    solve_normal(normal, 0, mass, right.data(), part(x, 0), residual.data(), stopping);
     put(x, 0);
     dslash_.apply(1, {.out = part(x, 1),
                       .begin = lattice_.begin(1),
@@ -103,10 +103,8 @@ class Run {
     SolverReport& report = result_.report;
     report.converged = report.worst_residual() <= options_.tolerance;
     report.seconds = base::steady_seconds() - begin_;
-    add_counts(whole_);
-    report.flops += dslash_.counters.flops - before_.flops;
-    report.bytes += dslash_.counters.bytes - before_.bytes;
-    report.communication_seconds += dslash_.counters.waited - before_.waited + sums_.waited() - waited_before_;
+    add_counts(whole_, dslash_, before_);
+    report.communication_seconds += sums_.waited() - waited_before_;
     return std::move(result_);
   }
 
@@ -132,54 +130,34 @@ class Run {
     return options_.half_halo && std::is_same_v<Low, float>;
   }
 
-  [[nodiscard]] Stopping stopping_of(double factor) const {
-    Stopping stopping;
-    stopping.iterations = options_.iterations - result_.report.iterations;
-    stopping.progress = &options_.progress;
-    for (const double norm : norms_) {
-      stopping.target.push_back(0.81 * options_.tolerance * options_.tolerance * norm * factor);
-      stopping.scale.push_back(norm * factor);
-    }
-    return stopping;
+  // Adds the counts of a field and its operator since `before`.
+  template <class Any, class LowLink, class Low>
+  void add_counts(const VectorSpace<Any>& space, const DslashField<LowLink, Low>& dslash,
+                  const DslashCounters& before) {
+    add_counts(space);
+    result_.report.flops += dslash.counters.flops - before.flops;
+    result_.report.bytes += dslash.counters.bytes - before.bytes;
+    result_.report.communication_seconds += dslash.counters.waited - before.waited;
   }
 
   // Iterates until |r|^2 is below the target, in mixed precision if the sloppy precision is lower.
-  void refine(NormalOperator<Link, Real>& normal, int parity, double mass, const Real* b, Real* x, Real* r,
-              const Stopping& stopping) {
+  void solve_normal(NormalOperator<Link, Real>& normal, int parity, double mass, const Real* b, Real* x, Real* r,
+                    const Stopping& stopping) {
     SolverReport& report = result_.report;
-    if (options_.sloppy_precision < options_.precision) {
-      with_precision(options_.sloppy_precision, [&]<class LowLink, class Low>() {
-        DslashField<LowLink, Low>& dslash = solver_.dslash<LowLink, Low>(static_cast<int>(num_rhs_), half_halo<Low>());
-        const DslashCounters before = dslash.counters;
-        NormalOperator<LowLink, Low> low(dslash, sums_, parity, mass);
-        const MixedResult done =
-            mixed_conjugate_gradients(normal, low, b, x, r, stopping, reduction_of(options_.sloppy_precision));
-        report.iterations += done.iterations;
-        report.reliable_updates += done.reliable_updates;
-        add_counts(low.space());
-        report.flops += dslash.counters.flops - before.flops;
-        report.bytes += dslash.counters.bytes - before.bytes;
-        report.communication_seconds += dslash.counters.waited - before.waited;
-      });
-      return;
+    if (options_.sloppy_precision >= options_.precision) {
+      return refine(normal, b, x, r, stopping, {.margin = margin}, report,
+                    [&](const Stopping& until) { return SolveCounts{conjugate_gradients(normal, x, r, until), 1}; });
     }
-    VectorSpace<Real>& space = normal.space();
-    std::vector<double> norms(num_rhs_);
-    for (int attempt = 0; attempt < 3 && report.iterations < options_.iterations; ++attempt) {
-      Stopping left = stopping;
-      left.iterations = options_.iterations - report.iterations;
-      report.iterations += conjugate_gradients(normal, x, r, left);
-      normal.apply(x, r);
-      std::vector<Coefficient> coefficients(2 * num_rhs_, 1.0);
-      std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(num_rhs_), coefficients.end(), -1.0);
-      const std::array<const Real*, 2> terms{b, r};
-      space.combine(coefficients, terms, r);
-      space.norm(r, norms);
-      ++report.reliable_updates;
-      std::vector<double> limit = stopping.target;
-      for (double& each : limit) each /= 0.81;
-      if (all_below(norms, limit)) break;
-    }
+    with_precision(options_.sloppy_precision, [&]<class LowLink, class Low>() {
+      DslashField<LowLink, Low>& dslash = solver_.dslash<LowLink, Low>(static_cast<int>(num_rhs_), half_halo<Low>());
+      const DslashCounters before = dslash.counters;
+      NormalOperator<LowLink, Low> low(dslash, sums_, parity, mass);
+      const SolveCounts done =
+          mixed_conjugate_gradients(normal, low, b, x, r, stopping, reduction_of(options_.sloppy_precision));
+      report.iterations += done.iterations;
+      report.reliable_updates += done.reliable_updates;
+      add_counts(low.space(), dslash, before);
+    });
   }
 
   void solve_parity(int parity, std::span<const double> masses, const std::vector<std::size_t>& order,
@@ -191,7 +169,8 @@ class Run {
     space.norm(b, norm);
     if (norm[0] == 0) return;
     const Precision first = std::min(options_.sloppy_precision, options_.precision);
-    Stopping stopping = stopping_of(0.5);  // each parity may contribute half of the allowed |r|^2
+    // Each parity may contribute half of the allowed |r|^2.
+    Stopping stopping = stopping_rule(options_, result_.report.iterations, norms_, 0.5);
     const double target = stopping.target[0];
     const double reached = attainable_of(options_.half_halo ? Precision::half : first);
     const double attainable = std::max(reached * reached * norm[0], target);
@@ -211,24 +190,20 @@ class Run {
       result_.report.iterations += multi_shift(low, std::span<const double>(shifts), x, r.data(), stopping);
       for (std::size_t s = 0; s < masses.size(); ++s)
         convert(solver_.pool(), x[s], part(y[order[s]], parity), low.space().size());
-      add_counts(low.space());
-      if constexpr (std::is_same_v<LowLink, Link>) return;
-      result_.report.flops += dslash.counters.flops - before.flops;
-      result_.report.bytes += dslash.counters.bytes - before.bytes;
-      result_.report.communication_seconds += dslash.counters.waited - before.waited;
+      if constexpr (std::is_same_v<LowLink, Link>) {
+        add_counts(low.space());
+      } else {
+        add_counts(low.space(), dslash, before);
+      }
     });
     const Buffer<Real> r = space.make();
     for (const std::size_t i : order) {
       normal.set_mass(masses[i]);
-      normal.apply(part(y[i], parity), r.data());
-      const std::array<const Real*, 2> terms{b, r.data()};
-      const std::array<Coefficient, 2> difference{1.0, -1.0};
-      space.combine(difference, terms, r.data());
-      space.norm(r.data(), norm);
-      if (norm[0] * 0.81 <= target) continue;
+      normal.residual(b, part(y[i], parity), r.data(), norm);
+      if (norm[0] * margin <= target) continue;
       stopping.target.assign(1, target);
       stopping.iterations = options_.iterations - result_.report.iterations;
-      refine(normal, parity, masses[i], b, part(y[i], parity), r.data(), stopping);
+      solve_normal(normal, parity, masses[i], b, part(y[i], parity), r.data(), stopping);
     }
     add_counts(space);
   }
@@ -245,10 +220,7 @@ class Run {
                              .own = part(source_, parity),
                              .own_factor = 1});
     }
-    std::vector<Coefficient> coefficients(2 * num_rhs_, 1.0);
-    std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(num_rhs_), coefficients.end(), -2 * mass);
-    const std::array<const Real*, 2> terms{residual.data(), x.data()};
-    whole_.combine(coefficients, terms, residual.data());
+    whole_.add(residual.data(), std::vector(num_rhs_, -2 * mass), x.data(), residual.data());
     std::vector<double> left(num_rhs_);
     whole_.norm(residual.data(), left);
     const std::size_t length = lattice_.sites.size() * 3;

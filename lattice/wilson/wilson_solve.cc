@@ -2,9 +2,10 @@
 // kappa^2 D A^-1 D, then x_o = A^-1 (b_o + kappa D x_e).
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "lattice/solver/bicgstab.h"
-#include "lattice/solver/krylov.h"
+#include "lattice/solver/refinement.h"
 #include "lattice/wilson/wilson_operators.h"
 #include "src/base/clock.h"
 
@@ -13,10 +14,10 @@ namespace onehop::lattice {
 namespace {
 
 using detail::Buffer;
-using detail::Coefficient;
 using detail::Normal;
 using detail::Preconditioned;
 using detail::Schwarz;
+using detail::SolveCounts;
 using detail::Stopping;
 using detail::VectorSpace;
 using detail::WilsonCore;
@@ -24,6 +25,7 @@ using Number = std::complex<double>;
 
 // The factor by which |r| falls in the sloppy precision before it is recomputed.
 double reduction_of(Precision sloppy) { return sloppy == Precision::half ? 3e-2 : 1e-4; }
+// BiCGStab's residual drifts further than that of conjugate gradients, and the targets of CGNR are guesses.
 constexpr int max_attempts = 8;
 
 template <class T>
@@ -40,76 +42,6 @@ std::int64_t iterate(Preconditioned<T>& op, Schwarz<T>* schwarz, T* x, T* r, con
   const std::int64_t iterations = detail::bicgstab(*schwarz, y.data(), r, stopping, done);
   schwarz->refine(y.data(), x);
   return iterations;
-}
-
-struct Found {
-  std::int64_t iterations = 0;
-  std::int64_t reliable_updates = 0;
-};
-
-// Reduces r = b - M^ x to `stopping` by adding a correction to x. Iterates in the precision `Low`, or in T if `low` is
-// null.
-template <class T, class Low>
-Found refine(Preconditioned<T>& high, Preconditioned<Low>* low, Schwarz<T>* schwarz, Schwarz<Low>* low_schwarz,
-             const T* b, T* x, T* r, const Stopping& stopping, double reduction) {
-  VectorSpace<T>& space = high.space();
-  if (low == nullptr) {
-    const Buffer<T> step = space.make();
-    const std::int64_t iterations = iterate(high, schwarz, step.data(), r, stopping);
-    const std::vector<Coefficient> ones(2 * static_cast<std::size_t>(space.num_rhs()), 1.0);
-    const std::array<const T*, 2> terms{x, step.data()};
-    space.combine(ones, terms, x);
-    return {iterations, 0};
-  }
-  const auto inner = [&](Low* low_r, Low* low_x, const Stopping& until, std::int64_t done) {
-    return iterate(*low, low_schwarz, low_x, low_r, until, done);
-  };
-  const auto found = detail::corrected(high, low->space(), b, x, r, stopping, reduction, inner);
-  return {found.iterations, found.reliable_updates};
-}
-
-// The same by CGNR. `shrink` scales the targets.
-template <class T, class Low>
-Found refine_cgnr(Preconditioned<T>& high, Preconditioned<Low>* low, T* x, const T* r, Stopping stopping, double shrink,
-                  double reduction) {
-  VectorSpace<T>& space = high.space();
-  const auto num_rhs = static_cast<std::size_t>(space.num_rhs());
-  const Buffer<T> source = space.make();
-  const Buffer<T> residual = space.make();
-  const Buffer<T> step = space.make();
-  std::vector<double> before(num_rhs);
-  std::vector<double> after(num_rhs);
-  high.apply_adjoint(r, source.data());
-  space.norm(r, before);
-  space.norm(source.data(), after);
-  // How |M^dagger r| relates to |r| at convergence is unknown: assume the ratio of the start. solve_even() tightens
-  // `shrink` if it is not.
-  for (std::size_t i = 0; i < num_rhs; ++i) stopping.target[i] *= shrink * (before[i] > 0 ? after[i] / before[i] : 1);
-  space.copy(source.data(), residual.data());
-  Normal<T> normal(high);
-  Found found;
-  if (low == nullptr) {
-    found.iterations = detail::conjugate_gradients(normal, step.data(), residual.data(), stopping);
-  } else {
-    Normal<Low> low_normal(*low);
-    const auto mixed = detail::mixed_conjugate_gradients(normal, low_normal, static_cast<const T*>(source.data()),
-                                                         step.data(), residual.data(), stopping, reduction);
-    found = {mixed.iterations, mixed.reliable_updates};
-  }
-  const std::vector<Coefficient> ones(2 * num_rhs, 1.0);
-  const std::array<const T*, 2> terms{x, step.data()};
-  space.combine(ones, terms, x);
-  return found;
-}
-
-// to = a - b
-template <class T>
-void subtract(VectorSpace<T>& space, const T* a, const T* b, T* to) {
-  const auto num_rhs = static_cast<std::size_t>(space.num_rhs());
-  std::vector<Coefficient> coefficients(2 * num_rhs, 1.0);
-  std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(num_rhs), coefficients.end(), -1.0);
-  const std::array<const T*, 2> terms{a, b};
-  space.combine(coefficients, terms, to);
 }
 
 template <class T>
@@ -142,11 +74,7 @@ class Solver {
     squares_ = squares(b_);
     detail::check_sources(squares_);
     WilsonSolve result;
-    if (mixed_) {
-      solve_even<float>(result.report);
-    } else {
-      solve_even<T>(result.report);
-    }
+    mixed_ ? solve_even<float>(result.report) : solve_even<T>(result.report);
     const double kappa = impl_.options.kappa;
     core_.dslash(1, x_[0].data(), work_[1].data(), {.form = WilsonForm::add, .factor = kappa, .other = b_[1].data()});
     core_.blocks(1, work_[1].data(), x_[1].data(), true);
@@ -175,23 +103,13 @@ class Solver {
     return even;
   }
 
-  [[nodiscard]] Stopping stopping_rule() const {
-    Stopping stopping;
-    stopping.iterations = options_.iterations;
-    stopping.progress = &options_.progress;
-    stopping.scale = squares_;
-    // A margin of 10%, because the iterated residual drifts away from the true one by rounding.
-    for (const double square : squares_)
-      stopping.target.push_back(0.81 * options_.tolerance * options_.tolerance * square);
-    return stopping;
-  }
-
   // The operator in the sloppy precision; empty without one.
   template <class Low>
   struct Sloppy {
     WilsonCore<Low>* core = nullptr;
     std::unique_ptr<VectorSpace<Low>> space;
     std::unique_ptr<Preconditioned<Low>> matrix;
+    std::unique_ptr<Schwarz<Low>> schwarz;
 
     void add_to(SolverReport& report) const {
       if (core == nullptr) return;
@@ -210,7 +128,50 @@ class Solver {
     low.core->flops = low.core->bytes = low.core->waited = 0;
     low.space = std::make_unique<VectorSpace<Low>>(impl_.pool, sums_, shape_of(*low.core, 0));
     low.matrix = std::make_unique<Preconditioned<Low>>(impl_, *low.core, *low.space);
+    if (solver_.schwarz > 0)
+      low.schwarz = std::make_unique<Schwarz<Low>>(impl_, *low.core, *low.matrix, solver_.schwarz);
     return low;
+  }
+
+  // Reduces r = b - M^ x to `stopping` by adding a correction to the even part of x, with BiCGStab.
+  template <class Low>
+  SolveCounts attempt(const Sloppy<Low>& low, Schwarz<T>* schwarz, const T* b, T* r, const Stopping& stopping) {
+    if (low.matrix) {
+      return detail::corrected(high_, *low.space, b, x_[0].data(), r, stopping, reduction_of(options_.sloppy_precision),
+                               [&](Low* low_r, Low* low_x, const Stopping& until, std::int64_t done) {
+                                 return iterate(*low.matrix, low.schwarz.get(), low_x, low_r, until, done);
+                               });
+    }
+    const Buffer<T> step = spaces_[0].make();
+    const std::int64_t iterations = iterate(high_, schwarz, step.data(), r, stopping);
+    spaces_[0].add(x_[0].data(), std::vector(num_rhs_, 1.0), step.data(), x_[0].data());
+    return {iterations, 0};
+  }
+
+  // The same by CGNR. How |M^dagger r| relates to |r| at convergence is unknown: it takes the ratio of the start, times
+  // `shrink`.
+  template <class Low>
+  SolveCounts attempt_cgnr(const Sloppy<Low>& low, const T* r, Stopping stopping, double shrink) {
+    VectorSpace<T>& space = spaces_[0];
+    const Buffer<T> source = space.make(), residual = space.make(), step = space.make();
+    std::vector<double> before(num_rhs_), after(num_rhs_);
+    high_.apply_adjoint(r, source.data());
+    space.norm(r, before);
+    space.norm(source.data(), after);
+    for (std::size_t i = 0; i < num_rhs_; ++i)
+      stopping.target[i] *= shrink * (before[i] > 0 ? after[i] / before[i] : 1);
+    space.copy(source.data(), residual.data());
+    Normal<T> normal(high_);
+    SolveCounts done;
+    if (low.matrix) {
+      Normal<Low> low_normal(*low.matrix);
+      done = detail::mixed_conjugate_gradients<T, Low>(normal, low_normal, source.data(), step.data(), residual.data(),
+                                                       stopping, reduction_of(options_.sloppy_precision));
+    } else {
+      done.iterations = detail::conjugate_gradients(normal, step.data(), residual.data(), stopping);
+    }
+    space.add(x_[0].data(), std::vector(num_rhs_, 1.0), step.data(), x_[0].data());
+    return done;
   }
 
   // Low is the sloppy precision, or T without one.
@@ -221,44 +182,21 @@ class Solver {
     core_.blocks(1, b_[1].data(), work_[1].data(), true);
     core_.dslash(0, work_[1].data(), source.data(),
                  {.form = WilsonForm::add, .factor = impl_.options.kappa, .other = b_[0].data()});
-    Stopping stopping = stopping_rule();
+    const Stopping stopping = detail::stopping_rule(options_, 0, squares_);
     const Sloppy<Low> low = make_sloppy<Low>();
     std::unique_ptr<Schwarz<T>> schwarz;
-    std::unique_ptr<Schwarz<Low>> low_schwarz;
-    if (solver_.schwarz > 0 && low.matrix) {
-      low_schwarz = std::make_unique<Schwarz<Low>>(impl_, *low.core, *low.matrix, solver_.schwarz);
-    } else if (solver_.schwarz > 0) {
-      schwarz = std::make_unique<Schwarz<T>>(impl_, core_, high_, solver_.schwarz);
-    }
-    const double reduction = reduction_of(options_.sloppy_precision);
+    if (solver_.schwarz > 0 && !mixed_) schwarz = std::make_unique<Schwarz<T>>(impl_, core_, high_, solver_.schwarz);
+    std::vector<double> norms(num_rhs_);
+    const T* const b = source.data();
+    high_.residual(b, x_[0].data(), residual.data(), norms);
     double shrink = 1;
-    double last = HUGE_VAL;
-    const Buffer<T> best = spaces_[0].make();
-    for (int attempt = 0;; ++attempt) {
-      high_.apply(x_[0].data(), residual.data());
-      subtract(spaces_[0], source.data(), residual.data(), residual.data());
-      std::vector<double> norms(num_rhs_);
-      spaces_[0].norm(residual.data(), norms);
-      double total = 0;
-      for (const double norm : norms) total += norm;
-      if (!(total < last)) {
-        if (attempt > 0) spaces_[0].copy(best.data(), x_[0].data());
-        break;
-      }
-      if (detail::all_below(norms, stopping.target) || report.iterations >= options_.iterations ||
-          attempt == max_attempts)
-        break;
-      last = total;
-      spaces_[0].copy(x_[0].data(), best.data());
-      stopping.iterations = options_.iterations - report.iterations;
-      const Found found =
-          solver_.method == WilsonMethod::bicgstab
-              ? refine(high_, low.matrix.get(), schwarz.get(), low_schwarz.get(), static_cast<const T*>(source.data()),
-                       x_[0].data(), residual.data(), stopping, reduction)
-              : refine_cgnr(high_, low.matrix.get(), x_[0].data(), residual.data(), stopping, shrink, reduction);
-      shrink *= 0.1;
-      report.iterations += found.iterations;
-      report.reliable_updates += found.reliable_updates;
+    if (std::isfinite(detail::total(norms)) && !detail::all_below(norms, stopping.target)) {
+      detail::refine(high_, b, x_[0].data(), residual.data(), stopping,
+                     {.attempts = max_attempts, .total = detail::total(norms)}, report, [&](const Stopping& until) {
+                       if (solver_.method == WilsonMethod::bicgstab)
+                         return attempt(low, schwarz.get(), b, residual.data(), until);
+                       return attempt_cgnr(low, residual.data(), until, std::exchange(shrink, 0.1 * shrink));
+                     });
     }
     low.add_to(report);
   }
@@ -269,8 +207,7 @@ class Solver {
     for (const int parity : {0, 1}) {
       core_.dslash(parity, x_[1 - parity].data(), work_[parity].data(),
                    {.form = form, .factor = -impl_.options.kappa, .other = x_[parity].data()});
-      subtract(spaces_[static_cast<std::size_t>(parity)], b_[parity].data(), work_[parity].data(),
-               work_[parity].data());
+      spaces_[static_cast<std::size_t>(parity)].subtract(b_[parity].data(), work_[parity].data(), work_[parity].data());
     }
     report.residuals = squares(work_);
     report.converged = true;
