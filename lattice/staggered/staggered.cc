@@ -10,6 +10,7 @@
 #include "lattice/solver/source_scale.h"
 #include "lattice/staggered/staggered_solver.h"
 #include "onehop/error.h"
+#include "onehop/lattice/smearing.h"
 #include "src/base/text.h"
 #include "src/base/thread_count.h"
 
@@ -32,9 +33,10 @@ Geometry vector_geometry(std::vector<std::int64_t> extents, std::vector<int> gri
 
 constexpr double table_bytes = 16;  // of a site and direction, for neighbours and places
 
-std::vector<Number> with_phases(const Gauge& gauge, const StaggeredOptions& options) {
-  std::vector<Number> links = gauge.links();
-  multiply_staggered_phases(links, gauge.geometry(), gauge.group().rank(), 1, options.antiperiodic, options.phases);
+std::vector<Number> with_phases(std::vector<Number> links, const Gauge& gauge, const StaggeredOptions& options,
+                                int length = 1) {
+  multiply_staggered_phases(links, gauge.geometry(), gauge.group().rank(), length, options.antiperiodic,
+                            options.phases);
   return links;
 }
 
@@ -135,7 +137,7 @@ struct Staggered::Impl {
 
 Staggered::Staggered(const Gauge& gauge, const StaggeredOptions& options)
     : Staggered(gauge.group(), gauge.geometry().spec().extents, gauge.geometry().spec().grid,
-                with_phases(gauge, options), {}, options, gauge.geometry().spec().rank_at) {}
+                with_phases(gauge.links(), gauge, options), {}, options, gauge.geometry().spec().rank_at) {}
 Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
                      std::span<const Number> fat_links, std::span<const Number> long_links,
                      const StaggeredOptions& options, std::vector<int> rank_at)
@@ -149,6 +151,20 @@ Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std:
       lattice_of(group, std::move(extents), std::move(grid), std::move(rank_at), fat_links, long_links, options.lanes);
   const int threads = base::thread_count(options.threads, group);
   impl_ = std::make_unique<Impl>(std::move(lattice), threads, parts);
+}
+Staggered Staggered::from_gauge(const Gauge& gauge, StaggeredAction action, const StaggeredOptions& options) {
+  if (action == StaggeredAction::naive) return Staggered(gauge, options);
+  FatLinks links;
+  if (action == StaggeredAction::asqtad) {
+    links = fat_links(gauge, asqtad_weights(options.u0));
+  } else {
+    HisqLinks hisq = hisq_links(gauge);
+    links = {std::move(hisq.fat), std::move(hisq.long_links)};
+  }
+  const GeometrySpec& spec = gauge.geometry().spec();
+  const auto fat = with_phases(std::move(links.fat), gauge, options);
+  const auto long_links = with_phases(std::move(links.long_links), gauge, options, 3);
+  return {gauge.group(), spec.extents, spec.grid, fat, long_links, options, spec.rank_at};
 }
 Staggered::Staggered(Staggered&&) noexcept = default;
 Staggered& Staggered::operator=(Staggered&&) noexcept = default;

@@ -1,14 +1,15 @@
-#include <nanobind/ndarray.h>
-
-#include <memory>
-
 #include "onehop/lattice/geometry.h"
-#include "python/bindings/bindings.h"
+
+#include "python/bindings/lattice_arrays.h"
 
 using onehop::lattice::Geometry;
 using onehop::lattice::Side;
 
 namespace {
+
+using Integers = nb::typed<nb::tuple, int, nb::ellipsis>;
+
+Integers integers(const auto& items) { return nb::borrow<Integers>(as_tuple(items)); }
 
 Side side_from(const std::string& name) {
   if (name == "below") return Side::below;
@@ -16,47 +17,30 @@ Side side_from(const std::string& name) {
   throw onehop::BadInput("lattice geometry: expected the side 'below' or 'above', found '" + name + "'");
 }
 
-template <std::size_t Dims>
-auto as_numbers(std::vector<std::int64_t> values, const std::array<std::size_t, Dims>& shape) {
-  auto* held = new std::vector<std::int64_t>(std::move(values));
-  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<std::int64_t>*>(p); });
-  return nb::ndarray<nb::numpy, std::int64_t, nb::ndim<Dims>>(held->data(), Dims, shape.data(), owner);
-}
-
-auto sites(const Geometry& geometry) {
+NumberArray<std::int64_t> sites(const Geometry& geometry) {
   const int lanes = geometry.spec().lanes;
   std::vector<std::int64_t> numbers;
   for (std::int64_t k = 0; k < geometry.vectors(); ++k) {
     for (int lane = 0; lane < lanes; ++lane) numbers.push_back(geometry.site(k, lane));
   }
-  return as_numbers<2>(std::move(numbers),
-                       {static_cast<std::size_t>(geometry.vectors()), static_cast<std::size_t>(lanes)});
+  return as_array(std::move(numbers), {static_cast<std::size_t>(geometry.vectors()), static_cast<std::size_t>(lanes)});
 }
 
-auto neighbours(const Geometry& geometry, int distance) {
+NumberArray<std::int64_t> neighbours(const Geometry& geometry, int distance) {
   std::vector<std::int64_t> numbers;
   for (const auto& each : geometry.neighbours(distance)) {
     numbers.push_back(each.vector);
     numbers.push_back(each.rotated ? 1 : 0);
   }
-  return as_numbers<4>(std::move(numbers), {static_cast<std::size_t>(geometry.vectors()),
-                                            static_cast<std::size_t>(geometry.dims()), std::size_t{2}, std::size_t{2}});
+  return as_array(std::move(numbers), {static_cast<std::size_t>(geometry.vectors()),
+                                       static_cast<std::size_t>(geometry.dims()), std::size_t{2}, std::size_t{2}});
 }
 
 }  // namespace
 
 void bind_lattice_geometry(nb::module_& module) {
-  nb::class_<Geometry>(
-      module, "LatticeGeometry",
-      "The layout of a periodic lattice of 1 to 4 dimensions: the rank and the place of every site.\n\n"
-      "Parameters\n----------\n"
-      "extents, grid : sequence of int\n    Sites and ranks per direction, x first.\n"
-      "lanes : int\n    Sites in a SIMD vector, a power of two.\n"
-      "width : int\n    Distance of the neighbours of a site.\n"
-      "parities : int\n    2 stores even and odd sites apart, 1 stores all sites together.\n"
-      "rank_at : sequence of int\n    The rank at each position of the grid. Empty: its own number.\n\n"
-      "Raises\n------\n"
-      "BadInput\n    The grid does not divide the extents, or blocks or sub-blocks are too thin.")
+  nb::class_<Geometry>(module, "LatticeGeometry",
+                       "The layout of a periodic lattice of 1 to 4 dimensions: the rank and the place of every site.")
       .def(
           "__init__",
           [](Geometry* self, std::vector<std::int64_t> extents, std::vector<int> grid, int lanes, int width,
@@ -64,13 +48,12 @@ void bind_lattice_geometry(nb::module_& module) {
             new (self)
                 Geometry({std::move(extents), std::move(grid), lanes, width, parities, false, std::move(rank_at)});
           },
-          "extents"_a, "grid"_a, "lanes"_a, "width"_a, "parities"_a, "rank_at"_a = std::vector<int>{})
+          "extents"_a, "grid"_a, "lanes"_a, "width"_a, "parities"_a, "rank_at"_a)
       .def_prop_ro(
-          "extents", [](const Geometry& g) { return as_tuple(g.spec().extents); },
-          nb::sig("def extents(self) -> tuple[int, ...]"), "Sites of the whole lattice per direction, x first.")
+          "extents", [](const Geometry& g) { return integers(g.spec().extents); },
+          "Sites of the whole lattice per direction, x first.")
       .def_prop_ro(
-          "grid", [](const Geometry& g) { return as_tuple(g.spec().grid); },
-          nb::sig("def grid(self) -> tuple[int, ...]"), "Ranks per direction.")
+          "grid", [](const Geometry& g) { return integers(g.spec().grid); }, "Ranks per direction.")
       .def_prop_ro(
           "lanes", [](const Geometry& g) { return g.spec().lanes; }, "Sites in a vector.")
       .def_prop_ro(
@@ -80,51 +63,43 @@ void bind_lattice_geometry(nb::module_& module) {
           "2 if even and odd sites are stored apart, otherwise 1.")
       .def_prop_ro("ranks", &Geometry::ranks, "Number of ranks.")
       .def_prop_ro(
-          "rank_at", [](const Geometry& g) { return as_tuple(g.spec().rank_at); },
-          nb::sig("def rank_at(self) -> tuple[int, ...]"),
+          "rank_at", [](const Geometry& g) { return integers(g.spec().rank_at); },
           "The rank at each position of the grid; empty: its own number.")
       .def_prop_ro(
-          "block", [](const Geometry& g) { return as_tuple(g.block()); }, nb::sig("def block(self) -> tuple[int, ...]"),
-          "Sites of a rank's block per direction.")
+          "block", [](const Geometry& g) { return integers(g.block()); }, "Sites of a rank's block per direction.")
       .def_prop_ro(
-          "lane_grid", [](const Geometry& g) { return as_tuple(g.lane_grid()); },
-          nb::sig("def lane_grid(self) -> tuple[int, ...]"),
+          "lane_grid", [](const Geometry& g) { return integers(g.lane_grid()); },
           "Sub-blocks of a rank's block per direction, one for each lane.")
       .def_prop_ro(
-          "sub_block", [](const Geometry& g) { return as_tuple(g.sub_block()); },
-          nb::sig("def sub_block(self) -> tuple[int, ...]"), "Sites of a sub-block per direction.")
+          "sub_block", [](const Geometry& g) { return integers(g.sub_block()); }, "Sites of a sub-block per direction.")
       .def_prop_ro("vectors", &Geometry::vectors, "Number of a rank's own vectors.")
       .def_prop_ro("ghosts", &Geometry::ghosts, "Number of ghost vectors, which hold sites of other ranks.")
       .def(
-          "origin", [](const Geometry& g, int rank) { return as_tuple(g.origin(rank)); },
-          nb::sig("def origin(self, rank: int) -> tuple[int, ...]"), "rank"_a,
+          "origin", [](const Geometry& g, int rank) { return integers(g.origin(rank)); }, "rank"_a,
           "Return the first site of a rank's block.")
       .def(
-          "coordinates", [](const Geometry& g, int rank) { return as_tuple(g.coordinates(rank)); },
-          nb::sig("def coordinates(self, rank: int) -> tuple[int, ...]"), "rank"_a,
+          "coordinates", [](const Geometry& g, int rank) { return integers(g.coordinates(rank)); }, "rank"_a,
           "Return the coordinates of a rank in the grid.")
       .def("origin_parity", &Geometry::origin_parity, "rank"_a,
            "Return the parity of the first site of a rank's block.")
       .def(
           "parity_range",
           [](const Geometry& g, int parity) {
-            return nb::make_tuple(g.parity_begin(parity), g.interior_end(parity), g.parity_end(parity));
+            return std::tuple(g.parity_begin(parity), g.interior_end(parity), g.parity_end(parity));
           },
-          nb::sig("def parity_range(self, parity: int) -> tuple[int, int, int]"), "parity"_a,
-          "Return the range of the vectors of a local parity: first vector, end of the interior, end.")
+          "parity"_a, "Return the range of the vectors of a local parity: first vector, end of the interior, end.")
       .def_prop_ro(
           "sites", &sites, nb::rv_policy::automatic,
           "Lexicographic number within the block of the site in every vector and lane, of shape (vectors, lanes).")
       .def("neighbours", &neighbours, "distance"_a,
            "Return the neighbours at a distance as an array of shape (vectors, dims, 2, 2): for each vector, direction "
-           "and "
-           "side (below, above) the neighbour's vector, and 1 if its lanes must be rotated.")
+           "and side (below, above) the neighbour's vector, and 1 if its lanes must be rotated.")
       .def(
           "lane_source",
           [](const Geometry& g, int direction, const std::string& side) {
-            return as_tuple(g.lane_source(direction, side_from(side)));
+            return integers(g.lane_source(direction, side_from(side)));
           },
-          nb::sig("def lane_source(self, direction: int, side: str) -> tuple[int, ...]"), "direction"_a, "side"_a,
+          "direction"_a, "side"_a,
           "Return the lane from which each lane of a rotated neighbour comes. `side` is below or above.")
       .def(
           "face",
@@ -151,21 +126,17 @@ void bind_lattice_geometry(nb::module_& module) {
              std::optional<int> only_rank) {
             return g.halo(bytes, onehop::element_type_from_string(type), parity, only_rank);
           },
-          "element_bytes"_a, "type"_a, "parity"_a = nb::none(), "only_rank"_a = nb::none(),
-          "Return the schedule of the halo exchange of a field with vectors of `element_bytes` bytes. `parity` limits "
-          "it to sites of one global parity, `only_rank` to what one rank sends and receives.");
+          "element_bytes"_a, "type"_a, "parity"_a.none(), "only_rank"_a.none());
   module.def(
       "lattice_geometry_grid",
       [](const std::vector<std::int64_t>& extents, int ranks, int width) {
         return onehop::lattice::geometry_grid(extents, ranks, width);
       },
-      "extents"_a, "ranks"_a, "width"_a,
-      "Return the grid of ranks whose blocks have the smallest surface. Raises BadInput if no grid fits.");
+      "extents"_a, "ranks"_a, "width"_a);
   module.def(
       "lattice_geometry_lanes",
       [](std::vector<std::int64_t> extents, std::vector<int> grid, int width, int parities, int max_lanes) {
         return onehop::lattice::geometry_lanes({std::move(extents), std::move(grid), 1, width, parities}, max_lanes);
       },
-      "extents"_a, "grid"_a, "width"_a, "parities"_a, "max_lanes"_a,
-      "Return the largest valid number of lanes, at most `max_lanes`. Raises BadInput if the geometry is invalid.");
+      "extents"_a, "grid"_a, "width"_a, "parities"_a, "max_lanes"_a);
 }

@@ -1,83 +1,66 @@
 #include "onehop/lattice/smearing.h"
 
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/complex.h>
-
-#include "python/bindings/bindings.h"
+#include "python/bindings/lattice_arrays.h"
 
 using onehop::lattice::Gauge;
 using onehop::lattice::Links;
 using onehop::lattice::PathWeights;
+using onehop::lattice::precision_from_string;
 
 namespace {
 
-nb::ndarray<nb::numpy, std::complex<double>> as_array(Links values, const Gauge& gauge) {
-  auto* held = new Links(std::move(values));
-  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Links*>(p); });
-  const auto block = gauge.geometry().block();
-  std::vector<std::size_t> shape(block.rbegin(), block.rend());
-  shape.insert(shape.end(), {block.size(), 3, 3});
-  return {held->data(), shape.size(), shape.data(), owner};
+NumberArray<std::complex<double>> as_links(Links links, const Gauge& gauge) {
+  return block_array(std::move(links), gauge.geometry(), {gauge.geometry().block().size(), 3, 3});
 }
 
-nb::tuple fat_links(const Gauge& gauge, double one, double three, double five, double seven, double lepage,
-                    double long_links, const std::string& precision) {
-  onehop::lattice::FatLinks found;
-  {
-    const nb::gil_scoped_release released;
-    found = onehop::lattice::fat_links(gauge, {one, three, five, seven, lepage, long_links},
-                                       onehop::lattice::precision_from_string(precision));
-  }
-  return nb::make_tuple(as_array(std::move(found.fat), gauge), as_array(std::move(found.long_links), gauge));
+auto fat_links(const Gauge& gauge, const std::array<double, 6>& weights, const std::string& precision) {
+  const auto& [one, three, five, seven, lepage, long_links] = weights;
+  auto found = released([&] {
+    return onehop::lattice::fat_links(gauge, {one, three, five, seven, lepage, long_links},
+                                      precision_from_string(precision));
+  });
+  return std::tuple(as_links(std::move(found.fat), gauge), as_links(std::move(found.long_links), gauge));
 }
 
-nb::tuple hisq_links(const Gauge& gauge, double naik_epsilon, const std::string& precision) {
-  onehop::lattice::HisqLinks found;
-  {
-    const nb::gil_scoped_release released;
-    found = onehop::lattice::hisq_links(gauge, naik_epsilon, onehop::lattice::precision_from_string(precision));
-  }
-  return nb::make_tuple(as_array(std::move(found.fat), gauge), as_array(std::move(found.long_links), gauge),
-                        as_array(std::move(found.unitary), gauge));
+auto hisq_links(const Gauge& gauge, double naik_epsilon, const std::string& precision) {
+  auto found =
+      released([&] { return onehop::lattice::hisq_links(gauge, naik_epsilon, precision_from_string(precision)); });
+  return std::tuple(as_links(std::move(found.fat), gauge), as_links(std::move(found.long_links), gauge),
+                    as_links(std::move(found.unitary), gauge));
 }
 
-nb::tuple as_numbers(const PathWeights& w) {
-  return nb::make_tuple(w.one, w.three, w.five, w.seven, w.lepage, w.long_links);
+// The conventional weights; `parameter` is the u0 of asqtad, or the Naik epsilon of HISQ's second level.
+PathWeights weights_of(const std::string& name, double parameter) {
+  if (name == "fat3") return onehop::lattice::fat3_weights();
+  if (name == "fat5") return onehop::lattice::fat5_weights();
+  if (name == "fat7") return onehop::lattice::fat7_weights();
+  return name == "asqtad" ? onehop::lattice::asqtad_weights(parameter)
+                          : onehop::lattice::hisq_second_weights(parameter);
 }
 
 }  // namespace
 
 void bind_lattice_smearing(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
-  module.def(
-      "lattice_fat_links", &fat_links, "gauge"_a, "one"_a, "three"_a, "five"_a, "seven"_a, "lepage"_a, "long_links"_a,
-      "precision"_a,
-      "Compute the fat and long links of this rank's block. Arguments: weights of paths of 1, 3, 5 and 7 links, of the "
-      "Lepage term and of the long links. Collective.");
-  module.def("lattice_hisq_links", &hisq_links, "gauge"_a, "naik_epsilon"_a, "precision"_a,
-             "Compute the HISQ fat, long and reunitarised links of this rank's block. Collective.");
+  module.def("lattice_fat_links", &fat_links, "gauge"_a, "weights"_a, "precision"_a);
+  module.def("lattice_hisq_links", &hisq_links, "gauge"_a, "naik_epsilon"_a, "precision"_a);
   module.def(
       "lattice_path_weights",
       [](const std::string& name, double parameter) {
-        if (name == "fat3") return as_numbers(onehop::lattice::fat3_weights());
-        if (name == "fat5") return as_numbers(onehop::lattice::fat5_weights());
-        if (name == "fat7") return as_numbers(onehop::lattice::fat7_weights());
-        if (name == "asqtad") return as_numbers(onehop::lattice::asqtad_weights(parameter));
-        return as_numbers(onehop::lattice::hisq_second_weights(parameter));
+        const PathWeights w = weights_of(name, parameter);
+        return std::tuple(w.one, w.three, w.five, w.seven, w.lepage, w.long_links);
       },
-      "name"_a, "parameter"_a,
-      "Return the conventional path weights of fat3, fat5, fat7, asqtad (parameter: u0) or the second step of HISQ "
-      "(parameter: Naik epsilon): one, three, five, seven links, Lepage, long links.");
+      "name"_a, "parameter"_a);
   module.def(
       "lattice_smear_ape",
       [](Gauge& gauge, double alpha, int steps, bool space_only) {
         onehop::lattice::smear_ape(gauge, alpha, {steps, space_only});
       },
-      "gauge"_a, "alpha"_a, "steps"_a, "space_only"_a, release(), "Apply APE smearing in place. Collective.");
+      "gauge"_a, "alpha"_a, "steps"_a, "space_only"_a, release());
   module.def(
       "lattice_smear_stout",
       [](Gauge& gauge, double rho, int steps, bool space_only) {
         onehop::lattice::smear_stout(gauge, rho, {steps, space_only});
       },
-      "gauge"_a, "rho"_a, "steps"_a, "space_only"_a, release(), "Apply stout smearing in place. Collective.");
+      "gauge"_a, "rho"_a, "steps"_a, "space_only"_a, release());
 }

@@ -1,11 +1,6 @@
 #include "onehop/poisson/poisson.h"
 
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/array.h>
-#include <nanobind/stl/function.h>
-
-#include "python/bindings/bindings.h"
-#include "python/bindings/memory.h"
+#include "python/bindings/arrays.h"
 
 using onehop::poisson::Poisson;
 using onehop::poisson::PoissonBlock;
@@ -19,16 +14,8 @@ using onehop::poisson::PoissonTimes;
 namespace {
 
 using Extents = std::array<std::int64_t, 2>;
-using Array = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
-
-Array as_array(std::vector<double> values, const Extents& extents) {
-  auto* held = new std::vector<double>(std::move(values));
-  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
-  return {held->data(), {static_cast<std::size_t>(extents[0]), static_cast<std::size_t>(extents[1])}, owner};
-}
-
-std::span<const double> doubles(const Memory& memory) {
-  return {reinterpret_cast<const double*>(memory.bytes().data()), memory.bytes().size() / sizeof(double)};
+NumberArray<double> lattice_array(std::vector<double> values, const Extents& extents) {
+  return as_array(std::move(values), {static_cast<std::size_t>(extents[0]), static_cast<std::size_t>(extents[1])});
 }
 
 // Checks for signals, and calls the progress callback if there is one.
@@ -46,13 +33,8 @@ PoissonResult solve(Poisson& poisson, std::int64_t iterations, std::int64_t resi
   return poisson.solve(control);
 }
 
-Array gather(const Poisson& poisson, const Memory& block) {
-  std::vector<double> whole;
-  {
-    const nb::gil_scoped_release released;
-    whole = poisson.gather(doubles(block));
-  }
-  return as_array(std::move(whole), poisson.spec().extents);
+NumberArray<double> gather(const Poisson& poisson, const Memory& block) {
+  return lattice_array(released([&] { return poisson.gather(numbers<double>(block)); }), poisson.spec().extents);
 }
 
 }  // namespace
@@ -107,8 +89,8 @@ void bind_poisson(nb::module_& module) {
           },
           "group"_a, "spec"_a, "buffers"_a, "enlargement"_a, "transport"_a)
       .def(
-          "set_source", [](Poisson& poisson, const Memory& block) { poisson.set_source(doubles(block)); }, "block"_a,
-          release(),
+          "set_source", [](Poisson& poisson, const Memory& block) { poisson.set_source(numbers<double>(block)); },
+          "block"_a, release(),
           "Set the right-hand side: this rank's block of float64 in C order. Collective. Raises BadInput for a wrong "
           "length "
           "or values that are not finite or above 1e140.")
@@ -120,11 +102,11 @@ void bind_poisson(nb::module_& module) {
            "tolerance : float\n    Stop when |b - M x| <= tolerance |b|; 0: run all iterations.\n"
            "progress : callable, optional\n    Called as progress(iteration, residual); may raise to end the solve.")
       .def_prop_ro(
-          "solution", [](const Poisson& p) { return as_array(p.solution(), p.block().extents); },
+          "solution", [](const Poisson& p) { return lattice_array(p.solution(), p.block().extents); },
           nb::rv_policy::automatic, "This rank's block of the solution.")
       .def_prop_ro(
-          "source", [](const Poisson& p) { return as_array(p.source(), p.block().extents); }, nb::rv_policy::automatic,
-          "This rank's block of the right-hand side.")
+          "source", [](const Poisson& p) { return lattice_array(p.source(), p.block().extents); },
+          nb::rv_policy::automatic, "This rank's block of the right-hand side.")
       .def("gather", &gather, "block"_a,
            "Return the whole lattice on every rank, from the block of each rank. Collective.")
       .def_prop_ro("spec", &Poisson::spec, "The problem.")
@@ -135,10 +117,4 @@ void bind_poisson(nb::module_& module) {
              "Return the grid of ranks with the shortest faces. Raises BadInput if no grid fits.");
   module.def("poisson_faces", &onehop::poisson::poisson_faces, "spec"_a, "enlargement"_a = 1,
              "Return the schedule of one iteration. Faces are padded to `enlargement` times their length.");
-  module.def(
-      "poisson_source",
-      [](const PoissonSpec& spec) {
-        return as_array(onehop::poisson::poisson_source(spec, {{0, 0}, spec.extents}), spec.extents);
-      },
-      "spec"_a, "Return the random right-hand side on the whole lattice, as an array of float64.");
 }

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from onehop.group import Group
-from onehop.lattice import Gauge, Geometry, Staggered, Wilson, smearing, thermalize, wilson_kappa
-from onehop.lattice.phases import with_staggered_phases
+from onehop.lattice import Gauge, Geometry, Staggered, Wilson, thermalize, wilson_kappa
 from onehop.schedule import count
 from onehop.tour import StepResult, _everywhere, _simply_timed, step
 
@@ -94,10 +93,7 @@ def hisq(group: Group, _seconds: float) -> StepResult:
     """Solve for staggered quarks with the fat and long links of HISQ."""
     gauge, _ = _field(group, 4)
     geometry, mass = gauge.geometry, 0.1
-    links = smearing.hisq_links(gauge)
-    fat = with_staggered_phases(links.fat, geometry, group.rank)
-    long = with_staggered_phases(links.long_links, geometry, group.rank, length=3)
-    operator = Staggered.of_links(group, geometry.extents, fat, long, geometry.grid)
+    operator = Staggered(gauge, "hisq")
     halo = Geometry(geometry.extents, geometry.grid, width=3).halo(np.complex128, 3)
     return _solve_step(
         gauge,

@@ -92,19 +92,8 @@ def test_generate_smear_measure(ranks: Ranks, command: Command, tmp_path: Path) 
         measured["charge_after_flow"],
     )
 
-    quarks = [
-        "--quarks",
-        "hisq",
-        "--mass",
-        0.3,
-        "--noise-vectors",
-        2,
-        "--residual",
-        1e-8,
-        "--plot",
-        tmp_path / "mesons.png",
-    ]
-    found = run("measure", whole, *quarks)["quarks"]
+    quarks = f"--quarks hisq --mass 0.3 --noise-vectors 2 --residual 1e-8 --plot {tmp_path}/mesons.png"
+    found = run("measure", whole, *quarks.split())["quarks"]
     assert len(found["pion"]) == 8
     assert len(found["pion_mass"]) == 4
     assert found["pion_mass"][0] > 0
@@ -122,19 +111,8 @@ def test_generate_smear_measure(ranks: Ranks, command: Command, tmp_path: Path) 
     masses = ("--mass", 0.3)
     seen = set()
     for boundary in ((), ("--boundary", "periodic")):
-        made = [
-            "smear",
-            whole,
-            "--kind",
-            "hisq",
-            "--fat",
-            fat,
-            "--long",
-            long_links,
-            "--phases",
-            "--overwrite",
-        ]
-        run(*made, *boundary)
+        made = ("--kind", "hisq", "--fat", fat, "--long", long_links, "--phases", "--overwrite")
+        run("smear", whole, *made, *boundary)
         by_links = run("solve", "--fat", fat, "--long", long_links, *masses)
         by_action = run("solve", whole, "--action", "hisq", *masses, *boundary)
         assert by_links["true_residual"] == pytest.approx(by_action["true_residual"], rel=1e-3)
@@ -291,19 +269,8 @@ def test_solves_with_the_phases_of_milc(ranks: Ranks, command: Command, tmp_path
     # The correlators are equal; the condensate differs only by the noise.
     found = []
     for phases in ("standard", "milc"):
-        words = (
-            "--quarks",
-            "staggered",
-            "--mass",
-            0.3,
-            "--noise-vectors",
-            1,
-            "--phases",
-            phases,
-            "--json",
-            "-",
-        )
-        done = command("lattice", "measure", names["cfg"], *words)
+        words = f"--quarks staggered --mass 0.3 --noise-vectors 1 --phases {phases} --json -"
+        done = command("lattice", "measure", names["cfg"], *words.split())
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout)["quarks"])
     np.testing.assert_allclose(found[0]["pion"], found[1]["pion"], rtol=1e-6)

@@ -8,8 +8,7 @@ import pytest
 from grids import lattices
 from lattice_reference import transformed
 from onehop import BadInput, Group, _core
-from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, smearing, thermalize
-from onehop.lattice.phases import with_staggered_phases
+from onehop.lattice import Gauge, Geometry, Staggered, thermalize
 from staggered_reference import (
     coordinates,
     dslash_by_numpy,
@@ -43,40 +42,6 @@ def test_hops_as_by_numpy(extents: tuple[int, ...], lanes: int, antiperiodic: bo
     np.testing.assert_allclose(staggered.dslash(field), expected, rtol=0, atol=1e-13)
     again = Staggered(gauge, antiperiodic=not antiperiodic).dslash(field)
     assert abs(again - expected).max() > 0.1
-
-
-@pytest.mark.parametrize(
-    ("extents", "grid", "lanes"),
-    [
-        ((4, 4, 4, 8), (1, 1, 1, 2), 8),
-        ((8, 4, 4, 4), (2, 1, 1, 1), 4),
-        (
-            (6, 6, 4, 4),
-            (2, 2, 1, 1),
-            4,
-        ),  # odd blocks: the meaning of the parities alternates from rank to rank
-        ((4, 4, 4, 4), (2, 2, 2, 1), 2),
-        ((4, 8, 4, 8), (1, 4, 1, 2), 1),
-    ],
-)
-def test_the_same_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...], lanes: int) -> None:
-    field = some_field(extents, 2)
-    alone = random_gauge(Group.alone(), extents)
-    expected = dslash_by_numpy(alone.links, field, True)
-    solved = Staggered(alone).solve(field, 0.4)
-
-    def one_rank(group: Group) -> tuple[tuple[slice, ...], np.ndarray, StaggeredSolve]:
-        gauge = random_gauge(group, extents, grid)
-        staggered = Staggered(gauge, lanes=lanes)
-        mine = gauge.geometry.block_slices(group.rank)
-        staggered.dslash(field[mine])
-        return mine, staggered.dslash(field[mine]), staggered.solve(field[mine], 0.4)
-
-    for mine, hopped, result in run_threads(int(np.prod(grid)), one_rank):
-        np.testing.assert_allclose(hopped, expected[mine], rtol=0, atol=1e-13)
-        assert result.converged
-        assert abs(result.iterations - solved.iterations) <= 1
-        np.testing.assert_allclose(result.solution, solved.solution[mine], rtol=0, atol=1e-8)
 
 
 def test_is_antihermitian_and_covariant() -> None:
@@ -265,10 +230,7 @@ def test_smeared_operators_are_covariant(action: str) -> None:
 
     def applied(links: np.ndarray, to: np.ndarray) -> np.ndarray:
         gauge.set_links(links)
-        made = smearing.fat_links(gauge, action)
-        fat = with_staggered_phases(made.fat, gauge.geometry, 0)
-        long = with_staggered_phases(made.long_links, gauge.geometry, 0, length=3)
-        return Staggered.of_links(Group.alone(), extents, fat, long).apply(to, 0.3)
+        return Staggered(gauge, action).apply(to, 0.3)
 
     links = gauge.links
     expected = np.einsum("...ij,...j", turn, applied(links, field))
@@ -313,6 +275,10 @@ def test_bad_input_is_refused() -> None:
         staggered.solve(some_field((4, 4), 1), 0.1, tolerance=0)
     with pytest.raises(BadInput, match="field of shape"):
         staggered.dslash(some_field((4, 6), 1))
+    with pytest.raises(BadInput, match="the action staggered, asqtad or hisq, found 'p4'"):
+        Staggered(gauge, "p4")
+    with pytest.raises(BadInput, match="u0 above 0"):
+        Staggered(gauge, "asqtad", u0=0)
     with pytest.raises(BadInput, match="1 lane or more"):
         Staggered(gauge, lanes=0)
     with pytest.raises(BadInput, match="even extents"):

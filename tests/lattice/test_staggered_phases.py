@@ -48,17 +48,33 @@ def test_a_gauge_transformation_leads_from_one_order_of_phases_to_the_other() ->
     wrong = standard.solve(source, 0.3).solution
     assert np.linalg.norm(wrong - theirs) > 0.5 * np.linalg.norm(theirs)
     # Fat and long links get the same signs for every action.
-    made = smearing.hisq_links(gauge)
-    hops = []
-    for phases in ("standard", "milc"):
-        fat, long = (
-            with_staggered_phases(one, gauge.geometry, 0, length=length, phases=phases)
-            for one, length in ((made.fat, 1), (made.long_links, 3))
-        )
-        hops.append(Staggered.of_links(Group.alone(), extents, fat, long).dslash)
-    np.testing.assert_allclose(hops[1](source), signs * hops[0](signs * source), atol=1e-11)
+    improved = [Staggered(gauge, "hisq", phases=phases).dslash for phases in ("standard", "milc")]
+    np.testing.assert_allclose(improved[1](source), signs * improved[0](signs * source), atol=1e-11)
     with pytest.raises(BadInput, match="expected the staggered phases standard or milc, found 'chroma'"):
         Staggered(gauge, phases="chroma")
+
+
+@pytest.mark.parametrize("antiperiodic", [True, False])
+@pytest.mark.parametrize("phases", ["standard", "milc"])
+@pytest.mark.parametrize("action", ["asqtad", "hisq"])
+def test_actions_are_those_of_their_links(action: str, phases: str, antiperiodic: bool) -> None:
+    extents = (4, 4, 2, 6)
+    field = some_field(extents, 3)
+
+    def one_rank(group: Group, grid: tuple[int, ...]) -> None:
+        gauge = random_gauge(group, extents, grid)
+        how = {"antiperiodic": antiperiodic, "phases": phases}
+        made = smearing.fat_links(gauge, action, u0=0.9)
+        fat, long = (
+            with_staggered_phases(links, gauge.geometry, group.rank, length=length, **how)
+            for links, length in ((made.fat, 1), (made.long_links, 3))
+        )
+        mine = field[gauge.geometry.block_slices(group.rank)]
+        expected = Staggered.of_links(group, extents, fat, long, grid).dslash(mine)
+        assert (Staggered(gauge, action, u0=0.9, **how).dslash(mine) == expected).all()
+
+    one_rank(Group.alone(), (1, 1, 1, 1))
+    run_threads(2, lambda group: one_rank(group, (1, 1, 1, 2)))
 
 
 @pytest.mark.parametrize("phases", ["standard", "milc"])

@@ -9,7 +9,7 @@ import wilson_reference as reference
 from grids import lattices
 from lattice_reference import transformed
 from onehop import BadInput, Group, _core
-from onehop.lattice import Gauge, Wilson, WilsonSolve, clover_leaves, wilson_kappa
+from onehop.lattice import Gauge, Wilson, clover_leaves, wilson_kappa
 from threads import run_threads
 from wilson_reference import TOLERANCE, close, gamma5, random_gauge, some_field
 
@@ -109,54 +109,6 @@ def test_is_covariant(csw: float) -> None:
     turned = np.einsum("...ij,...sj->...si", turn, b)
     for (operator, dagger), was in zip(each(Wilson(gauge, 0.13, csw=csw)), before, strict=True):
         close(operator(turned, dagger=dagger), np.einsum("...ij,...sj->...si", turn, was))
-
-
-GRIDS = [
-    ((4, 4, 4, 4), (1, 1, 1, 2), "double"),
-    ((4, 4, 4, 4), (2, 1, 1, 1), "single"),
-    ((4, 4, 8, 4), (1, 2, 2, 1), "double"),
-    (
-        (6, 6, 4, 4),
-        (2, 2, 1, 1),
-        "double",
-    ),  # odd blocks: the meaning of the parities alternates from rank to rank
-    ((6, 4, 4, 6), (2, 1, 1, 2), "single"),
-    ((4, 8, 4, 4), (1, 4, 1, 1), "double"),
-    ((4, 4, 4, 4), (2, 2, 2, 1), "double"),
-    ((4, 6, 4, 8), (1, 2, 1, 4), "single"),
-    ((4, 8, 4, 4), (1, 2, 1, 2), "half"),
-    ((8, 4, 16, 4), (1, 1, 8, 1), "double"),
-]
-
-
-@pytest.mark.parametrize(("extents", "grid", "precision"), GRIDS)
-def test_the_same_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...], precision: str) -> None:
-    fields = some_field(extents, 2, 2)
-    alone = random_gauge(Group.alone(), extents)
-    expected = [reference.apply(alone.links, one, 0.12, 1.1) for one in fields]
-    source = some_field(extents, 5)
-    solved = Wilson(alone, 0.1, csw=1.1).solve(source, tolerance=1e-9)
-
-    def one_rank(group: Group) -> tuple[tuple[slice, ...], np.ndarray, np.ndarray, WilsonSolve]:
-        gauge = random_gauge(group, extents, grid)
-        mine = gauge.geometry.block_slices(group.rank)
-        wilson = Wilson(
-            gauge, 0.12, csw=1.1, precision=precision, recon=18 if precision == "double" else 12, threads=1
-        )
-        for _ in range(3):
-            wilson.dslash(fields[(slice(None), *mine)])
-        one = wilson.apply(fields[0][mine])
-        both = wilson.apply(fields[(slice(None), *mine)])
-        result = Wilson(gauge, 0.1, csw=1.1, threads=1).solve(source[mine], tolerance=1e-9)
-        return mine, one, both, result
-
-    for mine, one, both, result in run_threads(int(np.prod(grid)), one_rank):
-        close(one, expected[0][mine], precision)
-        for i in range(2):
-            close(both[i], expected[i][mine], precision)
-        assert result.converged
-        assert abs(result.iterations - solved.iterations) <= 2
-        np.testing.assert_allclose(result.solution, solved.solution[mine], rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize(("extents", "grid"), lattices(2))

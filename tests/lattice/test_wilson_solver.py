@@ -224,20 +224,8 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
     gauge = random_gauge(Group.alone(), extents)
     field = tmp_path / "cfg.lime"
     write_gauge(str(field), gauge)
-    words = (
-        "--action",
-        "clover",
-        "--csw",
-        1.2,
-        "--kappa",
-        0.11,
-        "--spin",
-        3,
-        "--colour",
-        1,
-        "--sloppy-precision",
-        "single",
-    )
+    quarks = ("--action", "clover", "--csw", 1.2, "--kappa", 0.11, "--spin", 3, "--colour", 1)
+    words = (*quarks, "--sloppy-precision", "single")
     done = ranks.onehop("lattice", "solve", field, *words, "-n", 2, "--json", "-")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -40,6 +40,9 @@ void multiply_staggered_phases(std::span<std::complex<double>> links, const Geom
                                int length = 1, bool antiperiodic = true,
                                StaggeredPhases phases = StaggeredPhases::standard);
 
+// The links of an operator of a gauge field: its own, or those of improved quarks (smearing.h).
+enum class StaggeredAction : std::uint8_t { naive, asqtad, hisq };
+
 struct StaggeredOptions {
   // Boundary condition in the last direction, for operators of a gauge field: links across the end of the lattice
   // change sign.
@@ -50,6 +53,8 @@ struct StaggeredOptions {
   int threads = 0;
   // Staggered phases, for operators of a gauge field.
   StaggeredPhases phases = StaggeredPhases::standard;
+  // Tadpole factor of asqtad.
+  double u0 = 1;
 };
 
 struct StaggeredSolve {
@@ -64,6 +69,10 @@ class Staggered {
   // The naive operator of a gauge field. Copies the links and multiplies them with the phases. Collective. Throws
   // BadInput for odd extents, blocks that are too thin, and `lanes` below 1.
   explicit Staggered(const Gauge& gauge, const StaggeredOptions& options = {});
+  // The operator of an action on a gauge field, whose fat and long links it computes. Collective. Throws BadInput as
+  // the constructors do, for a u0 that is not above 0, and if a smeared link is singular.
+  [[nodiscard]] static Staggered from_gauge(const Gauge& gauge, StaggeredAction action,
+                                            const StaggeredOptions& options = {});
   // The operator of given fat and long links; an empty `long_links` means none. Links are this rank's block in
   // lexicographic order: site, direction, row, column. `extents`, `grid` and `rank_at` as in GeometrySpec. Collective.
   // Throws BadInput for an invalid geometry, another number of links, and blocks thinner than three sites in a

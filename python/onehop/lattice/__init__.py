@@ -14,8 +14,11 @@ from onehop.lattice.flow import Flow, FlowPoint, field_strength, gradient_flow, 
 from onehop.lattice.gauge import Gauge, Plaquettes, thermalize
 from onehop.lattice.geometry import Geometry
 from onehop.lattice.hmc import Hmc, hybrid_monte_carlo
-from onehop.lattice.staggered import Staggered, StaggeredSolve
-from onehop.lattice.wilson import Wilson, WilsonSolve, clover_blocks, clover_leaves, wilson_kappa
+from onehop.lattice.operators import QuarkSolve
+from onehop.lattice.staggered import Staggered
+from onehop.lattice.wilson import Wilson, clover_blocks, clover_leaves, wilson_kappa
+
+StaggeredSolve = WilsonSolve = QuarkSolve  # the former names
 
 __all__ = [
     "Field",
@@ -26,10 +29,9 @@ __all__ = [
     "Geometry",
     "Hmc",
     "Plaquettes",
+    "QuarkSolve",
     "Staggered",
-    "StaggeredSolve",
     "Wilson",
-    "WilsonSolve",
     "clover_blocks",
     "clover_leaves",
     "field_strength",

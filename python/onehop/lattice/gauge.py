@@ -129,7 +129,8 @@ class Gauge(_core.LatticeGauge):
 
     def deviation(self) -> LinkDeviation:
         """Return the largest deviation of a link from SU(3), with the place of that link. Collective."""
-        return LinkDeviation(*super().deviation())
+        value, site, direction = super().deviation()
+        return LinkDeviation(value, tuple(site), direction)
 
 
 def thermalize(

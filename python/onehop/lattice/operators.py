@@ -1,8 +1,9 @@
-"""What the Dirac operators share: fields given to the library, and the parts of a solve's report."""
+"""What the Dirac operators share: fields given to the library, and the results of solves."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,49 @@ from onehop import _core
 from onehop.error import BadInput
 from onehop.lattice.solver_options import SolverOptions
 
-__all__ = ["complex_memory", "fields_memory", "report_of", "solver_options"]
+__all__ = ["QuarkSolve", "complex_memory", "fields_memory", "on_fields", "quark_solve", "solver_options"]
+
+
+class QuarkSolve(NamedTuple):
+    """The result of a solve. Times, flops and bytes are those of this rank.
+
+    Attributes
+    ----------
+    solution : array
+        This rank's block, also if the solve did not converge; with several right-hand sides or masses one for each,
+        along the first axis.
+    iterations : int
+        Total number of iterations; with Wilson quarks, each applies the preconditioned operator twice.
+    true_residual : float
+        `|b - M x| / |b|`, recomputed with the full operator; the largest one if there are several solutions.
+    converged : bool
+        Whether `true_residual` is at most the tolerance.
+    communication_seconds : float
+        The part of `seconds` spent in halo exchanges and sums over the ranks.
+    flops, bytes : float
+        Floating-point operations, and bytes read and written, of the operator and of the solver's linear algebra.
+    reliable_updates : int
+        How often the residual was recomputed in the outer precision.
+    residuals : tuple of float
+        `|b - M x| / |b|` of each solution.
+    """
+
+    solution: NDArray[np.complex128]
+    iterations: int
+    true_residual: float
+    converged: bool
+    seconds: float
+    communication_seconds: float
+    flops: float
+    bytes: float
+    reliable_updates: int
+    residuals: tuple[float, ...]
+
+
+def quark_solve(solution: NDArray[np.complex128], report: _core.LatticeSolverReport) -> QuarkSolve:
+    """Return the result of a solve from what the library returns."""
+    parts = {name: getattr(report, name) for name in QuarkSolve._fields[1:]}
+    return QuarkSolve(solution, **parts | {"residuals": tuple(report.residuals)})
 
 
 def solver_options(options: SolverOptions) -> _core.LatticeSolverOptions:
@@ -29,34 +72,17 @@ def complex_memory(array: NDArray[Any], what: str) -> Any:
 
 
 def fields_memory(fields: NDArray[Any], shape: tuple[int, ...]) -> tuple[Any, bool]:
-    """Return fields as memory, and whether there are several.
-
-    Parameters
-    ----------
-    fields : array
-        One field, or several along one axis in front.
-    shape : tuple of int
-        Shape of one field.
-
-    Raises
-    ------
-    BadInput
-        The array has another shape.
-    """
+    """Return a field of this shape, or several along one axis in front, as memory, and whether there are several."""
     found = np.shape(fields)
     if found != shape and (found[1:] != shape or found[0] < 1):
         raise BadInput(f"expected a field of shape {shape}, or several with one axis in front, found {found}")
     return complex_memory(fields, "the field"), len(found) > len(shape)
 
 
-def report_of(report: Any) -> dict[str, Any]:
-    """Return what the results of all solves have of the library's report, by name."""
-    return {
-        "iterations": report.iterations,
-        "converged": report.converged,
-        "seconds": report.seconds,
-        "communication_seconds": report.communication_seconds,
-        "flops": report.flops,
-        "bytes": report.bytes,
-        "reliable_updates": report.reliable_updates,
-    }
+def on_fields(
+    fields: NDArray[Any], shape: tuple[int, ...], work: Callable[[Any], NDArray[np.complex128]]
+) -> NDArray[np.complex128]:
+    """Return what `work` makes of a field of this shape, or of several."""
+    memory, several = fields_memory(fields, shape)
+    found = work(memory)
+    return found if several else found[0]

@@ -99,7 +99,7 @@ def fat_links(
     if weights == "hisq":
         return hisq_links(gauge, precision=precision)
     chosen = path_weights(weights, u0=u0) if isinstance(weights, str) else PathWeights(*weights)
-    return FatLinks(*_core.lattice_fat_links(gauge, *chosen, precision))
+    return FatLinks(*_core.lattice_fat_links(gauge, chosen, precision))
 
 
 def hisq_links(gauge: Gauge, *, naik_epsilon: float = 0.0, precision: str = "double") -> FatLinks:

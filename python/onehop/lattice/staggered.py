@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,25 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import Geometry
-from onehop.lattice.operators import complex_memory, fields_memory, report_of, solver_options
+from onehop.lattice.operators import (
+    QuarkSolve,
+    complex_memory,
+    fields_memory,
+    on_fields,
+    quark_solve,
+    solver_options,
+)
 from onehop.lattice.phases import check_phases
 from onehop.lattice.solver_options import SolverKeywords, SolverOptions
 from onehop.options import Options
+from onehop.text import alternatives
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Staggered", "StaggeredSolve"]
+__all__ = ["STAGGERED_ACTIONS", "Staggered"]
+
+STAGGERED_ACTIONS = ("staggered", "asqtad", "hisq")
 
 
 class LinksKeywords(TypedDict, total=False):
@@ -44,40 +54,6 @@ class LinksOptions(Options):
     hosts: Any = None
 
 
-class StaggeredSolve(NamedTuple):
-    """The result of a solve. Times, flops and bytes are those of this rank.
-
-    Attributes
-    ----------
-    solution : array
-        This rank's block, also if the solve did not converge; with several right-hand sides or masses one for each,
-        along the first axis.
-    true_residual : float
-        `|b - M x| / |b|`, recomputed with the full operator; the largest one if there are several solutions.
-    converged : bool
-        Whether `true_residual` is at most the tolerance.
-    communication_seconds : float
-        The part of `seconds` spent in halo exchanges and sums over the ranks.
-    flops, bytes : float
-        Floating-point operations, and bytes read and written, of the operator and of the solver's linear algebra.
-    reliable_updates : int
-        How often the residual was recomputed in the outer precision.
-    residuals : tuple of float
-        `|b - M x| / |b|` of each solution.
-    """
-
-    solution: NDArray[np.complex128]
-    iterations: int
-    true_residual: float
-    converged: bool
-    seconds: float
-    communication_seconds: float
-    flops: float
-    bytes: float
-    reliable_updates: int
-    residuals: tuple[float, ...]
-
-
 class Staggered:
     """The staggered operator M = 2 m + D with the anti-Hermitian hopping term D.
 
@@ -90,6 +66,10 @@ class Staggered:
     ----------
     gauge : Gauge
         The gauge field, with even extents. Its links are copied.
+    action : {"staggered", "asqtad", "hisq"}
+        The links: those of the gauge field, or fat and long links, which the constructor computes.
+    u0 : float
+        Tadpole factor (asqtad only).
     antiperiodic : bool
         Whether the boundary in the last direction is antiperiodic.
     lanes : int
@@ -103,21 +83,26 @@ class Staggered:
     Raises
     ------
     BadInput
-        An extent is odd, or the convention of phases is unknown.
+        An extent is odd, or the action or the convention of phases is unknown; with long links, a block has fewer than
+        three sites in a direction that is cut.
     """
 
     def __init__(
         self,
         gauge: Gauge,
+        action: str = "staggered",
         *,
+        u0: float = 1.0,
         antiperiodic: bool = True,
         lanes: int = 8,
         threads: int = 0,
         phases: str = "standard",
     ) -> None:
         check_phases(phases)
-        core = _core.LatticeStaggered(
-            gauge, antiperiodic=antiperiodic, lanes=lanes, threads=threads, milc_phases=phases == "milc"
+        if action not in STAGGERED_ACTIONS:
+            raise BadInput(f"expected the action {alternatives(STAGGERED_ACTIONS)}, found {action!r}")
+        core = _core.LatticeStaggered.from_gauge(
+            gauge, action, u0, antiperiodic, lanes, threads, phases == "milc"
         )
         self._begin(core, gauge.group, gauge.geometry)
 
@@ -212,11 +197,6 @@ class Staggered:
         """Whether the operator has long links."""
         return self._core.has_long_links
 
-    def _work(self, fields: NDArray[Any], what: Callable[[Any], Any]) -> NDArray[np.complex128]:
-        memory, several = fields_memory(fields, self._shape)
-        found = what(memory)
-        return found if several else found[0]
-
     def dslash(
         self, fields: NDArray[Any], *, precision: str = "double", parity: int | None = None
     ) -> NDArray[np.complex128]:
@@ -229,25 +209,26 @@ class Staggered:
         """
         if parity not in (None, 0, 1):
             raise BadInput(f"expected parity 0 (even), 1 (odd) or None, found {parity!r}")
-        return self._work(
-            fields, lambda memory: self._core.dslash(memory, precision, -1 if parity is None else parity)
-        )
+        parity = -1 if parity is None else parity
+        return on_fields(fields, self._shape, lambda memory: self._core.dslash(memory, precision, parity))
 
     def apply(
         self, fields: NDArray[Any], mass: float, *, dagger: bool = False, precision: str = "double"
     ) -> NDArray[np.complex128]:
         """Return M v, or with `dagger` (2 m - D) v, for one field or several."""
-        return self._work(fields, lambda memory: self._core.apply(memory, mass, dagger, precision))
+        return on_fields(
+            fields, self._shape, lambda memory: self._core.apply(memory, mass, dagger, precision)
+        )
 
     def apply_mdagm(
         self, fields: NDArray[Any], mass: float, *, precision: str = "double"
     ) -> NDArray[np.complex128]:
         """Return M^dagger M v = (4 m^2 - D D) v for one field or several. It does not mix the two parities."""
-        return self._work(fields, lambda memory: self._core.apply_mdagm(memory, mass, precision))
+        return on_fields(fields, self._shape, lambda memory: self._core.apply_mdagm(memory, mass, precision))
 
     def solve(
         self, source: NDArray[Any], mass: float | Sequence[float], **keywords: Unpack[SolverKeywords]
-    ) -> StaggeredSolve:
+    ) -> QuarkSolve:
         """Solve M x = b by conjugate gradients on the even sites, or for several masses at once (multi-shift).
 
         Parameters
@@ -289,9 +270,4 @@ class Staggered:
             raise BadInput(f"expected one right-hand side for several masses, found {np.shape(source)[0]}")
         solutions, report = self._core.solve(memory, masses, solver_options(options), options.progress)
         alone = not several and np.ndim(mass) == 0
-        return StaggeredSolve(
-            solution=solutions[0] if alone else solutions,
-            true_residual=report.true_residual,
-            residuals=tuple(report.residuals),
-            **report_of(report),
-        )
+        return quark_solve(solutions[0] if alone else solutions, report)

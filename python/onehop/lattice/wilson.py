@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,59 +10,25 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.lattice.gauge import Gauge
-from onehop.lattice.operators import complex_memory, fields_memory, report_of, solver_options
+from onehop.lattice.operators import (
+    QuarkSolve,
+    complex_memory,
+    fields_memory,
+    on_fields,
+    quark_solve,
+    solver_options,
+)
 from onehop.lattice.solver_options import WilsonSolverKeywords, WilsonSolverOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Wilson", "WilsonSolve", "clover_blocks", "clover_leaves", "wilson_kappa"]
-
-PLANES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
-
-
-class WilsonSolve(NamedTuple):
-    """The result of a solve. Times, flops and bytes are those of this rank.
-
-    Attributes
-    ----------
-    solution : array
-        This rank's block, of the source's shape, also if the solve did not converge.
-    iterations : int
-        Total number of iterations; each applies the preconditioned operator twice, with either method.
-    reliable_updates : int
-        How often the residual was recomputed in the outer precision.
-    residuals : list of float
-        `|b - M x| / |b|` of each right-hand side, recomputed with the full operator.
-    converged : bool
-        Whether all residuals are at most the tolerance.
-    communication_seconds : float
-        The part of `seconds` spent in halo exchanges and sums over the ranks.
-    flops, bytes : float
-        Floating-point operations, and bytes read and written.
-    """
-
-    solution: NDArray[np.complex128]
-    iterations: int
-    reliable_updates: int
-    residuals: list[float]
-    converged: bool
-    seconds: float
-    communication_seconds: float
-    flops: float
-    bytes: float
-
-    @property
-    def true_residual(self) -> float:
-        """The largest of the residuals."""
-        return max(self.residuals)
+__all__ = ["Wilson", "clover_blocks", "clover_leaves", "wilson_kappa"]
 
 
 def wilson_kappa(mass: float) -> float:
     """Return kappa for the bare mass m: 1 / (8 + 2 m)."""
-    if mass == -4:
-        raise BadInput("expected a mass other than -4, where kappa is infinite")
-    return 1 / (8 + 2 * mass)
+    return _core.lattice_kappa(mass)
 
 
 def clover_leaves(gauge: Gauge) -> NDArray[np.complex128]:
@@ -70,8 +36,7 @@ def clover_leaves(gauge: Gauge) -> NDArray[np.complex128]:
 
     Planes are (x, y), (x, z), (x, t), (y, z), (y, t), (z, t). Collective.
     """
-    found = _core.lattice_clover_leaves(gauge)
-    return np.asarray(found).reshape(*gauge.geometry.block_shape, len(PLANES), 3, 3)
+    return _core.lattice_clover_leaves(gauge)
 
 
 def clover_blocks(strength: NDArray[Any], weight: float, *, inverse: bool = False) -> NDArray[np.complex128]:
@@ -88,7 +53,7 @@ def clover_blocks(strength: NDArray[Any], weight: float, *, inverse: bool = Fals
         A block is singular (only with `inverse`).
     """
     found = _core.lattice_clover_blocks(complex_memory(strength, "the field strength"), weight, inverse)
-    return np.asarray(found).reshape(*strength.shape[:-3], 2, 6, 6)
+    return found.reshape(*strength.shape[:-3], 2, 6, 6)
 
 
 class Wilson(_core.LatticeWilson):
@@ -152,22 +117,22 @@ class Wilson(_core.LatticeWilson):
         )
         self._shape = (*gauge.geometry.block_shape, 4, 3)
 
-    def _memory(self, fields: NDArray[Any]) -> Any:
-        return fields_memory(fields, self._shape)[0]
-
     def dslash(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
         """Return D v, or with `dagger` the adjoint of D applied to v."""
-        return np.asarray(super().dslash(self._memory(fields), dagger)).reshape(np.shape(fields))
+        hop = super().dslash
+        return on_fields(fields, self._shape, lambda memory: hop(memory, dagger))
 
     def apply(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
         """Return M v, or with `dagger` the adjoint of M applied to v."""
-        return np.asarray(super().apply(self._memory(fields), dagger)).reshape(np.shape(fields))
+        apply = super().apply
+        return on_fields(fields, self._shape, lambda memory: apply(memory, dagger))
 
     def precondition(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
         """Return `(A - kappa^2 D A^-1 D) v` on the even sites. Odd sites are ignored, and are 0 in the result."""
-        return np.asarray(super().precondition(self._memory(fields), dagger)).reshape(np.shape(fields))
+        precondition = super().precondition
+        return on_fields(fields, self._shape, lambda memory: precondition(memory, dagger))
 
-    def solve(self, source: NDArray[Any], **keywords: Unpack[WilsonSolverKeywords]) -> WilsonSolve:
+    def solve(self, source: NDArray[Any], **keywords: Unpack[WilsonSolverKeywords]) -> QuarkSolve:
         """Solve M x = b with even-odd preconditioning.
 
         Parameters
@@ -205,15 +170,8 @@ class Wilson(_core.LatticeWilson):
         options = WilsonSolverOptions.of("solve", keywords)
         if options.method not in ("bicgstab", "cgnr"):
             raise BadInput(f"expected the method bicgstab or cgnr, found {options.method!r}")
-        solution, report = super().solve(
-            self._memory(source),
-            solver_options(options),
-            options.method == "cgnr",
-            options.schwarz,
-            options.progress,
+        memory, several = fields_memory(source, self._shape)
+        solutions, report = super().solve(
+            memory, solver_options(options), options.method == "cgnr", options.schwarz, options.progress
         )
-        return WilsonSolve(
-            solution=np.asarray(solution).reshape(np.shape(source)),
-            residuals=list(report.residuals),
-            **report_of(report),
-        )
+        return quark_solve(solutions if several else solutions[0], report)

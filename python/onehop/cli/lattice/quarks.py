@@ -10,11 +10,10 @@ import numpy as np
 from onehop.cli.common import progress
 from onehop.cli.lattice.common import phases_option
 from onehop.error import BadInput
-from onehop.lattice import Gauge, Staggered, Wilson, mesons, smearing, wilson_kappa
-from onehop.lattice.phases import with_staggered_phases
+from onehop.lattice import Gauge, Staggered, Wilson, mesons, wilson_kappa
+from onehop.lattice.staggered import STAGGERED_ACTIONS
 from onehop.options import LARGEST_INT, Options, option
 
-STAGGERED_ACTIONS = ("staggered", "asqtad", "hisq")
 ACTIONS = (*STAGGERED_ACTIONS, "wilson", "clover")
 
 
@@ -62,16 +61,6 @@ class QuarkOptions(Options):
             self.refuse(("csw",), f"is for --quarks clover, found {action}")
 
 
-def _staggered(gauge: Gauge, action: str, phases: str) -> Staggered:
-    if action == "staggered":
-        return Staggered(gauge, phases=phases)
-    links = smearing.fat_links(gauge, action)
-    rank = gauge.group.rank
-    fat = with_staggered_phases(links.fat, gauge.geometry, rank, phases=phases)
-    long = with_staggered_phases(links.long_links, gauge.geometry, rank, length=3, phases=phases)
-    return Staggered.of_links(gauge.group, gauge.geometry.extents, fat, long, gauge.geometry.grid)
-
-
 def _numbers(values: np.ndarray) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
@@ -83,7 +72,7 @@ def quark_report(gauge: Gauge, options: QuarkOptions, mass: float) -> dict[str, 
     with progress("propagators", total=(3 if staggered else 12) + noise_vectors) as advance:
         how: dict[str, Any] = {"tolerance": options.residual, "progress": lambda _number: advance(1)}
         if staggered:
-            operator = _staggered(gauge, action, options.phases)
+            operator = Staggered(gauge, action, phases=options.phases)
             found = mesons.staggered_mesons(gauge, operator, mass, **how)
         else:
             csw = options.csw if action == "clover" else 0.0

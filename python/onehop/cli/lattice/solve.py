@@ -4,44 +4,43 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onehop.cli.common import own_rank
 from onehop.cli.lattice.common import say_unverified
 from onehop.cli.lattice.smear import NO_PHASES
 from onehop.cli.lattice.solve_options import WILSON_ACTIONS, Solve
 from onehop.cli.lattice.solve_report import advice_after, finish_solve, solve_report
-from onehop.cli.lattice.solve_wilson import solve_wilson
 from onehop.cli.screen import changing_line
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.lattice import Staggered, read_gauge, read_links, read_vectors, smearing, write_vectors
+from onehop.lattice import (
+    Gauge,
+    Geometry,
+    Staggered,
+    Wilson,
+    read_gauge,
+    read_links,
+    read_vectors,
+    wilson_kappa,
+    write_vectors,
+)
 from onehop.lattice.files import links_have_checksum, read_note, vectors_have_checksum
-from onehop.lattice.phases import with_staggered_phases
-from onehop.lattice.solver_options import SolverOptions
+from onehop.lattice.solver_options import SolverOptions, WilsonSolverOptions
 from onehop.launch import ensure_ranks
 from onehop.text import counted
 
+Progress = Callable[[int, float], None]
 
-def _of_gauge(options: Solve, file: str) -> Staggered:
-    group, action = Group.world(), options.action
-    width = 1 if action == "staggered" else 3
-    gauge, found = read_gauge(file, group, options.grid, tolerance=options.su3_tolerance, width=width)
-    say_unverified(file, found.has_checksum, options.json)
-    how = {"antiperiodic": options.boundary == "antiperiodic", "phases": options.phases}
-    if action == "staggered":
-        return Staggered(gauge, lanes=options.lanes, **how)
-    hisq = action == "hisq"
-    links = smearing.hisq_links(gauge) if hisq else smearing.fat_links(gauge, "asqtad", u0=options.u0)
-    fat, long = (
-        with_staggered_phases(part, gauge.geometry, group.rank, length=length, **how)
-        for part, length in ((links.fat, 1), (links.long_links, 3))
+
+def _read(options: Solve, width: int = 1) -> Gauge:
+    gauge, found = read_gauge(
+        options.file or "", Group.world(), options.grid, tolerance=options.su3_tolerance, width=width
     )
-    return Staggered.of_links(
-        group, gauge.geometry.extents, fat, long, gauge.geometry.grid, lanes=options.lanes
-    )
+    say_unverified(found.path, found.has_checksum, options.json)
+    return gauge
 
 
 def _of_links(options: Solve, fat: str) -> Staggered:
@@ -69,18 +68,31 @@ def _of_links(options: Solve, fat: str) -> Staggered:
     )
 
 
-def _source(operator: Staggered, options: Solve) -> np.ndarray:
-    """Return this rank's block of the right-hand sides, of shape (vectors, t, z, y, x, 3)."""
-    if options.source_file is not None:
-        return read_vectors(options.source_file, operator.geometry, operator.group)
-    point = np.zeros((1, *operator.geometry.block_shape, 3), np.complex128)
-    if operator.group.rank == 0:  # the block of rank 0 contains the origin
-        point[(0,) * (len(operator.geometry.block) + 1)][options.colour] = 1
-    return point
+def _staggered(options: Solve) -> Staggered:
+    if options.fat is not None:
+        return _of_links(options, options.fat)
+    return Staggered(
+        _read(options, 1 if options.action == "staggered" else 3),
+        options.action,
+        u0=options.u0,
+        antiperiodic=options.boundary == "antiperiodic",
+        lanes=options.lanes,
+        phases=options.phases,
+    )
+
+
+def _point_source(
+    geometry: Geometry, group: Group, shape: tuple[int, ...], *place: int
+) -> NDArray[np.complex128]:
+    """Return this rank's block of a source at the origin: 1 at one of the numbers of a site."""
+    source = np.zeros((*geometry.block_shape, *shape), np.complex128)
+    if group.rank == 0:  # the block of rank 0 contains the origin
+        source[(0,) * len(geometry.block)][place] = 1
+    return source
 
 
 @contextlib.contextmanager
-def _following(tolerance: float) -> Iterator[Callable[[int, float], None] | None]:
+def _following(tolerance: float) -> Iterator[Progress | None]:
     """Show the progress of a long solve as one changing line if stderr is a terminal."""
     with changing_line(quiet=own_rank() != 0) as show:
         if show is None:
@@ -91,36 +103,48 @@ def _following(tolerance: float) -> Iterator[Callable[[int, float], None] | None
         )
 
 
-def _write_solution(options: Solve, output: str, operator: Staggered, result: Any, mass: object) -> None:
-    group, geometry = operator.group, operator.geometry
-    write_vectors(
-        output,
-        result.solution.reshape(-1, *geometry.block_shape, 3),
-        geometry,
-        group,
-        note=f"solution of M x = b, mass {mass}, residual {result.true_residual:.3e}",
-        precision=64 if options.output_precision == "double" else 32,
-        overwrite=options.overwrite,
-    )
-
-
-def _solve_staggered(options: Solve) -> None:
+def _solve_staggered(options: Solve, progress: Progress | None) -> None:
     """Solve for staggered quarks, write the solution and report. Collective."""
-    fat = options.fat
-    operator = _of_gauge(options, options.file or "") if fat is None else _of_links(options, fat)
-    vectors = _source(operator, options)
-    file = options.source_file
-    if file is not None and own_rank() == 0:
-        say_unverified(file, vectors_have_checksum(file), options.json)
-    mass = options.mass[0] if len(options.mass) == 1 else options.mass
-    with _following(options.tolerance) as show:
+    operator = _staggered(options)
+    geometry, group, file = operator.geometry, operator.group, options.source_file
+    if file is None:
+        source = _point_source(geometry, group, (3,), options.colour)
+    else:
+        vectors = read_vectors(file, geometry, group)
         source = vectors[0] if len(vectors) == 1 else vectors
-        result = operator.solve(source, mass, **options.part(SolverOptions), progress=show)
+        if own_rank() == 0:
+            say_unverified(file, vectors_have_checksum(file), options.json)
+    mass = options.mass[0] if len(options.mass) == 1 else options.mass
+    result = operator.solve(source, mass, **options.part(SolverOptions), progress=progress)
     chosen = {"action": options.action, "mass": mass}
-    report = solve_report(operator.group, operator.geometry, operator, chosen, options.tolerance, result)
+    report = solve_report(group, geometry, operator.threads, chosen, options.tolerance, result)
     if options.output is not None:
-        _write_solution(options, options.output, operator, result, report["mass"])
+        write_vectors(
+            options.output,
+            result.solution.reshape(-1, *geometry.block_shape, 3),
+            geometry,
+            group,
+            note=f"solution of M x = b, mass {mass}, residual {result.true_residual:.3e}",
+            precision=64 if options.output_precision == "double" else 32,
+            overwrite=options.overwrite,
+        )
     advice = advice_after(result, options.iterations, options.precision, "a larger mass")
+    finish_solve(report, options.json, advice)
+
+
+def _solve_wilson(options: Solve, progress: Progress | None) -> None:
+    """Solve for Wilson quarks and a point source, and report. Collective."""
+    gauge = _read(options)
+    geometry, group = gauge.geometry, gauge.group
+    kappa = wilson_kappa(options.mass[0]) if options.kappa is None else options.kappa
+    csw = options.csw if options.action == "clover" else 0.0
+    antiperiodic = options.boundary == "antiperiodic"
+    wilson = Wilson(gauge, kappa, csw=csw, antiperiodic=antiperiodic, recon=options.recon)
+    source = _point_source(geometry, group, (4, 3), options.spin, options.colour)
+    result = wilson.solve(source, **options.part(WilsonSolverOptions), progress=progress)
+    chosen = {"action": options.action, "kappa": kappa, "csw": csw, "method": options.method}
+    report = solve_report(group, geometry, wilson.threads, chosen, options.tolerance, result)
+    advice = advice_after(result, options.iterations, options.precision, "a smaller kappa")
     finish_solve(report, options.json, advice)
 
 
@@ -133,8 +157,5 @@ def solve(options: Solve) -> None:
     """
     options.check()
     ensure_ranks(options.ranks)
-    if options.action not in WILSON_ACTIONS:
-        _solve_staggered(options)
-        return
-    with _following(options.tolerance) as show:
-        solve_wilson(options, show)
+    with _following(options.tolerance) as progress:
+        (_solve_wilson if options.action in WILSON_ACTIONS else _solve_staggered)(options, progress)

@@ -10,10 +10,11 @@ from onehop.error import BadInput
 from onehop.lattice import wilson_kappa
 from onehop.lattice.files import check_target
 from onehop.lattice.solver_options import WilsonSolverOptions
+from onehop.lattice.staggered import STAGGERED_ACTIONS
 from onehop.options import LARGEST_INT, argument, option
 
 WILSON_ACTIONS = ("wilson", "clover")
-ACTIONS = ("staggered", "asqtad", "hisq", *WILSON_ACTIONS)
+ACTIONS = (*STAGGERED_ACTIONS, *WILSON_ACTIONS)
 SINGLE_REACHES = 1e-6
 _PRECISIONS = ("half", "single", "double")
 

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any
 
 from onehop.cli.common import console, own_rank, write_json
 from onehop.error import Error
 from onehop.group import Group
-from onehop.lattice import Geometry, StaggeredSolve, WilsonSolve
+from onehop.lattice import Geometry, QuarkSolve
 from onehop.text import counted
-
-
-class Operator(Protocol):
-    """The part of a lattice operator that a report needs."""
-
-    @property
-    def threads(self) -> int:
-        """Number of threads per rank."""
 
 
 def solve_report(
     group: Group,
     geometry: Geometry,
-    operator: Operator,
+    threads: int,
     choice: dict[str, Any],
     tolerance: float,
-    result: StaggeredSolve | WilsonSolve,
+    result: QuarkSolve,
 ) -> dict[str, Any]:
     """Make the JSON report. `choice` holds the parameters of the action. Collective.
 
@@ -39,7 +31,7 @@ def solve_report(
     return {
         "extent": list(geometry.extents),
         "grid": list(geometry.grid),
-        "threads": operator.threads,
+        "threads": threads,
         **choice,
         "tolerance": tolerance,
         "iterations": result.iterations,
@@ -54,12 +46,12 @@ def solve_report(
     }
 
 
-def advice_after(result: StaggeredSolve | WilsonSolve, limit: int, precision: str, other: str) -> str:
+def advice_after(result: QuarkSolve, limit: int, precision: str, other: str) -> str:
     """Return what to do about a solve that did not converge.
 
     Parameters
     ----------
-    result : StaggeredSolve or WilsonSolve
+    result : QuarkSolve
         The solve.
     limit : int
         The largest number of iterations that it was allowed.

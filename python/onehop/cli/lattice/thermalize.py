@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from onehop.cli.common import GridOptions, JsonOptions, RanksOptions, console, own_rank, progress, write_json
 from onehop.cli.lattice.common import FileOptions, say_unverified
 from onehop.cli.screen import Screen
@@ -18,6 +16,7 @@ from onehop.lattice import thermalize as sweep
 from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from onehop.lattice.files import check_gauge_target, check_target, require_memory_to_write
 from onehop.lattice.hmc_options import HmcOptions
+from onehop.lattice.statistics import acceptance, mean_of_second_half
 from onehop.launch import ensure_ranks
 from onehop.options import LARGEST_INT, LARGEST_SEED, option
 from onehop.text import counted
@@ -143,19 +142,11 @@ def _begin(options: Thermalize, group: Group) -> Gauge:
     return gauge
 
 
-def _error_of_mean(values: list[float]) -> float | None:
-    """Estimate the error from ten blocks, which should be longer than the autocorrelation time."""
-    if len(values) < 20:
-        return None
-    blocks = [np.mean(block) for block in np.array_split(np.array(values), 10)]
-    return float(np.std(blocks, ddof=1) / np.sqrt(len(blocks)))
-
-
 def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) -> dict[str, Any]:
     plaquettes = gauge.plaquettes()
     hmc = state.settings["algorithm"] == "hmc"
     history = [one["plaquette"] for one in state.history] if hmc else state.history
-    later = history[len(history) // 2 :]
+    mean, error = mean_of_second_half(history)
     report: dict[str, Any] = {
         "extent": list(gauge.geometry.extents),
         "grid": list(gauge.geometry.grid),
@@ -167,14 +158,12 @@ def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) ->
         "plaquette_space": plaquettes.space,
         "plaquette_time": plaquettes.time,
         "link_trace": gauge.link_trace(),
-        "mean_plaquette": float(np.mean(later)) if later else None,
-        "mean_plaquette_error": _error_of_mean(later),
+        "mean_plaquette": mean,
+        "mean_plaquette_error": error,
     }
     if hmc:
-        changes = [one["delta_h"] for one in state.history]
-        report["delta_h"] = changes
-        report["acceptance"] = float(np.mean([one["accepted"] for one in state.history])) if changes else None
-        report["exp_minus_delta_h"] = float(np.mean(np.exp(-np.array(changes)))) if changes else None
+        report["delta_h"] = [trajectory["delta_h"] for trajectory in state.history]
+        report["acceptance"], report["exp_minus_delta_h"] = acceptance(state.history)
     return report
 
 
