@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "lattice/gauge/clover_leaves.h"
-#include "lattice/gauge/matrix_functions.h"
+#include "lattice/gauge/link_moves.h"
 #include "lattice/support/exact_sum.h"
+#include "lattice/support/over_ranks.h"
 #include "onehop/error.h"
 #include "src/base/text.h"
 
@@ -73,31 +74,8 @@ struct Flow::Impl {
 };
 
 void Flow::Impl::stage(double new_part, double old_part) {
-  links.fill_all();
-  const int dims = space.dims();
-  const detail::Steps steps = detail::steps_of(space);
-  for (int mu = 0; mu < dims; ++mu) {
-    double* slope = slopes[mu].data();
-    const auto find = [=, from = links.data()](auto sites) {
-      const auto around = detail::sum_of_staples(sites, from, steps, dims, mu);
-      const auto turn = detail::traceless_antihermitian(times_adjoint(around, sites.load(from[mu])));
-      sites.store(slope, sites.all(new_part) * turn + sites.all(old_part) * sites.load(slope));
-    };
-    auto rows = detail::staples_ahead(space, links.data(), dims, mu);
-    rows.add(slope);
-    detail::each_site(space, detail::Prefetching{find, rows});
-  }
-  for (int mu = 0; mu < dims; ++mu) {
-    const double* slope = slopes[mu].data();
-    double* link = links[mu].data();
-    const auto turn = [=](auto sites) {
-      sites.store(link, detail::exponential_antihermitian(sites.load(slope)) * sites.load(link));
-    };
-    detail::RowsAhead<double> rows(space);
-    rows.add(slope);
-    rows.add(link);
-    detail::each_site(space, detail::Prefetching{turn, rows});
-  }
+  detail::add_forces(links, slopes, new_part, old_part);
+  detail::move_links(links, slopes, 1);
 }
 
 void Flow::Impl::note_slopes(double weight, bool first) {
@@ -125,12 +103,7 @@ double Flow::Impl::difference() {
     });
     for (const double one : embedded->differences) largest = std::max(largest, std::isfinite(one) ? one : HUGE_VAL);
   }
-  const Gathered all = space.group().allgather(std::as_bytes(std::span(&largest, 1)));
-  for (const auto& part : all) {
-    double one = 0;
-    std::memcpy(&one, part.data(), sizeof one);
-    largest = std::max(largest, one);
-  }
+  detail::largest_over_ranks(space.group(), std::span(&largest, 1));
   return std::sqrt(largest);
 }
 

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
-#include "lattice/gauge/link_fields.h"
-#include "lattice/gauge/matrix_functions.h"
+#include "lattice/gauge/link_moves.h"
 #include "lattice/support/exact_sum.h"
+#include "lattice/support/over_ranks.h"
 #include "lattice/support/random.h"
 #include "onehop/error.h"
 #include "src/base/text.h"
@@ -65,8 +64,8 @@ struct Hmc::Impl {
   }
 
   void draw_momenta(std::uint32_t number);
-  void move_links(double time);
-  void move_momenta(double time);
+  void move_links(double time) { detail::move_links(links, momenta, time); }
+  void move_momenta(double time) { detail::add_forces(links, momenta, time * options.beta / 6, 1); }
   void integrate();
   void turn_round();
   // -sum tr P^2 and sum (1 - Re tr U_p / 3) over the whole lattice. The sums are exact, so that dH does not suffer from
@@ -104,38 +103,6 @@ void Hmc::Impl::draw_momenta(std::uint32_t number) {
     }
   }
   momenta.load(drawn);
-}
-
-void Hmc::Impl::move_links(double time) {
-  for (int mu = 0; mu < space.dims(); ++mu) {
-    const double* momentum = momenta[mu].data();
-    double* link = links[mu].data();
-    const auto turn = [=](auto sites) {
-      sites.store(link, detail::exponential_antihermitian(sites.all(time) * sites.load(momentum)) * sites.load(link));
-    };
-    detail::RowsAhead<double> rows(space);
-    rows.add(momentum);
-    rows.add(link);
-    detail::each_site(space, detail::Prefetching{turn, rows});
-  }
-}
-
-void Hmc::Impl::move_momenta(double time) {
-  links.fill_all();
-  const int dims = space.dims();
-  const detail::Steps steps = detail::steps_of(space);
-  const double weight = time * options.beta / 6;
-  for (int mu = 0; mu < dims; ++mu) {
-    double* momentum = momenta[mu].data();
-    const auto push = [=, from = links.data()](auto sites) {
-      const auto around = detail::sum_of_staples(sites, from, steps, dims, mu);
-      const auto force = detail::traceless_antihermitian(times_adjoint(around, sites.load(from[mu])));
-      sites.store(momentum, sites.load(momentum) + sites.all(weight) * force);
-    };
-    auto rows = detail::staples_ahead(space, links.data(), dims, mu);
-    rows.add(momentum);
-    detail::each_site(space, detail::Prefetching{push, rows});
-  }
 }
 
 // Symmetric in time, so that flipping the momenta leads back. Link moves come first and last; those of adjacent steps
@@ -242,11 +209,7 @@ Reversal Hmc::reverse(std::uint32_t number) {
   const auto links = impl.links.store();
   for (std::size_t i = 0; i < links.size(); ++i) found.links = std::max(found.links, std::abs(links[i] - old[i]));
   impl.links.load(old);
-  for (const auto& bytes : impl.space.group().allgather(std::as_bytes(std::span(&found.links, 1)))) {
-    double other = 0;
-    std::memcpy(&other, bytes.data(), sizeof other);
-    found.links = std::max(found.links, other);
-  }
+  detail::largest_over_ranks(impl.space.group(), std::span(&found.links, 1));
   return found;
 }
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+
+#include "lattice/support/over_ranks.h"
 
 namespace onehop::lattice::detail {
 
@@ -23,11 +24,7 @@ std::vector<double> largest_numbers(const Group& group, std::span<const std::com
   std::vector<double> largest(num_rhs, 0);
   for (std::size_t i = 0; i < sources.size(); ++i)
     largest[i / length] = std::max({largest[i / length], std::abs(sources[i].real()), std::abs(sources[i].imag())});
-  for (const auto& part : group.allgather(std::as_bytes(std::span(largest)))) {
-    std::vector<double> theirs(num_rhs);
-    std::memcpy(theirs.data(), part.data(), num_rhs * sizeof(double));
-    for (std::size_t rhs = 0; rhs < num_rhs; ++rhs) largest[rhs] = std::max(largest[rhs], theirs[rhs]);
-  }
+  largest_over_ranks(group, largest);
   return largest;
 }
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <tuple>
 #include <utility>
 
+#include "lattice/support/over_ranks.h"
 #include "src/base/clock.h"
 
 namespace onehop::lattice::detail {
@@ -90,13 +90,7 @@ DslashLinks<std::int16_t> to_half(const DslashLinks<double>& links, const Group&
       so_far = std::max(so_far, std::abs(x));
     }
   }
-  for (const auto& bytes : group.allgather(std::as_bytes(std::span(largest)))) {
-    for (std::size_t i = 0; i < largest.size(); ++i) {
-      double theirs = 0;
-      std::memcpy(&theirs, bytes.data() + i * sizeof theirs, sizeof theirs);
-      largest[i] = std::max(largest[i], theirs);
-    }
-  }
+  largest_over_ranks(group, largest);
   for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) {
     const double unit = std::max(largest[kind / static_cast<std::size_t>(dims)], 1e-30) / 32767;
     made.factors.push_back(unit);
