@@ -246,12 +246,3 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
     assert short.returncode == 1
     assert json.loads(short.stdout)["kappa"] == pytest.approx(1 / 9)
     assert "allow more iterations" in short.stderr
-    for wrong, said in (
-        (("--action", "wilson"), "either --kappa or one --mass"),
-        (("--action", "wilson", "--kappa", 0.1, "--csw", 1), "--action clover"),
-        (("--action", "clover", "--kappa", 0.1, "--sloppy-precision", "quarter"), "double, single or half"),
-        (("--kappa", 0.1, "--mass", 0.1), "--kappa is for --action wilson and clover"),
-    ):
-        done = ranks.onehop("lattice", "solve", field, *wrong)
-        assert done.returncode == 2
-        assert said in " ".join(done.stderr.split())

@@ -72,11 +72,14 @@ Answer solve_alone(PoissonSpec spec, const PoissonControl& control = {}) {
 }
 
 // Equality of all bits, which also detects a NaN.
+void expect_same_numbers(std::span<const double> a, std::span<const double> b, std::string_view what) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(a[i]), std::bit_cast<std::uint64_t>(b[i])) << what << ", " << i;
+}
+
 void expect_same_bits(const Answer& a, const Answer& b) {
-  ASSERT_EQ(a.solution.size(), b.solution.size());
-  for (std::size_t i = 0; i < a.solution.size(); ++i) {
-    ASSERT_EQ(std::bit_cast<std::uint64_t>(a.solution[i]), std::bit_cast<std::uint64_t>(b.solution[i])) << "site " << i;
-  }
+  expect_same_numbers(a.solution, b.solution, "site");
   ASSERT_EQ(a.history.size(), b.history.size());
   for (std::size_t i = 0; i < a.history.size(); ++i) {
     EXPECT_EQ(a.history[i].iteration, b.history[i].iteration);
@@ -286,107 +289,88 @@ TEST(Poisson, SaysWhatIsWrong) {
   EXPECT_EQ(poisson_grid({1, 100}, 4), (std::array{1, 4}));
 }
 
-TEST(PoissonKernels, AllProcessorsGiveTheSameBits) {
-  std::mt19937_64 random(7);
-  std::uniform_real_distribution<double> uniform(-3, 3);
-  for (const std::array<std::int64_t, 2> extents : {std::array<std::int64_t, 2>{60, 60},
-                                                    {1, 1},
-                                                    {1, 9},
-                                                    {9, 1},
-                                                    {2, 17},
-                                                    {5, 8},
-                                                    {3, 33},
-                                                    {4, 64},
-                                                    {6, 20},
-                                                    {7, 16},
-                                                    {8, 2}}) {
-    const std::int64_t stride = (extents[1] + 7) / 8 * 8;
-    std::vector<double> x(static_cast<std::size_t>(stride * extents[0])), b(x.size()), faces(4 * 64);
+// Random numbers of a block, and of its faces.
+struct KernelInput {
+  KernelInput(std::array<std::int64_t, 2> sizes, unsigned seed)
+      : extents(sizes),
+        stride((sizes[1] + 7) / 8 * 8),
+        x(static_cast<std::size_t>(stride * sizes[0])),
+        b(x.size()),
+        faces(4 * 64) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> uniform(-3, 3);
     for (auto* values : {&x, &b, &faces}) {
       for (double& value : *values) value = uniform(random);
     }
+  }
+
+  // The residual, if it is wanted, the new block, and the four faces, of which wrapping leaves out those of columns.
+  [[nodiscard]] std::vector<double> results(const detail::PoissonKernels& kernels, bool residual, bool wraps) const {
+    std::vector<double> y(x.size()), out(faces.size());
     detail::PoissonEdges edges;
-    std::vector<std::vector<double>> results;
-    for (const detail::PoissonKernels& kernels : detail::poisson_kernels()) {
-      std::vector<double> y(x.size()), out(faces.size());
-      for (std::size_t f = 0; f < 4; ++f) {
-        edges.in[f] = faces.data() + 64 * f;
-        edges.out[f] = out.data() + 64 * f;
-      }
-      detail::PoissonUpdate update{x.data(), b.data(), y.data(), stride, extents, 4.25, 1 / 4.25};
-      update.rounder = 1.5 * 0x1p22;
-      std::vector<double> result;
-      for (const bool residual : {false, true}) {
-        if (residual) {
-          const double interior = kernels.interior_residual(update);
-          result.push_back(interior + kernels.boundary_residual(update, edges));
-          EXPECT_GT(result.back(), 0);
-        } else {
-          kernels.interior(update);
-          kernels.boundary(update, edges);
-        }
-        for (std::int64_t i = 0; i < extents[0]; ++i) {
-          result.insert(result.end(), y.begin() + i * stride, y.begin() + i * stride + extents[1]);
-        }
-        result.insert(result.end(), out.begin(), out.end());
-      }
-      results.push_back(result);
+    for (std::size_t f = 0; f < 4; ++f) {
+      edges.in[f] = wraps && f >= 2 ? nullptr : faces.data() + 64 * f;
+      edges.out[f] = wraps && f >= 2 ? nullptr : out.data() + 64 * f;
     }
-    for (const auto& result : results) {
-      ASSERT_EQ(result.size(), results[0].size());
-      for (std::size_t i = 0; i < result.size(); ++i) {
-        ASSERT_EQ(std::bit_cast<std::uint64_t>(result[i]), std::bit_cast<std::uint64_t>(results[0][i])) << i;
+    detail::PoissonUpdate update{x.data(), b.data(), y.data(), stride, extents, 4.25, 1 / 4.25};
+    update.wraps = wraps;
+    update.rounder = 1.5 * 0x1p22;
+    std::vector<double> result;
+    if (residual) {
+      const double interior = kernels.interior_residual(update);
+      result.push_back(interior + kernels.boundary_residual(update, edges));
+    } else {
+      kernels.interior(update);
+      kernels.boundary(update, edges);
+    }
+    for (std::int64_t i = 0; i < extents[0]; ++i)
+      result.insert(result.end(), y.begin() + i * stride, y.begin() + i * stride + extents[1]);
+    result.insert(result.end(), out.begin(), out.end());
+    return result;
+  }
+
+  std::array<std::int64_t, 2> extents;
+  std::int64_t stride;
+  std::vector<double> x, b, faces;
+};
+
+TEST(PoissonKernels, AllProcessorsGiveTheSameBits) {
+  using Extents = std::array<std::int64_t, 2>;
+  for (const Extents extents :
+       {Extents{60, 60}, {1, 1}, {1, 9}, {9, 1}, {2, 17}, {5, 8}, {3, 33}, {4, 64}, {6, 20}, {7, 16}, {8, 2}}) {
+    const KernelInput input(extents, 7);
+    const auto all = detail::poisson_kernels();
+    for (const bool residual : {false, true}) {
+      const auto expected = input.results(all[0], residual, false);
+      if (residual) {
+        EXPECT_GT(expected[0], 0);
       }
+      for (const auto& kernels : all)
+        expect_same_numbers(input.results(kernels, residual, false), expected, kernels.name);
     }
   }
 }
 
 // Rows that wrap around give what columns that come as faces give: the block's own last and first ones.
 TEST(PoissonKernels, RowsThatWrapAroundAreTheirOwnNeighbours) {
-  std::mt19937_64 random(11);
-  std::uniform_real_distribution<double> uniform(-3, 3);
   for (const std::int64_t rows : {1, 2, 3, 4, 7, 8, 60}) {
     for (const std::int64_t columns : {1, 2, 7, 8, 9, 15, 16, 17, 60, 64}) {
-      const std::int64_t stride = (columns + 7) / 8 * 8;
-      std::vector<double> x(static_cast<std::size_t>(stride * rows)), b(x.size()), faces(4 * 64);
-      for (auto* values : {&x, &b, &faces}) {
-        for (double& value : *values) value = uniform(random);
-      }
+      KernelInput input({rows, columns}, 11);
       for (std::int64_t i = 0; i < rows; ++i) {
-        faces[static_cast<std::size_t>(2 * 64 + i)] = x[static_cast<std::size_t>(i * stride + columns - 1)];
-        faces[static_cast<std::size_t>(3 * 64 + i)] = x[static_cast<std::size_t>(i * stride)];
+        input.faces[static_cast<std::size_t>(2 * 64 + i)] =
+            input.x[static_cast<std::size_t>(i * input.stride + columns - 1)];
+        input.faces[static_cast<std::size_t>(3 * 64 + i)] = input.x[static_cast<std::size_t>(i * input.stride)];
       }
-      for (const detail::PoissonKernels& kernels : detail::poisson_kernels()) {
+      for (const auto& kernels : detail::poisson_kernels()) {
         for (const bool residual : {false, true}) {
           std::array<std::vector<double>, 2> results;
           for (const bool wraps : {false, true}) {
-            std::vector<double> y(x.size()), out(faces.size());
-            detail::PoissonEdges edges;
-            for (std::size_t f = 0; f < 4; ++f) {
-              edges.in[f] = wraps && f >= 2 ? nullptr : faces.data() + 64 * f;
-              edges.out[f] = wraps && f >= 2 ? nullptr : out.data() + 64 * f;
-            }
-            detail::PoissonUpdate update{x.data(), b.data(), y.data(), stride, {rows, columns}, 4.25, 1 / 4.25};
-            update.wraps = wraps;
-            update.rounder = 1.5 * 0x1p22;
-            std::vector<double>& result = results[wraps ? 1 : 0];
-            if (residual) {
-              const double interior = kernels.interior_residual(update);
-              result.push_back(interior + kernels.boundary_residual(update, edges));
-            } else {
-              kernels.interior(update);
-              kernels.boundary(update, edges);
-            }
-            for (std::int64_t i = 0; i < rows; ++i) {
-              result.insert(result.end(), y.begin() + i * stride, y.begin() + i * stride + columns);
-            }
-            result.insert(result.end(), out.begin(), out.begin() + columns);
-            result.insert(result.end(), out.begin() + 64, out.begin() + 64 + columns);
+            auto& found = results[wraps ? 1 : 0] = input.results(kernels, residual, wraps);
+            found.resize(found.size() - 2 * 64);  // without the faces of columns
           }
-          for (std::size_t i = 0; i < results[0].size(); ++i) {
-            ASSERT_EQ(std::bit_cast<std::uint64_t>(results[0][i]), std::bit_cast<std::uint64_t>(results[1][i]))
-                << kernels.name << ", " << rows << " x " << columns << ", " << i;
-          }
+          expect_same_numbers(
+              results[0], results[1],
+              std::string(kernels.name) + ", " + std::to_string(rows) + " x " + std::to_string(columns));
         }
       }
     }
