@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onehop.cli.common import GridOptions, JsonOptions, RanksOptions, console
+from onehop.lattice import Plaquettes
 from onehop.lattice.phases import PHASES
 from onehop.options import LARGEST_INT, Options, argument, option
 
@@ -58,6 +59,16 @@ class FileOptions(Options):
             "precision": _BITS[self.precision],
             "overwrite": self.overwrite,
         }
+
+
+def averages(plaquettes: Plaquettes, link_trace: float) -> dict[str, float]:
+    """Return the averages of a gauge field under their names in reports."""
+    named = {
+        "plaquette": plaquettes.all,
+        "plaquette_space": plaquettes.space,
+        "plaquette_time": plaquettes.time,
+    }
+    return named | {"link_trace": link_trace}
 
 
 def phases_option(default: str | None, text: str, **accepted: Any) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onehop.cli.common import check_plot, console, own_rank, progress, write_json
-from onehop.cli.lattice.common import GaugeOptions, say_unverified
+from onehop.cli.lattice.common import GaugeOptions, averages, say_unverified
 from onehop.cli.lattice.quarks import QuarkOptions, plot_mesons, quark_report
 from onehop.cli.screen import Table
 from onehop.error import BadInput
@@ -80,10 +80,7 @@ def report_of(file: GaugeFile) -> dict[str, object]:
         "format": file.format,
         "extent": list(file.extents),
         "precision": file.precision,
-        "plaquette": file.plaquettes.all,
-        "plaquette_space": file.plaquettes.space,
-        "plaquette_time": file.plaquettes.time,
-        "link_trace": file.link_trace,
+        **averages(file.plaquettes, file.link_trace),
         "checksums": {name: f"{value:08x}" for name, value in file.checksums.items()},
         "verified": list(file.verified),
     }

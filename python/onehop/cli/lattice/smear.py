@@ -9,6 +9,7 @@ from onehop.cli.common import console, own_rank, progress, write_json
 from onehop.cli.lattice.common import (
     FileOptions,
     GaugeOptions,
+    averages,
     boundary_option,
     phases_option,
     say_unverified,
@@ -177,18 +178,6 @@ def _smooth(gauge: Gauge, options: Smear) -> None:
         )
 
 
-def _measured(gauge: Gauge) -> dict[str, float]:
-    """Return what is reported of a smoothed field."""
-    plaquettes = gauge.plaquettes()
-    return {
-        "plaquette": plaquettes.all,
-        "plaquette_space": plaquettes.space,
-        "plaquette_time": plaquettes.time,
-        "link_trace": gauge.link_trace(),
-        "charge": field_strength(gauge).charge,
-    }
-
-
 def smear(options: Smear) -> None:
     """Smooth a gauge field (stout, ape, flow), or compute its fat and long links (hisq, asqtad, fat7 ...).
 
@@ -209,7 +198,9 @@ def smear(options: Smear) -> None:
         report |= _write_fat_links(gauge, options)
     else:
         _smooth(gauge, options)
-        report |= {"plaquette_before": found.plaquettes.all} | _measured(gauge)
+        report["plaquette_before"] = found.plaquettes.all
+        report |= averages(gauge.plaquettes(), gauge.link_trace())
+        report["charge"] = field_strength(gauge).charge
         if options.output is not None:
             write_gauge(options.output, gauge, **options.how())
     if own_rank() != 0:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onehop.cli.common import GridOptions, JsonOptions, RanksOptions, console, own_rank, progress, write_json
-from onehop.cli.lattice.common import FileOptions, say_unverified
+from onehop.cli.lattice.common import FileOptions, averages, say_unverified
 from onehop.cli.screen import Screen
 from onehop.error import BadInput
 from onehop.group import Group
@@ -143,7 +143,6 @@ def _begin(options: Thermalize, group: Group) -> Gauge:
 
 
 def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) -> dict[str, Any]:
-    plaquettes = gauge.plaquettes()
     hmc = state.settings["algorithm"] == "hmc"
     history = [one["plaquette"] for one in state.history] if hmc else state.history
     mean, error = mean_of_second_half(history)
@@ -154,10 +153,7 @@ def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) ->
         "trajectories" if hmc else "sweeps": state.done - first,
         "resumed_from": resumed,
         "history": history,
-        "plaquette": plaquettes.all,
-        "plaquette_space": plaquettes.space,
-        "plaquette_time": plaquettes.time,
-        "link_trace": gauge.link_trace(),
+        **averages(gauge.plaquettes(), gauge.link_trace()),
         "mean_plaquette": mean,
         "mean_plaquette_error": error,
     }
