@@ -1,4 +1,4 @@
-// The Poisson solver compared with a direct solve, and its solution on every grid of ranks bit by bit.
+// The Poisson solver against its equation, and its solution on every grid of ranks bit by bit.
 #include "onehop/poisson/poisson.h"
 
 #include <gtest/gtest.h>
@@ -19,40 +19,6 @@ namespace {
 
 using onehop::testing::on_ranks;
 using onehop::testing::on_threads;
-
-// Gaussian elimination with pivoting on the explicit matrix, which shares nothing with Jacobi's method.
-std::vector<double> solve_directly(std::array<std::int64_t, 2> extents, double mass, std::vector<double> b) {
-  const auto [rows, columns] = extents;
-  const std::size_t n = b.size();
-  std::vector<std::vector<double>> a(n, std::vector<double>(n, 0));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const auto site = [&](std::int64_t p, std::int64_t q) {
-        return static_cast<std::size_t>((p + rows) % rows * columns + (q + columns) % columns);
-      };
-      const std::size_t at = site(i, j);
-      a[at][at] += 4 + mass * mass;
-      for (const std::size_t other : {site(i + 1, j), site(i - 1, j), site(i, j + 1), site(i, j - 1)})
-        a[at][other] -= 1;
-    }
-  }
-  for (std::size_t k = 0; k < n; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t i = k; i < n; ++i) pivot = std::abs(a[i][k]) > std::abs(a[pivot][k]) ? i : pivot;
-    std::swap(a[k], a[pivot]);
-    std::swap(b[k], b[pivot]);
-    for (std::size_t i = k + 1; i < n; ++i) {
-      const double factor = a[i][k] / a[k][k];
-      for (std::size_t j = k; j < n; ++j) a[i][j] -= factor * a[k][j];
-      b[i] -= factor * b[k];
-    }
-  }
-  for (std::size_t k = n; k-- > 0;) {
-    for (std::size_t j = k + 1; j < n; ++j) b[k] -= a[k][j] * b[j];
-    b[k] /= a[k][k];
-  }
-  return b;
-}
 
 struct Answer {
   std::vector<double> solution;
@@ -104,14 +70,14 @@ double norm_of_residual(const PoissonSpec& spec, const std::vector<double>& x, c
   return static_cast<double>(std::sqrt(sum));
 }
 
-TEST(Poisson, AgreesWithADirectSolve) {
+TEST(Poisson, SolvesTheEquation) {
   for (const std::array<std::int64_t, 2> extents :
        {std::array<std::int64_t, 2>{12, 10}, {1, 7}, {2, 2}, {1, 1}, {3, 18}}) {
     const PoissonSpec spec{.extents = extents, .mass = 0.7, .seed = 5};
-    const Answer answer = solve_alone(spec);
-    const auto direct = solve_directly(extents, spec.mass, poisson_source(spec, poisson_block(spec, 0)));
-    for (std::size_t i = 0; i < direct.size(); ++i)
-      EXPECT_NEAR(answer.solution[i], direct[i], 1e-13) << extents[0] << " site " << i;
+    // |x - M^-1 b| is at most the residual divided by the smallest eigenvalue, the squared mass.
+    const double residual =
+        norm_of_residual(spec, solve_alone(spec).solution, poisson_source(spec, poisson_block(spec, 0)));
+    EXPECT_LT(residual, 1e-13 * spec.mass * spec.mass) << extents[0];
   }
 }
 
@@ -193,15 +159,13 @@ TEST(Poisson, TakesAnotherSource) {
   PoissonSpec spec{.extents = {6, 5}, .mass = 1};
   std::vector<double> b(30);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = 1e6 * std::sin(static_cast<double>(i));
-  const auto direct = solve_directly(spec.extents, spec.mass, b);
   spec.grid = {3, 1};
   on_ranks(3, [&](const Group& group) {
     Poisson poisson(group, spec);
     const auto first = b.begin() + poisson.block().start[0] * 5;
     poisson.set_source(std::vector<double>(first, first + 10));
     (void)poisson.solve();
-    const auto x = poisson.gather(poisson.solution());
-    for (std::size_t i = 0; i < b.size(); ++i) EXPECT_NEAR(x[i], direct[i], 1e-8);
+    EXPECT_LT(norm_of_residual(spec, poisson.gather(poisson.solution()), b), 1e-7);
     // An error on one rank throws on all.
     const std::vector<double> wrong(group.rank() == 1 ? 9 : 10);
     EXPECT_THROW(poisson.set_source(wrong), BadInput);
