@@ -58,9 +58,7 @@ def _extents(links: Links) -> tuple[int, ...]:
     return links.shape[3::-1]
 
 
-def _milc(links: Links, precision: int, _plaquettes: Plaquettes, _trace: float) -> list[bytes]:
-    if precision != 32:
-        raise BadInput(f"expected a precision of 32 bits for MILC version 5, found {precision}")
+def _milc(links: Links, _precision: int, _plaquettes: Plaquettes, _trace: float) -> list[bytes]:
     raw = _numbers(links, "<f4")
     stamp = time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime()).encode()
     header = struct.pack("<5i64si", MILC_MAGIC, *_extents(links), stamp, 0)
@@ -118,8 +116,8 @@ _WRITERS: dict[str, Callable[..., list[bytes]]] = {
 FORMATS = tuple(_WRITERS)
 
 
-def _format(path: str, name: str | None) -> str:
-    """Return the format, from its name or else from the suffix of the file. Raises BadInput for an unknown one."""
+def _format(path: str, name: str | None, precision: int | None) -> tuple[str, int]:
+    """Return the format, from its name or else from the suffix of the file, and the precision. Refuses unknown ones."""
     if name is None:
         name = {".lime": "ildg", ".ildg": "ildg", ".nersc": "nersc", ".milc": "milc"}.get(Path(path).suffix)
         if name is None:
@@ -129,7 +127,11 @@ def _format(path: str, name: str | None) -> str:
             )
     if name not in _WRITERS:
         raise BadInput(f"expected one of the formats {', '.join(FORMATS)}, found {name!r}")
-    return name
+    if precision not in (None, 32, 64):
+        raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
+    if name == "milc" and precision == 64:
+        raise BadInput("expected a precision of 32 bits for MILC version 5, found 64")
+    return name, precision or (32 if name == "milc" else 64)
 
 
 def check_target(path: str, overwrite: bool) -> None:
@@ -152,11 +154,7 @@ def check_target(path: str, overwrite: bool) -> None:
 
 def check_gauge_target(path: str, file_format: str | None, precision: int | None, overwrite: bool) -> str:
     """Refuse what `write_gauge` would refuse, and return the format that it would use."""
-    name = _format(path, file_format)
-    if precision not in (None, 32, 64):
-        raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
-    if name == "milc" and precision == 64:
-        raise BadInput("expected a precision of 32 bits for MILC version 5, found 64")
+    name, _ = _format(path, file_format, precision)
     check_target(path, overwrite)
     return name
 
@@ -230,10 +228,7 @@ def write_gauge(
     Error
         On all ranks: a machine has too little memory left.
     """
-    name = _format(str(path), file_format)
-    precision = (32 if name == "milc" else 64) if precision is None else precision
-    if precision not in (32, 64):
-        raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
+    name, bits = _format(str(path), file_format, precision)
     if len(gauge.geometry.block) != 4:
         raise BadInput(
             f"expected a lattice of four directions to write to a file, found {len(gauge.geometry.block)}"
@@ -249,5 +244,5 @@ def write_gauge(
         )
     links = gauge.gather()
     write_from_one(
-        str(path), gauge.group, lambda: _WRITERS[name](links, precision, plaquettes, trace, *more), overwrite
+        str(path), gauge.group, lambda: _WRITERS[name](links, bits, plaquettes, trace, *more), overwrite
     )
