@@ -36,12 +36,15 @@ from threads import run_threads
 def rebuilt(path: Path, pattern: str, text: str) -> None:
     """Replace every match of the pattern in the texts of a LIME file; at least one must match."""
     parts = lime_parts(path.read_bytes())
-    new = [
-        (name, data if name.endswith("binary-data") else re.sub(pattern.encode(), text.encode(), data))
+    texts = [
+        name for name, data in parts if not name.endswith("binary-data") and re.search(pattern.encode(), data)
+    ]
+    assert texts
+    changed = [
+        (name, re.sub(pattern.encode(), text.encode(), data) if name in texts else data)
         for name, data in parts
     ]
-    assert new != parts
-    path.write_bytes(lime_file(new))
+    path.write_bytes(lime_file(changed))
 
 
 CONTRADICTIONS = [
