@@ -255,9 +255,7 @@ ONEHOP_COMPAT_API void qspi_finalize() {
   });
 }
 
-ONEHOP_COMPAT_API qspi_msg_t qspi_create_msg() {
-  return guarded("qspi_create_msg", [] { return messages.add(); });
-}
+ONEHOP_COMPAT_FUNCTION(qspi_msg_t, qspi_create_msg, (), messages.add())
 
 ONEHOP_COMPAT_API void qspi_free_msg(qspi_msg_t msg) {
   guarded("qspi_free_msg", [&] {
@@ -273,10 +271,9 @@ ONEHOP_COMPAT_API void qspi_set_send(int dest, void* buf, size_t size, qspi_msg_
   guarded("qspi_set_send", [&] { set(send_msg, Kind::send, dest, {&buf, 1}, {&size, 1}); });
 }
 
-ONEHOP_COMPAT_API void qspi_set_send_multi(int dest, void* buf[], size_t size[], int n_msg, qspi_msg_t send_msg) {
-  guarded("qspi_set_send_multi",
-          [&] { set(send_msg, Kind::send, dest, checked_span(buf, n_msg), checked_span(size, n_msg)); });
-}
+ONEHOP_COMPAT_FUNCTION(void, qspi_set_send_multi,
+                       (int dest, void* buf[], size_t size[], int n_msg, qspi_msg_t send_msg),
+                       set(send_msg, Kind::send, dest, checked_span(buf, n_msg), checked_span(size, n_msg)))
 
 ONEHOP_COMPAT_API void qspi_set_recv(int src, void* buf, size_t size, qspi_msg_t recv_msg) {
   guarded("qspi_set_recv", [&] { set(recv_msg, Kind::receive, src, {&buf, 1}, {&size, 1}); });
@@ -297,9 +294,7 @@ ONEHOP_COMPAT_API void qspi_start(qspi_msg_t msg) {
   });
 }
 
-ONEHOP_COMPAT_API void qspi_wait(qspi_msg_t msg) {
-  guarded("qspi_wait", [&] { wait(prepared(msg)); });
-}
+ONEHOP_COMPAT_FUNCTION(void, qspi_wait, (qspi_msg_t msg), wait(prepared(msg)))
 
 ONEHOP_COMPAT_API void qspi_sum_double(double* x) {
   guarded("qspi_sum_double", [&] {

@@ -174,13 +174,8 @@ ONEHOP_COMPAT_API int onehop_quest_rank() { return connection().rank; }
 
 ONEHOP_COMPAT_API int onehop_quest_ranks() { return connection().ranks; }
 
-ONEHOP_COMPAT_API void onehop_quest_flush() {
-  guarded("onehop_quest_flush", [] { wait_until_gone(); });
-}
-
-ONEHOP_COMPAT_API void onehop_quest_sync() {
-  guarded("onehop_quest_sync", [] { meet(); });
-}
+ONEHOP_COMPAT_FUNCTION(void, onehop_quest_flush, (), wait_until_gone())
+ONEHOP_COMPAT_FUNCTION(void, onehop_quest_sync, (), meet())
 
 ONEHOP_COMPAT_API void onehop_quest_exchange(const void* send, void* receive, size_t bytes, int rank) {
   guarded("onehop_quest_exchange", [&] {

@@ -314,23 +314,16 @@ void delete_path(rdma_comlib_data* id, const int* has_external) {
 
 }  // namespace
 
-ONEHOP_COMPAT_API void rdma_comlib_init() {
-  guarded("rdma_comlib_init", [] { onehop::compat::rdma_comlib::open_world(); });
-}
-
-ONEHOP_COMPAT_API void rdma_comlib_finalize() {
-  guarded("rdma_comlib_finalize", [] { onehop::compat::rdma_comlib::close_world(); });
-}
-
-ONEHOP_COMPAT_API void rdma_comlib_new_ext(rdma_comlib_data* id, const int* tni_id, const int* dst_rank,
-                                           const int* rcv_rank, const size_t* size, const int* has_external) {
-  guarded("rdma_comlib_new_ext", [&] { new_path(id, tni_id, dst_rank, rcv_rank, size, has_external); });
-}
-
-ONEHOP_COMPAT_API void rdma_comlib_new(rdma_comlib_data* id, const int* tni_id, const int* dst_rank,
-                                       const int* rcv_rank, const size_t* size) {
-  guarded("rdma_comlib_new", [&] { new_path(id, tni_id, dst_rank, rcv_rank, size, nullptr); });
-}
+ONEHOP_COMPAT_FUNCTION(void, rdma_comlib_init, (), onehop::compat::rdma_comlib::open_world())
+ONEHOP_COMPAT_FUNCTION(void, rdma_comlib_finalize, (), onehop::compat::rdma_comlib::close_world())
+ONEHOP_COMPAT_FUNCTION(void, rdma_comlib_new_ext,
+                       (rdma_comlib_data * id, const int* tni_id, const int* dst_rank, const int* rcv_rank,
+                        const size_t* size, const int* has_external),
+                       new_path(id, tni_id, dst_rank, rcv_rank, size, has_external))
+ONEHOP_COMPAT_FUNCTION(void, rdma_comlib_new,
+                       (rdma_comlib_data * id, const int* tni_id, const int* dst_rank, const int* rcv_rank,
+                        const size_t* size),
+                       new_path(id, tni_id, dst_rank, rcv_rank, size, nullptr))
 
 ONEHOP_COMPAT_API void rdma_comlib_new_duplicate(rdma_comlib_data* id, const rdma_comlib_data* original,
                                                  const size_t* size, const int* has_external) {
@@ -342,13 +335,9 @@ ONEHOP_COMPAT_API void rdma_comlib_new_duplicate(rdma_comlib_data* id, const rdm
   });
 }
 
-ONEHOP_COMPAT_API void rdma_comlib_delete_ext(rdma_comlib_data* id, const int* has_external) {
-  guarded("rdma_comlib_delete_ext", [&] { delete_path(id, has_external); });
-}
-
-ONEHOP_COMPAT_API void rdma_comlib_delete(rdma_comlib_data* id) {
-  guarded("rdma_comlib_delete", [&] { delete_path(id, nullptr); });
-}
+ONEHOP_COMPAT_FUNCTION(void, rdma_comlib_delete_ext, (rdma_comlib_data * id, const int* has_external),
+                       delete_path(id, has_external))
+ONEHOP_COMPAT_FUNCTION(void, rdma_comlib_delete, (rdma_comlib_data * id), delete_path(id, nullptr))
 
 ONEHOP_COMPAT_API void rdma_comlib_isendrecv(rdma_comlib_data* id) {
   guarded("rdma_comlib_isendrecv", [&] {
@@ -370,17 +359,9 @@ ONEHOP_COMPAT_API void rdma_comlib_irecv_check(rdma_comlib_data* id) {
 
 // A message has left sbuff when rdma_comlib_isendrecv returns, and there is no network queue to be cleared.
 
-ONEHOP_COMPAT_API void rdma_comlib_isend_check(rdma_comlib_data* id) {
-  guarded("rdma_comlib_isend_check", [&] { path_of(id); });
-}
-
-ONEHOP_COMPAT_API void rdma_comlib_irecv_ok(rdma_comlib_data* id) {
-  guarded("rdma_comlib_irecv_ok", [&] { usable_path(id).release(); });
-}
-
-ONEHOP_COMPAT_API void rdma_comlib_clear_mrq(rdma_comlib_data* id) {
-  guarded("rdma_comlib_clear_mrq", [&] { path_of(id); });
-}
+ONEHOP_COMPAT_FUNCTION(void, rdma_comlib_isend_check, (rdma_comlib_data * id), path_of(id))
+ONEHOP_COMPAT_FUNCTION(void, rdma_comlib_irecv_ok, (rdma_comlib_data * id), usable_path(id).release())
+ONEHOP_COMPAT_FUNCTION(void, rdma_comlib_clear_mrq, (rdma_comlib_data * id), path_of(id))
 
 ONEHOP_COMPAT_API void rdma_comlib_swap_vcq_for_sending(rdma_comlib_data* id1, rdma_comlib_data* id2) {
   guarded("rdma_comlib_swap_vcq_for_sending", [&] {

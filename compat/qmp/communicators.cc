@@ -81,27 +81,16 @@ QMP_comm_t split(QMP_comm_t from, int color, int key) {
 
 }  // namespace onehop::compat::qmp
 
-ONEHOP_COMPAT_API QMP_comm_t QMP_comm_get_allocated() {
-  return guarded(__func__, [] { return qmp().allocated; });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_set_allocated(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm), qmp().allocated = comm, QMP_SUCCESS; });
-}
-ONEHOP_COMPAT_API QMP_comm_t QMP_comm_get_job() {
-  return guarded(__func__, [] { return qmp().job; });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_set_job(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm), qmp().job = comm, QMP_SUCCESS; });
-}
-ONEHOP_COMPAT_API QMP_comm_t QMP_comm_get_default() {
-  return guarded(__func__, [] { return qmp().standard; });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_set_default(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm), qmp().standard = comm, QMP_SUCCESS; });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_split(QMP_comm_t comm, int color, int key, QMP_comm_t* newcomm) {
-  return guarded(__func__, [&] { return checked_value(newcomm) = split(comm, color, key), QMP_SUCCESS; });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_comm_t, QMP_comm_get_allocated, (), qmp().allocated)
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_comm_set_allocated, (QMP_comm_t comm), checked(comm), qmp().allocated = comm,
+                       QMP_SUCCESS)
+ONEHOP_COMPAT_FUNCTION(QMP_comm_t, QMP_comm_get_job, (), qmp().job)
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_comm_set_job, (QMP_comm_t comm), checked(comm), qmp().job = comm, QMP_SUCCESS)
+ONEHOP_COMPAT_FUNCTION(QMP_comm_t, QMP_comm_get_default, (), qmp().standard)
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_comm_set_default, (QMP_comm_t comm), checked(comm), qmp().standard = comm,
+                       QMP_SUCCESS)
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_comm_split, (QMP_comm_t comm, int color, int key, QMP_comm_t* newcomm),
+                       checked_value(newcomm) = split(comm, color, key), QMP_SUCCESS)
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_free(QMP_comm_t comm) {
   return guarded(__func__, [&] {
     Qmp& state = qmp();
@@ -114,15 +103,9 @@ ONEHOP_COMPAT_API QMP_status_t QMP_comm_free(QMP_comm_t comm) {
     return QMP_SUCCESS;
   });
 }
-ONEHOP_COMPAT_API int QMP_comm_get_number_of_colors(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).colors; });
-}
-ONEHOP_COMPAT_API int QMP_comm_get_color(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).color; });
-}
-ONEHOP_COMPAT_API int QMP_comm_get_key(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).key; });
-}
+ONEHOP_COMPAT_FUNCTION(int, QMP_comm_get_number_of_colors, (QMP_comm_t comm), checked(comm).colors)
+ONEHOP_COMPAT_FUNCTION(int, QMP_comm_get_color, (QMP_comm_t comm), checked(comm).color)
+ONEHOP_COMPAT_FUNCTION(int, QMP_comm_get_key, (QMP_comm_t comm), checked(comm).key)
 ONEHOP_COMPAT_API QMP_status_t QMP_get_hidden_comm(QMP_comm_t comm, void** hiddencomm) {
   return guarded(__func__, [&] {
     QMP_comm_struct& found = checked(comm);
@@ -136,16 +119,10 @@ ONEHOP_COMPAT_API QMP_status_t QMP_get_mpi_comm(QMP_comm_t comm, void** mpicomm)
 
 // The machine.
 
-ONEHOP_COMPAT_API QMP_ictype_t QMP_get_msg_passing_type() {
-  return guarded(__func__, [] { return qmp().interconnect; });
-}
-ONEHOP_COMPAT_API int QMP_comm_get_number_of_nodes(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).size(); });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_ictype_t, QMP_get_msg_passing_type, (), qmp().interconnect)
+ONEHOP_COMPAT_FUNCTION(int, QMP_comm_get_number_of_nodes, (QMP_comm_t comm), checked(comm).size())
 QMP_OF_DEFAULT(int, get_number_of_nodes, ())
-ONEHOP_COMPAT_API int QMP_comm_get_node_number(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).me; });
-}
+ONEHOP_COMPAT_FUNCTION(int, QMP_comm_get_node_number, (QMP_comm_t comm), checked(comm).me)
 QMP_OF_DEFAULT(int, get_node_number, ())
 ONEHOP_COMPAT_API int QMP_get_number_of_jobs() { return QMP_comm_get_number_of_colors(QMP_comm_get_job()); }
 ONEHOP_COMPAT_API int QMP_get_job_number() { return QMP_comm_get_color(QMP_comm_get_job()); }

@@ -81,9 +81,8 @@ void check_address(const QMP_msgmem_struct& message, const std::byte* base) {
 
 }  // namespace onehop::compat::qmp
 
-ONEHOP_COMPAT_API QMP_mem_t* QMP_allocate_aligned_memory(size_t nbytes, size_t alignment, int /*flags*/) {
-  return guarded(__func__, [&] { return allocate(nbytes, alignment); });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_mem_t*, QMP_allocate_aligned_memory, (size_t nbytes, size_t alignment, int /*flags*/),
+                       allocate(nbytes, alignment))
 ONEHOP_COMPAT_API QMP_mem_t* QMP_allocate_memory(size_t nbytes) {
   return QMP_allocate_aligned_memory(nbytes, QMP_ALIGN_DEFAULT, QMP_MEM_DEFAULT);
 }
@@ -99,9 +98,8 @@ ONEHOP_COMPAT_API void QMP_free_memory(QMP_mem_t* mem) {
     std::free(freed.memory);
   });
 }
-ONEHOP_COMPAT_API QMP_msgmem_t QMP_declare_msgmem(const void* mem, size_t nbytes) {
-  return guarded(__func__, [&] { return make_memory(mem, Layout(nbytes)); });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_msgmem_t, QMP_declare_msgmem, (const void* mem, size_t nbytes),
+                       make_memory(mem, Layout(nbytes)))
 ONEHOP_COMPAT_API QMP_msgmem_t QMP_declare_strided_msgmem(void* base, size_t blksize, int nblocks, ptrdiff_t stride) {
   return guarded(__func__, [&] {
     Layout layout;
@@ -145,6 +143,4 @@ ONEHOP_COMPAT_API QMP_msgmem_t QMP_declare_indexed_msgmem(void* base, int blockl
     return make_memory(base, std::move(layout));
   });
 }
-ONEHOP_COMPAT_API void QMP_free_msgmem(QMP_msgmem_t m) {
-  guarded(__func__, [&] { memories.remove(m); });
-}
+ONEHOP_COMPAT_FUNCTION(void, QMP_free_msgmem, (QMP_msgmem_t m), memories.remove(m))

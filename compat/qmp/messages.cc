@@ -142,28 +142,24 @@ bool is_complete(QMP_msghandle_t handle) {
 
 }  // namespace
 
-ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_receive_relative(QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir,
-                                                                    int /*priority*/) {
-  return guarded(__func__, [&] { return declare_relative(comm, m, axis, dir, false); });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_msghandle_t, QMP_comm_declare_receive_relative,
+                       (QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir, int /*priority*/),
+                       declare_relative(comm, m, axis, dir, false))
 QMP_OF_DEFAULT(QMP_msghandle_t, declare_receive_relative, (QMP_msgmem_t m, int axis, int dir, int priority), m, axis,
                dir, priority)
-ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_send_relative(QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir,
-                                                                 int /*priority*/) {
-  return guarded(__func__, [&] { return declare_relative(comm, m, axis, dir, true); });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_msghandle_t, QMP_comm_declare_send_relative,
+                       (QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir, int /*priority*/),
+                       declare_relative(comm, m, axis, dir, true))
 QMP_OF_DEFAULT(QMP_msghandle_t, declare_send_relative, (QMP_msgmem_t m, int axis, int dir, int priority), m, axis, dir,
                priority)
-ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_send_to(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank,
-                                                           int /*priority*/) {
-  return guarded(__func__, [&] { return declare(comm, m, rem_node_rank, true, by_number); });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_msghandle_t, QMP_comm_declare_send_to,
+                       (QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank, int /*priority*/),
+                       declare(comm, m, rem_node_rank, true, by_number))
 QMP_OF_DEFAULT(QMP_msghandle_t, declare_send_to, (QMP_msgmem_t m, int rem_node_rank, int priority), m, rem_node_rank,
                priority)
-ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_receive_from(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank,
-                                                                int /*priority*/) {
-  return guarded(__func__, [&] { return declare(comm, m, rem_node_rank, false, by_number); });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_msghandle_t, QMP_comm_declare_receive_from,
+                       (QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank, int /*priority*/),
+                       declare(comm, m, rem_node_rank, false, by_number))
 QMP_OF_DEFAULT(QMP_msghandle_t, declare_receive_from, (QMP_msgmem_t m, int rem_node_rank, int priority), m,
                rem_node_rank, priority)
 ONEHOP_COMPAT_API QMP_status_t QMP_change_address(QMP_msghandle_t msg, void* addr) {
@@ -175,12 +171,10 @@ ONEHOP_COMPAT_API QMP_status_t QMP_change_address_multiple(QMP_msghandle_t msg, 
     return QMP_SUCCESS;
   });
 }
-ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_multiple(QMP_msghandle_t msgh[], int num) {
-  return guarded(__func__, [&] { return declare_multiple(checked_span(msgh, num)); });
-}
-ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_send_recv_pairs(QMP_msghandle_t msgh[], int num) {
-  return guarded(__func__, [&] { return declare_multiple(checked_span(msgh, num)); });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_msghandle_t, QMP_declare_multiple, (QMP_msghandle_t msgh[], int num),
+                       declare_multiple(checked_span(msgh, num)))
+ONEHOP_COMPAT_FUNCTION(QMP_msghandle_t, QMP_declare_send_recv_pairs, (QMP_msghandle_t msgh[], int num),
+                       declare_multiple(checked_span(msgh, num)))
 ONEHOP_COMPAT_API void QMP_free_msghandle(QMP_msghandle_t h) {
   guarded(__func__, [&] {
     if (h == nullptr) return;
@@ -188,21 +182,14 @@ ONEHOP_COMPAT_API void QMP_free_msghandle(QMP_msghandle_t h) {
     free_with_children(h);
   });
 }
-ONEHOP_COMPAT_API QMP_status_t QMP_clear_to_send(QMP_msghandle_t mh, QMP_clear_to_send_t /*cts*/) {
-  return guarded(__func__, [&] { return idle(mh), QMP_SUCCESS; });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_start(QMP_msghandle_t h) {
-  return guarded(__func__, [&] { return start(h), QMP_SUCCESS; });
-}
-ONEHOP_COMPAT_API QMP_status_t QMP_wait(QMP_msghandle_t h) {
-  return guarded(__func__, [&] { return wait(h), QMP_SUCCESS; });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_clear_to_send, (QMP_msghandle_t mh, QMP_clear_to_send_t /*cts*/), idle(mh),
+                       QMP_SUCCESS)
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_start, (QMP_msghandle_t h), start(h), QMP_SUCCESS)
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_wait, (QMP_msghandle_t h), wait(h), QMP_SUCCESS)
 ONEHOP_COMPAT_API QMP_status_t QMP_wait_all(QMP_msghandle_t h[], int num) {
   return guarded(__func__, [&] {
     for (const QMP_msghandle_t each : checked_span(h, num)) wait(each);
     return QMP_SUCCESS;
   });
 }
-ONEHOP_COMPAT_API QMP_bool_t QMP_is_complete(QMP_msghandle_t h) {
-  return guarded(__func__, [&] { return is_complete(h) ? QMP_TRUE : QMP_FALSE; });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_bool_t, QMP_is_complete, (QMP_msghandle_t h), is_complete(h) ? QMP_TRUE : QMP_FALSE)

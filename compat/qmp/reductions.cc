@@ -135,9 +135,8 @@ QMP_REDUCTION(min_float, float, reduce(comm, value, 1, smaller))
 QMP_REDUCTION(min_double, double, reduce(comm, value, 1, smaller))
 QMP_REDUCTION(xor_ulong, unsigned long, reduce(comm, value, 1, exclusive_or))
 
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_barrier(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).collectives->barrier(), QMP_SUCCESS; });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_comm_barrier, (QMP_comm_t comm), checked(comm).collectives->barrier(),
+                       QMP_SUCCESS)
 QMP_OF_DEFAULT(QMP_status_t, barrier, ())
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_broadcast(QMP_comm_t comm, void* buffer, size_t nbytes) {
   return guarded(__func__, [&] {

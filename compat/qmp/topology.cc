@@ -143,10 +143,9 @@ QMP_status_t lay_out(std::span<const int> lattice) {
 
 }  // namespace
 
-ONEHOP_COMPAT_API QMP_status_t QMP_comm_declare_logical_topology_map(QMP_comm_t comm, const int dims[], int ndim,
-                                                                     const int map[], int mapdim) {
-  return guarded(__func__, [&] { return declare_grid(comm, dims, ndim, map, mapdim); });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_comm_declare_logical_topology_map,
+                       (QMP_comm_t comm, const int dims[], int ndim, const int map[], int mapdim),
+                       declare_grid(comm, dims, ndim, map, mapdim))
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_declare_logical_topology(QMP_comm_t comm, const int dims[], int ndim) {
   return QMP_comm_declare_logical_topology_map(comm, dims, ndim, nullptr, 0);
 }
@@ -158,9 +157,8 @@ ONEHOP_COMPAT_API QMP_status_t QMP_declare_logical_topology(const int dims[], in
     return declare_grid(qmp().standard, dims, ndim, map.data(), static_cast<int>(map.size()));
   });
 }
-ONEHOP_COMPAT_API QMP_bool_t QMP_comm_logical_topology_is_declared(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).topology ? QMP_TRUE : QMP_FALSE; });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_bool_t, QMP_comm_logical_topology_is_declared, (QMP_comm_t comm),
+                       checked(comm).topology ? QMP_TRUE : QMP_FALSE)
 QMP_OF_DEFAULT(QMP_bool_t, logical_topology_is_declared, ())
 ONEHOP_COMPAT_API int QMP_comm_get_logical_number_of_dimensions(QMP_comm_t comm) {
   return guarded(__func__, [&] {
@@ -203,9 +201,8 @@ ONEHOP_COMPAT_API int QMP_comm_get_node_number_from(QMP_comm_t comm, const int c
   });
 }
 QMP_OF_DEFAULT(int, get_node_number_from, (const int coordinates[]), coordinates)
-ONEHOP_COMPAT_API QMP_status_t QMP_layout_grid(const int dimensions[], int ndims) {
-  return guarded(__func__, [&] { return lay_out(checked_span(dimensions, ndims)); });
-}
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_layout_grid, (const int dimensions[], int ndims),
+                       lay_out(checked_span(dimensions, ndims)))
 ONEHOP_COMPAT_API const int* QMP_get_subgrid_dimensions() {
   return guarded(__func__, []() -> const int* { return qmp().subgrid.data(); });
 }

@@ -43,3 +43,9 @@ auto guarded(const char* where, Body&& body) noexcept -> std::invoke_result_t<Bo
 }
 
 }  // namespace onehop::compat
+
+// Exports a function whose body is one guarded expression.
+#define ONEHOP_COMPAT_FUNCTION(type, name, parameters, ...)                                  \
+  ONEHOP_COMPAT_API type name parameters {                                                   \
+    return onehop::compat::guarded(#name, [&] { return static_cast<type>((__VA_ARGS__)); }); \
+  }

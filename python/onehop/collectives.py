@@ -115,10 +115,6 @@ def should_allreduce(array: Any, codec: str = "raw", op: str = "sum") -> Verdict
     return Verdict(True)
 
 
-def _run(operation: Collective, source: Any, result: Any) -> None:
-    operation.run(memory_of(source, False, "the source"), memory_of(result, True, "the result"))
-
-
 def allreduce(
     group: Group,
     array: Any,
@@ -307,8 +303,8 @@ def reduce_scatter(
     result = new_array(array, shape) if out is None else out
     kind = number_type(array)
     arguments = (element_count(shape), kind, op, codec, 0, shape, algorithm)
-    operation = plans(group).get("reduce_scatter", *arguments)
-    _run(operation, array, result)
+    source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
+    plans(group).get("reduce_scatter", *arguments).run(source, target)
     return result
 
 

@@ -12,8 +12,6 @@ from onehop._core import Collectives
 from onehop.codec import tuned_rate
 from onehop.group import Group
 
-__all__ = ["Links", "link_rate"]
-
 # Longer than the burst that an idle link may let pass at once.
 _MEASURED_BYTES = 4 << 20
 _PASSES = 5
