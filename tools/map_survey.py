@@ -59,19 +59,13 @@ def main() -> None:
         "--repeat", type=int, default=0, help="further seeds for maps above 1.05 of the bound (default 0)"
     )
     parser.add_argument("--worst", type=int, default=8, help="number of worst cases to list (default 8)")
-    parser.add_argument(
-        "--scotch", action="store_true", help="also take SCOTCH's maps, and count those chosen"
-    )
     options = parser.parse_args()
     draw = random.Random(options.seed)
-    ratios, worst, unknown, above, busier, slowest, by_scotch = [], [], 0, 0, 0, 0.0, 0
+    ratios, worst, unknown, above, busier, slowest = [], [], 0, 0, 0, 0.0
     for _ in range(options.cases):
         grid, sizes = random_case(draw)
-        found = grid.map(HostLayout.of_sizes(sizes), scotch=options.scotch)
+        found = grid.map(HostLayout.of_sizes(sizes))
         slowest = max(slowest, found.seconds)
-        if options.scotch and "scotch" in found.skipped:
-            parser.error(f"scotch: {found.skipped['scotch']}")
-        by_scotch += found.chosen == "scotch"
         above += found.cost.weighted_bytes > best_published(found).weighted_bytes
         busier += found.cost.busiest_host_bytes > best_published(found).busiest_host_bytes
         ratio = ratio_of(found)
@@ -95,8 +89,6 @@ def main() -> None:
     print(f"| no bound | {unknown} |")
     print(f"mean {sum(ratios) / len(ratios):.4f}, slowest {slowest:.2f} s")
     print(f"more weighted bytes than the best published map: {above}")
-    if options.scotch:
-        print(f"SCOTCH's map chosen: {by_scotch}")
     print(f"busiest host above that of the best published map: {busier}")
     for ratio, extents, periodic, size, hosts, chosen in sorted(worst, reverse=True)[: options.worst]:
         print(f"{ratio:.3f}  {extents} periodic {periodic}, {hosts} hosts, the first of {size}: {chosen}")

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "machine/mapping/as_index.h"
-#include "machine/mapping/scotch.h"
 #include "machine/mapping/search.h"
 #include "onehop/error.h"
 #include "src/base/text.h"
@@ -43,15 +42,6 @@ void MapChoice::add(std::string name, HostAt host_at) {
   }
 }
 
-void MapChoice::add_scotch() {
-  ScotchResult result = scotch_map(traffic_, sizes_);
-  if (!result.reason.empty()) {
-    skip("scotch", result.reason);
-    return;
-  }
-  add("scotch", std::move(result.host_at));
-}
-
 bool MapChoice::is_optimal() const { return cannot_improve(best(), map_.lower_bound, distance_); }
 
 void MapChoice::add_local_search(std::vector<HostAt> starts, const MapOptions& options) {
@@ -63,7 +53,7 @@ void MapChoice::add_local_search(std::vector<HostAt> starts, const MapOptions& o
 }
 
 void MapChoice::search_further(const MapOptions& options) {
-  if (published_.empty() || options.steps >= 0 || !map_.lower_bound) return;
+  if (published_.empty() || options.steps >= 0) return;
   const MapSearch search{traffic_, distance_, sizes_, options, map_.lower_bound};
   replace_local_search(search.improve_further(published_, best_host_at_));
 }

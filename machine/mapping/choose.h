@@ -19,12 +19,11 @@ class MapChoice {
 
   void add(std::string name, HostAt host_at);
   void skip(std::string name, std::string reason) { map_.skipped.push_back({std::move(name), std::move(reason)}); }
-  void add_scotch();
   // Adds the candidate "local search" if it beats the best one so far, in bytes between hosts, without more bytes of
   // the busiest host.
   void add_local_search(std::vector<HostAt> starts, const MapOptions& options);
-  // Replaces it by what a longer search finds, until it is within 5 % of the lower bound. There is none without a
-  // bound, or if `options` fix the number of steps.
+  // Replaces it by what a longer search finds, until it is within 5 % of the lower bound. There is none if `options`
+  // fix the number of steps.
   void search_further(const MapOptions& options);
   [[nodiscard]] std::optional<std::int64_t> lower_bound() const { return map_.lower_bound; }
   void set_lower_bound(std::optional<std::int64_t> bytes) { map_.lower_bound = bytes; }

@@ -8,7 +8,6 @@
 #include "machine/mapping/bound.h"
 #include "machine/mapping/choose.h"
 #include "machine/mapping/search.h"
-#include "machine/mapping/slice_bound.h"
 #include "machine/mapping/starts.h"
 #include "onehop/error.h"
 #include "src/base/checked.h"
@@ -77,16 +76,6 @@ void add_published(const detail::GridShape& shape, std::span<const std::int64_t>
   choice.add("strips", detail::strips(shape, sizes));
 }
 
-// The surface bound takes no time. If the map exceeds it by more than 5 %, a tighter one is computed, and then a better
-// map is looked for.
-void close_gap(const detail::GridShape& shape, const MapOptions& options, detail::MapChoice& choice) {
-  const std::optional<std::int64_t> surface = choice.lower_bound();
-  if (detail::near_bound(choice.best(), surface)) return;
-  const auto tighter = detail::slice_bound(shape, choice.sizes(), choice.best().bytes_between_hosts);
-  if (tighter) choice.set_lower_bound(std::max(surface.value_or(0), *tighter));
-  if (!detail::near_bound(choice.best(), choice.lower_bound())) choice.search_further(options);
-}
-
 }  // namespace
 
 const MapCost& RankMap::cost() const {
@@ -105,7 +94,6 @@ RankMap Grid::map(const HostLayout& hosts, const MapOptions& options) const {
   check_costs(total_bytes(traffic), choice.distance(), hosts);
   choice.add("row-major", {choice.host_of_rank().begin(), choice.host_of_rank().end()});
   add_published(shape, hosts.torus, choice);
-  if (options.scotch) choice.add_scotch();
   choice.set_lower_bound(detail::surface_bound(shape, choice.sizes()));
   std::vector<detail::HostAt> starts;
   if (options.refine && !choice.is_optimal()) {
@@ -113,7 +101,7 @@ RankMap Grid::map(const HostLayout& hosts, const MapOptions& options) const {
     if (shape.positions() <= largest_sweep) starts.push_back(detail::bisection(shape, choice.sizes()));
   }
   choice.add_local_search(std::move(starts), options);
-  close_gap(shape, options, choice);
+  if (!detail::near_bound(choice.best(), choice.lower_bound())) choice.search_further(options);
   RankMap map = choice.take();
   map.seconds = base::steady_seconds() - start;
   return map;
@@ -130,7 +118,6 @@ RankMap map_pairs(int positions, std::span<const PairCount> pairs, const HostLay
   check_costs(total_bytes(traffic), choice.distance(), hosts);
   choice.add("row-major", {choice.host_of_rank().begin(), choice.host_of_rank().end()});
   choice.add("greedy", detail::grow(traffic, choice.sizes()));
-  if (options.scotch) choice.add_scotch();
   choice.add_local_search({}, options);
   RankMap map = choice.take();
   map.seconds = base::steady_seconds() - start;

@@ -67,15 +67,19 @@ class Search {
   [[nodiscard]] HostAt run_further(const HostAt& published, const HostAt& start) {
     if (!anneal_ || !distance_.flat()) return {};
     best_ = cost_of(traffic_, distance_, start);
-    // What the busiest host of a map may have that is just near the bound.
-    const std::int64_t traded = 95 * limit_.than.bytes_between_hosts / std::max<std::int64_t>(1, *bound_);
-    for (const std::int64_t percent : {std::int64_t{100}, std::max<std::int64_t>(100, traded)}) {
-      limit_.trade = percent > 100;
-      for (std::uint64_t i = 0; i < further_runs && !near_bound(best_, bound_); ++i) {
-        HostAt host_at = found_.empty() || i % 2 == 0 ? start : found_;
-        const RefineOptions options{seed_ + 2 + i, std::clamp(4 * steps_, least_further, most_further), true, percent};
-        anneal_one(options, published, host_at);
+    __extension__ using Wide = __int128;
+    std::int64_t percent = 100;
+    for (std::uint64_t run = 0; run < further_runs && !finished(); ++run) {
+      // From the second run on the busiest host may have more, by the factor by which the bytes between hosts have
+      // fallen and are likely to fall further.
+      limit_.trade = run > 0;
+      if (run == 1) {
+        const Wide fallen = static_cast<Wide>(105) * limit_.than.bytes_between_hosts / best_.bytes_between_hosts;
+        percent = std::max(percent, static_cast<std::int64_t>(std::min<Wide>(fallen, 1'000'000)));
       }
+      HostAt host_at = found_.empty() || run < 2 ? start : found_;
+      const std::int64_t steps = std::clamp(4 * steps_, least_further, most_further);
+      anneal_one({seed_ + 2 + run / 2, steps, true, percent}, published, host_at);
     }
     return std::move(found_);
   }
@@ -84,9 +88,11 @@ class Search {
   using Rank = decltype(rank_of(std::declval<MapCost>()));
   using Improved = std::pair<Rank, HostAt>;
 
-  static constexpr std::uint64_t further_runs = 4;
+  static constexpr std::uint64_t further_runs = 3;
   static constexpr std::int64_t least_further = 2'000'000;
   static constexpr std::int64_t most_further = 8'000'000;
+
+  [[nodiscard]] bool finished() const { return best_.bytes_between_hosts == 0 || near_bound(best_, bound_); }
 
   Rank consider(const HostAt& host_at) {
     MapCost cost = cost_of(traffic_, distance_, host_at);

@@ -32,9 +32,9 @@ struct MapSearch {
   // cost `before`, without more bytes of the busiest host; empty if there is none.
   [[nodiscard]] HostAt improve(std::vector<HostAt> starts, const MapCost& before) const;
 
-  // Anneals `start` longer, until it is near the bound. The bytes of the busiest host stay at most those of
-  // `published`. If that does not bring a map near the bound, they may rise by a smaller factor than that by which the
-  // bytes between hosts fall, against `published`. Only for hosts that are equally far from each other, and up to
+  // Anneals `start` longer, up to three times, until it is near the bound. The bytes of the busiest host stay at most
+  // those of `published` the first time, and then rise by a smaller factor than that by which the bytes between hosts
+  // fall, against `published`. Only for hosts that are equally far from each other, and up to
   // 16,384 ranks. Empty if nothing better is found.
   [[nodiscard]] HostAt improve_further(const HostAt& published, const HostAt& start) const;
 };

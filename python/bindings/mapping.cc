@@ -137,18 +137,17 @@ void bind_mapping(nb::module_& module) {
   module.def(
       "map_grid",
       [](Integers extents, const HostLayout& hosts, std::vector<bool> periodic, Integers bytes, bool refine,
-         std::uint64_t seed, std::int64_t steps, bool scotch) {
-        return Grid{std::move(extents), std::move(periodic), std::move(bytes)}.map(hosts,
-                                                                                   {refine, seed, steps, scotch});
+         std::uint64_t seed, std::int64_t steps) {
+        return Grid{std::move(extents), std::move(periodic), std::move(bytes)}.map(hosts, {refine, seed, steps});
       },
       "extents"_a, "hosts"_a, "periodic"_a = std::vector<bool>{}, "bytes"_a = Integers{}, "refine"_a = true,
-      "seed"_a = 1, "steps"_a = -1, "scotch"_a = false, nb::call_guard<nb::gil_scoped_release>(),
+      "seed"_a = 1, "steps"_a = -1, nb::call_guard<nb::gil_scoped_release>(),
       "Map a grid of ranks with messages between nearest neighbours to hosts. Raises BadInput.");
   module.def(
       "map_schedule",
-      [](const onehop::Schedule& schedule, const HostLayout& hosts, bool refine, std::uint64_t seed, std::int64_t steps,
-         bool scotch) { return onehop::map_schedule(schedule, hosts, {refine, seed, steps, scotch}); },
-      "schedule"_a, "hosts"_a, "refine"_a = true, "seed"_a = 1, "steps"_a = -1, "scotch"_a = false,
+      [](const onehop::Schedule& schedule, const HostLayout& hosts, bool refine, std::uint64_t seed,
+         std::int64_t steps) { return onehop::map_schedule(schedule, hosts, {refine, seed, steps}); },
+      "schedule"_a, "hosts"_a, "refine"_a = true, "seed"_a = 1, "steps"_a = -1,
       nb::call_guard<nb::gil_scoped_release>(),
       "Map the ranks of a schedule to hosts by the bytes between pairs. Raises BadInput.");
   module.def(

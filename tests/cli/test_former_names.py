@@ -17,6 +17,7 @@ from onehop.cli import main
         ("hamlib list none.hdf5", "`onehop hamlib` is now `onehop quantum hamlib`"),
         ("qedc none.py", "`onehop qedc` is now `onehop quantum qedc`"),
         ("plan none.qasm --here 1", "`--here` is now `--per-host`"),
+        ("map --no-scotch", "`--no-scotch` has no effect"),
         ("launch -n 1 --grace 1 no-such-program", "`--grace` is now `--kill-after`"),
     ],
 )

@@ -80,7 +80,7 @@ def test_the_simulator_finds_the_bytes_and_hops_of_the_map(name: str) -> None:
 
 def test_a_map_travels_to_the_simulator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, out = tmp_path / "map.json", tmp_path / "out.json"
-    arguments = ["map", "--grid", "8x8x4", "--periodic", "--machine", "fugaku", "--no-scotch"]
+    arguments = ["map", "--grid", "8x8x4", "--periodic", "--machine", "fugaku"]
     assert main([*arguments, "-o", str(file), "--json", str(out)]) == 0
     capsys.readouterr()
     written, printed = json.loads(file.read_text()), json.loads(out.read_text())
@@ -156,7 +156,7 @@ def test_hosts_that_ranks_do_not_fill() -> None:
 
 def test_the_map_of_many_ranks_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "map.json"
-    arguments = ["--grid", "64x32x64", "--hosts", "2731", "--per-host", "48", "--no-scotch"]
+    arguments = ["--grid", "64x32x64", "--hosts", "2731", "--per-host", "48"]
     assert main(["map", *arguments, "-o", str(file)]) == 0
     places = json.loads(file.read_text())["places"]
     assert len(set(places)) == len(places) == math.prod((64, 32, 64))

@@ -42,9 +42,6 @@ struct MapOptions {
   bool refine = true;       // improve the best candidate by local search
   std::uint64_t seed = 1;   // of the local search
   std::int64_t steps = -1;  // exchanges that the local search proposes; below 0: chosen by the number of ranks
-  // Also ask the mapper of SCOTCH, if its library is installed on this machine. Off by default: ranks on hosts with and
-  // without the library would choose different maps.
-  bool scotch = false;
 };
 
 // What a map costs. An edge is an ordered pair of positions that exchange data.
@@ -61,7 +58,7 @@ struct MapCost {
 };
 
 struct MapCandidate {
-  std::string name;  // "row-major", "best box", "hyperplane", "k-d tree", "strips", "local search", "scotch"
+  std::string name;  // "row-major", "best box", "hyperplane", "k-d tree", "strips", "local search"
   MapCost cost;
 };
 

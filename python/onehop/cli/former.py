@@ -12,6 +12,9 @@ from onehop.launch.environment import RESTARTED, current_launch
 # Former names of commands.
 COMMANDS = {"circuit": "quantum circuit", "hamlib": "quantum hamlib", "qedc": "quantum qedc"}
 
+# Former options of commands that are ignored.
+WITHOUT_EFFECT = {"map": ("--scotch", "--no-scotch")}
+
 
 class Former(NamedTuple):
     """A former spelling of an option: a former name, or a former form of its values.
@@ -87,9 +90,10 @@ def former_options(path: str) -> tuple[Former, ...]:
     return OPTIONS.get(f"quantum {path}" if path in ("run", "plan") else path, ())
 
 
-def say_renamed(old: str, new: str) -> None:
-    """Print on stderr, on rank 0, that a command or an option has a new name."""
+def say_renamed(old: str, new: str | None) -> None:
+    """Print on stderr, on rank 0, that a command or an option has a new name, or no effect any more."""
     # A command that has started itself again as ranks has printed it before.
     launched = current_launch()
     if (launched is None or launched.rank == 0) and RESTARTED not in os.environ:
-        print(f"onehop: `{old}` is now `{new}`; version 0.3 will remove the old name", file=sys.stderr)
+        what = "has no effect" if new is None else f"is now `{new}`"
+        print(f"onehop: `{old}` {what}; version 0.3 will remove the old name", file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from onehop.topology import (
     FORMATS,
     Grid,
     HostLayout,
+    MapCost,
     RankMap,
     check_map_figure,
     machine_hosts,
@@ -64,9 +66,6 @@ class Map(JsonOptions):
         None, "Extents of a torus of hosts, to count hops.", high=LARGEST_INT
     )
     seed: int = option(1, "Seed of the local search.", low=0, high=LARGEST_SEED)
-    scotch: bool = option(
-        True, "Also ask the mapper of SCOTCH, if its library is installed.", "--scotch", off="--no-scotch"
-    )
     output: str | None = option(
         None,
         "Write the map as JSON, for simulate --map.",
@@ -155,26 +154,21 @@ def _rows(found: RankMap, torus: bool) -> list[dict[str, Any]]:
 
 
 def _show(found: RankMap, screen: Screen, weighted: bool, levels: bool, torus: bool) -> None:
+    columns: list[tuple[str, Callable[[MapCost], object], bool]] = [
+        ("edges between hosts", lambda cost: cost.edges_between_hosts, True),
+        ("of the busiest host", lambda cost: cost.busiest_host_edges, True),
+        ("bytes between hosts", lambda cost: cost.bytes_between_hosts, weighted),
+        ("of the busiest host", lambda cost: cost.busiest_host_bytes, weighted),
+        ("bytes by level", lambda cost: " + ".join(map(str, cost.bytes_by_level[1:])), levels),
+        ("byte-hops", lambda cost: cost.byte_hops, torus),
+    ]
     table = Table("candidate", title="Maps of ranks to hosts")
-    table.add_column("edges between hosts", justify="right")
-    table.add_column("of the busiest host", justify="right")
-    if weighted:
-        table.add_column("bytes between hosts", justify="right")
-        table.add_column("of the busiest host", justify="right")
-    if levels:
-        table.add_column("bytes by level", justify="right")
-    if torus:
-        table.add_column("byte-hops", justify="right")
+    for name, _, is_shown in columns:
+        if is_shown:
+            table.add_column(name, justify="right")
     for candidate in found.candidates:
-        cost = candidate.cost
-        cells: list[Any] = [cost.edges_between_hosts, cost.busiest_host_edges]
-        if weighted:
-            cells += [cost.bytes_between_hosts, cost.busiest_host_bytes]
-        if levels:
-            cells.append(" + ".join(map(str, cost.bytes_by_level[1:])))
-        if torus:
-            cells.append(cost.byte_hops)
-        table.add_row(candidate.name, *map(str, cells), bold=candidate.name == found.chosen)
+        cells = [str(cell(candidate.cost)) for _, cell, is_shown in columns if is_shown]
+        table.add_row(candidate.name, *cells, bold=candidate.name == found.chosen)
     screen.print(table)
     for name, reason in found.skipped.items():
         screen.print(f"{name}: left out, {reason}")
@@ -207,8 +201,11 @@ def map_ranks(options: Map) -> None:
             check_map_figure(options.grid)
         number = math.prod(options.grid)
     layout = _layout(options) if described is None else _machine_layout(described, number, options)
-    search: dict[str, Any] = {"seed": options.seed, "scotch": options.scotch}
-    found = what.map(layout, **search) if isinstance(what, Grid) else map_schedule(what, layout, **search)
+    found = (
+        what.map(layout, seed=options.seed)
+        if isinstance(what, Grid)
+        else map_schedule(what, layout, seed=options.seed)
+    )
     if options.rankfile is not None:
         text = map_text(found, options.form or FORMATS[0], options.host_names)
     if options.plot is not None and isinstance(what, Grid):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from onehop.cli.former import Former, former_options, say_renamed
+from onehop.cli.former import WITHOUT_EFFECT, Former, former_options, say_renamed
 from onehop.error import BadInput
 from onehop.options import Field, Options, fields_of
 
@@ -84,6 +84,9 @@ class Line:
             name, equals, value = word[:2], "=", word[2:]
         if name in ("-h", "--help"):
             raise HelpWanted
+        if word in WITHOUT_EFFECT.get(self.path, ()):
+            say_renamed(word, None)
+            return
         former = self._former_name(name)
         if former is None and name not in self.named and name not in self.off:
             raise BadInput(f"no such option: {name}{self._similar(name)}")

@@ -18,10 +18,10 @@ def _integers(values: Any, what: str) -> list[int]:
     return whole_numbers(values, f"map: {what}")
 
 
-def _search(refine: bool, seed: int, steps: int | None, scotch: bool) -> tuple[bool, int, int, bool]:
+def _search(refine: bool, seed: int, steps: int | None) -> tuple[bool, int, int]:
     """Return the settings of the search as C++ takes them."""
     proposed = -1 if steps is None else whole_number(steps, "steps", 0)
-    return yes_or_no(refine, "refine"), whole_number(seed, "seed", 0), proposed, yes_or_no(scotch, "scotch")
+    return yes_or_no(refine, "refine"), whole_number(seed, "seed", 0), proposed
 
 
 def _layout(hosts: Any) -> HostLayout:
@@ -74,7 +74,6 @@ class Grid:
         refine: bool = True,
         seed: int = 1,
         steps: int | None = None,
-        scotch: bool = False,
     ) -> RankMap:
         """Choose which rank takes which position, so that few bytes leave a host.
 
@@ -91,9 +90,6 @@ class Grid:
             Seed of the local search, from 0 on.
         steps : int, optional
             Number of exchanges that the local search proposes, from 0 on. Default: chosen by the size of the grid.
-        scotch : bool
-            Whether to ask the mapper of the library SCOTCH, too. Maps may then differ between machines with and without
-            this library.
 
         Returns
         -------
@@ -106,7 +102,7 @@ class Grid:
             The hosts cannot hold the grid, or a parameter makes no sense.
         """
         extents, periodic, sizes = self._parts()
-        return _core.map_grid(extents, _layout(hosts), periodic, sizes, *_search(refine, seed, steps, scotch))
+        return _core.map_grid(extents, _layout(hosts), periodic, sizes, *_search(refine, seed, steps))
 
     def cost(self, hosts: HostLayout, rank_at: Sequence[int]) -> MapCost:
         """Return the cost of any map: `rank_at[p]` is the rank at position p.
@@ -127,7 +123,6 @@ def map_schedule(
     refine: bool = True,
     seed: int = 1,
     steps: int | None = None,
-    scotch: bool = False,
 ) -> RankMap:
     """Choose which rank does what a rank of the schedule does, by the bytes between all pairs of ranks.
 
@@ -139,7 +134,7 @@ def map_schedule(
     BadInput
         The hosts cannot hold the ranks of the schedule.
     """
-    return _core.map_schedule(_schedule(schedule), _layout(hosts), *_search(refine, seed, steps, scotch))
+    return _core.map_schedule(_schedule(schedule), _layout(hosts), *_search(refine, seed, steps))
 
 
 def renumber(schedule: Schedule, rank_at: Sequence[int] | RankMap) -> Schedule:
