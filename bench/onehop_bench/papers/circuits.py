@@ -9,19 +9,9 @@ from onehop.machine import Machine, load_machine, permutation_traffic, simulate
 from onehop.predict import predict_circuit
 from onehop.quantum import Circuit, plan
 from onehop.quantum.generators import evolution, qpe, tfim
-from onehop_bench.papers.study import (
-    Curve,
-    Panel,
-    Parameter,
-    Prediction,
-    Row,
-    Study,
-    changed_machine,
-    published,
-    solve_two,
-)
+from onehop_bench.papers.study import Curve, Panel, Study, changed_machine, published
 
-__all__ = ["Fit", "circuits", "exchange_seconds", "fitted"]
+__all__ = ["Fit", "circuits", "exchange_seconds"]
 
 _LARGEST = 64
 _GENERATION = {"genesis": 2, "genesis-ib": 2, "perlmutter": 0, "a100-nvlink": 0, "a100-pcie": 0}
@@ -32,9 +22,15 @@ _TITLES = {
     "a100-nvlink": "A100, NVLink",
     "a100-pcie": "A100, PCIe",
 }
+_NODES = (8, 16, 32, 64)  # GPUs of more than one node
 _HAMLIB_STEPS = 10
 _PERLMUTTER_MEMORY = 80e9
-_CASES = {"qpe_weak": "QPE weak", "qpe_strong": "QPE strong", "hamlib_strong": "TFIM strong"}
+# Title, circuit, and whether every GPU has 33 qubits instead of all together.
+_CASES = {
+    "qpe_weak": ("QPE weak", "qpe", True),
+    "qpe_strong": ("QPE strong", "qpe", False),
+    "hamlib_strong": ("TFIM strong", "hamlib", False),
+}
 
 
 @dataclass(frozen=True)
@@ -129,63 +125,30 @@ def ratio_of(fit: Fit, slow: str, fast: str, circuit: str, gpus: int, *, weak: b
     return seconds_of(fit, slow, circuit, gpus, weak=weak) / seconds_of(fit, fast, circuit, gpus, weak=weak)
 
 
-@functools.cache
-def fitted() -> Fit:
-    """Fit both numbers to weak scaling of phase estimation: efficiency on 4 GPUs, InfiniBand on 2 nodes."""
-    figures = published()["circuits"]
-    target = figures["efficiency"]["weak_at_4"], figures["nvlink_over_infiniband"]["qpe_weak"][0]
-
-    def error(exchanges: float, efficiency: float) -> list[float]:
-        fit = Fit(exchanges, efficiency)
-        ratio = ratio_of(fit, "genesis-ib", "genesis", "qpe", 8, weak=True)
-        return [efficiency_of(fit, 4) - target[0], ratio - target[1]]
-
-    return Fit(*solve_two(error, (6.0, 0.7)))
-
-
 def _compare(study: Study, fit: Fit) -> None:
     """Add the statements of section 3 as rows. A range of the paper holds for all its numbers of nodes."""
     figures = published()["circuits"]
-    low, high = figures["efficiency"]["weak"]
-    at_4 = figures["efficiency"]["weak_at_4"]
-    study.rows.append(Row("efficiency, QPE weak, 4 GPUs", "", efficiency_of(fit, 4), at_4, at_4, fitted=True))
-    for gpus in (8, 16, 32, 64):
+    at_4 = [figures["efficiency"]["weak_at_4"]]
+    study.compare("efficiency, QPE weak, 4 GPUs", "", efficiency_of(fit, 4), at_4, fitted=True)
+    for gpus in _NODES:
         case = f"efficiency, QPE weak, {gpus} GPUs"
-        study.rows.append(Row(case, "", efficiency_of(fit, gpus), low, high))
-    for key, circuit, weak in (
-        ("qpe_weak", "qpe", True),
-        ("qpe_strong", "qpe", False),
-        ("hamlib_strong", "hamlib", False),
-    ):
-        low, high = figures["nvlink_over_infiniband"][key]
-        for gpus in (8, 16, 32, 64):
+        study.compare(case, "", efficiency_of(fit, gpus), figures["efficiency"]["weak"])
+    for key, (title, circuit, weak) in _CASES.items():
+        paper = figures["nvlink_over_infiniband"][key]
+        for gpus in _NODES:
             ratio = ratio_of(fit, "genesis-ib", "genesis", circuit, gpus, weak=weak)
-            case = f"InfiniBand over NVLink, {_CASES[key]}, {gpus} GPUs"
+            case = f"InfiniBand over NVLink, {title}, {gpus} GPUs"
             is_fit = key == "qpe_weak" and gpus == 8
-            study.rows.append(Row(case, "x", ratio, low, low if is_fit else high, is_fit))
+            study.compare(case, "x", ratio, paper[:1] if is_fit else paper, fitted=is_fit)
     over = figures["genesis_over_perlmutter"]
-    for key, circuit, weak in (
-        ("qpe_weak", "qpe", True),
-        ("qpe_strong", "qpe", False),
-        ("hamlib_strong", "hamlib", False),
-    ):
-        for gpus in (8, 16, 32, 64):
-            if weak:
-                low, high = [over["qpe_weak_36"]] * 2 if gpus == 8 else over["qpe_weak_more"]
-            else:
-                low, high = over[key]
+    for key, (title, circuit, weak) in _CASES.items():
+        for gpus in _NODES:
+            paper = over[key] if not weak else [over["qpe_weak_36"]] if gpus == 8 else over["qpe_weak_more"]
             ratio = ratio_of(fit, "perlmutter", "genesis", circuit, gpus, weak=weak)
-            case = f"Perlmutter over Genesis, {_CASES[key]}, {gpus} GPUs"
-            study.rows.append(Row(case, "x", ratio, low, high))
+            study.compare(f"Perlmutter over Genesis, {title}, {gpus} GPUs", "x", ratio, paper)
     for circuit, most in figures["nvlink_over_pcie_at_most"].items():
         ratio = max(ratio_of(fit, "a100-pcie", "a100-nvlink", circuit, gpus) for gpus in (2, 4, 8))
-        study.rows.append(
-            Row(f"PCIe over NVLink, {_CASES[f'{circuit}_strong']}, most", "x", ratio, most, most)
-        )
-
-
-def _add(study: Study, case: str, value: float, unit: str, bound: str = "") -> None:
-    study.predictions.append(Prediction(case, value, unit, bound))
+        study.compare(f"PCIe over NVLink, {_CASES[f'{circuit}_strong'][0]}, most", "x", ratio, [most])
 
 
 def _predict_effects(study: Study, fit: Fit) -> None:
@@ -193,30 +156,30 @@ def _predict_effects(study: Study, fit: Fit) -> None:
     for name in ("genesis-ib", "perlmutter"):
         for circuit in ("qpe", "hamlib"):
             four, eight = (seconds_of(fit, name, circuit, gpus, weak=False) for gpus in (4, 8))
-            case = f"{_TITLES[name]}, {_CASES[f'{circuit}_strong']}, 8 over 4 GPUs: time"
-            _add(study, case, eight / four, "x")
+            case = f"{_TITLES[name]}, {_CASES[f'{circuit}_strong'][0]}, 8 over 4 GPUs: time"
+            study.predict(case, eight / four, "x")
     meeting = ratio_of(fit, "perlmutter", "a100-pcie", "qpe", 8, weak=True)
-    _add(study, "Perlmutter over A100, PCIe, QPE weak, 8 GPUs: time", meeting, "x")
+    study.predict("Perlmutter over A100, PCIe, QPE weak, 8 GPUs: time", meeting, "x")
     fast, slow = (
         seconds_of(fit, name, "qpe", _LARGEST, weak=False) * 1e3 for name in ("genesis", "genesis-ib")
     )
     most = published()["circuits"]["nvlink_over_infiniband"]["qpe_strong"][1]
-    _add(study, f"{_TITLES['genesis']}, QPE strong, {_LARGEST} GPUs: time", fast, "ms")
+    study.predict(f"{_TITLES['genesis']}, QPE strong, {_LARGEST} GPUs: time", fast, "ms")
     case = f"QPE strong, {_LARGEST} GPUs: fixed time on both networks for the paper's {most}"
-    _add(study, case, (slow - most * fast) / (most - 1), "ms")
+    study.predict(case, (slow - most * fast) / (most - 1), "ms")
     # The rate of interfaces that weak scaling would need, and what it does to the other columns.
     half = Fit(fit.exchanges, fit.efficiency, interfaces=0.5)
-    for key, circuit in (("qpe_weak", "qpe"), ("qpe_strong", "qpe"), ("hamlib_strong", "hamlib")):
-        ratio = ratio_of(half, "perlmutter", "genesis", circuit, _LARGEST, weak=key == "qpe_weak")
-        case = f"Perlmutter over Genesis, {_CASES[key]}, {_LARGEST} GPUs, interfaces at half of their peak"
-        _add(study, case, ratio, "x")
+    for title, circuit, weak in _CASES.values():
+        ratio = ratio_of(half, "perlmutter", "genesis", circuit, _LARGEST, weak=weak)
+        case = f"Perlmutter over Genesis, {title}, {_LARGEST} GPUs, interfaces at half of their peak"
+        study.predict(case, ratio, "x")
 
 
 def _predict_own_plans(study: Study) -> None:
     """Add the exchanges as onehop plans them, and the efficiency that they would leave, without fitted numbers."""
     base = published()["circuits"]["qubits"]
-    for circuit, weak in (("qpe", True), ("hamlib", False)):
-        title = _CASES[f"{circuit}_{'weak' if weak else 'strong'}"]
+    for key in ("qpe_weak", "hamlib_strong"):
+        title, circuit, weak = _CASES[key]
         for gpus in (8, 64):
             qubits = base + (gpus.bit_length() - 1 if weak else 0)
             for name in ("genesis", "genesis-ib"):
@@ -224,30 +187,27 @@ def _predict_own_plans(study: Study) -> None:
                 alone = _alone(name, circuit, qubits, gpus)
                 case = f"{_TITLES[name]}, {title}, {gpus} GPUs, onehop's plan"
                 share = 100 * alone / (alone + found.exchange_seconds)
-                _add(study, f"{case}: exchanges", found.exchange_seconds * 1e3, "ms", found.bound)
-                _add(study, f"{case}: efficiency", share, "%", found.bound)
+                study.predict(f"{case}: exchanges", found.exchange_seconds * 1e3, "ms", found.bound)
+                study.predict(f"{case}: efficiency", share, "%", found.bound)
     for gpus in (2, 8, 64):
-        for circuit in ("qpe", "hamlib"):
-            count = onehop_exchanges(circuit, base, gpus)
-            case = f"{_CASES[f'{circuit}_strong']}, {gpus} GPUs: exchanges of onehop's placement"
-            _add(study, case, count, "")
+        for key in ("qpe_strong", "hamlib_strong"):
+            title, circuit, _ = _CASES[key]
+            case = f"{title}, {gpus} GPUs: exchanges of onehop's placement"
+            study.predict(case, onehop_exchanges(circuit, base, gpus))
 
 
 def _draw_times(study: Study, fit: Fit) -> None:
     figures = published()["circuits"]
-    gpus = figures["gpus"]
-    for title, circuit, weak in (
-        ("QPE, 33 qubits a GPU", "qpe", True),
-        ("QPE, 33 qubits in all", "qpe", False),
-        ("TFIM, 33 qubits in all", "hamlib", False),
-    ):
+    for case, circuit, weak in _CASES.values():
         curves = []
         for style, (name, label) in enumerate(_TITLES.items()):
-            counts = [count for count in gpus if count <= (8 if name.startswith("a100") else _LARGEST)]
+            most = 8 if name.startswith("a100") else _LARGEST
+            counts = [count for count in figures["gpus"] if count <= most]
             seconds = [seconds_of(fit, name, circuit, count, weak=weak) for count in counts]
             curves.append(Curve(label, counts, seconds, style=style))
         paper = figures["ampere_seconds"][circuit]
         curves.append(Curve("A100, paper", [1], [paper], paper=True, style=3))
+        title = f"{case.split()[0]}, 33 qubits {'a GPU' if weak else 'in all'}"
         headroom = 5.0 if weak else 1.0
         study.panels.append(Panel(title, "GPUs", "time in s", "count", curves, headroom=headroom))
 
@@ -255,37 +215,26 @@ def _draw_times(study: Study, fit: Fit) -> None:
 def _draw_ratios(study: Study, fit: Fit) -> None:
     figures = published()["circuits"]
     gpus = figures["gpus"][1:]
-    cases = (("QPE weak", "qpe", True), ("QPE strong", "qpe", False), ("TFIM strong", "hamlib", False))
-    over = figures["nvlink_over_infiniband"]
-    papers = (over["qpe_weak"], over["qpe_strong"], over["hamlib_strong"])
-    perlmutter = figures["genesis_over_perlmutter"]
+    over = figures["genesis_over_perlmutter"]
+    perlmutter = over | {"qpe_weak": [over["qpe_weak_36"], *over["qpe_weak_more"]]}
     for title, slow, ranges in (
-        ("Genesis, InfiniBand over NVLink", "genesis-ib", papers),
-        (
-            "Perlmutter over Genesis",
-            "perlmutter",
-            (
-                [perlmutter["qpe_weak_36"], *perlmutter["qpe_weak_more"]],
-                perlmutter["qpe_strong"],
-                perlmutter["hamlib_strong"],
-            ),
-        ),
+        ("Genesis, InfiniBand over NVLink", "genesis-ib", figures["nvlink_over_infiniband"]),
+        ("Perlmutter over Genesis", "perlmutter", perlmutter),
     ):
         curves = []
-        for style, ((label, circuit, weak), ends) in enumerate(zip(cases, ranges, strict=True)):
+        for style, (key, (label, circuit, weak)) in enumerate(_CASES.items()):
             ratios = [ratio_of(fit, slow, "genesis", circuit, count, weak=weak) for count in gpus]
             curves.append(Curve(f"{label}, model", gpus, ratios, style=style))
             # The paper gives ranges: their ends stand at the fewest and the most GPUs of more than one node.
-            places = [8, 16, 64] if len(ends) == 3 else [8, 64]
-            curves.append(Curve(f"{label}, paper", places, ends, paper=True, style=style))
+            places = [8, 16, 64] if len(ranges[key]) == 3 else [8, 64]
+            curves.append(Curve(f"{label}, paper", places, ranges[key], paper=True, style=style))
         study.panels.append(
             Panel(title, "GPUs", "ratio of times", "count", curves, log_y=False, headroom=1.6)
         )
-    model = [100 * efficiency_of(fit, count) for count in gpus]
     low, high = (100 * end for end in figures["efficiency"]["weak"])
     curves = [
-        Curve("model", gpus, model, style=0),
-        Curve("paper, least and most", [4, 64, 4, 64], [high, high, low, low], paper=True, style=0),
+        Curve("model", gpus, [100 * efficiency_of(fit, count) for count in gpus]),
+        Curve("paper, least and most", [4, 64, 4, 64], [high, high, low, low], paper=True),
     ]
     study.panels.append(
         Panel("Genesis, NVLink, QPE weak", "GPUs", "efficiency in %", "count", curves, log_y=False)
@@ -294,13 +243,8 @@ def _draw_ratios(study: Study, fit: Fit) -> None:
 
 def circuits() -> Study:
     """Predict weak and strong scaling of circuits on Genesis, Perlmutter and servers with eight A100."""
-    study = Study("circuits", published()["circuits"]["source"], columns=3)
-    fit = fitted()
-    on = "QPE weak: efficiency on 4 GPUs, InfiniBand over NVLink on 8"
-    study.parameters.append(Parameter("exchanges for one of onehop's", fit.exchanges, "", on))
-    study.parameters.append(
-        Parameter("share of the peak of links between GPUs of a host", fit.efficiency, "", on)
-    )
+    study = Study.of("circuits", columns=3)
+    fit = Fit(*study.fitted())
     _compare(study, fit)
     _predict_effects(study, fit)
     _predict_own_plans(study)

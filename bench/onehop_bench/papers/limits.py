@@ -10,7 +10,7 @@ from onehop.predict import predict_circuit
 from onehop.predict.common import bounding_level
 from onehop.quantum.generators import qpe
 from onehop_bench.papers.grids import direct_sum_seconds, dslash_traffic, neighbour_places, sum_seconds
-from onehop_bench.papers.study import Curve, Panel, Prediction, Study, changed_machine
+from onehop_bench.papers.study import Curve, Panel, Study, changed_machine
 
 __all__ = ["LARGEST", "allreduce_seconds", "exchange_passes", "iteration_of", "limit_predictions", "limits"]
 
@@ -121,10 +121,9 @@ def _predict_lattice(study: Study, name: str, one: Iteration) -> None:
         bound = one.bound(direct=direct)
         seconds = one.computing / one.share(direct=direct)
         summing = one.direct if direct else one.doubling
-        study.predictions.append(Prediction(f"{case}, {sums}", seconds * 1e3, "ms", bound))
-        study.predictions.append(Prediction(f"{case}, {sums}, sums alone", summing * 1e3, "ms", bound))
-        computing = Prediction(f"{case}, {sums}, computing", 100 * one.share(direct=direct), "%", bound)
-        study.predictions.append(computing)
+        study.predict(f"{case}, {sums}", seconds * 1e3, "ms", bound)
+        study.predict(f"{case}, {sums}, sums alone", summing * 1e3, "ms", bound)
+        study.predict(f"{case}, {sums}, computing", 100 * one.share(direct=direct), "%", bound)
 
 
 def _predict_dragonfly(study: Study) -> None:
@@ -135,7 +134,7 @@ def _predict_dragonfly(study: Study) -> None:
         seconds = 2 * (8 << _FRONTIER_QUBITS) / machine.memory_bandwidth.value
         case = f"Frontier, {ranks:,} ranks: passes in the time of an exchange"
         passes = found.rounds[0].seconds / seconds
-        study.predictions.append(Prediction(case, passes, "", bounding_level(found)))
+        study.predict(case, passes, "", bounding_level(found))
 
 
 def limit_predictions(study: Study, largest: int, lattice: dict[str, Iteration]) -> None:
@@ -144,26 +143,25 @@ def limit_predictions(study: Study, largest: int, lattice: dict[str, Iteration])
         machine = load_machine(name)
         found = _exchange(machine, qubits, largest)
         case = f"{_TITLES[name]}: passes in the time of an exchange"
-        study.predictions.append(Prediction(case, exchange_passes(name, largest), "", bounding_level(found)))
+        study.predict(case, exchange_passes(name, largest), "", bounding_level(found))
         most = qubits + largest.bit_length() - 1
-        study.predictions.append(Prediction(f"{_TITLES[name]}: qubits", most, "", "memory"))
+        study.predict(f"{_TITLES[name]}: qubits", most, "", "memory")
     for name in ("genesis", "h100"):
         bits = largest.bit_length() - 1
         found = predict_circuit(
             qpe(_QUBITS[name] + bits).to_circuit(), name, largest, "single", search_seconds=0
         )
         case = f"{_TITLES[name]}: QPE of {_QUBITS[name] + bits} qubits"
-        study.predictions.append(Prediction(case, found.predicted_seconds, "s", found.bound))
-        exchanges = Prediction(f"{case}, exchanges alone", found.exchange_seconds, "s", found.bound)
-        passes = Prediction(f"{case}, passes", found.passes, "", found.bound)
-        study.predictions += [exchanges, passes]
+        study.predict(case, found.predicted_seconds, "s", found.bound)
+        study.predict(f"{case}, exchanges alone", found.exchange_seconds, "s", found.bound)
+        study.predict(f"{case}, passes", found.passes, "", found.bound)
     _predict_dragonfly(study)
     for name, one in lattice.items():
         _predict_lattice(study, name, one)
     for name in _QUBITS:
         found = simulate(allreduce_traffic(largest, _ARRAY // 4), name)
         case = f"{_TITLES[name]}: all-reduce of 256 MiB"
-        study.predictions.append(Prediction(case, found.seconds * 1e3, "ms", bounding_level(found)))
+        study.predict(case, found.seconds * 1e3, "ms", bounding_level(found))
 
 
 def limits(largest: int = LARGEST) -> Study:

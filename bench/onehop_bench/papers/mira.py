@@ -7,17 +7,8 @@ import itertools
 import math
 
 from onehop.machine import Machine, Simulation, halo_traffic, load_machine, message_traffic, simulate
-from onehop_bench.papers.study import (
-    Bars,
-    Curve,
-    Panel,
-    Parameter,
-    Prediction,
-    Row,
-    Study,
-    changed_machine,
-    published,
-)
+from onehop_bench.papers.grids import dslash_traffic
+from onehop_bench.papers.study import Bars, Curve, Panel, Study, changed_machine, published
 
 __all__ = ["hisq_exchange_seconds", "mira"]
 
@@ -42,17 +33,8 @@ def _ping_pong(machine: Machine, size: int) -> float:
 def _halo(machine: Machine, size: int) -> float:
     """Return the seconds in which every node of the torus exchanges a message with all ten neighbours."""
     torus = changed_machine(machine, {1: {"extents": list(_TORUS)}})
-    nodes = math.prod(_TORUS)
-    messages = []
-    for node in range(nodes):
-        stride = 1
-        for extent in _TORUS:
-            place = node // stride % extent
-            for step in (1, extent - 1):
-                messages.append((node, node + ((place + step) % extent - place) * stride, size))
-            stride *= extent
-    places = [_CORES * node for node in range(nodes)]
-    return simulate(message_traffic(nodes, [messages]), torus, ranks=places).seconds
+    traffic = dslash_traffic(_TORUS, [size] * len(_TORUS))
+    return simulate(traffic, torus, ranks=[_CORES * node for node in range(traffic.ranks)]).seconds
 
 
 def _block_places() -> list[int]:
@@ -92,15 +74,7 @@ def _most_bytes(found: Simulation) -> float:
 
 def _latencies(study: Study, figures: dict) -> None:
     """Ping-pong and halo: the machine file is fitted to qspi, and MPI's overhead to its ping-pong."""
-    torus = load_machine("mira").levels[1]
-    latency = torus.latency.value
-    on = "qspi's message and halo, Fig. 1 and 2"
-    study.parameters.append(Parameter("overhead in mira.toml", torus.overhead.value * 1e6, "µs", on))
-    study.parameters.append(Parameter("latency in mira.toml", latency * 1e6, "µs", on))
-    overhead = (figures["pingpong_us"]["mpi"] * 1e-6 - latency) / 2
-    study.parameters.append(
-        Parameter("overhead of a message with MPI", overhead * 1e6, "µs", "ping-pong of MPI, Fig. 1")
-    )
+    overhead = study.fitted()[2] * 1e-6
     machines = {"qspi": load_machine("mira"), "mpi": changed_machine("mira", {1: {"overhead": overhead}})}
     link = figures["link_bytes_per_second"]
     times = {}
@@ -114,7 +88,7 @@ def _latencies(study: Study, figures: dict) -> None:
             times[key, name] = us
             paper = figures[f"{key}_us"][name]
             fitted = name == "qspi" or key == "pingpong"
-            study.rows.append(Row(f"{key}, {name}, short", "µs", us[0], paper, paper, fitted))
+            study.compare(f"{key}, {name}, short", "µs", us[0], [paper], fitted=fitted)
             curves.append(Curve(f"{name}, model", _SIZES, us, style=style))
             curves.append(Curve(f"{name}, report", [_SIZES[0]], [paper], paper=True, style=style))
         curves.append(Curve("1.8 GB/s", _SIZES, [size / link * 1e6 for size in _SIZES], style=5))
@@ -123,13 +97,12 @@ def _latencies(study: Study, figures: dict) -> None:
     big = next(place for place, size in enumerate(_SIZES) if size > speedup["no_gain_above_bytes"])
     for key in ("pingpong", "halo"):
         gain = [slow / fast for slow, fast in zip(times[key, "mpi"], times[key, "qspi"], strict=True)]
-        low = speedup["pingpong_short"] if key == "pingpong" else speedup["halo_least"]
-        high = speedup["pingpong_short"] if key == "pingpong" else speedup["halo_most"]
-        study.rows.append(Row(f"{key}, qspi over MPI, short", "x", gain[0], low, high))
-        if key == "pingpong":
-            study.rows.append(
-                Row(f"{key}, qspi over MPI, 128 KiB", "x", gain[big], *[speedup["pingpong_long"]] * 2)
-            )
+        if key == "halo":
+            paper = [speedup["halo_least"], speedup["halo_most"]]
+            study.compare("halo, qspi over MPI, short", "x", gain[0], paper)
+        else:
+            study.compare("pingpong, qspi over MPI, short", "x", gain[0], [speedup["pingpong_short"]])
+            study.compare("pingpong, qspi over MPI, 128 KiB", "x", gain[big], [speedup["pingpong_long"]])
 
 
 def _solver(study: Study, figures: dict) -> None:
@@ -137,16 +110,7 @@ def _solver(study: Study, figures: dict) -> None:
     table = figures["gflops_per_node"]
     flop = math.prod(figures["lattice_per_node"]) * _FLOP_PER_SITE
     row_major, mapped = (2 * hisq_exchange_seconds(mapped=one) for one in (False, True))
-    compute = flop / (table["qspi"] * 1e9) - row_major
-    software = flop / (table["none"] * 1e9) - row_major - compute
-    study.parameters.append(
-        Parameter("computing in an iteration", compute * 1e3, "ms", "Table 1, the row with qspi")
-    )
-    study.parameters.append(
-        Parameter(
-            "MPI's software in an iteration", software * 1e3, "ms", "Table 1, the row without improvements"
-        )
-    )
+    compute, software = (ms * 1e-3 for ms in study.fitted()[3:])
 
     def rate(software: float, exchange: float) -> float:
         return flop / (compute + software + exchange) / 1e9
@@ -158,9 +122,9 @@ def _solver(study: Study, figures: dict) -> None:
         ("qspi, mapping", rate(0, mapped), table["two_least"], table["two_most"], False),
     ]
     for name, model, low, high, fitted in cases:
-        study.rows.append(Row(f"HISQ solver, {name}", "GFLOP/s", model, low, high, fitted))
+        study.compare(f"HISQ solver, {name}", "GFLOP/s", model, [low, high], fitted=fitted)
     ratio = _most_bytes(_hisq_exchange(False)) / _most_bytes(_hisq_exchange(True))
-    study.predictions.append(Prediction("bytes of the busiest link, row-major over blocks", ratio, "x", ""))
+    study.predict("bytes of the busiest link, row-major over blocks", ratio, "x")
     names, model, low, high = ([case[part] for case in cases] for part in range(4))
     bars = Bars(names, model, low, high)
     study.panels.append(
@@ -171,7 +135,7 @@ def _solver(study: Study, figures: dict) -> None:
 def mira() -> Study:
     """Predict the latencies, and the effect of mapping, of the report on qspi."""
     figures = published()["mira"]
-    study = Study("mira", figures["source"], columns=3)
+    study = Study.of("mira", columns=3)
     _latencies(study, figures)
     _solver(study, figures)
     return study

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from onehop.codec import encoded_bytes
 from onehop.machine import Machine, allreduce_traffic, simulate
-from onehop_bench.papers.study import (
-    Curve,
-    Panel,
-    Parameter,
-    Row,
-    Study,
-    changed_machine,
-    published,
-    solve_two,
-)
+from onehop_bench.papers.study import Curve, Panel, Row, Study, changed_machine, published
 
 __all__ = ["all_reduce_seconds", "quickreduce"]
 
@@ -32,45 +23,7 @@ def all_reduce_seconds(
     return simulate(traffic, machine).seconds
 
 
-def _fitted_machine(study: Study, link: float) -> Machine:
-    """Fit overhead and latency to the smallest raw size on 2 and 4 ranks. The bandwidth is a published one."""
-    figures = published()["quickreduce"]
-    size = figures["kib"][0] << 10
-    targets = [figures["us"][str(ranks)]["raw"][0] * 1e-6 for ranks in (2, 4)]
-
-    def machine(overhead: float, latency: float) -> Machine:
-        return changed_machine("mi300x", {0: {"overhead": overhead, "latency": latency, "bandwidth": link}})
-
-    def error(overhead: float, latency: float) -> list[float]:
-        described = machine(overhead, latency)
-        pairs = zip((2, 4), targets, strict=True)
-        return [all_reduce_seconds(described, ranks, size) - target for ranks, target in pairs]
-
-    overhead, latency = solve_two(error, (0.5e-6, 3e-6))
-    on = "QR-FP16, 32 KiB, 2 and 4 ranks"
-    study.parameters.append(Parameter("overhead of a message", overhead * 1e6, "µs", on))
-    study.parameters.append(Parameter("latency", latency * 1e6, "µs", on))
-    return machine(overhead, latency)
-
-
-def _codec_cost(study: Study, machine: Machine) -> tuple[float, float]:
-    """Fit the time of a codec, a constant and seconds per byte, to the ends of the column Q8 on 2 ranks."""
-    figures = published()["quickreduce"]
-    sizes = [kib << 10 for kib in figures["kib"]]
-    column = figures["us"]["2"]["q8"]
-    extra = [
-        column[end] * 1e-6 - all_reduce_seconds(machine, 2, sizes[end], codec="q8")
-        for end in (0, len(sizes) - 1)
-    ]
-    per_byte = (extra[1] - extra[0]) / (sizes[-1] - sizes[0])
-    constant = extra[0] - per_byte * sizes[0]
-    on = "QR-Q8, 2 ranks, 32 KiB and 64 MiB"
-    study.parameters.append(Parameter("constant time of a codec", constant * 1e6, "µs", on))
-    study.parameters.append(Parameter("rate of a codec", 1e-9 / per_byte, "GB/s", on))
-    return constant, per_byte
-
-
-def _fitted(codec: str, ranks: int, kib: int) -> bool:
+def _is_fitted(codec: str, ranks: int, kib: int) -> bool:
     if codec == "raw":
         return kib == 32 and ranks in (2, 4)
     return codec == "q8" and ranks == 2 and kib in (32, 65536)
@@ -79,9 +32,11 @@ def _fitted(codec: str, ranks: int, kib: int) -> bool:
 def quickreduce() -> Study:
     """Predict the table of latencies of QuickReduce's README."""
     figures = published()["quickreduce"]
-    study = Study("quickreduce", figures["source"], columns=3)
-    machine = _fitted_machine(study, figures["link"]["bytes_per_second"])
-    constant, per_byte = _codec_cost(study, machine)
+    study = Study.of("quickreduce", columns=3)
+    overhead, latency, constant, rate = study.fitted()
+    link = figures["link"]["bytes_per_second"]
+    level = {"overhead": overhead * 1e-6, "latency": latency * 1e-6, "bandwidth": link}
+    machine = changed_machine("mi300x", {0: level})
     sizes = [kib << 10 for kib in figures["kib"]]
     compressed: list[Panel] = []
     for ranks in _RANKS:
@@ -91,11 +46,12 @@ def quickreduce() -> Study:
             paper = figures["us"][str(ranks)][codec]
             model = [all_reduce_seconds(machine, ranks, size, codec=codec) * 1e6 for size in sizes]
             if codec != "raw":
-                model = [us + (constant + per_byte * n) * 1e6 for us, n in zip(model, sizes, strict=True)]
+                model = [us + constant + 1e-3 / rate * size for us, size in zip(model, sizes, strict=True)]
             for kib, us, measured in zip(figures["kib"], model, paper, strict=True):
                 case = f"{ranks} ranks, {codec}, {kib} KiB"
                 if kib in _ROWS_KIB:
-                    study.rows.append(Row(case, "µs", us, measured, measured, _fitted(codec, ranks, kib)))
+                    is_fitted = _is_fitted(codec, ranks, kib)
+                    study.rows.append(Row(case, "µs", us, measured, measured, is_fitted))
             curves = raw if codec == "raw" else packed
             if codec != "fp8":  # its messages are as long as those of q8
                 name = "fp8 and q8" if codec == "q8" else codec

@@ -8,17 +8,7 @@ from onehop.machine import load_machine, message_traffic, simulate
 from onehop.machine.rails import compare_rails
 from onehop.text import counted
 from onehop_bench.papers.grids import direct_sum_seconds, dslash_traffic, neighbour_places, sum_seconds
-from onehop_bench.papers.study import (
-    Bars,
-    Curve,
-    Panel,
-    Parameter,
-    Prediction,
-    Row,
-    Study,
-    changed_machine,
-    published,
-)
+from onehop_bench.papers.study import Bars, Curve, Panel, Study, changed_machine, published
 
 __all__ = ["qws"]
 
@@ -53,20 +43,20 @@ def _weak_scaling(study: Study) -> None:
     # The talk has no times against the number of nodes, only the words "good weak scaling": nothing to compare with.
     large = counts.index(256.0)
     case = "hopping term, 4,096 nodes over 256, neighbours one hop apart"
-    study.predictions.append(Prediction(case, exchange[-1] / exchange[large], "x", ""))
+    study.predict(case, exchange[-1] / exchange[large], "x")
     for count, us in zip(counts, curves["neighbours one hop apart"], strict=True):
         if count in (1, counts[large], counts[-1]):
             case = f"an iteration, {counted(int(count), 'node', commas=True)}, neighbours one hop apart"
-            study.predictions.append(Prediction(case, us, "µs", ""))
+            study.predict(case, us, "µs")
     for title, seconds in (
         ("by doubling", sum_seconds),
         ("direct, as onehop makes them", direct_sum_seconds),
     ):
         case = f"two sums of an iteration on 4,096 nodes, {title}"
-        study.predictions.append(Prediction(case, 2 * seconds(machine, traffic.ranks) * 1e6, "µs", ""))
+        study.predict(case, 2 * seconds(machine, traffic.ranks) * 1e6, "µs")
     near_us, far_us = (curves[name][-1] for name in ("neighbours one hop apart", "row-major ranks"))
     case = "an iteration on 4,096 nodes, row-major ranks over neighbours one hop apart"
-    study.predictions.append(Prediction(case, far_us / near_us, "x", ""))
+    study.predict(case, far_us / near_us, "x")
     lines = [
         Curve(f"{name}, model", counts, us, style=style) for style, (name, us) in enumerate(curves.items())
     ]
@@ -79,7 +69,7 @@ def _weak_scaling(study: Study) -> None:
 def qws() -> Study:
     """Predict the bandwidths of the talk's patterns of interfaces, and weak scaling on Fugaku."""
     figures = published()["qws"]
-    study = Study("qws", figures["source"], columns=2)
+    study = Study.of("qws", columns=2)
     found = compare_rails(
         figures["ranks_per_node"], 6, figures["local_lattice"], injected=figures["injected_gb_per_s"]
     )
@@ -87,13 +77,9 @@ def qws() -> Study:
     names, paper = ["pattern 1", "round robin"], []
     for name in names:
         paper.append(figures[f"{name.replace(' ', '_')}_gb_per_s"])
-        study.rows.append(Row(f"interfaces, {name}", "GB/s", model[name], paper[-1], paper[-1]))
+        study.compare(f"interfaces, {name}", "GB/s", model[name], paper[-1:])
     put = simulate(message_traffic(2, [[(0, 1, 8)]]), "fugaku", ranks=[0, 4]).seconds * 1e6
-    study.rows.append(Row("put of 8 bytes", "µs", put, figures["put_us"], figures["put_us"], fitted=True))
-    latency = load_machine("fugaku").levels[1].latency.value
-    study.parameters.append(
-        Parameter("latency in fugaku.toml", latency * 1e6, "µs", "the put of 8 bytes, Feature of Fugaku")
-    )
+    study.compare("put of 8 bytes", "µs", put, [figures["put_us"]], fitted=True)
     bars = Bars(names, [model[name] for name in names], paper, paper)
     study.panels.append(
         Panel("interfaces of a node", "", "bandwidth in GB/s", "names", bars=bars, log_y=False)

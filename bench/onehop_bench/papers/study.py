@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ __all__ = [
     "Study",
     "changed_machine",
     "published",
-    "solve_two",
 ]
 
 
@@ -118,6 +117,28 @@ class Study:
     panels: list[Panel] = field(default_factory=list)
     columns: int = 2
 
+    @staticmethod
+    def of(name: str, *, columns: int) -> Study:
+        """Begin the study of a paper with the numbers that are fitted."""
+        figures = published()[name]
+        return Study(
+            name, figures["source"], [Parameter(**one) for one in figures["fitted"]], columns=columns
+        )
+
+    def fitted(self) -> list[float]:
+        """Return the values of the fitted numbers, in their units."""
+        return [one.value for one in self.parameters]
+
+    def predict(self, case: str, value: float, unit: str = "", bound: str = "") -> None:
+        """Add a prediction."""
+        self.predictions.append(Prediction(case, value, unit, bound))
+
+    def compare(
+        self, case: str, unit: str, model: float, paper: Sequence[float], *, fitted: bool = False
+    ) -> None:
+        """Add a row: `paper` is a number, or the ends of a range."""
+        self.rows.append(Row(case, unit, model, paper[0], paper[-1], fitted))
+
     def row(self, case: str) -> Row:
         """Return the row of a case."""
         return next(row for row in self.rows if row.case == case)
@@ -144,22 +165,3 @@ def changed_machine(
     if memory is not None:
         data["memory"] = {"value": memory, "basis": "published", "source": "a study of a paper"}
     return Machine.from_json(json.dumps(data))
-
-
-def solve_two(
-    error: Callable[[float, float], Sequence[float]], start: Sequence[float]
-) -> tuple[float, float]:
-    """Return the two parameters for which two errors vanish, by Newton's method with finite differences."""
-    a, b = start
-    for _ in range(20):
-        first, second = error(a, b)
-        if abs(first) + abs(second) < 1e-12:
-            break
-        step_a, step_b = 1e-3 * a, 1e-3 * b
-        right, up = error(a + step_a, b), error(a, b + step_b)
-        ja, jc = (right[0] - first) / step_a, (right[1] - second) / step_a
-        jb, jd = (up[0] - first) / step_b, (up[1] - second) / step_b
-        determinant = ja * jd - jb * jc
-        a -= (first * jd - second * jb) / determinant
-        b -= (second * ja - first * jc) / determinant
-    return a, b
