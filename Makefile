@@ -30,7 +30,7 @@ help:  ## Print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##/\1 /p' $(MAKEFILE_LIST) | while read -r name text; do printf '  make %-18s %s\n' "$$name" "$$text"; done
 
 setup:  ## Install Python packages in .venv, and the system packages that have no other source
-	@tools/setup.sh base mpi hwloc quantum
+	@tools/setup.sh base mpi quantum
 
 build: setup  ## Build the library, the Python extension and that of the benchmarks
 	@tools/build.sh release _core
@@ -40,7 +40,7 @@ run: build  ## Run the tour on two ranks: checked computations, compared with pl
 
 test: test-cpp test-python  ## Run all tests: ctest, then pytest
 
-setup-test: ; @tools/setup.sh base mpi hwloc quantum gtest test
+setup-test: ; @tools/setup.sh base mpi quantum gtest test
 
 test-cpp: setup-test
 	@tools/build.sh release

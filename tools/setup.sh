@@ -174,7 +174,6 @@ for group in "$@"; do
     torch-cpu) install_torch_cpu ;;
     interfaces) install_optional interfaces "an interface to another library" ;;
     mpi) install_optional mpi "an MPI to compare with" ;;
-    hwloc) install_optional hwloc "the topology in onehop doctor" ;;
     quantum) install_optional quantum "circuits from OpenQASM files and the Qiskit backend" ;;
     reference-simulators) install_reference_simulators ;;
     *) install "$group" ;;

@@ -16,54 +16,26 @@ from onehop.doctor.selftest import Outcome
 from onehop.launch import MpiLauncher
 from ranks import Ranks
 
-HWLOC_XML = """<?xml version="1.0" encoding="UTF-8"?>
-<topology version="2.0">
-  <object type="Machine" os_index="0">
-    <object type="Package" os_index="0">
-      <object type="L3Cache" cache_size="33554432">
-        <object type="NUMANode" os_index="0"/>
-        <object type="L2Cache" cache_size="1048576"><object type="L1Cache" cache_size="32768">
-          <object type="L1iCache" cache_size="32768"><object type="Core" os_index="0">
-            <object type="PU" os_index="0"/><object type="PU" os_index="2"/></object></object></object></object>
-        <object type="L2Cache" cache_size="1048576"><object type="L1Cache" cache_size="32768">
-          <object type="L1iCache" cache_size="32768"><object type="Core" os_index="1">
-            <object type="PU" os_index="1"/><object type="PU" os_index="3"/></object></object></object></object>
-      </object>
-    </object>
-  </object>
-</topology>
-"""
 
-
-def test_hwloc_is_understood() -> None:
-    found = topology.parse_hwloc(HWLOC_XML, "a file")
+def test_linux_counts_processors_and_caches(tmp_path: Path) -> None:
+    for cpu in range(4):  # two cores of two threads
+        files = {"topology/physical_package_id": "0", "topology/core_id": str(cpu % 2)}
+        for index, (level, size, kind, shared) in enumerate(
+            [(1, "32K", "Data", cpu % 2), (1, "32K", "Instruction", cpu % 2), (3, "32M", "Unified", "0-3")]
+        ):
+            cache = {"level": level, "size": size, "type": kind, "shared_cpu_list": shared}
+            files |= {f"cache/index{index}/{name}": str(value) for name, value in cache.items()}
+        for name, text in files.items():
+            file = tmp_path / f"cpu/cpu{cpu}" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{text}\n")
+    found = topology.topology(tmp_path)
     assert found.processors == "2 cores, 4 threads, 1 package, 1 NUMA node"
-    assert found.cache_text == "L1 2 x 32 KiB, L2 2 x 1 MiB, L3 1 x 32 MiB"
-
-
-def test_hwloc_and_linux_agree_on_this_machine() -> None:
-    by_hwloc = topology.from_hwloc()
-    if by_hwloc is None:
-        pytest.skip("no hwloc")
-    by_linux = topology.from_sysfs()
-    assert (by_hwloc.cores, by_hwloc.threads) == (by_linux.cores, by_linux.threads)
-    assert by_hwloc.caches == by_linux.caches
-
-
-def test_hwloc_that_another_user_may_have_written_is_not_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    library = tmp_path.resolve() / "cmeel.prefix/lib/libhwloc.so.15"
-    library.parent.mkdir(parents=True)
-    library.write_text("a library")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert topology._libraries()[0] == str(library)
-    library.chmod(0o666)
-    assert str(library) not in topology._libraries()
+    assert found.cache_text == "L1 2 x 32 KiB, L3 1 x 32 MiB"
 
 
 def test_linux_without_files_still_counts_processors(tmp_path: Path) -> None:
-    found = topology.from_sysfs(tmp_path)
+    found = topology.topology(tmp_path)
     assert found.threads == os.cpu_count()
     assert found.cache_text == "unknown"
 

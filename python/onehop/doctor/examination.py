@@ -64,7 +64,7 @@ def _machine() -> Iterator[Finding]:
     yield Finding("SIMD", State.OK, f"{widest} ({', '.join(features)})" if features else widest)
     topo = topology()
     yield Finding("cores", State.OK, topo.processors)
-    yield Finding("caches", State.OK, f"{topo.cache_text}; read from {topo.source}")
+    yield Finding("caches", State.OK, topo.cache_text)
     if (usable := usable_cores()) < topo.threads:
         yield Finding(
             "usable", State.OK, f"{usable} of {topo.threads} threads (this process is bound to them)"

@@ -151,7 +151,7 @@ def _rank_command(transport: str) -> list[str]:
 
 def test_local(transport: str) -> Outcome:
     """Test a transport on two ranks of the built-in launcher."""
-    command = python_module("onehop", "launch", "-n", "2", "--output", "raw", *_rank_command(transport))
+    command = python_module("onehop", "launch", "-n", "2", "--prefix", "raw", *_rank_command(transport))
     return _run(command, os.environ)
 
 

