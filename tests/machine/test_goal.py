@@ -55,10 +55,6 @@ def schedules() -> dict[str, Traffic]:
     return found
 
 
-def test_there_are_twenty() -> None:
-    assert len(schedules()) == 20
-
-
 def test_times_of_single_messages_follow_the_formulas() -> None:
     costs = COSTS[0]
     size = 1000

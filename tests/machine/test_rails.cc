@@ -266,32 +266,6 @@ TEST(Rails, ASearchThatGainsLittleEnds) {
   EXPECT_LE(plan.busiest, 1.001 * ideal(sizes, speeds));
 }
 
-TEST(Rails, AScheduleHostByHost) {
-  // Eight ranks in a ring of two dimensions, four on each host.
-  const Schedule schedule =
-      halo({.extents = {16, 48}, .grid = {4, 2}, .widths = {{1, 1}, {1, 1}}, .periodic = {true, true}});
-  const std::vector<int> hosts{0, 0, 0, 0, 1, 1, 1, 1};
-  const auto rounds = assign_rails(schedule, hosts, {.speeds = Speeds(6, 1.0)});
-  ASSERT_EQ(rounds.size(), schedule.rounds.size());
-  std::map<std::pair<int, int>, std::int64_t> expected;
-  std::map<std::pair<int, int>, std::int64_t> found;
-  std::map<std::pair<int, int>, std::int64_t> loads;
-  for (std::size_t i = 0; i < rounds.size(); ++i) {
-    for (const Transfer& transfer : schedule.rounds[i].transfers) {
-      if (hosts[static_cast<std::size_t>(transfer.from.rank)] == hosts[static_cast<std::size_t>(transfer.to.rank)])
-        continue;
-      expected[{transfer.from.rank, transfer.to.rank}] += schedule.bytes(transfer);
-    }
-    for (const RailAssignment& piece : rounds[i]) {
-      found[{piece.from, piece.to}] += piece.bytes;
-      loads[{hosts[static_cast<std::size_t>(piece.from)], piece.rail}] += piece.bytes;
-    }
-  }
-  EXPECT_EQ(found, expected);
-  ASSERT_FALSE(found.empty());
-  EXPECT_EQ(loads.size(), 2 * std::min<std::size_t>(6, found.size() / 2));
-}
-
 TEST(Rails, BadInputIsNamed) {
   const auto says = [](const std::vector<RailMessage>& messages, const RailOptions& options, const std::string& text) {
     try {

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import defaultdict
-from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from onehop.cli import main
 from onehop.error import BadInput
@@ -18,47 +14,6 @@ from onehop.machine.rails import assign_rails, compare_rails, halo_messages, sch
 from onehop.schedule import halo
 
 TALK = ["rails", "--rails", "6", "--faces", "32x6x4x3", "--injected", "40.8"]
-
-
-def least_busy(sizes: list[int], speeds: list[float]) -> float:
-    """The optimum by trying everything."""
-    best = math.inf
-    for choice in product(range(len(speeds)), repeat=len(sizes)):
-        loads = [0] * len(speeds)
-        for rail, size in zip(choice, sizes, strict=True):
-            loads[rail] += size
-        best = min(best, max(load / speed for load, speed in zip(loads, speeds, strict=True)))
-    return best
-
-
-@given(
-    st.lists(st.integers(0, 50), max_size=5),
-    st.lists(st.sampled_from([0.5, 1.0, 1.5, 4.0]), min_size=1, max_size=4),
-)
-def test_few_messages_are_exact(sizes: list[int], speeds: list[float]) -> None:
-    plan = assign_rails([(0, 1, size) for size in sizes], speeds=speeds)
-    assert plan.optimal
-    assert plan.busiest == (least_busy(sizes, speeds) if sizes else 0)
-
-
-@given(
-    st.lists(st.integers(0, 1000), max_size=12),
-    st.lists(st.floats(0.1, 10), min_size=1, max_size=6),
-    st.integers(1, 300),
-)
-def test_pieces_cover_every_message_once(sizes: list[int], speeds: list[float], min_piece: int) -> None:
-    messages = [(number, 0, size) for number, size in enumerate(sizes)]
-    plan = assign_rails(messages, speeds=speeds, cut=True, min_piece=min_piece)
-    ends = dict.fromkeys(range(len(sizes)), 0)
-    loads = [0] * len(speeds)
-    for piece in plan.assignments:
-        assert piece.first_byte == ends[piece.from_]
-        assert piece.bytes >= min(min_piece, sizes[piece.from_])
-        ends[piece.from_] += piece.bytes
-        loads[piece.rail] += piece.bytes
-    assert list(ends.values()) == sizes
-    assert tuple(loads) == plan.loads
-    assert plan.busiest <= assign_rails(messages, speeds=speeds).busiest
 
 
 def test_command_reproduces_the_talk(capsys: pytest.CaptureFixture[str]) -> None:

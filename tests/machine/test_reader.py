@@ -87,7 +87,11 @@ def test_levels_are_ordered_by_their_members_not_by_the_file() -> None:
         ("extents = [4, 4]", "extents = [4, 4]\ninterfaces = true", "interfaces", "found true"),
         ("extents = [4, 4]", "extents = [4, 4]\ninterfaces = 6", "bandwidth", ""),
         ("value = 1e-6", "value = -1e-6", "latency = { value = -1e-6", "found -1e-06"),
-        ("value = 1e-6", "value = nan", "latency = { value = nan", ""),
+        ("value = 1e-6", "value = nan", "latency = { value = nan", "a finite number"),
+        ("value = 1e-6", "value = inf", "latency = { value = inf", "a finite number"),
+        ("value = 1e-6", "value = 1" + "0" * 400, "latency = { value = 1", "a finite number"),
+        ("value = 1e-6", "value = 1e-308", "latency", "0 or a number from 1e-30 to 1e+30"),
+        ("value = 1e-6", "value = 1e300", "latency", "0 or a number from 1e-30 to 1e+30"),
         ("value = 1e-6", 'value = "fast"', "latency", "a number as value"),
         ("value = 1e-6", "value = true", "latency", "a number as value"),
         (

@@ -12,8 +12,8 @@ from onehop.cli.schedule import load_schedule
 from onehop.cli.screen import Table
 from onehop.error import BadInput
 from onehop.machine import load_machine
+from onehop.machine.plot import plot_rails, plot_schedule_rails
 from onehop.machine.rails import compare_rails
-from onehop.machine.rails_figure import plot_rails, plot_schedule_rails
 from onehop.machine.schedule_rails import compare_schedule_rails
 from onehop.machine.traffic_rails import RAIL_RULES, rails_to_json
 from onehop.options import LARGEST_INT, LARGEST_SIZE, option
