@@ -13,8 +13,8 @@
 #include "collectives/arrays.h"
 #include "collectives/policy.h"
 #include "onehop/error.h"
-#include "onehop/loss.h"
 #include "src/base/clock.h"
+#include "src/group/loss.h"
 
 namespace onehop::collectives::detail {
 namespace {

@@ -8,9 +8,9 @@
 #include "collectives/policy.h"
 #include "collectives/relay.h"
 #include "onehop/error.h"
-#include "onehop/staging.h"
 #include "src/base/clock.h"
 #include "src/base/slot_policy.h"
+#include "src/channel/staging.h"
 
 namespace onehop::collectives::detail {
 
@@ -127,7 +127,7 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     for (Receiver* end : {&peer.reduce_in, &peer.gather_in}) *end = std::move(*receiver++);
   }
   slot_bytes = peers_.empty() ? slot_bytes : peers_.front().reduce_out.ring().slot_bytes;
-  for (const Peer& peer : peers_) staging_bytes += back_slots(peer.line_in);
+  for (const Peer& peer : peers_) staging_bytes += peer.line_in.back_slots();
   const std::int64_t longest_chunk = is_pair_over_mpi ? std::max(slot_bytes, most_encoded_chunk) : slot_bytes;
   gathered_.resize(index(longest_chunk));
   reduced_.resize(index(longest_chunk));

@@ -18,8 +18,8 @@
 #include "collectives/operation.h"
 #include "collectives/shared_arrays.h"
 #include "onehop/collectives/collectives.h"
-#include "onehop/staging.h"
-#include "onehop/store_decision.h"
+#include "src/channel/staging.h"
+#include "src/channel/store_decision.h"
 
 namespace onehop::collectives::detail {
 

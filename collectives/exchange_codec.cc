@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "collectives/exchange.h"
-#include "onehop/encoded_sum.h"
+#include "src/channel/store.h"
+#include "src/codec/encoded_sum.h"
 
 namespace onehop::collectives::detail {
 

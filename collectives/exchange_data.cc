@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "collectives/exchange.h"
+#include "src/channel/store.h"
 
 namespace onehop::collectives::detail {
 

@@ -6,7 +6,7 @@
 #include "collectives/exchange.h"
 #include "collectives/relay.h"
 #include "onehop/error.h"
-#include "onehop/staging.h"
+#include "src/channel/staging.h"
 
 namespace onehop::collectives::detail {
 
@@ -33,7 +33,7 @@ void put_line(Sender& line, std::size_t payload_bytes = Line::payload_bytes) {
 void Exchange::back_staging() {
   if (backed_ || peers_.empty()) return;
   try {
-    for (const Peer& peer : peers_) staging_bytes += back_slots(peer.reduce_in);
+    for (const Peer& peer : peers_) staging_bytes += peer.reduce_in.back_slots();
     if (areas_.exist()) staging_bytes += areas_.back();
   } catch (const Error&) {
     if (relay != nullptr) {

@@ -7,6 +7,7 @@
 
 #include "collectives/exchange.h"
 #include "onehop/error.h"
+#include "src/channel/store.h"
 
 namespace onehop::collectives::detail {
 

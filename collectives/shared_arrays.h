@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "onehop/group.h"
-#include "onehop/shared_place.h"
+#include "src/group/shared_place.h"
 
 namespace onehop::collectives::detail {
 

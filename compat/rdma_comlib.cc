@@ -24,10 +24,11 @@
 #include "compat/shared/handles.h"
 #include "compat/shared/memory.h"
 #include "onehop/channel.h"
+#include "onehop/detail/forks.h"
 #include "onehop/error.h"
-#include "onehop/forks.h"
 #include "onehop/group.h"
 #include "onehop/tuning.h"
+#include "src/channel/store.h"
 
 namespace {
 

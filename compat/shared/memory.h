@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "onehop/forks.h"
+#include "onehop/detail/forks.h"
 
 namespace onehop::compat {
 

@@ -9,6 +9,7 @@
 #include "compat/shared/memory.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
+#include "src/channel/store.h"
 
 namespace onehop::compat {
 namespace {

@@ -37,7 +37,6 @@ OPTIONS = {
 }
 
 HEADERS = ROOT / "include" / "onehop"
-WITHOUT_PAGE = {"forks.h"}  # declares a detail of channels
 # What a page shows of a header. Without it Breathe lists what the header includes, too.
 SECTIONS = (
     "briefdescription detaileddescription innernamespace innerclass enum typedef func var user-defined "
@@ -71,7 +70,7 @@ def write_headers(_app: Any) -> None:
     """Write the sections of the headers: those of the core, and those of each folder."""
     for page in (ROOT / "docs/reference/cpp").glob("*.md"):
         folder = HEADERS if page.stem == "core" else HEADERS / page.stem
-        headers = sorted(header for header in folder.glob("*.h") if header.name not in WITHOUT_PAGE)
+        headers = sorted(folder.glob("*.h"))
         write(
             "cpp",
             page.stem,

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <utility>
 
-#include "onehop/philox.h"
+#include "src/base/philox.h"
 
 namespace onehop::lattice::detail {
 

@@ -42,14 +42,18 @@ nb::list as_list(const Gathered& gathered) {
   throw onehop::PeerLost(rank, nb::str(error.value()).c_str());
 }
 
+// Keeps a Python callable, from any thread.
+std::shared_ptr<nb::callable> held_callable(const nb::callable& callable) {
+  return {new nb::callable(callable), [](nb::callable* p) {
+            const nb::gil_scoped_acquire gil;
+            delete p;
+          }};
+}
+
 // Wraps a Python callable as an all-gather. The group calls it with the GIL released, from any thread, and may outlive
 // the call that made the group.
 onehop::AllGather as_allgather(const nb::callable& callable) {
-  const std::shared_ptr<nb::callable> held(new nb::callable(callable), [](nb::callable* p) {
-    const nb::gil_scoped_acquire gil;
-    delete p;
-  });
-  return [held](std::span<const std::byte> mine) {
+  return [held = held_callable(callable)](std::span<const std::byte> mine) {
     const nb::gil_scoped_acquire gil;
     nb::object result;
     try {
@@ -69,11 +73,7 @@ onehop::AllGather as_allgather(const nb::callable& callable) {
 
 // Wraps a Python callable that returns all-gathers.
 onehop::AllGatherMaker as_maker(const nb::callable& callable) {
-  const std::shared_ptr<nb::callable> held(new nb::callable(callable), [](nb::callable* p) {
-    const nb::gil_scoped_acquire gil;
-    delete p;
-  });
-  return [held](const std::string& name, int rank, int size, std::function<int()> gone) {
+  return [held = held_callable(callable)](const std::string& name, int rank, int size, std::function<int()> gone) {
     const nb::gil_scoped_acquire gil;
     const nb::object gone_rank = nb::cpp_function([gone = std::move(gone)] {
       const nb::gil_scoped_release released;

@@ -42,7 +42,7 @@ void bind_launch(nb::module_& module) {
         std::vector<std::string> tried;
         result["path"] = "";
         try {
-          if (const auto* library = onehop::detail::ucx::find_library(&tried)) {
+          if (const auto* library = onehop::detail::ucx::find_library(tried)) {
             result["path"] = library->path;
             result["version"] = library->version;
             const auto& context = onehop::detail::ucx::process_context();

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "onehop/philox.h"
+#include "src/base/philox.h"
 
 namespace onehop::quantum::detail {
 

@@ -35,7 +35,7 @@ constexpr std::array table{
         "1: plans watch the program between `start` and `finish`. If it touches there what the exchange writes, or "
         "writes what the exchange reads, `finish` raises `BadInput` and names the plan, the array and the element. "
         "For debugging: exchanges are slower, and never write straight into arrays.",
-        "src/plan/guard.cc", "user"},
+        "src/plan/guard/guard.cc", "user"},
     Variable{"ONEHOP_LATTICE_SAMPLES", Text{"path"}, "none",
              "A folder of gauge configurations written by other programs, as additional input for the reader tests.",
              "tests/lattice/test_files.py", "test"},
@@ -123,7 +123,8 @@ constexpr std::array table{
              "Lowers the largest tag of messages over MPI.", "src/mpi/mpi_wire.h", "test"},
     Variable{"ONEHOP_THREADS", Number{.whole = true, .low = 1, .high = max_threads},
              "the cores that the rank may use, divided by the number of ranks that share them",
-             "Number of threads of each rank in circuit simulations and lattice operators.", "src/base/env.cc", "user"},
+             "Number of threads of each rank in circuit simulations and lattice operators.", "src/base/thread_count.cc",
+             "user"},
     Variable{"ONEHOP_TIMEOUT", Number{.unit = "seconds", .high = infinity}, "0",
              "Time limit of every wait for another rank, and the default of `group.timeout`. A rank that waits longer "
              "raises `Timeout`. 0: no limit. While a group is made under torchrun or srun without MPI, ranks wait "
@@ -148,7 +149,7 @@ constexpr std::array table{
              "src/ucx/ucx_transport.cc", "user"},
     Variable{"ONEHOP_VERIFY", off_or_on, "0",
              "1: making a plan verifies its schedule first, and raises `BadInput` for what `onehop.verify` refuses.",
-             "src/plan/plan_program.cc", "user"},
+             "src/plan/program/plan_program.cc", "user"},
 };
 
 template <class Value>
@@ -245,11 +246,6 @@ std::optional<double> number(std::string_view name) {
     }
   }
   throw BadInput("expected an environment variable that is a number, found " + std::string(name));
-}
-
-std::optional<int> threads() {
-  const std::optional<double> found = number("ONEHOP_THREADS");
-  return found ? std::optional(static_cast<int>(*found)) : std::nullopt;
 }
 
 std::string choice(std::string_view name) {

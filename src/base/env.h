@@ -62,9 +62,6 @@ inline constexpr int max_threads = 1024;  // of a rank
 // if it is unset or empty. Throws BadInput for anything else.
 [[nodiscard]] std::optional<int> rank_number(const std::string& name);
 
-// The value of ONEHOP_THREADS, 1 to max_threads; none if it is unset or empty. Throws BadInput for anything else.
-[[nodiscard]] std::optional<int> threads();
-
 // The value of a variable of the table that is a number; none if it is unset or empty. Throws BadInput for a value that
 // is not of the form that the table names, or for a variable that is not a number.
 [[nodiscard]] std::optional<double> number(std::string_view name);

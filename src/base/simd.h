@@ -4,7 +4,7 @@
 // kernels of quantum (quantum/kernels/kernels_simd.h), by poisson/poisson_kernels.cc, collectives/reduce.cc and
 // src/codec/encoded_sum.cc. Other loops use the intrinsics of x86 instead: those of the codec (src/codec/codec_avx2.cc,
 // codec_avx512.cc), of the stores into other ranks' memory (src/channel/store.cc) and of the exchanges of plans
-// (src/plan/run_exchange.cc, line_exchange.cc).
+// (src/plan/direct/run_exchange.cc, line_exchange.cc).
 //
 // Each function is inlined into its caller and compiled for the instruction set of the caller. Sources whose callers
 // choose their instruction set with an attribute need -Wno-psabi, which is safe because no vector is ever passed in a

@@ -23,7 +23,7 @@ int thread_count(int requested, const cpu_set_t& mask, int sharing) {
                    std::to_string(requested));
   }
   if (requested > 0) return requested;
-  if (const auto number = env::threads()) return *number;
+  if (const auto number = env::number("ONEHOP_THREADS")) return static_cast<int>(*number);
   return std::max(1, CPU_COUNT(&mask) / std::max(1, sharing));
 }
 

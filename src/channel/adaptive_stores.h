@@ -4,8 +4,8 @@
 //
 // The sender times some of its uses of slots and asks the receiver, by a mark in the line of the slot's flag, to time
 // how long it reads them. The receiver writes that time beside `released`. The sum of both times decides. Stores into
-// the receiver's array (src/plan/direct_put.h) have a choice of their own; there, the receiver reads one word of each
-// line.
+// the receiver's array (src/plan/direct/direct_put.h) have a choice of their own; there, the receiver reads one word of
+// each line.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "onehop/channel.h"
-#include "onehop/store_decision.h"
+#include "src/channel/store_decision.h"
 
 namespace onehop::detail {
 
@@ -33,9 +33,6 @@ inline constexpr int most_adaptive_slots = 8;
   const double ns = seconds * 1e9 < most ? seconds * 1e9 : most;
   return use << 32U | static_cast<std::uint32_t>(ns);
 }
-
-// AdaptiveStores::puts_next of an adaptive sender (channel.cc).
-[[nodiscard]] bool puts_next(Sender& sender, std::int64_t bytes) noexcept;
 
 // The sender's state.
 class AdaptiveStores {

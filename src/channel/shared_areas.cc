@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "onehop/error.h"
-#include "onehop/staging.h"
+#include "src/channel/staging.h"
 #include "src/group/agreement.h"
 #include "src/group/group_state.h"
 

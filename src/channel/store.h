@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "onehop/channel.h"
 
@@ -20,3 +21,16 @@ using StoreFunction = void (*)(std::byte* to, const std::byte* from, std::size_t
 void finish_stores(StoreKind kind) noexcept;
 
 }  // namespace onehop::detail
+
+namespace onehop {
+
+// The same for single calls.
+inline void store_bytes(StoreKind kind, std::byte* to, std::span<const std::byte> from) {
+  detail::store_function(kind)(to, from.data(), from.size());
+}
+inline void store_piece(StoreKind kind, std::byte* to, std::span<const std::byte> from) {
+  detail::piece_function(kind)(to, from.data(), from.size());
+}
+inline void finish_pieces(StoreKind kind) noexcept { detail::finish_stores(kind); }
+
+}  // namespace onehop

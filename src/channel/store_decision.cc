@@ -1,4 +1,4 @@
-#include "onehop/store_decision.h"
+#include "src/channel/store_decision.h"
 
 #include <algorithm>
 

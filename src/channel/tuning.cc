@@ -1,7 +1,6 @@
 #include "onehop/tuning.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <limits>
 #include <optional>
@@ -11,13 +10,17 @@
 #include "src/base/env.h"
 #include "src/base/json_node.h"
 #include "src/base/json_text.h"
+#include "src/base/names.h"
 #include "src/base/regular_file.h"
 #include "src/channel/wait_limits.h"
 
 namespace onehop {
 namespace {
 
-constexpr std::array<std::string_view, 4> store_names = {"plain", "prefetch", "demote", "nontemporal"};
+constexpr detail::NamedValue<StoreKind> store_kinds[] = {{StoreKind::plain, "plain"},
+                                                         {StoreKind::prefetch, "prefetch"},
+                                                         {StoreKind::demote, "demote"},
+                                                         {StoreKind::nontemporal, "nontemporal"}};
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 // Values beyond these are mistakes, and would cause an endless wait or allocation.
 constexpr std::int64_t max_bytes = std::int64_t{1} << 40U;
@@ -71,14 +74,9 @@ Tuning& current() {
 
 }  // namespace
 
-std::string_view to_string(StoreKind kind) { return store_names.at(static_cast<std::size_t>(kind)); }
-
+std::string_view to_string(StoreKind kind) { return detail::name_of(kind, store_kinds); }
 StoreKind store_kind_from_string(std::string_view name) {
-  const auto found = std::find(store_names.begin(), store_names.end(), name);
-  if (found == store_names.end()) {
-    throw BadInput("expected plain, prefetch, demote or nontemporal, found '" + std::string(name) + "'");
-  }
-  return static_cast<StoreKind>(found - store_names.begin());
+  return detail::value_of(name, store_kinds, "a kind of stores");
 }
 
 const SizeRule& Tuning::rule(std::int64_t bytes) const {

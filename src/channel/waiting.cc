@@ -10,25 +10,6 @@ namespace onehop::detail {
 
 void Waiting::process_barrier() noexcept { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
 
-std::string GroupState::name_of(int other) const {
-  const auto at = static_cast<std::size_t>(other);
-  const std::string machine = spans_hosts ? " on " + *pages[at].machine : "";
-  const std::string process = "process " + std::to_string(pages[at].pid) + machine + ")";
-  if (world_ranks.empty()) return "rank " + std::to_string(other) + " (" + process;
-  return "rank " + std::to_string(other) + " of this group (rank " + std::to_string(world_ranks[at]) +
-         " of the world; " + process;
-}
-
-std::string GroupState::where_to_look(int other) const {
-  if (const int elsewhere = missed_elsewhere_by(other); elsewhere >= 0) {
-    const std::string first = "rank " + std::to_string(elsewhere);
-    return "it had lost " + first + " of the world before; see the output of " + first + " of the world for the reason";
-  }
-  const int world = world_ranks.empty() ? other : world_ranks[static_cast<std::size_t>(other)];
-  return "see the output of rank " + std::to_string(world) + (world_ranks.empty() ? "" : " of the world") +
-         " for the reason";
-}
-
 void Waiting::throw_silent(int silent, const WaitingFor& waiting) {
   group_.tell_lost(silent);
   throw PeerLost(silent, group_.name_of(silent) + " cannot be reached: nothing has arrived from it of late; rank " +

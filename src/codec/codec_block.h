@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "onehop/half.h"
+#include "src/base/half.h"
 
 namespace onehop::detail {
 

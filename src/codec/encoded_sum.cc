@@ -1,4 +1,4 @@
-#include "onehop/encoded_sum.h"
+#include "src/codec/encoded_sum.h"
 
 #include <algorithm>
 #include <bit>

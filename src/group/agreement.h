@@ -16,6 +16,17 @@ namespace onehop::detail {
 // Returns the message of an exception.
 [[nodiscard]] std::string message_of(const std::exception_ptr& error);
 
+// Takes a step that may fail on one rank, and returns what it throws, or null.
+template <class Step>
+[[nodiscard]] std::exception_ptr failure_of(const Step& step) {
+  try {
+    step();
+  } catch (const std::exception&) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
 // Throws for a step that failed on `rank` with the message `failure`: PeerLost if a rank has died, because that is why,
 // else Error.
 [[noreturn]] void throw_failed(GroupState& group, const std::string& step, std::size_t rank,
@@ -39,7 +50,7 @@ template <class Offer>
                                                const std::string& failure) {
   static_assert(std::is_trivially_copyable_v<Offer>);
   std::vector<Offer> offers;
-  for (const auto& bytes : gather_offers(group, step, std::as_bytes(std::span(&own, 1)), failure))
+  for (const auto& bytes : gather_offers(group, step, bytes_of(own), failure))
     std::memcpy(&offers.emplace_back(), bytes.data(), sizeof(Offer));
   return offers;
 }

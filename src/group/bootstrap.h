@@ -13,26 +13,28 @@ namespace onehop::detail {
 
 class Transport;
 
+// The bytes of a plain value, to be gathered.
+template <class T>
+[[nodiscard]] std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span<const T, 1>(&value, 1));
+}
+
+// A part that is split from a group.
+struct GroupPart {
+  int color = 0;
+  int key = 0;
+  std::vector<int> members;  // in the order of their ranks in the part; empty on a rank that joins none
+  int rank = 0;              // of this process in the part
+};
+
 class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
   [[nodiscard]] virtual Gathered allgather(std::span<const std::byte> mine) = 0;
-  // Collective: a bootstrap for the ranks that pass the same color, ordered by key. Null if this bootstrap cannot make
-  // one; the group then makes one in shared memory.
-  [[nodiscard]] virtual std::unique_ptr<Bootstrap> split(int color, int key) {
-    (void)color;
-    (void)key;
-    return nullptr;
-  }
-  // The same for a bootstrap that needs to know the rank and size in the part, both 0 for a rank that joins none. It is
-  // asked on all ranks if can_split_alone().
-  [[nodiscard]] virtual bool can_split_alone() const { return false; }
-  [[nodiscard]] virtual std::unique_ptr<Bootstrap> split_alone(int color, int rank, int size) {
-    (void)color;
-    (void)rank;
-    (void)size;
-    return nullptr;
-  }
+  // Whether split() makes the bootstrap of a part; otherwise the group makes it in shared memory.
+  [[nodiscard]] virtual bool can_split() const { return false; }
+  // Collective. Null for a rank that joins no part.
+  [[nodiscard]] virtual std::unique_ptr<Bootstrap> split(const GroupPart& /*part*/) { return nullptr; }
   // For a split group: sets its ranks in the numbering of the world, for messages.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): an implementation keeps them
   virtual void set_world_ranks(std::vector<int> ranks) { (void)ranks; }

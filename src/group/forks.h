@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "onehop/forks.h"
+#include "onehop/detail/forks.h"
 
 namespace onehop::detail {
 

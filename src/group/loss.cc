@@ -1,4 +1,4 @@
-#include "onehop/loss.h"
+#include "src/group/loss.h"
 
 #include "src/group/group_state.h"
 

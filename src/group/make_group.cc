@@ -41,11 +41,6 @@ struct Introduction {
   char network[8] = {};               // ONEHOP_NETWORK
 };
 
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span<const T, 1>(&value, 1));
-}
-
 Introduction introduce(int fd, std::uint64_t word) {
   Introduction own;
   own.word = word;

@@ -74,7 +74,7 @@ void require_memory(const Group& group, std::int64_t bytes, const std::string& w
   const Mine mine{bytes, left.system, left.control_group, left.control_group_id};
   std::vector<std::int64_t> needs;
   std::vector<detail::MemoryLeft> lefts;
-  for (const auto& part : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
+  for (const auto& part : group.allgather(detail::bytes_of(mine))) {
     Mine theirs{};
     if (part.size() != sizeof theirs) throw Mismatch("memory: expected the same step on every rank");
     std::memcpy(&theirs, part.data(), sizeof theirs);

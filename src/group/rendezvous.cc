@@ -39,11 +39,6 @@ struct Answer {
 };
 constexpr std::byte joined_mark{1};  // sent by a guest once it has joined the control memory
 
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span<const T, 1>(&value, 1));
-}
-
 // The name contains only a hash of the key: all users see a bound name, and the key may be a secret that the next
 // attempt of the same launch reuses.
 std::string name_of(const std::string& key) {

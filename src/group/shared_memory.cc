@@ -23,7 +23,6 @@
 #include "src/base/text.h"
 #include "src/group/memory_file.h"
 #include "src/group/memory_left.h"
-#include "src/group/shared_memory_changes.h"
 
 namespace onehop::detail {
 namespace {

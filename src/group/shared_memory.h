@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,9 @@
 #include <string>
 
 namespace onehop::detail {
+
+// Counts how often this process has made shared memory or unmapped memory that it had made.
+inline constinit std::atomic<std::uint64_t> shared_memory_changes{1};
 
 // A handle: copies share one mapping, which ends with the last of them.
 class SharedMemory {

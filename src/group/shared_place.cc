@@ -1,4 +1,4 @@
-#include "onehop/shared_place.h"
+#include "src/group/shared_place.h"
 
 #include <sys/stat.h>
 
@@ -7,7 +7,6 @@
 #include "onehop/error.h"
 #include "src/group/group_state.h"
 #include "src/group/shared_memory.h"
-#include "src/group/shared_memory_changes.h"
 
 namespace onehop {
 

@@ -41,10 +41,11 @@ class UserBootstrap final : public Bootstrap {
   void watch(std::function<int()> gone, std::function<void(int)> /*tell*/) override { *gone_ = std::move(gone); }
   void set_world_ranks(std::vector<int> ranks) override { world_ranks_ = std::move(ranks); }
 
-  bool can_split_alone() const override { return maker_ != nullptr; }
-  std::unique_ptr<Bootstrap> split_alone(int color, int rank, int size) override {
-    const std::string part = name_ + "/" + std::to_string(splits_++) + "." + std::to_string(color);
-    return size == 0 ? nullptr : make_user_bootstrap(rank, size, maker_, part);
+  bool can_split() const override { return maker_ != nullptr; }
+  std::unique_ptr<Bootstrap> split(const GroupPart& part) override {
+    const std::string name = name_ + "/" + std::to_string(splits_++) + "." + std::to_string(part.color);
+    if (part.members.empty()) return nullptr;
+    return make_user_bootstrap(part.rank, static_cast<int>(part.members.size()), maker_, name);
   }
 
   Gathered allgather(std::span<const std::byte> mine) override {

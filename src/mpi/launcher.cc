@@ -82,29 +82,25 @@ bool fits_launcher(MpiAbiKind abi, MpiLauncher::Kind launcher) {
 
 std::vector<LibraryFolder> environment_library_folders() {
   std::vector<LibraryFolder> folders;
-  const auto add_beside = [&folders](const fs::path& bin) {
-    for (auto& folder : library_folders_beside(bin)) folders.push_back(std::move(folder));
-  };
   const char* const environment = std::getenv("VIRTUAL_ENV");
-  if (environment != nullptr && fs::path(environment).is_absolute()) add_beside(fs::path(environment) / "bin");
+  if (environment != nullptr && fs::path(environment).is_absolute())
+    add_library_folders_beside(fs::path(environment) / "bin", folders);
   // The interpreter of a Python environment is a symbolic link; the name by which it was called gives the environment.
   std::ifstream file("/proc/self/cmdline");
   std::string program;
   std::getline(file, program, '\0');
   std::error_code error;
-  if (program.find('/') != std::string::npos) add_beside(fs::absolute(program, error).lexically_normal().parent_path());
+  if (program.find('/') != std::string::npos)
+    add_library_folders_beside(fs::absolute(program, error).lexically_normal().parent_path(), folders);
   return folders;
 }
 
 std::vector<LibraryFolder> mpi_launcher_folders() {
   std::vector<LibraryFolder> folders;
   if (mpi_launcher().kind == MpiLauncher::Kind::none) return folders;
-  const auto add_beside = [&folders](const fs::path& bin) {
-    for (auto& folder : library_folders_beside(bin)) folders.push_back(std::move(folder));
-  };
   if (const char* folder = std::getenv("OMPI_LIBDIR_LOC")) folders.push_back(named_library_folder(folder));
   for (const char* variable : {"OPAL_PREFIX", "I_MPI_ROOT"}) {
-    if (const char* prefix = std::getenv(variable)) add_beside(fs::path(prefix) / "bin");
+    if (const char* prefix = std::getenv(variable)) add_library_folders_beside(fs::path(prefix) / "bin", folders);
   }
   // The launcher, or its helper on this machine, is an ancestor of this process.
   constexpr int generations = 16;
@@ -114,7 +110,7 @@ std::vector<LibraryFolder> mpi_launcher_folders() {
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/" + std::to_string(pid) + "/exe", error);
     if (error || !is_launcher(program.filename().string())) continue;
-    add_beside(program.parent_path());
+    add_library_folders_beside(program.parent_path(), folders);
   }
   return folders;
 }

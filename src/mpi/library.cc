@@ -15,6 +15,7 @@
 #include "onehop/error.h"
 #include "src/base/env.h"
 #include "src/mpi/launcher.h"
+#include "src/mpi/shipped_library.h"
 
 namespace onehop::detail {
 
@@ -79,12 +80,8 @@ class MpiSearch {
   // Loads a library by path or by the name that the system knows. Null and a reason if that fails.
   const MpiLibrary* load(const std::string& name, std::string& reason) {
     const bool was_there = is_mapped(name);
-    void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-      const char* error = ::dlerror();
-      reason = error == nullptr ? "cannot be loaded" : error;
-      return nullptr;
-    }
+    void* const handle = open_library(name, reason);
+    if (handle == nullptr) return nullptr;
     MpiLibrary* library = adopt(handle);
     if (library == nullptr) {
       ::dlclose(handle);
@@ -194,9 +191,6 @@ std::vector<std::string> file_names(MpiLauncher::Kind kind) {
 // that begin in the current folder do not count: that may be anybody's.
 std::vector<LibraryFolder> user_folders() {
   std::vector<LibraryFolder> folders;
-  const auto add_beside = [&folders](const fs::path& bin) {
-    for (auto& folder : library_folders_beside(bin)) folders.push_back(std::move(folder));
-  };
   std::error_code error;
   if (const char* path = std::getenv("PATH")) {
     std::string_view rest(path);
@@ -205,9 +199,9 @@ std::vector<LibraryFolder> user_folders() {
       const fs::path bin(rest.substr(0, colon));
       rest.remove_prefix(std::min(colon + 1, rest.size()));
       if (!bin.is_absolute() || !fs::exists(bin / "mpiexec", error)) continue;
-      add_beside(bin);
+      add_library_folders_beside(bin, folders);
       const fs::path real = fs::canonical(bin / "mpiexec", error);
-      if (!error && real.parent_path() != bin) add_beside(real.parent_path());
+      if (!error && real.parent_path() != bin) add_library_folders_beside(real.parent_path(), folders);
       break;
     }
   }

@@ -63,14 +63,13 @@ std::string doubt_on_the_way(fs::path reached, const fs::path& way, const std::o
 
 }  // namespace
 
-std::vector<LibraryFolder> library_folders_beside(const fs::path& folder) {
+void add_library_folders_beside(const fs::path& folder, std::vector<LibraryFolder>& folders) {
   struct stat program{};
   const bool exists = ::stat(folder.c_str(), &program) == 0;
   const std::optional<uid_t> owner = exists ? std::optional(program.st_uid) : std::nullopt;
-  std::vector<LibraryFolder> folders;
   std::error_code error;
   const fs::path around = fs::canonical(folder.parent_path(), error);
-  if (error) return folders;
+  if (error) return;
   for (const char* name : {"lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"}) {
     // Without symbolic links, which somebody else might change after the check.
     const fs::path real = fs::canonical(around / name, error);
@@ -80,7 +79,6 @@ std::vector<LibraryFolder> library_folders_beside(const fs::path& folder) {
     if (!is_trusted(found.st_uid, owner)) one.distrust = "it " + of_user(found.st_uid);
     if ((found.st_mode & S_IWOTH) != 0) one.distrust = "every user may write there";
   }
-  return folders;
 }
 
 LibraryFolder named_library_folder(const fs::path& path) {
@@ -100,7 +98,9 @@ std::string distrust_of(const LibraryFolder& folder, const std::string& name) {
 
 std::string library_beside(const fs::path& folder, const std::vector<std::string>& names) {
   std::error_code error;
-  for (const LibraryFolder& beside : library_folders_beside(folder)) {
+  std::vector<LibraryFolder> folders;
+  add_library_folders_beside(folder, folders);
+  for (const LibraryFolder& beside : folders) {
     for (const std::string& name : names) {
       if (fs::exists(beside.path / name, error) && distrust_of(beside, name).empty()) return beside.path / name;
     }

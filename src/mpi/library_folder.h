@@ -18,10 +18,10 @@ struct LibraryFolder {
   std::optional<uid_t> owner;
 };
 
-// Folders of libraries that belong to a program in `folder`: .../bin -> .../lib, .../lib64, ...; those that exist. Only
-// root, this user and the owner of `folder` may be able to change them: beside a program in /tmp/mine is /tmp/lib,
-// which any user can make.
-[[nodiscard]] std::vector<LibraryFolder> library_folders_beside(const std::filesystem::path& folder);
+// Appends the folders of libraries that belong to a program in `folder`: .../bin -> .../lib, .../lib64, ...; those that
+// exist. Only root, this user and the owner of `folder` may be able to change them: beside a program in /tmp/mine is
+// /tmp/lib, which any user can make.
+void add_library_folders_beside(const std::filesystem::path& folder, std::vector<LibraryFolder>& folders);
 
 // A folder that the user names, such as in a variable of Open MPI.
 [[nodiscard]] LibraryFolder named_library_folder(const std::filesystem::path& path);

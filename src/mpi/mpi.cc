@@ -10,6 +10,7 @@
 #include "src/mpi/api.h"
 #include "src/mpi/launcher.h"
 #include "src/mpi/mpi_bootstrap.h"
+#include "src/mpi/shipped_library.h"
 
 namespace onehop::detail {
 namespace {
@@ -58,12 +59,6 @@ MpiRanks ranks_of(const MpiApi<Abi>& api, typename Abi::Comm comm) {
   const int rank = bootstrap->rank();
   const int size = bootstrap->size();
   return {rank, size, std::move(bootstrap)};
-}
-
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const auto& line : lines) text += "\n  " + line;
-  return text;
 }
 
 }  // namespace

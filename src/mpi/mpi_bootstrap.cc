@@ -14,14 +14,6 @@
 namespace onehop::detail {
 namespace {
 
-// The bootstrap of a rank that joins no group of a split.
-class LeftOut final : public Bootstrap {
- public:
-  Gathered allgather(std::span<const std::byte>) override {
-    throw Error("this rank passed a negative color to split, so it belongs to none of the groups");
-  }
-};
-
 // The buffers of a collective in progress. MPI may write to them until the operation completes, even if the wait for it
 // fails.
 struct Portion {
@@ -147,12 +139,12 @@ Gathered MpiBootstrap<Abi>::allgather(std::span<const std::byte> mine) {
 }
 
 template <class Abi>
-std::unique_ptr<Bootstrap> MpiBootstrap<Abi>::split(int color, int key) {
-  Comm part = api_.handles.comm_null;
-  api_.call("MPI_Comm_split", api_.comm_split, comm_, color < 0 ? Abi::undefined : color, key, &part);
-  if (part == api_.handles.comm_null) return std::make_unique<LeftOut>();
-  api_.call("MPI_Comm_set_errhandler", api_.comm_set_errhandler, part, api_.handles.errors_return);
-  auto bootstrap = std::make_unique<MpiBootstrap>(api_, part);
+std::unique_ptr<Bootstrap> MpiBootstrap<Abi>::split(const GroupPart& part) {
+  Comm made = api_.handles.comm_null;
+  api_.call("MPI_Comm_split", api_.comm_split, comm_, part.color < 0 ? Abi::undefined : part.color, part.key, &made);
+  if (made == api_.handles.comm_null) return nullptr;
+  api_.call("MPI_Comm_set_errhandler", api_.comm_set_errhandler, made, api_.handles.errors_return);
+  auto bootstrap = std::make_unique<MpiBootstrap>(api_, made);
   bootstrap->set_timeout(timeout_);
   return bootstrap;
 }

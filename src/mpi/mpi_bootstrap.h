@@ -28,8 +28,8 @@ class MpiBootstrap final : public Bootstrap {
   ~MpiBootstrap() override;
 
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine) override;
-  // Returns a bootstrap that throws when it is used for a negative color.
-  [[nodiscard]] std::unique_ptr<Bootstrap> split(int color, int key) override;
+  [[nodiscard]] bool can_split() const override { return true; }
+  [[nodiscard]] std::unique_ptr<Bootstrap> split(const GroupPart& part) override;
   void set_timeout(double seconds) override { timeout_ = seconds; }
   void watch(std::function<int()> gone, std::function<void(int)> tell) override {
     gone_ = std::move(gone);

@@ -40,7 +40,7 @@ class MpiEnd : public Endpoint {
   MpiEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<MpiWire<Abi>> wire, int peer)
       : Endpoint(std::move(group), shape),
         wire_(std::move(wire)),
-        memory_(allocate_ring(shape)),
+        memory_(allocate_ring(shape, "MPI")),
         ring_(make_ring(shape, memory_.get())),
         cut_(shape.slot_bytes > part_bytes),
         per_slot_(cut_ ? static_cast<std::size_t>((shape.slot_bytes + part_bytes - 1) / part_bytes) : 1),

@@ -213,12 +213,7 @@ class MpiTransport final : public Transport {
     wire_->settle();
     std::vector<std::shared_ptr<MpiSendEnd<Abi>>> senders;
     std::vector<std::shared_ptr<MpiReceiveEnd<Abi>>> receivers;
-    std::exception_ptr failure;
-    try {
-      make_ends(group, shapes, senders, receivers);
-    } catch (const std::exception&) {
-      failure = std::current_exception();
-    }
+    const std::exception_ptr failure = failure_of([&] { make_ends(group, shapes, senders, receivers); });
     agree(*group, "opening channels over MPI", failure);
     set_numbers(*group, shapes, senders, receivers);
     Opened opened;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,7 +17,6 @@
 #include "onehop/group.h"
 #include "src/base/clock.h"
 #include "src/base/env.h"
-#include "src/base/text.h"
 #include "src/channel/transport/transport.h"
 #include "src/group/driven.h"
 #include "src/group/group_state.h"
@@ -31,25 +29,6 @@ namespace onehop::detail {
 constexpr int tags_per_channel = 3;
 // How many seconds a group that closes waits for messages that have not been received yet.
 constexpr double drain_limit = 2;
-
-struct FreeRing {
-  void operator()(std::byte* memory) const noexcept { std::free(memory); }
-};
-using RingMemory = std::unique_ptr<std::byte, FreeRing>;
-
-inline RingMemory allocate_ring(const ChannelShape& shape) {
-  constexpr std::int64_t page = 4096;
-  const std::int64_t bytes = (ring_bytes(shape) + page - 1) / page * page;
-  const std::int64_t available = available_memory();
-  if (bytes <= available) {
-    if (RingMemory memory{static_cast<std::byte*>(std::aligned_alloc(page, static_cast<std::size_t>(bytes)))}) {
-      std::memset(memory.get(), 0, static_cast<std::size_t>(bytes));
-      return memory;
-    }
-  }
-  throw Error("the slots of a channel over MPI need " + base::counted(bytes, "byte") + ", " +
-              std::to_string(available) + " are available; ask for smaller or fewer slots");
-}
 
 // State that all channels of a group share. It outlives them, because messages may be on their way when they close.
 template <class Abi>

@@ -47,6 +47,12 @@ bool load_shipped_library(const ShippedLibrary& sought, const LibraryLoader& loa
   return false;
 }
 
+std::string joined(const std::vector<std::string>& tried) {
+  std::string text;
+  for (const auto& place : tried) text += "\n  " + place;
+  return text;
+}
+
 void* open_library(const std::string& name, std::string& reason, int more) {
   void* const handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | more);
   if (handle == nullptr) {

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <functional>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,25 @@ auto load_shipped_library_with(const ShippedLibrary& sought, const Load& load, s
   load_shipped_library(sought, keep, tried);
   return found;
 }
+
+// What search(tried) finds, which is never unloaded: searched again only until it is found. `tried` receives the
+// searched places of the last search.
+template <class Library, class Search>
+const Library* find_once(const Search& search, std::vector<std::string>& tried) {
+  static std::mutex mutex;
+  static const Library* found = nullptr;
+  static std::vector<std::string> places;
+  const std::lock_guard guard(mutex);
+  if (found == nullptr) {
+    places.clear();
+    found = search(places).release();
+  }
+  tried = places;
+  return found;
+}
+
+// The searched places, a line each, for messages.
+[[nodiscard]] std::string joined(const std::vector<std::string>& tried);
 
 // dlopen with RTLD_NOW | RTLD_LOCAL | `more`. Null and a reason if that fails.
 [[nodiscard]] void* open_library(const std::string& name, std::string& reason, int more = 0);

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <memory>
-#include <mutex>
 
 #include "src/mpi/shipped_library.h"
 
@@ -50,17 +49,6 @@ std::unique_ptr<Library> search(std::vector<std::string>& tried) {
 
 }  // namespace
 
-const Library* find_library(std::vector<std::string>& tried) {
-  static std::mutex mutex;
-  static const Library* found = nullptr;  // never unloaded
-  static std::vector<std::string> places;
-  const std::lock_guard guard(mutex);
-  if (found == nullptr) {
-    places.clear();
-    found = search(places).release();
-  }
-  tried = places;
-  return found;
-}
+const Library* find_library(std::vector<std::string>& tried) { return find_once<Library>(search, tried); }
 
 }  // namespace onehop::detail::pmix

@@ -18,6 +18,7 @@
 #include "src/base/env.h"
 #include "src/base/text.h"
 #include "src/group/liveness.h"
+#include "src/mpi/shipped_library.h"
 #include "src/pmix/library.h"
 
 namespace onehop::detail {
@@ -50,12 +51,6 @@ std::uint32_t size_of(const Library& library, const Process& own) {
   std::free(value);
   if (size <= own.rank) throw Error("PMIx tells rank " + std::to_string(own.rank) + " of " + std::to_string(size));
   return size;
-}
-
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const auto& line : lines) text += "\n  " + line;
-  return text;
 }
 
 const Client* connected = nullptr;
@@ -117,26 +112,13 @@ class PmixBootstrap final : public Bootstrap {
     return all;
   }
 
-  std::unique_ptr<Bootstrap> split(int color, int key) override {
-    const std::array<std::int32_t, 2> own{color, key};
-    const Gathered choices = allgather(std::as_bytes(std::span(own)));
-    std::vector<std::pair<int, std::size_t>> members;  // by key, then by rank
-    for (std::size_t r = 0; r < choices.size(); ++r) {
-      std::array<std::int32_t, 2> choice{};
-      if (choices[r].size() != sizeof choice) throw Mismatch("split: the ranks are in different collective steps");
-      std::memcpy(choice.data(), choices[r].data(), sizeof choice);
-      if (color >= 0 && choice[0] == color) members.emplace_back(choice[1], r);
-    }
-    const std::string part = name_ + "/" + std::to_string(splits_++) + "." + std::to_string(color);
-    if (members.empty()) return nullptr;
-    std::ranges::sort(members);
+  bool can_split() const override { return true; }
+  std::unique_ptr<Bootstrap> split(const GroupPart& part) override {
+    const std::string name = name_ + "/" + std::to_string(splits_++) + "." + std::to_string(part.color);
+    if (part.members.empty()) return nullptr;
     std::vector<Process> ranks;
-    int rank = 0;
-    for (const auto& [unused, r] : members) {
-      if (r == static_cast<std::size_t>(rank_)) rank = static_cast<int>(ranks.size());
-      ranks.push_back(ranks_[r]);
-    }
-    return std::make_unique<PmixBootstrap>(client_, std::move(ranks), rank, part);
+    for (const int member : part.members) ranks.push_back(ranks_[static_cast<std::size_t>(member)]);
+    return std::make_unique<PmixBootstrap>(client_, std::move(ranks), part.rank, name);
   }
 
   void set_timeout(double seconds) override { timeout_ = seconds; }

@@ -51,20 +51,6 @@ bool Outgoing::idle() const noexcept {
   return std::ranges::all_of(pending, [](std::uint32_t count) { return count == 0; });
 }
 
-RingMemory allocate(std::int64_t bytes) {
-  constexpr std::int64_t page = 4096;
-  const std::int64_t all = (bytes + page - 1) / page * page;
-  const std::int64_t available = available_memory();
-  if (all <= available) {
-    if (RingMemory memory{static_cast<std::byte*>(std::aligned_alloc(page, static_cast<std::size_t>(all)))}) {
-      std::memset(memory.get(), 0, static_cast<std::size_t>(all));
-      return memory;
-    }
-  }
-  throw Error("the slots of a channel over UCX need " + base::counted(all, "byte") + ", " + std::to_string(available) +
-              " are available; ask for smaller or fewer slots");
-}
-
 Registered::Registered(const ProcessContext& context, std::byte* memory, std::int64_t bytes) : context_(context) {
   const Library& library = context.library;
   MapParams params;
@@ -150,7 +136,7 @@ std::vector<std::byte> Connections::own_addresses() {
   for (auto& rail : rails_) {
     const std::vector<std::byte> address = rail->own_address();
     const std::uint64_t length = address.size();
-    const auto prefix = std::as_bytes(std::span(&length, 1));
+    const auto prefix = bytes_of(length);
     all.insert(all.end(), prefix.begin(), prefix.end());
     all.insert(all.end(), address.begin(), address.end());
   }
@@ -372,7 +358,7 @@ void Connections::send_report(const LossReport& report) noexcept {
     const auto rails = rails_of(rank);
     const auto works = [rank](const auto& rail) { return rail->is_connected(rank) && !rail->has_failed(rank); };
     const auto rail = std::ranges::find_if(rails, works);
-    if (rail != rails.end()) (*rail)->send(rank, {Kind::lost, std::as_bytes(std::span(&report, 1)), {}}, nullptr);
+    if (rail != rails.end()) (*rail)->send(rank, {Kind::lost, bytes_of(report), {}}, nullptr);
   }
   move();
 }

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -15,20 +14,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/channel/transport/transport.h"
 #include "src/group/driven.h"
 #include "src/group/forks.h"
 #include "src/group/group_state.h"
 #include "src/ucx/rail.h"
 
 namespace onehop::detail::ucx {
-
-struct FreeRing {
-  void operator()(std::byte* memory) const noexcept { std::free(memory); }
-};
-using RingMemory = std::unique_ptr<std::byte, FreeRing>;
-
-// Memory for the slots of one end of a channel: zeroed, whole pages. Throws Error if memory is short.
-[[nodiscard]] RingMemory allocate(std::int64_t bytes);
 
 // Every message between ends of channels begins with it.
 struct Destination {

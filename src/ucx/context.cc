@@ -9,16 +9,11 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "src/mpi/shipped_library.h"
 #include "src/ucx/interfaces.h"
 
 namespace onehop::detail::ucx {
 namespace {
-
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const auto& line : lines) text += "\n  " + line;
-  return text;
-}
 
 // What UCX prints about its resources: lines such as
 //   # resource 3 : md 1 dev 3 flags -- tcp/eth0
@@ -96,7 +91,7 @@ const ProcessContext& process_context(const std::string& device) {
   const std::lock_guard guard(mutex);
   if (const auto found = made.find(device); found != made.end()) return *found->second;
   std::vector<std::string> tried;
-  const Library* const library = find_library(&tried);
+  const Library* const library = find_library(tried);
   if (library == nullptr) {
     throw Error(
         "no UCX library was found; set ONEHOP_UCX=/path/to/libucp.so.0, or install one (`pip install libucx-cu12`)"

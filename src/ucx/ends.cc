@@ -21,11 +21,6 @@ constexpr std::int64_t part_unit = 512;
 constexpr std::int64_t received_bytes = 1 << 20;
 constexpr std::int64_t most_received = 16;
 
-template <class Header>
-std::span<const std::byte> bytes_of(const Header& header) {
-  return std::as_bytes(std::span(&header, 1));
-}
-
 std::int64_t part_length(std::int64_t slot_bytes, std::int64_t rails) {
   if (rails == 1) return longest_part;
   const std::int64_t share = (slot_bytes + rails * part_unit - 1) / (rails * part_unit) * part_unit;
@@ -86,7 +81,7 @@ SendEnd::SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, s
       outgoing_(std::make_shared<Outgoing>(static_cast<std::size_t>(shape.slots))),
       puts_(puts),
       part_bytes_(part_length(shape.slot_bytes, connections_->rails_to(shape.to))) {
-  outgoing_->memory = allocate(ring_bytes(shape));
+  outgoing_->memory = allocate_ring(shape, "UCX");
   ring_ = make_ring(shape, outgoing_->memory.get());
   remote_ = make_ring(receiver_shape(shape), nullptr);
   connections_->connect(shape.to);
@@ -181,7 +176,7 @@ ReceiveEnd::ReceiveEnd(std::shared_ptr<GroupState> group, const ChannelShape& sh
                        std::shared_ptr<Connections> connections, bool puts)
     : Endpoint(std::move(group), shape), connections_(std::move(connections)) {
   const ChannelShape own = receiver_shape(shape);
-  memory_ = allocate(ring_bytes(own));
+  memory_ = allocate_ring(own, "UCX");
   ring_ = make_ring(own, memory_.get());
   filling_.resize(static_cast<std::size_t>(own.slots));
   for (Filling& one : filling_) one.expect(static_cast<std::size_t>(shape.slot_bytes / shortest_part) + 2);

@@ -50,8 +50,8 @@ struct Library {
 
 // The library to use, searched in this order: in the process (an MPI may have loaded it), ONEHOP_UCX (a path, or
 // "none"), beside the MPI library, in the packages of the Python environment, the system's search path. Null if there
-// is none; `tried`, if not null, receives the searched places. Throws BadInput if the process has two UCX libraries, or
+// is none; `tried` receives the searched places. Throws BadInput if the process has two UCX libraries, or
 // ONEHOP_UCX names another one than that in the process.
-[[nodiscard]] const Library* find_library(std::vector<std::string>* tried = nullptr);
+[[nodiscard]] const Library* find_library(std::vector<std::string>& tried);
 
 }  // namespace onehop::detail::ucx

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/clock.h"
+#include "src/group/bootstrap.h"
 
 namespace onehop::detail::ucx {
 namespace {
@@ -136,7 +137,7 @@ bool Rail::progress() {
 
 void Rail::say(int rank, Kind kind) {
   const std::int32_t own = rank_;
-  send(rank, {kind, std::as_bytes(std::span(&own, 1)), {}}, nullptr);
+  send(rank, {kind, bytes_of(own), {}}, nullptr);
 }
 
 void Rail::greet(int rank, bool probe) {
@@ -144,7 +145,7 @@ void Rail::greet(int rank, bool probe) {
   peer(rank).greeted = true;
   const std::int32_t own = rank_;
   const std::span data(probe_data);
-  send(rank, {Kind::hello, std::as_bytes(std::span(&own, 1)), probe ? data : data.first(0)}, nullptr);
+  send(rank, {Kind::hello, bytes_of(own), probe ? data : data.first(0)}, nullptr);
 }
 
 bool Rail::is_complete(int rank) const { return rank == rank_ || (peer(rank).welcome && peer(rank).hello_answered); }
@@ -180,7 +181,7 @@ void Rail::give_signs_of_life(double now, double paused, double limit) {
       fail(peer, silence);
     } else if (peer.signs_pending == 0) {  // a network that is down takes none
       const std::int32_t own = rank_;
-      send(peer.rank, {Kind::alive, std::as_bytes(std::span(&own, 1)), {}}, &peer.signs_pending);
+      send(peer.rank, {Kind::alive, bytes_of(own), {}}, &peer.signs_pending);
     }
   }
 }

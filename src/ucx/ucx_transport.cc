@@ -110,15 +110,8 @@ std::vector<RailDevice> rail_devices(const GroupState& group, const Gathered& al
 // One gathering of hellos and what follows them. Throws the same error on every rank if one cannot take part.
 Gathered exchange(GroupState& group, const Hello& own, std::span<const std::byte> rest,
                   const std::exception_ptr& failure) {
-  std::string words;
-  if (failure) {
-    try {
-      std::rethrow_exception(failure);
-    } catch (const std::exception& error) {
-      words = error.what();
-    }
-    rest = std::as_bytes(std::span(words));
-  }
+  const std::string words = failure ? message_of(failure) : std::string();
+  if (failure) rest = std::as_bytes(std::span(words));
   Gathered all = group.allgather(packed(own, rest));
   if (failure) std::rethrow_exception(failure);
   throw_refusal(group, all, "opening channels");
@@ -204,30 +197,24 @@ class UcxTransport final : public Transport {
   explicit UcxTransport(GroupState& group) {
     Hello own;
     std::vector<std::byte> rest;
-    std::exception_ptr failure;
-    try {
+    std::exception_ptr failure = failure_of([&] {
       own = greeting();
-      if (own.rails == Hello::common) {
-        const std::vector<Interface> interfaces = network_interfaces();
-        const auto bytes = std::as_bytes(std::span(interfaces));
-        rest.assign(bytes.begin(), bytes.end());
-      }
-    } catch (const std::exception&) {
-      failure = std::current_exception();
-    }
-    const Gathered all = exchange(group, own, rest, std::exchange(failure, nullptr));
+      if (own.rails != Hello::common) return;
+      const std::vector<Interface> interfaces = network_interfaces();
+      const auto bytes = std::as_bytes(std::span(interfaces));
+      rest.assign(bytes.begin(), bytes.end());
+    });
+    const Gathered all = exchange(group, own, rest, failure);
     puts_ = check_versions(all);
     const std::vector<RailDevice> devices = rail_devices(group, all);
-    try {
+    failure = failure_of([&] {
       std::vector<RailChoice> rails;
       for (const auto& [device, speed] : devices) rails.push_back({&process_context(device), speed});
       if (rails.empty()) rails.push_back({&process_context(), 1});
       connections_ = std::make_shared<Connections>(rails, group.rank, group.size);
       rest = connections_->own_addresses();
-    } catch (const std::exception&) {
-      own.usable = 0;
-      failure = std::current_exception();
-    }
+    });
+    if (failure) own.usable = 0;
     const Gathered addresses = exchange(group, own, rest, failure);
     for (std::size_t r = 0; r < addresses.size(); ++r) {
       hello_of(addresses[r], r);
@@ -250,16 +237,13 @@ class UcxTransport final : public Transport {
   Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) override {
     std::vector<std::shared_ptr<SendEnd>> senders;
     std::vector<std::shared_ptr<ReceiveEnd>> receivers;
-    std::exception_ptr failure;
-    try {
+    const std::exception_ptr failure = failure_of([&] {
       for (const ChannelShape& shape : shapes) {
         if (shape.from == group->rank) senders.push_back(std::make_shared<SendEnd>(group, shape, connections_, puts_));
         if (shape.to == group->rank)
           receivers.push_back(std::make_shared<ReceiveEnd>(group, shape, connections_, puts_));
       }
-    } catch (const std::exception&) {
-      failure = std::current_exception();
-    }
+    });
     agree(*group, "opening channels over UCX", failure);
     for (const auto& end : receivers) end->announce();
     for (const auto& end : senders) connections_->greet(end->shape().to);
@@ -283,8 +267,7 @@ class UcxTransport final : public Transport {
   void leave_out_silent_rails(GroupState& group, const Hello& own, const std::vector<RailDevice>& devices) {
     if (devices.size() < 2) return;
     std::vector<std::int32_t> silent(devices.size(), -1);
-    std::exception_ptr failure;
-    try {
+    const std::exception_ptr failure = failure_of([&] {
       // What an earlier group has found out need not be waited for again.
       for (std::size_t k = 0; k < devices.size(); ++k) {
         if (SilentDevices::contain(devices[k].device)) silent[k] = group.rank;
@@ -292,9 +275,7 @@ class UcxTransport final : public Transport {
       if (const std::vector<int> ranks = probed_ranks(group); !ranks.empty()) {
         connections_->probe(ranks, probe_seconds(group), silent);
       }
-    } catch (const std::exception&) {
-      failure = std::current_exception();
-    }
+    });
     const Gathered all = exchange(group, own, std::as_bytes(std::span(silent)), failure);
     std::vector<bool> answers(devices.size(), true);
     std::string left_out;

@@ -1,4 +1,4 @@
-#include "onehop/philox.h"
+#include "src/base/philox.h"
 
 #include <gtest/gtest.h>
 

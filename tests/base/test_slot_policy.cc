@@ -8,7 +8,7 @@
 
 #include "onehop/tuning.h"
 #include "src/channel/channel_specs.h"
-#include "src/plan/plan_part.h"
+#include "src/plan/program/plan_part.h"
 
 namespace onehop::base {
 namespace {

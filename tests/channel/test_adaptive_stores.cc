@@ -22,6 +22,7 @@ namespace onehop {
 namespace {
 
 using detail::AdaptiveStores;
+using detail::StoreTarget;
 
 constexpr StoreKind usual = StoreKind::nontemporal;
 constexpr StoreKind other = StoreKind::plain;

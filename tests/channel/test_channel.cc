@@ -11,6 +11,7 @@
 
 #include "onehop/error.h"
 #include "tests/support/ranks.h"
+#include "tests/support/thrown.h"
 #include "tests/support/transport_suite.h"
 
 namespace onehop {
@@ -20,21 +21,8 @@ using testing::end_of_channel;
 using testing::make_message;
 using testing::on_ranks;
 using testing::on_threads;
+using testing::thrown;
 using Direction = ChannelSpec::Direction;
-
-// Returns the message of the E that `act` throws; any other outcome is a test failure.
-template <class E>
-std::string thrown(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
-
-#define EXPECT_SAYS(text, words) EXPECT_NE((text).find(words), std::string::npos) << (text)
 
 TEST(Channel, TheSenderIsAtMostSlotsAhead) {
   on_threads(2, [](const Group& group) {

@@ -104,25 +104,6 @@ def test_properties() -> None:
     run_threads(2, rank)
 
 
-def test_sizes_that_differ_are_reported_on_both_ranks() -> None:
-    def rank(group: Group) -> None:
-        peer = 1 - group.rank
-        with pytest.raises(onehop.Mismatch) as caught:
-            group.channels(send={peer: 8 + 8 * group.rank}, receive={peer: 8})
-        assert "8" in str(caught.value)
-        assert "16" in str(caught.value)
-
-    run_threads(2, rank)
-
-
-def test_end_without_partner_is_reported_on_all_ranks() -> None:
-    def rank(group: Group) -> None:
-        with pytest.raises(onehop.Mismatch, match="0"):
-            group.channels(send={1: 8} if group.rank == 0 else None)
-
-    run_threads(3, rank)
-
-
 @pytest.mark.parametrize(
     "send",
     [
@@ -161,40 +142,6 @@ def test_what_one_rank_asks_wrongly_is_heard_by_all() -> None:
         onehop.Plan(schedule, group, [np.zeros(6)]).run()
 
     run_threads(3, rank)
-
-
-def test_a_channel_to_oneself_in_the_wrong_order() -> None:
-    ends = Group.alone().channels(send={0: 8}, receive={0: 8}, slots=1)
-    number = np.zeros(1)
-    with pytest.raises(onehop.BadInput, match="channel 0 -> 0 is empty"):
-        ends.receive[0].get(number)
-    ends.send[0].put(np.ones(1))
-    with pytest.raises(onehop.BadInput, match="no free slot"):
-        ends.send[0].slot()
-    ends.receive[0].get(number)
-    assert number[0] == 1
-
-
-def test_a_message_that_was_broken_off_spends_its_end() -> None:
-    def rank(group: Group) -> None:
-        peer = 1 - group.rank
-        ends = group.channels(send={peer: 4096}, receive={peer: 4096}, slot_bytes=1024)
-        group.timeout = 0.05
-        message = np.zeros(512)
-        with pytest.raises(onehop.Timeout):
-            ends.send[peer].put(message)
-        with pytest.raises(onehop.Error, match="failed inside a message") as caught:
-            ends.send[peer].put(message)
-        assert not isinstance(caught.value, onehop.Timeout)
-        group.timeout = 0
-        group.barrier()
-
-    run_threads(2, rank)
-
-
-def test_unknown_transport() -> None:
-    with pytest.raises(onehop.BadInput, match="shared_memory"):
-        Group.alone().channels(send={0: 8}, receive={0: 8}, transport="pigeon")
 
 
 class TestWhatIsRefused:

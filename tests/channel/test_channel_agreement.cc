@@ -10,6 +10,7 @@
 #include "onehop/channel.h"
 #include "onehop/error.h"
 #include "tests/support/ranks.h"
+#include "tests/support/thrown.h"
 
 namespace onehop {
 namespace {
@@ -99,12 +100,7 @@ TEST(ChannelAgreement, TakesTheSlotsOfTheSender) {
 template <class Expected>
 void expect_on_all(int ranks, const std::function<std::vector<ChannelSpec>(int)>& specs, const std::string& part) {
   on_threads(ranks, [&](const Group& group) {
-    try {
-      static_cast<void>(open_channels(group, specs(group.rank())));
-      ADD_FAILURE() << "rank " << group.rank() << " opened its channels";
-    } catch (const Expected& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
+    testing::expect_says<Expected>([&] { static_cast<void>(open_channels(group, specs(group.rank()))); }, part);
     // All ranks have made the same steps.
     static_cast<void>(open_channels(group, std::vector<ChannelSpec>{}));
   });

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "onehop/error.h"
-#include "onehop/staging.h"
+#include "src/channel/staging.h"
 #include "tests/support/ranks.h"
 
 namespace onehop {

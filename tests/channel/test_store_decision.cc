@@ -1,5 +1,5 @@
 // The choice between two kinds of stores, with artificial times.
-#include "onehop/store_decision.h"
+#include "src/channel/store_decision.h"
 
 #include <gtest/gtest.h>
 

@@ -14,6 +14,7 @@
 #include "onehop/tuning.h"
 #include "src/group/group_state.h"
 #include "tests/support/ranks.h"
+#include "tests/support/thrown.h"
 #include "tests/support/transport_suite.h"
 
 namespace onehop {
@@ -126,12 +127,9 @@ TEST(Wait, IsWokenByARelease) {
 TEST(Wait, EndsWithTheGroupsLimit) {
   const Group group = Group::alone();
   group.set_timeout(0.05);
-  try {
-    wait_until(group, {.peer = 0, .what = "something that never comes"}, [] { return false; });
-    FAIL() << "nothing was thrown";
-  } catch (const Timeout& error) {
-    EXPECT_NE(std::string(error.what()).find("something that never comes"), std::string::npos) << error.what();
-  }
+  testing::expect_says<Timeout>(
+      [&] { wait_until(group, {.peer = 0, .what = "something that never comes"}, [] { return false; }); },
+      "something that never comes");
 }
 
 // A peer that has gone because of a rank of another machine says only that it missed that rank.

@@ -1,5 +1,5 @@
 // Sums of encoded numbers in one pass, compared with encoding, decoding and adding one after the other.
-#include "onehop/encoded_sum.h"
+#include "src/codec/encoded_sum.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "onehop/half.h"
+#include "src/base/half.h"
 #include "tests/support/reductions.h"
 
 namespace onehop::collectives {

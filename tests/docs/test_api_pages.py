@@ -96,7 +96,7 @@ def test_every_public_header_is_on_a_page(site: Path) -> None:
     written = "".join(pages(site, "cpp").values())
     for header in (ROOT / "include").rglob("*.h"):
         anchor = re.sub(r"\W", "-", header.relative_to(ROOT / "include").as_posix()).replace("_", "-")
-        assert f'<section id="{anchor}">' in written or header.name == "forks.h", header
+        assert f'<section id="{anchor}">' in written or header.parent.name == "detail", header
 
 
 def test_colons_of_properties_are_no_types(site: Path) -> None:

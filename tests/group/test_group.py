@@ -26,10 +26,6 @@ def test_alone() -> None:
     assert repr(group) == "<Group: rank 0 of 1, alone>"
 
 
-def test_world_without_a_launcher_is_alone() -> None:
-    assert Group.world().size == 1
-
-
 def test_world_is_made_once(ranks: Ranks) -> None:
     source = """
         import onehop
@@ -82,27 +78,6 @@ def test_communicators_of_mpi4py(ranks: Ranks) -> None:
     """
     done = ranks.mpiexec(2, ranks.script(source))
     assert sorted(done.stdout.splitlines()) == ["0 2 mpi 1 2", "1 2 mpi 0 2"]
-
-
-def test_allgather_of_different_lengths() -> None:
-    def rank(group: Group) -> list[bytes]:
-        return group.allgather(bytes([group.rank]) * (group.rank * 20_000))
-
-    expected = [bytes([rank]) * (rank * 20_000) for rank in range(4)]
-    assert run_threads(4, rank) == [expected] * 4
-
-
-def test_world_of_processes(ranks: Ranks) -> None:
-    source = """
-        import onehop
-        group = onehop.Group.world()
-        everybody = group.allgather(str(group.rank).encode() * 50_000)
-        group.barrier()
-        print(group.size, group.origin, [(one[:1], len(one)) for one in everybody], group.local_ranks)
-    """
-    done = ranks.launch(3, source)
-    expected = "3 launcher [(b'0', 50000), (b'1', 50000), (b'2', 50000)] [0, 1, 2]"
-    assert {line[4:] for line in done.stdout.splitlines()} == {expected}
 
 
 def test_split() -> None:
@@ -173,11 +148,6 @@ def test_exception_in_the_allgather_reaches_the_caller() -> None:
 
     with pytest.raises(KeyError, match="no store"):
         Group.from_allgather(0, 2, allgather)
-
-
-def test_allgather_that_returns_too_few() -> None:
-    with pytest.raises(onehop.Error):
-        Group.from_allgather(0, 2, lambda mine: [mine])
 
 
 def test_timeout() -> None:

@@ -1,5 +1,5 @@
 // A rank that a peer reports as lost, without having lost it itself.
-#include "onehop/loss.h"
+#include "src/group/loss.h"
 
 #include <gtest/gtest.h>
 

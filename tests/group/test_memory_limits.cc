@@ -11,6 +11,7 @@
 #include "onehop/group.h"
 #include "src/group/memory_left.h"
 #include "tests/support/ranks.h"
+#include "tests/support/thrown.h"
 
 namespace onehop {
 namespace {
@@ -43,12 +44,7 @@ TEST(MemoryLimits, SharedMemoryWithoutAFreeDescriptorIsAnError) {
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
     limit.rlim_cur = 0;
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    try {
-      static_cast<void>(group.allocate(1));
-      FAIL();
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("raise `ulimit -n`"), std::string::npos) << error.what();
-    }
+    testing::expect_says([&] { static_cast<void>(group.allocate(1)); }, "raise `ulimit -n`");
   });
 }
 

@@ -18,8 +18,13 @@
 namespace onehop {
 namespace {
 
+std::vector<detail::LibraryFolder> library_folders_beside(const std::filesystem::path& folder) {
+  std::vector<detail::LibraryFolder> folders;
+  detail::add_library_folders_beside(folder, folders);
+  return folders;
+}
+
 namespace fs = std::filesystem;
-using detail::library_folders_beside;
 
 constexpr uid_t other_user = 65534;
 

@@ -152,7 +152,7 @@ TEST(MpiGroup, CanBeMadeAgainAndAgain) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
   for (int i = 0; i < rounds; ++i) {
     const auto made = detail::mpi_world();
-    for (int k = 0; k < splits; ++k) static_cast<void>(made.bootstrap->split(0, 0));
+    for (int k = 0; k < splits; ++k) static_cast<void>(made.bootstrap->split({}));
     const auto late = static_cast<std::byte>(std::chrono::steady_clock::now() > end);
     if (made.bootstrap->allgather({&late, 1}).front().front() != std::byte{0}) break;
   }

@@ -1,6 +1,6 @@
 // Transfers that combine into the same element do so in the order of the round, whatever arrives first: plans compared
 // with the naive executor, which goes through the transfers one by one.
-#include "src/plan/combine_order.h"
+#include "src/plan/program/combine_order.h"
 
 #include <gtest/gtest.h>
 

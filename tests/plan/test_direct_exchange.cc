@@ -1,5 +1,5 @@
 // The parts of exchanges in place: cycles of blocks, runs of elements within them, and whole lines of short runs.
-#include "src/plan/direct_exchange.h"
+#include "src/plan/direct/direct_exchange.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "src/group/group_state.h"
-#include "src/plan/line_exchange.h"
-#include "src/plan/run_exchange.h"
+#include "src/plan/direct/line_exchange.h"
+#include "src/plan/direct/run_exchange.h"
 #include "src/schedule/bit_permutation.h"
 #include "tests/support/random_permutation.h"
 #include "tests/support/ranks.h"

@@ -1,6 +1,6 @@
 // ONEHOP_GUARD: programs that keep the promise of start() and finish() run as before, and programs that break it get an
 // error that names the plan, the array and the element.
-#include "src/plan/guard.h"
+#include "src/plan/guard/guard.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

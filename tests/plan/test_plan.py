@@ -343,45 +343,6 @@ def test_what_must_be_covered_counts_only_for_a_plan_that_verifies() -> None:
         Plan(schedule, Group.alone(), [np.zeros(6)], verify=True)
 
 
-@pytest.mark.parametrize("elements", [1000, 100_000])
-@pytest.mark.parametrize("slots", [0, 1])
-def test_an_exchange_in_place_may_list_its_slices_in_any_order(elements: int, slots: int) -> None:
-    low, high = Slice.range(0, elements), Slice.range(elements, elements)
-    schedule = Schedule(
-        "swap",
-        2,
-        [ArraySpec("a", 2 * elements)],
-        [
-            Round(
-                [move(low, low), move(high, high), move(high, high, ends=(1, 0)), move(low, low, ends=(1, 0))]
-            )
-        ],
-    )
-
-    def rank(group: Group) -> None:
-        values = np.arange(2.0 * elements) + group.rank * 10**7
-        Plan(schedule, group, [values], slots=slots, verify=True).run()
-        assert (values == np.arange(2.0 * elements) + (1 - group.rank) * 10**7).all()
-
-    run_threads(2, rank)
-
-
-def test_schedule_for_another_number_of_ranks() -> None:
-    with pytest.raises(onehop.BadInput, match="2"):
-        Plan(onehop.halo(extents=(8,), grid=(2,)), Group.alone(), [np.zeros(6)])
-
-
-def test_ranks_with_different_schedules_all_hear_of_it() -> None:
-    def rank(group: Group) -> None:
-        layout = {"extents": (8, 4 + 4 * group.rank), "grid": (2, 1)}
-        with pytest.raises(onehop.Mismatch) as caught:
-            Plan(onehop.halo(**layout), group, [np.zeros(onehop.halo_block(**layout, rank=group.rank).shape)])
-        assert "0" in str(caught.value)
-        assert "1" in str(caught.value)
-
-    run_threads(2, rank)
-
-
 def test_lost_peer_is_raised_with_its_rank(ranks: Ranks) -> None:
     source = """
         import os, signal, sys, numpy as np, onehop

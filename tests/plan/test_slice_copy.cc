@@ -1,5 +1,5 @@
 // Unpacking into elements that are there already: minima and maxima of numbers of all kinds, sums that wrap round.
-#include "src/plan/slice_copy.h"
+#include "src/plan/copy/slice_copy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Two copies in one loop, compared with the copies one after the other.
-#include "src/plan/slice_pair.h"
+#include "src/plan/copy/slice_copy.h"
 
 #include <gtest/gtest.h>
 

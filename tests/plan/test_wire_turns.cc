@@ -1,6 +1,6 @@
 // Transfers whose elements share cache lines take turns on the wire: which do, and that plans still move what the naive
 // executor moves.
-#include "src/plan/wire_turns.h"
+#include "src/plan/program/wire_turns.h"
 
 #include <gtest/gtest.h>
 
@@ -9,16 +9,14 @@
 
 #include "onehop/patterns.h"
 #include "onehop/verify.h"
-#include "src/plan/plan_part.h"
-#include "src/plan/wire_layout.h"
+#include "src/plan/program/plan_part.h"
+#include "src/plan/program/wire_layout.h"
 #include "tests/support/plan_check.h"
 #include "tests/support/ranks.h"
 
 namespace onehop {
 namespace {
 
-using detail::turns_from;
-using detail::turns_to;
 using testing::cut;
 using testing::expect_plan_does;
 using testing::Memory;
@@ -40,11 +38,13 @@ HaloSpec last_dimension(std::vector<std::int64_t> extents, int ranks, std::int64
 }
 
 detail::Turns turns(const Schedule& schedule) {
-  const auto parts = detail::sort_transfers(schedule, 0);
-  const auto others = detail::sort_transfers(schedule, 1);
-  EXPECT_EQ(turns_to(1, schedule, parts[0]), turns_from(0, schedule, others[0])) << "the ranks disagree";
-  EXPECT_EQ(turns_from(1, schedule, parts[0]), turns_to(0, schedule, others[0])) << "the ranks disagree";
-  return turns_to(1, schedule, parts[0]);
+  const detail::RoundPart own = detail::sort_transfers(schedule, 0)[0];
+  const detail::RoundPart other = detail::sort_transfers(schedule, 1)[0];
+  const detail::Turns to = detail::turns_of(own.to.at(1), 1, schedule, own);
+  EXPECT_EQ(to, detail::turns_of(other.from.at(0), 0, schedule, other)) << "the ranks disagree";
+  EXPECT_EQ(detail::turns_of(own.from.at(1), 1, schedule, own), detail::turns_of(other.to.at(0), 0, schedule, other))
+      << "the ranks disagree";
+  return to;
 }
 
 TEST(WireTurns, OfWholeRowsInHalfOfTheFirstCache) {

@@ -6,9 +6,9 @@
 
 #include "onehop/count.h"
 #include "onehop/error.h"
-#include "onehop/half.h"
 #include "onehop/patterns.h"
 #include "onehop/verify.h"
+#include "src/base/half.h"
 #include "tests/support/naive_execute.h"
 
 namespace onehop {

@@ -8,6 +8,7 @@
 #include "onehop/verify.h"
 #include "tests/support/naive_execute.h"
 #include "tests/support/random_halo.h"
+#include "tests/support/thrown.h"
 #include "tests/support/two_to.h"
 
 namespace onehop {
@@ -212,12 +213,7 @@ TEST(Halo, AThousandRanksTakeMilliseconds) {
 }
 
 void expect_bad(const HaloSpec& spec, const std::string& message) {
-  try {
-    (void)halo(spec);
-    FAIL() << "expected BadInput: " << message;
-  } catch (const BadInput& error) {
-    EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
-  }
+  testing::expect_says<BadInput>([&] { (void)halo(spec); }, message);
 }
 
 TEST(Halo, BadInputSaysWhatAndWhere) {

@@ -73,23 +73,6 @@ def test_moves_what_a_transpose_moves(case: tuple[int, int, list[int]]) -> None:
     assert onehop.verify(slow) == []
 
 
-def test_the_bytes_of_fused_swaps_against_one_at_a_time() -> None:
-    for rank_bits in range(1, 7):
-        for eta in range(1, rank_bits + 1):
-            bits, local = 8 + rank_bits, 8
-            pairs = [(k, local + k) for k in range(eta)]
-            fused = onehop.count(onehop.permute_bits(bits, local=local, pairs=pairs))
-            one_by_one = onehop.permute_bits_one_swap_at_a_time(bits, local=local, pairs=pairs)
-            assert len(one_by_one.rounds) == eta
-            slow = onehop.count(one_by_one)
-            # 2 (1 - 2^-eta) / eta, in whole numbers.
-            assert fused.bytes * eta * 2**eta == slow.bytes * 2 * (2**eta - 1)
-            for rank, moved in enumerate(fused.ranks):
-                assert moved.bytes_sent * 2**eta == (2**eta - 1) * 2**local * 16, rank
-                assert moved.messages_sent == 2**eta - 1
-                assert moved.bytes_local == 0
-
-
 def test_a_round_that_is_not_its_permutation_is_found() -> None:
     schedule = onehop.permute_bits(6, local=4, pairs=[(0, 4), (1, 5)])
     text = schedule.to_json().replace('"to":[4,5,2,3,0,1]', '"to":[4,5,3,2,0,1]')

@@ -7,7 +7,6 @@ import json
 import pickle
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import onehop
@@ -126,19 +125,6 @@ def test_verify_finds_what_is_wrong() -> None:
         onehop.verify_or_throw(twice)
 
 
-def test_part_and_merge() -> None:
-    whole = onehop.halo(extents=(12, 8), grid=(3, 2), corners=True)
-    parts = [whole.part(rank) for rank in range(6)]
-    assert onehop.merge(parts) == whole
-    assert onehop.count(parts[0]).ranks[0] == onehop.count(whole).ranks[0]
-
-
-def test_allgather() -> None:
-    counted = onehop.count(onehop.allgather(4, elements=10, element_bytes=4))
-    assert counted.messages == 12
-    assert counted.bytes == 12 * 40
-
-
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
@@ -158,33 +144,3 @@ def test_slices_visit_their_elements_in_order(made: Slice, expected: list[int]) 
     assert made.pieces == len(made.runs())
     assert made.bounds == ((min(expected), max(expected) + 1) if expected else (0, 0))
     assert eval(repr(made)).element_numbers().tolist() == expected
-
-
-def test_subarray_is_what_numpy_says() -> None:
-    whole = np.arange(3 * 4 * 5).reshape(3, 4, 5)
-    part = whole[1:3, 2:4, 1:2]
-    assert Slice.subarray([3, 4, 5], [1, 2, 1], [2, 2, 1]).element_numbers().tolist() == part.ravel().tolist()
-
-
-def test_bad_slices() -> None:
-    for make in (
-        lambda: Slice.range(0, -1),
-        lambda: Slice.list([-1]),
-        lambda: Slice.box(0, [1, 2], [1]),
-        lambda: Slice.subarray([4], [3], [2]),
-    ):
-        with pytest.raises(onehop.BadInput):
-            make()
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: ArraySpec("u", 1, type="float128"),
-        lambda: Transfer(Place(0, 0, Slice()), Place(0, 0, Slice()), combine="xor"),
-        lambda: Transfer(Place(0, 0, Slice()), Place(0, 0, Slice()), codec="morse"),
-    ],
-)
-def test_unknown_words(make: object) -> None:
-    with pytest.raises(onehop.BadInput):
-        make()

@@ -7,6 +7,7 @@
 
 #include "onehop/error.h"
 #include "tests/support/naive_execute.h"
+#include "tests/support/thrown.h"
 #include "tests/support/two_to.h"
 
 namespace onehop {
@@ -184,12 +185,7 @@ TEST(Slice, SizesBeyond2To31) {
 
 template <class Call>
 void expect_bad(Call&& call, const std::string& message) {
-  try {
-    (void)call();
-    FAIL() << "expected BadInput: " << message;
-  } catch (const BadInput& error) {
-    EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
-  }
+  testing::expect_says<BadInput>([&] { (void)call(); }, message);
 }
 
 TEST(Slice, BadInputSaysWhatWasExpectedAndFound) {

@@ -29,8 +29,7 @@ class Fault:
     changes: tuple[Change, ...]
 
 
-_PLAN = "src/plan/plan.cc"
-_PLAN_RUN = "src/plan/plan_run.h"
+_ROUND = "src/plan/run/round.cc"
 _STORE = "src/channel/store.cc"
 _EXCHANGE = "collectives/exchange_data.cc"
 
@@ -63,7 +62,7 @@ FAULTS = (
         "exchanges",
         (
             Change(
-                _PLAN,
+                _ROUND,
                 "  detail::pack_chunk(program, message.end, chunk, sender.payload());\n"
                 "  ++message.chunk;\n"
                 "  const bool complete = fragment.first + message.chunk == fragment.last;\n"
@@ -81,21 +80,21 @@ FAULTS = (
         "exchanges",
         (
             Change(
-                _PLAN,
+                _ROUND,
                 "  unpack(program.chunks[fragment.first + message.chunk], program.receivers[message.end]);\n",
                 "  Receiver& receiver = program.receivers[message.end];\n"
                 "  const std::byte* const slot = receiver.payload();\n"
                 "  if (fragment.first + message.chunk + 1 == fragment.last) receiver.release();\n"
                 "  detail::unpack_chunk(program, program.chunks[fragment.first + message.chunk], slot);\n",
             ),
-            Change(_PLAN, "  program.receivers[message.end].release();\n", ""),
+            Change(_ROUND, "  program.receivers[message.end].release();\n", ""),
         ),
     ),
     Fault(
         "one-slot-too-many",
         "a sender writes one message more than there are free slots",
         "exchanges",
-        (Change("include/onehop/channel.h", "use_ < free_uses_", "use_ < free_uses_ + 1", 2),),
+        (Change("include/onehop/detail/channel_core.h", "use_ < free_uses_", "use_ < free_uses_ + 1", 2),),
     ),
     Fault(
         "first-chunk-is-enough",
@@ -103,7 +102,7 @@ FAULTS = (
         "long_messages",
         (
             Change(
-                _PLAN_RUN,
+                _ROUND,
                 "const bool last = fragment.first + message.chunk + 1 == fragment.last;\n"
                 "  return program.receivers[message.end].has(last ? detail::whole : message.chunk + 1);",
                 "static_cast<void>(fragment);\n  return program.receivers[message.end].has(1);",
@@ -116,7 +115,7 @@ FAULTS = (
         "long_messages",
         (
             Change(
-                _PLAN,
+                _ROUND,
                 "if (message.puts && sender.exposed() == epoch) {",
                 "if (message.puts && sender.exposed() + 1 >= epoch) {",
             ),
@@ -128,8 +127,8 @@ FAULTS = (
         "long_messages",
         (
             Change(
-                "src/channel/channel.cc",
-                "(target == StoreTarget::array ? detail::mark_in_array : 0)",
+                "src/channel/channel_core.cc",
+                "(target == StoreTarget::array ? mark_in_array : 0)",
                 "(target == StoreTarget::array ? 0 : 0)",
             ),
         ),
@@ -140,7 +139,7 @@ FAULTS = (
         "exchanges",
         (
             Change(
-                _PLAN_RUN,
+                _ROUND,
                 "if (message.dependency < 0) return true;",
                 "if (message.dependency < 99) return true;",
             ),
@@ -152,7 +151,7 @@ FAULTS = (
         "exchanges",
         (
             Change(
-                "src/plan/direct_exchange.cc",
+                "src/plan/direct/direct_exchange.cc",
                 "return partners_[p].ready; })) return false;",
                 "return p < partners_.size(); })) return false;",
             ),
@@ -164,9 +163,9 @@ FAULTS = (
         "exchanges",
         (
             Change(
-                _PLAN,
-                "for (; std::ranges::all_of(now.in, arrived); moved = true)",
-                "for (; std::ranges::any_of(now.in, arrived); moved = true)",
+                _ROUND,
+                "visit([&] { return std::ranges::all_of(now.in,",
+                "visit([&] { return std::ranges::any_of(now.in,",
             ),
         ),
     ),
@@ -213,11 +212,11 @@ FAULTS = (
         "kills",
         (
             Change(
-                "src/group/group.cc",
+                "src/group/group_state.cc",
                 "if (ended && !closed && precedes) found.lost = first;",
                 "if ((ended || closed) && precedes) found.lost = first;",
             ),
-            Change("src/group/group.cc", "if (reported >= 0) found.lost = reported;", ""),
+            Change("src/group/group_state.cc", "if (reported >= 0) found.lost = reported;", ""),
         ),
     ),
     Fault(

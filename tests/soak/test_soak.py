@@ -159,8 +159,8 @@ def test_faults_fit_the_sources(fault: faults.Fault) -> None:
 
 
 def test_a_fault_that_does_not_fit_is_an_error() -> None:
-    change = faults.Change("src/plan/plan.cc", "#include", "#embed")
+    change = faults.Change("src/plan/run/plan.cc", "#include", "#embed")
     with pytest.raises(
-        ValueError, match=r"expected '#include' 1 times in src/plan/plan.cc, found it \d+ times"
+        ValueError, match=r"expected '#include' 1 times in src/plan/run/plan.cc, found it \d+ times"
     ):
         broken.broken_text(faults.Fault("none", "", "kills", (change,)), soak.ROOT)

@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "onehop/half.h"
 #include "onehop/schedule.h"
+#include "src/base/half.h"
 
 namespace onehop::testing {
 

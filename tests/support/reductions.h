@@ -11,7 +11,7 @@
 
 #include "onehop/collectives/collectives.h"
 #include "onehop/group.h"
-#include "onehop/half.h"
+#include "src/base/half.h"
 
 namespace onehop::collectives::testing {
 

@@ -34,7 +34,8 @@ constexpr testing::Carrier ucx{TransportKind::ucx, true};
 [[maybe_unused]] bool absent(std::string& why) {
   static const bool found = testing::fork_ranks(1,
                                                 [](const Group&) {
-                                                  if (detail::ucx::find_library() == nullptr) throw Error("none");
+                                                  std::vector<std::string> tried;
+                                                  if (detail::ucx::find_library(tried) == nullptr) throw Error("none");
                                                 })[0]
                                 .ok;
   why = "no UCX library was found (`onehop doctor` lists the places)";

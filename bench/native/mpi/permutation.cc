@@ -4,7 +4,7 @@
 
 #include "bench/native/mpi/peers.h"
 #include "measure/mpi/context.h"
-#include "src/plan/run_exchange.h"
+#include "src/plan/direct/run_exchange.h"
 
 namespace onehop::bench {
 namespace {

@@ -1,7 +1,11 @@
 // The layout of a channel's slots in memory, the same for every transport.
 #include <cassert>
+#include <cstring>
 
+#include "onehop/error.h"
+#include "src/base/text.h"
 #include "src/channel/transport/transport.h"
+#include "src/group/memory_left.h"
 
 namespace onehop::detail {
 namespace {
@@ -30,6 +34,20 @@ SlotRing make_ring(const ChannelShape& shape, std::byte* memory) {
   ring.chunk_bytes = shape.chunk_bytes;
   ring.message_bytes = shape.bytes;
   return ring;
+}
+
+RingMemory allocate_ring(const ChannelShape& shape, const std::string& network) {
+  constexpr std::int64_t page = 4096;
+  const std::int64_t bytes = (ring_bytes(shape) + page - 1) / page * page;
+  const std::int64_t available = available_memory();
+  if (bytes <= available) {
+    if (RingMemory memory{static_cast<std::byte*>(std::aligned_alloc(page, static_cast<std::size_t>(bytes)))}) {
+      std::memset(memory.get(), 0, static_cast<std::size_t>(bytes));
+      return memory;
+    }
+  }
+  throw Error("the slots of a channel over " + network + " need " + base::counted(bytes, "byte") + ", " +
+              std::to_string(available) + " are available; ask for smaller or fewer slots");
 }
 
 std::uint64_t release_mask(int slots) {

@@ -161,8 +161,11 @@ class SharedMemoryTransport final : public Transport {
     std::string failure;
     try {
       for (const ChannelShape& shape : shapes) {
-        if (shape.from == group->rank) opened.senders.push_back(sender(group, shape, own));
-        if (shape.to == group->rank) opened.receivers.push_back(receiver(group, shape, own));
+        if (shape.from == group->rank) opened.senders.push_back(end<SenderParts>(group, shape, shape.to, own));
+        if (shape.to != group->rank) continue;
+        opened.receivers.push_back(end<ReceiverParts>(group, shape, shape.from, own));
+        // A rank that sends to itself cannot wait for a batched release.
+        if (shape.from != shape.to) opened.receivers.back().release_mask = release_mask(shape.slots);
       }
     } catch (const Error& error) {
       failure = error.what();
@@ -172,29 +175,16 @@ class SharedMemoryTransport final : public Transport {
     return opened;
   }
 
-  static SenderParts sender(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own) {
-    const SharedMemory& peer = own.memory_of(shape.to);
-    SenderParts made;
+  // The end of this rank of a channel to or from `peer`.
+  template <class Parts>
+  static Parts end(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, int peer, Rank& own) {
+    Parts made;
     made.ring = make_ring(shape, own.part_of(shape.to, shape.from, shape.id, true, ring_bytes(shape)));
     made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(
         own.part_of(shape.from, shape.to, shape.id, false, released_bytes));
     if (shape.adaptive) made.reading_time = made.released + 1;
-    made.bell = &group->pages[static_cast<std::size_t>(shape.to)].page->sleeping;
-    made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.to, own.memory(), peer);
-    return made;
-  }
-
-  static ReceiverParts receiver(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own) {
-    const SharedMemory& peer = own.memory_of(shape.from);
-    ReceiverParts made;
-    made.ring = make_ring(shape, own.part_of(shape.to, shape.from, shape.id, true, ring_bytes(shape)));
-    made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(
-        own.part_of(shape.from, shape.to, shape.id, false, released_bytes));
-    if (shape.adaptive) made.reading_time = made.released + 1;
-    made.bell = &group->pages[static_cast<std::size_t>(shape.from)].page->sleeping;
-    // A rank that sends to itself cannot wait for a batched release.
-    made.release_mask = shape.from == shape.to ? 0 : release_mask(shape.slots);
-    made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.from, own.memory(), peer);
+    made.bell = &group->pages[static_cast<std::size_t>(peer)].page->sleeping;
+    made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, peer, own.memory(), own.memory_of(peer));
     return made;
   }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <span>
@@ -119,6 +120,13 @@ class Transport {
 // The size of a ring in bytes, and a ring in `memory` (cache-line aligned, zeroed).
 [[nodiscard]] std::int64_t ring_bytes(const ChannelShape& shape);
 [[nodiscard]] SlotRing make_ring(const ChannelShape& shape, std::byte* memory);
+// Memory for the slots of one end of a channel over a network: zeroed, whole pages. `network` names it in the Error if
+// memory is short.
+struct FreeRing {
+  void operator()(std::byte* memory) const noexcept { std::free(memory); }
+};
+using RingMemory = std::unique_ptr<std::byte, FreeRing>;
+[[nodiscard]] RingMemory allocate_ring(const ChannelShape& shape, const std::string& network);
 // Rings of many slots release half of them at once.
 [[nodiscard]] std::uint64_t release_mask(int slots);
 

@@ -1,0 +1,52 @@
+// Watches, in a program that is being debugged (ONEHOP_GUARD=1), whether anything touches between start() and finish()
+// what belongs to the plan then: slices that the schedule writes may not be accessed, slices that it reads not changed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onehop/schedule.h"
+#include "src/plan/guard/page_guard.h"
+
+namespace onehop::detail {
+
+class Guard {
+ public:
+  // Null unless the environment asks for guards. `arrays` are those of `rank`.
+  static std::unique_ptr<Guard> make(const Schedule& schedule, std::span<const std::span<std::byte>> arrays, int rank);
+
+  // Fills what the first round overwrites with ones, in all types of floating-point numbers a NaN, so that results show
+  // that it was read. Call it before a run begins.
+  void poison() noexcept;
+  // The program goes on until open(). Nothing else may touch the arrays meanwhile.
+  void close();
+  void open();
+  // Throws BadInput about the first wrong access of the run, if there was one.
+  void report();
+
+ private:
+  Guard(const Schedule& schedule, std::span<const std::span<std::byte>> arrays, int rank);
+
+  struct Bytes {
+    MemoryRange range;
+    int array = 0;
+    bool written = false;  // by the schedule
+  };
+  [[nodiscard]] std::string describe(const std::byte* at, bool changed) const;
+
+  std::string plan_;
+  std::vector<ArraySpec> specs_;
+  std::vector<std::byte*> arrays_;
+  std::vector<Bytes> bytes_;  // in order of their addresses
+  std::vector<MemoryRange> poisoned_;
+  std::vector<std::byte> copy_;  // of all of bytes_, as start() or test() left them
+  std::unique_ptr<PageGuard> pages_;
+  bool closed_ = false;
+  std::string violation_;
+};
+
+}  // namespace onehop::detail
