@@ -1,5 +1,6 @@
 /* Two ranks exchange FRAGMENTS fragments RUNS times the way a plan does: start() packs as far as slots are free and never
- * waits; finish() packs the rest and unpacks, whichever can be done, and sleeps only when neither can.
+ * waits; finish() packs the rest and unpacks, whichever can be done, and sleeps only when neither can
+ * (Plan::Impl::for_each_movable).
  * With -DIN_PLACE what is sent is where the other's data goes: fragment f is packed before fragment f is unpacked.
  * -DBEFORE=n: the channels have been used n times already.
  * Checked: no deadlock; every fragment arrives in its place; with -DNEVER_WAITS also that start() finds all slots free.

@@ -123,10 +123,8 @@ TEST(SlotPolicy, ChannelsAndPlansFollowIt) {
     lane.unit_bytes = message.unit_bytes;
     lane.permutes = message.permutes_between_machines;
     lane.side_by_side = message.side_by_side;
-    PlanOptions options;
-    options.slots = requested.slots;
-    options.slot_bytes = requested.slot_bytes;
-    options.chunk_bytes = requested.chunk_bytes;
+    PlanOptions options{
+        .slots = requested.slots, .slot_bytes = requested.slot_bytes, .chunk_bytes = requested.chunk_bytes};
     const auto spec_on = [&](bool between_machines) {
       const ChannelSpec spec =
           onehop::detail::spec_for(ChannelSpec::Direction::send, 1, lane, options, between_machines);

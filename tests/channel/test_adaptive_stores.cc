@@ -299,12 +299,11 @@ TEST(AdaptiveStores, EveryByteOfAMessageArrives) {
   testing::on_ranks(2, [](const Group& group) {
     begin_nontemporal();
     for (const bool copies : {false, true}) {
-      ChannelSpec spec;
-      spec.peer = 1 - group.rank();
-      spec.bytes = bytes;
-      spec.slot_bytes = 20000;
-      spec.chunk_bytes = 6000;
-      spec.direction = group.rank() == 0 ? ChannelSpec::Direction::send : ChannelSpec::Direction::receive;
+      ChannelSpec spec{.direction = group.rank() == 0 ? ChannelSpec::Direction::send : ChannelSpec::Direction::receive,
+                       .peer = 1 - group.rank(),
+                       .bytes = bytes,
+                       .slot_bytes = 20000,
+                       .chunk_bytes = 6000};
       Channels ends = open_channels(group, {&spec, 1});
       std::vector<std::byte> memory(bytes);
       std::array<int, 4> messages_of{};
@@ -338,10 +337,9 @@ TEST(AdaptiveStores, EveryByteOfAMessageArrives) {
 TEST(AdaptiveStores, SlotsThatAreReadInPlaceAreTimed) {
   testing::on_ranks(2, [](const Group& group) {
     begin_nontemporal();
-    ChannelSpec spec;
-    spec.peer = 1 - group.rank();
-    spec.bytes = 9000;
-    spec.direction = group.rank() == 0 ? ChannelSpec::Direction::send : ChannelSpec::Direction::receive;
+    ChannelSpec spec{.direction = group.rank() == 0 ? ChannelSpec::Direction::send : ChannelSpec::Direction::receive,
+                     .peer = 1 - group.rank(),
+                     .bytes = 9000};
     Channels ends = open_channels(group, {&spec, 1});
     std::vector<std::byte> memory(static_cast<std::size_t>(spec.bytes));
     int timed = 0;
@@ -369,10 +367,7 @@ TEST(AdaptiveStores, EveryByteOfAPlanArrives) {
     std::vector<std::byte> out(bytes);
     std::vector<std::byte> in(bytes);
     const ArraySpec array{"bytes", 1, ElementType::bytes, {bytes}};
-    Schedule schedule;
-    schedule.name = "ring";
-    schedule.ranks = ranks;
-    schedule.arrays = {array, array};
+    Schedule schedule{"ring", ranks, {array, array}, {}, {}};
     schedule.rounds.resize(1);
     for (int rank = 0; rank < ranks; ++rank) {
       const Slice all = Slice::range(0, bytes);

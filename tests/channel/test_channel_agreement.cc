@@ -18,11 +18,10 @@ namespace {
 using testing::on_threads;
 
 ChannelSpec end_to(int peer, bool sends, std::int64_t bytes, int tag = 0) {
-  ChannelSpec spec;
-  spec.peer = peer;
-  spec.direction = sends ? ChannelSpec::Direction::send : ChannelSpec::Direction::receive;
-  spec.bytes = bytes;
-  spec.tag = tag;
+  ChannelSpec spec{.direction = sends ? ChannelSpec::Direction::send : ChannelSpec::Direction::receive,
+                   .peer = peer,
+                   .bytes = bytes,
+                   .tag = tag};
   return spec;
 }
 

@@ -229,11 +229,7 @@ TEST(Faults, WhoIsLostIsPassedOn) {
 // wait for rank 2 then, and not for one another.
 TEST(Faults, RankThatNeverBeginsAnExchangeInPlaceIsLostToAllOfItsRanks) {
   const auto ended = fork_ranks(4, [](const Group& group) {
-    PermuteBitsSpec spec;
-    spec.bits = 9;
-    spec.local_bits = 7;
-    spec.permutation = {5, 2, 0, 3, 8, 1, 6, 4, 7};
-    spec.element_bytes = 8;
+    PermuteBitsSpec spec{.bits = 9, .local_bits = 7, .permutation = {5, 2, 0, 3, 8, 1, 6, 4, 7}, .element_bytes = 8};
     SharedArray array = group.allocate(8 << 7);
     const std::span<std::byte> bytes = array.bytes().first(8 << 7);
     Plan plan(group, permute_bits(spec), std::span(&bytes, 1));

@@ -66,9 +66,7 @@ Schedule crossed_exchange(std::int64_t half) {
     return std::pair(Transfer{place(0, offset, count), place(1, offset, count), Combine::replace, Codec::raw},
                      Transfer{place(1, offset, count), place(0, offset, count), Combine::replace, Codec::raw});
   };
-  Schedule schedule;
-  schedule.ranks = 2;
-  schedule.arrays = {{"u", 8, ElementType::bytes, {100}}};
+  Schedule schedule{"", 2, {{"u", 8, ElementType::bytes, {100}}}, {}, {}};
   const auto [there, back] = both_ways(90, 1);
   schedule.rounds.push_back({{there, back}});
   const auto [low_there, low_back] = both_ways(0, half);
@@ -80,9 +78,7 @@ Schedule crossed_exchange(std::int64_t half) {
 TEST(Faults, CrossedExchangeInPlaceLongerThanAllSlots) {
   on_ranks(2, [](const Group& group) {
     group.set_timeout(2);
-    PlanOptions options;
-    options.slots = 4;
-    options.slot_bytes = 64;
+    PlanOptions options{.slots = 4, .slot_bytes = 64};
     std::vector<std::int64_t> u(100);
     const std::vector<std::span<std::byte>> arrays = {std::as_writable_bytes(std::span(u))};
     // Ten fragments of eight elements.
@@ -143,11 +139,7 @@ TEST(Faults, WhatGoesWrongOnOneRankIsHeardByAll) {
       static_cast<void>(open_channels(group, {}, wrong ? TransportKind::mpi : TransportKind::automatic));
     });
     expect_heard_by_all<BadInput>(group, "has 799 bytes on rank 1", [&] {
-      HaloSpec spec;
-      spec.extents = {240};
-      spec.grid = {3};
-      spec.widths = {{10, 10}};
-      spec.periodic = {true};
+      HaloSpec spec{.extents = {240}, .grid = {3}, .widths = {{10, 10}}, .periodic = {true}};
       std::vector<std::byte> memory(wrong ? 799 : 800);
       const std::vector<std::span<std::byte>> arrays = {memory};
       const Plan plan(group, halo(spec), arrays);
@@ -179,10 +171,7 @@ TEST(Faults, WhatGoesWrongOnOneRankIsHeardByAll) {
 // A plan that permutes index bits looks first for arrays in shared memory.
 TEST(Faults, WhatGoesWrongBeforeArraysAreSharedIsHeardByAll) {
   on_ranks(2, [](const Group& group) {
-    PermuteBitsSpec spec;
-    spec.bits = 7;
-    spec.local_bits = 6;
-    spec.permutation = {6, 1, 2, 3, 4, 5, 0};
+    PermuteBitsSpec spec{.bits = 7, .local_bits = 6, .permutation = {6, 1, 2, 3, 4, 5, 0}};
     const Schedule schedule = permute_bits(spec);
     const auto bytes = static_cast<std::int64_t>(64 * spec.element_bytes);
     for (const bool wrong : {true, false}) {

@@ -109,11 +109,10 @@ double memory(const std::string& name) {
 // Each of `ranks` threads makes a group and a plan of a halo with six neighbours, over a transport that moves nothing.
 Cost prepare(std::array<int, 3> grid) {
   const int ranks = grid[0] * grid[1] * grid[2];
-  HaloSpec spec;
-  spec.extents = {grid[0] * 4, grid[1] * 4, grid[2] * 4};
-  spec.grid = {grid[0], grid[1], grid[2]};
-  spec.widths = {{1, 1}, {1, 1}, {1, 1}};
-  spec.periodic = {true, true, true};
+  HaloSpec spec{.extents = {grid[0] * 4, grid[1] * 4, grid[2] * 4},
+                .grid = {grid[0], grid[1], grid[2]},
+                .widths = {{1, 1}, {1, 1}, {1, 1}},
+                .periodic = {true, true, true}};
   Gathering gathering(ranks);
   std::atomic<int> ready{0};
   std::atomic<bool> end{false};

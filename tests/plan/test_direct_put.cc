@@ -38,9 +38,7 @@ void pause_at_random(std::mt19937& random) {
 
 // Faces of whole planes, and of rows of 1600 bytes.
 HaloSpec long_rows(int ranks, int dimension) {
-  HaloSpec spec;
-  spec.extents = {16, 24, 200};
-  spec.grid = {1, 1, 1};
+  HaloSpec spec{.extents = {16, 24, 200}, .grid = {1, 1, 1}, .widths = {}, .periodic = {}};
   spec.grid[static_cast<std::size_t>(dimension)] = ranks;
   spec.widths = {{1, 1}, {2, 1}, {0, 0}};
   spec.periodic = {true, true, false};
@@ -65,10 +63,8 @@ TEST(DirectPut, HalosMoveWhatTheNaiveExecutorMoves) {
 
 // `bytes` from the first array of every rank to the second of the next.
 Schedule ring(int ranks, std::int64_t bytes) {
-  Schedule schedule;
-  schedule.name = "ring";
-  schedule.ranks = ranks;
-  schedule.arrays = {{"out", 1, ElementType::bytes, {bytes}}, {"in", 1, ElementType::bytes, {bytes}}};
+  Schedule schedule{
+      "ring", ranks, {{"out", 1, ElementType::bytes, {bytes}}, {"in", 1, ElementType::bytes, {bytes}}}, {}, {}};
   Round& round = schedule.rounds.emplace_back();
   for (int rank = 0; rank < ranks; ++rank) {
     round.transfers.push_back({{rank, 0, Slice::range(0, bytes)}, {(rank + 1) % ranks, 1, Slice::range(0, bytes)}});
@@ -172,10 +168,7 @@ TEST(DirectPut, RoundsFollowEachOther) {
 // Two ranks exchange the same elements in place: what one sends would be overwritten by the other's put.
 TEST(DirectPut, ExchangesInPlacePassThroughSlots) {
   constexpr std::int64_t bytes = 30000;
-  Schedule schedule;
-  schedule.name = "exchange";
-  schedule.ranks = 2;
-  schedule.arrays = {{"x", 1, ElementType::bytes, {bytes}}};
+  Schedule schedule{"exchange", 2, {{"x", 1, ElementType::bytes, {bytes}}}, {}, {}};
   schedule.rounds.push_back({{{{0, 0, Slice::range(0, bytes)}, {1, 0, Slice::range(0, bytes)}},
                               {{1, 0, Slice::range(0, bytes)}, {0, 0, Slice::range(0, bytes)}}}});
   ASSERT_TRUE(verify(schedule).empty());
@@ -253,10 +246,7 @@ TEST(DirectPut, AnArrayOfAnotherGroupIsWrittenDirectly) {
 // Two ranks write the same ghosts of a third.
 TEST(DirectPut, OverlappingGhostsAreRefused) {
   constexpr std::int64_t bytes = 20000;
-  Schedule schedule;
-  schedule.name = "overlap";
-  schedule.ranks = 3;
-  schedule.arrays = {{"u", 4, ElementType::int32, {2 * bytes}}};
+  Schedule schedule{"overlap", 3, {{"u", 4, ElementType::int32, {2 * bytes}}}, {}, {}};
   schedule.rounds.push_back({{{{0, 0, Slice::range(0, bytes)}, {2, 0, Slice::range(0, bytes)}},
                               {{1, 0, Slice::range(0, bytes)}, {2, 0, Slice::range(bytes - 1, bytes)}}}});
   for (const bool combine : {false, true}) {

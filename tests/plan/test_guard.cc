@@ -35,9 +35,7 @@ void on_guarded_ranks(int ranks, const std::function<void(const Group&)>& rank_m
 
 // 64 x 64 x 64 numbers on each rank with ghosts of one site, divided along one dimension.
 HaloSpec cube(int ranks, int dimension) {
-  HaloSpec spec;
-  spec.extents = {64, 64, 64};
-  spec.grid = {1, 1, 1};
+  HaloSpec spec{.extents = {64, 64, 64}, .grid = {1, 1, 1}, .widths = {}, .periodic = {}};
   spec.grid[static_cast<std::size_t>(dimension)] = ranks;
   spec.widths = {{0, 0}, {0, 0}, {0, 0}};
   spec.widths[static_cast<std::size_t>(dimension)] = {1, 1};
@@ -157,10 +155,7 @@ TEST(Guard, AChangedSourceIsNamed) {
 // In ordinary memory, where the ghosts do not fill a page.
 TEST(Guard, AWrittenGhostIsNamedAlsoInAShortArray) {
   on_guarded_ranks(2, [](const Group& group) {
-    Schedule schedule;
-    schedule.name = "pair";
-    schedule.ranks = 2;
-    schedule.arrays = {{"out", 4, ElementType::float32, {8}}, {"in", 4, ElementType::float32, {8}}};
+    Schedule schedule{"pair", 2, {{"out", 4, ElementType::float32, {8}}, {"in", 4, ElementType::float32, {8}}}, {}, {}};
     schedule.rounds.push_back({{{{0, 0, Slice::range(0, 8)}, {1, 1, Slice::range(0, 8)}},
                                 {{1, 0, Slice::range(0, 8)}, {0, 1, Slice::range(0, 8)}}}});
     std::array<float, 8> out{};

@@ -302,9 +302,7 @@ TEST(HotPath, NoSystemCallBetweenProcesses) {
     on_ranks(2, [&](const Group& group) {
       std::vector<std::int64_t> memory(static_cast<std::size_t>(2 * words), group.rank());
       const std::vector<std::span<std::byte>> arrays = {std::as_writable_bytes(std::span(memory))};
-      PlanOptions options;
-      options.slot_bytes = 64 << 10;
-      options.chunk_bytes = 8 << 10;
+      PlanOptions options{.slot_bytes = 64 << 10, .chunk_bytes = 8 << 10};
       Plan plan(group, allgather(2, words, 8), arrays, options);
       plan.run();
       // Set only now, because making the plan reads the tuning, which sets these limits.

@@ -47,9 +47,7 @@ TEST(Plan, RandomHalosOnThreads) {
 TEST(Plan, HalosOnProcesses) {
   std::mt19937 random(2);
   for (const int grid : {1, 2, 3, 4, 8}) {
-    HaloSpec spec;
-    spec.extents = {11, 9, 6};
-    spec.grid = {grid, 1, 1};
+    HaloSpec spec{.extents = {11, 9, 6}, .grid = {grid, 1, 1}, .widths = {}, .periodic = {}};
     if (grid == 4) spec.grid = {2, 2, 1};
     if (grid == 8) spec.grid = {2, 2, 2};
     spec.widths = {{1, 2}, {2, 1}, {1, 1}};
@@ -67,11 +65,10 @@ TEST(Plan, HalosOnProcesses) {
 TEST(Plan, LongChunksOfShortPieces) {
   Tuning before = tuning();
   for (const std::int64_t row : {30, 32}) {
-    HaloSpec spec;
-    spec.extents = {4, 80, row};
-    spec.grid = {2, 1, 1};
-    spec.widths = {{1, 1}, {1, 1}, {1, 1}};
-    spec.periodic = {true, false, false};
+    HaloSpec spec{.extents = {4, 80, row},
+                  .grid = {2, 1, 1},
+                  .widths = {{1, 1}, {1, 1}, {1, 1}},
+                  .periodic = {true, false, false}};
     Schedule schedule = halo(spec);
     schedule.arrays.push_back({"list", 96, ElementType::bytes, {300}});
     std::vector<std::int64_t> every_third;
@@ -100,12 +97,11 @@ TEST(Plan, LongChunksOfShortPieces) {
 TEST(Plan, FacesInsideARank) {
   for (const std::int64_t element_bytes : {1, 8, 16, 24, 40, 64}) {
     for (const int width : {1, 2}) {
-      HaloSpec spec;
-      spec.extents = {5, 70, 9};
-      spec.grid = {2, 1, 1};
-      spec.widths = {{1, 1}, {1, 0}, {1, width}};
-      spec.periodic = {true, true, true};
-      spec.element_bytes = {element_bytes};
+      HaloSpec spec{.extents = {5, 70, 9},
+                    .grid = {2, 1, 1},
+                    .widths = {{1, 1}, {1, 0}, {1, width}},
+                    .periodic = {true, true, true},
+                    .element_bytes = {element_bytes}};
       const Schedule schedule = halo(spec);
       const Memory memory = random_memory(schedule, 12);
       SCOPED_TRACE(std::to_string(element_bytes) + " bytes, width " + std::to_string(width));
@@ -116,11 +112,8 @@ TEST(Plan, FacesInsideARank) {
 
 // A halo larger than its slots: ranks must unpack while they pack.
 TEST(Plan, StagingStaysWithinItsBudget) {
-  HaloSpec spec;
-  spec.extents = {8, 200, 100};
-  spec.grid = {2, 1, 1};
-  spec.widths = {{2, 2}, {1, 1}, {1, 1}};
-  spec.periodic = {true, true, true};
+  HaloSpec spec{
+      .extents = {8, 200, 100}, .grid = {2, 1, 1}, .widths = {{2, 2}, {1, 1}, {1, 1}}, .periodic = {true, true, true}};
   const Schedule schedule = halo(spec);
   const Memory memory = random_memory(schedule, 3);
   on_ranks(2, [&](const Group& group) {
@@ -146,9 +139,7 @@ TEST(Plan, AllgatherOnManyRanks) {
 // Two ranks exchange slices in place, through slots that hold a small part of them.
 TEST(Plan, ExchangeInPlace) {
   for (const bool same_order : {true, false}) {
-    Schedule schedule;
-    schedule.ranks = 2;
-    schedule.arrays = {doubles(1000)};
+    Schedule schedule{"", 2, {doubles(1000)}, {}, {}};
     const std::vector<std::int64_t> extents = {50, 5};
     const std::vector<std::int64_t> strides = {20, 2};
     const Slice even = Slice::box(0, extents, strides);
@@ -169,9 +160,7 @@ TEST(Plan, ExchangeInPlace) {
 
 // Messages have other transfers too, the codecs of the two directions differ, and one direction combines.
 TEST(Plan, ExchangeInPlaceBesideOtherTransfers) {
-  Schedule schedule;
-  schedule.ranks = 2;
-  schedule.arrays = {{"x", 4, ElementType::float32, {1000}}, {"y", 8, ElementType::float64, {1000}}};
+  Schedule schedule{"", 2, {{"x", 4, ElementType::float32, {1000}}, {"y", 8, ElementType::float64, {1000}}}, {}, {}};
   auto& transfers = schedule.rounds.emplace_back().transfers;
   const Slice first = Slice::range(0, 300);
   const Slice second = Slice::range(300, 300);
@@ -192,9 +181,7 @@ TEST(Plan, ExchangeInPlaceBesideOtherTransfers) {
 // Each sender has its own slots (another tuning, other options), so several fragments may have to be packed before one
 // is unpacked.
 TEST(Plan, ExchangeInPlaceWhereTheRanksCutDifferently) {
-  Schedule schedule;
-  schedule.ranks = 2;
-  schedule.arrays = {doubles(4000)};
+  Schedule schedule{"", 2, {doubles(4000)}, {}, {}};
   auto& transfers = schedule.rounds.emplace_back().transfers;
   transfers.push_back({{0, 0, Slice::range(0, 4000)}, {1, 0, Slice::range(0, 4000)}});
   transfers.push_back({{1, 0, Slice::range(0, 4000)}, {0, 0, Slice::range(0, 4000)}});
@@ -209,9 +196,7 @@ TEST(Plan, ExchangeInPlaceWhereTheRanksCutDifferently) {
 }
 
 TEST(Plan, ListsAndBoxesMix) {
-  Schedule schedule;
-  schedule.ranks = 3;
-  schedule.arrays = {doubles(64), {"y", 24, ElementType::bytes, {10, 20, 30}}};
+  Schedule schedule{"", 3, {doubles(64), {"y", 24, ElementType::bytes, {10, 20, 30}}}, {}, {}};
   auto& transfers = schedule.rounds.emplace_back().transfers;
   transfers.push_back({{0, 0, Slice::list({5, 3, 9, 10, 11})}, {1, 0, Slice::range(20, 5)}});
   transfers.push_back({{0, 1, Slice::list({9, 0, 4})}, {1, 1, Slice::list({1, 2, 19})}});
@@ -294,11 +279,7 @@ TEST(Plan, RanksWithDifferentSchedulesAreAMismatch) {
 }
 
 TEST(Plan, MockPacksAndUnpacksButMovesNothing) {
-  HaloSpec spec;
-  spec.extents = {8, 8};
-  spec.grid = {2, 1};
-  spec.widths = {{1, 1}, {1, 1}};
-  spec.periodic = {true, true};
+  HaloSpec spec{.extents = {8, 8}, .grid = {2, 1}, .widths = {{1, 1}, {1, 1}}, .periodic = {true, true}};
   const Schedule schedule = halo(spec);
   on_threads(2, [&](const Group& group) {
     std::vector<std::byte> memory(static_cast<std::size_t>(schedule.arrays[0].elements_on(group.rank()) * 8),

@@ -23,15 +23,14 @@ using testing::random_numbers;
 // Blocks are never cut, for any slots and chunks; local copies are never rounded.
 TEST(PlanCodec, HalosWithCodecs) {
   for (const Codec codec : {Codec::fp16, Codec::q8, Codec::q6}) {
-    HaloSpec spec;
-    spec.extents = {7, 5, 10};
-    spec.grid = {3, 1, 1};
-    spec.widths = {{1, 2}, {2, 1}, {1, 1}};
-    spec.periodic = {true, true, false};
-    spec.corners = true;
-    spec.element_bytes = {4, 24, 8};
-    spec.types = {ElementType::float32, ElementType::float64, ElementType::float32};
-    spec.codec = codec;
+    HaloSpec spec{.extents = {7, 5, 10},
+                  .grid = {3, 1, 1},
+                  .widths = {{1, 2}, {2, 1}, {1, 1}},
+                  .periodic = {true, true, false},
+                  .corners = true,
+                  .element_bytes = {4, 24, 8},
+                  .codec = codec,
+                  .types = {ElementType::float32, ElementType::float64, ElementType::float32}};
     const Schedule schedule = halo(spec);
     ASSERT_TRUE(verify(schedule).empty());
     EXPECT_EQ(Schedule::from_json(schedule.to_json()), schedule);

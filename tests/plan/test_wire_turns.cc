@@ -69,9 +69,7 @@ TEST(WireTurns, OnlyWhereLinesAreShared) {
 
 // Elements that change places must pass in the same order in both directions.
 TEST(WireTurns, NoneInAnExchangeInPlace) {
-  Schedule schedule;
-  schedule.ranks = 2;
-  schedule.arrays = {{"x", 8, ElementType::bytes, {20'000}}};
+  Schedule schedule{"", 2, {{"x", 8, ElementType::bytes, {20'000}}}, {}, {}};
   const std::vector<std::int64_t> extents = {1000};
   const std::vector<std::int64_t> strides = {20};
   const Slice even = Slice::box(0, extents, strides);

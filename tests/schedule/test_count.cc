@@ -83,12 +83,11 @@ TEST(Count, AgreesWithItsDefinition) {
 }
 
 HaloSpec cube(std::int64_t block, int grid, bool corners) {
-  HaloSpec spec;
-  spec.extents = {block * grid, block * grid, block * grid};
-  spec.grid = {grid, grid, grid};
-  spec.widths = {{1, 1}, {1, 1}, {1, 1}};
-  spec.periodic = {true, true, true};
-  spec.corners = corners;
+  HaloSpec spec{.extents = {block * grid, block * grid, block * grid},
+                .grid = {grid, grid, grid},
+                .widths = {{1, 1}, {1, 1}, {1, 1}},
+                .periodic = {true, true, true},
+                .corners = corners};
   return spec;
 }
 
@@ -153,11 +152,7 @@ TEST(Count, SaysWhichTransferNamesWhatIsNotThere) {
 }
 
 TEST(Count, Json) {
-  HaloSpec spec;
-  spec.extents = {4};
-  spec.grid = {2};
-  spec.widths = {{0, 1}};
-  spec.periodic = {false};
+  HaloSpec spec{.extents = {4}, .grid = {2}, .widths = {{0, 1}}, .periodic = {false}};
   EXPECT_EQ(count(halo(spec)).to_json(),
             R"({"rounds":1,"messages":1,"bytes":8,"bytes_local":0,"ranks":[)"
             R"({"messages_sent":0,"messages_received":1,"bytes_sent":0,"bytes_received":8,"bytes_local":0,)"

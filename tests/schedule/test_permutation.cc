@@ -13,6 +13,7 @@
 #include "onehop/verify.h"
 #include "src/schedule/bit_permutation.h"
 #include "tests/support/naive_execute.h"
+#include "tests/support/plan_check.h"
 #include "tests/support/random_permutation.h"
 #include "tests/support/ranks.h"
 
@@ -26,35 +27,16 @@ using testing::random_memory;
 using testing::random_permutation;
 using testing::RandomPermutation;
 
-// Runs the plan twice on this rank, in memory of the group or in other memory.
+// Runs the plan on this rank, in memory of the group or in other memory.
 void expect_plan_does(const Group& group, const Schedule& schedule, const PlanOptions& options, bool shared,
-                      Memory expected) {
-  const auto rank = static_cast<std::size_t>(group.rank());
-  const std::vector<std::byte> before = expected[rank][0];
-  SharedArray array = group.allocate(static_cast<std::int64_t>(before.size()));
-  std::vector<std::byte> own(before.size());
-  const std::span<std::byte> mine = shared ? array.bytes() : std::span<std::byte>(own);
-  std::ranges::copy(before, mine.begin());
-  const std::vector<std::span<std::byte>> arrays = {mine};
-  Plan plan(group, schedule.part(group.rank()), arrays, options);
-  if (shared && options.transport == TransportKind::automatic) {
-    EXPECT_EQ(plan.staging_bytes(), 0);
+                      const Memory& memory) {
+  const Schedule part = schedule.part(group.rank());
+  const testing::SharedCopies copies(group, memory[static_cast<std::size_t>(group.rank())]);
+  if (!shared) return testing::expect_plan_does(group, schedule, part, options, memory);
+  testing::expect_plan_moves(group, schedule, part, options, memory, copies.arrays);
+  if (options.transport == TransportKind::automatic) {
+    EXPECT_EQ(Plan(group, part, copies.arrays, options).staging_bytes(), 0);
   }
-  for (int run = 0; run < 2; ++run) {
-    testing::naive_execute(schedule, expected);
-    plan.start();
-    while (run == 1 && !plan.test()) {
-    }
-    plan.finish();
-    ASSERT_TRUE(std::ranges::equal(mine, expected[rank][0])) << "run " << run << ", rank " << rank;
-  }
-  const RankCount counted = count(schedule).ranks[rank];
-  const PlanCounters& moved = plan.counters();
-  EXPECT_EQ(moved.messages_sent, 2 * counted.messages_sent);
-  EXPECT_EQ(moved.messages_received, 2 * counted.messages_received);
-  EXPECT_EQ(moved.bytes_sent, 2 * counted.bytes_sent);
-  EXPECT_EQ(moved.bytes_received, 2 * counted.bytes_received);
-  EXPECT_EQ(moved.bytes_local, 2 * counted.bytes_local);
 }
 
 TEST(Permutation, VerifiedAndSplitInPartsWhateverItIs) {
@@ -112,24 +94,16 @@ TEST(Permutation, FusedSwapsMoveTheirShareOfBytes) {
   }
 }
 
-TEST(Permutation, InPlaceBetweenSharedArraysOfThreads) {
+TEST(Permutation, InPlaceOrStagedBetweenThreads) {
   std::mt19937 random(3);
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 60; ++i) {
+    const bool shared = i % 2 == 0;
     const RandomPermutation one = random_permutation(random, 10, 3);
     const Schedule schedule = permute_bits(one.spec);
     const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
-    on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, {}, true, memory); });
-  }
-}
-
-TEST(Permutation, StagedWithFewSmallSlots) {
-  std::mt19937 random(4);
-  for (int i = 0; i < 30; ++i) {
-    const RandomPermutation one = random_permutation(random, 10, 3);
-    const Schedule schedule = permute_bits(one.spec);
-    const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
-    const PlanOptions options{.slots = 1 + i % 3, .slot_bytes = 64 + 40 * (i % 4)};
-    on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, options, false, memory); });
+    PlanOptions options;
+    if (!shared) options = {.slots = 1 + i % 3, .slot_bytes = 64 + 40 * (i % 4)};
+    on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, options, shared, memory); });
   }
 }
 

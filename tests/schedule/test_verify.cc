@@ -22,12 +22,8 @@ using Rule = Violation::Rule;
 
 // Four ranks in a 2-D halo with corners: verified in test_halo.cc, deliberately broken here.
 Schedule sound() {
-  HaloSpec spec;
-  spec.extents = {8, 8};
-  spec.grid = {2, 2};
-  spec.widths = {{1, 2}, {2, 1}};
-  spec.periodic = {true, false};
-  spec.corners = true;
+  HaloSpec spec{
+      .extents = {8, 8}, .grid = {2, 2}, .widths = {{1, 2}, {2, 1}}, .periodic = {true, false}, .corners = true};
   return halo(spec);
 }
 
@@ -383,12 +379,11 @@ TEST(Verify, LargeArraysCostOnlyWhatMoves) {
 }
 
 TEST(Verify, AThousandRanksTakeLessThanASecond) {
-  HaloSpec spec;
-  spec.extents = {160, 160, 160};
-  spec.grid = {10, 10, 10};
-  spec.widths = {{1, 1}, {1, 1}, {1, 1}};
-  spec.periodic = {true, true, true};
-  spec.corners = true;
+  HaloSpec spec{.extents = {160, 160, 160},
+                .grid = {10, 10, 10},
+                .widths = {{1, 1}, {1, 1}, {1, 1}},
+                .periodic = {true, true, true},
+                .corners = true};
   const Schedule schedule = halo(spec);
   const std::clock_t begin = std::clock();  // of this process alone: others may keep the machine busy
   EXPECT_TRUE(verify(schedule).empty());

@@ -30,11 +30,8 @@ Channels ring_of_channels(const Group& group, std::int64_t bytes) {
 }
 
 RingPlan::RingPlan(const Group& group, std::int64_t sites, std::int64_t width, const PlanOptions& options) {
-  HaloSpec spec;
-  spec.extents = {sites * group.size()};
-  spec.grid = {group.size()};
-  spec.widths = {{width, width}};
-  spec.periodic = {true};
+  HaloSpec spec{
+      .extents = {sites * group.size()}, .grid = {group.size()}, .widths = {{width, width}}, .periodic = {true}};
   memory.resize(static_cast<std::size_t>((sites + 2 * width) * 8));
   const std::vector<std::span<std::byte>> arrays = {memory};
   plan = std::make_unique<Plan>(group, halo(spec), arrays, options);

@@ -80,10 +80,7 @@ inline void expect_plan_does(const Group& group, const Schedule& schedule, const
 }
 
 inline PlanOptions cut(int slots, std::int64_t slot_bytes, std::int64_t chunk_bytes) {
-  PlanOptions options;
-  options.slots = slots;
-  options.slot_bytes = slot_bytes;
-  options.chunk_bytes = chunk_bytes;
+  PlanOptions options{.slots = slots, .slot_bytes = slot_bytes, .chunk_bytes = chunk_bytes};
   return options;
 }
 

@@ -20,10 +20,8 @@ class RandomSchedules {
   explicit RandomSchedules(unsigned seed) : random_(seed) {}
 
   Schedule next() {
-    Schedule schedule;
-    schedule.name = "random";
-    schedule.ranks = 1 + below(4);
-    schedule.arrays = {{"u", 8, ElementType::float64, {12}}, {"v", 8, ElementType::float64, {}}};
+    Schedule schedule{
+        "random", 1 + below(4), {{"u", 8, ElementType::float64, {12}}, {"v", 8, ElementType::float64, {}}}, {}, {}};
     for (int rank = 0; rank < schedule.ranks; ++rank) schedule.arrays[1].elements.push_back(8 + below(9));
     if (schedule.ranks == 1) schedule.arrays[1].elements = {9};
     for (int rounds = 1 + below(2); rounds > 0; --rounds) {

@@ -65,9 +65,7 @@ void carries_every_size(const Group& group, const Carrier& carrier) {
     all_to_all(group, carrier, bytes, 4);
   }
   // The last fragment has fewer parts than the slot can hold, and parts of another length.
-  ChannelSpec shape;
-  shape.slot_bytes = 200'000;
-  shape.chunk_bytes = 10'000;
+  ChannelSpec shape{.slot_bytes = 200'000, .chunk_bytes = 10'000};
   for (const std::int64_t bytes : {200'001, 264'512, 330'000}) {
     SCOPED_TRACE(bytes);
     all_to_all(group, carrier, bytes, 4, shape);
@@ -78,10 +76,7 @@ void cuts_messages_as_told(const Group& group, const Carrier& carrier) {
   for (const std::int64_t slot_bytes : {64, 1000, 4096}) {
     for (const std::int64_t chunk_bytes : {64, 100, 4096}) {
       for (const int slots : {1, 2, 3, 8}) {
-        ChannelSpec shape;
-        shape.slot_bytes = slot_bytes;
-        shape.chunk_bytes = chunk_bytes;
-        shape.slots = slots;
+        ChannelSpec shape{.slots = slots, .slot_bytes = slot_bytes, .chunk_bytes = chunk_bytes};
         all_to_all(group, carrier, 1'501, 2, shape);
       }
     }
@@ -193,9 +188,7 @@ void expect_plan(const Group& group, const Carrier& carrier, const Schedule& sch
   for (const std::int64_t slot_bytes : {0, 200}) {
     auto mine = expected[own];
     const std::vector<std::span<std::byte>> spans(mine.begin(), mine.end());
-    PlanOptions options;
-    options.transport = carrier.kind;
-    options.slot_bytes = slot_bytes;
+    PlanOptions options{.transport = carrier.kind, .slot_bytes = slot_bytes};
     Plan plan(group, schedule, spans, options);
     for (int run = 0; run < 3; ++run) {
       naive_execute(schedule, expected);
@@ -213,13 +206,12 @@ void expect_plan(const Group& group, const Carrier& carrier, const Schedule& sch
 }
 
 void runs_plans(const Group& group, const Carrier& carrier) {
-  HaloSpec spec;
-  spec.extents = {2 * group.size() + 1, 7, 5};
-  spec.grid = {group.size(), 1, 1};
-  spec.widths = {{1, 2}, {1, 1}, {2, 0}};
-  spec.periodic = {true, true, false};
-  spec.corners = true;
-  spec.element_bytes = {8, 3};
+  HaloSpec spec{.extents = {2 * group.size() + 1, 7, 5},
+                .grid = {group.size(), 1, 1},
+                .widths = {{1, 2}, {1, 1}, {2, 0}},
+                .periodic = {true, true, false},
+                .corners = true,
+                .element_bytes = {8, 3}};
   const Schedule schedule = halo(spec);
   expect_plan(group, carrier, schedule, random_memory(schedule, 5));
 }
@@ -250,11 +242,7 @@ std::vector<std::byte> make_message(std::int64_t number, std::int64_t bytes) {
 }
 
 ChannelSpec end_of_channel(ChannelSpec::Direction direction, int peer, std::int64_t bytes, int tag) {
-  ChannelSpec spec;
-  spec.direction = direction;
-  spec.peer = peer;
-  spec.bytes = bytes;
-  spec.tag = tag;
+  ChannelSpec spec{.direction = direction, .peer = peer, .bytes = bytes, .tag = tag};
   return spec;
 }
 
