@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Where the others of a folder are tested.
 ELSEWHERE = {
     "include/onehop": "plain data and parts of a class: with the class that has them",
+    "include/onehop/detail": "the insides of channels: with channels",
     "include/onehop/lattice": "with the operators that use them",
     "include/onehop/quantum": "with the simulator, in both languages",
     "python/onehop": "options and helpers: with the functions that use them",

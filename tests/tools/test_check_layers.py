@@ -67,7 +67,7 @@ WRONG = (
     ("machine/model/job.cc", '#include "onehop/quantum/circuit.h"', "not quantum/circuit"),
     ("compat/rdma_comlib/new.c", '#include "src/channel/waiting.h"', "not src/channel"),
     ("compat/quest/comm.cpp", '#include "onehop/quantum/state.h"', "not quantum/state"),
-    ("src/plan/run/plan.cc", '#include "plan_part.h"', "write the path from the root"),
+    ("src/plan/run/plan.cc", '#include "plan_run.h"', "write the path from the root"),
     ("include/onehop/unheard_of.h", '#include "onehop/error.h"', "expected a part of tools/layers.toml"),
     ("python/onehop/error.py", "import onehop.group", "onehop.error may import no other part"),
     ("python/onehop/lattice/field.py", "from onehop.quantum import state", "not onehop.quantum"),
