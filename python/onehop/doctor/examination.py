@@ -34,19 +34,7 @@ class State(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The state of one subject of the examination.
-
-    Attributes
-    ----------
-    name : str
-        The subject.
-    state : State
-        Whether it works.
-    text : str
-        What was found.
-    remedy : str
-        What to do about it; empty if nothing.
-    """
+    """The state of one subject of the examination. `remedy` says what to do about it; it is empty if nothing."""
 
     name: str
     state: State
@@ -203,19 +191,10 @@ def _tests(
 
 
 def examine(say: Callable[[str], None] = lambda _: None, *, tests: bool = True) -> list[Finding]:
-    """Examine the machine, the launch and the software.
+    """Return the findings on the machine, the launch and the software, in display order.
 
-    Parameters
-    ----------
-    say : callable
-        Called with the name of each part before its examination, for a progress display.
-    tests : bool
-        Run the two-rank test of every transport.
-
-    Returns
-    -------
-    list of Finding
-        The findings, in display order.
+    `say` is called with the name of each part before its examination. `tests` includes the two-rank test of every
+    transport.
     """
     say("machine")
     findings = [*_machine(), _memory(), _launch()]

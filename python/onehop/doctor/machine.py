@@ -93,13 +93,7 @@ def memory() -> dict[str, int | None]:
 
 
 def host(mpi: str | None = None) -> dict[str, Any]:
-    """Return the description of this machine that benchmarks write into their results.
-
-    Parameters
-    ----------
-    mpi : str, optional
-        Version of the MPI library that was measured.
-    """
+    """Describe this machine as benchmarks write it into their results; `mpi` is the version of the MPI measured."""
     widest, features = simd()
     return {
         "name": platform.node(),

@@ -39,17 +39,7 @@ _EXTENTS = (8, 6)
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of the test of a transport.
-
-    Attributes
-    ----------
-    ok : bool
-        Whether the data arrived right.
-    text : str
-        The time, or what went wrong.
-    microseconds : float or None
-        Time of one small halo exchange; None if the test failed.
-    """
+    """The outcome of the test of a transport: the time of a small halo exchange, or what went wrong."""
 
     ok: bool
     text: str

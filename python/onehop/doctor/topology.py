@@ -12,15 +12,7 @@ from onehop.text import bytes_text, counted
 
 @dataclass(frozen=True)
 class Topology:
-    """The processors and caches of a machine.
-
-    Attributes
-    ----------
-    packages, numa_nodes, cores, threads : int
-        Their numbers.
-    caches : tuple of (level, bytes, count)
-        Data and unified caches: level, size of each cache in bytes, and number of caches.
-    """
+    """The processors and caches of a machine: of each level of data or unified cache the bytes of one, and how many."""
 
     packages: int
     numa_nodes: int

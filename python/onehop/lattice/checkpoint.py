@@ -21,16 +21,9 @@ _TRAJECTORY = {"delta_h": float, "accepted": bool, "plaquette": float}
 
 @dataclass
 class Checkpoint:
-    """The progress of a run.
+    """The progress of a run: what its gauge field depends on, its finished sweeps or trajectories, and their records.
 
-    Attributes
-    ----------
-    settings : dict
-        Everything the gauge field depends on: algorithm, beta, seed and so on. JSON stores all of it exactly.
-    done : int
-        Number of finished sweeps or trajectories.
-    history : list
-        The record of each of them: a plaquette, or the fields of a trajectory.
+    JSON stores all of `settings` exactly. A record is a plaquette, or the fields of a trajectory.
     """
 
     settings: dict[str, Any]
@@ -55,20 +48,9 @@ def read_checkpoint(
 ) -> tuple[Gauge, Checkpoint] | None:
     """Read a checkpoint and return its gauge field and progress, or None if there is no such file. Collective.
 
-    Parameters
-    ----------
-    path, group, grid
-        As for `read_gauge`.
-    settings : dict
-        Settings of the run that resumes.
-    first : int
-        Number of its first sweep or trajectory.
-
-    Raises
-    ------
-    BadInput
-        The file is not a checkpoint, or it belongs to a run with other settings, or its links do not have the plaquette
-        of its last record. The file is not changed.
+    The run that resumes has these `settings`, and `first` is the number of its first sweep or trajectory. Raise
+    BadInput if the file is not a checkpoint, or it belongs to a run with other settings, or its links do not have the
+    plaquette of its last record. The file is not changed.
     """
     if not Path(path).exists():
         return None

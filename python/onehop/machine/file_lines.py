@@ -39,14 +39,8 @@ def _parts(path: str) -> list[str]:
 class FileLines:
     """The lines on which keys and tables of a file begin.
 
-    Attributes
-    ----------
-    file : str
-        The name of the file in messages.
-    tables : collection of str
-        The names of tables, and of keys outside of any. Tables of a list are named as in `level[2]`.
-    found : dict
-        The line of every table and key: ("level[2]", "") and ("level[2]", "latency").
+    `file` is its name in messages. `tables` names the tables, and the keys outside of any; tables of a list are named
+    as in `level[2]`. `found` has the line of every table and key: ("level[2]", "") and ("level[2]", "latency").
     """
 
     file: str

@@ -22,10 +22,7 @@ def host_level(job: Machine) -> tuple[Level, int]:
 def host_rails(level: Level) -> tuple[int, float]:
     """Return the number of interfaces or links of a host, and the bytes per second of each.
 
-    Raises
-    ------
-    BadInput
-        The route of a message leaves no choice: a torus or a mesh whose members have no interfaces of their own.
+    Raise BadInput if the route of a message leaves no choice: a torus or a mesh whose members have no own interfaces.
     """
     if level.interfaces:
         return level.interfaces, level.injection.value / level.interfaces

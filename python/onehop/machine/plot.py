@@ -87,12 +87,7 @@ def _draw_links(axes: Any, simulation: Simulation) -> None:
 def plot_simulation(simulation: Simulation, file: str) -> None:
     """Draw the time lines of the ranks and the loads of the links to a file.
 
-    Raises
-    ------
-    Error
-        matplotlib is not installed.
-    BadInput
-        The file cannot be written.
+    Raise Error if matplotlib is not installed, and BadInput if the file cannot be written.
     """
     rows = min(_MAX_RANKS, max(1, len(simulation.timeline_ranks)))
     figure = empty_figure(9, 4 + 0.12 * rows)
@@ -152,15 +147,7 @@ def plot_schedule_rails(report: dict[str, Any], file: str) -> None:
 
 
 def plot_rails(report: dict[str, Any], file: str) -> None:
-    """Draw the result of `compare_rails` and write it to a file.
-
-    Raises
-    ------
-    Error
-        matplotlib is not installed.
-    BadInput
-        The file cannot be written.
-    """
+    """Draw the result of `compare_rails` to a file. The errors are those of `plot_simulation`."""
     figure = empty_figure(8, 6)
     upper, lower = figure.subplots(2, 1)
     messages = report["assignments"][0]["faces"]["messages"]

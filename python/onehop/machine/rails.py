@@ -73,13 +73,7 @@ def checked_speeds(rails: int | None, speeds: Sequence[float] | None) -> list[fl
 
 
 def message_of(message: object) -> tuple[int, int, int]:
-    """Return sender, receiver and bytes of a message.
-
-    Raises
-    ------
-    BadInput
-        These are no three whole numbers.
-    """
+    """Return sender, receiver and bytes of a message. Raise BadInput if these are no three whole numbers."""
     parts = items(message, "a message: expected sender, receiver and bytes")
     if len(parts) != 3:
         raise BadInput(f"expected messages as sender, receiver and bytes, found {message!r}")

@@ -76,38 +76,15 @@ def compare_schedule_rails(
 ) -> tuple[dict[str, Any], dict[str, list[list[RailAssignment]]]]:
     """Compare assignments of the messages of a schedule that leave their host.
 
-    Parameters
-    ----------
-    schedule : Schedule or Traffic
-        What moves.
-    machine : Machine, optional
-        The machine, which describes hosts and their interfaces; the next four parameters are then not used, and the
-        result has predicted times.
-    per_host : int, optional
-        Number of ranks of a host. The last host may have fewer.
-    rails : int, optional
-        Number of interfaces of a host.
-    speeds : sequence of float, optional
-        Relative speed of each interface; equal by default.
-    injected : float
-        GB/s that a host injects if all interfaces are busy.
-    min_piece : int
-        The fewest bytes of a piece of a cut message.
-
-    Returns
-    -------
-    dict
-        `assignments` lists a dict for each assignment. Its `rounds` say what the host does whose busiest rail finishes
-        last: `bytes` that leave it, `loads` of its rails, `seconds`, and `lower_bound` in seconds. `seconds` is their
-        sum, `gb_per_s` the bytes of these hosts over it, `busiest_rail` the bytes that all rails carry in this time,
-        `bytes` those that they have to, and `predicted_seconds` the time of the whole schedule on the machine.
-    dict
-        For each rule of `machine_rails`, the assignments of every round of the traffic.
-
-    Raises
-    ------
-    BadInput
-        An argument is missing or out of range, or the machine has too few processors.
+    The hosts and their interfaces are those of `machine`, and the result then has predicted times. Without it, a host
+    has `per_host` ranks (the last host may have fewer) and `rails` interfaces of relative `speeds` (equal by default),
+    through which it injects `injected` GB/s if all are busy. A piece of a cut message has at least `min_piece` bytes.
+    In the result, `assignments` lists a dict for each assignment. Its `rounds` say what the host does whose busiest
+    rail finishes last: `bytes` that leave it, `loads` of its rails, `seconds`, and `lower_bound` in seconds. `seconds`
+    is their sum, `gb_per_s` the bytes of these hosts over it, `busiest_rail` the bytes that all rails carry in this
+    time, `bytes` those that they have to, and `predicted_seconds` the time of the whole schedule on the machine. The
+    second dict has, for each rule of `machine_rails`, the assignments of every round. Raise BadInput if an argument is
+    missing or out of range, or the machine has too few processors.
     """
     traffic = traffic_of(schedule)
     if machine is not None:

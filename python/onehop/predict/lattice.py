@@ -117,10 +117,7 @@ def vector_bytes(action: str, precision: str) -> int:
 def balanced_grid(ranks: int, dimensions: int) -> tuple[int, ...]:
     """Return a grid of ranks whose extents are as equal as their factors allow, the largest last.
 
-    Raises
-    ------
-    BadInput
-        There are no ranks or no dimensions.
+    Raise BadInput if there are no ranks or no dimensions.
     """
     if ranks < 1 or dimensions < 1:
         raise BadInput(f"expected ranks and dimensions of at least 1, found {ranks} and {dimensions}")
@@ -351,16 +348,9 @@ def predict_solver(
 
 @dataclass(frozen=True)
 class _HoppingTimes:
-    """The hopping terms of one iteration.
+    """The hopping terms of one iteration: seconds of computing, and of waiting for halos by what bounds these.
 
-    Attributes
-    ----------
-    computing : Computing
-        Seconds of reading, writing and computing.
-    exposed : dict
-        Seconds for which ranks wait for halos, by what bounds these.
-    bytes : float
-        Bytes of one rank's memory that are read and written.
+    `bytes` of one rank's memory are read and written.
     """
 
     computing: Computing

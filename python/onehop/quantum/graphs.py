@@ -62,10 +62,7 @@ def lattice_bonds(extents: Sequence[int], *, lattice: str = "grid", periodic: bo
 def random_regular_bonds(sites: int, degree: int, random: np.random.Generator) -> list[Bond]:
     """List the edges of a random graph in which every site has `degree` neighbours, as `lattice_bonds` does.
 
-    Raises
-    ------
-    BadInput
-        There is no such graph: `sites` times `degree` is odd, or `degree` is not below `sites`.
+    Raise BadInput if `sites` times `degree` is odd, or `degree` is not below `sites`.
     """
     if sites * degree % 2 or not 0 <= degree < sites:
         raise BadInput(f"there is no graph of {sites} sites with {degree} neighbours each")

@@ -16,12 +16,7 @@ class MemoryUse:
     Ranks map each other's arrays, so the resident set of each includes pages of other ranks. This class counts shared
     memory in full for the rank that allocated it, and not for the others. Everything else counts as it is: the
     interpreter, libraries, tables and buffers. Page tables, which the kernel keeps, do not count (1/512 of the mapped
-    memory).
-
-    Attributes
-    ----------
-    before : int
-        Bytes in use when this object was made, that is, by the program without a state.
+    memory). `before` is the bytes in use when this object was made, that is, by the program without a state.
     """
 
     def __init__(self) -> None:

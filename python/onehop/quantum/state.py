@@ -297,10 +297,7 @@ class State(SplitState):
 def rotations_to(bases: str, measured: Sequence[int], qubits: int) -> tuple[Circuit, Circuit]:
     """Return circuits that rotate the eigenvectors of Pauli operators to basis states, and back.
 
-    Raises
-    ------
-    BadInput
-        There is not one letter X, Y or Z for each measured qubit.
+    Raise BadInput if there is not one letter X, Y or Z for each measured qubit.
     """
     if len(bases) != len(measured) or set(bases) - set("XYZ"):
         raise BadInput(f"expected a letter X, Y or Z for each of {len(measured)} qubits, found {bases!r}")

@@ -34,13 +34,7 @@ def _value(outcome: torch.futures.Future) -> Any:
 
 
 class Work(dist._Work):
-    """An operation that is pending, running or done.
-
-    Attributes
-    ----------
-    source : int
-        Rank that sent the message, after a receive.
-    """
+    """An operation that is pending, running or done. After a receive, `source` is the rank that sent the message."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -62,27 +62,12 @@ class WorkQueue:
     """Runs tasks one after the other, in a thread that starts when it is first needed.
 
     Callbacks of a task's future run in the thread, after the task and before the next one. A task that a callback
-    submits runs at once, so that the callback may wait for it, and so that it has the same place among the tasks of
-    the queue on every rank.
-
-    Parameters
-    ----------
-    name : str
-        Name of the thread.
-    ended_by : tuple of exception types
-        After a task has raised one of these, all later tasks fail at once with the same error.
-    sleep_early : bool
-        Whether the thread sleeps in waits instead of yielding. A machine without a free processor then runs it as soon
-        as what it waits for is there, and not after the time slice of a thread that computes.
-
-    Attributes
-    ----------
-    sleeps_early : bool
-        The argument `sleep_early`.
-    niceness : int
-        How much nicer the thread is than the process, 0 to 19 (see nice(2)).
-    error : Exception or None
-        Error of the last task that failed.
+    submits runs at once, so that the callback may wait for it, and so that it has the same place among the tasks of the
+    queue on every rank. After a task has raised an error of a type in `ended_by`, all later tasks fail at once with the
+    same error; `error` is that of the last task that failed. With `sleep_early` the thread sleeps in waits instead of
+    yielding: a machine without a free processor then runs it as soon as what it waits for is there, and not after the
+    time slice of a thread that computes. `niceness` says how much nicer the thread is than the process, 0 to 19 (see
+    nice(2)).
     """
 
     def __init__(
@@ -115,12 +100,8 @@ class WorkQueue:
     def submit(self, task: Task, wait: bool) -> Work:
         """Run a task in the queue's thread, or in the calling thread if `wait` is true and no task is pending.
 
-        Parameters
-        ----------
-        task : callable
-            The task.
-        wait : bool
-            Whether the caller waits for the task at once. In the calling thread, its exception is raised here.
+        `wait` says that the caller waits for the task at once. In the calling thread, the task's exception is raised
+        here.
         """
         work = Work()
         if self._thread is threading.current_thread():  # in a callback: no other task may come between

@@ -88,21 +88,10 @@ def _joined(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def choose_table(
     measured: list[dict[str, Any]], table: dict[str, Any], cost: Cost, pick: Pick
 ) -> tuple[dict[str, Any], list[tuple[str, str, float, str, float]]]:
-    """Make a table from the measurements.
+    """Make a table from the result of `measure_allreduce` and the built-in table for these ranks.
 
-    Parameters
-    ----------
-    measured : list of dict
-        The result of `measure_allreduce`.
-    table : dict
-        The built-in table for these ranks.
-    cost, pick : callable
-        The functions of onehop.tune.settings.
-
-    Returns
-    -------
-    dict, list
-        The table; and for each size a description, the built-in and the chosen variant, each with its time.
+    Also return for each size a description, the built-in and the chosen variant, each with its time. `cost` and `pick`
+    are the functions of onehop.tune.settings.
     """
     chosen: dict[str, Any] = {**table, "raw": [], "encoded": []}
     told, best = [], []

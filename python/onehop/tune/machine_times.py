@@ -49,21 +49,15 @@ MachineSamples = dict[str, dict[str, list[float]]]
 
 @dataclass(frozen=True)
 class MachineTimes:
-    """What a machine file says about messages and copies.
+    """What a machine file says about messages and copies: tables of bytes and microseconds.
 
-    Attributes
-    ----------
-    one_way, both_ways, in_collective, copies, updates, shared_updates : list of (int, float)
-        Bytes, and microseconds: of a message from one rank to the other, of one in each direction from array to array,
-        of one in each direction in a round of a sum, of a copy on each rank at the same time, of an exchange of two
-        parts of memory on each rank at the same time, and of an exchange of parts of both ranks' memory. The
-        microseconds do not descend.
-    packed_pieces : list of (int, float)
-        Bytes of a piece, and microseconds for each such piece that a message gathers or scatters.
-    copied_piece_us : float
-        Microseconds for each piece of 8 bytes that a rank copies.
-    used_line_us : float
-        Microseconds to write a word of a line before an exchange and to read one after it.
+    Of a message from one rank to the other (`one_way`), of one in each direction from array to array (`both_ways`), of
+    one in each direction in a round of a sum (`in_collective`), of a copy on each rank at the same time (`copies`), of
+    an exchange of two parts of memory on each rank at the same time (`updates`), and of an exchange of parts of both
+    ranks' memory (`shared_updates`). Their microseconds do not descend. `packed_pieces` has the bytes of a piece and
+    the microseconds for each such piece that a message gathers or scatters. A rank takes `copied_piece_us` for each
+    piece of 8 bytes that it copies, and `used_line_us` to write a word of a line before an exchange and to read one
+    after it.
     """
 
     one_way: Table
@@ -139,25 +133,11 @@ def _sum(group: Group, block: int, effort: Any) -> dict[str, list[float]]:
 
 
 def measure_machine(group: Group, seconds: float, passes: int = PASSES) -> MachineSamples:
-    """Measure as one of two ranks.
+    """Measure as one of two ranks, everything `passes` times over all `seconds`: all see every state of the machine.
 
-    Everything is measured several times over the whole duration, so that all see every state of the machine.
-
-    Parameters
-    ----------
-    group : Group
-        Both ranks.
-    seconds : float
-        Time for all measurements together.
-    passes : int
-        How many times everything is measured.
-
-    Returns
-    -------
-    dict
-        By name (`one_way 64`, `both_ways 64`, `in_collective 64`, `copies 64`, `updates 4096`, `shared_updates 4096`,
-        `packed 64`, `copied`) the samples in µs: `ours` of everything, `variant` with a clock that runs only while data
-        moves.
+    Return the samples in µs by name (`one_way 64`, `both_ways 64`, `in_collective 64`, `copies 64`, `updates 4096`,
+    `shared_updates 4096`, `packed 64`, `copied`): `ours` of everything, `variant` with a clock that runs only while
+    data moves.
     """
     tries: dict[str, Any] = {}
     for size in MESSAGES:

@@ -58,17 +58,7 @@ WORTHWHILE = 0.03
 
 @dataclass(frozen=True)
 class Choice:
-    """The choice for one setting.
-
-    Attributes
-    ----------
-    what : str
-        Name of the setting: "messages up to 1024 bytes", "slots", "waiting".
-    built_in, chosen : str
-        Descriptions of the two values.
-    built_in_us, chosen_us : float
-        Their mean times.
-    """
+    """The choice for a setting ("messages up to 1024 bytes", "slots", "waiting"), with the mean times of both."""
 
     what: str
     built_in: str
@@ -104,15 +94,7 @@ def cost(us: Sequence[float]) -> float:
 
 
 def pick(costs: Sequence[Sequence[float]], default: int | None) -> int:
-    """Choose a setting by the costs of all settings in each kind of measurement.
-
-    Parameters
-    ----------
-    costs : sequence of sequence of float
-        One row per kind of measurement, one entry per setting.
-    default : int or None
-        The built-in setting, kept unless another is clearly better.
-    """
+    """Choose a setting by its costs in each measurement (the rows); keep the default unless one is clearly better."""
     table = np.asarray(costs, dtype=float)
     score = (table / table.min(axis=1, keepdims=True)).mean(axis=0)
     best = int(score.argmin())
@@ -287,18 +269,10 @@ def choose(
 
 
 def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float], None]) -> Tuned:
-    """Measure on ranks of this machine and choose.
+    """Measure on ranks of this machine, `seconds` in all, and choose.
 
-    Parameters
-    ----------
-    seconds : float
-        Time for all measurements together.
-    demote : bool
-        Whether the processor can move lines out of its cache (cldemote).
-    cores : int
-        Processors of this machine, at least two.
-    advance : callable
-        Called with 1 after each of four parts.
+    `demote` says whether the processor can move lines out of its cache (cldemote); `cores` is at least two; `advance`
+    is called with 1 after each of four parts.
     """
     with private_folder("onehop-tune-") as folder:
         stores = _on_ranks(2, "stores", seconds * 0.55, demote, folder)
@@ -343,14 +317,9 @@ def with_allreduce(tuned: Tuned, reductions: Sequence[list[dict[str, Any]]]) -> 
 
 
 def machine_times(seconds: float, tuning: dict[str, Any] | None) -> MachineTimes:
-    """Measure on two ranks what a machine file says about messages and copies.
+    """Measure on two ranks, `seconds` in all, what a machine file says about messages and copies.
 
-    Parameters
-    ----------
-    seconds : float
-        Time for all measurements together.
-    tuning : dict or None
-        The tuning to measure with; None: that of this process.
+    `tuning` is the tuning to measure with; None: that of this process.
     """
     with private_folder("onehop-tune-") as folder:
         used = json.loads(_core.tuning()) if tuning is None else tuning
@@ -360,13 +329,7 @@ def machine_times(seconds: float, tuning: dict[str, Any] | None) -> MachineTimes
 
 
 def save(tuning: dict[str, Any], file: Path) -> None:
-    """Write a tuning atomically, so that no reader ever sees half of one.
-
-    Raises
-    ------
-    Error
-        The file cannot be written.
-    """
+    """Write a tuning atomically, so that no reader ever sees half of one. Raise Error if the file cannot be written."""
     try:
         with unfinished_file(file, make_parents=True) as output:
             output.write((json.dumps(tuning, indent=2) + "\n").encode())

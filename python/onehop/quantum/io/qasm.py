@@ -260,14 +260,8 @@ def _parse_2(text: str, name: str, folder: Path) -> QuantumCircuit:
 def _converter_class(converter: Any, error_class: type[Exception], names: Any) -> Any:
     """Return Qiskit's converter with limits, which also names the place of errors that Qiskit's circuit raises.
 
-    Parameters
-    ----------
-    converter
-        The module `qiskit_qasm3_import.converter`.
-    error_class : type
-        Its class of errors.
-    names
-        The names of gate modifiers, `openqasm3.ast.GateModifierName`.
+    `converter` is the module `qiskit_qasm3_import.converter`, `error_class` its class of errors, and `names` the names
+    of gate modifiers, `openqasm3.ast.GateModifierName`.
     """
     budget, registers = current_budget(), Registers()
 

@@ -21,10 +21,7 @@ _SEARCH_SECONDS, _SEARCH_CHARACTERS = 10, 1 << 20
 class Expanded(str):
     """A text made of pieces of files.
 
-    Attributes
-    ----------
-    pieces : list of (int, str, str, int)
-        The start of each piece in this text, its file, the text of that file, and the start of the piece in it.
+    Of each piece: its start in this text, its file, the text of that file, and the start of the piece in it.
     """
 
     __slots__ = ("pieces",)

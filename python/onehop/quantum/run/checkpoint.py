@@ -55,14 +55,8 @@ def circuit_digest(circuit: Circuit) -> str:
 class Checkpoints:
     """Writes the checkpoints of one simulation, and reads the checkpoint from which it resumes. Collective.
 
-    The settings, on which the shots depend, must equal those of the checkpoint; None takes its value.
-
-    Attributes
-    ----------
-    settings : dict
-        Settings of the simulation, with None replaced by the checkpoint's values.
-    written : int
-        Number of checkpoints written so far.
+    The settings, on which the shots depend, must equal those of the checkpoint; in `settings`, its values replace None.
+    `written` is the number of checkpoints so far.
     """
 
     def __init__(
