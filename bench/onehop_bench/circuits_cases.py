@@ -109,13 +109,7 @@ CIRCUIT_CASES: dict[str, Callable[[int], list[Gate]]] = {
 
 
 def make_gates(case: str, qubits: int) -> list[Gate]:
-    """The gates of a case in their order, for the state |0...0>.
-
-    Raises
-    ------
-    BadInput
-        There is no such case.
-    """
+    """The gates of a case in their order, for the state |0...0>. Raise BadInput if there is no such case."""
     if case not in CIRCUIT_CASES:
         raise BadInput(f"expected a case among {', '.join(CIRCUIT_CASES)}, found {case!r}")
     return CIRCUIT_CASES[case](qubits)

@@ -29,15 +29,7 @@ _RESULTS = ("results", "Folder of the results, NAME.json.", "--results")
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure.
-
-    Attributes
-    ----------
-    sources : tuple of str
-        Names of the results that it shows, as in `recipes`.
-    draw : callable
-        Draws the results into a file.
-    """
+    """One figure: the names of the results that it shows, as in `recipes`, and what draws them into a file."""
 
     sources: tuple[str, ...]
     draw: Callable[[Sequence[Bench], str], None]
@@ -46,10 +38,7 @@ class Figure:
 def read_result(name: str, folder: Path) -> Bench:
     """Read a result of `make bench`.
 
-    Raises
-    ------
-    BadInput
-        The file is missing, or it is no result of this version. The message names the command that makes it.
+    Raise BadInput, which names the command that makes it, if it is missing or no result of this version.
     """
     file = folder / f"{name}.json"
     if not file.is_file():
@@ -69,10 +58,7 @@ def _remedy(name: str, folder: Path) -> str:
 def draw_figure(name: str, results: Path, folder: Path) -> Path:
     """Draw a figure of `FIGURES` into `folder`, and return its file.
 
-    Raises
-    ------
-    BadInput
-        A result is missing, or the file cannot be written.
+    Raise BadInput if a result is missing, or the file cannot be written.
     """
     figure = FIGURES[name]
     file = folder / f"{name}.svg"

@@ -25,18 +25,10 @@ def ghex_version() -> str | None:
 
 
 def ghex_halo(group: Group, layout: Mapping[str, Any], array: np.ndarray) -> Callable[[], Any]:
-    """Prepare an exchange of the ghosts of `array`; the result runs it.
+    """Prepare an exchange of the ghosts of `array`, which is in C order; the result runs it.
 
-    Collective over MPI_COMM_WORLD, whose ranks must be the group's.
-
-    Parameters
-    ----------
-    group : Group
-        The ranks.
-    layout : mapping
-        The arguments of `halo`; the width is one number.
-    array : np.ndarray
-        This rank's part with its ghosts, in C order.
+    Collective over MPI_COMM_WORLD, whose ranks must be the group's. `layout` is the arguments of `halo`, the width one
+    number.
     """
     from ghex.context import make_context
     from ghex.structured.cartesian_sets import ProductSet, UnitRange

@@ -38,22 +38,9 @@ SKIPPED = 77  # the exit code of a test that cannot run here
 class Run:
     """What a benchmark needs to measure its cases.
 
-    Attributes
-    ----------
-    group : Group
-        The ranks.
-    cases : iterable
-        The cases; each of them counts as done when the next one is taken.
-    result : Bench
-        For notes, and remarks on the machine.
-    effort : MeasureEffort
-        The effort for one case.
-    seconds : float
-        The same as a time.
-    quick : bool
-        Measure as briefly as possible. This shows that everything works; the figures mean little.
-    peers : bool
-        Compare with MPI, if there is one.
+    A case of `cases` counts as done when the next one is taken. `result` takes notes, and remarks on the machine.
+    `effort` is that for one case, and `seconds` the same as a time. `quick` measures as briefly as possible, which
+    shows that everything works; the figures mean little. `peers` compares with MPI, if there is one.
     """
 
     group: Group
@@ -67,27 +54,12 @@ class Run:
 
 @dataclass(kw_only=True)
 class Benchmark:
-    """A benchmark on several ranks.
+    """A benchmark on several ranks; `rows` yields the rows of all cases of a Run.
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    cases : sequence
-        What is measured.
-    rows : callable
-        Yields the rows of all cases of a Run.
-    exactly : int, optional
-        The only number of ranks that it takes.
-    across : bool
-        Whether it can also measure between hosts.
-    mpi : bool
-        Whether it compares with MPI; a note then says if there is none.
-    memory : bool
-        Whether the bandwidth of memory and the peak of a thread are measured and noted.
-    block_us : callable
-        How long a candidate runs on a number of ranks before the next one takes its turn. With more ranks than cores
-        this must be longer than the time slices of the scheduler.
+    `exactly` is the only number of ranks that it takes. `across` says that it can also measure between hosts, `mpi`
+    that it compares with MPI (a note then says if there is none), and `memory` that the bandwidth of memory and the
+    peak of a thread are measured and noted. `block_us` says how long a candidate runs on a number of ranks before the
+    next one takes its turn. With more ranks than cores this must be longer than the time slices of the scheduler.
     """
 
     name: str
@@ -243,18 +215,8 @@ def run(
 ) -> None:
     """Start the ranks once the options are checked, measure, and show the result.
 
-    Parameters
-    ----------
-    options : BenchOptions
-        The options.
-    benchmark : Benchmark
-        What is measured.
-    default : int
-        Number of ranks without `-n`.
-    flag : bool
-        Whether the time of a flag between two ranks, before and after, says in which state the machine was.
-    **shown
-        As for `show`.
+    `default` is the number of ranks without `-n`. `flag` says whether the time of a flag between two ranks, before and
+    after, tells in which state the machine was. `shown` is as for `show`.
     """
     check(options, benchmark.exactly)
     group = _start_ranks(options, default, benchmark.exactly)

@@ -16,13 +16,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def parse_size(text: str) -> int:
-    """Read a size such as "8", "64B", "1K", "4KiB" or "1M", in bytes.
-
-    Raises
-    ------
-    BadInput
-        The text is no size, or one above 1 TiB.
-    """
+    """Read a size such as "8", "64B", "1K", "4KiB" or "1M", in bytes. Raise BadInput if it is none, or above 1 TiB."""
     found = re.fullmatch(r"([0-9]{1,13})\s*([kmg]?)(?:i?b)?", text.strip().lower())
     if found is None:
         raise BadInput(f"expected a size such as 8, 64, 1K or 4M, found {text!r}")

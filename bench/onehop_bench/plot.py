@@ -191,13 +191,8 @@ def save_plot(result: Bench, file: str) -> None:
 
     The horizontal axis shows bytes where the rows are one operation at ascending sizes. Otherwise it shows the cases,
     which no line joins. A row without bytes, the bare flag, has no place on an axis of bytes and is left out there.
-
-    Raises
-    ------
-    Error
-        matplotlib is not installed.
-    BadInput
-        The file cannot be written, or matplotlib does not know the format that its name ends with.
+    Raise Error if matplotlib is not installed, and BadInput if the file cannot be written or its ending names no
+    format.
     """
     joined = _by_size(result)
     rows = [row for row in result.rows if row.bytes] if joined else result.rows

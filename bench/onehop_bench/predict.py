@@ -52,14 +52,9 @@ _MOST_QUBITS = 62  # of a state
 
 @dataclass(frozen=True)
 class Work:
-    """What a row has measured.
+    """What a row has measured: what moves, in one entry or one for each algorithm from which onehop takes the fastest.
 
-    Attributes
-    ----------
-    traffic : list of Traffic
-        What moves: one entry, or one for each algorithm from which onehop takes the fastest.
-    lines : int
-        Cache lines of a rank of which the benchmark writes a word before and reads one after, while its clock runs.
+    A rank writes a word of `lines` cache lines before and reads one after, while the benchmark's clock runs.
     """
 
     traffic: list[Traffic]
@@ -96,17 +91,7 @@ def _allreduce(row: dict[str, Any]) -> Work:
 
 @dataclass(frozen=True)
 class Compared:
-    """A benchmark that can be predicted.
-
-    Attributes
-    ----------
-    work : callable
-        What a row has measured.
-    keys : tuple of str
-        The keys of a row that say so.
-    benchmark : callable
-        Makes the benchmark.
-    """
+    """A benchmark that can be predicted: what a row has measured, the row's keys that say so, and its maker."""
 
     work: Callable[[dict[str, Any]], Work]
     keys: tuple[str, ...]
@@ -126,11 +111,8 @@ BENCHES: dict[str, Compared] = {
 def measure_turn(group: Group, seconds: float, *, tune: bool = True) -> dict[str, Any]:
     """Measure the times of a machine file once, unless not `tune`, and every benchmark, as one of two ranks.
 
-    Returns
-    -------
-    dict
-        `samples`, as `measure_machine` returns them but with medians, so that every turn counts the same; and
-        `benches`, the benchmarks' results by name as for JSON.
+    Return `samples`, as `measure_machine` does but with medians, so that every turn counts the same; and `benches`, the
+    benchmarks' results by name as for JSON.
     """
     part = seconds / (len(BENCHES) + (2 if tune else 0))
     samples = measure_machine(group, 2 * part, passes=1) if tune else {}
@@ -170,10 +152,7 @@ def _is_rounded(row: Any) -> bool:
 def read_bench(file: str) -> dict[str, Any]:
     """Read the JSON of `onehop bench pingpong`, `halo`, `permutation` or `allreduce` with two ranks.
 
-    Raises
-    ------
-    BadInput
-        The file is no such result.
+    Raise BadInput if the file is no such result.
     """
     expected = f"the JSON of onehop bench {', '.join(BENCHES)} with two ranks"
     found = read_json(file, expected)
@@ -199,10 +178,7 @@ def read_bench(file: str) -> dict[str, Any]:
 def joined_benches(turns: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Join the results of a benchmark that ran several times: the time of a case is the median of its times.
 
-    Raises
-    ------
-    BadInput
-        The results have different cases.
+    Raise BadInput if the results have different cases.
     """
     first, *others = turns
     cases = [row["case"] for row in first["rows"]]
@@ -218,15 +194,10 @@ def joined_benches(turns: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def predictions(bench: dict[str, Any], machine: Machine) -> list[Row]:
-    """Predict every case of a benchmark whose messages are not encoded.
+    """Predict every case of a benchmark whose messages are not encoded. Raise BadInput if a row has no such case.
 
     A row has `bench`, `case`, the median `measured_us`, `predicted_us`, and `factor`, the larger of both over the
     smaller one.
-
-    Raises
-    ------
-    BadInput
-        A row describes no such case.
     """
     found = []
     for row in bench["rows"]:
@@ -269,10 +240,7 @@ def _results(files: list[str], seconds: float | None) -> list[dict[str, Any]]:
 def _measure_in_turns(seconds: float | None) -> tuple[str, list[dict[str, Any]]]:
     """Measure the machine and the benchmarks in turns, so that both meet the same states of the machine.
 
-    Returns
-    -------
-    (str, list of dict)
-        The text of the machine file, and the results.
+    Return the text of the machine file, and the results.
     """
     seconds = _DEFAULT_SECONDS if seconds is None else seconds
     cores = usable_cores()

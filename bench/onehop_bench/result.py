@@ -13,16 +13,10 @@ from onehop._core import __version__
 
 @dataclass(frozen=True)
 class Samples:
-    """The times of one candidate.
+    """The times of one candidate in microseconds, one per round.
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    role : str
-        "ours", "variant" (another variant of onehop), "peer" or "speed_of_light".
-    us : np.ndarray
-        Microseconds, one per round. Entry r of all candidates of a case belongs to the same round.
+    Entry r of all candidates of a case belongs to the same round. `role` is "ours", "variant" (another variant of
+    onehop), "peer" or "speed_of_light".
     """
 
     name: str
@@ -38,32 +32,12 @@ def samples_of(measured: Iterable[tuple[Any, ...]]) -> list[Samples]:
 class Row(dict[str, Any]):
     """One case of a benchmark, as JSON has it; its keys are attributes as well.
 
-    The keys of every row are those below; benchmarks add further ones, which their modules describe.
-
-    Attributes
-    ----------
-    case : str
-        The operation and its parameters.
-    bytes : int
-        Bytes that one rank sends.
-    ranks : int
-        The number of ranks.
-    ours_us, p10_us, p90_us : float
-        onehop's time: the median over the rounds, and the 10th and 90th percentiles.
-    peers : dict
-        The median of each peer, by name.
-    best_peer : str or None
-        The peer with the largest ratio, and its median in `best_peer_us`; None without peers.
-    limit_us : float or None
-        The speed of light: the least time that the hardware allows, where it is measured.
-    ratio : float or None
-        onehop's time over the best peer's: the median of the rounds' ratios.
-    ratios : dict
-        The same for each peer.
-    limit_ratio : float or None
-        The same for the speed of light.
-    variants : dict
-        Medians of other variants of onehop, by name.
+    Every row has `case`, the operation and its parameters; `bytes` that one rank sends; and `ranks`. onehop's time is
+    `ours_us`, the median over the rounds, with the percentiles `p10_us` and `p90_us`. `peers` and `variants` (of
+    onehop) have medians by name, `best_peer` and `best_peer_us` those of the peer with the largest ratio (None without
+    peers), and `limit_us` the speed of light: the least time that the hardware allows, or None where it is not
+    measured. `ratio`, `ratios` and `limit_ratio` are onehop's time over that of the best peer, of each peer and of the
+    limit: the median of the rounds' ratios. Benchmarks add further keys, which their modules describe.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -84,21 +58,11 @@ class Row(dict[str, Any]):
 
 @dataclass
 class Bench:
-    """The result of a benchmark, as `--json` writes it.
+    """The result of a benchmark, as `--json` writes it, with a row for each case.
 
-    Attributes
-    ----------
-    bench : str
-        The benchmark's name.
-    host : dict
-        The machine: `cpu`, `cores`, `simd`, `mpi`; and its state where it was measured: `flag_us`, the time of a flag
-        between two cores before and after the benchmark, and `memory_gb_s`, the memory bandwidth of a rank.
-    rows : list of Row
-        One for each case.
-    version : str
-        The version of onehop.
-    notes : list of str
-        Remarks for people.
+    `host` is the machine: `cpu`, `cores`, `simd`, `mpi`; and its state where it was measured: `flag_us`, the time of a
+    flag between two cores before and after the benchmark, and `memory_gb_s`, the memory bandwidth of a rank. `version`
+    is that of onehop, and `notes` are remarks for people.
     """
 
     bench: str

@@ -49,16 +49,8 @@ def peers_option(known: Sequence[str]) -> Any:
 class SimulatorOptions(BenchOptions):
     """The options of benchmarks beside reference simulators.
 
-    Attributes
-    ----------
-    known_cases : sequence of str
-        Names of all cases of the benchmark.
-    usual, quick_qubits : sequence of int, int
-        Numbers of qubits by default, and with --quick.
-    largest : int
-        The largest number of qubits.
-    states : int
-        State vectors that a case may need at once.
+    A benchmark sets its `known_cases`, its usual numbers of qubits, those with --quick, the largest number, and the
+    number of state vectors that a case may need at once (`states`).
     """
 
     qubits: list[int] | None = numbers_option("Numbers of qubits.", "10,24,...")
@@ -76,10 +68,7 @@ class SimulatorOptions(BenchOptions):
     def all(self) -> list[tuple[str, int, str]]:
         """The case, qubits and precision of each row.
 
-        Raises
-        ------
-        BadInput
-            A number of qubits is out of range, or there is too little memory.
+        Raise BadInput if a number of qubits is out of range, or there is too little memory.
         """
         sizes = self.qubits or ([self.quick_qubits] if self.quick else self.usual)
         for qubits in sizes:
@@ -100,22 +89,11 @@ class SimulatorOptions(BenchOptions):
 
 @dataclass
 class Contest:
-    """One row while it is measured: onehop and the peers in turn.
+    """One row while it is measured: onehop and the peers in turn, `seconds` for all of them.
 
-    Attributes
-    ----------
-    case, qubits, precision, threads
-        What is measured.
-    peers : sequence of WorkerSimulator
-        The simulators.
-    seconds : float
-        Time for all of them.
-    say : callable
-        Called with what is being measured.
-    times : dict
-        The seconds of each candidate's turns, of onehop under "onehop".
-    wrong : dict
-        Peers whose answers differ from onehop's, with the largest difference; they cannot be the best peer.
+    `say` is called with what is being measured. `times` has the seconds of each candidate's turns, those of onehop
+    under "onehop". `wrong` has the peers whose answers differ from onehop's, with the largest difference; they cannot
+    be the best peer.
     """
 
     case: str

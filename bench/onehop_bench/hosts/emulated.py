@@ -79,13 +79,7 @@ class EmulatedHosts:
         self.folder = folder
 
     def _host(self, number: int) -> EmulatedHost:
-        """The host with this number.
-
-        Raises
-        ------
-        BadInput
-            There is none.
-        """
+        """The host with this number. Raise BadInput if there is none."""
         if not isinstance(number, int) or not 0 <= number < len(self.hosts):
             raise BadInput(
                 f"expected the number of a host, from 0 to {len(self.hosts) - 1}, found {number!r}"
@@ -93,15 +87,7 @@ class EmulatedHosts:
         return self.hosts[number]
 
     def _living(self, number: int) -> EmulatedHost:
-        """The host with this number.
-
-        Raises
-        ------
-        BadInput
-            There is none.
-        Error
-            It was killed.
-        """
+        """The host with this number. Raise BadInput if there is none, and Error if it was killed."""
         host = self._host(number)
         if not _serves(self.folder / f"{host.name}.sock"):
             raise Error(f"the emulated host {host.name} is gone: it was killed, or all hosts have ended")

@@ -20,21 +20,9 @@ def connect(
 ) -> socket.socket:
     """Start a command and return the connection to the server, on which its exit status will arrive.
 
-    Parameters
-    ----------
-    path : str
-        The socket of the host's server.
-    words : sequence of str
-        The command line.
-    environment : mapping of str to str
-        All its variables.
-    descriptors : sequence of int
-        Its standard input, output and error.
-
-    Raises
-    ------
-    OSError
-        The host is gone, or its server runs as another user (PermissionError), which gets nothing.
+    `path` is the socket of the host's server, `environment` all variables of the command, and `descriptors` its
+    standard input, output and error. Raise OSError if the host is gone, or if its server runs as another user
+    (PermissionError), which gets nothing.
     """
     connection = socket.socket(socket.AF_UNIX)
     try:

@@ -107,12 +107,7 @@ def _draw_panel(axes: Any, panel: Panel, legend: bool) -> None:
 def draw_study(study: Study, folder: Path) -> Path:
     """Draw the panels of a study into `folder`/paper_NAME.svg, and return the file.
 
-    Raises
-    ------
-    Error
-        matplotlib is not installed.
-    BadInput
-        The file cannot be written.
+    Raise Error if matplotlib is not installed, and BadInput if the file cannot be written.
     """
     rows = -(-len(study.panels) // study.columns)
     figure = empty_figure(_WIDTH, 3.2 * rows)

@@ -37,13 +37,7 @@ class Timing:
 
 
 class WorkerSimulator:
-    """A simulator in its own process (`worker.py`).
-
-    Raises
-    ------
-    ImportError
-        The given Python does not have the simulator.
-    """
+    """A simulator in its own process (`worker.py`). Raise ImportError if the given Python does not have it."""
 
     script = "worker.py"
 

@@ -22,13 +22,7 @@ def answer_requests(
     """Start the simulator that the command line names, and answer requests until there are no more.
 
     A line of JSON says first which version it is, or why it is missing; each further line is an answer, or an error.
-
-    Parameters
-    ----------
-    simulators : mapping
-        Makes a simulator for a number of threads, by its name.
-    answer : callable
-        Carries out a request with the simulator.
+    `simulators` makes a simulator for a number of threads, by its name; `answer` carries out a request with it.
     """
     # Answers go to the original stdout, and the simulators' own output to stderr.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
