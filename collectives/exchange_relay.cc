@@ -47,6 +47,7 @@ void Exchange::finish_by_host() {
   const CollectivesCounters before = hosts->counters();
   const std::byte* const source = whole_source();
   make_whole_result([&](std::byte* result) { running->by_host(source, result); });
+  together_ = {};  // it may be long
   const CollectivesCounters after = hosts->counters();
   counters.bytes_sent += after.bytes_sent - before.bytes_sent;
   counters.bytes_received += after.bytes_received - before.bytes_received;

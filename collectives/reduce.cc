@@ -48,7 +48,7 @@ struct BrainNumber {
   }
 };
 
-// The same as to_float and to_float16 (onehop/half.h), for several at once.
+// The same as to_float and to_float16 (src/base/half.h), for several at once.
 struct HalfNumber {
   using Value = float;
   static constexpr std::size_t bytes = 2;

@@ -74,12 +74,15 @@ ReduceTable table_from(const Json& json) {
   table.ranks = static_cast<int>(ranks);
   table.raw = rules_from(json.at("raw"));
   table.encoded = rules_from(json.at("encoded"));
-  table.compress_above.assign(codecs().size(), ReduceTable::never);  // also for a codec newer than the table
-  table.compress_above.front() = 0;
-  for (const auto& [codec, size] : json.at("compress_above").items()) {
-    const std::int64_t above = length(size);
+  const Json& sizes = json.at("compress_above");
+  table.compress_above = {0};
+  for (std::size_t codec = 1; codec < codecs().size(); ++codec) {
+    const std::string name(codecs()[codec].name);
+    // A table of an older version lacks the codecs from q3 on.
+    const bool is_newer = codec >= static_cast<std::size_t>(Codec::q3) && !sizes.contains(name);
+    const std::int64_t above = is_newer ? ReduceTable::never : length(sizes.at(name));
     if (above < 0) throw BadInput("expected compress_above of 0 or more, found " + std::to_string(above));
-    table.compress_above[static_cast<std::size_t>(codec_from_string(codec))] = above;
+    table.compress_above.push_back(above);
   }
   return table;
 }

@@ -10,7 +10,7 @@ GENERATED = ROOT / "build" / "generated"
 MODULES = {
     "core": "group channel schedule plan codec lossless collectives permutation poisson error",
     "lattice": "lattice.geometry lattice.gauge lattice.hmc lattice.smearing lattice.flow lattice.staggered "
-    "lattice.wilson lattice.mesons lattice.field lattice.files",
+    "lattice.wilson lattice.operators lattice.mesons lattice.statistics lattice.field lattice.files",
     "launch": "launch qiskit.backend qiskit.primitives qiskit.job",
     "machine": "machine machine.rails predict topology",
     "quantum": "quantum.circuit quantum.simulator quantum.circuit_plan quantum.parameters quantum.compiled "
@@ -23,6 +23,7 @@ MODULES = {
 # Modules of which a page shows another choice of names than those that they define.
 OPTIONS = {
     "cirq": ":members: OnehopSimulator",
+    "lattice.operators": ":members: QuarkSolve",
     "machine": ":imported-members:",
     "machine.rails": ":exclude-members: RailAssignment",
     "pennylane": ":members: OnehopQubit",

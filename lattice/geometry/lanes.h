@@ -114,7 +114,7 @@ class RandomLanes {
       : key_{seed & low, seed >> 32},
         counter_{place & low, (place >> 32) | std::uint64_t{purpose} << 16, Words<R>{} + sweep} {}
 
-  // The `number`-th pair of random numbers in (0, 1], multiples of 2^-53, from Philox4x32-10 (onehop/philox.h).
+  // The `number`-th pair of random numbers in (0, 1], multiples of 2^-53, from Philox4x32-10 (src/base/philox.h).
   [[nodiscard]] std::pair<R, R> two(std::uint32_t number) const {
     Words<R> c0 = counter_[0], c1 = counter_[1], c2 = counter_[2], c3 = Words<R>{} + number;
     std::uint64_t k0 = key_[0], k1 = key_[1];

@@ -1,4 +1,4 @@
-// Iterative refinement, which all solves of quarks share.
+// Iterative refinement: the stopping rule of all solves in two precisions, and the loop of those that restart.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Counter-based random numbers for lattices (onehop/philox.h). They depend only on the seed, the place in the whole
+// Counter-based random numbers for lattices (src/base/philox.h). They depend only on the seed, the place in the whole
 // lattice, the sweep and the purpose, so that every grid of ranks draws the same.
 #pragma once
 

@@ -64,7 +64,7 @@ Wilson::Impl::Impl(const Gauge& gauge, const WilsonOptions& the_options)
   for (const std::int64_t extent : geometry.block()) places *= static_cast<double>(extent) + 2;
   const double sites = static_cast<double>(geometry.sites());
   detail::require_memory_for(group, spec.extents,
-                             4 * detail::matrix_bytes * places + (6 + 4) * detail::matrix_bytes * sites +
+                             5 * detail::matrix_bytes * places + 6 * detail::matrix_bytes * sites +
                                  2 * sizeof(double) * clover_numbers * sites,
                              "clover blocks");
   blocks = clover_blocks(clover_leaves(gauge), options.kappa * options.csw);

@@ -95,7 +95,9 @@ void bind_options(nb::module_& module) {
       .def_prop_rw("due", unread, callback(&ProgramOptions::due))
       .def_prop_rw("keep", unread, callback(&ProgramOptions::keep))
       .def_prop_rw("restore", unread, callback(&ProgramOptions::restore))
-      .def_prop_rw("resume", unread, [](ProgramOptions& o, const CheckpointState& from) { o.resume = &from; })
+      .def_prop_rw(
+          "resume", unread, [](ProgramOptions& o, const CheckpointState& from) { o.resume = &from; },
+          nb::for_setter(nb::keep_alive<1, 2>()))
       .def_prop_rw(
           "progress", unread,
           [](ProgramOptions& o, nb::object function) {

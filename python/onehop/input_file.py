@@ -11,7 +11,7 @@ from onehop.error import BadInput
 
 
 def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> str:
-    """Read a text of at most `longest` bytes from a file, which may be a pipe; the text "-" is stdin. Raises BadInput.
+    """Read a text of at most `longest` bytes from a file, which may be a pipe; the name "-" is stdin. Raises BadInput.
 
     `what` names its contents, such as "schedule"; `remedy` ends the message if it cannot be read.
     """
@@ -41,7 +41,7 @@ def read_json(file: str | Path, expected: str, name: str | None = None) -> Any:
     `expected` says in the message what it should hold; `name` begins the message, in place of the name of the file.
     """
     try:
-        return json.loads(read_text(file, "file", 256 << 20))
+        return json.loads(read_text(Path(file), "file", 256 << 20).removeprefix("\ufeff"))
     except BadInput as error:
         raise BadInput(f"{name or file}: expected {expected}, found none: {error}") from error
     except RecursionError:

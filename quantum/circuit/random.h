@@ -1,4 +1,4 @@
-// Counter-based random numbers for circuits (onehop/philox.h). They depend only on the seed, the shot and the event, so
+// Counter-based random numbers for circuits (src/base/philox.h). They depend only on the seed, the shot and the event, so
 // that every number of ranks draws the same.
 #pragma once
 

@@ -11,7 +11,7 @@
 
 namespace onehop::detail {
 
-// Starts to count forks in `forks` (onehop/forks.h). Must be called before the first group is made.
+// Starts to count forks in `forks` (onehop/detail/forks.h). Must be called before the first group is made.
 void count_forks();
 
 // Identifies a process.

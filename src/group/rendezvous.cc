@@ -376,6 +376,10 @@ std::unique_ptr<Bootstrap> complete(std::unique_ptr<Bootstrap> bootstrap, double
 }  // namespace
 
 std::unique_ptr<Bootstrap> meet(const std::string& key, int rank, int ranks, const std::vector<pid_t>& processes) {
+  if (!processes.empty() && std::ssize(processes) != ranks) {
+    throw BadInput("expected a process for each of the " + std::to_string(ranks) + " ranks, found " +
+                   std::to_string(processes.size()));
+  }
   const Seat seat{rank, ranks, processes};
   if (rank != 0) {
     Visit visit(key, seat);

@@ -153,18 +153,24 @@ class PmixBootstrap final : public Bootstrap {
     if (status != success) delete argument;
     check(client_.library, status, "waiting for the other ranks");
     Deadline deadline(timeout_);
+    double noticed = -1;
     std::unique_lock lock(fence->mutex);
     while (!fence->changed.wait_for(lock, std::chrono::milliseconds(20), [&] { return fence->ended; })) {
       lock.unlock();
-      check_wait(deadline, "the others", key);
+      check_wait(deadline, noticed, "the others", key);
       lock.lock();
     }
     check(client_.library, fence->status, "waiting for the other ranks");
   }
 
-  void check_wait(Deadline& deadline, const std::string& whom, const std::string& key) const {
+  // `noticed` is when this wait saw first that a rank is gone, in seconds, or -1.
+  void check_wait(Deadline& deadline, double& noticed, const std::string& whom, const std::string& key) const {
     call_interrupt_check();
-    if (const int gone = gone_ ? gone_() : -1; gone >= 0) throw_gone(gone);
+    // A rank may leave in order after its last step, while the others still wait for one another.
+    constexpr double grace_seconds = 0.5;
+    const int gone = gone_ ? gone_() : -1;
+    if (gone >= 0 && noticed < 0) noticed = deadline.seconds();
+    if (gone >= 0 && deadline.seconds() > noticed + grace_seconds) throw_gone(gone);
     deadline.check([&] { return "rank " + std::to_string(rank_) + " waits for " + whom + " at PMIx's " + key; });
   }
 
@@ -177,9 +183,10 @@ class PmixBootstrap final : public Bootstrap {
   [[nodiscard]] std::vector<std::byte> value_of(std::size_t rank, const std::string& key) const {
     Value* value = nullptr;
     Status status = client_.library.get(&ranks_[rank], key.c_str(), nullptr, 0, &value);
+    double noticed = -1;
     for (Deadline deadline(timeout_); asks_ && status == not_found;) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      check_wait(deadline, "rank " + std::to_string(rank), key);
+      check_wait(deadline, noticed, "rank " + std::to_string(rank), key);
       status = client_.library.get(&ranks_[rank], key.c_str(), nullptr, 0, &value);
     }
     check(client_.library, status, "reading what rank " + std::to_string(rank) + " has stored");

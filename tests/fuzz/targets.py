@@ -79,9 +79,9 @@ def _observable(data: bytes, folder: Path) -> None:
 
 
 def _state(data: bytes, folder: Path) -> None:
-    from onehop.quantum.io.state_file import load_state
+    from onehop.quantum import State
 
-    load_state(_file(data, folder))
+    State.load(_file(data, folder))
 
 
 def _checkpoint(data: bytes, folder: Path) -> None:

@@ -58,6 +58,13 @@ def test_samples_are_read_and_seeds_are_refused(
         assert time.process_time() - begin < fuzz.INPUT_SECONDS
 
 
+@pytest.mark.parametrize("name", FORKED)
+def test_samples_of_the_other_targets_are_read(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    for data in TARGETS[name].samples(tmp_path):
+        TARGETS[name].read(data, tmp_path)
+
+
 @pytest.mark.parametrize("name", NATIVE)
 def test_readers_in_cpp_through_their_bindings(name: str, tmp_path: Path) -> None:
     read = BOUND[name]

@@ -33,6 +33,16 @@ def test_agrees_with_direct_solves(extents: tuple[int, int]) -> None:
     assert result.history[0][1] == pytest.approx(np.linalg.norm(poisson.source), rel=1e-11)
 
 
+@pytest.mark.parametrize("extents", [(6, 7), (5, 1), (1, 1), (2, 9)])
+def test_direct_solves_are_those_of_the_matrix(extents: tuple[int, int]) -> None:
+    source = np.random.default_rng(3).normal(size=extents)
+    unit = np.eye(source.size).reshape(source.size, *extents)
+    neighbours = sum(np.roll(unit, shift, axis) for axis in (1, 2) for shift in (1, -1))
+    matrix = ((4 + 0.6**2) * unit - neighbours).reshape(source.size, source.size)
+    expected = np.linalg.solve(matrix, source.ravel()).reshape(extents)
+    np.testing.assert_allclose(solve_directly(source, 0.6), expected, rtol=0, atol=1e-13)
+
+
 def test_source_depends_on_the_global_site_alone() -> None:
     whole = Poisson(Group.alone(), (12, 20), seed=4).source
     assert whole.min() >= -1

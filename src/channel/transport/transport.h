@@ -1,4 +1,4 @@
-// A transport makes the two ends of a channel between ranks that it can connect. The fast path (channel.h) is the same
+// A transport makes the two ends of a channel between ranks that it can connect. The fast path (detail/channel_core.h) is the same
 // for every transport: a flag is a word in memory, and a bell is a word that is non-zero when storing a flag needs an
 // action. The action is to wake a sleeper (shared memory) or to send bytes (MPI).
 #pragma once
@@ -120,12 +120,12 @@ class Transport {
 // The size of a ring in bytes, and a ring in `memory` (cache-line aligned, zeroed).
 [[nodiscard]] std::int64_t ring_bytes(const ChannelShape& shape);
 [[nodiscard]] SlotRing make_ring(const ChannelShape& shape, std::byte* memory);
-// Memory for the slots of one end of a channel over a network: zeroed, whole pages. `network` names it in the Error if
-// memory is short.
 struct FreeRing {
   void operator()(std::byte* memory) const noexcept { std::free(memory); }
 };
 using RingMemory = std::unique_ptr<std::byte, FreeRing>;
+// Memory for the slots of one end of a channel over a network: zeroed, whole pages. `network` names it in the Error if
+// memory is short.
 [[nodiscard]] RingMemory allocate_ring(const ChannelShape& shape, const std::string& network);
 // Rings of many slots release half of them at once.
 [[nodiscard]] std::uint64_t release_mask(int slots);

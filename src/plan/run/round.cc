@@ -276,8 +276,10 @@ void Plan::Impl::begin_round() {
   // Messages first, so that they travel during the copies inside the rank.
   while (now.lockstep && send_lockstep(now)) {
   }
-  for (ProgramMessage& message : now.out) {
-    while (can_send(message) && send_chunk(message)) {
+  if (!now.lockstep) {
+    for (ProgramMessage& message : now.out) {
+      while (can_send(message) && send_chunk(message)) {
+      }
     }
   }
   counters.bytes_local += detail::copy_inside(program, now.copies);

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onehop._core import __version__
+from onehop.arguments import whole_numbers
 from onehop.error import BadInput
 from onehop.output import write_file
 from onehop.quantum.circuit import Circuit, Operation, Register, gate
@@ -221,7 +222,7 @@ class QasmProgram:
 
 
 def _places(numbers: int | Iterable[int]) -> tuple[int, ...]:
-    return (numbers,) if isinstance(numbers, int) else tuple(map(int, numbers))
+    return tuple(whole_numbers(numbers if isinstance(numbers, Iterable) else [numbers], "qubits"))
 
 
 def _operation(step: Step) -> Operation:
