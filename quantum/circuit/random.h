@@ -1,5 +1,5 @@
-// Counter-based random numbers for circuits (src/base/philox.h). They depend only on the seed, the shot and the event, so
-// that every number of ranks draws the same.
+// Counter-based random numbers for circuits (src/base/philox.h). They depend only on the seed, the shot and the event,
+// so that every number of ranks draws the same.
 #pragma once
 
 #include <array>

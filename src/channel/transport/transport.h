@@ -1,6 +1,6 @@
-// A transport makes the two ends of a channel between ranks that it can connect. The fast path (detail/channel_core.h) is the same
-// for every transport: a flag is a word in memory, and a bell is a word that is non-zero when storing a flag needs an
-// action. The action is to wake a sleeper (shared memory) or to send bytes (MPI).
+// A transport makes the two ends of a channel between ranks that it can connect. The fast path (detail/channel_core.h)
+// is the same for every transport: a flag is a word in memory, and a bell is a word that is non-zero when storing a
+// flag needs an action. The action is to wake a sleeper (shared memory) or to send bytes (MPI).
 #pragma once
 
 #include <cstdint>
