@@ -11,4 +11,5 @@ if ! .venv/bin/python -c 'import sphinx' 2>/dev/null; then
 fi
 command -v doxygen >/dev/null || tools/system_packages.sh doxygen
 .venv/bin/python -m sphinx --builder html --jobs auto --fail-on-warning --keep-going --quiet docs build/docs
+touch build/docs.stamp  # tests/docs builds the site only if a source is newer
 echo "onehop: the documentation is in build/docs/index.html"

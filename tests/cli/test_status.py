@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from typing import Any
 
@@ -113,15 +114,15 @@ def test_a_rank_that_does_not_reach_a_barrier(ranks: Ranks) -> None:
 
 def test_processes_without_a_group(capsys: pytest.CaptureFixture[str]) -> None:
     """One line of an error, exit code 1."""
-    child = os.fork()
-    if child == 0:
-        os.execvp("sleep", ["sleep", "60"])
+    # A plain fork has the groups of this process until it runs `sleep`.
+    sleeping = subprocess.Popen(["sleep", "60"])
+    child = sleeping.pid
     try:
         assert main(["status", str(child)]) == 1
         assert f"process {child} has no onehop group" in capsys.readouterr().err
     finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        sleeping.kill()
+        sleeping.wait()
     assert main(["status", str(child)]) == 1
     assert f"there is no process {child}" in capsys.readouterr().err
     assert main(["status", "0"]) == 2

@@ -24,6 +24,20 @@ def site() -> Path:
     (ROOT / "build").mkdir(exist_ok=True)
     with (ROOT / "build/docs.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(["tools/docs.sh"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+        if not _is_built():
+            done = subprocess.run(["tools/docs.sh"], cwd=ROOT, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
     return ROOT / "build/docs"
+
+
+def _is_built() -> bool:
+    stamp = ROOT / "build/docs.stamp"
+    names = ("docs", "include", "notes", "python/onehop", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+    sources = [
+        path
+        for name in names
+        for path in ((ROOT / name).rglob("*") if (ROOT / name).is_dir() else [ROOT / name])
+    ]
+    made = (".pyc", ".pyi", ".so")
+    newest = max(path.stat().st_mtime for path in sources if path.is_file() and path.suffix not in made)
+    return stamp.exists() and stamp.stat().st_mtime >= newest
