@@ -8,7 +8,6 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
 
-using onehop::ReduceAlgorithm;
 using onehop::collectives::Collective;
 using onehop::collectives::Collectives;
 using onehop::collectives::CollectivesCounters;
