@@ -61,8 +61,12 @@ def _until(process: int, ready: Any) -> Any:
 
 
 def _stopped(group: Any) -> bool:
-    """Whether a rank is stopped, and the two others wait."""
-    return sorted(rank.state == "stopped" for rank in group.ranks) == [False, False, True] and all(
+    """Whether a rank is stopped, and the two others wait for it alone.
+
+    While they form the group, they wait for each other, too.
+    """
+    stopped = [rank.rank for rank in group.ranks if rank.state == "stopped"]
+    return len(stopped) == 1 and group.waited_for == stopped and all(
         rank.waits or rank.state == "stopped" for rank in group.ranks
     )
 
