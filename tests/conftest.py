@@ -24,6 +24,9 @@ settings.load_profile("onehop")
 # and starting them takes as long as importing the rest of NumPy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# What a run keeps for later ones, and what `onehop tune` has saved on this machine, is not for tests.
+os.environ["XDG_CACHE_HOME"] = "/dev/null"
+
 # A shell that starts the tests in the background makes them ignore SIGINT, and nohup makes them ignore SIGHUP. The
 # programs that they start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

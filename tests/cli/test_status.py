@@ -66,8 +66,10 @@ def _stopped(group: Any) -> bool:
     While they form the group, they wait for each other, too.
     """
     stopped = [rank.rank for rank in group.ranks if rank.state == "stopped"]
-    return len(stopped) == 1 and group.waited_for == stopped and all(
-        rank.waits or rank.state == "stopped" for rank in group.ranks
+    return (
+        len(stopped) == 1
+        and group.waited_for == stopped
+        and all(rank.waits or rank.state == "stopped" for rank in group.ranks)
     )
 
 

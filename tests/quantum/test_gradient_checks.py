@@ -282,11 +282,7 @@ def test_memory_of_gradients() -> None:
     assert noisy.memory_in_all >= 16 * 4**10
 
 
-def test_the_prediction_of_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("onehop.quantum.predict")
-    monkeypatch.setattr(module, "_time", lambda *_: 100.0)
-    monkeypatch.setattr(module, "_seconds_per_byte_swapped", lambda: 0.0)
+def test_the_prediction_of_a_gradient() -> None:
     plan = quantum.plan(Circuit(4).h(0).cx(0, 1))
     assert with_gradient(plan).passes == 3 * plan.passes > 0
-    # The gates take 100 s by the trial on two qubits fewer; the allocation takes next to nothing.
-    assert predict(plan, sweeps=3) == pytest.approx(3 * predict(plan), rel=1e-2)
+    assert 2 * predict(plan) < predict(with_gradient(plan)) < 3 * predict(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -341,21 +342,31 @@ def test_progress_may_end_a_run() -> None:
     assert len(seen) >= 2
 
 
-def test_time_is_predicted_from_a_small_trial() -> None:
-    """Includes gates on more qubits than the trial has. The accuracy is not tested: it needs an idle machine."""
-    from onehop.quantum.predict import predict
+def test_time_is_predicted_by_the_rate_of_the_first_longer_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from onehop.quantum.predict import BUILT_IN_RATE, keep_rate, kept_rate, predict
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     circuit = quantum.Circuit(14)
     for layer in range(20):
         for qubit in range(14):
             circuit.rx(0.1 * layer, qubit).cx(qubit, (qubit + 1) % 14)
-    circuit.add(
-        quantum.Operation("pauli_rotation", "all", list(range(14)), paulis="XYZ" * 4 + "XX", angle=0.3)
-    )
-    circuit.add(
-        quantum.Operation(
-            "matrix", "mcx", [13], controls=list(range(13)), values=np.array([0, 1, 1, 0], complex)
-        )
-    )
     for ranks in (1, 4):
-        assert 0 < predict(quantum.plan(circuit, ranks)) < 30
+        plan = quantum.plan(circuit, ranks)
+        moved = 16 * 2**14 * (1 + 2 * plan.passes) + 2 * ranks * plan.bytes_per_rank
+        assert predict(plan) == pytest.approx(moved / BUILT_IN_RATE)
+    keep_rate(plan, 0.01)
+    assert kept_rate() is None  # too short to say anything
+    for seconds in (20.0, 10.0):
+        keep_rate(plan, seconds)
+        assert predict(plan) == pytest.approx(20)
+    keep_rate(plan, 10.0, replace=True)
+    assert predict(plan) == pytest.approx(10)
+    for text in ("", "{}", '{"bytes_per_second": -1}', '{"bytes_per_second": "many"}', "[" * 9999):
+        (tmp_path / "onehop" / "circuits.json").write_text(text)
+        assert kept_rate() is None
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    keep_rate(plan, 10.0)  # in a place where nothing can be kept
+    assert kept_rate() is None

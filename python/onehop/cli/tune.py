@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 
 from onehop import _core
 from onehop._core import __version__
@@ -15,6 +16,8 @@ from onehop.error import BadInput, Error
 from onehop.launch import current_launch
 from onehop.options import option
 from onehop.output import check_file_target, write_file
+from onehop.quantum import generators, plan, simulate
+from onehop.quantum.predict import keep_rate
 from onehop.text import number
 from onehop.tune.allreduce import pays_text
 from onehop.tune.machine_file import machine_text
@@ -41,6 +44,14 @@ def _table(tuned: Tuned) -> Table:
             "" if same else f"{one.gain:.0%}",
         )
     return table
+
+
+def _keep_circuit_rate() -> None:
+    """Run a circuit on all cores, and keep the rate by which `onehop plan` predicts times."""
+    circuit = generators.random_circuit(22).to_circuit()
+    circuit_plan, begin = plan(circuit), perf_counter()
+    simulate(circuit)
+    keep_rate(circuit_plan, perf_counter() - begin, replace=True)
 
 
 @dataclass(kw_only=True)
@@ -93,6 +104,7 @@ def tune(options: Tune) -> None:
         screen.print("not saved (--dry-run)")
     else:
         save(tuned.tuning, file)
+        _keep_circuit_rate()
         screen.print(f"saved to {file}")
     if options.machine_file is not None:
         write_file(options.machine_file, machine_text(times, cores), "the machine")

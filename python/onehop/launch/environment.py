@@ -68,6 +68,9 @@ def current_launch(environment: Mapping[str, str] | None = None) -> Launched | N
     return None
 
 
+# Seconds from SIGTERM (SIGINT) to SIGKILL.
+SIGKILL_AFTER = 2.0
+
 # Set for the ranks of a command that has started itself again (`ensure_ranks`).
 RESTARTED = "ONEHOP_RESTARTED"
 

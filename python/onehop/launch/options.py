@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
+from onehop.launch.environment import SIGKILL_AFTER
 from onehop.launch.result import LaunchResult
-from onehop.launch.supervisor import SIGKILL_AFTER
 from onehop.options import Options, option
 
 

@@ -7,11 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from onehop.error import BadInput
-from onehop.launch.environment import RESTARTED, current_launch
-from onehop.launch.interpreter import python_module
-from onehop.launch.local import Output, launch
-from onehop.launch.mpi import find_mpi_launcher, launch_under_mpi
-from onehop.launch.supervisor import SIGKILL_AFTER
+from onehop.launch.environment import RESTARTED, SIGKILL_AFTER, current_launch
 from onehop.text import counted
 
 
@@ -28,32 +24,11 @@ def ensure_ranks(
 ) -> None:
     """Return on every one of `ranks` ranks of this command.
 
-    Inside a launch of any kind that launch is used, and this returns at once. Otherwise the command is started again as
-    `ranks` ranks, and this process ends with their exit code. One rank needs no launch, unless it is to run under MPI.
-
-    Parameters
-    ----------
-    ranks : int or None
-        Number of ranks requested; None: the ranks of the launch, or `default`.
-    arguments : sequence of str, optional
-        The command line after `onehop`; by default that of this process.
-    default : int
-        Number of ranks outside a launch if none is requested.
-    launcher : str
-        "local" is the built-in launcher, "mpi" an mpiexec.
-    mpi : str, optional
-        The MPI implementation, as for `find_mpi_launcher`.
-    bind : bool
-        Bind ranks to cores if there are enough.
-    sigkill_after : float
-        Seconds that ranks have from SIGTERM to SIGKILL, with the built-in launcher.
-    environment : mapping of str to str, optional
-        Variables for the ranks beside those of this process, with the built-in launcher.
-
-    Raises
-    ------
-    BadInput
-        The launch that this process belongs to has another number of ranks.
+    Inside a launch of any kind that launch is used, and this returns at once; BadInput if it has another number of
+    ranks. Otherwise the command is started again as `ranks` ranks (None: `default`), by the built-in launcher ("local")
+    or an mpiexec ("mpi"), and this process ends with their exit code. One rank needs no launch, unless it is to run
+    under MPI. `arguments` is the command line after `onehop`, by default that of this process. The built-in launcher
+    sets the variables of `environment` beside those of this process.
     """
     inside = current_launch()
     if inside is not None:
@@ -68,6 +43,10 @@ def ensure_ranks(
         raise BadInput(f"expected at least 1 rank, found -n {ranks}")
     if ranks == 1 and launcher != "mpi":
         return
+    from onehop.launch.interpreter import python_module
+    from onehop.launch.local import Output, launch
+    from onehop.launch.mpi import launch_under_mpi
+
     command = python_module("onehop", *(sys.argv[1:] if arguments is None else arguments))
     if launcher == "mpi":
         raise SystemExit(launch_under_mpi(ranks, command, mpi, bind=bind))
@@ -88,22 +67,12 @@ def ensure_ranks(
 def ensure_ranks_beside_mpi(ranks: int | None, mpi: str | None, *, default: int) -> None:
     """As `ensure_ranks`, for commands that compare with MPI: under an mpiexec if there is one, else without MPI.
 
-    Parameters
-    ----------
-    ranks : int or None
-        What the user asked for.
-    mpi : str or None
-        As for `find_mpi_launcher`; "none": the built-in launcher; None: whichever is found.
-    default : int
-        Number of ranks outside a launch if none is requested.
-
-    Raises
-    ------
-    BadInput
-        As `ensure_ranks`, or the MPI that was asked for is not here.
+    `mpi` is as for `find_mpi_launcher`, or "none". Raises BadInput if the MPI that was asked for is not here.
     """
     launcher = "local"
     if current_launch() is None and mpi != "none":
+        from onehop.launch.mpi import find_mpi_launcher
+
         try:
             find_mpi_launcher(mpi)
             launcher = "mpi"

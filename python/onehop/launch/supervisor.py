@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import IO, Protocol
 
 from onehop.exit_code import PEER_LOST
+from onehop.launch.environment import SIGKILL_AFTER
 from onehop.launch.output import Lines, Tail, write_all
 from onehop.launch.result import LaunchResult, RankResult, signal_name
 from onehop.launch.watchdog import Watchdog, kill_group
@@ -26,8 +27,6 @@ SETTLE = 0.1
 SETTLE_PEER_LOST = 1.0
 # If only rank 0 prints: seconds for it to find the same error as the rank that has failed, and to print it.
 SETTLE_RANK0 = 0.5
-# From SIGTERM (SIGINT) to SIGKILL.
-SIGKILL_AFTER = 2.0
 
 
 class Sink(Protocol):

@@ -1,115 +1,54 @@
-"""Prediction of the time that a circuit would take, from a short trial of its own gates."""
+"""Prediction of the time of a circuit on this machine, from the speed of `onehop tune` or of the first longer run."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+import contextlib
+import json
+import math
+import os
+from pathlib import Path
 
-import numpy as np
-
-from onehop.cores import usable_cores
-from onehop.group import Group
-from onehop.quantum.circuit import Circuit, Condition, Operation
+from onehop.error import Error
+from onehop.output import write_file
 from onehop.quantum.circuit_plan import CircuitPlan
-from onehop.quantum.state import State
 
-_MAX_QUBITS = 21  # of the trial: larger than the caches, but fast
-_FEWER_QUBITS = 2  # so many fewer than a rank's share has
-_TRIAL_SECONDS = 0.08  # the trial takes more gates until it lasts this long
-_FIRST_GATES = 64  # number of gates of the first trial
-
-
-def predict(circuit_plan: CircuitPlan, group: Group | None = None, *, sweeps: int = 1) -> float:
-    """Predict the time of a run, without sampling and observables.
-
-    Gates from the middle of the circuit run on a small state on this machine, more and more of them until their time
-    is measurable. The prediction scales this time by the number of gates and the size of a rank's share, and adds the
-    scaled time to allocate the state and the time to copy the bytes of the exchanges. With a group, the result is that
-    of its slowest rank; otherwise the ranks of this machine share its cores.
-    """
-    local = circuit_plan.placement.local_bits
-    gates = [one for one in circuit_plan.circuit.operations if one.is_gate]
-    for one in gates:
-        one.condition = Condition([], 0)
-    widest = max((len(one.targets) for one in gates if one.kind != "pauli_rotation"), default=1)
-    qubits = max(1, min(_MAX_QUBITS, local - _FEWER_QUBITS), min(widest, local))
-    if group is not None:
-        group.barrier()
-        threads = _share_of_cores(len(group.local_ranks))
-    else:
-        threads = 0
-    begin = time.perf_counter()
-    state = State(qubits, precision=circuit_plan.precision, threads=threads)
-    state.set_basis_state(0)
-    allocation_seconds = time.perf_counter() - begin
-    gate_seconds = _time(state, gates)
-    exchange_seconds = circuit_plan.bytes_per_rank * _seconds_per_byte_swapped()
-    scale = sweeps * 2.0 ** (local - qubits)
-    if group is None:
-        # The trial used all cores, but each rank allocates and exchanges on one core.
-        turns = circuit_plan.ranks_per_node / min(circuit_plan.ranks_per_node, usable_cores())
-        others = (allocation_seconds * scale + exchange_seconds) * turns
-        return gate_seconds * scale * circuit_plan.ranks_per_node + others
-    mine = (gate_seconds + allocation_seconds) * scale + exchange_seconds
-    return max(float(one) for one in group.allgather(repr(mine).encode()))
+# Bytes per second that the ranks of a machine together read and write, before a run has shown how many they are.
+BUILT_IN_RATE = 10e9
+# Shorter runs show the time to start them rather than the speed of memory.
+_SHORTEST_RUN = 0.1
 
 
-def _share_of_cores(ranks: int) -> int:
-    return max(1, usable_cores() // ranks)
-
-
-def _time(state: State, gates: Sequence[Operation]) -> float:
-    """Return the seconds that all the gates would take on this state, measured with some of them."""
-    if not gates:
-        return 0.0
-    number = min(_FIRST_GATES, len(gates))
-    while True:
-        first = (len(gates) - number) // 2
-        circuit = Circuit(state.qubits)
-        for gate in gates[first : first + number]:
-            _add_folded(circuit, gate)
-        begin = time.perf_counter()
-        state._core.apply(circuit, 0)
-        seconds = time.perf_counter() - begin
-        if number == len(gates) or seconds > _TRIAL_SECONDS:
-            return seconds * len(gates) / number
-        number = min(len(gates), 2 * number)
-
-
-def _add_folded(circuit: Circuit, gate: Operation) -> None:
-    """Add a gate to a smaller circuit. Qubit numbers wrap around, and targets or controls in excess are dropped."""
-    targets, paulis = list(gate.targets), gate.paulis
-    if gate.kind == "pauli_rotation":
-        targets, paulis = targets[: circuit.qubits], paulis[: circuit.qubits]
-    if len(targets) > circuit.qubits:
-        return
-    controls = gate.controls[: circuit.qubits - len(targets)]
-    taken: list[int] = []
-    for qubit in [*targets, *controls]:
-        place = qubit % circuit.qubits
-        while place in taken:
-            place = (place + 1) % circuit.qubits
-        taken.append(place)
-    folded = Operation(
-        gate.kind,
-        gate.name,
-        taken[: len(targets)],
-        controls=taken[len(targets) :],
-        control_values=gate.control_values & ((1 << len(controls)) - 1),
-        values=np.array(gate.values) if len(gate.values) else None,
-        paulis=paulis,
-        angle=gate.angle,
+def _file() -> Path:
+    return (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "onehop" / "circuits.json"
     )
-    circuit.add(folded)
 
 
-def _seconds_per_byte_swapped() -> float:
-    """Measure the time to copy a byte in both directions, as an exchange between two ranks does."""
-    block = np.ones(1 << 21)
-    other = np.empty_like(block)
-    times = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        np.copyto(other, block)
-        times.append(time.perf_counter() - begin)
-    return 2 * min(times) / block.nbytes
+def kept_rate() -> float | None:
+    """Return the rate that `keep_rate` has kept; None without one."""
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+        rate = float(json.loads(_file().read_bytes()[:4096])["bytes_per_second"])
+        return rate if 0 < rate < math.inf else None
+    return None
+
+
+def keep_rate(circuit_plan: CircuitPlan, seconds: float, *, replace: bool = False) -> None:
+    """Keep the rate of a run in the user's cache folder, unless one is kept already or the run was short."""
+    if seconds >= _SHORTEST_RUN and (replace or kept_rate() is None):
+        text = json.dumps({"bytes_per_second": _traffic(circuit_plan) / seconds})
+        with contextlib.suppress(
+            Error, OSError, RuntimeError
+        ):  # without a place for it, the next run tries again
+            write_file(_file(), text + "\n", "the speed of circuits", make_parents=True)
+
+
+def predict(circuit_plan: CircuitPlan) -> float:
+    """Predict the seconds of a run, without sampling and observables. Nothing is run."""
+    return _traffic(circuit_plan) / (kept_rate() or BUILT_IN_RATE)
+
+
+def _traffic(circuit_plan: CircuitPlan) -> float:
+    """Return the bytes of memory that the ranks of one machine read and write together."""
+    share = (16 if circuit_plan.precision == "double" else 8) << circuit_plan.placement.local_bits
+    each = share * (1 + 2 * circuit_plan.passes) + 2 * circuit_plan.bytes_per_rank
+    return each * circuit_plan.ranks_per_node

@@ -13,7 +13,7 @@ from onehop import _core
 from onehop.cli.common import console, own_rank, progress, write_json
 from onehop.cli.quantum import profile as profiles
 from onehop.cli.quantum.gradient import gradient_report
-from onehop.cli.quantum.plan import check_fits, memory_of_run, one_line, plan_run
+from onehop.cli.quantum.memory import check_fits, memory_of_run, one_line, plan_run
 from onehop.cli.quantum.run_options import Run
 from onehop.cli.quantum.run_report import draw, make_report, save_result, show, show_gradient
 from onehop.cli.screen import Screen
@@ -22,15 +22,17 @@ from onehop.launch import current_launch, ensure_ranks
 from onehop.output import remove_output
 from onehop.quantum import (
     Circuit,
+    CircuitPlan,
     NoisyResult,
     Result,
     simulate,
     simulate_density,
     simulate_trajectories,
 )
+from onehop.quantum.gradients import is_pure
 from onehop.quantum.memory_use import MemoryUse
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.predict import predict
+from onehop.quantum.predict import keep_rate, predict
 from onehop.quantum.profile import Profile
 from onehop.quantum.run.serialization import read_circuit, share_circuit
 from onehop.text import counted
@@ -80,8 +82,8 @@ def _start_ranks(options: Run) -> None:
     )
 
 
-def _place(options: Run, circuit: Circuit, group: Group, screen: Screen) -> float:
-    """Place the circuit, check that its run fits into memory, and print the plan. Return the predicted seconds.
+def _place(options: Run, circuit: Circuit, group: Group, screen: Screen) -> CircuitPlan:
+    """Place the circuit, check that its run fits into memory, and print its plan.
 
     `simulate` finds this placement and makes no other. Every rank places the circuit, because all need the placement
     at the same time and have nothing else to do. For 2,000 random gates this takes 5 ms on 2 ranks and 80 to 110 ms
@@ -93,9 +95,8 @@ def _place(options: Run, circuit: Circuit, group: Group, screen: Screen) -> floa
     circuit_plan = plan_run(circuit, group.size, noise, trajectories, options.precision, **hosts)
     check_fits(circuit_plan, circuit.name)
     options.check_extras_fit(circuit, group.size, len(group.local_ranks))
-    predicted = predict(circuit_plan, group)
-    screen.print(one_line(circuit_plan, predicted, trajectories))
-    return predicted
+    screen.print(one_line(circuit_plan, predict(circuit_plan), trajectories))
+    return circuit_plan
 
 
 def _simulate(
@@ -166,9 +167,9 @@ def _run(options: Run, group: Group) -> None:
     circuit = unbound.bind(values) if unbound.parameters else unbound
     observables = options.observables_for(circuit)
     screen = console(options.json)
-    predicted = _place(options, circuit, group, screen)
+    circuit_plan = _place(options, circuit, group, screen)
     result, report = _simulate(options, circuit, observables, group)
-    report["predicted_seconds"] = predicted
+    report["predicted_seconds"] = predict(circuit_plan)
     time_profile = result.profile if isinstance(result, Result) else None
     owns_checkpoint = isinstance(result, Result) and bool(result.resumed or result.checkpoints)
     if options.save is not None:
@@ -186,6 +187,8 @@ def _run(options: Run, group: Group) -> None:
         )
     if own_rank() != 0:
         return
+    if options.model is None and not report["resumed"] and is_pure(circuit):
+        keep_rate(circuit_plan, report["seconds"])
     _show(options, circuit, report, time_profile, screen)
     write_json(options.json, report)
     if options.checkpoint is not None and owns_checkpoint:

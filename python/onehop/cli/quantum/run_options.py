@@ -8,9 +8,9 @@ from functools import cached_property
 
 from onehop.cli.common import JsonOptions, RanksOptions, check_plot
 from onehop.cli.quantum.gradient import check_gradient, memory_of_gradient
-from onehop.cli.quantum.plan import check_fits
+from onehop.cli.quantum.memory import check_fits
 from onehop.error import BadInput
-from onehop.launch.supervisor import SIGKILL_AFTER
+from onehop.launch.environment import SIGKILL_AFTER
 from onehop.options import LARGEST_SHOTS, argument, option
 from onehop.quantum import Circuit, NoiseModel
 from onehop.quantum.compiled import REPRODUCIBLE_RANKS
