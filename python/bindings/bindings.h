@@ -8,7 +8,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <functional>
+#include <iterator>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "onehop/channel.h"
 #include "onehop/error.h"
@@ -54,12 +58,38 @@ void bind_machine(nb::module_& module);
 void bind_rails(nb::module_& module);
 void bind_simulate(nb::module_& module);
 
-// Converts a sequence to a tuple rather than a list, because appending to the result would not change the C++ object.
+// A sequence that becomes a tuple rather than a list, because appending to it would not change the C++ object.
 template <class Sequence>
-[[nodiscard]] nb::tuple as_tuple(const Sequence& items) {
-  nb::list list;
-  for (const auto& item : items) list.append(nb::cast(item));
-  return nb::tuple(list);
+struct Tuple {
+  Sequence items;
+};
+
+template <class Sequence>
+[[nodiscard]] Tuple<Sequence> as_tuple(Sequence&& items) {
+  return {std::forward<Sequence>(items)};
+}
+
+template <class Sequence>
+struct nanobind::detail::type_caster<Tuple<Sequence>> {
+  using Item = std::remove_cvref_t<decltype(*std::begin(std::declval<const std::remove_cvref_t<Sequence>&>()))>;
+  static constexpr auto Name = const_name("tuple[") + make_caster<Item>::Name + const_name(", ...]");
+  static handle from_cpp(const Tuple<Sequence>& tuple, rv_policy /*policy*/, cleanup_list* /*cleanup*/) noexcept {
+    list found;
+    for (const auto& item : tuple.items) found.append(cast(item));
+    return nanobind::tuple(found).release();
+  }
+};
+
+// The getter of a member, or of the result of a member function, as a tuple.
+template <class Owner, class Member>
+[[nodiscard]] auto tuple_of(Member Owner::* member) {
+  return [member](const Owner& owner) { return as_tuple(std::invoke(member, owner)); };
+}
+
+// The setter of a member.
+template <class Owner, class Member>
+[[nodiscard]] auto setter_of(Member Owner::* member) {
+  return [member](Owner& owner, Member value) { owner.*member = std::move(value); };
 }
 
 // A whole number of Python or NumPy. Anything else is as wrong an input as one out of range, so it is the same error.

@@ -34,13 +34,8 @@ void bind_count(nb::module_& module) {
       .def_ro("messages", &Count::messages, "Messages between ranks.")
       .def_ro("bytes", &Count::bytes, "Bytes between ranks.")
       .def_ro("bytes_local", &Count::bytes_local, "Bytes copied inside ranks; not part of `bytes`.")
-      .def_prop_ro(
-          "ranks", [](const Count& c) { return as_tuple(c.ranks); },
-          nb::sig("def ranks(self) -> tuple[RankCount, ...]"), "Counts of each rank.")
-      .def_prop_ro(
-          "pairs", [](const Count& c) { return as_tuple(c.pairs); },
-          nb::sig("def pairs(self) -> tuple[PairCount, ...]"),
-          "Counts of each pair of ranks that exchange data, sorted.")
+      .def_prop_ro("ranks", tuple_of(&Count::ranks), "Counts of each rank.")
+      .def_prop_ro("pairs", tuple_of(&Count::pairs), "Counts of each pair of ranks that exchange data, sorted.")
       .def("to_json", &Count::to_json, "indent"_a = -1,
            "Return the counts as JSON text. `indent` below 0 writes one line.")
       .def("__repr__", [](const Count& c) {

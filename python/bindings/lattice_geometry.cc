@@ -7,10 +7,6 @@ using onehop::lattice::Side;
 
 namespace {
 
-using Integers = nb::typed<nb::tuple, int, nb::ellipsis>;
-
-Integers integers(const auto& items) { return nb::borrow<Integers>(as_tuple(items)); }
-
 Side side_from(const std::string& name) {
   if (name == "below") return Side::below;
   if (name == "above") return Side::above;
@@ -50,10 +46,10 @@ void bind_lattice_geometry(nb::module_& module) {
           },
           "extents"_a, "grid"_a, "lanes"_a, "width"_a, "parities"_a, "rank_at"_a)
       .def_prop_ro(
-          "extents", [](const Geometry& g) { return integers(g.spec().extents); },
+          "extents", [](const Geometry& g) { return as_tuple(g.spec().extents); },
           "Sites of the whole lattice per direction, x first.")
       .def_prop_ro(
-          "grid", [](const Geometry& g) { return integers(g.spec().grid); }, "Ranks per direction.")
+          "grid", [](const Geometry& g) { return as_tuple(g.spec().grid); }, "Ranks per direction.")
       .def_prop_ro(
           "lanes", [](const Geometry& g) { return g.spec().lanes; }, "Sites in a vector.")
       .def_prop_ro(
@@ -63,22 +59,19 @@ void bind_lattice_geometry(nb::module_& module) {
           "2 if even and odd sites are stored apart, otherwise 1.")
       .def_prop_ro("ranks", &Geometry::ranks, "Number of ranks.")
       .def_prop_ro(
-          "rank_at", [](const Geometry& g) { return integers(g.spec().rank_at); },
+          "rank_at", [](const Geometry& g) { return as_tuple(g.spec().rank_at); },
           "The rank at each position of the grid; empty: its own number.")
-      .def_prop_ro(
-          "block", [](const Geometry& g) { return integers(g.block()); }, "Sites of a rank's block per direction.")
-      .def_prop_ro(
-          "lane_grid", [](const Geometry& g) { return integers(g.lane_grid()); },
-          "Sub-blocks of a rank's block per direction, one for each lane.")
-      .def_prop_ro(
-          "sub_block", [](const Geometry& g) { return integers(g.sub_block()); }, "Sites of a sub-block per direction.")
+      .def_prop_ro("block", tuple_of(&Geometry::block), "Sites of a rank's block per direction.")
+      .def_prop_ro("lane_grid", tuple_of(&Geometry::lane_grid),
+                   "Sub-blocks of a rank's block per direction, one for each lane.")
+      .def_prop_ro("sub_block", tuple_of(&Geometry::sub_block), "Sites of a sub-block per direction.")
       .def_prop_ro("vectors", &Geometry::vectors, "Number of a rank's own vectors.")
       .def_prop_ro("ghosts", &Geometry::ghosts, "Number of ghost vectors, which hold sites of other ranks.")
       .def(
-          "origin", [](const Geometry& g, int rank) { return integers(g.origin(rank)); }, "rank"_a,
+          "origin", [](const Geometry& g, int rank) { return as_tuple(g.origin(rank)); }, "rank"_a,
           "Return the first site of a rank's block.")
       .def(
-          "coordinates", [](const Geometry& g, int rank) { return integers(g.coordinates(rank)); }, "rank"_a,
+          "coordinates", [](const Geometry& g, int rank) { return as_tuple(g.coordinates(rank)); }, "rank"_a,
           "Return the coordinates of a rank in the grid.")
       .def("origin_parity", &Geometry::origin_parity, "rank"_a,
            "Return the parity of the first site of a rank's block.")
@@ -97,7 +90,7 @@ void bind_lattice_geometry(nb::module_& module) {
       .def(
           "lane_source",
           [](const Geometry& g, int direction, const std::string& side) {
-            return integers(g.lane_source(direction, side_from(side)));
+            return as_tuple(g.lane_source(direction, side_from(side)));
           },
           "direction"_a, "side"_a,
           "Return the lane from which each lane of a rotated neighbour comes. `side` is below or above.")

@@ -51,9 +51,7 @@ void bind_level(nb::module_& module) {
       .def_prop_ro(
           "routing", [](const Level& l) { return onehop::to_string(l.routing); },
           "How the members are joined: all_to_all, mesh, fat_tree, torus or dragonfly.")
-      .def_prop_ro(
-          "extents", [](const Level& l) { return as_tuple(l.extents); },
-          nb::sig("def extents(self) -> tuple[int, ...]"), "Members per dimension or tier.")
+      .def_prop_ro("extents", tuple_of(&Level::extents), "Members per dimension or tier.")
       .def_ro("topology", &Level::topology, "Where the extents, links, interfaces and taper come from.")
       .def_ro("latency", &Level::latency, "Seconds between neighbours, from the first byte sent to the first received.")
       .def_ro("hop_latency", &Level::hop_latency, "Seconds for every hop beyond the first.")
@@ -68,9 +66,7 @@ void bind_level(nb::module_& module) {
       .def_ro("links", &Level::links, "Links of one member; on a torus, per direction of each dimension.")
       .def_ro("injection", &Level::injection, "Bytes per second that one member sends at most over all its links.")
       .def_ro("interfaces", &Level::interfaces, "Network interfaces of one member.")
-      .def_prop_ro(
-          "taper", [](const Level& l) { return as_tuple(l.taper); }, nb::sig("def taper(self) -> tuple[float, ...]"),
-          "Capacity above each tier of a fat tree; 1: full bisection.")
+      .def_prop_ro("taper", tuple_of(&Level::taper), "Capacity above each tier of a fat tree; 1: full bisection.")
       .def_ro("local_bandwidth", &Level::local_bandwidth,
               "Bytes per second between two routers of a dragonfly's group in one direction.")
       .def_ro("group_bandwidth", &Level::group_bandwidth,
@@ -89,9 +85,7 @@ void bind_machine(nb::module_& module) {
                       "The description of a computer: nested levels of processors and the links that join them.")
       .def_ro("name", &Machine::name, "Name of the machine's file.")
       .def_ro("title", &Machine::title, "One line that describes the machine.")
-      .def_prop_ro(
-          "levels", [](const Machine& m) { return as_tuple(m.levels); },
-          nb::sig("def levels(self) -> tuple[Level, ...]"), "Levels, innermost first.")
+      .def_prop_ro("levels", tuple_of(&Machine::levels), "Levels, innermost first.")
       .def_ro("memory_bandwidth", &Machine::memory_bandwidth, "Bytes per second of one processor's memory.")
       .def_ro("memory", &Machine::memory, "Bytes of memory per processor.")
       .def_ro("copies", &Machine::copies, "Times in which a processor copies in its memory.")

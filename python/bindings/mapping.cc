@@ -69,19 +69,11 @@ void bind_hosts(nb::module_& module) {
       .def_static("of_group", &HostLayout::of_group, "group"_a, nb::call_guard<nb::gil_scoped_release>(),
                   "Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in the "
                   "order of their first ranks. Collective.")
-      .def_prop_ro(
-          "host_of_rank", [](const HostLayout& layout) { return as_tuple(layout.host_of_rank); },
-          nb::sig("def host_of_rank(self) -> tuple[int, ...]"), "The host of each rank.")
+      .def_prop_ro("host_of_rank", tuple_of(&HostLayout::host_of_rank), "The host of each rank.")
       .def_prop_ro("hosts", &HostLayout::hosts, "Number of hosts.")
-      .def_prop_ro(
-          "groups", [](const HostLayout& layout) { return as_tuple(layout.groups); },
-          nb::sig("def groups(self) -> tuple[int, ...]"), "Hosts in a unit, units in a larger unit, and so on.")
-      .def_prop_ro(
-          "costs", [](const HostLayout& layout) { return as_tuple(layout.costs); },
-          nb::sig("def costs(self) -> tuple[int, ...]"), "Cost of a byte that leaves a host, a unit, ...; empty: 1.")
-      .def_prop_ro(
-          "torus", [](const HostLayout& layout) { return as_tuple(layout.torus); },
-          nb::sig("def torus(self) -> tuple[int, ...]"), "Extents of a torus of hosts; empty: no torus.");
+      .def_prop_ro("groups", tuple_of(&HostLayout::groups), "Hosts in a unit, units in a larger unit, and so on.")
+      .def_prop_ro("costs", tuple_of(&HostLayout::costs), "Cost of a byte that leaves a host, a unit, ...; empty: 1.")
+      .def_prop_ro("torus", tuple_of(&HostLayout::torus), "Extents of a torus of hosts; empty: no torus.");
 }
 
 void bind_map(nb::module_& module) {
@@ -92,27 +84,17 @@ void bind_map(nb::module_& module) {
       .def_ro("busiest_host_bytes", &MapCost::busiest_host_bytes, "Most bytes that leave or enter one host.")
       .def_ro("weighted_bytes", &MapCost::weighted_bytes, "Bytes between hosts, times the cost of their border.")
       .def_ro("byte_hops", &MapCost::byte_hops, "Bytes between hosts, times their hops on the torus.")
-      .def_prop_ro(
-          "bytes_by_level", [](const MapCost& cost) { return as_tuple(cost.bytes_by_level); },
-          nb::sig("def bytes_by_level(self) -> tuple[int, ...]"),
-          "Bytes inside hosts, between hosts of a unit, between units, ...");
+      .def_prop_ro("bytes_by_level", tuple_of(&MapCost::bytes_by_level),
+                   "Bytes inside hosts, between hosts of a unit, between units, ...");
   nb::class_<MapCandidate>(module, "MapCandidate", "One of the maps that were compared.")
       .def_ro("name", &MapCandidate::name, "Name of the algorithm.")
       .def_ro("cost", &MapCandidate::cost, "Cost of its map.");
   nb::class_<RankMap>(module, "RankMap", "Which rank takes which position of a grid.")
-      .def_prop_ro(
-          "rank_at", [](const RankMap& map) { return as_tuple(map.rank_at); },
-          nb::sig("def rank_at(self) -> tuple[int, ...]"), "The rank at each position.")
-      .def_prop_ro(
-          "position_of", [](const RankMap& map) { return as_tuple(map.position_of); },
-          nb::sig("def position_of(self) -> tuple[int, ...]"),
-          "The position of each rank; -1 for ranks that the grid does not need.")
-      .def_prop_ro(
-          "host_at", [](const RankMap& map) { return as_tuple(map.host_at); },
-          nb::sig("def host_at(self) -> tuple[int, ...]"), "The host of each position.")
-      .def_prop_ro(
-          "candidates", [](const RankMap& map) { return as_tuple(map.candidates); },
-          nb::sig("def candidates(self) -> tuple[MapCandidate, ...]"), "The maps that were compared.")
+      .def_prop_ro("rank_at", tuple_of(&RankMap::rank_at), "The rank at each position.")
+      .def_prop_ro("position_of", tuple_of(&RankMap::position_of),
+                   "The position of each rank; -1 for ranks that the grid does not need.")
+      .def_prop_ro("host_at", tuple_of(&RankMap::host_at), "The host of each position.")
+      .def_prop_ro("candidates", tuple_of(&RankMap::candidates), "The maps that were compared.")
       .def_prop_ro(
           "skipped",
           [](const RankMap& map) {

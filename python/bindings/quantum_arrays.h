@@ -25,7 +25,13 @@ QuantumArray<T> as_array(std::vector<T> values) {
   return {held->data(), {held->size()}, owner};
 }
 
-// The same for an array of `rows` rows of equal length.
+// The getter of a member as an array, which is a copy.
+template <class Owner, class T>
+[[nodiscard]] auto array_of(std::vector<T> Owner::* member) {
+  return [member](const Owner& owner) { return as_array(owner.*member); };
+}
+
+// The same as `as_array` for an array of `rows` rows of equal length.
 template <typename T>
 nb::ndarray<nb::numpy, T, nb::ndim<2>> as_rows(std::vector<T> values, std::size_t rows) {
   auto* held = new std::vector<T>(std::move(values));

@@ -1,15 +1,13 @@
 #include "onehop/quantum/circuit.h"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/array.h>
-#include <nanobind/stl/complex.h>
 
 #include <iterator>
 #include <utility>
 
 #include "onehop/error.h"
-#include "python/bindings/bindings.h"
+#include "python/bindings/quantum_arrays.h"
 #include "quantum/engine/kak.h"
 #include "src/base/text.h"
 
@@ -25,7 +23,6 @@ using onehop::quantum::Register;
 namespace {
 
 using Numbers = nb::ndarray<const Complex, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OwnNumbers = nb::ndarray<nb::numpy, Complex, nb::ndim<1>>;
 
 constexpr const char* kind_names[] = {
     "matrix", "diagonal", "swap",    "pauli_rotation", "global_phase", "measure",    "reset", "barrier",
@@ -37,12 +34,6 @@ OperationKind kind_from(const std::string& name) {
   }
   throw onehop::BadInput("there is no kind of operation called '" + name + "'; there are matrix, diagonal, swap, " +
                          "pauli_rotation, global_phase, measure, reset, barrier, assign");
-}
-
-OwnNumbers as_numbers(std::vector<Complex> values) {
-  auto* held = new std::vector<Complex>(std::move(values));
-  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<Complex>*>(p); });
-  return {held->data(), {held->size()}, owner};
 }
 
 void make_operation(Operation* self, const std::string& kind, std::string name, std::vector<int> targets,
@@ -101,11 +92,6 @@ void bind_gates_with_parameters(nb::module_& module) {
       "Return the circuit with a value for each of its parameters. Raises BadInput for a wrong number of values, or "
       "one "
       "that is not finite.");
-  module.def(
-      "with_rotations", [](const Circuit& circuit) { return with_rotations(circuit); }, "circuit"_a,
-      nb::call_guard<nb::gil_scoped_release>(),
-      "Return the circuit with every gate that depends on parameters as rotations about Pauli strings and phases, each "
-      "with one angle. Raises BadInput that names a gate without such a form.");
 }
 
 void bind_parts(nb::module_& module) {
@@ -122,9 +108,7 @@ void bind_parts(nb::module_& module) {
             new (self) Condition{std::move(clbits), value, negated};
           },
           "clbits"_a, "value"_a, "negated"_a = false)
-      .def_prop_ro(
-          "clbits", [](const Condition& c) { return as_tuple(c.clbits); },
-          "Classical bits, the least significant first.")
+      .def_prop_ro("clbits", tuple_of(&Condition::clbits), "Classical bits, the least significant first.")
       .def_ro("value", &Condition::value, "Number that the bits are compared with.")
       .def_ro("negated", &Condition::negated, "Whether the bits must not equal `value`.")
       .def("__bool__", [](const Condition& c) { return !c.clbits.empty(); })
@@ -171,24 +155,15 @@ void bind_operation(nb::module_& module) {
           "kind", [](const Operation& o) { return kind_names[static_cast<std::size_t>(o.kind)]; },
           "Kind of the operation, such as \"matrix\" or \"measure\".")
       .def_rw("name", &Operation::name, "Name in messages and noise models.")
-      .def_prop_rw(
-          "targets", [](const Operation& o) { return as_tuple(o.targets); },
-          [](Operation& o, std::vector<int> targets) { o.targets = std::move(targets); },
-          nb::for_getter(nb::sig("def targets(self) -> tuple[int, ...]")), "Target qubits.")
-      .def_prop_rw(
-          "controls", [](const Operation& o) { return as_tuple(o.controls); },
-          [](Operation& o, std::vector<int> controls) { o.controls = std::move(controls); },
-          nb::for_getter(nb::sig("def controls(self) -> tuple[int, ...]")), "Control qubits.")
+      .def_prop_rw("targets", tuple_of(&Operation::targets), setter_of(&Operation::targets), "Target qubits.")
+      .def_prop_rw("controls", tuple_of(&Operation::controls), setter_of(&Operation::controls), "Control qubits.")
       .def_rw("control_values", &Operation::control_values, "Values of the controls: bit i belongs to controls[i].")
-      .def_prop_ro(
-          "values", [](const Operation& o) { return as_numbers(o.values); }, nb::rv_policy::automatic,
-          "Copy of the numbers of a matrix (row-major) or of a diagonal.")
+      .def_prop_ro("values", array_of(&Operation::values), nb::rv_policy::automatic,
+                   "Copy of the numbers of a matrix (row-major) or of a diagonal.")
       .def_ro("paulis", &Operation::paulis, "Letters X, Y or Z of a Pauli rotation, one per target.")
       .def_ro("angle", &Operation::angle, "Angle of a Pauli rotation or a global phase in radians.")
-      .def_prop_rw(
-          "clbits", [](const Operation& o) { return as_tuple(o.clbits); },
-          [](Operation& o, std::vector<int> clbits) { o.clbits = std::move(clbits); },
-          nb::for_getter(nb::sig("def clbits(self) -> tuple[int, ...]")), "Classical bits that the operation writes.")
+      .def_prop_rw("clbits", tuple_of(&Operation::clbits), setter_of(&Operation::clbits),
+                   "Classical bits that the operation writes.")
       .def_ro("index", &Operation::index, "Number of a channel, of saved data or of a mark, in programs.")
       .def_rw("condition", &Operation::condition, "Condition under which the operation is executed.")
       .def_prop_rw(
@@ -203,7 +178,7 @@ void bind_operation(nb::module_& module) {
           "is_diagonal", [](const Operation& o) { return onehop::quantum::is_diagonal(o); },
           "Whether the operation is a gate with a diagonal matrix.")
       .def(
-          "matrix", [](const Operation& o) { return as_numbers(onehop::quantum::matrix_of(o)); },
+          "matrix", [](const Operation& o) { return as_array(onehop::quantum::matrix_of(o)); },
           nb::rv_policy::automatic, "Return the matrix on the k targets, without controls: 4^k numbers, row-major.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object) -> bool"))
       .def("__repr__", [](const Operation& o) {
@@ -253,14 +228,9 @@ void bind_quantum_circuit(nb::module_& module) {
       .def_rw("hidden_clbits", &Circuit::hidden_clbits,
               "Number of further classical bits for intermediate results. They follow the others, and no outcome shows "
               "them.")
-      .def_prop_rw(
-          "registers", [](const Circuit& c) { return as_tuple(c.registers); },
-          [](Circuit& c, std::vector<Register> registers) { c.registers = std::move(registers); },
-          nb::for_getter(nb::sig("def registers(self) -> tuple[Register, ...]")),
-          "Named registers of classical bits, which separate the bits of an outcome.")
-      .def_prop_ro(
-          "operations", [](const Circuit& c) { return as_tuple(c.operations); },
-          nb::sig("def operations(self) -> tuple[Operation, ...]"), "Copies of the operations in program order.")
+      .def_prop_rw("registers", tuple_of(&Circuit::registers), setter_of(&Circuit::registers),
+                   "Named registers of classical bits, which separate the bits of an outcome.")
+      .def_prop_ro("operations", tuple_of(&Circuit::operations), "Copies of the operations in program order.")
       .def(
           "operation",
           [](const Circuit& c, std::size_t i) {
@@ -278,10 +248,8 @@ void bind_quantum_circuit(nb::module_& module) {
       .def(
           "require_bound", [](const Circuit& circuit) { circuit.require_bound(); },
           "Raise BadInput that names an operation and its parameter if a gate depends on one.")
-      .def_prop_rw(
-          "parameters", [](const Circuit& c) { return as_tuple(c.parameters); },
-          [](Circuit& c, std::vector<std::string> names) { c.parameters = std::move(names); },
-          nb::for_getter(nb::sig("def parameters(self) -> tuple[str, ...]")), "Names of the parameters.")
+      .def_prop_rw("parameters", tuple_of(&Circuit::parameters), setter_of(&Circuit::parameters),
+                   "Names of the parameters.")
       .def(
           "validate", [](const Circuit& circuit) { circuit.validate(); },
           "Check all operations. Raises BadInput, which names the first invalid operation.")

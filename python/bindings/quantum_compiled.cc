@@ -52,9 +52,7 @@ void bind_quantum_compiled(nb::module_& module) {
   nb::class_<Compiled>(module, "Compiled")
       .def("__init__", &make, "circuit"_a, "group"_a, nb::kw_only(), "precision"_a = "double", "threads"_a = 0,
            "staging"_a = 0, "search_seconds"_a = 1.0, "reproducible"_a = 0)
-      .def_prop_ro(
-          "parameters", [](const Compiled& c) { return as_tuple(c.parameters()); },
-          nb::sig("def parameters(self) -> tuple[str, ...]"))
+      .def_prop_ro("parameters", tuple_of(&Compiled::parameters))
       .def_prop_ro("ranks", &Compiled::ranks)
       .def_prop_ro("placement", &Compiled::placement, nb::rv_policy::reference_internal)
       .def(

@@ -27,17 +27,6 @@ PlacementOptions options_of(int bytes_per_amplitude, double search_seconds, std:
 
 void bind_place(nb::module_& module) {
   module.def(
-      "place",
-      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits,
-         int ranks_per_host) {
-        return place(circuit, ranks, options_of(bytes_per_amplitude, search_seconds, std::move(bits), ranks_per_host));
-      },
-      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a = std::vector<int>(),
-      "ranks_per_host"_a = 0, nb::call_guard<nb::gil_scoped_release>(),
-      "Compute a placement of a validated circuit, on a state with these bits, or from |0...0> if there are none. "
-      "Raises "
-      "BadInput if the number of ranks is no power of two or too large.");
-  module.def(
       "place_simulation",
       [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, int ranks_per_host) {
         return place_simulation(circuit, ranks, options_of(bytes_per_amplitude, search_seconds, {}, ranks_per_host));
@@ -45,8 +34,8 @@ void bind_place(nb::module_& module) {
       "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "ranks_per_host"_a = 0,
       nb::call_guard<nb::gil_scoped_release>(),
       "Return the placement with which `simulate` runs a validated circuit, without its final measurements.\n\n"
-      "`simulate` does not place the circuit again as long as the placement lives. Parameters and errors are those of "
-      "`place`.");
+      "`simulate` does not place the circuit again as long as the placement lives. Raises BadInput if the number of "
+      "ranks is no power of two or too large.");
   module.def(
       "place_applied",
       [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits,
@@ -57,8 +46,8 @@ void bind_place(nb::module_& module) {
       "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a, "ranks_per_host"_a = 0,
       nb::call_guard<nb::gil_scoped_release>(),
       "Return the placement with which `State.apply` applies a circuit to a state with these bits.\n\n"
-      "`State.apply` does not place the circuit again as long as the placement lives. Parameters and errors are those "
-      "of `place`.");
+      "`State.apply` does not place the circuit again as long as the placement lives. Raises BadInput as "
+      "`place_simulation` does.");
   module.def(
       "circuit_cache_counters",
       [] {
@@ -74,21 +63,11 @@ void bind_quantum_placement(nb::module_& module) {
   nb::class_<Stage>(module, "Stage",
                     "A stage of a placement: an exchange between ranks (or none), then operations on local amplitudes.")
       .def_prop_ro(
-          "swaps",
-          [](const Stage& s) {
-            nb::list list;
-            for (const auto& [local, remote] : s.swaps) list.append(nb::make_tuple(local, remote));
-            return nb::tuple(list);
-          },
-          nb::sig("def swaps(self) -> tuple[tuple[int, int], ...]"),
+          "swaps", tuple_of(&Stage::swaps),
           "Exchange that begins the stage: pairs of a local bit and a bit of the rank number. Empty: no exchange.")
-      .def_prop_ro(
-          "bits", [](const Stage& s) { return as_tuple(s.bits); }, nb::sig("def bits(self) -> tuple[int, ...]"),
-          "Bit of each wire after the exchange.")
-      .def_prop_ro(
-          "operations", [](const Stage& s) { return as_tuple(s.operations); },
-          nb::sig("def operations(self) -> tuple[int, ...]"),
-          "Indices of the circuit's operations in the order of execution.")
+      .def_prop_ro("bits", tuple_of(&Stage::bits), "Bit of each wire after the exchange.")
+      .def_prop_ro("operations", tuple_of(&Stage::operations),
+                   "Indices of the circuit's operations in the order of execution.")
       .def_prop_ro(
           "fraction_moved", [](const Stage& s) { return Placement::fraction_moved(s); },
           "Fraction of a rank's amplitudes that it sends in the exchange.");
@@ -101,15 +80,8 @@ void bind_quantum_placement(nb::module_& module) {
       .def_ro("ranks", &Placement::ranks, "Number of ranks.")
       .def_ro("local_bits", &Placement::local_bits, "Number of bits of an amplitude's place within a rank.")
       .def_ro("bytes_per_amplitude", &Placement::bytes_per_amplitude, "Bytes of an amplitude: 8 or 16.")
-      .def_prop_ro(
-          "wires", [](const Placement& p) { return as_tuple(p.wires); }, nb::sig("def wires(self) -> tuple[int, ...]"),
-          "Wire of each qubit at the end.")
-      .def_prop_ro(
-          "first_bits", [](const Placement& p) { return as_tuple(p.first_bits); },
-          nb::sig("def first_bits(self) -> tuple[int, ...]"), "Bit of each wire at the beginning.")
-      .def_prop_ro(
-          "stages", [](const Placement& p) { return as_tuple(p.stages); },
-          nb::sig("def stages(self) -> tuple[Stage, ...]"), "Stages in the order of execution.")
+      .def_prop_ro("wires", tuple_of(&Placement::wires), "Wire of each qubit at the end.")
+      .def_prop_ro("stages", tuple_of(&Placement::stages), "Stages in the order of execution.")
       .def_prop_ro("exchanges", &Placement::exchanges, "Number of exchanges between ranks.")
       .def_prop_ro(
           "fraction_moved", [](const Placement& p) { return p.fraction_moved(); },
@@ -120,7 +92,7 @@ void bind_quantum_placement(nb::module_& module) {
       .def(
           "bytes_by_level",
           [](const Placement& p, const std::vector<int>& units) { return as_tuple(p.bytes_by_level(units)); },
-          nb::sig("def bytes_by_level(self, units: collections.abc.Sequence[int]) -> tuple[int, ...]"), "units"_a,
+          "units"_a,
           "Divide `bytes_per_rank` by the outermost border that the bytes cross.\n\n"
           "Parameters\n----------\n"
           "units : sequence of int\n    Ranks in a unit of each level, powers of two in ascending order. Ranks fill "

@@ -57,11 +57,9 @@ void bind_program(nb::module_& module) {
   nb::class_<Run>(module, "Run", "A run of a program: one record of its random choices.")
       .def_ro("count", &Run::count)
       .def_ro("weight", &Run::weight)
-      .def_prop_ro(
-          "shots", [](const Run& run) { return as_array(run.shots); }, nb::rv_policy::automatic)
+      .def_prop_ro("shots", array_of(&Run::shots), nb::rv_policy::automatic)
       .def_ro("clbits", &Run::clbits)
-      .def_prop_ro(
-          "values", [](const Run& run) { return as_array(run.values); }, nb::rv_policy::automatic)
+      .def_prop_ro("values", array_of(&Run::values), nb::rv_policy::automatic)
       .def_prop_ro(
           "saved",
           [](const Run& run) {

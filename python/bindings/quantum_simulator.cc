@@ -129,16 +129,13 @@ void bind_quantum_simulator(nb::module_& module) {
             return list;
           },
           nb::sig("def values(self) -> list[int]"), "Distinct outcomes in ascending order; bit i is classical bit i.")
-      .def_prop_ro(
-          "counts", [](const Outcomes& o) { return as_array(o.counts); }, nb::rv_policy::automatic,
-          "Number of shots with each of `values`.")
-      .def_prop_ro(
-          "of_shot", [](const Outcomes& o) { return as_array(o.of_shot); }, nb::rv_policy::automatic,
-          "Index into `values` of each shot's outcome.");
+      .def_prop_ro("counts", array_of(&Outcomes::counts), nb::rv_policy::automatic,
+                   "Number of shots with each of `values`.")
+      .def_prop_ro("of_shot", array_of(&Outcomes::of_shot), nb::rv_policy::automatic,
+                   "Index into `values` of each shot's outcome.");
   nb::class_<SimulationResult>(module, "SimulationResult", "The result of `simulate`; the same on every rank.")
       .def_ro("outcomes", &SimulationResult::outcomes)
-      .def_prop_ro(
-          "expectations", [](const SimulationResult& r) { return as_array(r.expectations); }, nb::rv_policy::automatic)
+      .def_prop_ro("expectations", array_of(&SimulationResult::expectations), nb::rv_policy::automatic)
       .def_ro("seconds", &SimulationResult::seconds)
       .def_ro("ranks", &SimulationResult::ranks)
       .def_ro("workers", &SimulationResult::workers)
@@ -148,7 +145,6 @@ void bind_quantum_simulator(nb::module_& module) {
       .def_ro("bytes_moved", &SimulationResult::bytes_moved)
       .def_ro("bytes_between_hosts", &SimulationResult::bytes_between_hosts)
       .def_prop_ro("passes", [](const SimulationResult& r) { return r.engine.passes; })
-      .def_prop_ro("engine_seconds", [](const SimulationResult& r) { return r.engine.seconds; })
       .def_ro("pass_seconds", &SimulationResult::pass_seconds)
       .def_prop_ro(
           "profile",

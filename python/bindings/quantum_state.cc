@@ -81,8 +81,7 @@ void bind_state(nb::module_& module) {
       .def_prop_ro("rank", [](const State& s) { return s.group().rank(); })
       .def_prop_ro("precision",
                    [](const State& s) { return s.precision() == Precision::single_precision ? "single" : "double"; })
-      .def_prop_ro(
-          "bits", [](const State& s) { return as_tuple(s.bits()); }, nb::sig("def bits(self) -> tuple[int, ...]"))
+      .def_prop_ro("bits", tuple_of(&State::bits))
       .def_prop_ro("flips", &State::flips)
       .def_prop_ro("exchanges", [](const State& s) { return s.counters().exchanges; })
       .def_prop_ro("bytes_sent", [](const State& s) { return s.counters().bytes_sent; })

@@ -56,13 +56,9 @@ void bind_rails(nb::module_& module) {
             .format(one.from, one.to, one.first_byte, one.first_byte + one.bytes, one.rail);
       });
   nb::class_<RailPlan>(module, "RailPlan", "The rails of the messages that a host sends at the same time.")
-      .def_prop_ro(
-          "assignments", [](const RailPlan& plan) { return as_tuple(plan.assignments); },
-          nb::sig("def assignments(self) -> tuple[RailAssignment, ...]"),
-          "One entry per message in their order, or one per piece of a message that is cut.")
-      .def_prop_ro(
-          "loads", [](const RailPlan& plan) { return as_tuple(plan.loads); },
-          nb::sig("def loads(self) -> tuple[int, ...]"), "Bytes on each rail.")
+      .def_prop_ro("assignments", tuple_of(&RailPlan::assignments),
+                   "One entry per message in their order, or one per piece of a message that is cut.")
+      .def_prop_ro("loads", tuple_of(&RailPlan::loads), "Bytes on each rail.")
       .def_ro("busiest", &RailPlan::busiest, "Seconds until the last rail has finished.")
       .def_ro("lower_bound", &RailPlan::lower_bound, "No assignment of the same kind finishes earlier.")
       .def_ro("optimal", &RailPlan::optimal, "Whether `busiest` is proved to be the least possible.");

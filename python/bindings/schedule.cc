@@ -44,10 +44,8 @@ void bind_parts(nb::module_& module) {
       .def_prop_ro(
           "type", [](const ArraySpec& a) { return onehop::to_string(a.type); },
           "Type of an element: bytes, float32, float64, int32 or int64.")
-      .def_prop_ro(
-          "elements", [](const ArraySpec& a) { return as_tuple(a.elements); },
-          nb::sig("def elements(self) -> tuple[int, ...]"),
-          "Number of elements: one value for all ranks, or one per rank.")
+      .def_prop_ro("elements", tuple_of(&ArraySpec::elements),
+                   "Number of elements: one value for all ranks, or one per rank.")
       .def("elements_on", &ArraySpec::elements_on, "rank"_a, "Return the number of elements on a rank.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const ArraySpec& a) {
@@ -97,12 +95,10 @@ void bind_parts(nb::module_& module) {
           "transfers"_a)
       .def_prop_ro(
           "permutation",
-          [](const Round& r) { return r.permutation ? as_tuple(r.permutation->to) : nb::object(nb::none()); },
+          [](const Round& r) { return r.permutation ? nb::cast(as_tuple(r.permutation->to)) : nb::object(nb::none()); },
           nb::sig("def permutation(self) -> tuple[int, ...] | None"),
           "Target of each index bit if the round is a permutation of bits, otherwise None.")
-      .def_prop_ro(
-          "transfers", [](const Round& r) { return as_tuple(r.transfers); },
-          nb::sig("def transfers(self) -> tuple[Transfer, ...]"), "Transfers of the round.")
+      .def_prop_ro("transfers", tuple_of(&Round::transfers), "Transfers of the round.")
       .def("__len__", [](const Round& r) { return r.transfers.size(); })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Round& r) { return nb::str("Round({!r})").format(as_tuple(r.transfers)); });
@@ -127,15 +123,9 @@ void bind_schedule(nb::module_& module) {
           "rounds together must write; `verify` checks them.")
       .def_ro("name", &Schedule::name, "Name in messages.")
       .def_ro("ranks", &Schedule::ranks, "Number of ranks.")
-      .def_prop_ro(
-          "arrays", [](const Schedule& s) { return as_tuple(s.arrays); },
-          nb::sig("def arrays(self) -> tuple[ArraySpec, ...]"), "Arrays that every rank provides.")
-      .def_prop_ro(
-          "rounds", [](const Schedule& s) { return as_tuple(s.rounds); },
-          nb::sig("def rounds(self) -> tuple[Round, ...]"), "Rounds in the order of execution.")
-      .def_prop_ro(
-          "must_cover", [](const Schedule& s) { return as_tuple(s.must_cover); },
-          nb::sig("def must_cover(self) -> tuple[Place, ...]"), "Places that the rounds together must write.")
+      .def_prop_ro("arrays", tuple_of(&Schedule::arrays), "Arrays that every rank provides.")
+      .def_prop_ro("rounds", tuple_of(&Schedule::rounds), "Rounds in the order of execution.")
+      .def_prop_ro("must_cover", tuple_of(&Schedule::must_cover), "Places that the rounds together must write.")
       .def("part", &Schedule::part, "rank"_a, "Return the schedule with only the transfers of one rank.")
       .def("bytes", &Schedule::bytes, "transfer"_a, "Return the bytes on the wire of a transfer of this schedule.")
       .def("describe", &onehop::describe, "round"_a, "transfer"_a, "Describe a transfer in words, as messages do.")

@@ -165,21 +165,16 @@ void bind_result(nb::module_& module) {
               "Seconds from the end of the round before to the end of this one, each on the slowest rank.")
       .def_ro("messages", &SimulatedRound::messages, "Number of messages.")
       .def_ro("bytes", &SimulatedRound::bytes, "Bytes of the messages.")
-      .def_prop_ro(
-          "schedule_rounds", [](const SimulatedRound& r) { return as_tuple(r.schedule_rounds); },
-          nb::sig("def schedule_rounds(self) -> tuple[int, ...]"), "Rounds of the schedule that it stands for.");
+      .def_prop_ro("schedule_rounds", tuple_of(&SimulatedRound::schedule_rounds),
+                   "Rounds of the schedule that it stands for.");
   nb::class_<Simulation>(module, "Simulation",
                          "The time that a schedule takes on a machine, and the load of its links.")
       .def_ro("schedule", &Simulation::schedule, "Name of the schedule.")
       .def_ro("machine", &Simulation::machine, "Name of the machine.")
       .def_ro("ranks", &Simulation::ranks, "Number of ranks.")
       .def_ro("seconds", &Simulation::seconds, "Predicted seconds.")
-      .def_prop_ro(
-          "rounds", [](const Simulation& s) { return as_tuple(s.rounds); },
-          nb::sig("def rounds(self) -> tuple[SimulatedRound, ...]"), "The rounds.")
-      .def_prop_ro(
-          "links", [](const Simulation& s) { return as_tuple(s.links); },
-          nb::sig("def links(self) -> tuple[LinkLoad, ...]"), "Loads of the links, busiest first.")
+      .def_prop_ro("rounds", tuple_of(&Simulation::rounds), "The rounds.")
+      .def_prop_ro("links", tuple_of(&Simulation::links), "Loads of the links, busiest first.")
       .def_prop_ro(
           "busiest_link", [](const Simulation& s) { return s.links.empty() ? nb::none() : nb::cast(s.links.front()); },
           nb::sig("def busiest_link(self) -> LinkLoad | None"), "The link that is busy for longest.")
@@ -191,9 +186,7 @@ void bind_result(nb::module_& module) {
             return bytes;
           },
           "Bytes of messages between members of each level.")
-      .def_prop_ro(
-          "timeline_ranks", [](const Simulation& s) { return as_tuple(s.timeline_ranks); },
-          nb::sig("def timeline_ranks(self) -> tuple[int, ...]"), "The rank that each time line shows.")
+      .def_prop_ro("timeline_ranks", tuple_of(&Simulation::timeline_ranks), "The rank that each time line shows.")
       .def(
           "timeline",
           [](const Simulation& s, std::size_t index) {

@@ -67,15 +67,9 @@ void bind_slice(nb::module_& module) {
       .def_prop_ro("pieces", &Slice::pieces, "Number of maximal runs of consecutive elements; 1 is contiguous.")
       .def_prop_ro("bounds", &Slice::bounds, "Smallest element number and one past the largest.")
       .def_prop_ro("offset", &Slice::offset, "Number of the first element of a box.")
-      .def_prop_ro(
-          "extents", [](const Slice& s) { return as_tuple(s.extents()); },
-          nb::sig("def extents(self) -> tuple[int, ...]"), "Extents of a box in its simplest form.")
-      .def_prop_ro(
-          "strides", [](const Slice& s) { return as_tuple(s.strides()); },
-          nb::sig("def strides(self) -> tuple[int, ...]"), "Strides of a box in its simplest form.")
-      .def_prop_ro(
-          "indices", [](const Slice& s) { return as_tuple(s.indices()); },
-          nb::sig("def indices(self) -> tuple[int, ...]"), "Element numbers of a list.")
+      .def_prop_ro("extents", tuple_of(&Slice::extents), "Extents of a box in its simplest form.")
+      .def_prop_ro("strides", tuple_of(&Slice::strides), "Strides of a box in its simplest form.")
+      .def_prop_ro("indices", tuple_of(&Slice::indices), "Element numbers of a list.")
       .def("runs", &runs, nb::sig("def runs(self) -> collections.abc.Sequence[tuple[int, int]]"),
            "List the maximal runs of consecutive elements in order, as (offset, count).")
       .def("element_numbers", &element_numbers, "Return all element numbers in order, as an array of int64.")
