@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, TypeVar
 
@@ -89,10 +89,6 @@ class Message:
     def bytes_of(self, place: int) -> bytes:
         """Return a part as bytes. Raises BadInput if there is no such part, or it is not an array of uint8."""
         return self._part(place, np.uint8).tobytes()
-
-    def list_of(self, read: Callable[[bytes], T]) -> list[T]:
-        """Return the results of `read` for all parts, each passed as bytes."""
-        return [read(self.bytes_of(place)) for place in range(len(self.parts))]
 
 
 def encode(

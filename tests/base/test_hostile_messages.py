@@ -21,8 +21,9 @@ from onehop import BadInput
 from onehop import serialization as wire
 from onehop.quantum import Circuit, Condition, PauliSum
 from onehop.quantum.circuit import Register
+from onehop.quantum.run.records import from_message, to_message
 from onehop.quantum.run.serialization import pack, unpack
-from onehop.quantum.run.task import Task, decode_outcome, decode_task, encode_task
+from onehop.quantum.run.task import Outcome, Task
 from onehop.quantum.steps import Program, Save
 from ranks import Ranks
 
@@ -119,17 +120,17 @@ def _altered(change: Callable[[dict[str, Any]], None]) -> bytes:
         lambda f: f.update(operations={}),
         lambda f: f.update(operations=[3]),
         lambda f: f.update(operations=[[]]),
-        lambda f: f["operations"][0].append(1),
-        lambda f: f["operations"][0].__setitem__(0, "no kind"),
-        lambda f: f["operations"][0].__setitem__(2, [2**31]),
-        lambda f: f["operations"][0].__setitem__(2, "00"),
-        lambda f: f["operations"][0].__setitem__(4, -1),
-        lambda f: f["operations"][0].__setitem__(5, -1),
-        lambda f: f["operations"][0].__setitem__(5, 3),
-        lambda f: f["operations"][0].__setitem__(5, 10**9),
-        lambda f: f["operations"][0].__setitem__(7, "0.5"),
-        lambda f: f["operations"][0].__setitem__(10, 2**64),
-        lambda f: f["operations"][0].__setitem__(11, []),
+        lambda f: f["operations"][0][0].append(1),
+        lambda f: f["operations"][0][0].__setitem__(0, "no kind"),
+        lambda f: f["operations"][0][0].__setitem__(2, [2**31]),
+        lambda f: f["operations"][0][0].__setitem__(2, "00"),
+        lambda f: f["operations"][0][0].__setitem__(4, -1),
+        lambda f: f["operations"][0].__setitem__(1, -1),
+        lambda f: f["operations"][0].__setitem__(1, 3),
+        lambda f: f["operations"][0].__setitem__(1, 10**9),
+        lambda f: f["operations"][0][0].__setitem__(6, "0.5"),
+        lambda f: f["operations"][0][2].__setitem__(0, [2**64]),
+        lambda f: f["operations"][0][2].__setitem__(1, []),
     ],
 )
 def test_circuits_with_wrong_fields(change: Callable[[dict[str, Any]], None]) -> None:
@@ -137,48 +138,36 @@ def test_circuits_with_wrong_fields(change: Callable[[dict[str, Any]], None]) ->
         unpack(_altered(change))
 
 
-def _outcome_message(**changed: Any) -> bytes:
-    fields = {
-        "values": [0, 3],
-        "counts": [1, 1],
-        "expectations": [],
-        "seconds": 0.0,
-        "ranks": 1,
-        "bytes_moved": 0,
-    }
-    places = changed.pop("places", np.array([0, 1], np.uint32))
-    return wire.encode("outcome", {**fields, **changed}, [places])
-
-
 @pytest.mark.parametrize(
-    "changed",
+    ("place", "value"),
     [
-        {"values": [0]},
-        {"values": [0, "3"]},
-        {"counts": [1, -1]},
-        {"ranks": 0},
-        {"seconds": None},
-        {"expectations": ["1"]},
-        {"expectations": [[1.0, 2.0, 3.0]]},
-        {"places": np.array([0, 2], np.uint32)},
-        {"places": np.array([0, 1], np.int64)},
+        (0, [0]),
+        (0, [0, "3"]),
+        (1, [1, -1]),
+        (2, 7),
+        (3, ["1"]),
+        (3, [[1.0, 2.0, 3.0]]),
+        (4, None),
+        (5, 0),
+        (5, True),
+        (7, [["label", 3]]),
+        (7, [["label"]]),
     ],
 )
-def test_outcomes_with_wrong_fields(changed: dict[str, Any]) -> None:
-    assert decode_outcome(_outcome_message()).values == [0, 3]
-    with pytest.raises(BadInput):
-        decode_outcome(_outcome_message(**changed))
-
-
-@pytest.mark.parametrize("counts", [(0, 1, 1), (1, 0, 1), (1, 1, 2)])
-def test_sums_with_wrong_strings(counts: tuple[int, int, int]) -> None:
-    good = wire.decode(encode_task(Task(Circuit(1), observables=(PauliSum.parse("X0"),))), "task")
-    parts = [
-        np.ones(count, kind) for count, kind in zip(counts, (complex, np.uint64, np.uint64), strict=True)
-    ]
-    data = wire.encode("task", good.fields, [good.parts[0], wire.encode("sum", {}, parts)])
-    with pytest.raises(BadInput, match="sum"):
-        decode_task(data)
+def test_outcomes_with_wrong_fields(place: int, value: Any) -> None:
+    good = to_message("outcome", Outcome([0, 3], [1, 1], np.array([0, 1], np.uint32), [0.5, 1j]))
+    message = wire.decode(good, "outcome")
+    assert from_message(message, Outcome).expectations == [0.5, 1j]
+    fields = list(message.fields["value"])
+    fields[place] = value
+    for parts, changed in (
+        (message.parts, fields),
+        ([np.array([0, 2], np.uint32)], message.fields["value"]),
+        ([np.array([0, 1], np.int64)], message.fields["value"]),
+    ):
+        bad = wire.decode(wire.encode("outcome", {"value": changed}, parts), "outcome")
+        with pytest.raises(BadInput):
+            from_message(bad, Outcome)
 
 
 @settings(max_examples=300)
@@ -191,12 +180,12 @@ def test_damaged_messages_are_read_or_refused_with_words(data: st.DataObject) ->
         program.channel((np.eye(2, dtype=complex),), [0])
         program.save(Save("expval", "value", "average", observable=sums[0]), [0])
         program.jump(1, Condition([0], 1))
-    good = bytearray(encode_task(Task(circuit, 10, 3, sums, program=program)))
+    good = bytearray(to_message("task", Task(circuit, 10, 3, sums, program=program)))
     for _ in range(data.draw(st.integers(1, 3))):
         good[data.draw(st.integers(0, len(good) - 1))] = data.draw(st.integers(0, 255))
     damaged = bytes(good[: data.draw(st.integers(0, len(good)))]) if data.draw(st.booleans()) else bytes(good)
     with contextlib.suppress(BadInput):  # and nothing else
-        decode_task(damaged)
+        from_message(wire.decode(damaged, "task"), Task)
 
 
 def test_a_pickle_in_the_place_of_an_answer_is_an_error(
@@ -220,8 +209,8 @@ def test_workers_answer_hostile_bytes_with_an_error_and_go_on(ranks: Ranks) -> N
     good = Task(Circuit(2, 2).x(0).measure([0, 1], [0, 1]), shots=10)
     for data in (
         b"cos\nsystem\n(S'echo unpickled >&2'\ntR.",
-        wire.encode("tasks", {}, [encode_task(bad)]),
-        wire.encode("tasks", {}, [encode_task(good)]),
+        to_message("tasks", [bad]),
+        to_message("tasks", [good]),
     ):
         wire.write_framed(frames, data)
     done = subprocess.run(
@@ -251,5 +240,5 @@ def test_workers_answer_hostile_bytes_with_an_error_and_go_on(ranks: Ranks) -> N
         error = wire.decode_error(message)
         assert isinstance(error, BadInput)
         assert expected in str(error)
-    (outcome,) = wire.decode(wire.read_framed(answers), "outcomes").list_of(decode_outcome)
+    (outcome,) = from_message(wire.decode(wire.read_framed(answers), "outcomes"), list[Outcome])
     assert (outcome.values, outcome.counts, outcome.ranks) == ([1], [10], 2)

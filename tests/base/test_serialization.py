@@ -16,8 +16,9 @@ from onehop import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop import serialization as wire
 from onehop.quantum import Circuit, PauliSum, PauliTerm
 from onehop.quantum.circuit import Condition, Operation, Register
+from onehop.quantum.run.records import from_message, to_message
 from onehop.quantum.run.serialization import pack, unpack
-from onehop.quantum.run.task import Outcome, Task, decode_outcome, decode_task, encode_outcome, encode_task
+from onehop.quantum.run.task import Outcome, Task
 
 QUBITS, CLBITS = 4, 5
 KINDS = (
@@ -120,12 +121,12 @@ def test_tasks_come_out_as_they_went_in(
     circuit: Circuit, shots: int, seed: int, observables: list[PauliSum]
 ) -> None:
     task = Task(circuit, shots, seed, tuple(observables), "single")
-    assert decode_task(encode_task(task)) == task
+    assert from_message(wire.decode(to_message("task", task), "task"), Task) == task
 
 
 @given(outcomes())
 def test_outcomes_come_out_as_they_went_in(outcome: Outcome) -> None:
-    found = decode_outcome(encode_outcome(outcome))
+    found = from_message(wire.decode(to_message("outcome", outcome), "outcome"), Outcome)
     assert found.of_shot.dtype == outcome.of_shot.dtype
     assert found.of_shot.flags.writeable
     assert found.of_shot.tolist() == outcome.of_shot.tolist()

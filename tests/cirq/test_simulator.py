@@ -185,7 +185,7 @@ def _repeated() -> cirq.CircuitOperation:
         ),
         (
             lambda s: s.simulate(cirq.Circuit(cirq.X(QUBITS[0]).with_classical_controls("z"))),
-            "expected a measurement with the key 'z' before it, found none",
+            "expected a measurement with the key 'z' and the index -1 before it, found none",
         ),
         (
             lambda s: s.run(
@@ -194,7 +194,7 @@ def _repeated() -> cirq.CircuitOperation:
                     cirq.X(QUBITS[0]).with_classical_controls(cirq.KeyCondition(cirq.MeasurementKey("m"), 1)),
                 )
             ),
-            "an index from -1 to 0 of the measurements with the key 'm' before it, found 1",
+            "expected a measurement with the key 'm' and the index 1 before it, found 1 with this key",
         ),
         (lambda s: s.simulate(cirq.Circuit(_repeated())), "repeated a known number of times"),
         (

@@ -210,9 +210,9 @@ def messages(folder: Path) -> Iterator[bytes]:
     from onehop.quantum import Circuit, PauliSum
     from onehop.quantum.circuit import Condition
     from onehop.quantum.noise.channel import channel
-    from onehop.quantum.run.program_message import encode_saved
+    from onehop.quantum.run.records import to_message
     from onehop.quantum.run.serialization import pack
-    from onehop.quantum.run.task import Saved, Task, encode_task
+    from onehop.quantum.run.task import Outcome, Saved, Task
     from onehop.quantum.steps import Program, Save
 
     circuit = Circuit(2, 2).h(0).cx(0, 1).measure(0, 0)
@@ -223,10 +223,11 @@ def messages(folder: Path) -> Iterator[bytes]:
     program.save(Save("expval", "value", "average", observable=PauliSum.parse("X0 Z1")), [0, 1])
     program.misread(np.eye(4), [0, 1])
     program.jump(0, Condition([1, 0], 3))
-    yield encode_task(Task(program.circuit, 10, 3, (), "double", program, "density_matrix"))
-    yield encode_saved({"value": Saved("probabilities", "list", True, {"0x1": [np.ones(2)]})})
+    yield to_message("task", Task(program.circuit, 10, 3, (), "double", program, "density_matrix"))
+    saved = {"value": Saved("probabilities", "list", True, {"0x1": [np.ones(2)]})}
+    yield to_message("outcome", Outcome([3], [1], np.zeros(1, np.uint32), [0.5], saved=saved))
     yield pack(circuit)
-    yield encode_task(Task(circuit, 10, 3, (PauliSum.parse("Z0 + 0.5*X1"),), "double"))
+    yield to_message("task", Task(circuit, 10, 3, (PauliSum.parse("Z0 + 0.5*X1"),), "double"))
     yield serialization.encode_error(BadInput("expected this, found that"))
 
 

@@ -151,14 +151,20 @@ def _schedule(data: bytes, folder: Path) -> None:
 
 def _message(data: bytes, folder: Path) -> None:
     from onehop import serialization
-    from onehop.quantum.run.program_message import decode_saved
+    from onehop.quantum.run.records import from_message
     from onehop.quantum.run.serialization import unpack
-    from onehop.quantum.run.task import decode_outcome, decode_task
+    from onehop.quantum.run.task import Outcome, Task
 
     def error(one: bytes) -> object:
         return serialization.decode_error(serialization.decode(one, "error"))
 
-    for read in (decode_task, decode_outcome, decode_saved, unpack, error):
+    def task(one: bytes) -> object:
+        return from_message(serialization.decode(one, "task"), Task)
+
+    def outcome(one: bytes) -> object:
+        return from_message(serialization.decode(one, "outcome"), Outcome)
+
+    for read in (task, outcome, unpack, error):
         try:
             read(data)
         except BadInput:

@@ -235,7 +235,7 @@ def test_an_angle_is_a_real_number(found: Any) -> None:
 
 
 def test_refuses_another_precision() -> None:
-    with pytest.raises(BadInput, match="expected the precision 'single' or 'double', found 'half'"):
+    with pytest.raises(BadInput, match="expected precision 'single' or 'double', found 'half'"):
         OnehopQubit(wires=1, precision="half")
 
 

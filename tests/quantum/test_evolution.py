@@ -7,24 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from brute_force import sum_matrix
 from onehop import BadInput
 from onehop.quantum import Circuit, DensityMatrix, PauliSum, State
 from onehop.quantum.evolution import imaginary_time, lindblad
 from ranks import Ranks
 
-PAULI = {"X": np.array([[0, 1], [1, 0]]), "Y": np.array([[0, -1j], [1j, 0]]), "Z": np.diag([1, -1])}
 MODEL = "0.7*Z0 Z1 + 0.4*X2 - 0.3*Y0 X1 Z3 + 0.9*X0 + 0.2 + 0.5*Z2 Z3 - 0.6*Y3"
-
-
-def _matrix(text: str, qubits: int) -> Any:
-    total = np.zeros((1 << qubits, 1 << qubits), complex)
-    for term in PauliSum.parse(text).terms:
-        letters = dict(term.paulis)
-        string = np.eye(1)
-        for qubit in range(qubits):
-            string = np.kron(PAULI[letters[qubit]] if qubit in letters else np.eye(2), string)
-        total += term.coefficient * string
-    return total
 
 
 def _start(qubits: int) -> Circuit:
@@ -42,7 +31,7 @@ def _damped(hamiltonian: Any, vector: Any, time: float) -> Any:
 
 
 def test_imaginary_time_is_of_second_order_and_finds_the_ground_state() -> None:
-    hamiltonian = _matrix(MODEL, 4)
+    hamiltonian = sum_matrix(PauliSum.parse(MODEL), 4)
     state = State(4)
     state.run(_start(4))
     start = state.vector()
@@ -77,14 +66,14 @@ def test_lindblad_is_of_second_order_and_preserves_the_trace() -> None:
     text, rng = "0.7*Z0 Z1 + 0.4*X2 - 0.3*Y0 X1 + 0.9*X0 + 0.5*Z2", np.random.default_rng(3)
     lower = np.array([[0, 1], [0, 0]])
     pair = 0.3 * (rng.normal(size=(4, 4)) + 1j * rng.normal(size=(4, 4)))
-    jumps = [(0.5 * lower, [0]), (0.4 * PAULI["Z"], [2]), (pair, [2, 1])]
+    jumps = [(0.5 * lower, [0]), (0.4 * np.diag([1, -1]), [2]), (pair, [2, 1])]
     whole = [
         np.kron(np.eye(4), jumps[0][0]),
         np.kron(jumps[1][0], np.eye(4)),
         # the first of the qubits 2, 1 is the least significant bit
         np.kron(pair.reshape(2, 2, 2, 2).transpose(1, 0, 3, 2).reshape(4, 4), np.eye(2)),
     ]
-    values, vectors = np.linalg.eig(_liouvillian(_matrix(text, 3), whole))
+    values, vectors = np.linalg.eig(_liouvillian(sum_matrix(PauliSum.parse(text), 3), whole))
     inverse = np.linalg.inv(vectors)
     matrix = DensityMatrix(3)
     matrix.run(_start(3))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
+from brute_force import PAULI, sum_matrix
 from onehop import BadInput
 from onehop.quantum.generators import (
     evolution,
@@ -28,20 +29,6 @@ from onehop.quantum.observables import PauliSum
 from onehop.quantum.trotter import add_trotter
 from onehop.quantum.two_qubit import add_two_qubit_unitary, haar_unitary
 from reference_circuit import distribution, final_state
-
-PAULIS = {"X": np.array([[0, 1], [1, 0]]), "Y": np.array([[0, -1j], [1j, 0]]), "Z": np.diag([1, -1])}
-
-
-def matrix_of(model: PauliSum, qubits: int) -> np.ndarray:
-    """Return the Hamiltonian as a matrix, from Kronecker products."""
-    total = np.zeros((1 << qubits, 1 << qubits), complex)
-    for term in model:
-        factors = dict(term.paulis)
-        product = np.eye(1)
-        for qubit in reversed(range(qubits)):
-            product = np.kron(product, PAULIS.get(factors.get(qubit, ""), np.eye(2)))
-        total += term.coefficient * product
-    return total
 
 
 def unitary_of(program: QasmProgram) -> np.ndarray:
@@ -93,7 +80,7 @@ def test_random_circuits_repeat_with_their_seed(make: object) -> None:
 @pytest.mark.parametrize(
     "unitary",
     [haar_unitary(4, np.random.default_rng(seed)) for seed in range(4)]
-    + [np.eye(4), np.diag([1, 1, 1, -1]), np.eye(4)[[0, 2, 1, 3]], np.kron(PAULIS["X"], PAULIS["Y"])],
+    + [np.eye(4), np.diag([1, 1, 1, -1]), np.eye(4)[[0, 2, 1, 3]], np.kron(PAULI["X"], PAULI["Y"])],
 )
 def test_any_two_qubit_unitary(unitary: np.ndarray) -> None:
     program = QasmProgram(2)
@@ -111,7 +98,7 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_trotter_error_falls_as_it_should(name: str) -> None:
     model, qubits = MODELS[name]
-    exact = expm(-0.5j * matrix_of(model, qubits))
+    exact = expm(-0.5j * sum_matrix(model, qubits))
     for order in (1, 2):
         made = [add_trotter(QasmProgram(qubits), model, 0.5, steps, order=order) for steps in (4, 8)]
         errors = [distance(unitary_of(one), exact) for one in made]
@@ -169,7 +156,7 @@ def test_random_graphs_are_regular() -> None:
 def test_ground_state_of_the_ising_chain() -> None:
     # Free fermions: periodic chain of even length at the critical field, E = -2 / sin(pi / 2n).
     model = tfim((6,), periodic=True)
-    assert np.linalg.eigvalsh(matrix_of(model, 6))[0] == pytest.approx(-2 / math.sin(math.pi / 12))
+    assert np.linalg.eigvalsh(sum_matrix(model, 6))[0] == pytest.approx(-2 / math.sin(math.pi / 12))
 
 
 def test_hamlib_file(tmp_path: Path) -> None:

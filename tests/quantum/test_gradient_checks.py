@@ -116,10 +116,6 @@ def _repeated() -> None:
         (lambda: quantum.gradients(ONE, [1], None), "expected a list of observables, found None"),
         (lambda: quantum.gradients(ONE, [1], ["Z0"], weights=[np.nan]), "weight 0: expected a finite number"),
         (lambda: quantum.gradients(ONE, [1], ["Z0"], weights="1"), "weight 0: expected a finite number"),
-        (
-            lambda: quantum.gradients(ONE, [1], ["Z0"], weights=[1, 2]),
-            "a weight for each of 1 observable, found 2",
-        ),
         (lambda: quantum.simulate(ONE.bind([1]), shots=1, seed=-1), r"from 0 to 2\^64 - 1, found -1"),
         (lambda: quantum.compile(ONE).simulate([1], shots=1, seed=1.5), "seed: expected a whole number"),
         (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from onehop import BadInput
@@ -33,13 +32,6 @@ def test_text(text: str, terms: list[tuple[complex, str]]) -> None:
     assert PauliSum.parse(str(PauliSum.parse(text))).terms == expected
 
 
-def test_masks() -> None:
-    weights, x, z = PauliSum.parse("2*X0 Y2 - Z1 Y3 + 4").masks()
-    np.testing.assert_array_equal(weights, [2, -1, 4])
-    np.testing.assert_array_equal(x, [0b101, 0b1000, 0])
-    np.testing.assert_array_equal(z, [0b100, 0b1010, 0])
-
-
 def test_from_qiskit() -> None:
     info = pytest.importorskip("qiskit.quantum_info")
     assert PauliSum.of(info.SparsePauliOp(["XIZ", "IYI"], [2, 0.5])) == PauliSum.parse("2 Z0 X2 + 0.5 Y1")
@@ -62,12 +54,12 @@ def test_thousands_of_terms() -> None:
         ("Z0 Z0", "column 4: qubit 0 occurs twice"),
         ("Z0 X", "column 4: found 'X'"),
         ("Z0 +", "a term is missing"),
-        ("3*", "a factor is missing after"),
-        ("Z0 * * Z1", "a factor is missing before"),
-        ("Z0 *", "a factor is missing after"),
-        ("2 3", r"expected \+ or - before '3'"),
+        ("3*", r"column 2: found '\*'"),
+        ("Z0 * * Z1", r"column 4: found '\*'"),
+        ("Z0 *", r"column 4: found '\*'"),
+        ("2 3", "column 3: found '3'"),
         ("(1+0j) [Z0 Z1", "']' is missing"),
-        ("] Z0", "']' without"),
+        ("] Z0", "column 1: found ']'"),
         ("Z0 @", "found '@'"),
         ("X99999999", "there is no qubit 99999999"),
         ("(1+2+3j) X0", "is no number"),

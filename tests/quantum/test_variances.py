@@ -8,39 +8,22 @@ import numpy as np
 import pytest
 
 import brute_force
+from brute_force import sum_matrix
+from gradient_checks import exact, random_sum
 from onehop import BadInput, Group, quantum
-from onehop.quantum import Circuit, NoiseModel, Parameter, PauliSum, PauliTerm, gradients, parameter_shift
+from onehop.quantum import Circuit, NoiseModel, Parameter, gradients, parameter_shift
 from onehop.quantum.memory_use import MemoryUse
 from threads import run_threads
 
 N = 5
 
 
-def random_sum(draw: np.random.Generator, terms: int) -> tuple[PauliSum, np.ndarray]:
-    """Return a Hermitian sum of random strings, and its matrix."""
-    found, matrix = [], np.zeros((1 << N, 1 << N), complex)
-    for _ in range(terms):
-        letters, weight = "".join(draw.choice(list("IXYZ"), N)), float(draw.normal())
-        string = tuple((qubit, letter) for qubit, letter in enumerate(letters) if letter != "I")
-        found.append(PauliTerm(weight, string))
-        matrix += weight * brute_force.pauli_matrix(letters)
-    return PauliSum(tuple(found)), matrix
-
-
 def test_products_of_observables_are_those_of_matrices() -> None:
     draw = np.random.default_rng(1)
-    (left, a), (right, b) = random_sum(draw, 8), random_sum(draw, 5)
-
-    def matrix(one: PauliSum) -> np.ndarray:
-        whole = np.zeros((1 << N, 1 << N), complex)
-        for term in one:
-            letters = dict(term.paulis)
-            string = "".join(letters.get(qubit, "I") for qubit in range(N))
-            whole += term.coefficient * brute_force.pauli_matrix(string)
-        return whole
-
-    np.testing.assert_allclose(matrix(left @ right), a @ b, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(matrix(left.squared()), a @ a, rtol=0, atol=1e-12)
+    left, right = random_sum(draw, N, 8), random_sum(draw, N, 5)
+    a, b = sum_matrix(left, N), sum_matrix(right, N)
+    np.testing.assert_allclose(sum_matrix(left @ right, N), a @ b, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(sum_matrix(left.squared(), N), a @ a, rtol=0, atol=1e-12)
     assert left.squared().is_hermitian
 
 
@@ -49,7 +32,8 @@ def test_variances_are_those_of_matrices(ranks: int) -> None:
     draw = np.random.default_rng(2)
     circuit = brute_force.random_circuit(N, 25, 3)
     vector = brute_force.run(circuit)
-    sums, matrices = zip(*(random_sum(draw, terms) for terms in (1, 12)), strict=True)
+    sums = [random_sum(draw, N, terms) for terms in (1, 12)]
+    matrices = [sum_matrix(one, N) for one in sums]
     expected = [
         np.vdot(vector, m @ m @ vector).real - np.vdot(vector, m @ vector).real ** 2 for m in matrices
     ]
@@ -83,11 +67,7 @@ def test_derivatives_of_variances_are_those_of_parameter_shifts(ranks: int) -> N
     draw = np.random.default_rng(3)
     circuit = ansatz()
     values = draw.normal(size=len(circuit.parameters)).tolist()
-    sums = [random_sum(draw, 1)[0], random_sum(draw, 6)[0]]
-
-    def exact(bound: Circuit, observables: Any) -> list[float]:
-        return [float(np.real(one)) for one in quantum.simulate(bound, observables=observables).expectations]
-
+    sums = [random_sum(draw, N, 1), random_sum(draw, N, 6)]
     both = parameter_shift(circuit, values, [*sums, *(one.squared() for one in sums)], exact)
     means, of_means = both.values[:2], both.derivatives[:2]
     expected = both.derivatives[2:] - 2 * means[:, None] * of_means

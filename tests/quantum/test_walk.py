@@ -86,11 +86,11 @@ def flips_until_zero() -> Program:
 
 @pytest.mark.parametrize("method", ["statevector", "density_matrix"])
 def test_jumps_and_saved_data(method: str) -> None:
-    result = run_program(flips_until_zero(), method=method, shots=4000, seed=3)
+    result, saved = run_program(flips_until_zero(), method=method, shots=4000, seed=3)
     assert result.outcomes.values == [0]
     # The number of turns is geometric: half of the shots make none, a quarter one, ...
     expected = sum(cos(0.3 * turns) / 2 ** (turns + 1) for turns in range(60))
-    assert result.saved["z"].groups[""][0] == pytest.approx(expected, abs=0.02)
+    assert saved["z"].groups[""][0] == pytest.approx(expected, abs=0.02)
 
 
 def test_loops_without_an_end() -> None:

@@ -23,6 +23,15 @@ def pauli_matrix(letters: str) -> NDArray[np.complex128]:
     return matrix
 
 
+def sum_matrix(observable: quantum.PauliSum, qubits: int) -> NDArray[np.complex128]:
+    """Return the matrix of an observable."""
+    total = np.zeros((1 << qubits, 1 << qubits), complex)
+    for term in observable:
+        letters = dict(term.paulis)
+        total += term.coefficient * pauli_matrix("".join(letters.get(qubit, "I") for qubit in range(qubits)))
+    return total
+
+
 def matrix_of(o: quantum.Operation) -> NDArray[np.complex128]:
     size = 1 << len(o.targets)
     if o.kind == "matrix":

@@ -10,12 +10,10 @@ from onehop import quantum
 from onehop.quantum import Circuit, Parameter, PauliSum, PauliTerm
 
 # Every gate with angles.
-ANGLES = {
-    "rx": 1, "ry": 1, "rz": 1, "p": 1, "u1": 1, "u2": 2, "u3": 3, "u": 3, "r": 2, "u0": 1,
-    "crx": 2, "cry": 2, "crz": 2, "cp": 2, "cu": 2, "cu3": 2, "rxx": 2, "ryy": 2, "rzz": 2, "rzx": 2,
-}  # fmt: skip
-
-
+ANGLES = (
+    *("rx", "ry", "rz", "p", "u1", "u2", "u3", "u", "r", "u0", "crx", "cry", "crz", "cp", "cu", "cu3"),
+    *("rxx", "ryy", "rzz", "rzx"),
+)
 NUMBERS = {name: parameters for name, _, parameters in quantum.gate_names()}
 
 

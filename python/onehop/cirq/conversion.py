@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +11,11 @@ import cirq
 import numpy as np
 
 from onehop.error import BadInput
-from onehop.quantum import Circuit, PauliSum, PauliTerm
+from onehop.quantum import Circuit, PauliSum
 from onehop.quantum.circuit import Condition
+from onehop.quantum.foreign import LARGEST_MATRIX, append_matrix, observable_of
 from onehop.quantum.steps import ALWAYS, Program
 
-_LARGEST_MATRIX = 10  # qubits of a gate that becomes its matrix
 _PRODUCTS = ((cirq.XXPowGate, "XX"), (cirq.YYPowGate, "YY"), (cirq.ZZPowGate, "ZZ"))
 
 
@@ -90,28 +91,18 @@ class _Converter:
             raise BadInput(
                 f"{_text(operation)}: expected measurement keys as classical controls, found other conditions"
             )
-        missing = [str(one.key) for one in conditions if str(one.key) not in self.result.keys]
-        if missing:
-            raise BadInput(
-                f"{_text(operation)}: expected a measurement with the key {missing[0]!r} before it, found none"
-            )
         for one in conditions:
-            measured = len(self.result.keys[str(one.key)])
+            measured = len(self.result.keys.get(str(one.key), ()))
             if not -measured <= one.index < measured:
                 raise BadInput(
-                    f"{_text(operation)}: expected an index from {-measured} to {measured - 1} of the measurements "
-                    f"with the key {str(one.key)!r} before it, found {one.index}"
+                    f"{_text(operation)}: expected a measurement with the key {str(one.key)!r} and the index "
+                    f"{one.index} before it, found {measured or 'none'} with this key"
                 )
-        self._inside(conditions, operation.without_classical_controls())
-
-    def _inside(self, conditions: Sequence[Any], operation: Any) -> None:
-        if not conditions:
-            self.operation(operation)
-            return
-        condition = conditions[0]
-        bits, inverted = self.result.keys[str(condition.key)][condition.index]
-        with self.circuit.when(bits, inverted, negated=True):
-            self._inside(conditions[1:], operation)
+        with ExitStack() as blocks:
+            for one in conditions:
+                bits, inverted = self.result.keys[str(one.key)][one.index]
+                blocks.enter_context(self.circuit.when(bits, inverted, negated=True))
+            self.operation(operation.without_classical_controls())
 
     def _measurement(self, operation: Any) -> None:
         gate = operation.gate
@@ -131,12 +122,13 @@ class _Converter:
     def gate(self, operation: Any, controls: list[int], values: list[int]) -> None:
         """Append a gate or a channel under controls."""
         gate, where = operation.gate, [self.places[one] for one in operation.qubits]
-        if isinstance(operation, cirq.ControlledOperation):
-            more = _control_values(operation)
-            if more is not None:
-                added = [self.places[one] for one in operation.controls]
-                self.gate(operation.sub_operation.untagged, [*controls, *added], [*values, *more])
-                return
+        wanted = getattr(operation, "control_values", None)
+        # Controls with one value each; others are in the matrix.
+        if isinstance(wanted, cirq.ProductOfSums) and all(one in ((0,), (1,)) for one in wanted):
+            added = [self.places[one] for one in operation.controls]
+            more = [*values, *(int(one) for (one,) in wanted)]
+            self.gate(operation.sub_operation.untagged, [*controls, *added], more)
+            return
         exponent = getattr(gate, "exponent", None)
         is_whole = exponent == 1 and getattr(gate, "global_shift", None) == 0
         # Of exactly these classes: a subclass may have another matrix.
@@ -155,7 +147,7 @@ class _Converter:
             self._general(operation, where, controls, values)
 
     def _general(self, operation: Any, where: list[int], controls: list[int], values: list[int]) -> None:
-        small = len(where) <= _LARGEST_MATRIX
+        small = len(where) <= LARGEST_MATRIX
         matrix = cirq.unitary(operation, None) if small else None
         if matrix is not None:
             self._matrix(matrix, where, controls, values)
@@ -186,11 +178,7 @@ class _Converter:
         if not where:  # a global phase
             matrix, where = matrix[0, 0] * np.eye(2), [0 if not controls else controls[-1]]
             controls, values, matrix = _phase(matrix, controls, values)
-        options: dict[str, Any] = {"controls": controls, "control_values": values or None}
-        if np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0:
-            self.circuit.diagonal(np.diag(matrix), where[::-1], **options)
-        else:
-            self.circuit.unitary(matrix, where[::-1], **options)
+        append_matrix(self.circuit, matrix, where, controls=controls, control_values=values or None)
 
 
 def _text(operation: Any) -> str:
@@ -210,19 +198,6 @@ def _product(gate: Any) -> str | None:
     return next((letters for kind, letters in _PRODUCTS if type(gate) is kind), None)
 
 
-def _control_values(operation: Any) -> list[int] | None:
-    """Return one value for each control; None if there are others."""
-    found = []
-    values = operation.control_values
-    if not isinstance(values, cirq.ProductOfSums):
-        return None
-    for one in values:
-        if len(one) != 1 or one[0] not in (0, 1):
-            return None
-        found.append(int(one[0]))
-    return found
-
-
 def pauli_sum(observable: Any, qubits: Sequence[cirq.Qid]) -> PauliSum:
     """Convert an observable."""
     places = {qubit: len(qubits) - 1 - k for k, qubit in enumerate(qubits)}
@@ -230,12 +205,5 @@ def pauli_sum(observable: Any, qubits: Sequence[cirq.Qid]) -> PauliSum:
         total = cirq.PauliSum.wrap(observable)
     except (TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"expected a sum of Pauli strings, found {observable!r}") from error
-    terms = []
-    for string in total:
-        if not set(string.qubits) <= set(places):
-            raise BadInput(f"{string}: expected qubits of the circuit, found others")
-        if abs(complex(string.coefficient).imag) > 1e-12:
-            raise BadInput(f"{string}: expected a Hermitian observable with real weights, found another")
-        paulis = sorted((places[qubit], str(pauli)) for qubit, pauli in string.items())
-        terms.append(PauliTerm(complex(string.coefficient).real, tuple(paulis)))
-    return PauliSum(tuple(terms))
+    strings = ((one, one.coefficient, {qubit: str(pauli) for qubit, pauli in one.items()}) for one in total)
+    return observable_of(strings, places)

@@ -13,6 +13,7 @@ from onehop.cirq.conversion import Converted, convert, pauli_sum
 from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
 from onehop.quantum import State, simulate
+from onehop.quantum.foreign import check_precision
 from onehop.quantum.noise.program_run import run_program
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.simulator import shot_bits
@@ -53,10 +54,8 @@ class OnehopSimulator(
     def __init__(
         self, group: Group | None = None, *, seed: int | None = None, precision: str = "double"
     ) -> None:
-        if precision not in ("single", "double"):
-            raise BadInput(f"expected precision single or double, found {precision!r}")
         self.group = group_or_alone(group)
-        self.precision = precision
+        self.precision = check_precision(precision)
         self._seed = seed
         self._calls = 0
 
@@ -82,7 +81,7 @@ class OnehopSimulator(
         if converted.program.is_plain:
             outcomes = simulate(converted.program.circuit, self.group, **options).outcomes
         else:
-            outcomes = run_program(converted.program, self.group, **options).outcomes
+            outcomes = run_program(converted.program, self.group, **options)[0].outcomes
         return _records(converted, shot_bits(outcomes))
 
     # -- final states --------------------------------------------------------------------------------------------------
@@ -117,13 +116,13 @@ class OnehopSimulator(
             start = None if initial_state is None else _vector(initial_state, len(qubits))
             converted = convert(cirq.resolve_parameters(program, resolver), qubits, start=start)
             converted.program.save(Save("statevector", "final"), range(len(qubits)))
-            result = run_program(
+            result, saved = run_program(
                 converted.program, self.group, seed=self._next_seed(), precision=self.precision
             )
             records = {
                 key: values[0, -1] for key, values in _records(converted, shot_bits(result.outcomes)).items()
             }
-            final = result.saved["final"].groups[""][0]
+            final = saved["final"].groups[""][0]
             state = cirq.StateVectorSimulationState(
                 initial_state=final / np.linalg.norm(final), qubits=qubits, dtype=np.complex128
             )

@@ -29,7 +29,6 @@ from pennylane.transforms import broadcast_expand, defer_measurements
 from pennylane.transforms.core import CompilePipeline
 
 from onehop import quantum
-from onehop.error import BadInput
 from onehop.pennylane.adjoint import (
     has_pauli_form,
     needs_shifts,
@@ -40,6 +39,7 @@ from onehop.pennylane.operations import append, is_differentiable, is_known, pau
 from onehop.pennylane.postselection import kept_shots, postselects, project
 from onehop.pennylane.tree import measured_tree
 from onehop.quantum import Circuit, Parameter, State
+from onehop.quantum.foreign import check_precision
 
 __all__ = ["OnehopQubit"]
 
@@ -105,11 +105,9 @@ class OnehopQubit(Device):
         precision: str = "double",
         threads: int = 0,
     ) -> None:
-        if precision not in ("single", "double"):
-            raise BadInput(f"expected the precision 'single' or 'double', found {precision!r}")
         super().__init__(wires=wires, shots=shots)
         self._rng = np.random.default_rng(seed)
-        self._options = {"precision": precision, "threads": threads}
+        self._options = {"precision": check_precision(precision), "threads": threads}
 
     # -- what the device can do --------------------------------------------------------------------------------------
 

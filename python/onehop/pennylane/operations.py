@@ -9,7 +9,8 @@ import numpy as np
 import pennylane as qml
 
 from onehop.error import BadInput
-from onehop.quantum import Circuit, PauliSum, PauliTerm, gate_names
+from onehop.quantum import Circuit, PauliSum, gate_names
+from onehop.quantum.foreign import LARGEST_MATRIX, observable_of
 from onehop.quantum.parameters import Angle
 
 # PennyLane's names of gates that OpenQASM names, with the same parameters, controls first.
@@ -23,7 +24,6 @@ _NAMED = {
 _SPECIAL = frozenset(("Rot", "MultiRZ", "PauliRot", "GlobalPhase"))
 _WITH_ANGLES = {name for name, _, angles in gate_names() if angles}
 _DIFFERENTIABLE = _SPECIAL.union(name for name, ours in _NAMED.items() if ours in _WITH_ANGLES)
-LARGEST_MATRIX = 10  # qubits
 
 
 def _name_of(operator: Any) -> str:
@@ -118,8 +118,5 @@ def pauli_sum(observable: Any, qubit_of: Callable[[Any], int]) -> PauliSum:
     sentence = observable.pauli_rep
     if sentence is None:
         raise BadInput(f"expected an observable made of Pauli strings, found {observable.name}")
-    terms = []
-    for word, weight in sentence.items():
-        paulis = sorted((qubit_of(wire), letter) for wire, letter in word.items())
-        terms.append(PauliTerm(complex(weight), tuple(paulis)))
-    return PauliSum(tuple(PauliTerm(complex(one.coefficient.real), one.paulis) for one in terms))
+    places = {wire: qubit_of(wire) for wire in sentence.wires}
+    return observable_of(((word, weight, word) for word, weight in sentence.items()), places)

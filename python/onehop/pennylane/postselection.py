@@ -11,7 +11,6 @@ from pennylane.ops import Projector
 from pennylane.tape import QuantumScript
 
 from onehop.quantum import Circuit, State
-from onehop.quantum.circuit import Operation
 
 NEVER = 1e-14  # an outcome with a smaller probability does not occur
 
@@ -28,14 +27,13 @@ def project(state: State, projector: Any, qubit_of: Callable[[Any], int]) -> flo
     circuit = Circuit(state.qubits).unitary(projector.matrix(), where, name=projector.name)
     state._core.apply(circuit, 0)  # `run` would refuse a matrix that is not unitary
     norm = state.norm()
-    if norm**2 < NEVER:
+    probability = norm**2
+    if probability < NEVER:
         raise DeviceError(
-            f"expected outcomes that postselection keeps, found none: their probability is {norm**2:.3g}"
+            f"expected outcomes that postselection keeps, found none: their probability is {probability:.3g}"
         )
-    scale = Circuit(state.qubits)
-    scale.add(Operation("diagonal", "normalise", [0], values=np.full(2, 1 / norm, complex)))
-    state._core.apply(scale, 0)
-    return norm**2
+    state._scale(1 / norm)
+    return probability
 
 
 def kept_shots(

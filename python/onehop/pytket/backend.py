@@ -21,6 +21,7 @@ from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
 from onehop.pytket.conversion import converted, pauli_sum
 from onehop.quantum import simulate
+from onehop.quantum.foreign import check_precision
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.simulator import shot_bits
 
@@ -50,10 +51,8 @@ class OnehopBackend(Backend):
 
     def __init__(self, group: Group | None = None, *, precision: str = "double") -> None:
         super().__init__()
-        if precision not in ("single", "double"):
-            raise BadInput(f"expected precision single or double, found {precision!r}")
         self.group = group_or_alone(group)
-        self.precision = precision
+        self.precision = check_precision(precision)
 
     # -- what the backend can do -------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from pytket.circuit import Circuit as TketCircuit
 from pytket.circuit import OpType
 
 from onehop.error import BadInput
-from onehop.quantum import Circuit, PauliSum, PauliTerm
+from onehop.quantum import Circuit, PauliSum
+from onehop.quantum.foreign import LARGEST_MATRIX, append_matrix, observable_of
 
-LARGEST_MATRIX = 10  # qubits of a gate that becomes its matrix
 # pytket's gates that OpenQASM names, controls first. Their angles are in half turns.
 _NAMED = {
     OpType.X: "x", OpType.Y: "y", OpType.Z: "z", OpType.H: "h", OpType.S: "s", OpType.Sdg: "sdg", OpType.T: "t",
@@ -114,10 +114,7 @@ def _general(result: Circuit, operation: Any, where: list[int]) -> None:
     except RuntimeError:
         matrix = None
     if matrix is not None:
-        if np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0:
-            result.diagonal(np.diag(matrix), where[::-1], name=operation.type.name)
-        else:
-            result.unitary(matrix, where[::-1], name=operation.type.name)
+        append_matrix(result, matrix, where, name=operation.type.name)
         return
     if not hasattr(operation, "get_circuit"):
         raise BadInput(f"expected gates, measurements, resets and conditions, found {operation.type.name}")
@@ -129,17 +126,9 @@ def _general(result: Circuit, operation: Any, where: list[int]) -> None:
 def pauli_sum(operator: Any, qubits: Sequence[Any]) -> PauliSum:
     """Convert a `QubitPauliString` or a `QubitPauliOperator` of real weights."""
     places = {qubit: len(qubits) - 1 - k for k, qubit in enumerate(qubits)}
-    terms = []
-    for string, weight in operator._dict.items() if hasattr(operator, "_dict") else [(operator, 1.0)]:
-        try:
-            number = complex(weight)
-        except TypeError as error:
-            raise BadInput(f"{string}: expected a number as weight, found {weight}") from error
-        if abs(number.imag) > 1e-12:
-            raise BadInput(f"{string}: expected a Hermitian operator with real weights, found {weight}")
-        letters = [(qubit, letter.name) for qubit, letter in string.map.items() if letter.name != "I"]
-        if not {qubit for qubit, _ in letters} <= set(places):
-            raise BadInput(f"{string}: expected qubits of the circuit, found others")
-        paulis = tuple(sorted((places[qubit], letter) for qubit, letter in letters))
-        terms.append(PauliTerm(number.real, paulis))
-    return PauliSum(tuple(terms))
+    weighted = operator._dict.items() if hasattr(operator, "_dict") else [(operator, 1.0)]
+    strings = (
+        (string, weight, {qubit: one.name for qubit, one in string.map.items() if one.name != "I"})
+        for string, weight in weighted
+    )
+    return observable_of(strings, places)

@@ -32,7 +32,14 @@ from onehop.quantum.steps import STATE_KINDS, Program, Save
 
 __all__ = ["OnehopBackend"]
 
-_OPTIONS = ("shots", "seed_simulator", "memory", "precision", "method", "noise_model")
+_DEFAULTS = {
+    "shots": 1024,
+    "seed_simulator": None,
+    "memory": False,
+    "precision": "double",
+    "method": "automatic",
+    "noise_model": None,
+}
 _METHODS = ("automatic", "statevector", "density_matrix")
 _LARGEST_DENSITY = 12  # qubits up to which "automatic" simulates noise on a density matrix
 
@@ -98,14 +105,7 @@ class OnehopBackend(BackendV2):
 
     @classmethod
     def _default_options(cls) -> Options:
-        return Options(
-            shots=1024,
-            seed_simulator=None,
-            memory=False,
-            precision="double",
-            method="automatic",
-            noise_model=None,
-        )
+        return Options(**_DEFAULTS)
 
     @property
     def target(self) -> Target:
@@ -257,10 +257,10 @@ class OnehopBackend(BackendV2):
 
     def _chosen(self, options: dict[str, Any]) -> dict[str, Any]:
         for name in options:
-            if name not in _OPTIONS:
+            if name not in _DEFAULTS:
                 warnings.warn(f"onehop_simulator has no option {name} and ignores it", stacklevel=3)
-        given = {name: value for name, value in options.items() if name in _OPTIONS and value is not None}
-        chosen = {**{name: getattr(self.options, name) for name in _OPTIONS}, **given}
+        given = {name: value for name, value in options.items() if name in _DEFAULTS and value is not None}
+        chosen = {**{name: getattr(self.options, name) for name in _DEFAULTS}, **given}
         chosen["shots"] = whole_number(chosen["shots"], "shots", 1, 1 << 31)
         _check_choice("precision", chosen["precision"], ("single", "double"))
         _check_choice("method", chosen["method"], _METHODS)

@@ -14,17 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["DoneJob", "OnehopJob"]
 
 
-class OnehopJob(JobV1):
-    """A job of `OnehopBackend.run`. It is done when `run` returns, since all ranks of a launch run it together."""
+class _Done:
+    """What jobs have in common that are done when `run` returns."""
 
-    def __init__(self, backend: BackendV2, job_id: str, result: Result) -> None:
-        super().__init__(backend, job_id)
-        self._result = result
+    _result: Any
 
-    def submit(self) -> None:
-        """Do nothing: the job has run already."""
-
-    def result(self) -> Result:
+    def result(self) -> Any:
         """Return the result."""
         return self._result
 
@@ -37,20 +32,23 @@ class OnehopJob(JobV1):
         return False
 
 
-class DoneJob(BasePrimitiveJob[Any, JobStatus]):
+class OnehopJob(_Done, JobV1):
+    """A job of `OnehopBackend.run`. It is done when `run` returns, since all ranks of a launch run it together."""
+
+    def __init__(self, backend: BackendV2, job_id: str, result: Result) -> None:
+        super().__init__(backend, job_id)
+        self._result = result
+
+    def submit(self) -> None:
+        """Do nothing: the job has run already."""
+
+
+class DoneJob(_Done, BasePrimitiveJob[Any, JobStatus]):
     """A job of `SamplerV2.run` or `EstimatorV2.run`. It is done when `run` returns."""
 
     def __init__(self, job_id: str, result: Any) -> None:
         super().__init__(job_id)
         self._result = result
-
-    def result(self) -> Any:
-        """Return the result."""
-        return self._result
-
-    def status(self) -> JobStatus:
-        """Return `JobStatus.DONE`."""
-        return JobStatus.DONE
 
     def done(self) -> bool:
         """Return True: the job has run."""
@@ -67,7 +65,3 @@ class DoneJob(BasePrimitiveJob[Any, JobStatus]):
     def in_final_state(self) -> bool:
         """Return True: the status does not change any more."""
         return True
-
-    def cancel(self) -> bool:
-        """Return False: the job cannot be cancelled any more."""
-        return False

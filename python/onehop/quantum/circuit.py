@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -248,13 +248,13 @@ class Circuit(NamedGates, _core.Circuit):
         return Circuit._like(bound)
 
     @classmethod
-    def _like(cls, core: _core.Circuit) -> Circuit:
-        """Copy a circuit of the library."""
+    def _like(cls, core: _core.Circuit, operations: Iterable[Operation] | None = None) -> Circuit:
+        """Copy a circuit of the library, with other operations if there are any."""
         circuit = cls(core.qubits, core.clbits, core.name)
         circuit.hidden_clbits = core.hidden_clbits
         circuit.registers = core.registers
         circuit.parameters = core.parameters
-        for operation in core.operations:
+        for operation in core.operations if operations is None else operations:
             circuit.add(operation)
         return circuit
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from onehop import _core
@@ -125,48 +126,23 @@ def plan(
         The circuit is invalid, or the number of ranks or of ranks on each host is no power of two.
     """
     instance(circuit, Circuit, "circuit").validate()
-    memory = plan_memory(circuit, ranks, precision, ranks_per_node)
-    per_host = _ranks_per_host(ranks, memory, ranks_per_node, ranks_per_host)
-    placement = _core.place_simulation(
-        circuit, memory.ranks, _amplitude_bytes(precision), search_seconds, per_host
-    )
-    return _with_placement(memory, circuit, placement, per_host)
+
+    def place(ranks: int, amplitude_bytes: int, per_host: int) -> Placement:
+        return _core.place_simulation(circuit, ranks, amplitude_bytes, search_seconds, per_host)
+
+    return _planned(circuit, plan_memory(circuit, ranks, precision, ranks_per_node), ranks_per_host, place)
 
 
 def plan_matrices(
-    circuit: Circuit,
-    ranks: int,
-    precision: str,
-    ranks_per_node: int | None,
-    search_seconds: float,
-    ranks_per_host: int | None = None,
+    circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None, ranks_per_host: int | None
 ) -> CircuitPlan:
-    """Plan to apply gates, whose matrices need not be unitary, to a state with qubit i at bit i.
+    """Plan, as `plan` does, gates whose matrices need not be unitary on a state with qubit i at bit i."""
+    bits = list(range(circuit.qubits))
 
-    Arguments are as for `plan`.
-    """
-    memory = plan_memory(circuit, ranks, precision, ranks_per_node)
-    per_host = _ranks_per_host(ranks, memory, ranks_per_node, ranks_per_host)
-    placement = _core.place_applied(
-        circuit,
-        memory.ranks,
-        _amplitude_bytes(precision),
-        search_seconds,
-        list(range(circuit.qubits)),
-        per_host,
-    )
-    return _with_placement(memory, circuit, placement, per_host)
+    def place(ranks: int, amplitude_bytes: int, per_host: int) -> Placement:
+        return _core.place_applied(circuit, ranks, amplitude_bytes, 0, bits, per_host)
 
-
-def _ranks_per_host(ranks: int, memory: MemoryPlan, ranks_per_node: int | None, asked: int | None) -> int:
-    """Return the ranks on each host among those that the circuit uses; 0: hosts have different numbers of them."""
-    if asked is None:
-        asked = ranks if ranks_per_node is None else min(ranks_per_node, ranks)
-        asked = asked if asked & (asked - 1) == 0 else 0
-    asked = whole_number(asked, "ranks_per_host")
-    if asked < 0 or asked & (asked - 1):
-        raise BadInput(f"expected a number of ranks per host that is a power of two, or 0, found {asked}")
-    return min(asked, memory.ranks)
+    return _planned(circuit, plan_memory(circuit, ranks, precision, ranks_per_node), ranks_per_host, place)
 
 
 def lower_bounds(circuit_plan: CircuitPlan, sweeps: int = 1) -> dict[str, float]:
@@ -208,19 +184,23 @@ def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: in
     )
 
 
-def _amplitude_bytes(precision: str) -> int:
-    return 8 if precision == "single" else 16
-
-
 def levels_of(inside: int, between: int) -> dict[str, int]:
     """Name the bytes that stay inside hosts and those that leave one."""
     return {"inside hosts": inside, "between hosts": between}
 
 
-def _with_placement(
-    memory: MemoryPlan, circuit: Circuit, placement: Placement, ranks_per_host: int
+def _planned(
+    circuit: Circuit, memory: MemoryPlan, asked: int | None, place: Callable[[int, int, int], Placement]
 ) -> CircuitPlan:
-    share = _amplitude_bytes(memory.precision) << placement.local_bits
+    """Place a circuit; `asked`: the ranks on each host."""
+    if asked is None:
+        asked = memory.ranks_per_node if memory.ranks_per_node.bit_count() == 1 else 0
+    if whole_number(asked, "ranks_per_host") < 0 or asked & (asked - 1):
+        raise BadInput(f"expected a number of ranks per host that is a power of two, or 0, found {asked}")
+    ranks_per_host = min(asked, memory.ranks)
+    amplitude_bytes = 8 if memory.precision == "single" else 16
+    placement = place(memory.ranks, amplitude_bytes, ranks_per_host)
+    share = amplitude_bytes << placement.local_bits
     baselines = placement.baselines
     levels = [one * placement.ranks for one in placement.bytes_by_level([max(ranks_per_host, 1)])]
     return CircuitPlan(

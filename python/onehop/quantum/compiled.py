@@ -20,7 +20,7 @@ from onehop.quantum.observables import core_sum, real_where_real, sums_of
 from onehop.quantum.parameters import Bindings, rows_of, values_of
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.simulation_options import core_options
-from onehop.quantum.simulator import Result, result_of
+from onehop.quantum.simulator import Result, pure_result
 from onehop.quantum.state import State
 from onehop.text import counted
 
@@ -104,17 +104,14 @@ class CompiledCircuit:
             )
 
     def run(self, bindings: Bindings = ()) -> State:
-        """Run the circuit from |0...0>, without its final measurements.
+        """Run the circuit from |0...0>, without its final measurements; return the final state.
+
+        The next call of any method overwrites the state.
 
         Parameters
         ----------
         bindings : mapping from str or Parameter to float, or sequence of float
             Values by name, or in the order of `parameters`.
-
-        Returns
-        -------
-        State
-            The final state, which the next call of any method overwrites.
 
         Raises
         ------
@@ -140,29 +137,15 @@ class CompiledCircuit:
     ) -> Result:
         """Run the circuit with its measurements, resets and conditions, as the function `simulate` does.
 
-        Parameters
-        ----------
-        bindings
-            As for `run`.
-        shots, seed, observables
-            As for the function `simulate`.
-
-        Returns
-        -------
-        Result
-            Its state is not that of `run`: this method needs memory for another one.
-
-        Raises
-        ------
-        BadInput
-            As for `run` and for the function `simulate`.
+        Parameters and errors are those of `run` and of that function. The state of the result is not that of `run`:
+        this method needs memory for another one.
         """
         sums = sums_of(observables, self._circuit.qubits)
         values = self._values(bindings)
         seed = common_seed(seed, self._group)
         options = core_options(shots=shots, seed=seed, observables=[core_sum(one) for one in sums])
         core = self._core.simulate(values, options)
-        return result_of(core, self._circuit, sums, shots, seed)
+        return pure_result(core, self._circuit, sums, shots, seed)
 
     def run_many(
         self, bindings: Sequence[Bindings] | NDArray[Any], observables: Sequence[Any]
@@ -278,16 +261,8 @@ def compile(  # noqa: A001
     circuit : Circuit
         Circuit to plan. Only `CompiledCircuit.simulate` takes measurements, resets and conditions before its end;
         the other methods leave measurements at the end out.
-    group : Group, optional
-        Ranks that hold the state, a power of two of them. Default: this process alone.
-    precision : str
-        "double" or "single".
-    threads : int
-        Threads per rank; 0: the rank's share of the cores.
-    staging : int
-        Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.
-    search_seconds : float
-        Approximate time in seconds to search for a placement that moves fewer bytes; 0 uses the heuristic alone.
+    group, precision, threads, staging, search_seconds
+        As for `simulate`.
     reproducible : bool or int
         Compute amplitudes, expectation values and derivatives whose bits do not depend on the number of ranks, as long
         as it is at most this power of two; True: 8. The circuit is placed as on so many ranks.

@@ -66,9 +66,7 @@ def imaginary_time(state: State, hamiltonian: Any, time: float, steps: int) -> l
     for _ in range(steps):
         for circuit in (there, back):
             state._core.apply(circuit, 0)
-        scale = Circuit(state.qubits)
-        scale.add(Operation("diagonal", "normalise", [0], values=np.full(2, 1 / state.norm(), complex)))
-        state._core.apply(scale, 0)
+        state._scale(1 / state.norm())
         energies.append(float(np.real(state.expectation(PauliSum(tuple(terms))))))
     return energies
 
@@ -89,15 +87,11 @@ def lindblad(
     ----------
     matrix : DensityMatrix
         Density matrix to change.
-    hamiltonian : PauliSum, str or Qiskit operator
-        Hermitian Hamiltonian H; anything that `PauliSum.of` takes.
+    hamiltonian, time, steps
+        As for `imaginary_time`.
     jumps : sequence of (array of complex of shape (2^k, 2^k), sequence of int)
         Jump operators with the square roots of their rates, and their k qubits, at most 3. The first qubit is the
         least significant bit of the index.
-    time : float
-        Time.
-    steps : int
-        Number of equal steps.
 
     Raises
     ------

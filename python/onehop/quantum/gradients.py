@@ -225,17 +225,11 @@ def _shifts(unit: float, most: int) -> list[tuple[float, float]]:
 
 def _shifted(circuit: Circuit, index: int, angle: int, shift: float) -> Circuit:
     """Return the circuit with one angle of an operation shifted."""
-    result = Circuit(circuit.qubits, circuit.clbits, circuit.name)
-    result.hidden_clbits = circuit.hidden_clbits
-    result.registers = circuit.registers
-    result.parameters = circuit.parameters
-    for place, operation in enumerate(circuit.operations):
-        if place == index:
-            angles: list[Any] = list(operation.angles)
-            angles[angle] = (angles[angle][0] + shift, angles[angle][1])
-            operation.angles = angles
-        result.add(operation)
-    return result
+    operations = circuit.operations
+    angles: list[Any] = list(operations[index].angles)
+    angles[angle] = (angles[angle][0] + shift, angles[angle][1])
+    operations[index].angles = angles
+    return Circuit._like(circuit, operations)
 
 
 def is_pure(circuit: Circuit) -> bool:

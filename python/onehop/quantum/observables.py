@@ -8,9 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from onehop import _core
 from onehop.arguments import instance, quoted, whole_number
 from onehop.error import BadInput
@@ -19,12 +16,12 @@ from onehop.text import counted
 __all__ = ["PauliSum", "PauliTerm"]
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-_TOKEN = re.compile(
-    rf"""\s*(?:
-        (?P<pauli>[IXYZ]_?(?P<qubit>\d+)) | (?P<identity>I(?![A-Za-z0-9_]))
-      | (?P<complex>\(\s*[+-]?[\d.eE+\-\s]*j\s*\)) | (?P<real>\(\s*[+-]?{_NUMBER}\s*\))
-      | (?P<number>{_NUMBER}) | (?P<sign>[+-]) | (?P<times>\*) | (?P<bracket>[\[\]])
-    )""",
+_FACTOR = r"(?:[IXYZ]_?\d+|I(?![A-Za-z0-9_]))"
+_FACTORS = rf"{_FACTOR}(?:\s*(?:\*\s*)?{_FACTOR})*"
+_TERM = re.compile(
+    rf"""(?P<signs>(?:\s*[+-])*) \s*
+    (?P<weight>\(\s*[+-]?[\d.eE+\-\s]*j\s*\) | \(\s*[+-]?{_NUMBER}\s*\) | {_NUMBER})?
+    (?P<product>\s*(?P<times>\*\s*)? (?:(?P<open>\[)\s*(?:{_FACTORS})?\s*(?P<close>\])? | {_FACTORS}))?""",
     re.X | re.ASCII,
 )
 
@@ -102,7 +99,7 @@ class PauliSum:
         BadInput
             The text has another form, or a qubit occurs twice in a term. The message names the column.
         """
-        return cls(tuple(_Parser(instance(text, str, "text")).terms()))
+        return cls(tuple(_terms(instance(text, str, "text"))))
 
     @classmethod
     def of(cls, observable: Any) -> PauliSum:
@@ -155,14 +152,6 @@ class PauliSum:
                 f"the observable names qubit {self.qubits - 1}, but there are {counted(qubits, 'qubit')}: 0 "
                 f"to {qubits - 1}"
             )
-
-    def masks(self) -> tuple[NDArray[np.complex128], NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return the weights (complex128), x masks and z masks (uint64) of the terms, each of shape (len(self),)."""
-        return (
-            np.array([term.coefficient for term in self.terms], np.complex128),
-            np.array([term.x_mask for term in self.terms], np.uint64),
-            np.array([term.z_mask for term in self.terms], np.uint64),
-        )
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -244,109 +233,57 @@ def _from_label(label: str) -> PauliTerm:
     return PauliTerm(phase, tuple(pairs))
 
 
-@dataclass
-class _Token:
-    kind: str
-    text: str
-    column: int
-    qubit: int = 0
+def _terms(text: str) -> Iterator[PauliTerm]:
+    """Parse all terms of an observable."""
+    if not text.strip():
+        raise _bad(text, 0, "the text is empty")
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        match = _TERM.match(text, place)
+        assert match is not None  # all its parts are optional
+        begin = match.end("signs")
+        if match["open"] and not match["close"]:
+            raise _unexpected(text, match.end(), "']'")
+        is_empty = match["weight"] is match["product"] is None
+        if is_empty or (place and not match["signs"]) or (match["times"] and not match["weight"]):
+            raise _unexpected(text, begin, "a term")
+        weight = _weight(text, match) * (-1) ** match["signs"].count("-")
+        yield PauliTerm(weight, _paulis(text, match))
+        place = match.end()
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = list(self._split())
-        self.next = 0
+def _weight(text: str, match: re.Match[str]) -> complex:
+    try:
+        weight = complex((match["weight"] or "1").replace(" ", ""))
+    except ValueError as error:
+        raise _bad(text, match.start("weight"), f"{match['weight']!r} is no number") from error
+    if not cmath.isfinite(weight):
+        raise _bad(text, match.start("weight"), f"{match['weight']!r} is beyond the range of a double")
+    return weight
 
-    def _split(self) -> Iterable[_Token]:
-        place, end = 0, len(self.text.rstrip())
-        while place < end:
-            match = _TOKEN.match(self.text, place)
-            if match is None:
-                start = place + len(self.text[place:]) - len(self.text[place:].lstrip())
-                word = re.split(r"[\s*+\]\[]", self.text[start:] + " ")[0] or self.text[start]
-                raise self._bad(f"found {word[:40]!r}", start)
-            kind = match.lastgroup
-            if kind == "qubit":
-                kind = "pauli"
-            start = match.start(kind)
-            token = _Token(kind, match[kind], start)
-            if kind == "pauli":
-                token.qubit = self._qubit(match["qubit"], start)
-            yield token
-            place = match.end()
 
-    def _qubit(self, digits: str, start: int) -> int:
-        if len(digits) > 6:
-            raise self._bad(f"there is no qubit {digits[:20]}", start)
-        return int(digits)
+def _paulis(text: str, match: re.Match[str]) -> tuple[tuple[int, str], ...]:
+    factors: dict[int, str] = {}
+    for factor in re.finditer(r"([XYZ])_?(\d+)", match["product"] or "", re.ASCII):
+        place = match.start("product") + factor.start()
+        if len(factor[2]) > 6:
+            raise _bad(text, place, f"there is no qubit {factor[2][:20]}")
+        if int(factor[2]) in factors:
+            raise _bad(text, place, f"qubit {factor[2]} occurs twice in a term")
+        factors[int(factor[2])] = factor[1]
+    return tuple(sorted(factors.items()))
 
-    def _bad(self, problem: str, column: int) -> BadInput:
-        shown = self.text if len(self.text) <= 60 else self.text[max(0, column - 30) : column + 30] + "..."
-        return BadInput(
-            f"observable {shown!r}, column {column + 1}: {problem}; expected terms as in "
-            '"Z0 Z1 + 0.5*X2", with a letter X, Y or Z and a qubit in each factor'
-        )
 
-    def _take(self, *kinds: str) -> _Token | None:
-        if self.next < len(self.tokens) and self.tokens[self.next].kind in kinds:
-            self.next += 1
-            return self.tokens[self.next - 1]
-        return None
+def _unexpected(text: str, column: int, missing: str) -> BadInput:
+    rest = text[column:].lstrip()
+    word = re.split(r"[\s*+\]\[]", rest)[0][:40] or rest[:1]
+    return _bad(text, column, f"found {word!r}" if word else f"{missing} is missing")
 
-    def terms(self) -> Iterator[PauliTerm]:
-        """Parse all terms."""
-        if not self.tokens:
-            raise self._bad("the text is empty", 0)
-        first = True
-        while self.next < len(self.tokens):
-            signs = []
-            while (sign := self._take("sign")) is not None:
-                signs.append(sign.text)
-            if not first and not signs:
-                token = self.tokens[self.next]
-                raise self._bad(f"expected + or - before {token.text!r}", token.column)
-            if signs and self.next == len(self.tokens):
-                raise self._bad("a term is missing after the last sign", len(self.text) - 1)
-            yield self._term(-1 if signs.count("-") % 2 else 1)
-            first = False
 
-    def _weight(self) -> complex | None:
-        token = self._take("complex", "real", "number")
-        if token is None:
-            return None
-        try:
-            weight = complex(token.text.replace(" ", ""))
-        except ValueError as error:
-            raise self._bad(f"{token.text!r} is no number", token.column) from error
-        if not cmath.isfinite(weight):
-            raise self._bad(f"{token.text!r} is beyond the range of a double", token.column)
-        return weight
-
-    def _term(self, sign: int) -> PauliTerm:
-        begin = self.next
-        weight = self._weight()
-        factors: dict[int, str] = {}
-        times = self._take("times") if weight is not None else None
-        bracket = self._take("bracket")
-        if bracket is not None and bracket.text != "[":
-            raise self._bad("found ']' without '['", bracket.column)
-        last = None
-        while (token := self._take("pauli", "identity", "times")) is not None:
-            if token.kind == "times" and (last is None or last.kind == "times"):
-                raise self._bad("a factor is missing before '*'", token.column)
-            last = token
-            if token.kind == "pauli" and token.text[0] != "I":
-                if token.qubit in factors:
-                    raise self._bad(f"qubit {token.qubit} occurs twice in a term", token.column)
-                factors[token.qubit] = token.text[0]
-        if (last is not None and last.kind == "times") or (times is not None and last is None):
-            raise self._bad("a factor is missing after '*'", self.tokens[self.next - 1].column)
-        if bracket is not None:
-            closing = self._take("bracket")
-            if closing is None or closing.text != "]":
-                raise self._bad("']' is missing", bracket.column)
-        if self.next == begin:
-            token = self.tokens[self.next]
-            raise self._bad(f"found {token.text!r} where a term should begin", token.column)
-        return PauliTerm(complex(sign * (1 if weight is None else weight)), tuple(sorted(factors.items())))
+def _bad(text: str, column: int, problem: str) -> BadInput:
+    column += len(text[column:]) - len(text[column:].lstrip())
+    shown = text if len(text) <= 60 else text[max(0, column - 30) : column + 30] + "..."
+    return BadInput(
+        f"observable {shown!r}, column {column + 1}: {problem}; expected terms as in "
+        '"Z0 Z1 + 0.5*X2", with a letter X, Y or Z and a qubit in each factor'
+    )

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 __all__ = ["Result", "simulate"]
+
+
+R = TypeVar("R", bound="Result")
 
 
 @dataclass
@@ -84,7 +87,8 @@ class Result:
         Outcomes are written as in Qiskit: classical bit 0 is the last character, and registers are separated by
         blanks, the first one last. If a bit is in no register, the outcomes have all bits without blanks.
         """
-        return counts_of(self.outcomes, self._registers)
+        texts = outcome_texts(_outcome_bits(self.outcomes), self._registers)
+        return dict(zip(texts, self.outcomes.counts.tolist(), strict=True))
 
     @cached_property
     def hex_counts(self) -> dict[str, int]:
@@ -108,12 +112,6 @@ class Result:
         values = self.outcomes.values
         kind: Any = np.uint64 if self.outcomes.clbits <= 64 else object
         return np.array(values, kind)[self.outcomes.of_shot] if values else np.array([], kind)
-
-
-def counts_of(outcomes: _core.Outcomes, registers: Sequence[Register]) -> dict[str, int]:
-    """Return the number of shots with each outcome; the keys are those of `Result.counts`."""
-    texts = outcome_texts(_outcome_bits(outcomes), registers)
-    return dict(zip(texts, outcomes.counts.tolist(), strict=True))
 
 
 def outcome_texts(bits: NDArray[np.uint8], registers: Sequence[Register]) -> list[str]:
@@ -215,9 +213,9 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     asked = core_options(**given, seed=seed, observables=[core_sum(one) for one in sums])
     with contextlib.nullcontext() if checkpoints is None else checkpoints.writing(asked):
         core = _core.simulate(circuit, group, asked)
-    result = result_of(core, circuit, sums, options.shots, seed)
-    result.resumed = checkpoints is not None and checkpoints.resumes
-    result.checkpoints = 0 if checkpoints is None else checkpoints.written
+    result = pure_result(core, circuit, sums, options.shots, seed)
+    if checkpoints is not None:
+        result.resumed, result.checkpoints = checkpoints.resumes, checkpoints.written
     if options.profile:
         pass_bytes = 2 * (8 if options.precision == "single" else 16) * 2**circuit.qubits // core.ranks
         result.profile = Profile.gather(
@@ -226,23 +224,19 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     return result
 
 
-def work_of(core: _core.SimulationResult) -> dict[str, Any]:
-    """Return what results of all kinds say about the work of a run."""
-    names = ("seconds", "ranks", "runs", "exchanges", "bytes_moved", "bytes_between_hosts")
-    return {name: getattr(core, name) for name in names}
+_FROM_CORE = (
+    *("seconds", "ranks", "runs", "exchanges", "bytes_moved", "bytes_between_hosts", "passes", "outcomes"),
+)
 
 
-def result_of(
+def result_of(kind: type[R], core: _core.SimulationResult, circuit: Circuit, **fields: Any) -> R:
+    """Return a result with the values of the library's result, and with further fields."""
+    return kind(**fields, **{name: getattr(core, name) for name in _FROM_CORE}, _registers=circuit.registers)
+
+
+def pure_result(
     core: _core.SimulationResult, circuit: Circuit, sums: Sequence[PauliSum], shots: int, seed: int
 ) -> Result:
-    """Convert the result of the library; `circuit` gives the classical registers."""
-    return Result(
-        shots=shots,
-        seed=seed,
-        expectations=real_where_real(sums, core.expectations),
-        **work_of(core),
-        passes=core.passes,
-        state=State._of(core.take_state()),
-        outcomes=core.outcomes,
-        _registers=circuit.registers,
-    )
+    """Return the result of a run on a state vector, with the expectation values of these sums."""
+    expectations, state = real_where_real(sums, core.expectations), State._of(core.take_state())
+    return result_of(Result, core, circuit, shots=shots, seed=seed, expectations=expectations, state=state)

@@ -13,7 +13,7 @@ from onehop import _core
 from onehop.arguments import complex_array, instance, quoted
 from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
-from onehop.quantum.circuit import Circuit
+from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.io.state_file import read_state_together, save_state, together
 from onehop.quantum.observables import core_sum, sums_of
 from onehop.quantum.random_numbers import require_seed
@@ -283,6 +283,11 @@ class State(SplitState):
         if not side:
             return 0.0
         return entropy_of(self.density_matrix(side), base)
+
+    def _scale(self, factor: float) -> None:
+        """Multiply the amplitudes by a factor."""
+        scale = Operation("diagonal", "normalise", [0], values=np.full(2, factor, complex))
+        self._core.apply(Circuit(self.qubits)._append(scale), 0)
 
     def _probabilities(self, qubits: list[int]) -> NDArray[np.float64]:
         return self._core.probabilities(qubits)

@@ -56,7 +56,7 @@ class Program:
     # qubits with their probabilities to read 1 for 0, and 0 for 1
     readout: list[tuple[int, float, float]] = field(default_factory=list)
     kinds: set[str] = field(default_factory=set)  # kinds of the operations that a circuit does not have
-    _numbers: dict[int, int] = field(default_factory=dict, repr=False)
+    _numbers: dict[int, int] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def is_plain(self) -> bool:

@@ -101,7 +101,7 @@ def _place(options: Run, circuit: Circuit, group: Group, screen: Screen) -> Circ
 
 def _simulate(
     options: Run, circuit: Circuit, observables: list[PauliSum], group: Group
-) -> tuple[Result | NoisyResult, dict[str, Any]]:
+) -> tuple[Result, dict[str, Any]]:
     """Simulate the circuit. Return the result and its report, with the seconds and the memory that it took."""
     asked: dict[str, Any] = {
         "shots": options.number_of_shots,
@@ -112,7 +112,7 @@ def _simulate(
     squared = options.variance and not options.has_variances_of_state(circuit)
     if squared:
         asked["observables"] = [*observables, *(one.squared() for one in observables)]
-    result: Result | NoisyResult
+    result: Result
     if options.model is not None:
         memory, begin = MemoryUse(), time.perf_counter()
         if options.trajectories is None:
@@ -170,8 +170,8 @@ def _run(options: Run, group: Group) -> None:
     circuit_plan = _place(options, circuit, group, screen)
     result, report = _simulate(options, circuit, observables, group)
     report["predicted_seconds"] = predict(circuit_plan)
-    time_profile = result.profile if isinstance(result, Result) else None
-    owns_checkpoint = isinstance(result, Result) and bool(result.resumed or result.checkpoints)
+    time_profile = result.profile
+    owns_checkpoint = bool(result.resumed or result.checkpoints)
     if options.save is not None:
         save_result(options.save, result, group, circuit)
     del result  # a gradient needs the memory of the final state

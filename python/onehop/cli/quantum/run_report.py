@@ -24,7 +24,7 @@ def _shown(value: float | list[float]) -> str:
 
 
 def make_report(
-    circuit: Circuit, result: Result | NoisyResult, observables: Sequence[str], precision: str
+    circuit: Circuit, result: Result, observables: Sequence[str], precision: str
 ) -> dict[str, Any]:
     """Return the results of a run as the JSON shows them."""
     names = ("shots", "seconds", "ranks", "bytes_moved", "exchanges", "seed")
@@ -40,11 +40,11 @@ def make_report(
         ),
         **{name: getattr(result, name) for name in names},
     }
-    if isinstance(result, Result):
-        report.update(passes=result.passes, resumed=result.resumed)
-    else:
+    if isinstance(result, NoisyResult):
         report["standard_errors"] = dict(zip(observables, result.errors, strict=True))
         report["runs"] = result.runs
+    else:
+        report.update(passes=result.passes, resumed=result.resumed)
     return report
 
 
@@ -60,7 +60,7 @@ def show_gradient(screen: Screen, observable: str, derivatives: dict[str, float]
     screen.print(table)
 
 
-def save_result(file: str, result: Result | NoisyResult, group: Group, circuit: Circuit) -> None:
+def save_result(file: str, result: Result, group: Group, circuit: Circuit) -> None:
     """Write the final state or density matrix. Collective; errors as for `save_state`."""
     about = {"circuit": circuit.name, "seed": result.seed}
     if isinstance(result.state, DensityMatrix):

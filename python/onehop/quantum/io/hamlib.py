@@ -66,17 +66,7 @@ def heisenberg(
 ) -> PauliSum:
     """Make the Heisenberg model: coupling * sum of X X + Y Y + Z Z over neighbours + field * sum of Z.
 
-    Parameters
-    ----------
-    extents, lattice, periodic
-        As for `lattice_bonds`.
-    coupling, field : float
-        Strengths of the two terms.
-
-    Raises
-    ------
-    BadInput
-        There is no such lattice.
+    Parameters and errors are those of `tfim`.
     """
     bonds = lattice_bonds(extents, lattice=lattice, periodic=periodic)
     return PauliSum(

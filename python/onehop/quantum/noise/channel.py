@@ -125,24 +125,6 @@ def depolarizing(probability: float, qubits: int = 1) -> Channel:
     return _mixture("depolarizing", weights)
 
 
-def dephasing(probability: float) -> Channel:
-    """Dephasing channel: off-diagonal elements are multiplied by 1 - p."""
-    p = check_probability("dephasing", probability)
-    return _mixture("dephasing", {"I": 1 - p / 2, "Z": p / 2})
-
-
-def bit_flip(probability: float) -> Channel:
-    """Bit flip: X with probability p."""
-    p = check_probability("bit_flip", probability)
-    return _mixture("bit_flip", {"I": 1 - p, "X": p})
-
-
-def phase_flip(probability: float) -> Channel:
-    """Phase flip: Z with probability p."""
-    p = check_probability("phase_flip", probability)
-    return _mixture("phase_flip", {"I": 1 - p, "Z": p})
-
-
 def pauli(weights: Mapping[str, float]) -> Channel:
     """Pauli channel: strings (last letter: first qubit) with their probabilities; the identity has the remainder."""
     lengths = {len(letters) for letters in weights}
@@ -155,33 +137,22 @@ def pauli(weights: Mapping[str, float]) -> Channel:
     return _mixture("pauli", {**weights, identity: 1 - check_probability("pauli", rest)})
 
 
-def amplitude_damping(probability: float) -> Channel:
-    """Amplitude damping: |1> decays to |0> with probability p."""
-    p = check_probability("amplitude_damping", probability)
-    kraus = (np.diag([1, math.sqrt(1 - p)]), np.array([[0, math.sqrt(p)], [0, 0]]))
-    return Channel(kraus, "amplitude_damping")
-
-
-def phase_damping(probability: float) -> Channel:
-    """Phase damping: off-diagonal elements are multiplied by sqrt(1 - p)."""
-    p = check_probability("phase_damping", probability)
-    return Channel((np.diag([1, math.sqrt(1 - p)]), np.diag([0, math.sqrt(p)])), "phase_damping")
-
-
-_NAMED: dict[str, Callable[..., Channel]] = {
-    "depolarizing": depolarizing,
-    "dephasing": dephasing,
-    "bit_flip": bit_flip,
-    "phase_flip": phase_flip,
-    "amplitude_damping": amplitude_damping,
-    "phase_damping": phase_damping,
-    "pauli": pauli,
+# The other channels have one parameter, a probability p.
+_MIXTURES: dict[str, Callable[[float], Mapping[str, float]]] = {
+    "dephasing": lambda p: {"I": 1 - p / 2, "Z": p / 2},
+    "bit_flip": lambda p: {"I": 1 - p, "X": p},
+    "phase_flip": lambda p: {"I": 1 - p, "Z": p},
 }
+_DAMPINGS: dict[str, Callable[[float], Any]] = {
+    "amplitude_damping": lambda p: [[0, math.sqrt(p)], [0, 0]],
+    "phase_damping": lambda p: np.diag([0, math.sqrt(p)]),
+}
+_NAMES = ("depolarizing", *_MIXTURES, *_DAMPINGS, "pauli")
 
 
 def channel_names() -> list[str]:
     """Return the names that `channel` and noise models accept."""
-    return list(_NAMED)
+    return list(_NAMES)
 
 
 def channel(name: str, *parameters: Any) -> Channel:
@@ -190,7 +161,9 @@ def channel(name: str, *parameters: Any) -> Channel:
     Parameters
     ----------
     name : str
-        One of `depolarizing`, `dephasing`, `bit_flip`, `phase_flip`, `amplitude_damping`, `phase_damping`, `pauli`.
+        One of `depolarizing`, `dephasing` (off-diagonal elements are multiplied by 1 - p), `bit_flip` (X with
+        probability p), `phase_flip` (Z with probability p), `amplitude_damping` (|1> decays to |0> with probability
+        p), `phase_damping` (off-diagonal elements are multiplied by sqrt(1 - p)), `pauli`.
     *parameters
         A probability; `depolarizing` takes a number of qubits after it; `pauli` takes a mapping from Pauli strings
         to probabilities.
@@ -200,10 +173,15 @@ def channel(name: str, *parameters: Any) -> Channel:
     BadInput
         The name is unknown, or the parameters are out of range.
     """
-    make = _NAMED.get(instance(name, str, "name").replace("depolarising", "depolarizing"))
-    if make is None:
-        raise BadInput(f"there is no channel called {quoted(name)}; there are {', '.join(_NAMED)}")
+    name = instance(name, str, "name").replace("depolarising", "depolarizing")
+    if name not in _NAMES:
+        raise BadInput(f"there is no channel called {quoted(name)}; there are {', '.join(_NAMES)}")
     try:
-        return make(*parameters)
+        if name in ("depolarizing", "pauli"):
+            return {"depolarizing": depolarizing, "pauli": pauli}[name](*parameters)
+        p = check_probability(name, *parameters)
     except TypeError as error:
         raise BadInput(f"{name}: {error}") from error
+    if name in _MIXTURES:
+        return _mixture(name, _MIXTURES[name](p))
+    return Channel((np.diag([1, math.sqrt(1 - p)]), _DAMPINGS[name](p)), name)

@@ -68,8 +68,7 @@ def with_noise(
 
     `name` returns the name of the channel after a gate.
     """
-    circuit = Circuit(program.circuit.qubits, program.circuit.clbits, program.circuit.name)
-    circuit.hidden_clbits, circuit.registers = program.circuit.hidden_clbits, program.circuit.registers
+    circuit = Circuit._like(program.circuit, [])
     found = replace(program, circuit=circuit)
     for operation in program.circuit.operations:
         circuit.add(operation)

@@ -125,22 +125,10 @@ class DensityMatrix(SplitState):
 
         Parameters
         ----------
-        circuit : Circuit
-            Circuit with n qubits.
+        circuit, seed
+            As for `State.run`, which documents the result and the errors, too.
         noise : NoiseModel, optional
             Channels after gates, and readout errors of measurements. Default: no noise.
-        seed : int
-            Seed of the measurement outcomes.
-
-        Returns
-        -------
-        list of int
-            The classical bits, 0 or 1 each.
-
-        Raises
-        ------
-        BadInput
-            The circuit is invalid, or has another number of qubits.
         """
         instance(circuit, Circuit, "circuit")
         if noise is not None and instance(noise, NoiseModel, "noise") and self._whole.rank == 0:
@@ -221,22 +209,7 @@ class DensityMatrix(SplitState):
         return float(self._core.norm_squared())
 
     def sample(self, shots: int, qubits: Sequence[int] | None = None, *, seed: int = 0) -> NDArray[np.uint64]:
-        """Sample outcomes of a measurement of some qubits, without changing the state.
-
-        Parameters
-        ----------
-        shots : int
-            Number of outcomes.
-        qubits : sequence of int, optional
-            Qubits to measure. Default: all qubits.
-        seed : int
-            The same seed gives the same outcomes.
-
-        Returns
-        -------
-        array of uint64, shape (shots,)
-            Bit i of an outcome is the value of qubits[i].
-        """
+        """Sample outcomes of a measurement of some qubits, without changing the state: as `State.sample`."""
         seed, kept = require_seed(seed), self._all_or(qubits)
         self._distinct(kept)
         return _core.mixed_sample(self._core, kept, whole_number(shots, "shots", 0, 1 << 31), seed)

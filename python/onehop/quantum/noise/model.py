@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from onehop.arguments import instance, items, whole_numbers
@@ -38,11 +39,19 @@ def warn_without(
 
 @dataclass
 class _Rule:
-    """A channel, made for a number of qubits, and the gates and qubits that it follows; None: all."""
+    """A channel, and the gates and qubits that it follows; None: all."""
 
-    make: Callable[[int], Channel]
+    channel: Channel
+    joint: float | None  # parameter of a depolarizing channel on all qubits of a gate
     gates: frozenset[str] | None
     qubits: frozenset[int] | None
+
+    def on(self, qubits: int) -> Channel:
+        """Return the channel after a gate on so many qubits."""
+        return self.channel if self.joint is None else _depolarizing(self.joint, qubits)
+
+
+_depolarizing = cache(depolarizing)
 
 
 class NoiseModel:
@@ -105,33 +114,15 @@ class NoiseModel:
         """
         if isinstance(gates, str):
             raise BadInput(f"gates: expected a list of names, found the text {gates!r}; write [{gates!r}]")
-        if isinstance(what, str):
-            named = channel(what, *parameters)
-            together = named.name == "depolarizing" and len(parameters) == 1
-            cache: dict[int, Channel] = {1: named}
-
-            def make(number: int) -> Channel:
-                if not together:
-                    return named
-                return cache.setdefault(number, cache.get(number) or depolarizing(parameters[0], number))
-        elif not isinstance(what, Channel):
+        made = channel(what, *parameters) if isinstance(what, str) else what
+        if not isinstance(made, Channel):
             raise BadInput(
                 f"expected the name of a channel or a Channel, found {type(what).__name__}; "
                 "Channel(matrices) makes one of Kraus operators"
             )
-        else:
-            own = what
-
-            def make(number: int) -> Channel:
-                return own
-
-        self._rules.append(
-            _Rule(
-                make,
-                None if gates is None else frozenset(items(gates, "gates")),
-                _set_of(qubits),
-            )
-        )
+        is_joint = made is not what and made.name == "depolarizing" and len(parameters) == 1
+        names = None if gates is None else frozenset(items(gates, "gates"))
+        self._rules.append(_Rule(made, float(parameters[0]) if is_joint else None, names, _set_of(qubits)))
         return self
 
     def readout(
@@ -154,13 +145,8 @@ class NoiseModel:
             A probability is outside [0, 1].
         """
         other = one_for_zero if zero_for_one is None else zero_for_one
-        self._readout.append(
-            (
-                check_probability("readout", one_for_zero),
-                check_probability("readout", other),
-                _set_of(qubits),
-            )
-        )
+        probabilities = check_probability("readout", one_for_zero), check_probability("readout", other)
+        self._readout.append((*probabilities, _set_of(qubits)))
         return self
 
     def after(self, operation: Operation) -> list[tuple[Channel, list[int]]]:
@@ -180,7 +166,7 @@ class NoiseModel:
                 continue
             if not touched or (rule.qubits is not None and not rule.qubits.issuperset(touched)):
                 continue
-            one = rule.make(len(touched))
+            one = rule.on(len(touched))
             if one.qubits == len(touched):
                 found.append((one, touched))
             elif one.qubits == 1:

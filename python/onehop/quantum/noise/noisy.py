@@ -20,7 +20,7 @@ from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.simulation_options import core_options
-from onehop.quantum.simulator import counts_of, work_of
+from onehop.quantum.simulator import Result, result_of
 from onehop.quantum.state import State
 
 if TYPE_CHECKING:
@@ -30,14 +30,12 @@ __all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajecto
 
 
 @dataclass
-class NoisyResult:
-    """The result of a simulation with noise; the same on every rank.
+class NoisyResult(Result):
+    """The result of a simulation with noise; the same on every rank. It has no checkpoints and no profile.
 
     Attributes
     ----------
-    shots, seed, seconds, ranks, exchanges, bytes_moved, bytes_between_hosts
-        As for `Result`.
-    counts : dict from str to int
+    shots, seed, counts, outcomes, seconds, ranks, exchanges, bytes_moved, bytes_between_hosts, passes
         As for `Result`.
     expectations : list of float or complex
         Value of each observable, averaged over the trajectories.
@@ -47,23 +45,10 @@ class NoisyResult:
         Number of distinct records of measurement outcomes and noise; each is run once.
     state : State, DensityMatrix or None
         State after a run, the only one if `runs` is 1. None on a rank that computed no trajectory.
-    resumed : bool
-        Always False: noisy simulations have no checkpoints.
     """
 
-    shots: int
-    seed: int
-    counts: dict[str, int]
-    expectations: list[float | complex]
-    errors: list[float]
-    seconds: float
-    ranks: int
-    runs: int
-    exchanges: int
-    bytes_moved: int
-    state: State | DensityMatrix | None = field(repr=False)
-    resumed: bool = False
-    bytes_between_hosts: int = 0
+    state: State | DensityMatrix | None = field(repr=False)  # type: ignore[assignment]
+    errors: list[float] = field(default_factory=list)
 
 
 class NoisyKeywords(TypedDict, total=False):
@@ -120,13 +105,14 @@ def run_noisy(circuit: Circuit, group: Group | None, options: NoisyOptions, **mo
     core = _core.run_program(noisy_program(circuit, noise), group, asked)
     expectations, errors = _averages(core, sums)
     state = core.take_state()
-    return NoisyResult(
+    return result_of(
+        NoisyResult,
+        core,
+        circuit,
         shots=more["shots"],
         seed=seed,
-        counts=counts_of(core.outcomes, circuit.registers),
         expectations=expectations,
         errors=errors,
-        **work_of(core),
         state=None if state is None else (DensityMatrix if more["mixed"] else State)._of(state),
     )
 
@@ -172,7 +158,7 @@ def plan_density(
     if noise is not None:
         instance(noise, NoiseModel, "noise")
     both = noisy_program(circuit, noise).on_rows_and_columns()
-    planned = plan_matrices(both, ranks, precision, ranks_per_node, 0, ranks_per_host)
+    planned = plan_matrices(both, ranks, precision, ranks_per_node, ranks_per_host)
     return replace(planned, qubits=circuit.qubits, kind="density matrix")
 
 

@@ -32,17 +32,6 @@ class Saved:
     groups: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
 
 
-@dataclass
-class ProgramResult:
-    """The result of a program; the same on every rank."""
-
-    outcomes: _core.Outcomes  # classical bits of each shot
-    saved: dict[str, Saved]  # saved data by label
-    seconds: float
-    ranks: int
-    bytes_moved: int
-
-
 def run_program(
     program: Program,
     group: Group | None = None,
@@ -51,8 +40,8 @@ def run_program(
     shots: int = 1,
     seed: int = 0,
     precision: str = "double",
-) -> ProgramResult:
-    """Run a program from |0...0>. Collective.
+) -> tuple[_core.SimulationResult, dict[str, Saved]]:
+    """Run a program from |0...0>; return the result of the library, and the saved data by label. Collective.
 
     Shots whose random choices agree share a run. On a density matrix only the outcomes of measurements inside the
     program are random.
@@ -64,8 +53,7 @@ def run_program(
         mixed=mixed, shots=shots, seed=seed, precision=precision, histories=bool(program.kinds)
     )
     core = _core.run_program(core_program(program, mixed=mixed), group_or_alone(group), options)
-    saved = _merge_saved(core.made, program, mixed=mixed)
-    return ProgramResult(core.outcomes, saved, core.seconds, core.ranks, core.bytes_moved)
+    return core, _merge_saved(core.made, program, mixed=mixed)
 
 
 def run_tree(

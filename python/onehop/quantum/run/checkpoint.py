@@ -12,8 +12,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import numpy as np
-
 from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
@@ -21,8 +19,8 @@ from onehop.output import file_path
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.state_file import check_state_file, read_state_together, together, write_state
 from onehop.quantum.io.stored_state import StoredState, damaged
-from onehop.quantum.run.checkpoint_state import check_settings, checkpoint_arrays, checkpoint_state_of
-from onehop.quantum.run.serialization import to_values
+from onehop.quantum.run.checkpoint_state import CheckpointReader, check_settings, checkpoint_arrays
+from onehop.quantum.run.serialization import pack
 
 # Allowed deviation of the squared norm from 1; the rounding of millions of gates in single precision is smaller.
 _NORM_TOLERANCE = 0.1
@@ -32,24 +30,7 @@ _NO, _WRITE, _WRITE_AND_END = 0, 1, 2
 
 def circuit_digest(circuit: Circuit) -> str:
     """Return a hash of a circuit's qubits, classical bits and operations. The name of the circuit does not count."""
-    digest = hashlib.sha256()
-
-    def add(value: Any) -> None:
-        if isinstance(value, np.ndarray):
-            digest.update(repr(value.shape).encode() + value.tobytes())
-        elif isinstance(value, Mapping):
-            add(list(value.items()))
-        elif isinstance(value, (list, tuple)):
-            digest.update(b"[")
-            for item in value:
-                add(item)
-            digest.update(b"]")
-        else:
-            digest.update(repr(value).encode() + b",")
-
-    values = to_values(circuit)
-    add({**values, "head": values["head"][:2]})
-    return digest.hexdigest()
+    return hashlib.sha256(pack(circuit, name="")).hexdigest()
 
 
 class Checkpoints:
@@ -79,7 +60,7 @@ class Checkpoints:
         if group.allgather(b"1" if self._file.exists() else b"")[0]:
             with together(group):
                 self._stored = self._read()
-                self._state = checkpoint_state_of(self._stored, circuit)
+                self._state = CheckpointReader(self._stored, circuit).state()
         self._last = time.monotonic()
 
     def _read(self) -> StoredState:

@@ -59,12 +59,9 @@ def check_settings(stored: StoredState) -> None:
         raise damaged(stored.file, "expected observables as texts, found others")
 
 
-def checkpoint_state_of(stored: StoredState, circuit: Circuit) -> _core.CheckpointState:
-    """Read the state of a run of this circuit from its checkpoint."""
-    return _Reader(stored, circuit).state()
+class CheckpointReader:
+    """Reads the state of a run of this circuit from its checkpoint."""
 
-
-class _Reader:
     def __init__(self, stored: StoredState, circuit: Circuit) -> None:
         self._stored = stored
         self._circuit = circuit
@@ -72,74 +69,65 @@ class _Reader:
         self._runs = max(self._shots, 1)  # without shots a circuit runs once, as shot 0 would
 
     def state(self) -> _core.CheckpointState:
-        circuit, settings = self._circuit, self._stored.about["settings"]
-        if circuit.qubits != self._stored.qubits:
-            raise self._bad(
-                f"expected a state of {counted(circuit.qubits, 'qubit')}, found {self._stored.qubits}"
-            )
+        """Return the checked state."""
+        circuit, stored = self._circuit, self._stored
+        qubits = f"a state of {counted(circuit.qubits, 'qubit')}"
+        self._require(circuit.qubits == stored.qubits, qubits, stored.qubits)
         waiting = self._number("waiting", 1, self._runs)
         names = {"done", "clbits", "expectations", "outcomes"}
         names |= {f"{kind}_{number}" for kind in ("record", "shots") for number in range(waiting)}
-        if names != self._stored.more.keys():
-            raise self._bad(f"expected the data sets of {waiting} runs in `more`, found others")
+        self._require(names == stored.more.keys(), f"the data sets of {waiting} runs in `more`")
         state = _core.CheckpointState()
-        state.bits = list(self._stored.bits)
+        state.bits = list(stored.bits)
         state.done = self._bools("done", len(circuit.operations))
         state.clbits = self._bools("clbits", circuit.clbits + circuit.hidden_clbits)
-        expectations = self._array("expectations", np.complex128, len(settings["observables"]))
-        if not np.isfinite(expectations).all():
-            raise self._bad("expected finite expectation values, found others")
+        observables = len(stored.about["settings"]["observables"])
+        expectations = self._array("expectations", np.complex128, observables)
+        self._require(np.isfinite(expectations).all(), "finite expectation values")
         state.expectations = expectations.tolist()
         records = [self._record(number) for number in range(waiting)]
         self._check_tree(records)
         shots = self._waiting_shots(waiting)
         state.outcomes = self._outcomes(shots)
-        drawn = self._measured(state.done)
-        state.events = self._number("events", 0, min(drawn, len(records[-1])))
+        state.events = self._number("events", 0, min(self._drawn(state.done), len(records[-1])))
         state.runs = self._number("runs", 0, self._runs - 1)
         for record, mine in zip(records, shots, strict=True):
             state.add_waiting(record, mine)
         return state
 
-    def _bad(self, why: str) -> Exception:
-        return damaged(self._stored.file, why)
+    def _require(self, holds: Any, expected: str, found: object = "others") -> None:
+        if not holds:
+            raise damaged(self._stored.file, f"expected {expected}, found {found}")
 
     def _number(self, name: str, low: int, high: int) -> int:
         value = self._stored.about.get(name)
-        if type(value) is not int or not low <= value <= high:
-            raise self._bad(f"expected {low} to {high} as `{name}`, found {value!r:.40}")
+        is_in_range = type(value) is int and low <= value <= high
+        self._require(is_in_range, f"{low} to {high} as `{name}`", f"{value!r:.40}")
         return value
 
     def _array(self, name: str, kind: Any, length: int | None) -> NDArray[Any]:
         array = self._stored.more[name]
-        if array.dtype != kind or array.ndim != 1 or (length is not None and len(array) != length):
-            raise self._bad(
-                f"expected {'any number' if length is None else length} of {np.dtype(kind)} in more/{name}, "
-                f"found shape {array.shape} of {array.dtype}"
-            )
+        fits = array.dtype == kind and array.ndim == 1 and length in (None, len(array))
+        expected = f"{'any number' if length is None else length} of {np.dtype(kind)} in more/{name}"
+        self._require(fits, expected, f"shape {array.shape} of {array.dtype}")
         return array
 
     def _bools(self, name: str, length: int | None) -> list[bool]:
         array = self._array(name, np.uint8, length)
-        if (array > 1).any():
-            raise self._bad(f"expected 0 and 1 in more/{name}, found {array.max()}")
+        self._require((array < 2).all(), f"0 and 1 in more/{name}", max(array, default=0))
         return array.astype(bool).tolist()
 
     def _record(self, number: int) -> list[bool]:
         """Read the outcomes of a run, which are at most as many as the circuit has measurements and resets."""
         record = self._bools(f"record_{number}", None)
-        most = self._measured([True] * len(self._circuit.operations))
-        if len(record) > most:
-            raise self._bad(f"expected at most {counted(most, 'outcome')} of a run, found {len(record)}")
+        most = self._drawn([True] * len(self._circuit.operations))
+        self._require(len(record) <= most, f"at most {counted(most, 'outcome')} of a run", len(record))
         return record
 
-    def _measured(self, done: Sequence[bool]) -> int:
+    def _drawn(self, done: Sequence[bool]) -> int:
         """Count the outcomes that these operations have drawn."""
-        return sum(
-            len(one.targets)
-            for one, is_done in zip(self._circuit.operations, done, strict=True)
-            if is_done and one.kind in ("measure", "reset")
-        )
+        pairs = zip(self._circuit.operations, done, strict=True)
+        return sum(len(one.targets) for one, is_done in pairs if is_done and one.kind in ("measure", "reset"))
 
     def _check_tree(self, records: Sequence[list[bool]]) -> None:
         """Check that each waiting run differs from the one under way in its last outcome only, at increasing depth."""
@@ -147,20 +135,19 @@ class _Reader:
         before = 0
         for record in waiting:
             last = len(record) - 1
-            if last < before or current[: last + 1] != [*record[:-1], not record[-1]]:
-                raise self._bad("expected runs that branch off the one under way, found others")
+            branches = last >= before and current[: last + 1] == [*record[:-1], not record[-1]]
+            self._require(branches, "runs that branch off the one under way")
             before = last + 1
 
     def _waiting_shots(self, waiting: int) -> Sequence[NDArray[np.uint64]]:
         """Read the shots of each waiting run, and check that no shot waits in two runs."""
         shots = [self._array(f"shots_{number}", np.uint64, None) for number in range(waiting)]
         together = np.concatenate(shots)
-        if any(len(one) == 0 for one in shots):
-            raise self._bad("expected shots for each run that is to be made, found none")
-        if together.max() >= self._runs:
-            raise self._bad(f"expected shots 0 to {self._runs - 1}, found shot {together.max()}")
-        if len(np.unique(together)) != len(together):
-            raise self._bad("expected each shot in one run at most, found one in several")
+        self._require(all(len(one) for one in shots), "shots for each run that is to be made", "none")
+        last = f"shot {together.max()}"
+        self._require(together.max() < self._runs, f"shots 0 to {self._runs - 1}", last)
+        is_once = len(np.unique(together)) == len(together)
+        self._require(is_once, "each shot in one run at most", "one in several")
         return shots
 
     def _outcomes(self, waiting: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
@@ -171,8 +158,8 @@ class _Reader:
         if self._shots == 0 or words == 0:
             return outcomes
         of_shot = outcomes.reshape(self._shots, words)
-        if clbits % 64 != 0 and (of_shot[:, -1] >> np.uint64(clbits % 64)).any():
-            raise self._bad(f"expected outcomes of {clbits} classical bits, found more bits")
-        if of_shot[np.concatenate(waiting)].any():
-            raise self._bad("expected no outcomes of shots that wait for a run, found some")
+        beyond = clbits % 64 != 0 and (of_shot[:, -1] >> np.uint64(clbits % 64)).any()
+        self._require(not beyond, f"outcomes of {clbits} classical bits", "more bits")
+        early = of_shot[np.concatenate(waiting)].any()
+        self._require(not early, "no outcomes of shots that wait for a run", "some")
         return outcomes

@@ -15,7 +15,8 @@ from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.launch.environment import current_launch, variables
 from onehop.launch.interpreter import package_environment, python_module
-from onehop.quantum.run.task import Outcome, Task, decode_outcome, encode_task, run_task
+from onehop.quantum.run.records import from_message, to_message
+from onehop.quantum.run.task import Outcome, Task, run_task
 from onehop.serialization import decode, decode_error, encode, read_framed, write_framed
 from onehop.text import counted
 
@@ -111,7 +112,7 @@ class ProcessExecutor:
         with self._lock:
             process = self._started()
             try:
-                write_framed(process.stdin, encode("tasks", {}, [encode_task(task) for task in tasks]))
+                write_framed(process.stdin, to_message("tasks", list(tasks)))
                 data = read_framed(process.stdout)
             except (EOFError, OSError) as error:
                 code = process.wait()
@@ -127,7 +128,7 @@ class ProcessExecutor:
         answer = decode(data, "outcomes", "error")
         if answer.tag == "error":
             raise decode_error(answer)
-        return answer.list_of(decode_outcome)
+        return from_message(answer, list[Outcome])
 
 
 #: One or several ranks that run tasks together.

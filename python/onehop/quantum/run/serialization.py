@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,41 +25,43 @@ from onehop.text import counted
 SHARED = "ONEHOP_CIRCUIT"
 # Time for Python and Qiskit to start, beyond the budget of the reader.
 _STARTUP_SECONDS = 20
+# The fields of an operation in a message, besides its numbers and its condition.
+_FIELDS = (
+    *(
+        "kind",
+        "name",
+        "targets",
+        "controls",
+        "control_values",
+        "paulis",
+        "angle",
+        "clbits",
+        "index",
+        "angles",
+    ),
+)
 
 
-def pack(circuit: Circuit) -> bytes:
-    """Encode a circuit as a message for `unpack`."""
+def pack(circuit: Circuit, name: str | None = None) -> bytes:
+    """Encode a circuit, or one of another name, as a message for `unpack`."""
     operations = circuit.operations
-    rows, numbers = [], []
-    for one in operations:
-        condition, values = one.condition, one.values
-        numbers.append(values)
-        rows.append(
-            [
-                one.kind,
-                one.name,
-                one.targets,
-                one.controls,
-                one.control_values,
-                len(values),
-                one.paulis,
-                one.angle,
-                one.clbits,
-                one.index,
-                condition.clbits,
-                condition.value,
-                condition.negated,
-            ]
-        )
+    numbers = [one.values for one in operations]
+    rows = [
+        [
+            [getattr(one, field) for field in _FIELDS],
+            len(values),
+            [one.condition.clbits, one.condition.value, one.condition.negated],
+        ]
+        for one, values in zip(operations, numbers, strict=True)
+    ]
     fields = {
         "qubits": circuit.qubits,
         "clbits": circuit.clbits,
         "hidden": circuit.hidden_clbits,
-        "name": circuit.name,
+        "name": circuit.name if name is None else name,
         "registers": [[one.name, one.first, one.size] for one in circuit.registers],
         "operations": rows,
         "parameters": list(circuit.parameters),
-        "angles": [[place, one.angles] for place, one in enumerate(operations) if one.angles],
     }
     return encode("circuit", fields, [np.concatenate(numbers) if numbers else np.zeros(0, complex)])
 
@@ -73,17 +74,14 @@ def unpack(data: bytes) -> Circuit:
 def _from_message(message: Message) -> Circuit:
     sizes = [message.get(name, int, least=0) for name in ("qubits", "clbits", "hidden")]
     numbers = message.array(0, np.complex128)
+    place = 0
     try:
         circuit = Circuit(sizes[0], sizes[1], message.get("name", str))
         circuit.hidden_clbits = sizes[2]
         circuit.registers = _registers(message, sizes[1])
         circuit.parameters = message.get("parameters", list)
-        angles = dict(message.get("angles", list))
-        place = 0
-        for row in message.get("operations", list):
-            kind, name, targets, controls, control_values, size, paulis, angle, clbits, index, *condition = (
-                row
-            )
+        for row, size, condition in message.get("operations", list):
+            kind, name, targets, *others, angles = row
             if size.__class__ is not int or not 0 <= size <= len(numbers) - place:
                 raise BadInput(
                     f"circuit: {name}: expected at most {counted(len(numbers) - place, 'value')}, found {size}"
@@ -92,17 +90,11 @@ def _from_message(message: Message) -> Circuit:
                 kind,
                 name,
                 targets,
-                controls=controls,
-                control_values=control_values,
+                **dict(zip(_FIELDS[3:-1], others, strict=True)),
                 values=numbers[place : place + size],
-                paulis=paulis,
-                angle=angle,
-                clbits=clbits,
                 condition=Condition(*condition),
-                index=index,
             )
-            if len(circuit) in angles:
-                operation.angles = angles[len(circuit)]
+            operation.angles = angles
             circuit.add(operation)
             place += size
     except (TypeError, ValueError) as error:
@@ -124,30 +116,6 @@ def _registers(message: Message, clbits: int) -> list[Register]:
                 f"circuit: expected registers of {clbits} classical bits, found {one.name} beyond them"
             )
     return found
-
-
-def to_values(circuit: Circuit) -> dict[str, Any]:
-    """Convert a circuit to numbers, texts and arrays, for a digest."""
-    return {
-        "head": (circuit.qubits, circuit.clbits, circuit.name),
-        "hidden": circuit.hidden_clbits,
-        "registers": [(one.name, one.first, one.size) for one in circuit.registers],
-        "operations": [_operation_values(one) for one in circuit.operations],
-    }
-
-
-def _operation_values(one: Operation) -> tuple[Any, ...]:
-    condition = one.condition
-    rest = {
-        "controls": list(one.controls),
-        "control_values": one.control_values,
-        "values": np.array(one.values) if len(one.values) else None,
-        "paulis": one.paulis,
-        "angle": one.angle,
-        "clbits": list(one.clbits),
-    }
-    condition_values = (list(condition.clbits), condition.value, condition.negated)
-    return (one.kind, one.name, list(one.targets)), rest, condition_values
 
 
 def _in_child(file: str) -> bytes:

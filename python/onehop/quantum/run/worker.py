@@ -13,8 +13,9 @@ from onehop.error import Error
 from onehop.group import Group
 from onehop.launch import Output, exit_code, launch
 from onehop.launch.interpreter import python_module
-from onehop.quantum.run.task import decode_task, encode_outcome, run_task
-from onehop.serialization import decode, encode, encode_error, read_framed, write_framed
+from onehop.quantum.run.records import from_message, to_message
+from onehop.quantum.run.task import Task, run_task
+from onehop.serialization import decode, encode_error, read_framed, write_framed
 
 
 def main() -> None:
@@ -37,8 +38,8 @@ def main() -> None:
         if not data:
             return
         try:
-            tasks = decode(data, "tasks").list_of(decode_task)
-            answer = encode("outcomes", {}, [encode_outcome(run_task(task, group)) for task in tasks])
+            tasks = from_message(decode(data, "tasks"), list[Task])
+            answer = to_message("outcomes", [run_task(task, group) for task in tasks])
         except Error as error:
             answer = encode_error(error)
         if answers is not None:
