@@ -11,25 +11,14 @@
 #include <vector>
 
 #include "onehop/schedule.h"
-#include "tests/soak/native/model.h"
+#include "tests/soak/native/compared.h"
 #include "tests/soak/native/processes.h"
+#include "tests/soak/native/schedules.h"
 #include "tests/soak/native/traced.h"
 #include "tests/soak/native/trials.h"
 
 namespace onehop::soak {
 namespace {
-
-// Calls `step` for each number below `steps`, and counts `each` exchanges per step; calls `spoil` in the midst.
-template <class Step, class Spoil>
-void repeat(Report& report, std::int64_t steps, std::int64_t each, Step&& step, Spoil&& spoil) {
-  constexpr std::int64_t often = 64;
-  for (std::int64_t number = 0; number < steps; ++number) {
-    if (number == steps / 2) spoil();
-    step(static_cast<std::uint64_t>(number));
-    if (number % often == often - 1) report.exchanges.fetch_add(often * each, std::memory_order_relaxed);
-  }
-  report.exchanges.fetch_add(steps % often * each, std::memory_order_relaxed);
-}
 
 // Plans of different schedules, all of them in flight at once. So ranks that share a core change places once for all of
 // them, and a message of one plan meets those of others.
@@ -108,17 +97,10 @@ int run_batch(const Group& group, Report& report, std::uint64_t seed, bool crowd
         [&] { plant ? window.spoil() : void(); });
     return width;
   }
-  const Schedule schedule = random_schedule(draws, group.size());
-  try {
-    Model model(schedule, seed);
-    const std::int64_t runs = 2'000'000 / (60 + model.elements()) / (crowded ? 5 : 1);
-    Bound bound(group, schedule, model, draws);
-    repeat(
-        report, runs, 1, [&](std::uint64_t run) { bound.run(run); },
-        [&] { plant ? model.spoil(group.rank()) : void(); });
-  } catch (const std::logic_error& error) {
-    throw std::logic_error(error.what() + (": " + schedule.to_json()));
-  }
+  Compared compared(group, random_schedule(draws, group.size()), seed, draws);
+  repeat(
+      report, 4'000'000 / (1000 + compared.bytes()) / (crowded ? 5 : 1), 1,
+      [&](std::uint64_t run) { compared.run(run); }, [&] { plant ? compared.spoil() : void(); });
   return 1;
 }
 
@@ -131,29 +113,15 @@ int cores() {
 
 }  // namespace
 
-Exchanges exchanges(std::uint64_t seed, int batches, bool plant) {
+Counts exchanges(std::uint64_t seed, int batches, bool plant) {
   Source source(seed);
   const int size = source.one_of({2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 4});
   const bool one_core = source.below(6) == 0;
   const bool crowded = one_core || cores() < size;
-  const std::int64_t descriptors = open_descriptors();
-  Exchanges done;
-  {
-    Processes ranks(size, one_core, [&](const Group& group, Report& report) {
-      for (int number = 0; number < batches; ++number) {
-        report.schedules += run_batch(group, report, mix(seed, static_cast<std::uint64_t>(number)), crowded, plant);
-      }
-    });
-    ranks.wait(hang_seconds);
-    done = {ranks.report(0).exchanges, ranks.report(0).schedules};
-    for (int rank = 0; rank < size; ++rank) {
-      expect(ranks.report(rank).outcome == Outcome::done && ranks.status(rank) == 0, "exchanges: " + ranks.describe());
-      expect(ranks.report(rank).exchanges == done.exchanges,
-             "ranks made different numbers of exchanges: " + ranks.describe());
-    }
-  }
-  expect(open_descriptors() == descriptors, "a descriptor was left open");
-  return done;
+  return run_batches({size, one_core, batches, [&](const Group& group, Report& report, int number) {
+                        const std::uint64_t own = mix(seed, static_cast<std::uint64_t>(number));
+                        report.schedules += run_batch(group, report, own, crowded, plant);
+                      }});
 }
 
 }  // namespace onehop::soak

@@ -12,8 +12,8 @@
 #include "onehop/channel.h"
 #include "onehop/collectives/collectives.h"
 #include "onehop/tuning.h"
-#include "tests/soak/native/model.h"
 #include "tests/soak/native/processes.h"
+#include "tests/soak/native/schedules.h"
 #include "tests/soak/native/traced.h"
 #include "tests/soak/native/trials.h"
 
@@ -30,17 +30,6 @@ std::int64_t repetitions(std::int64_t bytes) {
   return std::clamp<std::int64_t>(1'500'000'000 / (2000 + bytes), 200, 20'000);
 }
 
-// Calls `step` for each number below `steps`, and `spoil` in the midst.
-template <class Step, class Spoil>
-void repeat(Report& report, std::int64_t steps, bool adaptive, Step&& step, Spoil&& spoil) {
-  for (std::int64_t number = 0; number < steps; ++number) {
-    if (number == steps / 2) spoil();
-    step(static_cast<std::uint64_t>(number));
-    report.exchanges.fetch_add(1, std::memory_order_relaxed);
-    if (adaptive) report.adaptive.fetch_add(1, std::memory_order_relaxed);
-  }
-}
-
 void run_plan_batch(const Group& group, Report& report, std::uint64_t seed, bool plant) {
   Source draws(seed);
   const Schedule schedule = long_schedule(draws, group.size());
@@ -52,7 +41,8 @@ void run_plan_batch(const Group& group, Report& report, std::uint64_t seed, bool
     plan.run(static_cast<std::uint64_t>(ways.below(15)));
     plan.check(number);
   };
-  repeat(report, repetitions(plan.bytes()), plan.adaptive(), step, [&] { plant ? plan.spoil() : void(); });
+  repeat(report, repetitions(plan.bytes()), 1, step, [&] { plant ? plan.spoil() : void(); });
+  if (plan.adaptive()) report.adaptive += repetitions(plan.bytes());
   ++report.schedules;
 }
 
@@ -169,8 +159,9 @@ void run_channel_batch(const Group& group, Report& report, std::uint64_t seed, b
   spec.chunk_bytes = draws.one_of<std::int64_t>({0, 0, 1024, 6000});
   Chain chain(group, seed, spec);
   repeat(
-      report, repetitions(2 * spec.bytes), chain.adaptive(), [&](std::uint64_t number) { chain.step(number); },
+      report, repetitions(2 * spec.bytes), 1, [&](std::uint64_t number) { chain.step(number); },
       [&] { plant ? chain.spoil() : void(); });
+  if (chain.adaptive()) report.adaptive += repetitions(2 * spec.bytes);
 }
 
 // All-reduce and reduce-scatter of integers, whose sums are exact in both types. Element i of rank r in step s is
@@ -210,7 +201,7 @@ void run_reductions(const Group& group, Report& report, std::uint64_t seed, Elem
     }
     if (failures != 0) wrong(group, number, std::to_string(failures) + " sums of reduction");
   };
-  repeat(report, repetitions(static_cast<std::int64_t>(3 * sizeof(T) * source.size())), false, step,
+  repeat(report, repetitions(static_cast<std::int64_t>(3 * sizeof(T) * source.size())), 1, step,
          [&] { spoiled = plant; });
 }
 
@@ -231,29 +222,13 @@ void run_batch(const Group& group, Report& report, std::uint64_t seed, bool plan
 
 }  // namespace
 
-LongMessages long_messages(std::uint64_t seed, int batches, bool plant) {
+Counts long_messages(std::uint64_t seed, int batches, bool plant) {
   Source source(seed);
   const int size = source.one_of({2, 2, 2, 2, 3, 4});
   const bool one_core = source.below(6) == 0;
-  const std::int64_t descriptors = open_descriptors();
-  LongMessages done;
-  {
-    Processes ranks(size, one_core, [&](const Group& group, Report& report) {
-      for (int number = 0; number < batches; ++number) {
-        run_batch(group, report, mix(seed, static_cast<std::uint64_t>(number)), plant);
-      }
-    });
-    ranks.wait(hang_seconds);
-    done = {ranks.report(0).exchanges, ranks.report(0).adaptive};
-    for (int rank = 0; rank < size; ++rank) {
-      expect(ranks.report(rank).outcome == Outcome::done && ranks.status(rank) == 0,
-             "long messages: " + ranks.describe());
-      expect(ranks.report(rank).exchanges == done.exchanges,
-             "ranks made different numbers of exchanges: " + ranks.describe());
-    }
-  }
-  expect(open_descriptors() == descriptors, "a descriptor was left open");
-  return done;
+  return run_batches({size, one_core, batches, [&](const Group& group, Report& report, int number) {
+                        run_batch(group, report, mix(seed, static_cast<std::uint64_t>(number)), plant);
+                      }});
 }
 
 }  // namespace onehop::soak

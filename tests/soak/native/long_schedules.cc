@@ -6,7 +6,7 @@
 
 #include "onehop/patterns.h"
 #include "onehop/verify.h"
-#include "tests/soak/native/model.h"
+#include "tests/soak/native/schedules.h"
 
 namespace onehop::soak {
 namespace {

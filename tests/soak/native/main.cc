@@ -12,9 +12,10 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <string>
 
-#include "tests/soak/native/model.h"
+#include "tests/soak/native/schedules.h"
 #include "tests/soak/native/trials.h"
 
 namespace {
@@ -58,27 +59,16 @@ int kills(const std::string& kind, std::uint64_t seed, std::uint64_t first, std:
   return 0;
 }
 
-int exchanges(std::uint64_t seed, std::uint64_t batches, bool plant) {
+int batches(const std::string& kind, std::uint64_t seed, std::uint64_t count, bool plant) {
+  const auto run = kind == "exchanges" ? &onehop::soak::exchanges : &onehop::soak::long_messages;
   try {
-    const auto done = onehop::soak::exchanges(seed, static_cast<int>(batches), plant);
-    std::printf("exchanges %jd schedules %d\n", static_cast<std::intmax_t>(done.exchanges), done.schedules);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\nrepeat with: onehop_soak exchanges %ju %ju\n", error.what(),
-                 static_cast<std::uintmax_t>(seed), static_cast<std::uintmax_t>(batches));
-    return 1;
-  }
-}
-
-int long_messages(std::uint64_t seed, std::uint64_t batches, bool plant) {
-  try {
-    const auto done = onehop::soak::long_messages(seed, static_cast<int>(batches), plant);
-    std::printf("exchanges %jd adaptive %jd\n", static_cast<std::intmax_t>(done.exchanges),
+    const auto done = run(seed, static_cast<int>(count), plant);
+    std::printf("exchanges %jd schedules %d adaptive %jd\n", static_cast<std::intmax_t>(done.exchanges), done.schedules,
                 static_cast<std::intmax_t>(done.adaptive));
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\nrepeat with: onehop_soak long_messages %ju %ju\n", error.what(),
-                 static_cast<std::uintmax_t>(seed), static_cast<std::uintmax_t>(batches));
+    std::fprintf(stderr, "%s\nrepeat with: onehop_soak %s %ju %ju\n", error.what(), kind.c_str(),
+                 static_cast<std::uintmax_t>(seed), static_cast<std::uintmax_t>(count));
     return 1;
   }
 }
@@ -89,9 +79,8 @@ int main(int count, char** words) {
   try {
     const std::string kind = count > 1 ? words[1] : "";
     const bool plant = count == 5 && std::string(words[4]) == "plant";
-    if (kind == "exchanges" && (count == 4 || plant)) return exchanges(number(words[2]), number(words[3]), plant);
-    if (kind == "long_messages" && (count == 4 || plant))
-      return long_messages(number(words[2]), number(words[3]), plant);
+    if ((kind == "exchanges" || kind == "long_messages") && (count == 4 || plant))
+      return batches(kind, number(words[2]), number(words[3]), plant);
     const bool kill = kind == "kills" || kind == "split_kills";
     if (kill && (count == 4 || plant)) return kills(kind, number(words[2]), 0, number(words[3]), plant);
     if (kill && count == 5) return kills(kind, number(words[2]), number(words[3]), number(words[4]), false);

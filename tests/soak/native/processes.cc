@@ -192,4 +192,23 @@ std::string Processes::describe() const {
   return text;
 }
 
+Counts run_batches(const Batches& batches) {
+  const std::int64_t descriptors = open_descriptors();
+  Counts done;
+  {
+    Processes ranks(batches.ranks, batches.one_core, [&](const Group& group, Report& report) {
+      for (int number = 0; number < batches.count; ++number) batches.run(group, report, number);
+    });
+    ranks.wait(hang_seconds);
+    done = {ranks.report(0).exchanges, ranks.report(0).schedules, ranks.report(0).adaptive};
+    for (int rank = 0; rank < batches.ranks; ++rank) {
+      expect(ranks.report(rank).outcome == Outcome::done && ranks.status(rank) == 0, "batches: " + ranks.describe());
+      expect(ranks.report(rank).exchanges == done.exchanges,
+             "ranks made different numbers of exchanges: " + ranks.describe());
+    }
+  }
+  expect(open_descriptors() == descriptors, "a descriptor was left open");
+  return done;
+}
+
 }  // namespace onehop::soak

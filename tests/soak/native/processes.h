@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "onehop/group.h"
+#include "tests/soak/native/trials.h"
 
 namespace onehop::soak {
 
@@ -77,5 +78,26 @@ void nap(double seconds);
 void expect(bool holds, const std::string& what);
 // Of this process.
 [[nodiscard]] std::int64_t open_descriptors();
+
+// Ranks that run batches, of which each counts what it does; all must count the same, and leave nothing behind.
+struct Batches {
+  int ranks;
+  bool one_core;
+  int count;
+  std::function<void(const Group&, Report&, int number)> run;
+};
+[[nodiscard]] Counts run_batches(const Batches& batches);
+
+// Calls `step` for each number below `steps`, and counts `each` exchanges per step; calls `spoil` in the midst.
+template <class Step, class Spoil>
+void repeat(Report& report, std::int64_t steps, std::int64_t each, Step&& step, Spoil&& spoil) {
+  constexpr std::int64_t often = 64;
+  for (std::int64_t number = 0; number < steps; ++number) {
+    if (number == steps / 2) spoil();
+    step(static_cast<std::uint64_t>(number));
+    if (number % often == often - 1) report.exchanges.fetch_add(often * each, std::memory_order_relaxed);
+  }
+  report.exchanges.fetch_add(steps % often * each, std::memory_order_relaxed);
+}
 
 }  // namespace onehop::soak

@@ -7,10 +7,16 @@
 
 #include "onehop/patterns.h"
 #include "onehop/verify.h"
-#include "tests/soak/native/model.h"
+#include "tests/soak/native/schedules.h"
 
 namespace onehop::soak {
 namespace {
+
+std::uint64_t scramble(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
 
 void shuffle(Source& source, auto& values) {
   for (std::size_t i = values.size(); i > 1; --i) {
@@ -129,6 +135,10 @@ Schedule random_collective(Source& source, int ranks) {
 }
 
 }  // namespace
+
+std::uint64_t mix(std::uint64_t seed, std::uint64_t number) {
+  return scramble(scramble(seed + 0x9E3779B97F4A7C15) + number * 0x9E3779B97F4A7C15);
+}
 
 Schedule random_schedule(Source& source, int ranks) {
   Schedule schedule;

@@ -9,8 +9,7 @@
 
 #include "onehop/channel.h"
 #include "onehop/error.h"
-#include "onehop/plan.h"
-#include "tests/soak/native/model.h"
+#include "tests/soak/native/compared.h"
 
 namespace onehop::soak {
 namespace {
@@ -45,9 +44,7 @@ void go_around(Part& part) {
 void make_and_run(const Group& group, std::uint64_t seed) {
   Source source(seed);
   const Schedule schedule = random_schedule(source, group.size());
-  Model model(schedule, seed);
-  Bound bound(group, schedule, model, source);
-  bound.run(0);
+  checked_runs(group, schedule, seed, source)(0);
 }
 
 class SplitWork {

@@ -13,7 +13,7 @@
 
 #include "onehop/plan.h"
 #include "onehop/schedule.h"
-#include "tests/soak/native/model.h"
+#include "tests/soak/native/schedules.h"
 
 namespace onehop::soak {
 
@@ -22,8 +22,8 @@ namespace onehop::soak {
 
 enum class Lengths : std::uint8_t { mixed, long_ };  // of messages; long ones have more than 4 KiB
 
-// For Bound and Traced: draws options of a plan in shared memory, and describes them. Slots for long messages have at
-// least 8 KiB.
+// For Compared and Traced: draws options of a plan in shared memory, and describes them. Slots for long messages have
+// at least 8 KiB.
 [[nodiscard]] PlanOptions draw_options(Source& source, std::string& words, Lengths lengths = Lengths::mixed);
 // Seldom sleeps for a moment, so that the other ranks yield, or fall asleep.
 void pause_seldom(Source& source);

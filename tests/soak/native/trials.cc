@@ -8,7 +8,6 @@
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,8 +15,9 @@
 #include "onehop/channel.h"
 #include "onehop/collectives/collectives.h"
 #include "onehop/plan.h"
-#include "tests/soak/native/model.h"
+#include "tests/soak/native/compared.h"
 #include "tests/soak/native/processes.h"
+#include "tests/soak/native/schedules.h"
 #include "tests/soak/native/split_work.h"
 
 namespace onehop::soak {
@@ -31,19 +31,11 @@ using Step = std::function<void()>;
 
 Step plan_steps(const Group& group, std::uint64_t seed) {
   Source source(seed);
-  struct State {
-    Schedule schedule;
-    Model model;
-    std::optional<Bound> bound;
-    std::uint64_t run = 0;
-  };
-  // Two ranks that no transfer joins learn of each other's end only in the barrier.
   const Schedule schedule = random_schedule(source, group.size());
-  const auto state = std::make_shared<State>(State{schedule, Model(schedule, seed), std::nullopt});
-  state->bound.emplace(group, state->schedule, state->model, source);
-  return [state, group] {
-    state->bound->run(state->run++);
-    if (state->run % 64 == 0) group.barrier();
+  // Two ranks that no transfer joins learn of each other's end only in the barrier.
+  return [run = checked_runs(group, schedule, seed, source), number = std::uint64_t{0}, group]() mutable {
+    run(number++);
+    if (number % 64 == 0) group.barrier();
   };
 }
 

@@ -6,22 +6,18 @@
 
 namespace onehop::soak {
 
-struct Exchanges {
-  std::int64_t exchanges;  // runs of a plan by all ranks, after each of which every byte was compared
+struct Counts {
+  std::int64_t exchanges;  // runs of a plan, messages through a chain of channels, and reductions; all are compared
   int schedules;           // that they repeated
-};
-
-// Random schedules on a random number of ranks. A batch is one schedule, or up to 64 whose plans run at once.
-[[nodiscard]] Exchanges exchanges(std::uint64_t seed, int batches, bool plant = false);
-
-struct LongMessages {
-  std::int64_t exchanges;  // runs of a plan, messages through a chain of channels, and reductions
   std::int64_t adaptive;   // of them: plans and channels of which a sender of rank 0 chooses its stores while it runs
 };
 
+// Random schedules on a random number of ranks. A batch is one schedule, or up to 64 whose plans run at once.
+[[nodiscard]] Counts exchanges(std::uint64_t seed, int batches, bool plant = false);
+
 // Batches of plans, channels or reductions, chosen at random, with messages of more than 4 KiB, up to 256 KiB. Every
 // byte is compared.
-[[nodiscard]] LongMessages long_messages(std::uint64_t seed, int batches, bool plant = false);
+[[nodiscard]] Counts long_messages(std::uint64_t seed, int batches, bool plant = false);
 
 struct Fault {
   enum class Kind : std::uint8_t { kill, stop, exit, exception, two_kills } kind;
