@@ -43,8 +43,7 @@ def survivors(output: str) -> list[tuple[int, int]]:
     return sorted((int(line[0].strip("[]")), int(line[2])) for line in words)
 
 
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("number", [2, 3, 4])
+@pytest.mark.parametrize(("number", "end"), list(zip([2, 3, 4] * 2, ENDS, strict=True)))
 def test_survivors_and_launcher_name_the_rank_that_failed(ranks: Ranks, number: int, end: str) -> None:
     statement, code = ENDS[end]
     done = ranks.launch(number, PROGRAM.format(end=statement, in_part=False), *SURVIVORS)

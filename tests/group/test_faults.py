@@ -22,24 +22,6 @@ WORK = {
             ring.send[right].put(np.zeros(1))
             ring.receive[left].get(np.zeros(1))
     """,
-    "long_message": """
-        ring = group.channels(send={right: 1 << 20}, receive={left: 1 << 20}, slot_bytes=1 << 16)
-        message = np.zeros(1 << 17)
-        def step():
-            if group.rank == 0:
-                ring.send[right].put(message)
-            ring.receive[left].get(message)
-            if group.rank != 0:
-                ring.send[right].put(message)
-    """,
-    "plan": """
-        field = np.zeros((66, 66))
-        plan = onehop.Plan(onehop.halo(extents=(64 * group.size, 64), grid=(group.size, 1)), group, [field])
-        step = plan.run
-    """,
-    "barrier": """
-        step = group.barrier
-    """,
     "preparation": """
         def step():
             group.channels(send={right: 8}, receive={left: 8})
@@ -150,7 +132,7 @@ def test_rank_that_ends_without_joining_is_lost_to_the_others(ranks: Ranks) -> N
     assert done.returncode == 3
 
 
-@pytest.mark.parametrize("work", ["plan", "asleep", "preparation"])
+@pytest.mark.parametrize("work", ["asleep", "preparation"])
 def test_killed_launcher_ends_all_ranks(ranks: Ranks, work: str) -> None:
     process = ranks.start(3, program(work))
     read_pids(process, 3)
@@ -160,7 +142,7 @@ def test_killed_launcher_ends_all_ranks(ranks: Ranks, work: str) -> None:
     )  # until the last rank has closed its output; the fixture looks for the rest
 
 
-@pytest.mark.parametrize("work", ["plan", "asleep", "barrier"])
+@pytest.mark.parametrize("work", ["asleep", "plan_and_barrier"])
 def test_interrupt_ends_all_ranks(ranks: Ranks, work: str) -> None:
     process = ranks.start(3, program(work))
     read_pids(process, 3)

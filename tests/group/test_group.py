@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ import pytest
 import onehop
 from onehop import Group
 from ranks import PATIENCE, Ranks
-from threads import run_threads
 
 
 def test_alone() -> None:
@@ -24,36 +21,6 @@ def test_alone() -> None:
     assert group.shares_memory(0)
     group.barrier()
     assert repr(group) == "<Group: rank 0 of 1, alone>"
-
-
-def test_world_is_made_once(ranks: Ranks) -> None:
-    source = """
-        import onehop
-        first, again = onehop.Group.world(), onehop.Group.world()
-        print(first is again, first.allgather(b"x"), again.allgather(b"y"))
-    """
-    done = ranks.launch(2, source)
-    assert {line[4:] for line in done.stdout.splitlines()} == {"True [b'x', b'x'] [b'y', b'y']"}
-
-
-def test_rank_that_ends_in_order_is_not_lost_to_those_that_do_not_wait_for_it(ranks: Ranks) -> None:
-    source = """
-        import time, numpy as np, onehop
-        group = onehop.Group.world()
-        if group.rank == 2:
-            group.channels()
-        else:
-            peer = 1 - group.rank
-            ends = group.channels(send={peer: 8}, receive={peer: 8})
-            if group.rank == 0:
-                time.sleep(1)
-            ends.send[peer].put(np.zeros(1))
-            ends.receive[peer].get(np.zeros(1))
-            print("done")
-    """
-    done = ranks.launch(3, source)
-    assert sorted(done.stdout.splitlines()) == ["[0] done", "[1] done"]
-    assert done.returncode == 0
 
 
 def test_communicators_of_mpi4py(ranks: Ranks) -> None:
@@ -78,37 +45,6 @@ def test_communicators_of_mpi4py(ranks: Ranks) -> None:
     """
     done = ranks.mpiexec(2, ranks.script(source))
     assert sorted(done.stdout.splitlines()) == ["0 2 mpi 1 2", "1 2 mpi 0 2"]
-
-
-def test_split() -> None:
-    def rank(group: Group) -> tuple[int, int, list[bytes]] | None:
-        part = group.split(-1 if group.rank == 4 else group.rank % 2, key=-group.rank)
-        return None if part is None else (part.rank, part.size, part.allgather(bytes([group.rank])))
-
-    assert run_threads(5, rank) == [
-        (1, 2, [b"\2", b"\0"]), (1, 2, [b"\3", b"\1"]), (0, 2, [b"\2", b"\0"]), (0, 2, [b"\3", b"\1"]), None,
-    ]  # fmt: skip
-
-
-def test_split_of_processes(ranks: Ranks) -> None:
-    source = """
-        import numpy as np, onehop
-        group = onehop.Group.world()
-        part = group.split(group.rank // 2)
-        peer = 1 - part.rank
-        ends = part.channels(send={peer: 8}, receive={peer: 8})
-        ends.send[peer].put(np.array([group.rank]))
-        got = np.zeros(1, int)
-        ends.receive[peer].get(got)
-        print(group.rank, part.rank, part.size, got[0])
-    """
-    done = ranks.launch(4, source)
-    assert sorted(line[4:] for line in done.stdout.splitlines()) == [
-        "0 0 2 1",
-        "1 1 2 0",
-        "2 0 2 3",
-        "3 1 2 2",
-    ]
 
 
 def test_empty_is_an_array_of_zeros() -> None:
@@ -137,33 +73,12 @@ def test_empty_of_nonsense(arguments: tuple) -> None:
         Group.alone().empty(*arguments)
 
 
-def test_empty_of_more_than_there_is() -> None:
-    with pytest.raises(onehop.Error, match="memory"):
-        Group.alone().empty(1 << 50)
-
-
 def test_exception_in_the_allgather_reaches_the_caller() -> None:
     def allgather(_mine: bytes) -> list[bytes]:
         raise KeyError("no store")
 
     with pytest.raises(KeyError, match="no store"):
         Group.from_allgather(0, 2, allgather)
-
-
-def test_timeout() -> None:
-    def rank(group: Group) -> None:
-        peer = 1 - group.rank
-        ends = group.channels(send={peer: 8}, receive={peer: 8})
-        group.timeout = 0.2
-        assert group.timeout == 0.2
-        begin = time.monotonic()
-        with pytest.raises(onehop.Timeout) as caught:
-            ends.receive[peer].wait()
-        assert time.monotonic() - begin > 0.15
-        assert isinstance(caught.value, TimeoutError)
-        assert str(peer) in str(caught.value)
-
-    run_threads(2, rank)
 
 
 def test_timeout_from_the_environment(ranks: Ranks) -> None:
@@ -180,47 +95,6 @@ def test_timeout_from_the_environment(ranks: Ranks) -> None:
     done = ranks.launch(2, source)
     assert done.returncode == 1
     assert "onehop.error.Timeout" in done.stderr
-
-
-@pytest.mark.alone
-def test_ctrl_c_ends_a_long_wait(ranks: Ranks) -> None:
-    source = """
-        import onehop
-        group = onehop.Group.world()
-        peer = 1 - group.rank
-        ends = group.channels(send={peer: 8}, receive={peer: 8})
-        print("waits", flush=True)
-        try:
-            ends.receive[peer].wait()
-        except KeyboardInterrupt:
-            print("interrupted", flush=True)
-    """
-    process = ranks.start(2, source)
-    for _ in range(2):
-        process.stdout.readline()
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=PATIENCE)
-    assert errors == "onehop: interrupted; all ranks were stopped\n"
-    assert sorted(out.splitlines()) == ["[0] interrupted", "[1] interrupted"]
-
-
-def test_lonely_rank_of_a_launch_says_so() -> None:
-    """A launcher of several ranks, but no MPI to find them with: an error, and no silent independent copies."""
-    program = "import onehop; onehop.Group.world()"
-    environment = {
-        "OMPI_COMM_WORLD_RANK": "0",
-        "OMPI_COMM_WORLD_SIZE": "4",
-        "ONEHOP_MPI": "none",
-        "PATH": "/usr/bin:/bin",
-    }
-    environment["PYTHONPATH"] = ":".join(sys.path)
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0
-    assert "alone" in done.stderr
-    assert "4" in done.stderr
 
 
 def test_torchrun(ranks: Ranks) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import textwrap
 import threading
 from pathlib import Path
@@ -201,28 +199,6 @@ def test_memory_that_cannot_be_locked(own_hosts: EmulatedHosts, tmp_path: Path) 
     for code, text in results:
         assert code == 0, results
         assert "over tcp" in text, text
-
-
-@needs_ucx
-def test_two_ucx_libraries_in_a_process(tmp_path: Path) -> None:
-    path = Path(_core.ucx_library()["path"]).resolve()
-    other = tmp_path / "libucp-other.so"
-    shutil.copy(path, other)
-    program = f"""
-import ctypes
-ctypes.CDLL({str(path)!r})
-ctypes.CDLL({str(other)!r})
-from onehop import _core
-print("refused:", *_core.ucx_library()["tried"])
-"""
-    folder = {"LD_LIBRARY_PATH": str(path.parent), "PYTHONPATH": str(Path(_core.__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=folder, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "refused: this process has two UCX libraries" in done.stdout, done.stdout
-    assert str(path) in done.stdout
-    assert str(other) in done.stdout
 
 
 @needs_ucx

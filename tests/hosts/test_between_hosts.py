@@ -108,67 +108,6 @@ def test_halo(on_hosts: OnHosts) -> None:
     )
 
 
-@pytest.mark.parametrize("bits", [12, 21])
-def test_permutation(on_hosts: OnHosts, bits: int) -> None:
-    on_hosts.check(
-        f"""
-        import numpy as np
-        from onehop import Group, Plan, permute_bits
-        group, bits = Group.world(), {bits}
-        local = bits - 2
-        whole = np.arange(1 << bits) * (1 + 0.5j)
-        for pairs in ([(0, local)], [(local - 1, local + 1)], [(0, local), (local - 1, local + 1)]):
-            state = group.empty(1 << local, "complex128")
-            state[:] = whole[group.rank << local : (group.rank + 1) << local]
-            Plan(permute_bits(bits, local=local, pairs=pairs, dtype="complex128"), group, [state]).run()
-            expected = whole.reshape((2,) * bits)
-            for a, b in pairs:
-                expected = np.swapaxes(expected, bits - 1 - a, bits - 1 - b)
-            expected = expected.reshape(-1)[group.rank << local : (group.rank + 1) << local]
-            assert np.array_equal(state, expected), pairs
-            group.barrier()
-        """
-    )
-
-
-def test_allreduce_by_host(on_hosts: OnHosts) -> None:
-    """Ranks of a host are combined first, then hosts, with one rounding in each step; in one piece and in several."""
-    on_hosts.check(
-        """
-        import numpy as np
-        import pytest
-        import onehop
-        from onehop import Group, Mismatch
-        from onehop.collectives import allreduce
-        group = Group.world()
-        for length in (256, 1001, 1 << 16, 524_288, 1_310_723):
-            numbers = [np.random.default_rng(rank).standard_normal(length).astype(np.float32) for rank in range(4)]
-            array = numbers[group.rank].copy()
-            a, b, c, d = numbers
-            expected = {"sum": (a + b) + (c + d), "max": np.maximum(np.maximum(a, b), np.maximum(c, d)),
-                        "mean": ((a + b) / 2 + (c + d) / 2) / 2}
-            if length == 256:  # 1 KiB is combined in one step, in the order of ranks
-                assert np.array_equal(allreduce(group, array), ((a + b) + c) + d)
-            for op, exact in expected.items():
-                assert np.array_equal(allreduce(group, array, op, algorithm="by_host"), exact), (length, op)
-                if length > 256:
-                    assert np.array_equal(allreduce(group, array, op), exact), (length, op)
-            assert np.array_equal(allreduce(group, array, algorithm="two_shot"), ((a + b) + c) + d)
-            inside = array.copy()
-            assert allreduce(group, inside, out=inside, algorithm="by_host") is inside
-            assert np.array_equal(inside, expected["sum"])
-            parts = allreduce(group, [array[:100].copy(), array[100:].copy()], algorithm="by_host")
-            assert np.array_equal(np.concatenate(parts), expected["sum"])
-            rounded = allreduce(group, array, codec="q8")
-            error = np.abs(rounded - expected["sum"]).max() / np.abs(expected["sum"]).max()
-            assert 0 < error < 0.02, error
-        with pytest.raises(Mismatch, match="rank"):
-            allreduce(group, np.ones(5000 + group.rank // 2, np.float32))
-        assert (allreduce(group, np.ones(5000, np.float32)) == 4).all()
-        """
-    )
-
-
 def test_circuit(on_hosts: OnHosts) -> None:
     on_hosts.check(
         """

@@ -19,7 +19,7 @@ from onehop.lattice.files import read as reader
 from onehop.lattice.files import scidac
 from onehop.lattice.files.blocks import read_block
 from onehop.lattice.files.layout import site_numbers
-from threads import run_threads
+from threads import refused_on
 
 
 @pytest.fixture(scope="module")
@@ -85,17 +85,11 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error_on_all_ranks(
             read(Group.alone())
         monkeypatch.setattr(module, "read_header", real)
 
-    def one_rank(group: Group) -> str:
-        with pytest.raises(BadInput, match=SAYS) as caught:
-            read_gauge(str(path), group, (1, 1, 1, 2))
-        return str(caught.value)
-
     path.write_bytes(data)
     both = real(str(path))
     os.truncate(path, len(data) // 2)  # the first half, which rank 0 reads, is still there
     monkeypatch.setattr(reader, "read_header", lambda _file: both)
-    first, second = run_threads(2, one_rank)
-    assert first == second
+    refused_on(2, SAYS, lambda group: read_gauge(str(path), group, (1, 1, 1, 2)))
 
 
 def test_vectors_of_a_file_that_shrinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,11 +110,5 @@ def test_vectors_of_a_file_that_shrinks(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_rank_that_cannot_read_the_file_is_heard_by_all(gauge: Gauge, tmp_path: Path) -> None:
     path = tmp_path / "field"
     path.write_bytes(FILES["ildg"](gauge))
-
-    def one_rank(group: Group) -> str:
-        with pytest.raises(BadInput, match="cannot read") as caught:
-            read_gauge(str(path if group.rank == 0 else tmp_path / "missing"), group)
-        return str(caught.value)
-
-    first, second = run_threads(2, one_rank)
-    assert first == second
+    missing = tmp_path / "missing"
+    refused_on(2, "cannot read", lambda group: read_gauge(str(path if group.rank == 0 else missing), group))

@@ -30,7 +30,7 @@ from onehop.lattice import (
     write_gauge,
     write_vectors,
 )
-from threads import run_threads
+from threads import refused_on
 
 
 def rebuilt(path: Path, pattern: str, text: str) -> None:
@@ -88,14 +88,7 @@ def test_an_ildg_header_that_contradicts_itself(
     rebuilt(path, pattern, text)
     with pytest.raises(BadInput, match=says):
         read_gauge(str(path))
-
-    def one_rank(group: Group) -> str:
-        with pytest.raises(BadInput) as caught:
-            read_gauge(str(path), group, (1, 1, 1, 2))
-        return str(caught.value)
-
-    first, second = run_threads(2, one_rank)
-    assert first == second
+    refused_on(2, says, lambda group: read_gauge(str(path), group, (1, 1, 1, 2)))
 
 
 def test_averages_of_either_normalization_and_with_few_digits(gauge: Gauge, tmp_path: Path) -> None:
@@ -187,13 +180,7 @@ def test_links_that_are_not_finite_are_refused_with_the_first_place(
                 read_gauge(str(path), tolerance=tolerance)
         with pytest.raises(BadInput, match=says):
             read_links(str(path), Group.alone())
-
-    def one_rank(group: Group) -> str:
-        with pytest.raises(BadInput) as caught:
-            read_gauge(str(path), group, (2, 1, 1, 2), tolerance=np.inf)
-        return str(caught.value)
-
-    assert len({one for one in run_threads(4, one_rank) if re.search(says, one)}) == 1
+    refused_on(4, says, lambda group: read_gauge(str(path), group, (2, 1, 1, 2), tolerance=np.inf))
 
 
 def test_nothing_is_written_for_bad_input(

@@ -84,23 +84,6 @@ def test_single_precision(kind: str) -> None:
         smearing.fat_links(gauge, kind, precision="half")
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.25])
-def test_hisq_on_unit_links(epsilon: float) -> None:
-    """Fat and long links together are normalised as a derivative: fat + 3 long = 1."""
-    found = smearing.hisq_links(Gauge(Group.alone(), (4, 2, 4, 2)), naik_epsilon=epsilon)
-    np.testing.assert_allclose(found.unitary, np.broadcast_to(np.eye(3), found.unitary.shape), atol=1e-15)
-    np.testing.assert_allclose(found.long_links, -(1 + epsilon) / 24 * found.unitary, atol=1e-15)
-    np.testing.assert_allclose(found.fat, (9 / 8 + epsilon / 8) * found.unitary, atol=1e-15)
-    np.testing.assert_allclose(found.fat + 3 * found.long_links, found.unitary, atol=1e-15)
-
-
-@pytest.mark.parametrize("name", ["fat3", "fat5", "fat7"])
-def test_weights_add_up(name: str) -> None:
-    found = smearing.fat_links(Gauge(Group.alone(), (2, 2, 2, 2)), name)
-    np.testing.assert_allclose(found.fat, np.broadcast_to(np.eye(3), found.fat.shape), atol=1e-15)
-    assert not found.long_links.any()
-
-
 @pytest.mark.parametrize("space_only", [False, True])
 def test_ape_as_by_numpy(space_only: bool) -> None:
     gauge = smooth_field()
@@ -142,14 +125,6 @@ def test_very_large_exponents() -> None:
     turn = reference.algebra(reference.staples(links, 1, list(range(4))) @ reference.adjoint(old))
     assert np.linalg.norm(20 * turn, axis=(-2, -1)).max() > 64
     np.testing.assert_allclose(gauge.links[..., 1, :, :], reference.exponential(20 * turn) @ old, atol=1e-11)
-
-
-def test_smearing_makes_smooth() -> None:
-    for smear in (lambda g: smearing.ape(g, 0.5, 3), lambda g: smearing.stout(g, 0.1, 3)):
-        gauge = smooth_field()
-        before = gauge.plaquettes().all
-        smear(gauge)
-        assert gauge.plaquettes().all > before + 0.2
 
 
 def test_everything_is_covariant() -> None:

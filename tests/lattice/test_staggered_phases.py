@@ -96,31 +96,3 @@ def test_phases_and_boundary_of_every_link(extents: tuple[int, ...], length: int
                 assert (found[(*site, mu)] == (-1) ** (sum(earlier) + crossings)).all()
     with pytest.raises(BadInput, match="links of"):
         with_staggered_phases(links[..., :2], geometry, 0)
-
-
-def test_phases_of_milc_on_every_grid() -> None:
-    extents = (4, 4, 4, 8)
-
-    def one_rank(group: Group, grid: tuple[int, ...]) -> list[np.ndarray]:
-        gauge = random_gauge(group, extents, grid)
-        whole = some_field(extents, 5)
-        block = gauge.geometry.block_slices(group.rank)
-        links = with_staggered_phases(gauge.links, gauge.geometry, group.rank, phases="milc")
-        found = (
-            Staggered(gauge, phases="milc").dslash(whole[block]),
-            Staggered.of_links(group, extents, links, None, grid).dslash(whole[block]),
-        )
-        gathered = []
-        for mine in found:
-            field = np.zeros_like(whole)
-            for rank, part in enumerate(group.allgather(mine.tobytes())):
-                where = gauge.geometry.block_slices(rank)
-                field[where] = np.frombuffer(part, complex).reshape(mine.shape)
-            gathered.append(field)
-        return gathered
-
-    expected = one_rank(Group.alone(), (1, 1, 1, 1))
-    for grid in [(1, 1, 1, 2), (2, 1, 1, 2)]:
-        for found in run_threads(int(np.prod(grid)), lambda group, grid=grid: one_rank(group, grid)):
-            for one, other in zip(found, expected, strict=True):
-                assert one.tobytes() == other.tobytes()

@@ -7,9 +7,8 @@ import pytest
 
 import wilson_reference as reference
 from grids import lattices
-from lattice_reference import transformed
 from onehop import BadInput, Group, _core
-from onehop.lattice import Gauge, Wilson, clover_leaves, wilson_kappa
+from onehop.lattice import Gauge, Wilson, wilson_kappa
 from threads import run_threads
 from wilson_reference import TOLERANCE, close, gamma5, random_gauge, some_field
 
@@ -89,28 +88,6 @@ def test_is_gamma5_hermitian_and_preconditions(csw: float) -> None:
     close(wilson.precondition(b), straight - 0.13**2 * reference.dslash(gauge.links, odd))
 
 
-def each(wilson: Wilson) -> list:
-    """Every operator and its adjoint."""
-    operators = (wilson.dslash, wilson.apply, wilson.precondition)
-    return [(operator, dagger) for operator in operators for dagger in (False, True)]
-
-
-@pytest.mark.parametrize("csw", [0.0, 1.2])
-def test_is_covariant(csw: float) -> None:
-    extents = (4, 4, 4, 4)
-    gauge = random_gauge(Group.alone(), extents)
-    b = some_field(extents, 4)
-    wilson = Wilson(gauge, 0.13, csw=csw)
-    before = [operator(b, dagger=dagger) for operator, dagger in each(wilson)]
-    turn = Gauge(Group.alone(), extents)
-    turn.set_random(77)
-    turn = turn.links[..., 0, :, :]
-    gauge.set_links(transformed(gauge.links, turn))
-    turned = np.einsum("...ij,...sj->...si", turn, b)
-    for (operator, dagger), was in zip(each(Wilson(gauge, 0.13, csw=csw)), before, strict=True):
-        close(operator(turned, dagger=dagger), np.einsum("...ij,...sj->...si", turn, was))
-
-
 @pytest.mark.parametrize(("extents", "grid"), lattices(2))
 def test_every_operator_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...]) -> None:
     """All divisions of four directions into blocks of two and three sites, in every precision."""
@@ -141,21 +118,6 @@ def test_every_operator_on_every_grid(extents: tuple[int, ...], grid: tuple[int,
             for one, whole in zip(results, expected, strict=True):
                 atol = TOLERANCE[precision] * abs(whole).max()
                 np.testing.assert_allclose(one, whole[mine], rtol=0, atol=atol)
-
-
-def test_field_strength_as_by_numpy_on_two_ranks() -> None:
-    extents = (4, 4, 4, 4)
-    links = random_gauge(Group.alone(), extents).links
-    expected = np.stack(
-        [reference.field_strength(links, mu, nu) for mu in range(4) for nu in range(mu + 1, 4)], axis=-3
-    )
-
-    def one_rank(group: Group) -> tuple[tuple[slice, ...], np.ndarray]:
-        gauge = random_gauge(group, extents, (1, 2, 1, 1))
-        return gauge.geometry.block_slices(group.rank), clover_leaves(gauge)
-
-    for mine, found in run_threads(2, one_rank):
-        np.testing.assert_allclose(found, expected[mine], atol=1e-14)
 
 
 def test_half_precision_is_16_bits_with_a_scale_for_every_site() -> None:

@@ -89,20 +89,6 @@ void expect_valid(const Grid& grid, const HostLayout& hosts, const RankMap& map)
   }
 }
 
-TEST(Mapping, ReachesThePublishedFiguresOf50x48) {
-  const Grid grid{{50, 48}};
-  const RankMap map = grid.map(HostLayout::of_equal(50, 48));
-  EXPECT_EQ(edges(map, "row-major"), std::pair(std::int64_t{4704}, std::int64_t{96}));
-  EXPECT_EQ(edges(map, "hyperplane"), std::pair(std::int64_t{1328}, std::int64_t{38}));
-  EXPECT_EQ(edges(map, "k-d tree"), std::pair(std::int64_t{1732}, std::int64_t{46}));
-  EXPECT_EQ(edges(map, "strips"), std::pair(std::int64_t{1244}, std::int64_t{28}));
-  EXPECT_EQ(edges(map, "best box"), std::pair(std::int64_t{2404}, std::int64_t{50}));
-  EXPECT_EQ(map.lower_bound, 1204);
-  EXPECT_LE(map.cost().edges_between_hosts, 1244);
-  EXPECT_LE(map.cost().busiest_host_edges, 28);
-  expect_valid(grid, HostLayout::of_equal(50, 48), map);
-}
-
 TEST(Mapping, ReachesThePublishedFiguresOf20x15x16) {
   const Grid grid{{20, 15, 16}};
   const RankMap map = grid.map(HostLayout::of_equal(100, 48));
@@ -210,33 +196,12 @@ TEST(Mapping, LowerBoundHoldsForUnequalBytes) {
   EXPECT_LE(*rows.lower_bound, 384);
 }
 
-TEST(Mapping, EqualInputsGiveEqualMaps) {
-  const Grid grid{{13, 11, 7}};
-  const HostLayout hosts = HostLayout::of_equal(77, 13);
-  EXPECT_EQ(grid.map(hosts).rank_at, grid.map(hosts).rank_at);
-}
-
 TEST(Mapping, LocalSearchBeatsThePublishedMaps) {
   const RankMap map = Grid{{13, 11, 7}}.map(HostLayout::of_equal(77, 13));
   EXPECT_EQ(map.chosen, "local search");
   EXPECT_LT(map.cost().edges_between_hosts, edges(map, "strips").first);
   const RankMap plain = Grid{{13, 11, 7}}.map(HostLayout::of_equal(77, 13), {.refine = false});
   EXPECT_EQ(plain.chosen, "strips");
-}
-
-TEST(Mapping, MapsManyRanks) {
-  const Grid grid{{64, 32, 64}};
-  const HostLayout hosts = HostLayout::of_equal(2731, 48);
-  const RankMap map = grid.map(hosts);
-  expect_valid(grid, hosts, map);
-}
-
-TEST(Mapping, UnequalHostsGetBoxesOfTheirSizes) {
-  const Grid grid{{6, 8}};
-  const HostLayout hosts = HostLayout::of_sizes(Integers{24, 12, 6, 6});
-  const RankMap map = grid.map(hosts);
-  EXPECT_EQ(edges(map, "best box").first, map.cost().edges_between_hosts);
-  expect_valid(grid, hosts, map);
 }
 
 TEST(Mapping, WeighsDimensionsByTheirBytes) {
@@ -255,33 +220,6 @@ TEST(Mapping, NestedGroupsKeepTrafficInside) {
   EXPECT_EQ(map.cost().bytes_by_level, (Integers{128, 64, 32}));
   EXPECT_EQ(map.cost().weighted_bytes, 64 + 320);
   expect_valid(grid, hosts, map);
-}
-
-TEST(Mapping, CountsHopsOnATorus) {
-  HostLayout hosts = HostLayout::of_equal(16, 1);
-  hosts.torus = {4, 4};
-  Grid grid{{4, 4}, {true, true}};
-  const RankMap map = grid.map(hosts);
-  EXPECT_EQ(map.cost().byte_hops, 64);  // the grid is the torus: every edge is one hop
-  std::vector<int> shuffled(16);
-  std::iota(shuffled.begin(), shuffled.end(), 0);
-  std::ranges::shuffle(shuffled, std::mt19937(3));
-  EXPECT_GT(onehop::map_cost(grid, hosts, shuffled).byte_hops, 64);
-}
-
-TEST(Mapping, ArrangesHostsOnATorusToSaveHops) {
-  HostLayout hosts = HostLayout::of_equal(24, 8);
-  hosts.torus = {4, 6};
-  const Grid grid{{16, 12}};
-  const RankMap map = grid.map(hosts);
-  std::int64_t published = INT64_MAX;
-  for (const auto& candidate : map.candidates) {
-    if (candidate.name != "local search" && candidate.cost.weighted_bytes == map.cost().weighted_bytes) {
-      published = std::min(published, candidate.cost.byte_hops);
-    }
-  }
-  EXPECT_LE(map.cost().byte_hops, published);
-  EXPECT_GE(map.cost().byte_hops, map.cost().bytes_between_hosts);
 }
 
 TEST(Mapping, RanksOfAHostTakeItsPositionsInAscendingOrder) {
@@ -314,20 +252,6 @@ TEST(Mapping, MapsScheduleByItsBytes) {
   const onehop::Schedule renumbered = onehop::renumber(schedule, map.rank_at);
   for (const auto& transfer : renumbered.rounds[0].transfers) {
     EXPECT_EQ(transfer.from.rank / 4, transfer.to.rank / 4);
-  }
-}
-
-TEST(Mapping, HaloWithAMapIsTheRenumberedHalo) {
-  onehop::HaloSpec spec{{7, 9}, {3, 4}, {{1, 2}, {1, 1}}, {true, false}, true};
-  const onehop::Schedule plain = onehop::halo(spec);
-  const RankMap map = Grid{{3, 4}}.map(HostLayout::of_sizes(Integers{5, 4, 3}));
-  spec.rank_at = map.rank_at;
-  const onehop::Schedule mapped = onehop::halo(spec);
-  EXPECT_EQ(mapped, onehop::renumber(plain, map.rank_at));
-  EXPECT_TRUE(onehop::verify(mapped).empty());
-  for (int rank = 0; rank < 12; ++rank) {
-    EXPECT_EQ(onehop::halo(spec, rank), mapped.part(rank));
-    EXPECT_EQ(onehop::halo_block(spec, rank).coords[1], map.position_of[static_cast<std::size_t>(rank)] % 4);
   }
 }
 

@@ -80,20 +80,14 @@ def test_levels_are_ordered_by_their_members_not_by_the_file() -> None:
         ("extents = [4, 4]", "extents = [4, 0]", "extents = [4, 0]", "found 0"),
         ("extents = [4, 4]", 'extents = "4x4"', "extents = ", "a list of whole numbers"),
         ("extents = [4, 4]", "extents = [4, 4]\ntaper = [0.5]", "taper", "this is no fat tree"),
-        ("extents = [4, 4]", "extents = [4, 4]\ntaper = [nan]", "taper", "a list of finite numbers"),
         ("extents = [4, 4]", "extents = [4, 4]\nlinks = 0", "links", "of links of at least 1, or no key"),
-        ("extents = [4, 4]", "extents = [4, 4]\nlinks = 5000", "links", "1 to 4096"),
         ("extents = [4, 4]", "extents = [4, 4]\ninterfaces = 0", "interfaces", "of interfaces of at least 1"),
-        ("extents = [4, 4]", "extents = [4, 4]\ninterfaces = true", "interfaces", "found true"),
         ("extents = [4, 4]", "extents = [4, 4]\ninterfaces = 6", "bandwidth", ""),
         ("value = 1e-6", "value = -1e-6", "latency = { value = -1e-6", "found -1e-06"),
         ("value = 1e-6", "value = nan", "latency = { value = nan", "a finite number"),
-        ("value = 1e-6", "value = inf", "latency = { value = inf", "a finite number"),
         ("value = 1e-6", "value = 1" + "0" * 400, "latency = { value = 1", "a finite number"),
-        ("value = 1e-6", "value = 1e-308", "latency", "0 or a number from 1e-30 to 1e+30"),
         ("value = 1e-6", "value = 1e300", "latency", "0 or a number from 1e-30 to 1e+30"),
         ("value = 1e-6", 'value = "fast"', "latency", "a number as value"),
-        ("value = 1e-6", "value = true", "latency", "a number as value"),
         (
             'basis = "measured"',
             'basis = "believed"',
@@ -119,10 +113,8 @@ def test_levels_are_ordered_by_their_members_not_by_the_file() -> None:
         ('of = "processor"', 'of = "system"', "of = ", "a loop: system of host of system"),
         ('name = "host"', 'name = "system"', "name = ", '"system" twice'),
         ("size = {", "# {", "[memory]", 'the key "size", found none'),
-        ("size = { value = 1e9", "size = { value = 0", "size", "above 0"),
         ("[memory]", "[memories]", "", 'found "memories"'),
         ("[memory]", "[arithmetic]\nhalf = 1\n[memory]", "half", 'found "half"'),
-        ("[memory]", "[arithmetic]\ndouble = 1e12\n[memory]", "double", "a table with the keys value"),
         (
             "[memory]",
             '[arithmetic]\nsingle = { value = -1, basis = "guessed", source = "paper" }\n[memory]',
@@ -216,20 +208,6 @@ def test_every_installed_machine_can_be_read_and_every_number_has_a_source() -> 
             assert (figure.source.startswith("no source")) <= (figure.basis == "guessed"), (name, key, figure)
             assert figure.source != "no source", (name, key, "a guess says what it rests on")
         assert all(level.topology for level in machine.levels)
-
-
-def test_the_figures_of_the_issue() -> None:
-    mira = load_machine("mira").levels[1]
-    assert mira.extents == (8, 12, 16, 16, 2)
-    assert mira.bandwidth.value == 1.8e9
-    fugaku = load_machine("fugaku").levels[1]
-    assert fugaku.interfaces == 6
-    assert fugaku.injection.value == 40.8e9
-    assert fugaku.latency.value + 2 * fugaku.overhead.value == pytest.approx(0.49e-6)
-    assert load_machine("genesis").levels[0].extents == (72,)
-    assert load_machine("genesis").levels[0].bandwidth.value == 900e9
-    assert load_machine("mi300x").levels[0].bandwidth.value == 64e9
-    assert [level.bandwidth.value for level in load_machine("h100").levels] == [400e9, 50e9]
 
 
 TABLES = GOOD.replace(

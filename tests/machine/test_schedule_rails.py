@@ -177,31 +177,6 @@ def test_the_command_writes_rails_that_the_simulator_reads(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--rails", "6"], "expected the number of ranks per host, at least 1, or a machine, found none"),
-        (["--per-host", "0"], "found 0"),
-        (["--per-host", "4", "--rails", "0"], "expected 1 to 1024 rails, found 0"),
-        (["--machine", "fugaku", "--rails", "6"], "expected --rails without --machine"),
-        (["--machine", "fugaku", "--per-host", "4"], "expected --per-host without --machine"),
-        (["--machine", "mi300x"], "expected 1 to 8 ranks"),
-        (["--machine", "mira"], "the route of a message determines its link"),
-        (["--per-host", "4", "--faces", "4x4"], "expected --faces without --schedule"),
-        (["--per-host", "4", "--rule", "best"], "expected --rule by_rank"),
-        (["--per-host", "4", "--min-piece", "0"], "expected --min-piece"),
-    ],
-)
-def test_options_of_schedules(
-    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    schedule, rails = tmp_path / "h.json", tmp_path / "r.json"
-    SCHEDULE.save(schedule)
-    assert main(["rails", "--schedule", str(schedule), *arguments, "-o", str(rails)]) == 2
-    assert message in " ".join(capsys.readouterr().err.split())
-    assert not rails.exists()
-
-
-@pytest.mark.parametrize(
     ("made_for", "message"),
     [
         (["--per-host", "8", "--rails", "6"], "expected rails for hosts 16, found 8"),
@@ -261,31 +236,3 @@ def test_pieces_of_more_bytes_than_a_message_are_refused() -> None:
         simulate(
             message_traffic(8, [[(0, 4, 100)]]), "fugaku", rails=[[RailAssignment(0, 4, 0, 0, 1), *pieces]]
         )
-
-
-def test_a_schedule_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rails", "--machine", "fugaku"]) == 2
-    assert "expected --machine with --schedule only" in " ".join(capsys.readouterr().err.split())
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (None, "expected a rule (by_rank,"),
-        ("{", "expected a rule (by_rank,"),
-        ("{}", "expected rails that"),
-        ("[[1]]", "expected assignments with from, to, rail, first_byte, bytes, found 1"),
-        ('[[{"from": 0, "to": 1, "rail": 0, "first_byte": 0, "bytes": -1}]]', "bytes as a number from 0"),
-        ("[]", "a list for each of 1 round, found 0"),
-    ],
-)
-def test_a_file_that_holds_no_rails(
-    text: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rails, out = tmp_path / "r.json", tmp_path / "out.json"
-    if text is not None:
-        rails.write_text(text)
-    pattern = ["simulate", "halo", "--grid", "4x2", "--extent", "8x8", "--machine", "fugaku"]
-    assert main([*pattern, "--rails", str(rails), "--json", str(out)]) == 2
-    assert message in " ".join(capsys.readouterr().err.split())
-    assert not out.exists()

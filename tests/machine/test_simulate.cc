@@ -278,37 +278,11 @@ TEST(Simulate, PatternsHaveTheTrafficOfTheirSchedules) {
   }
 }
 
-TEST(Simulate, MessagesAndBytesAreThoseOfCount) {
-  HaloSpec spec{{16, 12, 8}, {4, 3, 2}, {{1, 1}, {2, 2}, {1, 1}}, {true, true, false}, true};
-  const Schedule schedule = halo(spec);
-  const Count counted = count(schedule);
-  Level torus = level("system", Routing::torus, {4, 3, 2});
-  const Simulation run = simulate(schedule, machine({torus}));
-  EXPECT_EQ(run.rounds[0].messages, counted.messages);
-  EXPECT_EQ(static_cast<std::int64_t>(run.rounds[0].bytes), counted.bytes);
-  // Every byte crosses at least one link.
-  double carried = 0;
-  for (const LinkLoad& link : run.links) carried += link.bytes;
-  EXPECT_GE(carried, static_cast<double>(counted.bytes));
-  EXPECT_GE(run.seconds, run.links.front().seconds());
-}
-
 TEST(Simulate, RoundsThatReadNothingNewAreJoined) {
   const Traffic traffic = traffic_of(allreduce({4, 4 * 64, ElementType::float32, Combine::add}));
   ASSERT_EQ(traffic.rounds.size(), 2U);
   EXPECT_EQ(traffic.rounds[0].schedule_rounds, (std::vector<int>{0, 1}));
   EXPECT_EQ(traffic.rounds[1].schedule_rounds, (std::vector<int>{2}));
-}
-
-TEST(Simulate, AMapMovesTraffic) {
-  const Machine net = machine({level("host", Routing::all_to_all, {2}), level("system", Routing::all_to_all, {2})});
-  const Traffic pairs = list(4, {{{0, 1, 1000000}, {1, 0, 1000000}, {2, 3, 1000000}, {3, 2, 1000000}}});
-  SimulateOptions options;
-  EXPECT_EQ(simulate(pairs, net, options).bytes_by_level[1].bytes, 0);
-  options.places = {0, 2, 1, 3};
-  const Simulation apart = simulate(pairs, net, options);
-  EXPECT_EQ(apart.bytes_by_level[1].bytes, 4e6);
-  EXPECT_GT(apart.seconds, 1.9 * simulate(pairs, net).seconds);
 }
 
 TEST(Simulate, BadInputIsNamed) {
@@ -360,24 +334,6 @@ TEST(Simulate, ArraysMustFitInMemory) {
   EXPECT_GT(simulate(reduction, net).seconds, 0);
   net.memory = guess(7999);
   EXPECT_THROW((void)simulate(reduction, net), BadInput);
-}
-
-// Lists of their messages would not fit in memory.
-TEST(Simulate, LargeRunsAreSimulatedBySymmetry) {
-  Level torus = level("system", Routing::torus, {24, 23, 24, 2, 3, 2});
-  torus.hop_latency = guess(1e-7);
-  const Machine fugaku = machine({level("node", Routing::all_to_all, {4}), torus});
-  const auto expect_by_symmetry = [&](const Traffic& traffic) {
-    const Simulation result = simulate(traffic, fugaku);
-    EXPECT_TRUE(result.by_symmetry);
-    EXPECT_GT(result.seconds, 0);
-  };
-  expect_by_symmetry(allreduce_traffic({65536, 1 << 28, ElementType::float32, Combine::add}));
-  std::vector<int> permutation(36);
-  std::iota(permutation.begin(), permutation.end(), 0);
-  for (int i = 0; i < 6; ++i)
-    std::swap(permutation[static_cast<std::size_t>(14 + i)], permutation[static_cast<std::size_t>(30 + i)]);
-  expect_by_symmetry(permutation_traffic({36, 20, permutation, 16}));
 }
 
 }  // namespace

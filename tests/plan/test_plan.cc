@@ -128,14 +128,6 @@ TEST(Plan, StagingStaysWithinItsBudget) {
 
 ArraySpec doubles(std::int64_t elements) { return {"x", 8, ElementType::float64, {elements}}; }
 
-TEST(Plan, AllgatherOnManyRanks) {
-  for (const int ranks : {1, 2, 3, 5, 8}) {
-    const Schedule schedule = allgather(ranks, 3, 8);
-    const Memory memory = random_memory(schedule, 5);
-    on_ranks(ranks, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
-  }
-}
-
 // Two ranks exchange slices in place, through slots that hold a small part of them.
 TEST(Plan, ExchangeInPlace) {
   for (const bool same_order : {true, false}) {
@@ -193,30 +185,6 @@ TEST(Plan, ExchangeInPlaceWhereTheRanksCutDifferently) {
       expect_plan_does(group, schedule, schedule, options, memory);
     });
   }
-}
-
-TEST(Plan, ListsAndBoxesMix) {
-  Schedule schedule{"", 3, {doubles(64), {"y", 24, ElementType::bytes, {10, 20, 30}}}, {}, {}};
-  auto& transfers = schedule.rounds.emplace_back().transfers;
-  transfers.push_back({{0, 0, Slice::list({5, 3, 9, 10, 11})}, {1, 0, Slice::range(20, 5)}});
-  transfers.push_back({{0, 1, Slice::list({9, 0, 4})}, {1, 1, Slice::list({1, 2, 19})}});
-  transfers.push_back({{2, 1, Slice::range(20, 10)}, {1, 1, Slice::range(5, 10)}});
-  transfers.push_back({{1, 0, Slice::list({})}, {2, 0, Slice::range(0, 0)}});
-  schedule.rounds.emplace_back().transfers.push_back(
-      {{1, 0, Slice::range(20, 5)}, {2, 0, Slice::list({1, 3, 5, 7, 9})}});
-  verify_or_throw(schedule);
-  const Memory memory = random_memory(schedule, 8);
-  on_threads(3, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
-  on_threads(3, [&](const Group& group) {
-    expect_plan_does(group, schedule, schedule.part(group.rank()), cut(3, 40, 20), memory);
-  });
-}
-
-TEST(Plan, EmptyScheduleRuns) {
-  Schedule schedule;
-  Plan plan(Group::alone(), schedule, {});
-  plan.run();
-  EXPECT_EQ(plan.counters().runs, 1);
 }
 
 TEST(Plan, RefusesWhatCannotBeRight) {

@@ -17,7 +17,7 @@ import pytest
 import onehop
 from onehop import ArraySpec, Group, Place, Plan, Round, Schedule, Slice, Transfer
 from onehop.machine import RailAssignment
-from ranks import SURVIVORS, Ranks
+from ranks import Ranks
 from threads import run_threads
 
 LAYOUT: dict[str, Any] = {"extents": (4,), "grid": (1,)}
@@ -95,18 +95,6 @@ def test_test_says_when_finish_would_not_wait() -> None:
         while not plan.test():
             assert time.monotonic() < until
         plan.finish()
-
-    run_threads(2, rank)
-
-
-@pytest.mark.parametrize("transport", ["auto", "shared_memory", "mock"])
-def test_transports(transport: str) -> None:
-    def rank(group: Group) -> None:
-        layout = {"extents": (4, 4), "grid": (2, 1)}
-        memory = group.empty(onehop.halo_block(**layout, rank=group.rank).shape)
-        plan = Plan(onehop.halo(**layout), group, [memory], transport=transport)
-        plan.run()
-        assert plan.counters.bytes_sent == 2 * 4 * 8
 
     run_threads(2, rank)
 
@@ -293,12 +281,7 @@ def move(source: Slice, target: Slice, combine: str = "replace", ends: tuple[int
 
 
 REFUSED_BY_VERIFY = {
-    "a list names an element twice": [move(Slice.list([0, 1]), Slice.list([5, 5]))],
     "a stride of zero": [move(Slice.range(0, 3), Slice.box(5, [3], [0]))],
-    "add and max": [
-        move(Slice.range(0, 1), Slice.range(5, 1), "add"),
-        move(Slice.range(1, 1), Slice.range(5, 1), "max"),
-    ],
     "replace and add": [
         move(Slice.range(0, 1), Slice.range(5, 1)),
         move(Slice.range(1, 1), Slice.range(5, 1), "add"),
@@ -306,12 +289,6 @@ REFUSED_BY_VERIFY = {
     "reads what another writes": [
         move(Slice.range(0, 2), Slice.range(4, 2)),
         move(Slice.range(4, 2), Slice.range(6, 2), ends=(1, 0)),
-    ],
-    "a copy that overlaps itself": [move(Slice.range(0, 7), Slice.range(1, 7), ends=(1, 1))],
-    "an exchange that a third transfer adds to": [
-        move(Slice.range(0, 2), Slice.range(0, 2), "add"),
-        move(Slice.range(0, 2), Slice.range(0, 2), "add", ends=(1, 0)),
-        move(Slice.range(4, 1), Slice.range(1, 1), "add"),
     ],
 }
 
@@ -341,24 +318,6 @@ def test_what_must_be_covered_counts_only_for_a_plan_that_verifies() -> None:
     Plan(schedule, Group.alone(), [np.zeros(6)]).run()
     with pytest.raises(onehop.BadInput, match="coverage"):
         Plan(schedule, Group.alone(), [np.zeros(6)], verify=True)
-
-
-def test_lost_peer_is_raised_with_its_rank(ranks: Ranks) -> None:
-    source = """
-        import os, signal, sys, numpy as np, onehop
-        group = onehop.Group.world()
-        layout = dict(extents=(8, 8), grid=(2, 1))
-        plan = onehop.Plan(onehop.halo(**layout), group, [np.zeros(onehop.halo_block(**layout, rank=group.rank).shape)])
-        plan.run()
-        if group.rank == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        try:
-            plan.run(); plan.run(); plan.run(); plan.run()
-        except onehop.PeerLost as lost:
-            print("lost", lost.rank, isinstance(lost, ConnectionError))
-    """
-    done = ranks.launch(2, source, *SURVIVORS)
-    assert done.stdout == "[0] lost 1 True\n"
 
 
 # -- cost ------------------------------------------------------------------------------------------------------------
@@ -463,7 +422,6 @@ BREAKS_THE_PROMISE = """
     ("access", "said"),
     [
         ("u.sum()", "read element .* and the exchange writes it"),
-        ("u.__setitem__((0, 5, 6), 2)", "wrote element 136 .* and the exchange writes it"),
         ("u.__setitem__((1, 3, 4), 2)", "wrote element 758 .* and the exchange reads it"),
         ("u.__setitem__((2, 3, 4), 2)", None),
     ],

@@ -115,22 +115,6 @@ TEST(Count, ClosedFormsOfAHalo) {
   }
 }
 
-TEST(Count, PartsCountTheirOwnRank) {
-  const Schedule whole = halo(cube(3, 3, true));
-  const Count counted = count(whole);
-  for (const int rank : {0, 13, 26}) {
-    const Count part = count(whole.part(rank));
-    EXPECT_EQ(part.ranks[static_cast<std::size_t>(rank)], counted.ranks[static_cast<std::size_t>(rank)]);
-  }
-}
-
-TEST(Count, NothingMoves) {
-  EXPECT_EQ(count(Schedule{}).messages, 0);
-  EXPECT_EQ(count(Schedule{}).rounds, 0);
-  EXPECT_EQ(count(Schedule{}).ranks.size(), 1U);
-  EXPECT_TRUE(count(Schedule{}).pairs.empty());
-}
-
 TEST(Count, SaysWhichTransferNamesWhatIsNotThere) {
   Schedule schedule{"", 2, {{"u", 8, ElementType::bytes, {4}}}, {Round{}}, {}};
   schedule.rounds[0].transfers = {{{0, 0, Slice::range(0, 1)}, {2, 0, Slice::range(0, 1)}}};

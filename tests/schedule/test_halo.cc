@@ -118,14 +118,6 @@ TEST(Halo, RandomSpecsAgreeWithGlobalIndexing) {
   }
 }
 
-TEST(Halo, OneRankIsItsOwnNeighbour) {
-  const HaloSpec spec = cube(3, 1, 2, 2, true);
-  expect_right(spec);
-  const Count counted = count(halo(spec));
-  EXPECT_EQ(counted.messages, 0);
-  EXPECT_EQ(counted.bytes_local, (7 * 7 - 3 * 3) * 8);
-}
-
 TEST(Halo, WidthsBeyondABlockComeFromFurtherRanks) {
   HaloSpec spec = cube(8, 4, 1, 3, false);
   expect_right(spec);
@@ -164,20 +156,6 @@ TEST(Halo, BlocksSplitTheExtent) {
   EXPECT_EQ(sizes, (std::vector<std::int64_t>{3, 3, 3, 2}));
   EXPECT_EQ(halo(spec).arrays.front().elements, (std::vector<std::int64_t>{5, 5, 5, 4}));
   EXPECT_EQ(halo_block(cube(4, 2, 3, 1, false), 6).coords, (std::vector<int>{1, 1, 0}));
-}
-
-TEST(Halo, GhostsBeyondAnOpenEndAreNotWritten) {
-  HaloSpec spec = cube(6, 3, 1, 2, false);
-  spec.periodic = {false};
-  const Count counted = count(halo(spec));
-  EXPECT_EQ(counted.ranks[0].messages_received, 1);
-  EXPECT_EQ(counted.ranks[1].messages_received, 2);
-  EXPECT_EQ(counted.ranks[2].messages_received, 1);
-  for (const Place& place : halo(spec).must_cover) {
-    EXPECT_EQ(place.slice.elements(), 2);
-    EXPECT_FALSE(place.rank == 0 && place.slice.offset() == 0);
-  }
-  EXPECT_EQ(halo(spec).must_cover.size(), 4U);
 }
 
 TEST(Halo, AllFieldsForOneNeighbourAreOneMessage) {

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import onehop
 
@@ -56,3 +57,14 @@ def same_on(ranks: int, function: Callable[[onehop.Group], Any]) -> Any:
         else:
             assert first == other
     return first
+
+
+def refused_on(ranks: int, match: str, function: Callable[[onehop.Group], Any]) -> str:
+    """Run `function` on several ranks, each of which must refuse it in the same words; return these."""
+
+    def one_rank(group: onehop.Group) -> str:
+        with pytest.raises(onehop.BadInput, match=match) as caught:
+            function(group)
+        return str(caught.value)
+
+    return same_on(ranks, one_rank)
