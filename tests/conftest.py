@@ -1,7 +1,5 @@
 """Launching small programs on ranks, and looking for what they leave behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Wrong arguments of functions of the library: one line says which one, what was expected and what was found."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The table of environment variables in src/base/env.cc is complete, and every command refuses wrong values."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Every C++ error arrives in Python as the exception of its name."""
 
-from __future__ import annotations
-
 import pickle
 import re
 

@@ -1,7 +1,5 @@
 """Bytes that no process of onehop writes, in the place of a message, raise an error with a message."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

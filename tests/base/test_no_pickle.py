@@ -1,7 +1,5 @@
 """No source of the package can run code that another process sends: no pickle, and no eval."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -1,7 +1,5 @@
 """Classes of options: what fields accept, what they say, and the keywords of the functions that take them."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import typing

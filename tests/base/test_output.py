@@ -1,7 +1,5 @@
 """Commands write files atomically: with a full disk, the old file stays and the error is one line."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """Outputs in folders of other users: no link, pipe or exchanged folder of theirs leads a write elsewhere."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import stat

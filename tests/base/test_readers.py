@@ -1,7 +1,5 @@
 """Readers of untrusted files return a value or raise BadInput, and do so soon."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Messages between processes: every value survives a round trip."""
 
-from __future__ import annotations
-
 import io
 import math
 import struct

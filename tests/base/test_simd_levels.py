@@ -1,7 +1,5 @@
 """Every kernel obeys ONEHOP_SIMD, and every command refuses a value that the processor does not support."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

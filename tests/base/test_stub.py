@@ -1,7 +1,5 @@
 """The build makes the type stub of the extension, with every name of the extension and its docstring."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

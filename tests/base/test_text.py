@@ -1,7 +1,5 @@
 """Numbers as text for people."""
 
-from __future__ import annotations
-
 import pytest
 
 from onehop.text import alternatives, bytes_text, counted, seconds_text

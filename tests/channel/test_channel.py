@@ -1,7 +1,5 @@
 """Channels from Python: messages, access to slots, and refused arguments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

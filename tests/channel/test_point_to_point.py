@@ -1,7 +1,5 @@
 """Messages between two ranks: lengths, tags, order, any source, and errors."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command line: version, help, exit codes, JSON, `-n`."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

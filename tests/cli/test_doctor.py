@@ -1,7 +1,5 @@
 """`onehop doctor`: its findings, and that they are true."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The examples run, on one rank and on several, and check themselves. (The C++ ones are tests of ctest.)"""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

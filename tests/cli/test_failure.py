@@ -1,7 +1,5 @@
 """Whatever ends a command is one line of an error and an exit code, never a traceback."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

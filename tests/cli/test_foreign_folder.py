@@ -1,7 +1,5 @@
 """Files in the current folder with the names of modules that onehop imports: no process of any command runs them."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Former names of commands and options."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

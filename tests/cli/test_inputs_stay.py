@@ -1,7 +1,5 @@
 """Commands leave the files that they read as they are, and leave nothing else behind, whether they succeed or not."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers that no computer can hold, in options of commands, are one line of an error."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The built-in launcher: commands, exit codes, and cleaning up."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

@@ -1,7 +1,5 @@
 """The built-in launcher: output of the ranks, and typed input."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from onehop.launch.output import Lines

@@ -1,7 +1,5 @@
 """The built-in launcher with other software: cores, MPI launchers, and launches by other launchers."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

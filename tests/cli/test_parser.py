@@ -1,7 +1,5 @@
 """Command lines become options."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

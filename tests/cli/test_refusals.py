@@ -1,7 +1,5 @@
 """Commands at a limit of the system, and options without effect, end with one line of an error."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

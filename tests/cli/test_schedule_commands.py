@@ -1,7 +1,5 @@
 """The schedule commands: halo, count, show and verify."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

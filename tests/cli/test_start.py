@@ -1,7 +1,5 @@
 """Starting is quick because little is imported. The times themselves are measured by hand (docs/howto/install.md)."""
 
-from __future__ import annotations
-
 import pkgutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`onehop status`: a stopped rank is the one that the others wait for."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The tour: what it reports, and that a wrong answer fails it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Codecs against the reference in plain NumPy and against their documented bounds; codecs on halos and permutations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lossless compression: a decoder in plain NumPy, written from docs/reference/lossless.md, reads the same numbers."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

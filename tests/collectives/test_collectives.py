@@ -1,7 +1,5 @@
 """Collective operations on tensors: comparison with NumPy, exact integers, the same bits on all ranks."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

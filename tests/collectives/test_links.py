@@ -1,7 +1,5 @@
 """Whether codecs are used on the links between hosts with `compress_above="auto"`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The interface of QuickReduce: its demo with another import, all profiles, and refused arguments."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import subprocess

@@ -5,8 +5,6 @@ The programs for which the pages are written are not here. Small ones, with the 
 kind, take their places. Ends with 77 and the reason where something that a page needs is not installed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The built documentation site."""
 
-from __future__ import annotations
-
 import fcntl
 import importlib.util
 import shutil

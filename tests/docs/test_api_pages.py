@@ -1,7 +1,5 @@
 """The pages of the Python and C++ API: signatures, links of types, and entries that say something."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

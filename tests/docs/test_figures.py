@@ -1,7 +1,5 @@
 """The figures in the repository are small, and a page shows each of them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

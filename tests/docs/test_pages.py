@@ -1,7 +1,5 @@
 """The documentation is correct: its programs run, its commands exist, and the README shows the examples."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

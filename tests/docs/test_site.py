@@ -1,7 +1,5 @@
 """The documentation site builds without warnings and loads nothing from the network."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The scripts and programs of the tutorials run, and print what their pages show."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,8 +4,6 @@ drive.py TARGET [-OPTION...] CORPUS...     fuzz; Atheris must be installed
 drive.py TARGET --replay FILE...           read each file once
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource

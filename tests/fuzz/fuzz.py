@@ -6,8 +6,6 @@ the output of the target. The inputs that reach new code are kept in build/fuzz-
 them. A line of JSON with the counts of each run goes to build/fuzz-counts.jsonl.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Valid inputs for each fuzz target, from the same makers as the samples of the other tests."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterator

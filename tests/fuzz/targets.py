@@ -4,8 +4,6 @@ A target reads one input and returns, or raises `BadInput`. Any other exception 
 takes longer than fuzz.py allows, or much more memory than it is long (`limited` in drive.py).
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

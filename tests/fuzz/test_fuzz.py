@@ -1,7 +1,5 @@
 """Inputs that were once mishandled stay refused, and the checks of the fuzz targets find what they are for."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

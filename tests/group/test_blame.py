@@ -1,7 +1,5 @@
 """However a rank fails, the surviving ranks and the launcher name this rank and not each other."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -3,8 +3,6 @@
 The fixture `ranks` looks afterwards for processes, temporary files and files in /dev/shm that were left behind.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

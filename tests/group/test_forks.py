@@ -1,7 +1,5 @@
 """A process that a rank forks is not a rank: it cannot use the group of the rank, and its end closes nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from ranks import Ranks

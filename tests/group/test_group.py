@@ -1,7 +1,5 @@
 """Groups: constructors, all-gather, split, shared arrays."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Groups over MPI: which communicators make one, and what is left of it after MPI_Finalize."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

@@ -1,7 +1,5 @@
 """Memory that ranks need for staging; ranks of one machine do not allocate the same memory twice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

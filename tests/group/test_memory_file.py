@@ -1,7 +1,5 @@
 """Shared memory where the system refuses memfd_create, as a sandbox or vm.memfd_noexec does, or other calls."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

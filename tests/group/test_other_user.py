@@ -1,7 +1,5 @@
 """What docs/design/security.md says about another user of the machine, tried as that user while ranks are at work."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

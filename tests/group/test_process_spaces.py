@@ -1,7 +1,5 @@
 """Ranks in PID namespaces of their own, as in a container for each: the error says so, and what to do."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

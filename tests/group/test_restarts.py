@@ -1,7 +1,5 @@
 """Ranks that torchrun restarts do not see data of the previous attempt."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

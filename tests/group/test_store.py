@@ -1,7 +1,5 @@
 """Groups whose ranks connect through a key-value store."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import types

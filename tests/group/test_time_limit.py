@@ -1,7 +1,5 @@
 """The time limit of waits in a store, and in an all-gather of the program's own, and the line before it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path

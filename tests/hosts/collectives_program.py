@@ -6,8 +6,6 @@ ranks also which half of the operations is run. The output is the number of oper
 that all ranks have.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import zlib

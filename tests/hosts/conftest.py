@@ -1,7 +1,5 @@
 """Emulated hosts for tests: two that all tests of this folder share, and two of a test's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

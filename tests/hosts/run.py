@@ -4,8 +4,6 @@
 The ranks are started with Open MPI. Ends with 77 and the reason where hosts cannot be emulated.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Networks and libraries that do not fit: every rank gets one clear error, or goes on where that is possible."""
 
-from __future__ import annotations
-
 import shutil
 import textwrap
 import threading

@@ -1,7 +1,5 @@
 """Every kind of operation between hosts, two ranks on each: results against NumPy or a single rank, and bytes sent."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The commands of docs/howto/cluster.md, run on emulated hosts in place of node1 and node2."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -1,7 +1,5 @@
 """Collective operations on two hosts with one and two ranks each, over MPI and over UCX, bit by bit."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Ranks in containers of their own: whether two share memory is found out by trying."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Emulated hosts share only files, have links of the right rate, and end with the process that makes them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

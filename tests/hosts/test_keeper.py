@@ -1,7 +1,5 @@
 """The server of an emulated host runs commands of its own user only, and only a server of the user gets a command."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

@@ -4,8 +4,6 @@
 for ten.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The job scripts of docs/howto/cluster.md under Slurm, which runs on emulated hosts as on two nodes of a cluster."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

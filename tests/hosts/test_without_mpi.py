@@ -1,7 +1,5 @@
 """Ranks on different hosts that connect through a key-value store, with UCX as transport and without MPI."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The gauge field that the tests of files share."""
 
-from __future__ import annotations
-
 import pytest
 
 from gauge_files import EXTENTS

@@ -1,7 +1,5 @@
 """Altered gauge fields, colour vectors and checkpoints give BadInput or the original data, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

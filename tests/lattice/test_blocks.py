@@ -1,7 +1,5 @@
 """Blocks of arrays in files, and files that shrink while they are read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`onehop lattice thermalize`, `smear` and `measure` as commands."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Fields in every precision: conversion from and to lexicographic order, and neighbours on every grid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

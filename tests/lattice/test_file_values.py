@@ -1,7 +1,5 @@
 """Every value that a file holds twice is compared, and reports tell what was compared from what was only computed."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

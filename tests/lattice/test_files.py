@@ -1,7 +1,5 @@
 """Gauge files: written byte by byte here, read on any grid; errors that name what is wrong with a file."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Gradient flow, energy, topological charge, Polyakov loop."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """Gauge fields: observables against NumPy, equal on every grid, and plaquettes against exact integrals."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

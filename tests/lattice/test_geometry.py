@@ -1,7 +1,5 @@
 """The order of a lattice's sites in memory: neighbours against coordinates, faces in few pieces."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Sequence

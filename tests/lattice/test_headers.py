@@ -1,7 +1,5 @@
 """Gauge files with contradictory headers or with NaN links are refused, with the values and the place."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hybrid Monte Carlo: reversibility, correct distribution, the same bits on every grid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Lattice computations compare what they need with the memory that is left before they take it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Correlators and the condensate against matrices inverted by NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Error messages of the lattice commands name the cause, and their advice works."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

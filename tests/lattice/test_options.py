@@ -1,7 +1,5 @@
 """Lattice commands refuse options that would have no effect, whatever their value, and bad tolerances."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Random lattices on up to eight ranks: operators against NumPy, sums and files against those of one rank."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

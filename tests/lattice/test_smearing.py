@@ -1,7 +1,5 @@
 """Smearing: against NumPy, covariant under gauge transformations, the same bits on every grid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The staggered operator against plain NumPy on the whole lattice, on every grid and with any lanes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The phases of staggered quarks, in the order of onehop and in that of MILC."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

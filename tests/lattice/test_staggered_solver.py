@@ -1,7 +1,5 @@
 """Solves of staggered quarks: solutions and reports against NumPy."""
 
-from __future__ import annotations
-
 import json
 import struct
 import zlib

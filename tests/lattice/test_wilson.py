@@ -1,7 +1,5 @@
 """The operators of Wilson and clover quarks against NumPy: every grid, precision and instruction set."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

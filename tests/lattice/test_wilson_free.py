@@ -1,7 +1,5 @@
 """Wilson and clover quarks with exact solutions: without a gauge field, and in a constant one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

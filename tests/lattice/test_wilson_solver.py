@@ -1,7 +1,5 @@
 """Solves of Wilson and clover quarks: solutions and reports against NumPy."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`onehop simulate`, `map` and `rails` refuse numbers that no machine has and options that do not belong together."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

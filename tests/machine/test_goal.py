@@ -3,8 +3,6 @@
 LogGOPSim and its txt2bin are found through ONEHOP_LOGGOPSIM; docs/reference/simulate.md says how to build them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

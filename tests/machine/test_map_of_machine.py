@@ -1,7 +1,5 @@
 """Maps to the hosts of a machine file, and maps that `onehop map` writes and `onehop simulate` reads."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A gauge field and its operators give the same numbers whichever rank has which block."""
 
-from __future__ import annotations
-
 from ranks import Ranks
 
 SOURCE = """

@@ -1,7 +1,5 @@
 """Maps of ranks to hosts: the figures of `onehop map`, its files and its errors, and maps in halos and lattices."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import random

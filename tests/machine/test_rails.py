@@ -1,7 +1,5 @@
 """Rails: `onehop rails` reproduces the talk, and the functions in Python refuse what cannot be."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

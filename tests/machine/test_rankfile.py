@@ -1,7 +1,5 @@
 """Exported maps under a real mpiexec: every rank sits where the file says."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

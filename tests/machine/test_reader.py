@@ -1,7 +1,5 @@
 """Machine files: those that are installed, and what the reader says about wrong ones."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

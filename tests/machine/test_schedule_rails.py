@@ -1,7 +1,5 @@
 """Rails of a schedule's messages as data: `onehop rails --schedule` and `simulate(rails=)`."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

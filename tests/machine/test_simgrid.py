@@ -1,7 +1,5 @@
 """Messages that meet on links, beside SimGrid (Debian's libsimgrid-dev), on stars, tori and fat trees."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

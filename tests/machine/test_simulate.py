@@ -1,7 +1,5 @@
 """`onehop.machine.simulate` and `onehop simulate`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

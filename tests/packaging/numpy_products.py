@@ -4,8 +4,6 @@ An emulator may get instructions wrong that the BLAS library of NumPy uses. Then
 this program says why. Run by installed.sh.
 """
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The C++ library as other projects use it: find_package, pkg-config, and add_subdirectory."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

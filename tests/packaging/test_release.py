@@ -1,7 +1,5 @@
 """Recipes agree with the project, and the checklist of a release refuses what is not ready."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Plans from Python: overlap, reuse, kinds of memory, and refused arguments."""
 
-from __future__ import annotations
-
 import array
 import gc
 import json

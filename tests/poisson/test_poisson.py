@@ -1,7 +1,5 @@
 """The Poisson solver from Python, compared with a direct solve by Fourier transform."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Predicted times of circuits, against sums by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Predicted times of iterations of lattice solvers: counts as the solvers make them, and times by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

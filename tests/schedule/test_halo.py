@@ -1,7 +1,5 @@
 """Halos from Python, compared with NumPy on the global array."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

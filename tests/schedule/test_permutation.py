@@ -1,7 +1,5 @@
 """`permute_bits`: its transfers and the state after a run, compared with NumPy's transpose."""
 
-from __future__ import annotations
-
 import pytest
 
 import onehop

@@ -1,7 +1,5 @@
 """Schedules as data in Python: made by hand, counted, verified, saved."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

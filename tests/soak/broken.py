@@ -6,8 +6,6 @@ trials and must have none. The exit code is 1 if a fault is not found within the
 anomaly.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ broken.py builds onehop with one of them at a time. A change replaces a text tha
 that a fault which no longer fits the sources is an error and not a correct build.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -5,8 +5,6 @@ messages of 4 to 256 KiB, `many_kills` and `many_split_kills` have a fault in ea
 subjects in trials.py also include Python, the launcher and MPI.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import subprocess

@@ -4,8 +4,6 @@ Trial number k of a soak with seed S is a function of (S, k). Its name, KIND:NUM
 faults:123456. Counts of every soak are appended to the log, a line of JSON. The exit code is 1 if there was an anomaly.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

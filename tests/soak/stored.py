@@ -1,7 +1,5 @@
 """Trials of groups that are made from a key-value store, on pretended hosts between which UCX carries the messages."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """One trial of each quick kind passes, a seed repeats it, and planted faults are anomalies."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The trials of the soak. Each draws its parameters from a seed, returns counts, and raises Anomaly on a failure."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

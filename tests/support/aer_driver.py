@@ -8,8 +8,6 @@ results are a JSON object: for each test, without the arguments of its cases, th
 the same test.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Altered HDF5 files, and a quick way to have hundreds of them read: one process that forks a reader for each."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

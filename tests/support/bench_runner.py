@@ -1,7 +1,5 @@
 """Run the commands of `onehop bench` as briefly as possible, and check what every result has."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reference for circuits in NumPy, with one tensor product per gate, independent of the simulator."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

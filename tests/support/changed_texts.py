@@ -1,7 +1,5 @@
 """Changed copies of valid texts, and a check that a reader survives them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

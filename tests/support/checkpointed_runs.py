@@ -1,7 +1,5 @@
 """Circuits for checkpoints, and runs that end before they are done."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

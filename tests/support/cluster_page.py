@@ -1,7 +1,5 @@
 """docs/howto/cluster.md, and the program that its commands start in tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 PAGE = (Path(__file__).parents[2] / "docs/howto/cluster.md").read_text()

@@ -1,7 +1,5 @@
 """Reference for the codecs in plain NumPy, written from docs/reference/codecs.md, which the library must equal."""
 
-from __future__ import annotations
-
 import numpy as np
 
 BLOCK = 32

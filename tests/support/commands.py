@@ -1,7 +1,5 @@
 """Commands that end with one line of an error."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

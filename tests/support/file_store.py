@@ -1,7 +1,5 @@
 """A key-value store in a folder, as a program of a user might bring one."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

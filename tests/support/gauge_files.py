@@ -1,7 +1,5 @@
 """Gauge files of several formats, written number by number as their definitions have it."""
 
-from __future__ import annotations
-
 import itertools
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Random circuits and observables, and expectation values to compute differences of."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

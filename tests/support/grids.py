@@ -1,7 +1,5 @@
 """Every way to cut four directions between up to eight ranks, and a small lattice for each."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

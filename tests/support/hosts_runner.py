@@ -1,7 +1,5 @@
 """Running small programs on emulated hosts."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

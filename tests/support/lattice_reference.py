@@ -1,7 +1,5 @@
 """Reference for the lattice kernels: whole lattices in plain NumPy, by rolling, independent of the library."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A machine for sums by hand."""
 
-from __future__ import annotations
-
 from onehop.machine import Machine, parse_machine
 
 # Two hosts of two processors.

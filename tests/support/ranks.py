@@ -1,7 +1,5 @@
 """Launching small programs on ranks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Reference simulator in NumPy, which follows all outcomes of measurements."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

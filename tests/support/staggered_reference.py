@@ -1,7 +1,5 @@
 """Staggered quarks in plain NumPy on a whole lattice, and the fields that their tests begin with."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from onehop import Group

@@ -1,7 +1,5 @@
 """Ranks that are threads of this process: quick to start, and they use the same channels as processes do."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

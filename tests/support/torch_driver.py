@@ -6,8 +6,6 @@ The results are a JSON object: the outcome of each test ("passed", "failed" or "
 in the wheel of torch. Without names all run that do not name another backend or a device in their own name.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Programs of torch ranks: what they begin with, how they are started, and why a test of them is skipped."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ Each subject returns values, which must be the same with both backends, up to ro
 onehop may raise one or succeed. Prints a line of JSON: the outcome of each subject and part.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

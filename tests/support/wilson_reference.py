@@ -3,8 +3,6 @@
 And the fields that their tests begin with.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from onehop import Group

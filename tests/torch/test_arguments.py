@@ -1,7 +1,5 @@
 """Arguments of the backend for torch.distributed that do not fit, and tensors that are conjugated or negated lazily."""
 
-from __future__ import annotations
-
 import pytest
 
 from ranks import Ranks

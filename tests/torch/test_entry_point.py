@@ -1,7 +1,5 @@
 """torch finds the backend of an installed onehop by itself, and starts even if onehop is broken."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Errors of torch ranks when one of them is killed, is late, or calls another operation in the middle of a step."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -1,7 +1,5 @@
 """Gradients that are compressed without loss have the bits of raw ones; codecs with limits say so."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The backend for torch.distributed, compared with gloo and with local computations."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

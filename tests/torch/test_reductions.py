@@ -1,7 +1,5 @@
 """Reductions of integers by the torch backend: exact results of every type and operation, and the memory they take."""
 
-from __future__ import annotations
-
 import pytest
 
 from ranks import Ranks

@@ -1,7 +1,5 @@
 """Unusual tensors, groups and failures with the backend for torch.distributed, compared with local computations."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -1,7 +1,5 @@
 """Compressed gradients of fully_shard, compared with the NumPy reference of the codecs and with raw gradients."""
 
-from __future__ import annotations
-
 import pytest
 
 from ranks import PYTHON_FOLDER, Ranks

@@ -1,7 +1,5 @@
 """A store of torch that goes away: groups that exist go on, and new ones are an error at once."""
 
-from __future__ import annotations
-
 import pytest
 
 from ranks import Ranks

@@ -1,7 +1,5 @@
 """Subjects of PyTorch's tests that are not in its wheel, with gloo and onehop side by side; elastic restarts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

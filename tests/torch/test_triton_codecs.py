@@ -1,7 +1,5 @@
 """The Triton kernels of the codecs, in Triton's interpreter, against the NumPy reference and the C++ codecs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The threads of asynchronous operations: priority, waits, one at a time."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

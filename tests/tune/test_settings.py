@@ -1,7 +1,5 @@
 """`onehop tune`: its choices, and that onehop uses the saved ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -7,8 +7,6 @@ elements by an index computed from the definition of a schedule, or, for transfe
 after the other. Rank 0 prints `exchanges N schedules M`. A difference is an assertion that names seed and place.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -4,8 +4,6 @@ With SOAK_STORE=FOLDER the group is made by `Group.from_store` from files in thi
 SOAK_HOSTS hosts. Ranks of different hosts share no memory and exchange messages over UCX.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Integers, and floating-point numbers without a codec, are compared bit by bit wi
 codec all ranks must have the same bits, and each number an error within the codec's bound.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import zlib

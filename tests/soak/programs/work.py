@@ -3,8 +3,6 @@
 Each rank prints `process PID`, then `at work`; a survivor prints `lost RANK TIME` by the monotonic clock.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time
