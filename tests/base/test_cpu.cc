@@ -79,43 +79,23 @@ TEST(Cpu, UnknownAndUnsupportedLevelsAreBadInput) {
   EXPECT_THROW(cpu::use_level("AVX2"), BadInput);
 }
 
-TEST(Cpu, CodecsObeyTheLevel) {
-  for_each_level([](Level level) { EXPECT_EQ(detail::available_codecs().front()->name, to_string(level)); });
-}
-
-TEST(Cpu, StoresObeyTheLevel) {
-  std::vector<detail::StoreFunction> found;
-  for_each_level([&](Level) {
-    const detail::StoreFunction store = detail::store_function(StoreKind::nontemporal);
-    EXPECT_EQ(std::count(found.begin(), found.end(), store), 0);
-    found.push_back(store);
-  });
-}
-
-TEST(Cpu, ExchangesOfPlansObeyTheLevel) {
-  for_each_level([](Level level) {
-    EXPECT_EQ(detail::exchange_level(), level == Level::avx512 ? Level::avx512 : Level::portable);
-  });
-}
-
-TEST(Cpu, ReductionsObeyTheLevel) {
-  for_each_level([](Level level) {
+TEST(Cpu, KernelsObeyTheLevel) {
+  std::vector<detail::StoreFunction> stores;
+  for_each_level([&](Level level) {
+    const std::string name(to_string(level));
+    const bool wide = level == Level::avx512;
+    EXPECT_EQ(detail::available_codecs().front()->name, name);
+    EXPECT_EQ(detail::exchange_level(), wide ? Level::avx512 : Level::portable);
+    EXPECT_EQ(poisson::detail::best_poisson_kernels().name, name);
     EXPECT_EQ(collectives::detail::reduce_function(ElementType::float32, collectives::ReduceOp::sum),
               collectives::detail::reduce_function(ElementType::float32, collectives::ReduceOp::sum,
                                                    static_cast<int>(level)));
-  });
-}
-
-TEST(Cpu, PoissonKernelsObeyTheLevel) {
-  for_each_level([](Level level) { EXPECT_EQ(poisson::detail::best_poisson_kernels().name, to_string(level)); });
-}
-
-TEST(Cpu, QuantumKernelsObeyTheLevel) {
-  for_each_level([](Level level) {
-    const std::string name(to_string(level));
     EXPECT_EQ(&quantum::kernels<float>(), &quantum::kernels_named<float>(name));
     EXPECT_EQ(&quantum::kernels<double>(), &quantum::kernels_named<double>(name));
-    EXPECT_EQ(quantum::kernels<float>().lane_bits, level == Level::avx512 ? 4 : level == Level::avx2 ? 3 : 2);
+    EXPECT_EQ(quantum::kernels<float>().lane_bits, wide ? 4 : level == Level::avx2 ? 3 : 2);
+    const detail::StoreFunction store = detail::store_function(StoreKind::nontemporal);
+    EXPECT_EQ(std::count(stores.begin(), stores.end(), store), 0);
+    stores.push_back(store);
   });
 }
 

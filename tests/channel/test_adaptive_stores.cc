@@ -99,20 +99,6 @@ class StoresOfSlots : public ::testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(AdaptiveStores, StoresOfSlots, ::testing::Values(1, 2, 3, 8));
 
-TEST_P(StoresOfSlots, FollowTheMachine) {
-  for (const bool late : {false, true}) {
-    Ends ends(GetParam(), late);
-    ends.run(100 + 40 * GetParam(), near);
-    EXPECT_EQ(ends.chosen(), other);
-    const auto soon = ends.run(1000, near);
-    EXPECT_GE(soon[1], 900);
-    ends.run(600, far);
-    EXPECT_EQ(ends.chosen(), usual);
-    ends.run(1500, near);
-    EXPECT_EQ(ends.chosen(), other);
-  }
-}
-
 TEST_P(StoresOfSlots, TryTheWorseKindSeldom) {
   for (const bool late : {false, true}) {
     Ends ends(GetParam(), late);
@@ -357,33 +343,6 @@ TEST(AdaptiveStores, SlotsThatAreReadInPlaceAreTimed) {
     if (group.rank() == 0 && has_two_kinds) {
       EXPECT_GT(timed, 10);
     }
-  });
-}
-
-TEST(AdaptiveStores, EveryByteOfAPlanArrives) {
-  testing::on_ranks(3, [](const Group& group) {
-    begin_nontemporal();
-    const int ranks = group.size();
-    std::vector<std::byte> out(bytes);
-    std::vector<std::byte> in(bytes);
-    const ArraySpec array{"bytes", 1, ElementType::bytes, {bytes}};
-    Schedule schedule{"ring", ranks, {array, array}, {}, {}};
-    schedule.rounds.resize(1);
-    for (int rank = 0; rank < ranks; ++rank) {
-      const Slice all = Slice::range(0, bytes);
-      schedule.rounds[0].transfers.push_back({{rank, 0, all}, {(rank + 1) % ranks, 1, all}});
-    }
-    const std::array<std::span<std::byte>, 2> arrays{out, in};
-    Plan plan(group, schedule, arrays, {.slot_bytes = 20000, .chunk_bytes = 6000});
-    for (std::int64_t message = 0; message < messages; ++message) {
-      write_message(out, message * ranks + group.rank());
-      plan.run();
-      const int before = (group.rank() + ranks - 1) % ranks;
-      ASSERT_EQ(wrong_bytes(in, message * ranks + before, 0), 0) << "run " << message;
-    }
-    ASSERT_EQ(plan.channels().size(), 2U);
-    EXPECT_TRUE(plan.channels()[0].sends);
-    EXPECT_TRUE(plan.channels()[0].adaptive);
   });
 }
 

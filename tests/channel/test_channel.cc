@@ -50,21 +50,6 @@ TEST(Channel, TheSenderIsAtMostSlotsAhead) {
   });
 }
 
-TEST(Channel, EightRanksOnFewProcessors) {
-  on_ranks(8, [](const Group& group) {
-    const int right = (group.rank() + 1) % 8;
-    const int left = (group.rank() + 7) % 8;
-    Channels ring = open_channels(
-        group, std::vector{end_of_channel(Direction::send, right, 64), end_of_channel(Direction::receive, left, 64)});
-    std::vector<std::byte> got(64);
-    for (int step = 0; step < 500; ++step) {
-      ring.senders[0].put(make_message(step * 8 + group.rank(), 64));
-      ring.receivers[0].get(got);
-      ASSERT_EQ(got, make_message(step * 8 + left, 64)) << "step " << step;
-    }
-  });
-}
-
 TEST(Channel, OneEndTwiceIsBadInput) {
   const std::vector<ChannelSpec> specs = {end_of_channel(Direction::send, 0, 8), end_of_channel(Direction::send, 0, 8),
                                           end_of_channel(Direction::receive, 0, 8),

@@ -57,32 +57,6 @@ def test_bytes_are_what_a_plain_size_shows() -> None:
     run_threads(1, rank)
 
 
-def test_several_channels_between_the_same_ranks() -> None:
-    def rank(group: Group) -> None:
-        peer = 1 - group.rank
-        keys = {(peer, tag): 8 for tag in (3, 1, 2)}
-        ends = group.channels(send=keys, receive=dict(reversed(keys.items())))
-        for key, sender in ends.send.items():
-            sender.put(np.array([key[1]]))
-        for key, receiver in ends.receive.items():
-            assert receiver.wait().view(np.int64) == [key[1]]
-
-    run_threads(2, rank)
-
-
-def test_rank_without_channels_takes_part_with_nothing() -> None:
-    def rank(group: Group) -> None:
-        ends = group.channels(
-            send={1: 8} if group.rank == 0 else {}, receive={0: 8} if group.rank == 1 else {}
-        )
-        if group.rank == 0:
-            ends.send[1].put(np.ones(1))
-        if group.rank == 1:
-            assert ends.receive[0].wait().view(float) == [1]
-
-    run_threads(3, rank)
-
-
 def test_properties() -> None:
     def rank(group: Group) -> None:
         peer = 1 - group.rank

@@ -271,19 +271,6 @@ def test_files_of_any_kind_are_one_line(
 # One row of each result that figures show, with values of other types.
 @pytest.mark.parametrize("value", [None, "x", [], {}, -1, 10**400, float("nan"), "\ud800", [[1]], True])
 def test_results_with_other_values(value: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    keys = (
-        "case",
-        "bytes",
-        "ranks",
-        "ours_us",
-        "extents",
-        "grid",
-        "periodic",
-        "qubits",
-        "pairs",
-        "transport",
-        "count",
-    )
     row = {
         "case": "8 B",
         "bytes": 8,
@@ -299,7 +286,7 @@ def test_results_with_other_values(value: object, tmp_path: Path, capsys: pytest
     }
     file = tmp_path / "x.json"
     for bench in BENCHES:
-        for key in keys:
+        for key in row:
             file.write_text(json.dumps({"bench": bench, "rows": [{**row, key: value}]}))
             main(["bench", "predict", "--machine", "two-core", str(file)])
             told = capsys.readouterr().err

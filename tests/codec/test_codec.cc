@@ -136,32 +136,6 @@ TEST(Codec, ABlockOfFourBits) {
   EXPECT_EQ(decoded(Codec::q4, expected, 32), x);
 }
 
-TEST(Codec, ABlockOfSixBits) {
-  std::vector<float> x(32, 0.0F);
-  x[0] = 31.0F, x[8] = -31.0F, x[16] = 16.0F, x[24] = -1.0F, x[31] = 5.0F;
-  std::vector<std::byte> expected(26, std::byte{0});
-  const auto put = [&](std::size_t at, int value) { expected[at] = static_cast<std::byte>(value); };
-  put(0, 0x80), put(1, 0x3f);
-  put(2, 0x0f), put(10, 0xf1), put(17, 0x50);
-  put(18, 0x01 | 0x02 << 2 | 0x01 << 4 | 0x03 << 6);
-  EXPECT_EQ(encoded(Codec::q6, x), expected);
-  EXPECT_EQ(decoded(Codec::q6, expected, 32), x);
-}
-
-TEST(Codec, ABlockOfThreeBits) {
-  std::vector<float> x(32, 0.0F);
-  x[0] = 3.0F, x[1] = -3.0F, x[2] = 0.5F, x[8] = -1.0F, x[9] = 1.5F, x[17] = 2.0F, x[25] = 1.0F, x[31] = -2.0F;
-  std::vector<std::byte> expected(14, std::byte{0});
-  const auto put = [&](std::size_t at, int value) { expected[at] = static_cast<std::byte>(value); };
-  put(0, 0x80), put(1, 0x3f);                                // 1.0 as bfloat16
-  put(2, 3 | 3 << 2), put(3, 1 | 2 << 2 | 2 << 4 | 1 << 6);  // the lower two bits of -3, -1 and -2 are 1, 3 and 2
-  put(9, 2 << 6);
-  put(10, 1 << 1), put(11, 1 << 0), put(13, 1 << 7);
-  EXPECT_EQ(encoded(Codec::q3, x), expected);
-  x[2] = 0.0F, x[9] = 2.0F;
-  EXPECT_EQ(decoded(Codec::q3, expected, 32), x);
-}
-
 // With scale 1, every number of E4M3 is reproduced exactly.
 TEST(Codec, EveryNumberOfE4m3) {
   std::vector<float> x;

@@ -152,33 +152,6 @@ def test_what_does_not_fit_is_refused() -> None:
         onehop.permute_bits(4, local=3, pairs=[(0, 3)], codec="bf16")
 
 
-def test_a_halo_arrives_as_its_codec_says() -> None:
-    what: dict[str, Any] = {"extents": (64, 48), "grid": (2, 1), "width": 2, "dtype": "complex64"}
-    raw = onehop.count(onehop.halo(**what)).bytes
-    rng = np.random.default_rng(9)
-    fields = [rng.normal(size=(36, 52, 2)).astype(np.float32).view(np.complex64)[..., 0] for _ in range(2)]
-    errors = {}
-    for codec, ratio in (("raw", 1), ("fp16", 2), ("q8", 3.7), ("q4", 6.7)):
-        schedule = onehop.halo(**what, codec=codec)
-        assert not onehop.verify(schedule)
-        assert raw / onehop.count(schedule).bytes >= ratio
-        given = [field.copy() for field in fields]
-
-        def run(group: onehop.Group, schedule: Any = schedule, given: Any = given) -> None:
-            onehop.Plan(schedule, group, [given[group.rank]]).run()
-
-        run_threads(2, run)
-        # The rows below rank 0's block are rank 1's last ones.
-        exact = np.ascontiguousarray(fields[1][32:34, 2:50])
-        arrived = given[0][0:2, 2:50]
-        errors[codec] = np.abs(arrived - exact).max() / np.abs(exact).max()
-        flat = exact.view(np.float32).reshape(-1)
-        if codec != "raw":
-            expected = reference.decode(codec, reference.encode(codec, flat), flat.size)
-            assert (np.ascontiguousarray(arrived).view(np.float32).reshape(-1) == expected).all()
-    assert errors["raw"] == 0 < errors["fp16"] < errors["q8"] < errors["q4"] < 0.1
-
-
 def test_a_permutation_of_amplitudes_takes_a_codec() -> None:
     bits, local = 12, 10
     layout: dict[str, Any] = {"local": local, "pairs": [(9, 10), (2, 11), (0, 1)], "dtype": "complex128"}

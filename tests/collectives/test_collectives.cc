@@ -106,33 +106,6 @@ TEST(Collectives, SeveralArraysAreOne) {
   }
 }
 
-// Operations do not affect later ones.
-TEST(Collectives, OneAfterTheOther) {
-  on_threads(3, [](const Group& group) {
-    const Collectives collectives(group, {.slots = 2, .slot_bytes = 4096});
-    const auto sources = random_sources(ElementType::int32, 3000, 3, 7);
-    const Bytes wanted = expected(ElementType::int32, ReduceOp::sum, sources);
-    const auto reduce = [&](ReduceAlgorithm algorithm) {
-      Bytes result(wanted.size());
-      collectives.allreduce({3000, ElementType::int32, ReduceOp::sum, Codec::raw, algorithm})
-          .run(of_rank(sources, group), result);
-      EXPECT_EQ(result, wanted);
-    };
-    for (const auto algorithm : {ReduceAlgorithm::two_shot, ReduceAlgorithm::one_shot}) {
-      reduce(algorithm);
-      Bytes data = of_rank(sources, group);
-      collectives.broadcast(static_cast<std::int64_t>(data.size()), 1).run(data, data);
-      EXPECT_EQ(data, sources[1]);
-      reduce(algorithm);
-      Bytes all(3 * data.size());
-      collectives.allgather(static_cast<std::int64_t>(data.size())).run(of_rank(sources, group), all);
-      EXPECT_TRUE(std::equal(sources[2].begin(), sources[2].end(), all.end() - std::ssize(data)));
-      reduce(algorithm);
-      collectives.barrier();
-    }
-  });
-}
-
 TEST(Collectives, ScatterGatherBroadcastAllToAllAndBarrier) {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     on_threads(ranks, [&](const Group& group) {

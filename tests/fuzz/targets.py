@@ -51,6 +51,10 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split(" | "))
+
+
 def _file(data: bytes, folder: Path) -> str:
     file = folder / "input"
     file.write_bytes(data)
@@ -214,64 +218,16 @@ def _command_line(data: bytes, folder: Path) -> None:
     assert "Traceback" not in errors.getvalue(), errors.getvalue()
 
 
-_JSON = ('"', "{", "}", "[", "]", ":", ",", "null", "1e999", "-1", "9223372036854775807", "1e-400", "\\ud800")
-_QASM = (
-    *(
-        "OPENQASM 2.0;",
-        "OPENQASM 3.0;",
-        'include "qelib1.inc";',
-        'include "stdgates.inc";',
-        "qreg q[3];",
-        "creg c[3];",
-    ),
-    *(
-        "qubit[3] q;",
-        "bit[3] c;",
-        "gate g(a) x {",
-        "opaque",
-        "barrier",
-        "measure",
-        "reset",
-        "if(c==1)",
-        "for int i in",
-    ),
-    *(
-        "ctrl(2) @",
-        "negctrl @",
-        "inv @",
-        "pow(2) @",
-        "pi",
-        "while",
-        "def",
-        "cx q[0],q[1];",
-        "rz(pi/4)",
-        "->",
-        "[0:2]",
-    ),
-    *(
-        "99999999999",
-        "1e999",
-        "/*",
-        "*/",
-        "//",
-        "U(0,0,0)",
-        "switch",
-        "const int n =",
-        "input angle",
-        "gphase(1)",
-    ),
+_JSON = _words('" | { | } | [ | ] | : | , | null | 1e999 | -1 | 9223372036854775807 | 1e-400 | \\ud800')
+_QASM = _words(
+    'OPENQASM 2.0; | OPENQASM 3.0; | include "qelib1.inc"; | include "stdgates.inc"; | qreg q[3]; | '
+    "creg c[3]; | qubit[3] q; | bit[3] c; | gate g(a) x { | opaque | barrier | measure | reset | "
+    "if(c==1) | for int i in | ctrl(2) @ | negctrl @ | inv @ | pow(2) @ | pi | while | def | cx "
+    "q[0],q[1]; | rz(pi/4) | -> | [0:2] | 99999999999 | 1e999 | /* | */ | // | U(0,0,0) | switch | "
+    "const int n = | input angle | gphase(1)"
 )
-_XML = (
-    "<lx>2</lx>",
-    "<precision>",
-    "</precision>",
-    "<suma>",
-    "</suma>",
-    "<dims>",
-    "<colors>3",
-    "-1",
-    "0x",
-    "1e9",
+_XML = _words(
+    "<lx>2</lx> | <precision> | </precision> | <suma> | </suma> | <dims> | <colors>3 | -1 | 0x | 1e9"
 )
 
 # Limits for the targets: a circuit may take as long as they say. RUST_BACKTRACE:

@@ -143,19 +143,6 @@ def test_all_faces_but_the_unavoidable_are_one_piece() -> None:
     )
 
 
-def test_no_order_of_a_cube_has_four_faces_in_one_piece() -> None:
-    """Try all orders of the parts of a square's edge; docs/design/lattice_geometry.md has the proof."""
-    edge = [(-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1)]
-    best = 0
-    for order in itertools.permutations(edge):
-        whole = 0
-        for axis, end in itertools.product((0, 1), (-1, 1)):
-            member = [part[axis] == end for part in order]
-            whole += sum(b and not a for a, b in itertools.pairwise([False, *member])) == 1
-        best = max(best, whole)
-    assert best == 3
-
-
 def test_lexicographic_pieces_are_counted_as_slices_count_them() -> None:
     geometry = Geometry((6, 4, 8), (2, 2, 2), parities=1)
     for direction in range(3):

@@ -165,29 +165,3 @@ def test_former_spellings_work_and_name_the_new_ones(
     assert note in told
     assert "No such option" not in told
     assert status == (0 if command.startswith("info") else 2)
-
-
-@pytest.mark.parametrize(
-    ("command", "new", "old"),
-    [
-        ("measure no.lime --noises 2 --noise-vectors 3", "--noise-vectors", "--noises"),
-        ("solve no.lime --mass 0.1 --sloppy-precision=half --inner=half", "--sloppy-precision", "--inner"),
-        ("solve no.lime --mass 0.1 --half-halo --half-faces", "--half-halo", "--half-faces"),
-        ("solve no.lime --action wilson --two-rows --recon 18", "--recon", "--two-rows"),
-        ("info --extent 4x5 --parities 2 --colours 1", "--parities", "--colours"),
-        (
-            "thermalize --start no.lime --algorithm hmc --sweeps 2 --trajectories 2",
-            "--trajectories",
-            "--sweeps",
-        ),
-    ],
-)
-def test_an_option_by_both_its_names_is_an_error(
-    command: str, new: str, old: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["lattice", *command.split()]) == 2
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == (
-        "",
-        f"error: expected {new} or its former name {old}, found both; leave {old} out\n",
-    )

@@ -29,59 +29,6 @@ Channels open_ring(ChannelSpec shape) {
   return open_channels(world(), std::vector<ChannelSpec>{send, receive}, TransportKind::mpi);
 }
 
-struct Shape {
-  std::int64_t bytes;
-  int slots;
-  std::int64_t slot_bytes;
-};
-
-class MpiChannel : public ::testing::TestWithParam<Shape> {};
-
-TEST_P(MpiChannel, CarriesMessagesAroundARing) {
-  const Shape shape = GetParam();
-  Channels ring = open_ring({.bytes = shape.bytes, .slots = shape.slots, .slot_bytes = shape.slot_bytes});
-  Sender& sender = ring.senders.front();
-  Receiver& receiver = ring.receivers.front();
-  std::vector<std::byte> got(static_cast<std::size_t>(shape.bytes));
-  for (int k = 0; k < 20; ++k) {
-    // A message longer than its slots needs a receiver: rank 0 sends first.
-    const auto put = [&] { sender.put(message(world().rank(), k, shape.bytes)); };
-    const auto get = [&] { receiver.get(got); };
-    if (sender.in_place() || world().rank() == 0) {
-      put();
-      get();
-    } else {
-      get();
-      put();
-    }
-    ASSERT_EQ(got, message(previous(), k, shape.bytes)) << "message " << k;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Shapes, MpiChannel,
-                         ::testing::Values(Shape{0, 0, 0}, Shape{1, 0, 0}, Shape{8, 0, 0}, Shape{8, 1, 0},
-                                           Shape{56, 3, 0}, Shape{57, 2, 0}, Shape{1000, 0, 0}, Shape{4096, 8, 0},
-                                           Shape{100000, 0, 0}, Shape{1000, 2, 64}, Shape{100000, 1, 4096},
-                                           Shape{3000001, 0, 0}, Shape{3000001, 3, 65536}, Shape{65536, 2, 65536},
-                                           Shape{32769, 2, 0}, Shape{500000, 2, 49152}));
-
-TEST(MpiChannels, LeadToTheOwnRankToo) {
-  std::vector<ChannelSpec> specs{{.direction = Direction::send, .peer = world().rank(), .bytes = 70000},
-                                 {.direction = Direction::receive, .peer = world().rank(), .bytes = 70000}};
-  Channels own = open_channels(world(), specs, TransportKind::mpi);
-  std::vector<std::byte> got(70000);
-  for (int k = 0; k < 5; ++k) {
-    own.senders[0].put(message(world().rank(), k, 70000));
-    own.receivers[0].get(got);
-    ASSERT_EQ(got, message(world().rank(), k, 70000));
-  }
-  // No other rank could send the awaited message.
-  EXPECT_THROW(own.receivers[0].get(got), BadInput);
-  own.senders[0].put(message(world().rank(), 7, 70000));
-  own.receivers[0].get(got);
-  ASSERT_EQ(got, message(world().rank(), 7, 70000));
-}
-
 TEST(MpiChannels, ToTheOwnRankAreRefusedAtOnceWhenFull) {
   // Long enough that MPI keeps no copy and waits for the receiver, which is this rank.
   constexpr std::int64_t bytes = 1 << 20;
@@ -98,31 +45,6 @@ TEST(MpiChannels, ToTheOwnRankAreRefusedAtOnceWhenFull) {
   for (int k = 0; k < sent; ++k) {
     own.receivers[0].get(got);
     ASSERT_EQ(got, message(world().rank(), k, bytes));
-  }
-}
-
-// Every rank to every rank, several tags, messages of many channels on their way at once and received in another order.
-TEST(MpiChannels, DoNotMixUpTheirMessages) {
-  constexpr int tags = 40;
-  std::vector<ChannelSpec> specs;
-  const auto bytes = [](int tag) { return 16 + std::int64_t{100} * tag; };
-  for (int peer = 0; peer < world().size(); ++peer) {
-    for (int tag = 0; tag < tags; ++tag) {
-      specs.push_back({.direction = Direction::send, .peer = peer, .bytes = bytes(tag), .tag = tag});
-      specs.push_back({.direction = Direction::receive, .peer = peer, .bytes = bytes(tag), .tag = tag});
-    }
-  }
-  Channels all = open_channels(world(), specs, TransportKind::mpi);
-  for (int k = 0; k < 3; ++k) {
-    for (std::size_t i = 0; i < all.senders.size(); ++i) {
-      all.senders[i].put(message(world().rank() * 100 + static_cast<int>(i) % tags, k, all.senders[i].bytes()));
-    }
-    for (std::size_t i = all.receivers.size(); i-- > 0;) {
-      std::vector<std::byte> got(static_cast<std::size_t>(all.receivers[i].bytes()));
-      all.receivers[i].get(got);
-      const int from = static_cast<int>(i) / tags;
-      ASSERT_EQ(got, message(from * 100 + static_cast<int>(i) % tags, k, all.receivers[i].bytes())) << "channel " << i;
-    }
   }
 }
 

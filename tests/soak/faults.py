@@ -31,6 +31,12 @@ _ROUND = "src/plan/run/round.cc"
 _STORE = "src/channel/store.cc"
 _EXCHANGE = "collectives/exchange_data.cc"
 
+
+def fault(name: str, meaning: str, kind: str, file: str, old: str, new: str, times: int = 1) -> Fault:
+    """Return a fault of one change."""
+    return Fault(name, meaning, kind, (Change(file, old, new, times),))
+
+
 FAULTS = (
     Fault(
         "no-fence",
@@ -41,36 +47,28 @@ FAULTS = (
             Change(_STORE, "if (kind == StoreKind::nontemporal) _mm_sfence();", ""),
         ),
     ),
-    Fault(
+    fault(
         "short-tail",
         "non-temporal stores leave out the last byte of a piece that ends inside a vector",
         "long_messages",
-        (
-            Change(
-                _STORE,
-                "std::memcpy(to + i, from + i, n - i);",
-                "std::memcpy(to + i, from + i, n > i ? n - i - 1 : 0);",
-                3,
-            ),
-        ),
+        _STORE,
+        "std::memcpy(to + i, from + i, n - i);",
+        "std::memcpy(to + i, from + i, n > i ? n - i - 1 : 0);",
+        3,
     ),
-    Fault(
+    fault(
         "early-flag",
         "a plan publishes a chunk before it packs it",
         "exchanges",
-        (
-            Change(
-                _ROUND,
-                "  detail::pack_chunk(program, message.end, chunk, sender.payload());\n"
-                "  ++message.chunk;\n"
-                "  const bool complete = fragment.first + message.chunk == fragment.last;\n"
-                "  sender.publish(complete ? detail::whole : message.chunk, chunk.end);\n",
-                "  ++message.chunk;\n"
-                "  const bool complete = fragment.first + message.chunk == fragment.last;\n"
-                "  sender.publish(complete ? detail::whole : message.chunk, chunk.end);\n"
-                "  detail::pack_chunk(program, message.end, chunk, sender.payload());\n",
-            ),
-        ),
+        _ROUND,
+        "  detail::pack_chunk(program, message.end, chunk, sender.payload());\n"
+        "  ++message.chunk;\n"
+        "  const bool complete = fragment.first + message.chunk == fragment.last;\n"
+        "  sender.publish(complete ? detail::whole : message.chunk, chunk.end);\n",
+        "  ++message.chunk;\n"
+        "  const bool complete = fragment.first + message.chunk == fragment.last;\n"
+        "  sender.publish(complete ? detail::whole : message.chunk, chunk.end);\n"
+        "  detail::pack_chunk(program, message.end, chunk, sender.payload());\n",
     ),
     Fault(
         "early-release",
@@ -88,84 +86,63 @@ FAULTS = (
             Change(_ROUND, "  program.receivers[message.end].release();\n", ""),
         ),
     ),
-    Fault(
+    fault(
         "one-slot-too-many",
         "a sender writes one message more than there are free slots",
         "exchanges",
-        (Change("include/onehop/detail/channel_core.h", "use_ < free_uses_", "use_ < free_uses_ + 1", 2),),
+        "include/onehop/detail/channel_core.h",
+        "use_ < free_uses_",
+        "use_ < free_uses_ + 1",
+        2,
     ),
-    Fault(
+    fault(
         "first-chunk-is-enough",
         "a plan unpacks every chunk of a slot as soon as the first one has arrived",
         "long_messages",
-        (
-            Change(
-                _ROUND,
-                "const bool last = fragment.first + message.chunk + 1 == fragment.last;\n"
-                "  return program.receivers[message.end].has(last ? detail::whole : message.chunk + 1);",
-                "static_cast<void>(fragment);\n  return program.receivers[message.end].has(1);",
-            ),
-        ),
+        _ROUND,
+        "const bool last = fragment.first + message.chunk + 1 == fragment.last;\n"
+        "  return program.receivers[message.end].has(last ? detail::whole : message.chunk + 1);",
+        "static_cast<void>(fragment);\n  return program.receivers[message.end].has(1);",
     ),
-    Fault(
+    fault(
         "old-exposure",
         "a direct put accepts the exposure of the round before",
         "long_messages",
-        (
-            Change(
-                _ROUND,
-                "if (message.puts && sender.exposed() == epoch) {",
-                "if (message.puts && sender.exposed() + 1 >= epoch) {",
-            ),
-        ),
+        _ROUND,
+        "if (message.puts && sender.exposed() == epoch) {",
+        "if (message.puts && sender.exposed() + 1 >= epoch) {",
     ),
-    Fault(
+    fault(
         "put-unmarked",
         "a direct put does not tell the receiver that its slot is empty",
         "long_messages",
-        (
-            Change(
-                "src/channel/channel_core.cc",
-                "(target == StoreTarget::array ? mark_in_array : 0)",
-                "(target == StoreTarget::array ? 0 : 0)",
-            ),
-        ),
+        "src/channel/channel_core.cc",
+        "(target == StoreTarget::array ? mark_in_array : 0)",
+        "(target == StoreTarget::array ? 0 : 0)",
     ),
-    Fault(
+    fault(
         "unpacked-too-soon",
         "an array that is sent and received in place is overwritten before it is packed",
         "exchanges",
-        (
-            Change(
-                _ROUND,
-                "if (message.dependency < 0) return true;",
-                "if (message.dependency < 99) return true;",
-            ),
-        ),
+        _ROUND,
+        "if (message.dependency < 0) return true;",
+        "if (message.dependency < 99) return true;",
     ),
-    Fault(
+    fault(
         "not-ready",
         "an exchange in place begins before the partner is ready",
         "exchanges",
-        (
-            Change(
-                "src/plan/direct/direct_exchange.cc",
-                "return partners_[p].ready; })) return false;",
-                "return p < partners_.size(); })) return false;",
-            ),
-        ),
+        "src/plan/direct/direct_exchange.cc",
+        "return partners_[p].ready; })) return false;",
+        "return p < partners_.size(); })) return false;",
     ),
-    Fault(
+    fault(
         "any-instead-of-all",
         "a round in lockstep goes on when one of its messages has arrived",
         "exchanges",
-        (
-            Change(
-                _ROUND,
-                "visit([&] { return std::ranges::all_of(now.in,",
-                "visit([&] { return std::ranges::any_of(now.in,",
-            ),
-        ),
+        _ROUND,
+        "visit([&] { return std::ranges::all_of(now.in,",
+        "visit([&] { return std::ranges::any_of(now.in,",
     ),
     Fault(
         "sum-after-release",
@@ -180,29 +157,21 @@ FAULTS = (
             Change(_EXCHANGE, "  for (Peer& peer : peers_) peer.reduce_in.release();\n", ""),
         ),
     ),
-    Fault(
+    fault(
         "unnoticed-end",
         "the end of a process is not noticed",
         "kills",
-        (
-            Change(
-                "src/group/liveness.cc",
-                "return poll(&readable, 1, 0) > 0;",
-                "return poll(&readable, 1, 0) > 9;",
-            ),
-        ),
+        "src/group/liveness.cc",
+        "return poll(&readable, 1, 0) > 0;",
+        "return poll(&readable, 1, 0) > 9;",
     ),
-    Fault(
+    fault(
         "wrong-name",
         "a survivor names the rank for which it waited, not the one that ended",
         "kills",
-        (
-            Change(
-                "src/channel/waiting.cc",
-                "throw PeerLost(lost, group_.name_of(lost)",
-                "throw PeerLost(waiting.peer, group_.name_of(lost)",
-            ),
-        ),
+        "src/channel/waiting.cc",
+        "throw PeerLost(lost, group_.name_of(lost)",
+        "throw PeerLost(waiting.peer, group_.name_of(lost)",
     ),
     Fault(
         "left-is-lost",
@@ -217,22 +186,20 @@ FAULTS = (
             Change("src/group/group_state.cc", "if (reported >= 0) found.lost = reported;", ""),
         ),
     ),
-    Fault(
+    fault(
         "told-in-one-group",
         "a survivor reports the lost rank only in the group in which it waited",
         "split_kills",
-        (Change("src/group/leaving.cc", "      note(*group, rank);\n", ""),),
+        "src/group/leaving.cc",
+        "      note(*group, rank);\n",
+        "",
     ),
-    Fault(
+    fault(
         "leaked-descriptor",
         "shared memory is unmapped and its descriptor stays open",
         "kills",
-        (
-            Change(
-                "src/group/shared_memory.cc",
-                "if (fd >= 0) close(fd);\n}\n\nSharedMemory SharedMemory::create",
-                "}\n\nSharedMemory SharedMemory::create",
-            ),
-        ),
+        "src/group/shared_memory.cc",
+        "if (fd >= 0) close(fd);\n}\n\nSharedMemory SharedMemory::create",
+        "}\n\nSharedMemory SharedMemory::create",
     ),
 )

@@ -7,6 +7,7 @@ import textwrap
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,34 +47,23 @@ class Ranks:
         path.write_text(textwrap.dedent(source))
         return str(path)
 
-    def onehop(
-        self, *arguments: object, timeout: float = PATIENCE, **more: object
+    def run(
+        self, line: list[str], timeout: float = PATIENCE, **more: Any
     ) -> subprocess.CompletedProcess[str]:
+        """Run a command and wait for it."""
+        more.setdefault("env", self.environment)
+        return subprocess.run(line, capture_output=True, text=True, timeout=timeout, check=False, **more)
+
+    def onehop(self, *arguments: object, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run a command of onehop and wait for it."""
-        return subprocess.run(
-            [sys.executable, "-m", "onehop", *map(str, arguments)],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            **more,
-        )
+        return self.run([sys.executable, "-m", "onehop", *map(str, arguments)], **more)
 
     def run_python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Python without a launcher and wait for it."""
-        return subprocess.run(
-            [sys.executable, *arguments],
-            env=self.environment,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        return self.run([sys.executable, *arguments], cwd=self.folder)
 
     def launch(
-        self, ranks: int, source: str, *options: object, **more: object
+        self, ranks: int, source: str, *options: object, **more: Any
     ) -> subprocess.CompletedProcess[str]:
         """Run a program on ranks, in a folder of its own, and wait for it."""
         more.setdefault("cwd", self.folder)
@@ -86,39 +76,19 @@ class Ranks:
         except BadInput as error:
             pytest.skip(str(error))
         line, environment = mpi_command(launcher, ranks, [sys.executable, *command])
-        return subprocess.run(
-            line,
-            env={**environment, **self.environment},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        return self.run(line, env={**environment, **self.environment})
 
     def torchrun(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a program of torch on two ranks and wait for it."""
-        return subprocess.run(
-            [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", *command],
-            env={**self.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(self.folder)},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        torch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+        environment = {**self.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(self.folder)}
+        return self.run([*torch, *command], env=environment)
 
     def start(self, ranks: int, source: str, *options: object) -> subprocess.Popen[str]:
         """Start a program on ranks; its output comes through pipes."""
+        launch = ["launch", "-n", str(ranks), *map(str, options), self.script(source)]
         return subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "onehop",
-                "launch",
-                "-n",
-                str(ranks),
-                *map(str, options),
-                self.script(source),
-            ],
+            [sys.executable, "-m", "onehop", *launch],
             env=self.environment,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,

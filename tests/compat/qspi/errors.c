@@ -67,11 +67,8 @@ ERROR(negative_pieces, 1, 1, "qspi_set_send_multi: expected a number of 0 or mor
 
 REFUSED(no_pieces, "qspi_set_send_multi: expected memory of 8 bytes, found a null pointer",
         qspi_set_send_multi(0, NULL, NULL, 1, qspi_create_msg()));
-
-ERROR(no_sizes, 1, 1, "qspi_set_send_multi: expected memory of 8 bytes, found a null pointer") {
-  void* at[1] = {&one};
-  qspi_set_send_multi(0, at, NULL, 1, qspi_create_msg());
-}
+REFUSED(no_sizes, "qspi_set_send_multi: expected memory of 8 bytes, found a null pointer", void* at[1] = {&one};
+        qspi_set_send_multi(0, at, NULL, 1, qspi_create_msg()));
 
 ERROR(no_second_piece, 1, 1, "qspi_set_send_multi: expected memory of 4 bytes, found a null") {
   void* at[3] = {NULL, &one, NULL}; /* the first has no bytes */
@@ -103,29 +100,14 @@ ERROR(one_twice, 1, 1, "qspi_prepare: expected every message once") {
   qspi_prepare(msgs, 2);
 }
 
-ERROR(started_twice, 1, 1, "qspi_start: the message has been started already") {
-  prepare_both();
-  qspi_start(both[0]);
-  qspi_start(both[0]);
-}
-
-ERROR(set_under_way, 1, 1, "qspi_set_recv: a message cannot be set while it is under way") {
-  prepare_both();
-  qspi_start(both[0]);
-  qspi_set_recv(0, &one, 4, both[0]);
-}
-
-ERROR(prepared_under_way, 1, 1, "qspi_prepare: a message cannot be prepared while") {
-  prepare_both();
-  qspi_start(both[0]);
-  qspi_prepare(both, 2);
-}
-
-ERROR(freed_under_way, 1, 1, "qspi_free_msg: a message cannot be freed while it is under way") {
-  prepare_both();
-  qspi_start(both[0]);
-  qspi_free_msg(both[0]);
-}
+REFUSED(started_twice, "qspi_start: the message has been started already", prepare_both(); qspi_start(both[0]);
+        qspi_start(both[0]));
+REFUSED(set_under_way, "qspi_set_recv: a message cannot be set while it is under way", prepare_both();
+        qspi_start(both[0]); qspi_set_recv(0, &one, 4, both[0]));
+REFUSED(prepared_under_way, "qspi_prepare: a message cannot be prepared while", prepare_both(); qspi_start(both[0]);
+        qspi_prepare(both, 2));
+REFUSED(freed_under_way, "qspi_free_msg: a message cannot be freed while it is under way", prepare_both();
+        qspi_start(both[0]); qspi_free_msg(both[0]));
 
 ERROR(freed_twice, 1, 1, "qspi_free_msg: " MADE "one that was freed") {
   qspi_msg_t msg = sending(0, &one, 1);
@@ -133,17 +115,10 @@ ERROR(freed_twice, 1, 1, "qspi_free_msg: " MADE "one that was freed") {
   qspi_free_msg(msg);
 }
 
-ERROR(started_freed, 1, 1, "qspi_start: " MADE "one that was freed") {
-  prepare_both();
-  qspi_free_msg(both[1]);
-  qspi_start(both[1]);
-}
-
-ERROR(waited_for_freed, 1, 1, "qspi_wait: " MADE "one that was freed") {
-  exchange_both();
-  qspi_free_msg(both[0]);
-  qspi_wait(both[0]);
-}
+REFUSED(started_freed, "qspi_start: " MADE "one that was freed", prepare_both(); qspi_free_msg(both[1]);
+        qspi_start(both[1]));
+REFUSED(waited_for_freed, "qspi_wait: " MADE "one that was freed", exchange_both(); qspi_free_msg(both[0]);
+        qspi_wait(both[0]));
 
 ERROR(set_freed, 1, 1, "qspi_set_send: " MADE "one that was freed") {
   qspi_msg_t msg = qspi_create_msg();
@@ -165,11 +140,7 @@ ERROR(freed_and_made_again, 1, 1, "qspi_prepare: " MADE "one that was freed") { 
 }
 
 REFUSED(not_a_message, "qspi_wait: " MADE "something else", qspi_wait((qspi_msg_t)&two));
-
-ERROR(waited_twice, 1, 1, "qspi_wait: the message has been waited for already") {
-  exchange_both();
-  qspi_wait(both[0]);
-}
+REFUSED(waited_twice, "qspi_wait: the message has been waited for already", exchange_both(); qspi_wait(both[0]));
 
 ERROR(waited_twice_for_peer, 2, 1,
       "qspi_wait: the message has been waited for already") { /* each rank would wait for ever */
@@ -197,24 +168,14 @@ ERROR(both_send, 2, 1, "waited") {
   qspi_prepare(&msg, 1);
 }
 
-ERROR(wrong_variable, 1, 1, "qspi_prepare: ONEHOP_QSPI_TOGETHER: expected 0 or 1, found 'yes'") {
-  setenv("ONEHOP_QSPI_TOGETHER", "yes", 1);
-  prepare_both();
-}
-
+REFUSED(wrong_variable, "qspi_prepare: ONEHOP_QSPI_TOGETHER: expected 0 or 1, found 'yes'",
+        setenv("ONEHOP_QSPI_TOGETHER", "yes", 1);
+        prepare_both());
 REFUSED(never_sent, "rank 0 waits for a message from itself", prepare_both(); qspi_wait(both[0]));
 REFUSED(no_number, "qspi_sum_double: expected memory of 8 bytes, found a null pointer", qspi_sum_double(NULL));
-
-ERROR(started_after_finalize, 1, 1, "found one that was prepared before qspi_finalize") {
-  exchange_both();
-  qspi_finalize();
-  qspi_start(both[0]);
-}
-
-ERROR(prepared_after_finalize, 1, 1, "qspi_prepare: expected to be called before") {
-  qspi_finalize();
-  prepare_both();
-}
+REFUSED(started_after_finalize, "found one that was prepared before qspi_finalize", exchange_both(); qspi_finalize();
+        qspi_start(both[0]));
+REFUSED(prepared_after_finalize, "qspi_prepare: expected to be called before", qspi_finalize(); prepare_both());
 
 ERROR(summed_after_finalize, 1, 1, "qspi_sum_double: expected to be called before") {
   double x = 0;
@@ -235,10 +196,7 @@ ERROR(prepared_before_finalize, 1, 1,
   qspi_start(both[0]);
 }
 
-ERROR(finalized_twice, 1, 1, "qspi_finalize: expected to be called once") {
-  qspi_finalize();
-  qspi_finalize();
-}
+REFUSED(finalized_twice, "qspi_finalize: expected to be called once", qspi_finalize(); qspi_finalize());
 
 static void start_to_send(void) { qspi_start(both[1]); }
 
