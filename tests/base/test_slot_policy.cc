@@ -38,15 +38,6 @@ const std::vector<ChannelCase> channel_cases = {
     {1024 * mib, 2, 64 * mib, 16384},
 };
 
-TEST(SlotPolicy, AChannelHoldsTwoMessagesOrFourShortOnes) {
-  for (const ChannelCase& expected : channel_cases) {
-    const ChannelLimits limits{1024, 4, expected.bytes <= 4096 ? 4096 : 16384, 32767};
-    EXPECT_EQ(channel_slots(expected.bytes, {}, limits),
-              (SlotSizes{expected.slots, expected.slot_bytes, expected.chunk_bytes}))
-        << expected.bytes;
-  }
-}
-
 TEST(SlotPolicy, RequestsHoldExceptThatAFlagCountsTheChunks) {
   const ChannelLimits limits{1024, 4, 4096, 32767};
   EXPECT_EQ(channel_slots(100, {3, 50, 10}, limits), (SlotSizes{3, 50, 10}));
@@ -82,13 +73,6 @@ const std::vector<PlanCase> plan_cases = {
     {{.bytes = 64 * mib, .permutes_between_machines = true}, {0, 64 * kib, 0}, {0, 64 * kib, 0}},
     {{.bytes = 64 * mib, .permutes_between_machines = true, .side_by_side = true}, {}, {8, mib, 64 * kib}},
 };
-
-TEST(SlotPolicy, APlanCutsMessagesAtTheTunedSizeAndPermutationsBetweenMachinesAtMore) {
-  for (std::size_t i = 0; i < plan_cases.size(); ++i) {
-    EXPECT_EQ(plan_slots(plan_cases[i].message, plan_cases[i].requested, 256 * kib), plan_cases[i].expected) << i;
-  }
-  EXPECT_EQ(plan_slots({mib}, {}, 128 * kib), (SlotSizes{0, 128 * kib, 0}));
-}
 
 TEST(SlotPolicy, TheLongPathsOfACollectiveTakeSixMiBAtMost) {
   const std::vector<std::pair<int, std::int64_t>> expected = {

@@ -1,7 +1,6 @@
 """The built-in launcher with other software: cores, MPI launchers, and launches by other launchers."""
 
 import os
-import subprocess
 import sys
 
 import pytest
@@ -10,7 +9,7 @@ import onehop
 import refused_calls
 from commands import refused
 from onehop.launch import command_of, current_launch, ensure_ranks, find_mpi_launcher, launch_under_mpi
-from ranks import PATIENCE, Ranks
+from ranks import Ranks
 from refused_calls import run_with_refused_calls
 
 # -- cores -----------------------------------------------------------------------------------------------------------
@@ -179,20 +178,3 @@ def test_no_such_mpi() -> None:
         find_mpi_launcher("no/such/folder")
     with pytest.raises(onehop.BadInput, match="whose version text names neither"):
         find_mpi_launcher("/bin/true")
-
-
-def test_the_launcher_works_without_a_terminal_or_input(ranks: Ranks) -> None:
-    done = ranks.launch(2, "print('fine')", stdin=subprocess.DEVNULL)
-    assert done.returncode == 0
-
-
-def test_more_ranks_than_a_machine_bears_are_refused() -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "onehop", "launch", "-n", "100000", "/bin/true"],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert result.returncode == 2
-    assert "at most 1024 ranks" in result.stderr

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from commands import refused
 from onehop.error import BadInput
 from onehop.launch import find_mpi_launcher
 
@@ -65,24 +64,6 @@ def test_little_memory(halo: str, tmp_path: Path) -> None:
 def test_a_folder_that_is_gone(words: str, part: str, tmp_path: Path) -> None:
     done = shell(f"mkdir gone && cd gone && rmdir ../gone && {ONEHOP} {words}", tmp_path)
     check_one_line(done, part)
-
-
-@pytest.mark.parametrize(
-    ("options", "part"),
-    [
-        ("--save-every 10m", "--save-every is for --checkpoint; leave it out"),
-        ("--shots 2147483649", "--shots as a whole number from 0 to 2^31, found '2147483649'"),
-        (
-            "--noise depolarizing=0.1 --trajectories 2147483649",
-            "--trajectories as a whole number from 1 to 2^31",
-        ),
-    ],
-)
-def test_options_are_refused_before_ranks_start(
-    options: str, part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """None of them reads the circuit first: there is none."""
-    assert part in refused(["run", str(tmp_path / "none.qasm"), "-n", "2", *options.split()], capsys)
 
 
 def test_few_open_files_for_mpiexec(tmp_path: Path) -> None:

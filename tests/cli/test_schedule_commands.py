@@ -39,23 +39,6 @@ def test_halo_with_everything(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--extent eight --grid 2",
-        "--extent 0x4 --grid 2x1",
-        "--extent 8 --grid 2x2",
-        "--extent 8 --grid 2 --width thin",
-        "--extent 8 --grid 2 --width 1:2:3",
-        "--extent 8 --grid 2 --periodic perhaps",
-        "--extent 8 --grid 2 --dtype nothing",
-        "--extent 8 --grid 2 -o no/such/folder/halo.json",
-    ],
-)
-def test_bad_halo_is_one_line_and_exit_code_2(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    refused(["schedule", "halo", *words.split()], capsys)
-
-
 def test_count(halo: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schedule", "count", halo]) == 0
     assert "1 round, 2 messages, 131072 bytes between ranks, 262144 inside" in capsys.readouterr().out

@@ -13,6 +13,7 @@
 #include "onehop/error.h"
 #include "src/codec/codec_loops.h"
 #include "src/codec/codec_run.h"
+#include "tests/support/thrown.h"
 #include "tests/support/two_to.h"
 
 namespace onehop {
@@ -85,12 +86,8 @@ TEST(Codec, NamesGoBothWays) {
 }
 
 TEST(Codec, AnUnknownNameListsTheKnownOnes) {
-  try {
-    (void)codec_from_string("zip");
-    FAIL() << "expected BadInput";
-  } catch (const BadInput& error) {
-    EXPECT_STREQ(error.what(), "expected a codec (one of: raw, fp16, bf16, fp8, q8, q6, q4, q3), found 'zip'");
-  }
+  EXPECT_EQ(testing::thrown<BadInput>([] { (void)codec_from_string("zip"); }),
+            "expected a codec (one of: raw, fp16, bf16, fp8, q8, q6, q4, q3), found 'zip'");
 }
 
 TEST(Codec, SizesOnTheWire) {

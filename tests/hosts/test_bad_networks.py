@@ -16,6 +16,14 @@ PLAN = """
     array = np.zeros(halo_block(extents=[400], grid=[4], width=1, periodic=[True], rank=rank).shape)
     def plan():
         return Plan(halo(extents=[400], grid=[4], width=1, periodic=[True]), group, [array])
+    def moved():
+        from onehop.collectives import allreduce
+        array[:] = rank
+        one = plan()
+        one.run()
+        assert (array[0], array[-1]) == ((rank - 1) % 4, (rank + 1) % 4)
+        assert (allreduce(group, np.full(500_000, rank + 1, np.float32)) == 10).all()
+        return {channel["carrier"] for channel in one.explain()["channels"]}
 """
 
 
@@ -128,13 +136,7 @@ def test_a_network_that_drops_packets_is_left_out(
         own_hosts,
         tmp_path,
         """
-        from onehop.collectives import allreduce
-        array[:] = rank
-        one = plan()
-        one.run()
-        assert (array[0], array[-1]) == ((rank - 1) % 4, (rank + 1) % 4)
-        assert (allreduce(group, np.full(500_000, rank + 1, np.float32)) == 10).all()
-        print("carriers", sorted({channel["carrier"] for channel in one.explain()["channels"]}))
+        print("carriers", sorted(moved()))
         """,
         ONEHOP_RAILS=rails,
         ONEHOP_TIMEOUT="8",
@@ -154,17 +156,7 @@ def test_a_network_that_drops_packets_is_left_out(
 def test_hosts_with_different_packet_lengths(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """TCP agrees on the shorter packets."""
     own_hosts.output(1, ["ip", "link", "set", "e0", "mtu", "1400"])
-    results = _run(
-        own_hosts,
-        tmp_path,
-        """
-        from onehop.collectives import allreduce
-        array[:] = rank
-        plan().run()
-        assert (array[0], array[-1]) == ((rank - 1) % 4, (rank + 1) % 4)
-        assert (allreduce(group, np.full(500_000, rank + 1, np.float32)) == 10).all()
-        """,
-    )
+    results = _run(own_hosts, tmp_path, "moved()")
     assert [code for code, _ in results] == [0] * 4, results
 
 
@@ -185,13 +177,7 @@ def test_memory_that_cannot_be_locked(own_hosts: EmulatedHosts, tmp_path: Path) 
         assert libc.capset(header, sets) == 0
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
         assert libc.mlock(ctypes.create_string_buffer(8192), ctypes.c_size_t(8192)) != 0
-        from onehop.collectives import allreduce
-        array[:] = rank
-        one = plan()
-        one.run()
-        assert (array[0], array[-1]) == ((rank - 1) % 4, (rank + 1) % 4)
-        assert (allreduce(group, np.full(500_000, rank + 1, np.float32)) == 10).all()
-        print(sorted({channel["carrier"] for channel in one.explain()["channels"]}))
+        print(sorted(moved()))
         """,
     )
     for code, text in results:

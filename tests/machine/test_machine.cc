@@ -6,12 +6,14 @@
 
 #include "onehop/error.h"
 #include "tests/machine/machines.h"
+#include "tests/support/thrown.h"
 
 namespace onehop {
 namespace {
 
 using testing::guess;
 using testing::level;
+using testing::message_of;
 
 Machine cluster() {
   Machine machine;
@@ -32,15 +34,6 @@ Machine torus(std::vector<std::int64_t> extents) {
   return machine;
 }
 
-std::string complaint(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const BadInput& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Machine, JsonRestoresItExactly) {
   Machine machine = cluster();
   machine.levels.push_back(level("site", Routing::dragonfly, {2, 4, 3}));
@@ -57,7 +50,7 @@ TEST(Machine, CheckNamesTheFirstWrongValue) {
   const auto found = [](const std::function<void(Machine&)>& spoil) {
     Machine machine = cluster();
     spoil(machine);
-    return complaint([&] { machine.check(); });
+    return message_of<BadInput>([&] { machine.check(); });
   };
   EXPECT_EQ(found([](Machine&) {}), "");
   EXPECT_EQ(found([](Machine& m) { m.levels[0].bandwidth.value = -1; }),
@@ -88,7 +81,7 @@ TEST(Machine, JsonIsReadStrictly) {
   const auto with = [&](const std::string& old, const std::string& now) {
     std::string text = good;
     text.replace(text.find(old), old.size(), now);
-    return complaint([&] { (void)Machine::from_json(text); });
+    return message_of<BadInput>([&] { (void)Machine::from_json(text); });
   };
   EXPECT_NE(with("\"latency\"", "\"lateness\"").find("levels[0]: expected only the keys name, routing"),
             std::string::npos);

@@ -12,6 +12,7 @@
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "onehop/verify.h"
+#include "tests/support/thrown.h"
 
 namespace {
 
@@ -256,18 +257,9 @@ TEST(Mapping, MapsScheduleByItsBytes) {
 }
 
 TEST(Mapping, NamesWhatIsWrong) {
-  const auto message = [](const auto& call) -> std::string {
-    try {
-      call();
-    } catch (const BadInput& error) {
-      return error.what();
-    }
-    return "no error";
-  };
   const HostLayout four = HostLayout::of_equal(2, 2);
-  const auto contains = [&](const std::string& text, const auto& call) {
-    const std::string found = message(call);
-    EXPECT_NE(found.find(text), std::string::npos) << found;
+  const auto contains = [](const std::string& text, const auto& call) {
+    onehop::testing::expect_says<BadInput>(call, text);
   };
   contains("hold the 6 ranks of the grid, found 2 hosts for 4 ranks", [&] { (void)Grid{{2, 3}}.map(four); });
   contains("expected 1 host or more, found 0", [] { (void)HostLayout::of_equal(0, 4); });

@@ -10,6 +10,7 @@
 #include "onehop/count.h"
 #include "onehop/error.h"
 #include "tests/machine/machines.h"
+#include "tests/support/thrown.h"
 
 namespace onehop {
 namespace {
@@ -288,13 +289,8 @@ TEST(Simulate, RoundsThatReadNothingNewAreJoined) {
 TEST(Simulate, BadInputIsNamed) {
   const Machine net = machine({level("host", Routing::all_to_all, {4})});
   const Traffic pairs = list(4, {{{0, 1, 1000}}});
-  const auto found = [&](const SimulateOptions& options, const Traffic& traffic) -> std::string {
-    try {
-      (void)simulate(traffic, net, options);
-    } catch (const BadInput& error) {
-      return error.what();
-    }
-    return "";
+  const auto found = [&](const SimulateOptions& options, const Traffic& traffic) {
+    return testing::message_of<BadInput>([&] { (void)simulate(traffic, net, options); });
   };
   SimulateOptions options;
   options.places = {0, 1, 1, 2};

@@ -8,6 +8,7 @@
 #include "onehop/error.h"
 #include "onehop/machine/simulate.h"
 #include "tests/machine/machines.h"
+#include "tests/support/thrown.h"
 
 namespace onehop {
 namespace {
@@ -214,15 +215,10 @@ TEST(TimeTables, PiecesOfACutMessageAreSharedOut) {
 
 TEST(TimeTables, JsonRestoresThemAndBadOnesAreRefused) {
   EXPECT_EQ(Machine::from_json(measured().to_json()), measured());
-  const auto complaint = [](const std::function<void(Machine&)>& spoil) -> std::string {
+  const auto complaint = [](const std::function<void(Machine&)>& spoil) {
     Machine wrong = measured();
     spoil(wrong);
-    try {
-      wrong.check();
-    } catch (const BadInput& error) {
-      return error.what();
-    }
-    return "";
+    return testing::message_of<BadInput>([&] { wrong.check(); });
   };
   EXPECT_EQ(complaint([](Machine&) {}), "");
   EXPECT_EQ(complaint([](Machine& m) { m.levels[0].one_way = {}; }),

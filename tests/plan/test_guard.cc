@@ -16,6 +16,7 @@
 #include "onehop/plan.h"
 #include "tests/support/plan_check.h"
 #include "tests/support/ranks.h"
+#include "tests/support/thrown.h"
 
 namespace onehop {
 namespace {
@@ -67,12 +68,7 @@ struct Halo {
 };
 
 std::string error_of(Plan& plan) {
-  try {
-    plan.finish();
-  } catch (const BadInput& error) {
-    return error.what();
-  }
-  return "";
+  return testing::message_of<BadInput>([&] { plan.finish(); });
 }
 
 TEST(Guard, PlansMoveWhatTheyMoveWithoutIt) {

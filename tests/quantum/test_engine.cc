@@ -8,6 +8,7 @@
 
 #include "onehop/error.h"
 #include "tests/support/local_operations.h"
+#include "tests/support/thrown.h"
 
 namespace onehop::quantum {
 namespace {
@@ -64,14 +65,9 @@ TEST(QuantumEngine, NothingToDo) {
 
 TEST(QuantumEngine, BadInputNamesTheOperation) {
   std::vector<Complex> state(8);
-  const auto message = [&](const LocalOperation& op) -> std::string {
+  const auto message = [&](const LocalOperation& op) {
     const std::vector<LocalOperation> operations = {{.kind = LocalKind::diagonal, .values = {1.0}}, op};
-    try {
-      apply<double>(state, operations);
-    } catch (const BadInput& error) {
-      return error.what();
-    }
-    return "";
+    return onehop::testing::message_of<BadInput>([&] { apply<double>(state, operations); });
   };
   EXPECT_NE(message({.kind = LocalKind::swap, .bits = {0, 3}}).find("operation 1: bit 3 does not exist"),
             std::string::npos);

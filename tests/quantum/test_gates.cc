@@ -6,6 +6,7 @@
 
 #include "onehop/error.h"
 #include "onehop/quantum/circuit.h"
+#include "tests/support/thrown.h"
 
 namespace onehop::quantum {
 namespace {
@@ -66,26 +67,16 @@ TEST(QuantumGates, KindsThatMoveNothing) {
   EXPECT_TRUE(is_diagonal(zz));
 }
 
-template <typename Function>
-void expect_bad(Function function, const std::string& message) {
-  try {
-    function();
-    FAIL() << "expected BadInput: " << message;
-  } catch (const BadInput& error) {
-    EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
-  }
-}
-
 TEST(QuantumGates, SayWhatIsWrong) {
-  expect_bad([] { (void)gate("cxx", {0, 1}); }, "found 'cxx'");
-  expect_bad([] { (void)gate("cx", {0}); }, "gate cx: expected 2 qubits, found 1");
-  expect_bad([] { (void)gate("h", {0}, {1.0}); }, "gate h: expected 0 parameters, found 1");
-  expect_bad([] { (void)gate("rz", {0}); }, "gate rz: expected 1 parameter, found 0");
-  expect_bad([] { (void)gate("mcx", {}); }, "at least 1 qubit");
+  onehop::testing::expect_says<BadInput>([] { (void)gate("cxx", {0, 1}); }, "found 'cxx'");
+  onehop::testing::expect_says<BadInput>([] { (void)gate("cx", {0}); }, "gate cx: expected 2 qubits, found 1");
+  onehop::testing::expect_says<BadInput>([] { (void)gate("h", {0}, {1.0}); }, "gate h: expected 0 parameters, found 1");
+  onehop::testing::expect_says<BadInput>([] { (void)gate("rz", {0}); }, "gate rz: expected 1 parameter, found 0");
+  onehop::testing::expect_says<BadInput>([] { (void)gate("mcx", {}); }, "at least 1 qubit");
   Operation measure;
   measure.kind = OperationKind::measure;
   measure.name = "measure";
-  expect_bad([&] { (void)matrix_of(measure); }, "found 'measure'");
+  onehop::testing::expect_says<BadInput>([&] { (void)matrix_of(measure); }, "found 'measure'");
   EXPECT_FALSE(is_diagonal(measure));
 }
 

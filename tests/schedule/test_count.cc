@@ -10,6 +10,7 @@
 #include "tests/support/naive_execute.h"
 #include "tests/support/random_halo.h"
 #include "tests/support/random_schedule.h"
+#include "tests/support/thrown.h"
 #include "tests/support/two_to.h"
 
 namespace onehop {
@@ -118,15 +119,9 @@ TEST(Count, ClosedFormsOfAHalo) {
 TEST(Count, SaysWhichTransferNamesWhatIsNotThere) {
   Schedule schedule{"", 2, {{"u", 8, ElementType::bytes, {4}}}, {Round{}}, {}};
   schedule.rounds[0].transfers = {{{0, 0, Slice::range(0, 1)}, {2, 0, Slice::range(0, 1)}}};
-  try {
-    (void)count(schedule);
-    FAIL() << "expected BadInput";
-  } catch (const BadInput& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "count: expected ranks below 2 and arrays below 1, found rank 2 and array 0 in round 0, transfer 0 (rank "
-        "0 array u -> rank 2 array u, 1 element)");
-  }
+  EXPECT_EQ(testing::thrown<BadInput>([&] { (void)count(schedule); }),
+            "count: expected ranks below 2 and arrays below 1, found rank 2 and array 0 in round 0, transfer 0 (rank "
+            "0 array u -> rank 2 array u, 1 element)");
   schedule.rounds[0].transfers = {{{0, 1, Slice::range(0, 1)}, {1, 0, Slice::range(0, 1)}}};
   EXPECT_THROW((void)count(schedule), BadInput);
   schedule.arrays[0].element_bytes = two_to(60);

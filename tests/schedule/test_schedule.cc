@@ -6,11 +6,13 @@
 #include "onehop/patterns.h"
 #include "tests/support/random_halo.h"
 #include "tests/support/random_schedule.h"
+#include "tests/support/thrown.h"
 #include "tests/support/two_to.h"
 
 namespace onehop {
 namespace {
 
+using testing::message_of;
 using testing::two_to;
 
 Transfer move(int from, std::int64_t read, int to, std::int64_t write, std::int64_t count) {
@@ -23,16 +25,6 @@ Schedule ring() {
   schedule.rounds = {{{move(0, 0, 1, 5, 4), move(1, 0, 2, 5, 4), move(2, 0, 0, 5, 4)}}, {{move(1, 2, 1, 9, 1)}}};
   schedule.must_cover = {{1, 0, Slice::range(5, 5)}, {2, 0, Slice::range(5, 4)}};
   return schedule;
-}
-
-template <class Call>
-std::string message_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Schedule, NamesGoBothWays) {
