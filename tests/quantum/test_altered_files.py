@@ -128,39 +128,13 @@ def test_altered_amplitudes_of_checkpoints(checkpoint: Path, tmp_path: Path, rea
 
 def attribute_changes() -> dict[str, Change]:
     bits = [0, 1, 2, 3, 4, 5]
+    empty = np.zeros(0, np.int64)
+    orders = [[*bits[:5], 4], [*bits[:5], 6], [-1, *bits[1:]], [*bits[:5], 2**62], bits[:-1], [*bits, 6]]
+    others = [np.zeros(6, np.int64), empty, np.array(bits, float), [bits], 3, "012345"]
     values: dict[str, list[Any]] = {
-        "qubits": [
-            None,
-            0,
-            -1,
-            5,
-            7,
-            63,
-            2**40,
-            "6",
-            6.0,
-            np.nan,
-            bits,
-            np.zeros(0, np.int64),
-            h5py.Empty("i8"),
-        ],
+        "qubits": [None, 0, -1, 5, 7, 63, 2**40, "6", 6.0, np.nan, bits, empty, h5py.Empty("i8")],
         "precision": [None, "single", "half", "", 2, np.arange(3), h5py.Empty("S1")],
-        "bits": [
-            None,
-            np.zeros(6, np.int64),
-            [0, 1, 2, 3, 4, 4],
-            [0, 1, 2, 3, 4, 6],
-            [-1, 1, 2, 3, 4, 5],
-            [0, 1, 2, 3, 4, 2**62],
-            bits[:-1],
-            [*bits, 6],
-            np.zeros(0, np.int64),
-            np.array(bits, float),
-            [bits],
-            3,
-            "012345",
-            h5py.Empty("i8"),
-        ],
+        "bits": [None, *orders, *others, h5py.Empty("i8")],
         "flips": [None, -1, 64, HUGE, 0.0, np.nan, [0], "0", h5py.Empty("u8")],
         "about": [None, "", "[]", "{", "3", "null", "[" * 50000, "1" * 5000, 3, np.arange(3), b"\xff\xfe"],
     }

@@ -81,7 +81,9 @@ class Circuit(NamedGates, _core.Circuit):
         values = complex_array(matrix, name)
         if values.ndim != 2 or values.shape[0] != values.shape[1]:
             raise BadInput(f"{name}: expected a square matrix, found an array of shape {values.shape}")
-        return self._numbers("matrix", values, qubits, controls, control_values, name)
+        return self._append(
+            _gate("matrix", name, qubits, controls, control_values, values=values.reshape(-1))
+        )
 
     def diagonal(
         self,
@@ -101,7 +103,8 @@ class Circuit(NamedGates, _core.Circuit):
         qubits, controls, control_values, name
             As for `unitary`.
         """
-        return self._numbers("diagonal", complex_array(values, name), qubits, controls, control_values, name)
+        numbers = complex_array(values, name).reshape(-1)
+        return self._append(_gate("diagonal", name, qubits, controls, control_values, values=numbers))
 
     def pauli_rotation(
         self,
@@ -135,19 +138,11 @@ class Circuit(NamedGates, _core.Circuit):
             raise BadInput(
                 f"pauli_rotation: expected one letter for each of {counted(len(qubits), 'qubit')}, found '{paulis}'"
             )
-        kept = [(letter, qubit) for letter, qubit in zip(paulis, qubits, strict=True) if letter != "I"]
-        return self._with_angle(
-            Operation(
-                "pauli_rotation",
-                "pauli_rotation",
-                [qubit for _, qubit in kept],
-                controls=whole_numbers(controls, "controls"),
-                control_values=_control_values(controls, control_values),
-                paulis="".join(letter for letter, _ in kept),
-                angle=placeholder(angle),
-            ),
-            angle,
-        )
+        targets = [qubit for letter, qubit in zip(paulis, qubits, strict=True) if letter != "I"]
+        kind, letters = "pauli_rotation", paulis.replace("I", "")
+        number = placeholder(angle)
+        operation = _gate(kind, kind, targets, controls, control_values, paulis=letters, angle=number)
+        return self._with_angle(operation, angle)
 
     def generated(self, generator: Any, angle: Angle, qubits: Sequence[int]) -> Circuit:
         """Append exp(-i angle G) for a Hermitian matrix G.
@@ -217,17 +212,8 @@ class Circuit(NamedGates, _core.Circuit):
 
     def global_phase(self, angle: Angle, *, controls: Sequence[int] = ()) -> Circuit:
         """Append the phase exp(i angle). With controls, it applies where all of them are 1."""
-        return self._with_angle(
-            Operation(
-                "global_phase",
-                "global_phase",
-                [],
-                controls=whole_numbers(controls, "controls"),
-                control_values=_control_values(controls, None),
-                angle=placeholder(angle),
-            ),
-            angle,
-        )
+        kind = "global_phase"
+        return self._with_angle(_gate(kind, kind, [], controls, None, angle=placeholder(angle)), angle)
 
     # -- parameters ----------------------------------------------------------------------------------------------------
 
@@ -319,10 +305,10 @@ class Circuit(NamedGates, _core.Circuit):
         condition = Condition(_list(clbits, "clbits"), value, negated)
         if self._conditions:
             if negated:
-                condition = self._stored(condition)
+                condition = Condition([self._assign(condition)], 1)
             outer = self._conditions[-1]
             condition = Condition([*outer.clbits, *condition.clbits], 1 | condition.value << 1)
-        self._conditions.append(self._stored(condition))
+        self._conditions.append(Condition([self._assign(condition)], 1))
         try:
             yield self
         finally:
@@ -350,32 +336,12 @@ class Circuit(NamedGates, _core.Circuit):
         self.add(operation)
         return self
 
-    def _numbers(
-        self,
-        kind: str,
-        values: np.ndarray,
-        qubits: Sequence[int],
-        controls: Sequence[int],
-        control_values: int | Sequence[int] | None,
-        name: str,
-    ) -> Circuit:
-        return self._append(
-            Operation(
-                kind,
-                name,
-                whole_numbers(qubits, "qubits"),
-                controls=whole_numbers(controls, "controls"),
-                control_values=_control_values(controls, control_values),
-                values=np.ascontiguousarray(values).reshape(-1),
-            )
-        )
-
-    def _stored(self, condition: Condition) -> Condition:
-        """Store the current truth of a condition in a new hidden bit; return the condition that this bit is 1."""
+    def _assign(self, condition: Condition) -> int:
+        """Store the current truth of a condition in a new hidden bit; return the bit."""
         bit = self.clbits + self.hidden_clbits
         self.hidden_clbits += 1
         self.add(Operation("assign", "assign", [], clbits=[bit], condition=condition))
-        return Condition([bit], 1)
+        return bit
 
     def __repr__(self) -> str:
         name = f" '{self.name}'" if self.name else ""
@@ -383,6 +349,24 @@ class Circuit(NamedGates, _core.Circuit):
             f"<Circuit{name}: {counted(self.qubits, 'qubit')}, {counted(self.clbits, 'clbit')}, "
             f"{counted(len(self), 'operation')}>"
         )
+
+
+def _gate(
+    kind: str,
+    name: str,
+    qubits: Sequence[int],
+    controls: Sequence[int],
+    control_values: int | Sequence[int] | None,
+    **fields: Any,
+) -> Operation:
+    return Operation(
+        kind,
+        name,
+        whole_numbers(qubits, "qubits"),
+        controls=whole_numbers(controls, "controls"),
+        control_values=_control_values(controls, control_values),
+        **fields,
+    )
 
 
 def _list(given: int | Sequence[int], name: str) -> list[int]:

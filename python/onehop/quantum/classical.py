@@ -60,10 +60,7 @@ class BitLogic:
 
     def assign(self, condition: Condition) -> int:
         """Store the current truth of a condition in a new hidden bit; return the bit."""
-        bit = self.circuit.clbits + self.circuit.hidden_clbits
-        self.circuit.hidden_clbits += 1
-        self.circuit.add(Operation("assign", "assign", [], clbits=[bit], condition=condition))
-        return bit
+        return self.circuit._assign(condition)
 
     def all_of(self, wanted: Sequence[tuple[int, int]], *, negated: bool = False) -> int:
         """Compute whether every bit of the (bit, value) pairs has its value; if negated, whether one has not."""

@@ -183,26 +183,21 @@ def parameter_shift(
 
 
 # The frequencies of an expectation value as a function of an angle are multiples of a unit, up to a largest one.
-_ROTATIONS = frozenset(("rx", "ry", "rz", "rxx", "ryy", "rzz", "rzx"))
-_PHASES = frozenset(("p", "phase", "u1", "u2", "cp", "cphase", "cu1", "mcphase", "gphase"))
-_CONTROLLED = frozenset(("crx", "cry", "crz"))
+_ROTATIONS = frozenset(("rx", "ry", "rz", "rxx", "ryy", "rzz", "rzx", "crx", "cry", "crz", "pauli_rotation"))
+_PHASES = frozenset(("p", "phase", "u0", "u1", "u2", "cp", "cphase", "cu1", "mcphase", "gphase"))
 _GENERAL = frozenset(("u", "U", "u3", "cu3", "cu"))
 
 
 def _frequencies(index: int, operation: Operation, angle: int, parameter: str) -> tuple[float, int]:
     """Return the unit of the frequencies and the largest multiple of it."""
-    name, own_controls = operation.name, len(operation.controls)
-    rotates = operation.kind == "pauli_rotation" or name in _ROTATIONS | _CONTROLLED
-    if operation.kind == "global_phase" or name in _PHASES:
+    name, has_controls = operation.name, bool(operation.controls)
+    kind = operation.kind if operation.kind in ("global_phase", "pauli_rotation") else name
+    if kind == "global_phase" or kind in _PHASES or (kind in _GENERAL and angle > 0):
         return 1.0, 1
-    if rotates or (name in _GENERAL and angle == 0):
-        return (0.5, 2) if own_controls else (1.0, 1)
-    if name in _GENERAL:
-        return 1.0, 1
-    if name == "r":
-        return (0.5, 4) if own_controls else ((1.0, 2) if angle else (1.0, 1))
-    if name == "u0":
-        return 1.0, 1
+    if kind in _ROTATIONS | _GENERAL:
+        return (0.5, 2) if has_controls else (1.0, 1)
+    if kind == "r":
+        return (0.5, 4) if has_controls else (1.0, 2 if angle else 1)
     raise BadInput(
         f"operation {index} ({name}): parameter {parameter!r}: expected a gate whose angles are those of rotations and "
         "phases, which has derivatives; use a gate of OpenQASM or pauli_rotation"

@@ -24,6 +24,12 @@ def damaged(file: str | Path, why: str) -> BadInput:
     return BadInput(f"{file} is damaged: {why}; take another copy, or remove it to begin anew")
 
 
+def require(file: str | Path, holds: Any, expected: str, found: object = "others") -> None:
+    """Raise the error for a damaged file unless something holds."""
+    if not holds:
+        raise damaged(file, f"expected {expected}, found {found}")
+
+
 @dataclass(frozen=True)
 class StoredState:
     """The contents of a state file without the amplitudes, of which each rank reads its share with `fill`."""
@@ -65,10 +71,7 @@ class StoredState:
         except OSError as error:
             raise BadInput(f"cannot read {self.file}: {error}") from error
         if hashlib.sha256(data).digest() != self.checksums[number].tobytes():
-            raise BadInput(
-                f"{self.file} is damaged: block {number} of its amplitudes does not match its checksum; take another "
-                "copy"
-            )
+            raise damaged(self.file, f"block {number} of its amplitudes does not match its checksum")
         amplitudes = np.frombuffer(data, self.dtype)
         if not np.isfinite(amplitudes).all():
             raise damaged(self.file, f"block {number} of its amplitudes holds numbers that are not finite")
@@ -85,22 +88,19 @@ def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> Store
     qubits, precision, flips = (attributes.get(name) for name in ("qubits", "precision", "flips"))
     if answer["digest"] != attributes["digest"]:
         raise damaged(file, "its contents do not match their digest")
-    if type(qubits) is not int or not 1 <= qubits <= 62:
-        raise damaged(file, f"expected 1 to 62 qubits, found {qubits!r:.40}")
-    if not isinstance(precision, str) or precision not in _PRECISIONS:
-        raise damaged(file, f"expected single or double precision, found {precision!r:.40}")
+    require(file, type(qubits) is int and 1 <= qubits <= 62, "1 to 62 qubits", f"{qubits!r:.40}")
+    is_known = isinstance(precision, str) and precision in _PRECISIONS
+    require(file, is_known, "single or double precision", f"{precision!r:.40}")
     amplitudes = sets["amplitudes"]
-    if amplitudes["shape"] != [1 << qubits] or amplitudes["dtype"] != _PRECISIONS[precision].str:
-        raise damaged(
-            file,
-            f"expected 2^{qubits} amplitudes in {precision} precision, found an array of shape "
-            f"{tuple(amplitudes['shape'])} and type {amplitudes['dtype']}",
-        )
+    shape, kind = amplitudes["shape"], amplitudes["dtype"]
+    fits = shape == [1 << qubits] and kind == _PRECISIONS[precision].str
+    expected = f"2^{qubits} amplitudes in {precision} precision"
+    require(file, fits, expected, f"an array of shape {tuple(shape)} and type {kind}")
     bits = attributes.get("bits")
-    if not isinstance(bits, list) or sorted(map(repr, bits)) != sorted(map(repr, range(qubits))):
-        raise damaged(file, f"expected each bit from 0 to {qubits - 1} once, found {bits!r:.80}")
-    if type(flips) is not int or not 0 <= flips < 1 << qubits:
-        raise damaged(file, f"expected flips of {counted(qubits, 'bit')}, found {flips!r:.40}")
+    is_order = isinstance(bits, list) and sorted(map(repr, bits)) == sorted(map(repr, range(qubits)))
+    require(file, is_order, f"each bit from 0 to {qubits - 1} once", f"{bits!r:.80}")
+    are_flips = type(flips) is int and 0 <= flips < 1 << qubits
+    require(file, are_flips, f"flips of {counted(qubits, 'bit')}", f"{flips!r:.40}")
     return StoredState(
         file=Path(file),
         qubits=qubits,
@@ -136,10 +136,8 @@ def _checksums(file: str | Path, arrays: dict[str, NDArray[Any]], qubits: int) -
     if found is None or found.dtype != np.uint8 or found.ndim != 2 or found.shape[1] != 32:
         raise damaged(file, "expected checksums of 32 bytes, found none")
     blocks = found.shape[0]
-    if blocks < 1 or blocks > size or size % blocks != 0 or size // blocks > BLOCK:
-        raise damaged(
-            file, f"expected a checksum for each block of at most {BLOCK} amplitudes, found {blocks}"
-        )
+    fits = 1 <= blocks <= size and size % blocks == 0 and size // blocks <= BLOCK
+    require(file, fits, f"a checksum for each block of at most {BLOCK} amplitudes", blocks)
     return found
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.io.stored_state import StoredState, damaged
+from onehop.quantum.io.stored_state import StoredState, damaged, require
 from onehop.text import counted
 
 # The settings that a checkpoint stores, and their JSON types.
@@ -42,21 +42,16 @@ def check_settings(stored: StoredState) -> None:
     if not isinstance(settings, dict) or settings.keys() != SETTINGS.keys():
         raise damaged(stored.file, f"expected the settings {', '.join(SETTINGS)}, found others")
     for name, kind in SETTINGS.items():
-        if type(settings[name]) is not kind:
-            raise damaged(stored.file, f"its {name} is {settings[name]!r:.40}, expected {kind.__name__}")
-    if not 0 <= settings["shots"] <= _MAX_SHOTS or not 0 <= settings["seed"] < 1 << 64:
-        raise damaged(
-            stored.file,
-            f"expected 0 to {_MAX_SHOTS} shots and a seed below 2^64, found {settings['shots']} shots and seed "
-            f"{settings['seed']}",
-        )
-    if settings["precision"] != stored.precision:
-        raise damaged(
-            stored.file,
-            f"expected a state in {settings['precision']} precision, as the run, found one in {stored.precision}",
-        )
-    if not all(isinstance(one, str) for one in settings["observables"]):
-        raise damaged(stored.file, "expected observables as texts, found others")
+        has_type = type(settings[name]) is kind
+        require(stored.file, has_type, f"{kind.__name__} as {name}", f"{settings[name]!r:.40}")
+    shots, seed, precision = (settings[name] for name in ("shots", "seed", "precision"))
+    in_range = 0 <= shots <= _MAX_SHOTS and 0 <= seed < 1 << 64
+    limits = f"0 to {_MAX_SHOTS} shots and a seed below 2^64"
+    require(stored.file, in_range, limits, f"{shots} shots and seed {seed}")
+    same = precision == stored.precision
+    require(stored.file, same, f"a state in {precision} precision, as the run", f"one in {stored.precision}")
+    are_texts = all(isinstance(one, str) for one in settings["observables"])
+    require(stored.file, are_texts, "observables as texts")
 
 
 class CheckpointReader:
@@ -96,8 +91,7 @@ class CheckpointReader:
         return state
 
     def _require(self, holds: Any, expected: str, found: object = "others") -> None:
-        if not holds:
-            raise damaged(self._stored.file, f"expected {expected}, found {found}")
+        require(self._stored.file, holds, expected, found)
 
     def _number(self, name: str, low: int, high: int) -> int:
         value = self._stored.about.get(name)
