@@ -20,6 +20,7 @@
 #include "onehop/group.h"
 #include "src/base/env.h"
 #include "src/base/thread_count.h"
+#include "tests/support/thrown.h"
 
 namespace onehop::base {
 namespace {
@@ -27,16 +28,13 @@ namespace {
 constexpr WaitStyle both_styles[] = {WaitStyle::sleep, WaitStyle::poll};
 
 std::string thrown_by(const ThreadPool& pool, int thrower, std::atomic<int>& finished) {
-  try {
+  return onehop::testing::thrown<std::runtime_error>([&] {
     pool.run([&](int thread) {
       if (thread == thrower) throw std::runtime_error("thread " + std::to_string(thread));
       usleep(2000);  // the caller must not go on before this
       ++finished;
     });
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "nothing";
+  });
 }
 
 std::vector<std::thread::id> threads_of(const ThreadPool& pool) {
@@ -62,14 +60,10 @@ TEST(ThreadPool, ThrowsWhatABodyThrewAfterAllHaveEnded) {
 TEST(ThreadPool, ThrowsTheFirstOfSeveralExceptions) {
   const ThreadPool pool(4);
   for (int first = 0; first < 3; ++first) {
-    try {
-      pool.run([&](int thread) {
-        if (thread >= first) throw std::runtime_error(std::to_string(thread));
-      });
-      ADD_FAILURE() << "expected an exception";
-    } catch (const std::runtime_error& error) {
-      EXPECT_EQ(error.what(), std::to_string(first));
-    }
+    const auto throws = [&](int thread) {
+      if (thread >= first) throw std::runtime_error(std::to_string(thread));
+    };
+    EXPECT_EQ(onehop::testing::thrown<std::runtime_error>([&] { pool.run(throws); }), std::to_string(first));
   }
 }
 

@@ -1,7 +1,6 @@
 """`onehop lattice thermalize`, `smear` and `measure` as commands."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -18,7 +17,6 @@ from onehop.lattice import (
     read_gauge,
     read_vectors,
     smearing,
-    thermalize,
     write_gauge,
     write_vectors,
 )
@@ -180,33 +178,6 @@ def test_info_of_many_ranks_counts_one(ranks: Ranks) -> None:
     found = json.loads(done.stdout)
     assert found["bytes_sent"] == 8 * 8**3 * found["site_bytes"] * found["width"]
     assert found["messages_sent"] == 8
-
-
-def test_a_coarse_flow_step_is_refused_on_ranks_and_nothing_is_written(
-    ranks: Ranks, command: Command, tmp_path: Path
-) -> None:
-    field, report = str(tmp_path / "cfg.lime"), tmp_path / "out.json"
-    gauge = Gauge(Group.alone(), (4, 4, 4, 8))
-    thermalize(gauge, 6.0, 5)
-    write_gauge(field, gauge)
-    flow = ("lattice", "measure", field, "--flow", 0.5, "--json", report)
-    refused = ranks.onehop(*flow, "-n", 2, "--flow-step", 0.3, "--plot", tmp_path / "flow.png")
-    assert refused.returncode == 2
-    assert "Traceback" not in refused.stderr
-    found = re.search(
-        r"a step of 0\.25 is too long .* the largest step that works is ([0-9.]+) ", refused.stderr
-    )
-    assert found is not None
-    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["cfg.lime"]
-    ends = []
-    for how in (("--flow-step", found[1]), ("--flow-tolerance", 1e-6), ("--flow-step", 0.02)):
-        done = command(*flow, *how)
-        assert done.returncode == 0, done.stderr
-        found_here = json.loads(report.read_text())
-        ends.append(found_here["flow"][-1]["t2_energy"])
-        assert 0 < found_here["flow_step_error"] <= 0.1
-    assert ends[0] == pytest.approx(ends[2], rel=3e-3)
-    assert ends[1] == pytest.approx(ends[2], rel=1e-5)
 
 
 def test_solves_with_the_phases_of_milc(ranks: Ranks, command: Command, tmp_path: Path) -> None:

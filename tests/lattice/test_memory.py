@@ -1,6 +1,5 @@
 """Lattice computations compare what they need with the memory that is left before they take it."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +25,6 @@ from onehop.lattice import (
     write_vectors,
 )
 from onehop.lattice.files import read_note
-from ranks import Ranks
 from threads import run_threads
 
 KIB = 1 << 10
@@ -179,16 +177,3 @@ def test_ranks_of_a_machine_hear_the_same(monkeypatch: pytest.MonkeyPatch) -> No
     assert first == second
     assert "all 2 ranks of its machine" in first
     assert "take a smaller lattice, or more machines" in first
-
-
-def test_commands_on_ranks_end_with_one_line(ranks: Ranks) -> None:
-    ranks.environment["ONEHOP_TEST_FREE_MEMORY"] = str(8 << 20)
-    done = ranks.onehop("lattice", "thermalize", "--extent", 16, 16, 16, 16, "-n", 2, "--json", "-")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.count("not enough memory for a gauge field on a lattice of 16x16x16x16") == 1
-    assert "Traceback" not in done.stderr
-    done = ranks.onehop(
-        "lattice", "thermalize", "--extent", 4, 4, 4, 4, "--sweeps", 1, "-n", 2, "--json", "-"
-    )
-    assert json.loads(done.stdout)["sweeps"] == 1, done.stderr

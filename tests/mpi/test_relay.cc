@@ -22,40 +22,6 @@ using testing::world;
 
 constexpr int repeats = 3;
 
-// Between hosts, short contributions follow the header in its message.
-TEST_F(MpiHosts, AllReduceWithTheHeader) {
-  const collectives::Collectives collectives(world());
-  const int ranks = world().size();
-  const auto sum_works = [&](std::int64_t elements) {
-    SCOPED_TRACE(elements);
-    collectives::Collective sum = collectives.allreduce({.elements = elements, .algorithm = ReduceAlgorithm::one_shot});
-    std::vector<float> array(static_cast<std::size_t>(elements));
-    for (int k = 0; k < repeats; ++k) {
-      std::vector<float> expected(array.size());
-      for (std::size_t i = 0; i < array.size(); ++i) {
-        const auto term = static_cast<float>(i % 1000 + static_cast<std::size_t>(k));
-        array[i] = static_cast<float>(world().rank() + 1) * term;
-        expected[i] = static_cast<float>(ranks * (ranks + 1) / 2) * term;
-      }
-      const auto bytes = std::as_writable_bytes(std::span(array));
-      sum.run(bytes, bytes);
-      EXPECT_EQ(array, expected);
-    }
-  };
-  // Around the lengths of a cache line's payload, of all lines in shared memory and of the longest message.
-  for (const std::int64_t elements : {1, 8, 9, 50, 51, 4095, 4096, 4097}) sum_works(elements);
-  for (const std::int64_t other : {1, 2000, 100000}) {
-    const std::int64_t elements = world().rank() == 2 ? other : 100;
-    std::vector<float> array(static_cast<std::size_t>(elements));
-    const auto bytes = std::as_writable_bytes(std::span(array));
-    EXPECT_THROW(
-        collectives.allreduce({.elements = elements, .algorithm = ReduceAlgorithm::one_shot}).run(bytes, bytes),
-        Mismatch);
-    sum_works(4096);
-    sum_works(5000);
-  }
-}
-
 // Operations of groups with a relay (collectives/relay.h).
 class MpiRelay : public MpiHosts {
  protected:
@@ -85,26 +51,6 @@ std::vector<float> sum_of(std::int64_t elements, int k, bool by_host) {
     sum[i] = by_host ? sum[i] + (other[i] + three[i]) : (sum[i] + other[i]) + three[i];
   }
   return sum;
-}
-
-TEST_F(MpiRelay, SumsInTheOrderThatIsDocumented) {
-  const collectives::Collectives collectives(world());
-  for (const std::int64_t elements : {0, 1, 16, 512, 513, 5000, 65536, 65537, 300000}) {
-    SCOPED_TRACE(elements);
-    collectives::Collective sum = collectives.allreduce({.elements = elements});
-    const bool by_host = elements > 512;
-    EXPECT_EQ(sum.algorithm() == ReduceAlgorithm::by_host, by_host);
-    for (int k = 0; k < repeats; ++k) {
-      const std::vector<float> expected = sum_of(elements, k, by_host);
-      std::vector<float> array = numbers_of(world().rank(), elements, k);
-      std::vector<float> result(array.size());
-      sum.run(std::as_bytes(std::span(array)), std::as_writable_bytes(std::span(result)));
-      EXPECT_EQ(result, expected);
-      const auto bytes = std::as_writable_bytes(std::span(array));
-      sum.run(bytes, bytes);
-      EXPECT_EQ(array, expected);
-    }
-  }
 }
 
 TEST_F(MpiRelay, SumsSeveralArrays) {
