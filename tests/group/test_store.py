@@ -76,13 +76,21 @@ def test_refuses_what_is_no_store() -> None:
         Group.from_store({}, 0, 1)
 
 
-RING = """
+def paths(tmp_path: Path) -> dict[str, str]:
+    store = tmp_path / "store"
+    store.mkdir()
+    return {"store": str(store), "support": str(Path(__file__).resolve().parents[1] / "support")}
+
+
+BEGIN = """
     import os, sys, time
     sys.path.insert(0, {support!r})
     import numpy as np
     from file_store import FileStore
     from onehop import Group, PeerLost
     rank = int(os.environ["ONEHOP_RANK"])
+"""
+RING = """
     os.environ["ONEHOP_TEST_HOST"] = f"host{{rank // {per_host}}}"
     group = Group.from_store(FileStore({store!r}), rank, 4)
     right, left = (rank + 1) % 4, (rank - 1) % 4
@@ -123,12 +131,9 @@ def test_ranks_on_all_hosts_name_the_rank_that_was_lost_first(
     waits: str, per_host: int, stays: bool, ranks: Ranks, tmp_path: Path
 ) -> None:
     """Rank 3 has no channel with rank 1. It waits for ranks that give up and end, or give up and stay."""
-    store = tmp_path / "store"
-    store.mkdir()
-    support = str(Path(__file__).resolve().parents[1] / "support")
     done = ranks.launch(
         4,
-        RING.format(store=str(store), per_host=per_host, support=support, stays=stays, waits=waits),
+        (BEGIN + RING).format(**paths(tmp_path), per_host=per_host, stays=stays, waits=waits),
         *SURVIVORS,
     )
     assert sorted(line for line in done.stdout.splitlines() if "lost" in line) == [
@@ -138,12 +143,6 @@ def test_ranks_on_all_hosts_name_the_rank_that_was_lost_first(
 
 # Rank 0 loses rank 1 in a part of its host, and gives up. Rank 2 waits for rank 0 in a part without rank 1.
 IN_ANOTHER_PART = """
-    import os, sys, time
-    sys.path.insert(0, {support!r})
-    import numpy as np
-    from file_store import FileStore
-    from onehop import Group, PeerLost
-    rank = int(os.environ["ONEHOP_RANK"])
     os.environ["ONEHOP_TEST_HOST"] = f"host{{rank // 2}}"
     world = Group.from_store(FileStore({store!r}), rank, 3)
     pair = world.split(0 if rank < 2 else 1, 0)
@@ -166,10 +165,7 @@ IN_ANOTHER_PART = """
 def test_a_part_on_other_hosts_without_the_lost_rank_names_it_in_the_text(
     ranks: Ranks, tmp_path: Path
 ) -> None:
-    store = tmp_path / "store"
-    store.mkdir()
-    support = str(Path(__file__).resolve().parents[1] / "support")
-    done = ranks.launch(3, IN_ANOTHER_PART.format(store=str(store), support=support), *SURVIVORS)
+    done = ranks.launch(3, (BEGIN + IN_ANOTHER_PART).format(**paths(tmp_path)), *SURVIVORS)
     said = {line[:3]: line for line in done.stdout.splitlines() if " lost " in line}
     assert said["[0]"].startswith("[0] lost 1 "), done.stdout + done.stderr
     assert said["[2]"].startswith("[2] lost 0 "), done.stdout + done.stderr

@@ -16,6 +16,11 @@ PLAN = """
     array = np.zeros(halo_block(extents=[400], grid=[4], width=1, periodic=[True], rank=rank).shape)
     def plan():
         return Plan(halo(extents=[400], grid=[4], width=1, periodic=[True]), group, [array])
+    def tells_error():
+        try:
+            plan().run()
+        except Exception as error:
+            print("error:", type(error).__name__, " ".join(str(error).split()), flush=True)
     def moved():
         from onehop.collectives import allreduce
         array[:] = rank
@@ -40,10 +45,7 @@ def test_an_interface_that_one_rank_does_not_have(own_hosts: EmulatedHosts, tmp_
         import os
         if rank == 2:
             os.environ["UCX_NET_DEVICES"] = "eth7"
-        try:
-            plan()
-        except Exception as error:
-            print("error:", " ".join(str(error).split()), flush=True)
+        tells_error()
         """,
     )
     for rank, (code, text) in enumerate(results):
@@ -80,10 +82,7 @@ def test_no_route_between_the_hosts(own_hosts: EmulatedHosts, tmp_path: Path) ->
         own_hosts,
         tmp_path,
         """
-        try:
-            plan().run()
-        except Exception as error:
-            print("error:", type(error).__name__, error, flush=True)
+        tells_error()
         """,
         ONEHOP_TIMEOUT="5",
     )
@@ -110,10 +109,7 @@ def test_a_firewall_that_drops_packets(own_hosts: EmulatedHosts, tmp_path: Path)
         """
         import time
         begin = time.monotonic()
-        try:
-            plan()
-        except Exception as error:
-            print("error:", type(error).__name__, error, flush=True)
+        tells_error()
         assert time.monotonic() - begin < 60
         """,
         ONEHOP_TIMEOUT="3",
@@ -199,10 +195,7 @@ def test_two_ucx_libraries_on_one_rank(own_hosts: EmulatedHosts, tmp_path: Path)
         if rank == 1:
             ctypes.CDLL({str(path)!r})
             ctypes.CDLL({str(other)!r})
-        try:
-            plan()
-        except Exception as error:
-            print("error:", " ".join(str(error).split()), flush=True)
+        tells_error()
         """,
     )
     for rank, (code, text) in enumerate(results):

@@ -144,9 +144,7 @@ TEST(Plan, ExchangeInPlace) {
     if (!same_order) std::swap(transfers[2], transfers[3]);
     verify_or_throw(schedule);
     const Memory memory = random_memory(schedule, 9);
-    for (const PlanOptions& options : {PlanOptions{}, cut(2, 256, 64), cut(1, 300, 100)}) {
-      on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, options, memory); });
-    }
+    testing::expect_on_threads(schedule, memory, {{}, cut(2, 256, 64), cut(1, 300, 100)});
   }
 }
 
@@ -165,9 +163,7 @@ TEST(Plan, ExchangeInPlaceBesideOtherTransfers) {
   transfers.push_back({{0, 1, third}, {1, 1, third}, Combine::replace, Codec::fp16});
   verify_or_throw(schedule);
   const Memory memory = testing::random_numbers(schedule, 13);
-  for (const PlanOptions& options : {PlanOptions{}, cut(2, 256, 64), cut(1, 300, 100)}) {
-    on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, options, memory); });
-  }
+  testing::expect_on_threads(schedule, memory, {{}, cut(2, 256, 64), cut(1, 300, 100)});
 }
 
 // Each sender has its own slots (another tuning, other options), so several fragments may have to be packed before one

@@ -35,9 +35,7 @@ TEST(PlanCodec, HalosWithCodecs) {
     ASSERT_TRUE(verify(schedule).empty());
     EXPECT_EQ(Schedule::from_json(schedule.to_json()), schedule);
     const Memory memory = random_numbers(schedule, 5);
-    for (const PlanOptions& options : {PlanOptions{}, cut(2, 400, 100), cut(1, 64, 1)}) {
-      on_threads(3, [&](const Group& group) { expect_plan_does(group, schedule, schedule, options, memory); });
-    }
+    testing::expect_on_threads(schedule, memory, {{}, cut(2, 400, 100), cut(1, 64, 1)});
   }
 }
 
@@ -55,9 +53,7 @@ TEST(PlanCodec, TransfersWithCodecsCombine) {
   transfers.push_back({place(0, Slice::range(0, 7)), place(0, Slice::range(170, 7)), Combine::add, Codec::q4});
   ASSERT_TRUE(verify(schedule).empty());
   const Memory memory = random_numbers(schedule, 6);
-  for (const PlanOptions& options : {PlanOptions{}, cut(2, 100, 50), cut(1, 64, 64)}) {
-    on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, options, memory); });
-  }
+  testing::expect_on_threads(schedule, memory, {{}, cut(2, 100, 50), cut(1, 64, 64)});
 }
 
 TEST(PlanCodec, RanksWithDifferentCodecsDoNotMatch) {

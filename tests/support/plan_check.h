@@ -12,6 +12,7 @@
 #include "onehop/count.h"
 #include "onehop/plan.h"
 #include "tests/support/naive_execute.h"
+#include "tests/support/ranks.h"
 
 namespace onehop::testing {
 
@@ -77,6 +78,14 @@ inline void expect_plan_does(const Group& group, const Schedule& schedule, const
   auto mine = expected[static_cast<std::size_t>(group.rank())];
   const std::vector<std::span<std::byte>> spans(mine.begin(), mine.end());
   EXPECT_EQ(expect_plan_moves(group, schedule, given, options, expected, spans), 0);
+}
+
+// The same on ranks that are threads, with each of these options.
+inline void expect_on_threads(const Schedule& schedule, const Memory& memory, const std::vector<PlanOptions>& each) {
+  for (const PlanOptions& options : each) {
+    on_threads(schedule.ranks,
+               [&](const Group& group) { expect_plan_does(group, schedule, schedule, options, memory); });
+  }
 }
 
 inline PlanOptions cut(int slots, std::int64_t slot_bytes, std::int64_t chunk_bytes) {
