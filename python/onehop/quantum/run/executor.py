@@ -26,16 +26,7 @@ class GroupExecutor:
 
     def __init__(self, group: Group) -> None:
         self.group = group
-
-    @property
-    def size(self) -> int:
-        """Number of ranks."""
-        return self.group.size
-
-    @property
-    def rank(self) -> int:
-        """Rank of the caller."""
-        return self.group.rank
+        self.size, self.rank = group.size, group.rank
 
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
         """Run tasks. Collective."""
@@ -70,20 +61,10 @@ class ProcessExecutor:
     def __init__(self, ranks: int) -> None:
         if ranks < 1:
             raise BadInput(f"expected at least 1 rank, found {ranks}")
-        self._ranks = ranks
+        self.size, self.rank = ranks, 0  # there is one caller
         self._process: subprocess.Popen[bytes] | None = None
         self._finalizer: weakref.finalize | None = None
         self._lock = threading.Lock()
-
-    @property
-    def size(self) -> int:
-        """Number of ranks."""
-        return self._ranks
-
-    @property
-    def rank(self) -> int:
-        """0, since there is one caller."""
-        return 0
 
     def agree(self, value: Any) -> Any:
         """Return the value itself, since there is one caller."""
@@ -93,7 +74,7 @@ class ProcessExecutor:
         if self._process is None or self._process.poll() is not None:
             environment = {name: value for name, value in os.environ.items() if name not in variables()}
             self._process = subprocess.Popen(
-                python_module("onehop.quantum.run.worker", str(self._ranks)),
+                python_module("onehop.quantum.run.worker", str(self.size)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=package_environment(environment),
@@ -118,7 +99,7 @@ class ProcessExecutor:
                 code = process.wait()
                 self._process = None
                 raise Error(
-                    f"the {self._ranks} ranks of this backend have ended (exit code {code}); see their output above"
+                    f"the {self.size} ranks of this backend have ended (exit code {code}); see their output above"
                 ) from error
             except BaseException:
                 # Such as Ctrl-C: the next call would take the answer to these tasks for its own.
