@@ -36,21 +36,6 @@ TEST(LatticeGauge, TheSameBitsOnEveryGrid) {
   }
 }
 
-TEST(LatticeGauge, UnitLinksAndLinksGivenBack) {
-  Gauge gauge(Group::alone(), {2, 3, 4}, {1, 1, 1});
-  EXPECT_EQ(gauge.plaquettes().all, 1);
-  EXPECT_EQ(gauge.plaquettes().space, 1);
-  EXPECT_EQ(gauge.link_trace(), 1);
-  gauge.set_random(1);
-  const std::vector<Number> links = gauge.links();
-  const double before = gauge.plaquettes().all;
-  EXPECT_EQ(links.size(), std::size_t{24} * 3 * 9);
-  Gauge other(Group::alone(), {2, 3, 4}, {1, 1, 1});
-  other.set_links(links);
-  EXPECT_EQ(other.links(), links);
-  EXPECT_EQ(other.plaquettes().all, before);
-}
-
 TEST(LatticeGauge, SaysWhatIsWrong) {
   EXPECT_THROW(Gauge(Group::alone(), {4}, {1}), BadInput);
   EXPECT_THROW(Gauge(Group::alone(), {4, 4}, {2, 1}), BadInput);

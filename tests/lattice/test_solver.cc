@@ -34,20 +34,6 @@ TEST(LatticeSolver, SuperaccumulatorsAreExact) {
   EXPECT_TRUE(std::isnan(sum.value()));
 }
 
-TEST(LatticeSolver, FieldsGoToNaturalOrderAndBack) {
-  const Geometry geometry({.extents = {8, 4, 4}, .grid = {1, 1, 1}, .lanes = 4});
-  const auto sites = lexicographic_sites(geometry);
-  std::mt19937 random(2);
-  std::normal_distribution<double> normal;
-  std::vector<std::complex<double>> values(static_cast<std::size_t>(geometry.sites()) * 3);
-  for (auto& z : values) z = {normal(random), normal(random)};
-  Field<double> field(field_shape(geometry, 3, 2));
-  load_lexicographic(std::span<const std::complex<double>>(values), sites, field, 1);
-  std::vector<std::complex<double>> back(values.size());
-  store_lexicographic(field, sites, std::span(back), 1);
-  EXPECT_EQ(values, back);
-}
-
 // A diagonal operator on a rank's part of a vector.
 template <class Real>
 class Diagonal final : public LinearOperator<Real> {
