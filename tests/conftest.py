@@ -22,7 +22,11 @@ settings.load_profile("onehop")
 # and starting them takes as long as importing the rest of NumPy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# What a run keeps for later ones, and what `onehop tune` has saved on this machine, is not for tests.
+# What a run keeps for later ones, and what `onehop tune` has saved on this machine, is not for tests. Matplotlib and
+# ccache keep their folders.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+os.environ.setdefault("MPLCONFIGDIR", str(CACHE / "matplotlib"))
+os.environ.setdefault("CCACHE_DIR", str(CACHE / "ccache"))
 os.environ["XDG_CACHE_HOME"] = "/dev/null"
 
 # A shell that starts the tests in the background makes them ignore SIGINT, and nohup makes them ignore SIGHUP. The
