@@ -118,20 +118,8 @@ def test_a_map_for_other_hosts_is_refused(
 
 
 def test_candidates_list_what_the_choice_is_made_by(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = (
-        "map",
-        "--grid",
-        "8x8",
-        "--hosts",
-        "4",
-        "--per-host",
-        "16",
-        "--bytes",
-        "8x100",
-        "--groups",
-        "2",
-    )
-    found = run(capsys, *arguments, "--costs", "1x3")
+    arguments = "map --grid 8x8 --hosts 4 --per-host 16 --bytes 8x100 --groups 2 --costs 1x3"
+    found = run(capsys, *arguments.split())
     for one in found["candidates"]:
         inside, between, across = one["bytes_by_level"]
         assert one["bytes_between_hosts"] == between + across

@@ -117,19 +117,8 @@ def test_files_for_launchers(tmp_path: Path) -> None:
 
 def test_the_command_writes_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, plot = tmp_path / "ranks", tmp_path / "map.svg"
-    arguments = [
-        "--grid",
-        "8x6",
-        "--hosts",
-        "4",
-        "--per-host",
-        "12",
-        "--rankfile",
-        str(file),
-        "--plot",
-        str(plot),
-    ]
-    run(capsys, *arguments, "--host-names", "a,b,c,d")
+    arguments = f"--grid 8x6 --hosts 4 --per-host 12 --rankfile {file} --plot {plot} --host-names a,b,c,d"
+    run(capsys, *arguments.split())
     assert file.read_text().startswith("rank 0=a slot=0\n")
     assert len(file.read_text().splitlines()) == 48
     assert "<svg" in plot.read_text()
