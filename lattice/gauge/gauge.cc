@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "lattice/gauge/checkerboard_layout.h"
 #include "lattice/gauge/link_update.h"
+#include "lattice/gauge/whole_lattice.h"
 #include "lattice/geometry/memory_need.h"
 #include "lattice/support/exact_sum.h"
 #include "lattice/support/random.h"
@@ -63,18 +63,6 @@ Link random_link(detail::Random& random) {
   }
   su3::reunitarise(m);
   return m;
-}
-
-// Converts the lexicographic number of a site in the block to its number in the whole lattice.
-std::uint64_t number_in_lattice(const Geometry& geometry, std::span<const std::int64_t> origin, std::int64_t site) {
-  std::uint64_t number = 0;
-  std::uint64_t stride = 1;
-  for (std::size_t d = 0; d < origin.size(); ++d) {
-    number += stride * static_cast<std::uint64_t>(origin[d] + site % geometry.block()[d]);
-    site /= geometry.block()[d];
-    stride *= static_cast<std::uint64_t>(geometry.spec().extents[d]);
-  }
-  return number;
 }
 
 // The operation of a sweep for each_site(): calls update(link, staples, sites, direction) for the links of one parity
@@ -163,7 +151,7 @@ void Gauge::Impl::each_link(Change&& change) {
   const auto dims = static_cast<std::uint64_t>(rows.dims());
   for (std::size_t i = 0; i < links.size() / link_numbers; ++i) {
     Link link = su3::load(links.data() + i * link_numbers);
-    change(link, number_in_lattice(rows.geometry(), origin, static_cast<std::int64_t>(i / dims)), i % dims);
+    change(link, detail::number_in_lattice(rows.geometry(), origin, static_cast<std::int64_t>(i / dims)), i % dims);
     su3::store(links.data() + i * link_numbers, link);
   }
   rows.load(links);
@@ -274,33 +262,18 @@ double Gauge::link_trace() const {
 GaugeDeviation Gauge::deviation() const { return impl_->deviation(impl_->rows.store()); }
 
 GaugeDeviation Gauge::Impl::deviation(std::span<const Number> links) const {
-  struct Worst {
-    double value = -1;
-    std::uint64_t number = 0;  // of the site in the whole lattice
-    std::int64_t direction = 0;
-  };
   const Geometry& whole = rows.geometry();
   const Group& group = rows.group();
   const auto origin = whole.origin(group.rank());
   const auto dims = static_cast<std::size_t>(rows.dims());
-  Worst worst;
+  detail::WorstLink worst;
   for (std::size_t i = 0; i < links.size() / link_numbers; ++i) {
     const double found = su3::deviation(su3::load(&links[i * link_numbers]));
     if (found <= worst.value) continue;
-    worst = {found, number_in_lattice(whole, origin, static_cast<std::int64_t>(i / dims)),
+    worst = {found, detail::number_in_lattice(whole, origin, static_cast<std::int64_t>(i / dims)),
              static_cast<std::int64_t>(i % dims)};
   }
-  for (const auto& bytes : group.allgather(std::as_bytes(std::span(&worst, 1)))) {
-    Worst other;
-    std::memcpy(&other, bytes.data(), sizeof other);
-    if (other.value > worst.value || (other.value == worst.value && other.number < worst.number)) worst = other;
-  }
-  GaugeDeviation found{worst.value, {}, static_cast<int>(worst.direction)};
-  for (const std::int64_t extent : whole.spec().extents) {
-    found.site.push_back(static_cast<std::int64_t>(worst.number % static_cast<std::uint64_t>(extent)));
-    worst.number /= static_cast<std::uint64_t>(extent);
-  }
-  return found;
+  return detail::worst_over_ranks(group, whole, worst);
 }
 
 void Gauge::reunitarise() {
@@ -312,10 +285,8 @@ void Gauge::reunitarise() {
   }
   const GaugeDeviation worst = impl_->deviation(links);
   if (!(worst.value <= 1e-8)) {
-    std::string site;
-    for (const std::int64_t x : worst.site) site += (site.empty() ? "" : ", ") + std::to_string(x);
-    throw BadInput("gauge field: expected links that can be projected to SU(3), found a singular one at (" + site +
-                   ") in direction " + std::to_string(worst.direction) +
+    throw BadInput("gauge field: expected links that can be projected to SU(3), found a singular one at " +
+                   detail::place_of(worst) +
                    "; a field with such links, for example one with open boundaries, cannot be reunitarised");
   }
   impl_->rows.load(links);

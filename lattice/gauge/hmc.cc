@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lattice/gauge/link_moves.h"
+#include "lattice/gauge/whole_lattice.h"
 #include "lattice/support/exact_sum.h"
 #include "lattice/support/over_ranks.h"
 #include "lattice/support/random.h"
@@ -84,19 +85,11 @@ struct Hmc::Impl {
 
 void Hmc::Impl::draw_momenta(std::uint32_t number) {
   const Geometry& geometry = space.geometry();
-  const auto block = geometry.block();
   const auto origin = geometry.origin(space.group().rank());
   const auto dims = static_cast<std::size_t>(space.dims());
   std::vector<std::complex<double>> drawn(space.sites() * dims * 9);
   for (std::size_t site = 0; site < space.sites(); ++site) {
-    std::uint64_t place = 0;  // in the whole lattice
-    std::uint64_t stride = 1;
-    auto remaining = static_cast<std::int64_t>(site);
-    for (std::size_t d = 0; d < dims; ++d) {
-      place += stride * static_cast<std::uint64_t>(origin[d] + remaining % block[d]);
-      remaining /= block[d];
-      stride *= static_cast<std::uint64_t>(geometry.spec().extents[d]);
-    }
+    const std::uint64_t place = detail::number_in_lattice(geometry, origin, static_cast<std::int64_t>(site));
     for (std::size_t d = 0; d < dims; ++d) {
       detail::Random random(options.seed, place * 4 + d, number, momenta_purpose);
       draw_momentum(random, drawn.data() + (site * dims + d) * 9);

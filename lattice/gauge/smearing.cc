@@ -1,11 +1,11 @@
 #include "onehop/lattice/smearing.h"
 
 #include <cmath>
-#include <cstring>
 #include <string>
 
 #include "lattice/gauge/fat_links.h"
 #include "lattice/gauge/matrix_functions.h"
+#include "lattice/gauge/whole_lattice.h"
 #include "onehop/error.h"
 #include "src/base/text.h"
 
@@ -29,32 +29,18 @@ void check(const SmearingOptions& options, double weight) {
 
 // Throws BadInput on all ranks if the largest deviation from unitarity on any rank is above rounding. Collective.
 void require_unitary(const MatrixSpace& space, const std::vector<double>& deviations, int mu) {
-  struct Worst {
-    double value = 0;
-    std::array<std::int64_t, 4> site{};
-  } worst;
-  const auto block = space.geometry().block();
-  const auto origin = space.geometry().origin(space.group().rank());
+  const Geometry& geometry = space.geometry();
+  const auto origin = geometry.origin(space.group().rank());
+  detail::WorstLink worst{0, 0, mu};
   for (std::size_t i = 0; i < deviations.size(); ++i) {
     const double value = std::isfinite(deviations[i]) ? deviations[i] : HUGE_VAL;
     if (value <= worst.value) continue;
-    worst.value = value;
-    auto remaining = static_cast<std::int64_t>(i);
-    for (std::size_t d = 0; d < block.size(); ++d) {
-      worst.site[d] = origin[d] + remaining % block[d];
-      remaining /= block[d];
-    }
+    worst = {value, detail::number_in_lattice(geometry, origin, static_cast<std::int64_t>(i)), mu};
   }
-  for (const auto& bytes : space.group().allgather(std::as_bytes(std::span(&worst, 1)))) {
-    Worst other;
-    std::memcpy(&other, bytes.data(), sizeof other);
-    if (other.value > worst.value) worst = other;
-  }
-  if (worst.value <= 1e-8) return;
-  std::string site;
-  for (std::size_t d = 0; d < block.size(); ++d) site += (d == 0 ? "" : ", ") + std::to_string(worst.site[d]);
-  throw BadInput("smearing: expected smeared links that have a nearest unitary matrix, found a singular one at (" +
-                 site + ") in direction " + std::to_string(mu) + "; smear less");
+  const GaugeDeviation found = detail::worst_over_ranks(space.group(), geometry, worst);
+  if (found.value <= 1e-8) return;
+  throw BadInput("smearing: expected smeared links that have a nearest unitary matrix, found a singular one at " +
+                 detail::place_of(found) + "; smear less");
 }
 
 // Replaces every matrix by the nearest one in U(3), or with `Special` in SU(3). Collective. Throws BadInput for a

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <span>
 
+#include "machine/model/fields.h"
 #include "onehop/error.h"
 #include "onehop/schedule.h"
 #include "src/base/names.h"
@@ -12,6 +14,10 @@
 
 namespace onehop {
 namespace {
+
+using detail::FigureField;
+using detail::Need;
+using detail::TableField;
 
 constexpr detail::NamedValue<Basis> bases[] = {
     {Basis::published, "published"}, {Basis::measured, "measured"}, {Basis::guessed, "guessed"}};
@@ -37,20 +43,14 @@ std::string text(double value) {
   return digits;
 }
 
-enum class Sign : std::uint8_t { positive, not_negative };
-
-void check_required(const Figure& figure, const std::string& path, Sign sign) {
-  const bool good = sign == Sign::positive ? figure.value > 0 : figure.value >= 0;
+void check_figure(const Figure& figure, const std::string& path, Need need) {
+  if (need == Need::optional && figure == Figure{}) return;
+  const bool good = need == Need::positive ? figure.value > 0 : figure.value >= 0;
   if (!good || !std::isfinite(figure.value)) {
-    complain(path, sign == Sign::positive ? "a finite number above 0" : "a finite number of at least 0",
+    complain(path, need == Need::positive ? "a finite number above 0" : "a finite number of at least 0",
              text(figure.value));
   }
   if (figure.source.empty()) complain(path, "the source of the number", "none");
-}
-
-void check_optional(const Figure& figure, const std::string& path) {
-  if (figure == Figure{}) return;
-  check_required(figure, path, Sign::not_negative);
 }
 
 void check_table(const TimeTable& table, const std::string& path) {
@@ -72,6 +72,14 @@ void check_table(const TimeTable& table, const std::string& path) {
     before = point;
   }
   if (table.source.empty()) complain(path, "the source of the numbers", "none");
+}
+
+// `prefix` stands before the names of the fields.
+template <class Owner>
+void check_fields(const Owner& owner, const std::string& prefix, std::span<const FigureField<Owner>> figures,
+                  std::span<const TableField<Owner>> tables) {
+  for (const auto& field : figures) check_figure(owner.*field.member, prefix + field.name, field.need);
+  for (const auto& field : tables) check_table(owner.*field.member, prefix + field.name);
 }
 
 void check_extents(const Level& level, const std::string& path) {
@@ -127,7 +135,7 @@ void check_dragonfly(const Level& level, const std::string& path) {
   const auto check = [&](const Figure& figure, const char* name, bool needed) {
     const std::string where = path + "." + name;
     if (!dragonfly && figure != Figure{}) complain(where, "none, this is no dragonfly", text(figure.value));
-    if (dragonfly && (needed || figure != Figure{})) check_required(figure, where, Sign::positive);
+    if (dragonfly && (needed || figure != Figure{})) check_figure(figure, where, Need::positive);
   };
   check(level.local_bandwidth, "local_bandwidth", dragonfly && level.extents[1] > 1);
   check(level.group_bandwidth, "group_bandwidth", dragonfly && level.extents[2] > 1);
@@ -136,21 +144,14 @@ void check_dragonfly(const Level& level, const std::string& path) {
 void check_level(const Level& level, const std::string& path) {
   if (level.name.empty()) complain(path + ".name", "a name", "an empty text");
   check_extents(level, path + ".extents");
-  check_required(level.latency, path + ".latency", Sign::not_negative);
-  check_optional(level.hop_latency, path + ".hop_latency");
-  check_required(level.overhead, path + ".overhead", Sign::not_negative);
-  check_optional(level.gap, path + ".gap");
-  check_required(level.bandwidth, path + ".bandwidth", Sign::positive);
-  check_table(level.one_way, path + ".one_way");
-  check_table(level.both_ways, path + ".both_ways");
-  check_table(level.in_collective, path + ".in_collective");
+  check_dragonfly(level, path);
+  check_fields<Level>(level, path + ".", detail::level_figures, detail::level_tables);
   if (level.one_way.empty() && !level.both_ways.empty()) {
     complain(path + ".one_way", "the times of messages that flow alone, beside both_ways", "none");
   }
   if (level.links < 1 || level.links > max_links) {
     complain(path + ".links", "1 to " + std::to_string(max_links), std::to_string(level.links));
   }
-  check_optional(level.injection, path + ".injection");
   if (level.interfaces < 0 || level.interfaces > max_links) {
     complain(path + ".interfaces", "1 to " + std::to_string(max_links), std::to_string(level.interfaces));
   }
@@ -159,7 +160,6 @@ void check_level(const Level& level, const std::string& path) {
              "none");
   }
   check_taper(level, path + ".taper");
-  check_dragonfly(level, path);
 }
 
 }  // namespace
@@ -215,17 +215,7 @@ void Machine::check() const {
     }
     processors *= members;
   }
-  check_required(memory_bandwidth, "memory_bandwidth", Sign::positive);
-  check_required(memory, "memory", Sign::positive);
-  check_table(copies, "copies");
-  check_table(updates, "updates");
-  check_table(shared_updates, "shared_updates");
-  check_optional(packed_piece, "packed_piece");
-  check_table(packed_pieces, "packed_pieces");
-  check_optional(copied_piece, "copied_piece");
-  check_optional(used_line, "used_line");
-  check_optional(multiply_adds_double, "multiply_adds_double");
-  check_optional(multiply_adds_single, "multiply_adds_single");
+  check_fields<Machine>(*this, "", detail::machine_figures, detail::machine_tables);
 }
 
 }  // namespace onehop

@@ -3,6 +3,7 @@
 #include <nanobind/operators.h>
 #include <nanobind/stl/string_view.h>
 
+#include "machine/model/fields.h"
 #include "onehop/error.h"
 #include "python/bindings/bindings.h"
 
@@ -12,6 +13,12 @@ using onehop::Machine;
 using onehop::TimeTable;
 
 namespace {
+
+template <class Class, class Figures, class Tables>
+void bind_fields(Class& bound, const Figures& figures, const Tables& tables) {
+  for (const auto& field : figures) bound.def_ro(field.name, field.member, field.meaning);
+  for (const auto& field : tables) bound.def_ro(field.name, field.member, field.meaning);
+}
 
 void bind_level(nb::module_& module) {
   nb::class_<Figure>(module, "Figure", "A number of a machine with its origin.")
@@ -46,31 +53,17 @@ void bind_level(nb::module_& module) {
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__",
            [](const TimeTable& t) { return nb::str("<TimeTable with {} points>").format(t.points.size()); });
-  nb::class_<Level>(module, "Level", "One level of a machine: what a message between two of its members costs.")
-      .def_ro("name", &Level::name, "What one unit of the level is called.")
+  nb::class_<Level> level(module, "Level", "One level of a machine: what a message between two of its members costs.");
+  bind_fields(level, onehop::detail::level_figures, onehop::detail::level_tables);
+  level.def_ro("name", &Level::name, "What one unit of the level is called.")
       .def_prop_ro(
           "routing", [](const Level& l) { return onehop::to_string(l.routing); },
           "How the members are joined: all_to_all, mesh, fat_tree, torus or dragonfly.")
       .def_prop_ro("extents", tuple_of(&Level::extents), "Members per dimension or tier.")
       .def_ro("topology", &Level::topology, "Where the extents, links, interfaces and taper come from.")
-      .def_ro("latency", &Level::latency, "Seconds between neighbours, from the first byte sent to the first received.")
-      .def_ro("hop_latency", &Level::hop_latency, "Seconds for every hop beyond the first.")
-      .def_ro("overhead", &Level::overhead, "Seconds that a processor is busy with each message it sends or receives.")
-      .def_ro("gap", &Level::gap, "Least seconds between two messages of one processor.")
-      .def_ro("bandwidth", &Level::bandwidth, "Bytes per second of one link in one direction.")
-      .def_ro("one_way", &Level::one_way, "Times of a message that flows alone.")
-      .def_ro("both_ways", &Level::both_ways,
-              "Times of two messages that flow between the same members in opposite directions.")
-      .def_ro("in_collective", &Level::in_collective,
-              "Times of two short messages in opposite directions inside a collective operation.")
       .def_ro("links", &Level::links, "Links of one member; on a torus, per direction of each dimension.")
-      .def_ro("injection", &Level::injection, "Bytes per second that one member sends at most over all its links.")
       .def_ro("interfaces", &Level::interfaces, "Network interfaces of one member.")
       .def_prop_ro("taper", tuple_of(&Level::taper), "Capacity above each tier of a fat tree; 1: full bisection.")
-      .def_ro("local_bandwidth", &Level::local_bandwidth,
-              "Bytes per second between two routers of a dragonfly's group in one direction.")
-      .def_ro("group_bandwidth", &Level::group_bandwidth,
-              "Bytes per second between two groups of a dragonfly in one direction.")
       .def_prop_ro("members", &Level::members, "Number of members.")
       .def("__repr__", [](const Level& l) {
         return nb::str("<Level {!r}: {} of {}>").format(l.name, onehop::to_string(l.routing), as_tuple(l.extents));
@@ -81,30 +74,12 @@ void bind_level(nb::module_& module) {
 
 void bind_machine(nb::module_& module) {
   bind_level(module);
-  nb::class_<Machine>(module, "Machine",
-                      "The description of a computer: nested levels of processors and the links that join them.")
-      .def_ro("name", &Machine::name, "Name of the machine's file.")
+  nb::class_<Machine> machine(
+      module, "Machine", "The description of a computer: nested levels of processors and the links that join them.");
+  bind_fields(machine, onehop::detail::machine_figures, onehop::detail::machine_tables);
+  machine.def_ro("name", &Machine::name, "Name of the machine's file.")
       .def_ro("title", &Machine::title, "One line that describes the machine.")
       .def_prop_ro("levels", tuple_of(&Machine::levels), "Levels, innermost first.")
-      .def_ro("memory_bandwidth", &Machine::memory_bandwidth, "Bytes per second of one processor's memory.")
-      .def_ro("memory", &Machine::memory, "Bytes of memory per processor.")
-      .def_ro("copies", &Machine::copies, "Times in which a processor copies in its memory.")
-      .def_ro("updates", &Machine::updates,
-              "Times in which a processor exchanges two parts of its memory in place, by the bytes of both.")
-      .def_ro("shared_updates", &Machine::shared_updates,
-              "Times in which two processors exchange parts of arrays that they share, by the bytes of each.")
-      .def_ro("packed_piece", &Machine::packed_piece,
-              "Seconds for each contiguous piece of a message that a processor gathers or scatters.")
-      .def_ro("packed_pieces", &Machine::packed_pieces,
-              "Seconds for each contiguous piece of a message, by the bytes of the piece.")
-      .def_ro("copied_piece", &Machine::copied_piece,
-              "Seconds for each contiguous piece that a processor copies inside its memory.")
-      .def_ro("used_line", &Machine::used_line,
-              "Seconds to write a word of a cache line before and read it after an exchange; 0 if not known.")
-      .def_ro("multiply_adds_double", &Machine::multiply_adds_double,
-              "Real multiply-adds per second of one processor in double precision; 0 if they are not known.")
-      .def_ro("multiply_adds_single", &Machine::multiply_adds_single,
-              "Real multiply-adds per second of one processor in single precision; 0 if they are not known.")
       .def_prop_ro("processors", &Machine::processors, "Number of processors.")
       .def(
           "job",

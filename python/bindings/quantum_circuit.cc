@@ -36,24 +36,34 @@ OperationKind kind_from(const std::string& name) {
                          "pauli_rotation, global_phase, measure, reset, barrier, assign");
 }
 
+// Sets a field of an operation that is among the keywords, and counts it.
+template <class Field>
+void take(const nb::kwargs& given, const char* name, Field& field, std::size_t& taken) {
+  if (!given.contains(name)) return;
+  ++taken;
+  if (nb::try_cast(given[name], field)) return;
+  throw onehop::BadInput(std::string(name) + ": expected another type, found " + nb::repr(given[name]).c_str());
+}
+
 void make_operation(Operation* self, const std::string& kind, std::string name, std::vector<int> targets,
-                    std::vector<int> controls, std::uint64_t control_values, const std::optional<Numbers>& values,
-                    std::string paulis, double angle, std::vector<int> clbits, Condition condition, int index) {
-  const OperationKind the_kind = kind_from(kind);
-  std::vector<Complex> numbers;
-  if (values) numbers.assign(values->data(), values->data() + values->size());
-  new (self) Operation{the_kind,
-                       std::move(name),
-                       std::move(targets),
-                       std::move(controls),
-                       control_values,
-                       std::move(numbers),
-                       std::move(paulis),
-                       angle,
-                       std::move(clbits),
-                       std::move(condition),
-                       {},
-                       index};
+                    const nb::kwargs& more) {
+  Operation made;
+  made.kind = kind_from(kind);
+  made.name = std::move(name);
+  made.targets = std::move(targets);
+  std::optional<Numbers> values;
+  std::size_t taken = 0;
+  take(more, "controls", made.controls, taken);
+  take(more, "control_values", made.control_values, taken);
+  take(more, "values", values, taken);
+  take(more, "paulis", made.paulis, taken);
+  take(more, "angle", made.angle, taken);
+  take(more, "clbits", made.clbits, taken);
+  take(more, "condition", made.condition, taken);
+  take(more, "index", made.index, taken);
+  if (taken != more.size()) throw nb::next_overload();
+  if (values) made.values.assign(values->data(), values->data() + values->size());
+  new (self) Operation(std::move(made));
 }
 
 // A linear expression of parameters: its constant, and index and factor of each parameter.
@@ -148,9 +158,12 @@ void bind_operation(nb::module_& module) {
       "index : int\n    Number of a channel, of saved data or of a mark, in programs.\n\n"
       "Raises\n------\n"
       "BadInput\n    There is no such kind. `Circuit.validate` checks everything else.")
-      .def("__init__", &make_operation, "kind"_a, "name"_a, "targets"_a, nb::kw_only(),
-           "controls"_a = std::vector<int>(), "control_values"_a = 0, "values"_a = nb::none(), "paulis"_a = "",
-           "angle"_a = 0.0, "clbits"_a = std::vector<int>(), "condition"_a = Condition(), "index"_a = 0)
+      .def("__init__", &make_operation,
+           nb::sig(
+               "def __init__(self, kind: str, name: str, targets: Sequence[int], *, controls: Sequence[int] = [], "
+               "control_values: int = 0, values: NDArray[numpy.complex128] | None = None, paulis: str = '', "
+               "angle: float = 0.0, clbits: Sequence[int] = [], condition: Condition = ..., index: int = 0) -> None"),
+           "kind"_a, "name"_a, "targets"_a, "more"_a)
       .def_prop_ro(
           "kind", [](const Operation& o) { return kind_names[static_cast<std::size_t>(o.kind)]; },
           "Kind of the operation, such as \"matrix\" or \"measure\".")

@@ -119,15 +119,9 @@ void bind_state(nb::module_& module) {
           "apply",
           [](State& s, const Circuit& circuit, double search_seconds) {
             check_applicable(circuit);
-            onehop::quantum::PlacementOptions options;
-            options.bytes_per_amplitude = bytes_per_amplitude(s.precision());
-            options.bits.assign(s.bits().begin(), s.bits().end());
+            auto options = onehop::quantum::placement_options(s);
             options.search_seconds = search_seconds;
-            options.ranks_per_host = s.ranks_per_host();
-            const auto placement = find_or_place(circuit, s.group().size(), options);
-            onehop::quantum::Executor executor(s, *placement, 0, [](int, int, double) { return 0; });
-            while (executor.step()) {
-            }
+            apply_placed(s, *find_or_place(circuit, s.group().size(), options));
           },
           "circuit"_a, "search_seconds"_a, release())
       .def("restore_order", &State::restore_order, release())

@@ -28,6 +28,36 @@ const char* name_of(PassPart part) {
   return names[static_cast<std::size_t>(part)];
 }
 
+namespace {
+
+void check_probes(std::span<const LocalOperation> operations, std::size_t derivatives) {
+  for (const LocalOperation& op : operations) {
+    if (op.probe >= 0 && (!op.varies || static_cast<std::size_t>(op.probe) >= derivatives)) {
+      throw BadInput("expected probes below " + std::to_string(derivatives) + " of operations that vary, found " +
+                     std::to_string(op.probe));
+    }
+  }
+}
+
+template <typename T>
+EngineCounters apply_to(const EngineStates<T>& states, std::span<const LocalOperation> operations,
+                        TileSizes (*sizes_of)(int bits, int bytes_per_amplitude), const EngineOptions& options) {
+  const int bits = std::bit_width(states.ket.size()) - 1;
+  const int threads = base::thread_count(options.threads);
+  const double begin = base::steady_seconds();
+  const TileSizes sizes = sizes_of(bits, sizeof(std::complex<T>));
+  const PassList list = make_pass_list(bits, operations, sizes);
+  EngineCounters counters;
+  counters.planning_seconds = base::steady_seconds() - begin;
+  counters.multiply_adds = run_passes<T>(states, operations, list, sizes, kernels<T>(), threads, options.records);
+  counters.passes = static_cast<double>(list.passes.size());
+  counters.operations = static_cast<std::int64_t>(operations.size());
+  counters.seconds = base::steady_seconds() - begin;
+  return counters;
+}
+
+}  // namespace
+
 template <typename T>
 EngineCounters apply(std::span<std::complex<T>> amplitudes, std::span<const LocalOperation> operations,
                      const EngineOptions& options) {
@@ -35,23 +65,20 @@ EngineCounters apply(std::span<std::complex<T>> amplitudes, std::span<const Loca
     throw BadInput("expected a number of amplitudes that is a power of two, found " +
                    std::to_string(amplitudes.size()));
   }
-  const int bits = std::bit_width(amplitudes.size()) - 1;
-  const int threads = base::thread_count(options.threads);
-  const double begin = base::steady_seconds();
-  const PassList list = make_pass_list(bits, operations, tile_sizes(bits, sizeof(std::complex<T>)));
-  EngineCounters counters;
-  counters.planning_seconds = base::steady_seconds() - begin;
-  run_passes<T>(amplitudes, operations, list, kernels<T>(), threads, options.records);
-  counters.passes = static_cast<double>(list.passes.size());
-  counters.operations = static_cast<std::int64_t>(operations.size());
-  counters.seconds = base::steady_seconds() - begin;
-  return counters;
+  return apply_to<T>({amplitudes}, operations, tile_sizes, options);
 }
 
-template EngineCounters apply<float>(std::span<std::complex<float>>, std::span<const LocalOperation>,
-                                     const EngineOptions&);
-template EngineCounters apply<double>(std::span<std::complex<double>>, std::span<const LocalOperation>,
-                                      const EngineOptions&);
+template <typename T>
+EngineCounters apply_to_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra,
+                             std::span<const LocalOperation> operations, std::span<double> derivatives,
+                             const EngineOptions& options) {
+  if (!std::has_single_bit(ket.size()) || ket.size() != bra.size()) {
+    throw BadInput("expected two states of equal size, a power of two, found " + std::to_string(ket.size()) + " and " +
+                   std::to_string(bra.size()));
+  }
+  check_probes(operations, derivatives.size());
+  return apply_to<T>({ket, bra, derivatives}, operations, tile_sizes_of_two, {.threads = options.threads});
+}
 
 double count_passes(int bits, std::span<const LocalOperation> operations, int bytes_per_amplitude) {
   return static_cast<double>(make_pass_list(bits, operations, tile_sizes(bits, bytes_per_amplitude)).passes.size());
@@ -90,7 +117,13 @@ double pass_seconds(std::span<std::complex<T>> amplitudes, const EngineOptions& 
   return best;
 }
 
-template double pass_seconds<float>(std::span<std::complex<float>>, const EngineOptions&);
-template double pass_seconds<double>(std::span<std::complex<double>>, const EngineOptions&);
+#define ONEHOP_INSTANTIATE(T)                                                                                       \
+  template EngineCounters apply(std::span<std::complex<T>>, std::span<const LocalOperation>, const EngineOptions&); \
+  template EngineCounters apply_to_both(std::span<std::complex<T>>, std::span<std::complex<T>>,                     \
+                                        std::span<const LocalOperation>, std::span<double>, const EngineOptions&);  \
+  template double pass_seconds(std::span<std::complex<T>>, const EngineOptions&);
+ONEHOP_INSTANTIATE(float)
+ONEHOP_INSTANTIATE(double)
+#undef ONEHOP_INSTANTIATE
 
 }  // namespace onehop::quantum

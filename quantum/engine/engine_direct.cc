@@ -9,6 +9,7 @@
 
 #include "onehop/error.h"
 #include "quantum/engine/complex_product.h"
+#include "quantum/engine/engine_diagonal.h"
 #include "src/base/text.h"
 #include "src/base/thread_pool.h"
 
@@ -23,20 +24,11 @@ std::uint64_t mask_of(std::span<const int> bits) {
   return mask;
 }
 
-// Deposits the bits of `number`, in order, where `mask` has zeros.
-std::uint64_t spread(std::uint64_t number, std::uint64_t mask) {
-  for (; mask != 0; mask &= mask - 1) {
-    const std::uint64_t low = (mask & -mask) - 1;
-    number = ((number & ~low) << 1) | (number & low);
-  }
-  return number;
-}
-
 // Calls body(i) for every index i of an amplitude whose bits in `mask` are 0.
 template <typename Body>
 void for_each_outside(int threads, std::size_t size, std::uint64_t mask, const Body& body) {
   base::parallel_for(threads, size >> std::popcount(mask), grain, [&](std::uint64_t begin, std::uint64_t end) {
-    std::uint64_t i = spread(begin, mask);
+    std::uint64_t i = deposit_bits(begin, ~mask);
     for (std::uint64_t k = begin; k < end; ++k) {
       body(i);
       i = ((i | mask) + 1) & ~mask;
@@ -67,7 +59,7 @@ void apply_matrix(std::span<std::complex<T>> amplitudes, const LocalOperation& o
   base::parallel_for(threads, amplitudes.size() >> op.bits.size(), std::max<std::uint64_t>(1, grain / size),
                      [&](std::uint64_t begin, std::uint64_t end) {
                        std::vector<std::complex<T>> old(size);
-                       std::uint64_t base = spread(begin, mask);
+                       std::uint64_t base = deposit_bits(begin, ~mask);
                        for (std::uint64_t k = begin; k < end; ++k, base = ((base | mask) + 1) & ~mask) {
                          if ((base & op.control_mask) != op.control_values) continue;
                          for (std::size_t j = 0; j < size; ++j) old[j] = amplitudes[base + offsets[j]];

@@ -47,18 +47,6 @@ std::vector<SharedX> shared_x(std::span<const LocalPauli> paulis, std::span<cons
   return result;
 }
 
-void walsh_transform(std::vector<Number>& values) {
-  for (std::size_t half = 1; half < values.size(); half *= 2) {
-    for (std::size_t j = 0; j < values.size(); j += 2 * half) {
-      for (std::size_t k = j; k < j + half; ++k) {
-        const Number first = values[k];
-        values[k] = first + values[k + half];
-        values[k + half] = first - values[k + half];
-      }
-    }
-  }
-}
-
 // Adds strings to a block.
 template <typename T>
 class Block {

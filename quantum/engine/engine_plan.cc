@@ -13,20 +13,6 @@ constexpr int min_tiled_bits = 10;
 
 std::uint64_t low_mask(int bits) { return (std::uint64_t{1} << bits) - 1; }
 
-// The bits of items that a pass has skipped. A later item may overtake them only if it commutes with all of them.
-struct Skipped {
-  std::uint64_t mixed = 0;    // no later item may use these bits
-  std::uint64_t watched = 0;  // later items may watch these bits, but not mix them
-
-  [[nodiscard]] bool allows(const Item& item) const {
-    return (item.mixed & (mixed | watched)) == 0 && (item.watched & mixed) == 0;
-  }
-  void add(const Item& item) {
-    mixed |= item.mixed;
-    watched |= item.watched;
-  }
-};
-
 // The gain from including an item in a pass, in sweeps over a tile.
 int worth(const Item& item) {
   switch (item.kind) {

@@ -1,6 +1,5 @@
 #include "quantum/engine/engine_program.h"
 
-#include "quantum/engine/engine_direct.h"
 #include "quantum/engine/engine_tile_threads.h"
 #include "src/base/clock.h"
 #include "src/base/thread_pool.h"
@@ -54,36 +53,17 @@ void EngineProgram<T>::make(std::size_t number) {
 }
 
 template <typename T>
-EngineCounters EngineProgram<T>::run(std::span<std::complex<T>> amplitudes, int threads) const {
+EngineCounters EngineProgram<T>::run(const EngineStates<T>& states, int threads) const {
   const double begin = base::steady_seconds();
+  EngineCounters counters;
   for (std::size_t p = 0; p < programs_.size(); ++p) {
     const TileProgram<T>* const program = programs_[p].get();
     if (program == nullptr) {
-      apply_directly(amplitudes, operations_[list_.passes[p].items.front().index], threads);
+      run_directly(states, operations_[list_.passes[p].items.front().index], sizes_, threads);
       continue;
     }
-    TileThreads<T>(*program, amplitudes.data(), nullptr, threads).run_all();
-  }
-  EngineCounters counters;
-  counters.passes = static_cast<double>(list_.passes.size());
-  counters.operations = static_cast<std::int64_t>(operations_.size());
-  counters.seconds = base::steady_seconds() - begin;
-  return counters;
-}
-
-template <typename T>
-EngineCounters EngineProgram<T>::run_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, int threads,
-                                          std::span<double> derivatives) const {
-  const double begin = base::steady_seconds();
-  EngineCounters counters;
-  for (std::size_t p = 0; p < programs_.size(); ++p) {
-    if (const TileProgram<T>* const program = programs_[p].get(); program != nullptr) {
-      counters.multiply_adds += program->multiply_adds_of_two();
-      run_tiles_of_two<T>(ket, bra, *program, threads, derivatives);
-    } else {
-      apply_directly_to_both<T>(ket, bra, operations_[list_.passes[p].items.front().index], sizes_, threads,
-                                derivatives);
-    }
+    counters.multiply_adds += program->multiply_adds_of_two();
+    TileThreads<T>(*program, states, threads).run_all();
   }
   counters.passes = static_cast<double>(list_.passes.size());
   counters.operations = static_cast<std::int64_t>(operations_.size());

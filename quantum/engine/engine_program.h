@@ -24,7 +24,7 @@ class EngineProgram {
 
   enum class States : std::uint8_t { one, two };
 
-  // Compiles for run(), or for run_both(), with at most this many threads. Throws BadInput as `apply` does.
+  // Compiles for one or two states, with at most this many threads. Throws BadInput as `apply` does.
   EngineProgram(int bits, std::vector<LocalOperation> operations, States states = States::one, int threads = 1);
   // Gives the operations that vary other angles: that of each is angles[source]. The passes stay as they are, only
   // numbers in tables change. Not while another thread runs the program.
@@ -32,11 +32,9 @@ class EngineProgram {
   EngineProgram(const EngineProgram&) = delete;
   EngineProgram& operator=(const EngineProgram&) = delete;
 
-  // Gives the same bits as `apply` with the same operations. Safe to call from several threads at once.
-  EngineCounters run(std::span<std::complex<T>> amplitudes, int threads) const;
-  // The same for `apply_to_both`.
-  EngineCounters run_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, int threads,
-                          std::span<double> derivatives) const;
+  // Gives the same bits as `apply` or `apply_to_both` with the same operations. Safe to call from several threads at
+  // once.
+  EngineCounters run(const EngineStates<T>& states, int threads) const;
 
  private:
   void compile(int threads);

@@ -9,6 +9,7 @@
 
 #include "onehop/error.h"
 #include "onehop/quantum/engine.h"
+#include "quantum/engine/complex_product.h"
 #include "quantum/kernels/kernels.h"
 #include "src/base/text.h"
 #include "src/base/thread_count.h"
@@ -93,20 +94,6 @@ std::vector<SharedX> shared_x(std::span<const LocalPauli> paulis) {
     groups[it->second].members.push_back(i);
   }
   return groups;
-}
-
-// Walsh-Hadamard transform: values[z] = the sum over j of values[j] (-1)^parity(j & z), for all z.
-void walsh_transform(std::vector<double>& values) {
-  for (std::size_t half = 1; half < values.size(); half *= 2) {
-    for (std::size_t j = 0; j < values.size(); j += 2 * half) {
-      for (std::size_t k = j; k < j + half; ++k) {
-        const double first = values[k];
-        const double second = values[k + half];
-        values[k] = first + second;
-        values[k + half] = first - second;
-      }
-    }
-  }
 }
 
 // Sums of products of one block with its partner, for all Pauli strings of a group. For many strings a Walsh transform,

@@ -14,9 +14,36 @@
 namespace onehop::quantum {
 namespace {
 
+constexpr std::uint64_t grain = std::uint64_t{1} << 13;
+
+// Im <bra| Q P |ket> of an operation, from memory.
 template <typename T>
-void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, int threads, PassRecord* record) {
-  TileThreads<T> work(program, amplitudes.data(), nullptr, threads);
+double product_of(const EngineStates<T>& states, const LocalOperation& op, int threads) {
+  // P|i> = i^ys (-1)^parity(i & z) |i ^ x>.
+  const int ys = std::popcount(op.x_mask & op.z_mask) % 4;
+  std::vector<double> sums((states.ket.size() + grain - 1) / grain);
+  base::parallel_for(threads, states.ket.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
+    double re = 0;
+    double im = 0;
+    for (std::uint64_t i = begin; i < end; ++i) {
+      if ((i & op.control_mask) != op.control_values) continue;
+      const std::complex<double> left(states.bra[i ^ op.x_mask]);
+      const std::complex<double> right(states.ket[i]);
+      const double sign = std::popcount(i & op.z_mask) % 2 != 0 ? -1 : 1;
+      re += sign * (left.real() * right.real() + left.imag() * right.imag());
+      im += sign * (left.real() * right.imag() - left.imag() * right.real());
+    }
+    const double parts[] = {im, re, -im, -re};
+    sums[begin / grain] = parts[ys];
+  });
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+template <typename T>
+void run_pass(const EngineStates<T>& states, TileProgram<T>& program, int threads, PassRecord* record) {
+  TileThreads<T> work(program, states, threads);
   threads = work.threads();
   std::atomic<std::size_t> next_diagonal{0};
   std::atomic<bool> failed{false};
@@ -39,6 +66,7 @@ void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, in
     mine[static_cast<std::size_t>(PassPart::preparing)] = base::steady_seconds() - record->begin;
     work.run(thread, &mine);
   });
+  work.finish();
   for (const auto& of_thread : parts) {
     for (std::size_t p = 0; p < pass_parts; ++p) record->parts[p] += of_thread[p] / threads;
   }
@@ -76,9 +104,23 @@ PassSummary summarize(const Pass& pass) {
 }
 
 template <typename T>
-void run_passes(std::span<std::complex<T>> amplitudes, std::span<const LocalOperation> operations, const PassList& list,
-                const Kernels<T>& kernels, int threads, std::vector<PassRecord>* records) {
-  const int bits = std::bit_width(amplitudes.size()) - 1;
+void run_directly(const EngineStates<T>& states, const LocalOperation& op, const TileSizes& sizes, int threads) {
+  const std::uint64_t low = (std::uint64_t{1} << sizes.low) - 1;
+  // With tiles, an operation whose string fits one has its probe there.
+  const bool alone = sizes.tile == 0 || std::popcount(op.x_mask & ~low) > sizes.tile - sizes.low;
+  if (op.probe >= 0 && alone && !states.bra.empty()) {
+    const double factor = op.kind == LocalKind::pauli_rotation ? op.weight : -2 * op.weight;
+    states.derivatives[static_cast<std::size_t>(op.probe)] += factor * product_of(states, op, threads);
+  }
+  apply_directly(states.ket, op, threads);
+  if (!states.bra.empty()) apply_directly(states.bra, op, threads);
+}
+
+template <typename T>
+double run_passes(const EngineStates<T>& states, std::span<const LocalOperation> operations, const PassList& list,
+                  const TileSizes& sizes, const Kernels<T>& kernels, int threads, std::vector<PassRecord>* records) {
+  const int bits = std::bit_width(states.ket.size()) - 1;
+  double multiply_adds = 0;
   for (const Pass& pass : list.passes) {
     PassRecord* record = nullptr;
     if (records != nullptr) {
@@ -87,19 +129,24 @@ void run_passes(std::span<std::complex<T>> amplitudes, std::span<const LocalOper
       record->begin = base::steady_seconds();
     }
     if (pass.tile == 0) {
-      apply_directly(amplitudes, operations[pass.items.front().index], threads);
+      run_directly(states, operations[pass.items.front().index], sizes, threads);
     } else {
       TileProgram<T> program(pass, list.items, operations, bits, kernels);
       if (record != nullptr) program.describe(record->pass);
-      run_pass(amplitudes, program, threads, record);
+      multiply_adds += program.multiply_adds_of_two();
+      run_pass(states, program, threads, record);
     }
     if (record != nullptr) record->seconds = base::steady_seconds() - record->begin;
   }
+  return multiply_adds;
 }
 
-template void run_passes<float>(std::span<std::complex<float>>, std::span<const LocalOperation>, const PassList&,
-                                const Kernels<float>&, int, std::vector<PassRecord>*);
-template void run_passes<double>(std::span<std::complex<double>>, std::span<const LocalOperation>, const PassList&,
-                                 const Kernels<double>&, int, std::vector<PassRecord>*);
+#define ONEHOP_INSTANTIATE(T)                                                                          \
+  template void run_directly(const EngineStates<T>&, const LocalOperation&, const TileSizes&, int);    \
+  template double run_passes(const EngineStates<T>&, std::span<const LocalOperation>, const PassList&, \
+                             const TileSizes&, const Kernels<T>&, int, std::vector<PassRecord>*);
+ONEHOP_INSTANTIATE(float)
+ONEHOP_INSTANTIATE(double)
+#undef ONEHOP_INSTANTIATE
 
 }  // namespace onehop::quantum

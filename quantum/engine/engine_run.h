@@ -22,29 +22,24 @@ struct PassList {
 // Summarizes a pass without `sweeps` and `multiply_adds`, which depend on the kernels.
 [[nodiscard]] PassSummary summarize(const Pass& pass);
 
-// `list` must come from the same operations. `records`: receives a record of each pass; nullptr: nothing is timed.
+// What passes work on: one state, or two with the derivatives to which the products of both are added
+// (`apply_to_both`).
 template <typename T>
-void run_passes(std::span<std::complex<T>> amplitudes, std::span<const LocalOperation> operations, const PassList& list,
-                const Kernels<T>& kernels, int threads, std::vector<PassRecord>* records = nullptr);
+struct EngineStates {
+  std::span<std::complex<T>> ket;
+  std::span<std::complex<T>> bra = {};  // empty: one state
+  std::span<double> derivatives = {};
+};
 
-// The same for two states at once, with derivatives: see `apply_to_both`. `sizes` must be those of `list`. Returns the
-// multiply-adds per amplitude of one state.
+// `list` must come from the same operations and sizes. `records`: receives a record of each pass; nullptr: nothing is
+// timed. Returns the multiply-adds per amplitude of one of two states.
 template <typename T>
-double run_passes_of_two(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra,
-                         std::span<const LocalOperation> operations, const PassList& list, const TileSizes& sizes,
-                         const Kernels<T>& kernels, int threads, std::span<double> derivatives);
+double run_passes(const EngineStates<T>& states, std::span<const LocalOperation> operations, const PassList& list,
+                  const TileSizes& sizes, const Kernels<T>& kernels, int threads,
+                  std::vector<PassRecord>* records = nullptr);
 
-// One pass of it: a prepared program, and an operation that fits no tile.
+// A pass of an operation that fits no tile.
 template <typename T>
-void run_tiles_of_two(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, const TileProgram<T>& program,
-                      int threads, std::span<double> derivatives);
-template <typename T>
-void apply_directly_to_both(std::span<std::complex<T>> ket, std::span<std::complex<T>> bra, const LocalOperation& op,
-                            const TileSizes& sizes, int threads, std::span<double> derivatives);
-
-extern template void run_passes<float>(std::span<std::complex<float>>, std::span<const LocalOperation>, const PassList&,
-                                       const Kernels<float>&, int, std::vector<PassRecord>*);
-extern template void run_passes<double>(std::span<std::complex<double>>, std::span<const LocalOperation>,
-                                        const PassList&, const Kernels<double>&, int, std::vector<PassRecord>*);
+void run_directly(const EngineStates<T>& states, const LocalOperation& op, const TileSizes& sizes, int threads);
 
 }  // namespace onehop::quantum

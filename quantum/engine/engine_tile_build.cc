@@ -83,15 +83,7 @@ bool TileProgram<T>::refill(const Items& items) {
   return true;
 }
 
-template double TileProgram<float>::cosines_of(const Items&, std::size_t, std::size_t) const;
-template double TileProgram<double>::cosines_of(const Items&, std::size_t, std::size_t) const;
-template bool TileProgram<float>::refill(const Items&);
-template bool TileProgram<double>::refill(const Items&);
-template class TileProgram<float>::Builder;
-template class TileProgram<double>::Builder;
-template TileProgram<float>::TileProgram(const Pass&, const Items&, std::span<const LocalOperation>, int,
-                                         const Kernels<float>&);
-template TileProgram<double>::TileProgram(const Pass&, const Items&, std::span<const LocalOperation>, int,
-                                          const Kernels<double>&);
+template class TileProgram<float>;
+template class TileProgram<double>;
 
 }  // namespace onehop::quantum

@@ -57,17 +57,6 @@ class TileProgram<T>::Builder {
   static double smallest_within_layer() { return sizeof(T) == sizeof(float) ? 1e-36 : 1e-300; }
 
  private:
-  struct Skipped {
-    std::uint64_t mixed = 0, watched = 0;
-    [[nodiscard]] bool allows(const Item& item) const {
-      return (item.mixed & (mixed | watched)) == 0 && (item.watched & mixed) == 0;
-    }
-    void add(const Item& item) {
-      mixed |= item.mixed;
-      watched |= item.watched;
-    }
-  };
-
   // Takes every wanted item that commutes with all skipped items before it. Returns the others.
   template <typename Wanted>
   std::vector<Item> take(const std::vector<Item>& items, const Wanted& wanted) {

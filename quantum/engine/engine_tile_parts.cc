@@ -93,15 +93,7 @@ TileShape TileProgram<T>::shape_of_part(std::size_t split, std::size_t part) con
   return shape;
 }
 
-template std::size_t TileProgram<float>::bits_of(const Step&, bool) const;
-template std::size_t TileProgram<double>::bits_of(const Step&, bool) const;
-template bool TileProgram<float>::is_local(const Step&) const;
-template bool TileProgram<double>::is_local(const Step&) const;
-template void TileProgram<float>::find_stretches();
-template void TileProgram<double>::find_stretches();
-template std::size_t TileProgram<float>::split_without(std::size_t) const;
-template std::size_t TileProgram<double>::split_without(std::size_t) const;
-template TileShape TileProgram<float>::shape_of_part(std::size_t, std::size_t) const;
-template TileShape TileProgram<double>::shape_of_part(std::size_t, std::size_t) const;
+template class TileProgram<float>;
+template class TileProgram<double>;
 
 }  // namespace onehop::quantum

@@ -238,19 +238,7 @@ void TileProgram<T>::run_probe(const Step& step, std::uint64_t base, std::size_t
   }
 }
 
-template class TileProgram<float>::Builder;
-template class TileProgram<double>::Builder;
-template void TileProgram<float>::run_bit_probes(const Step&, const TileShape&, float*, float*, Scratch&) const;
-template void TileProgram<double>::run_bit_probes(const Step&, const TileShape&, double*, double*, Scratch&) const;
-template void TileProgram<float>::run_probe(const Step&, std::uint64_t, std::size_t, const TileShape&, float*, float*,
-                                            Scratch&) const;
-template void TileProgram<double>::run_probe(const Step&, std::uint64_t, std::size_t, const TileShape&, double*,
-                                             double*, Scratch&) const;
-template void TileProgram<float>::add_row_sums(const DiagonalProbes&, std::uint64_t, std::size_t, std::size_t,
-                                               Scratch&) const;
-template void TileProgram<double>::add_row_sums(const DiagonalProbes&, std::uint64_t, std::size_t, std::size_t,
-                                                Scratch&) const;
-template void TileProgram<float>::finish_diagonal_probes(std::uint64_t, Scratch&) const;
-template void TileProgram<double>::finish_diagonal_probes(std::uint64_t, Scratch&) const;
+template class TileProgram<float>;
+template class TileProgram<double>;
 
 }  // namespace onehop::quantum

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "quantum/engine/engine_run.h"
 #include "quantum/engine/engine_tile.h"
 #include "quantum/engine/tile_memory.h"
 #include "src/base/thread_pool.h"
@@ -18,14 +19,11 @@ namespace onehop::quantum {
 template <typename T>
 class TileThreads {
  public:
-  // `bra`: nullptr with one state. `sums`: program.probes() zeros for each part of each tile, in this order; nullptr
-  // with one state. The program must outlive this object.
-  TileThreads(const TileProgram<T>& program, std::complex<T>* ket, std::complex<T>* bra, int threads,
-              double* sums = nullptr)
+  // The program must outlive this object.
+  TileThreads(const TileProgram<T>& program, const EngineStates<T>& states, int threads)
       : program_(program),
-        ket_(ket),
-        bra_(bra),
-        sums_(sums),
+        states_(states),
+        sums_(states.bra.empty() ? 0 : program.tiles() * program.parts() * program.probes().size()),
         threads_(static_cast<int>(std::min(program.tiles() * program.parts(), static_cast<std::size_t>(threads)))),
         barrier_(threads_),
         scratches_(static_cast<std::size_t>(threads_)) {
@@ -60,23 +58,31 @@ class TileThreads {
     for (std::size_t t = next_++; t < program_.tiles(); t = next_++) run_tile(t, mine, nullptr);
   }
 
-  // prepare() and run() on a pool.
-  void run_all() {
-    if (threads_ == 1) {
-      prepare(0);
-      return run(0);
+  // Adds the products of both states to the derivatives, after all threads have run: in the order of parts, so that the
+  // result does not depend on the threads.
+  void finish() const {
+    const std::size_t probes = program_.probes().size();
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      states_.derivatives[static_cast<std::size_t>(program_.probes()[i % probes])] +=
+          program_.probe_scales()[i % probes] * sums_[i];
     }
-    base::ThreadPool(threads_, base::WaitStyle::sleep).run([&](int thread) {
+  }
+
+  // prepare() and run() on a pool, then finish().
+  void run_all() {
+    const auto body = [&](int thread) {
       prepare(thread);
       run(thread);
-    });
+    };
+    threads_ == 1 ? body(0) : base::ThreadPool(threads_, base::WaitStyle::sleep).run(body);
+    finish();
   }
 
  private:
   using Scratch = typename TileProgram<T>::Scratch;
 
   [[nodiscard]] T* own_memory() const {
-    const std::size_t tiles = 1 + (bra_ != nullptr ? 1U : 0U) + (program_.needs_other() ? 1U : 0U);
+    const std::size_t tiles = 1 + (states_.bra.empty() ? 0U : 1U) + (program_.needs_other() ? 1U : 0U);
     return tile_memory<T>(tiles * program_.shape().numbers());
   }
 
@@ -85,7 +91,7 @@ class TileThreads {
     for (Scratch& scratch : scratches) {
       T* next = memory;
       scratch.tile = next;
-      if (bra_ != nullptr) scratch.bra = next += numbers;
+      if (!states_.bra.empty()) scratch.bra = next += numbers;
       if (program_.needs_other()) scratch.other = next + numbers;
     }
   }
@@ -93,15 +99,14 @@ class TileThreads {
   void run_tile(std::size_t tile, std::span<Scratch> mine, base::Barrier* barrier) {
     for (Scratch& scratch : mine) {
       const std::size_t number = tile * program_.parts() + scratch.part;
-      if (sums_ != nullptr) scratch.sums = sums_ + number * program_.probes().size();
+      scratch.sums = sums_.data() + number * program_.probes().size();
     }
-    program_.run(ket_, bra_, tile, mine, barrier);
+    program_.run(states_.ket.data(), states_.bra.data(), tile, mine, barrier);
   }
 
   const TileProgram<T>& program_;
-  std::complex<T>* ket_;
-  std::complex<T>* bra_;
-  double* sums_;
+  EngineStates<T> states_;
+  std::vector<double> sums_;  // of each probe, for each part of each tile
   int threads_;
   std::atomic<std::size_t> next_{0};
   base::Barrier barrier_;

@@ -88,6 +88,20 @@ struct Item {
   friend bool operator==(const Item&, const Item&) = default;
 };
 
+// The bits of items that wait. A later item may overtake them only if it commutes with all of them.
+struct Skipped {
+  std::uint64_t mixed = 0;    // no later item may use these bits
+  std::uint64_t watched = 0;  // later items may watch these bits, but not mix them
+
+  [[nodiscard]] bool allows(const Item& item) const {
+    return (item.mixed & (mixed | watched)) == 0 && (item.watched & mixed) == 0;
+  }
+  void add(const Item& item) {
+    mixed |= item.mixed;
+    watched |= item.watched;
+  }
+};
+
 // The items of an operation that varies: where the numbers are that depend on its angle.
 struct VaryingItems {
   enum class Form : std::uint8_t {

@@ -113,17 +113,14 @@ class Search {
   // Runs every item that mixes no bit of `outside` and commutes with all earlier ones that have not run.
   [[nodiscard]] Words run(Words done, std::uint64_t outside) const {
     const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
-    std::uint64_t mixed = 0;
-    std::uint64_t watched = 0;
-    for (std::size_t i = 0; i < items_.size() && mixed != all; ++i) {
+    Skipped skipped;
+    for (std::size_t i = 0; i < items_.size() && skipped.mixed != all; ++i) {
       if ((done[i / 64] >> (i % 64) & 1) != 0) continue;
       const Item& item = items_[i];
-      const bool allowed = (item.mixed & (mixed | watched)) == 0 && (item.watched & mixed) == 0;
-      if (allowed && (item.mixed & outside) == 0) {
+      if (skipped.allows(item) && (item.mixed & outside) == 0) {
         done[i / 64] |= std::uint64_t{1} << (i % 64);
       } else {
-        mixed |= item.mixed;
-        watched |= item.watched;
+        skipped.add(item);
       }
     }
     return done;

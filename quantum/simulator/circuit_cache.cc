@@ -5,6 +5,7 @@
 #include <bit>
 #include <list>
 
+#include "onehop/quantum/simulator.h"
 #include "quantum/state/precision.h"
 
 namespace onehop::quantum {
@@ -183,7 +184,7 @@ std::shared_ptr<PlacedCircuit> insert(const Key& key, Placement placement) {
 
 EngineCounters PlacedCircuit::Part::run(State& state) const {
   return with_type(state.precision(), [&]<typename T>() {
-    return std::get<std::unique_ptr<EngineProgram<T>>>(program)->run(state.local<T>(), state.engine().threads);
+    return std::get<std::unique_ptr<EngineProgram<T>>>(program)->run({state.local<T>()}, state.engine().threads);
   });
 }
 
@@ -228,6 +229,20 @@ std::shared_ptr<const Placement> placement_of(const std::shared_ptr<PlacedCircui
 std::shared_ptr<const Placement> find_or_place(const Circuit& circuit, int ranks, const PlacementOptions& options) {
   if (const auto known = circuit_cache().find(key_of(circuit, ranks, options))) return placement_of(known);
   return std::make_shared<const Placement>(place(circuit, ranks, options));
+}
+
+PlacementOptions placement_options(const State& state) {
+  PlacementOptions options;
+  options.bytes_per_amplitude = bytes_per_amplitude(state.precision());
+  options.bits.assign(state.bits().begin(), state.bits().end());
+  options.ranks_per_host = state.ranks_per_host();
+  return options;
+}
+
+void apply_placed(State& state, const Placement& placement) {
+  Executor executor(state, placement, 0, [](int, int, double) { return 0; });
+  while (executor.step()) {
+  }
 }
 
 CircuitCacheCounters circuit_cache_counters() { return circuit_cache().counters(); }

@@ -60,6 +60,12 @@ class PlacedCircuit {
 [[nodiscard]] std::shared_ptr<const Placement> find_or_place(const Circuit& circuit, int ranks,
                                                              const PlacementOptions& options);
 
+// Options for a circuit that continues with this state.
+[[nodiscard]] PlacementOptions placement_options(const State& state);
+
+// Applies the gates of a placement, which may be matrices that are not unitary. Collective.
+void apply_placed(State& state, const Placement& placement);
+
 // What this process has done so far.
 struct CircuitCacheCounters {
   std::int64_t placed = 0;  // circuits that were placed and entered

@@ -122,33 +122,43 @@ void Compiled::Impl::make_stage(StageProgram& program, const Stage& stage, std::
     auto local = localize(operation, stage.bits, part_bits, number_of(part), flips);
     if (!local) continue;
     local->source = index;
-    program.varies = program.varies || local->varies;
     program.operations.push_back(std::move(*local));
   }
   program.flips = flips;
-  if (part_bits > EngineProgram<double>::max_bits) return;
-  with_type(options.precision, [&]<typename T>() {
-    program.compiled = std::make_unique<EngineProgram<T>>(part_bits, std::move(program.operations),
-                                                          EngineProgram<T>::States::one, state->engine().threads);
+  program.compile(options.precision, part_bits, false, state->engine().threads);
+}
+
+void Compiled::Impl::StageProgram::compile(Precision precision, int bits, bool two, int threads) {
+  using Program = EngineProgram<double>;
+  varies = std::ranges::any_of(operations, [](const LocalOperation& operation) { return operation.varies; });
+  if (bits > (two ? Program::max_bits_of_two : Program::max_bits)) return;
+  with_type(precision, [&]<typename T>() {
+    using States = typename EngineProgram<T>::States;
+    compiled =
+        std::make_unique<EngineProgram<T>>(bits, std::move(operations), two ? States::two : States::one, threads);
   });
 }
 
-void Compiled::Impl::run_stage(StageProgram& program, std::size_t part) {
-  const int threads = state->engine().threads;
-  with_type(options.precision, [&]<typename T>() {
-    auto* const compiled = std::get_if<std::unique_ptr<EngineProgram<T>>>(&program.compiled);
-    const auto amplitudes = amplitudes_of<T>(*state, part);
-    if (compiled != nullptr) {
-      if (program.varies && !program.fresh) (*compiled)->refill(angles, threads);
-      counters.passes += (*compiled)->run(amplitudes, threads).passes;
-    } else if (!program.operations.empty()) {
-      for (LocalOperation& operation : program.operations) {
-        if (operation.varies) set_angle(operation, angles[static_cast<std::size_t>(operation.source)]);
-      }
-      counters.passes += apply<T>(amplitudes, program.operations, state->engine()).passes;
+EngineCounters Compiled::Impl::StageProgram::run(const Impl& impl, std::size_t part, std::span<const double> angles,
+                                                 const State& ket, const State* bra, std::span<double> by_angle) {
+  const int threads = ket.engine().threads;
+  return with_type(impl.options.precision, [&]<typename T>() {
+    const auto amplitudes = [part](const State& state) {
+      return state.local<T>().subspan(part << state.part_bits(), std::size_t{1} << state.part_bits());
+    };
+    EngineStates<T> states{amplitudes(ket)};
+    if (bra != nullptr) states = {states.ket, amplitudes(*bra), by_angle};
+    if (auto* const program = std::get_if<std::unique_ptr<EngineProgram<T>>>(&compiled)) {
+      if (varies && !fresh) (*program)->refill(angles, threads);
+      return (*program)->run(states, threads);
     }
+    if (operations.empty()) return EngineCounters{};
+    for (LocalOperation& operation : operations) {
+      if (operation.varies) set_angle(operation, angles[static_cast<std::size_t>(operation.source)]);
+    }
+    if (bra == nullptr) return apply<T>(states.ket, operations, ket.engine());
+    return apply_to_both<T>(states.ket, states.bra, operations, by_angle, ket.engine());
   });
-  program.fresh = false;
 }
 
 void Compiled::Impl::run(std::span<const double> values) {
@@ -162,7 +172,10 @@ void Compiled::Impl::run(std::span<const double> values) {
       for (std::size_t part = 0; part < parts(); ++part) make_stage(programs[part], placement.stages[s], part);
       stages[s] = std::move(programs);
     }
-    for (std::size_t part = 0; part < parts(); ++part) run_stage(stages[s][part], part);
+    for (std::size_t part = 0; part < parts(); ++part) {
+      counters.passes += stages[s][part].run(*this, part, angles, *state).passes;
+      stages[s][part].fresh = false;
+    }
     // A gate flips the same bits on every part.
     state->set_layout({state->bits().begin(), state->bits().end()}, stages[s].front().flips);
   }

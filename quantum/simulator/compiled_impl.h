@@ -32,6 +32,12 @@ struct Compiled::Impl {
     std::uint64_t flips = 0;  // after the stage
     bool varies = false;
     bool fresh = true;  // whether it was compiled with the present angles
+
+    // Compiles the operations for one or two states of `bits` bits, unless these are large.
+    void compile(Precision precision, int bits, bool two, int threads);
+    // Runs on a part of one state, or of two.
+    EngineCounters run(const Impl& impl, std::size_t part, std::span<const double> angles, const State& ket,
+                       const State* bra = nullptr, std::span<double> by_angle = {});
   };
 
   // Throws BadInput unless the circuit has gates only.
@@ -44,12 +50,7 @@ struct Compiled::Impl {
   [[nodiscard]] std::size_t parts() const { return std::size_t{1} << (state->local_bits() - state->part_bits()); }
   // The number among the parts of all ranks.
   [[nodiscard]] int number_of(std::size_t part) const;
-  template <typename T>
-  [[nodiscard]] static std::span<std::complex<T>> amplitudes_of(const State& state, std::size_t part) {
-    return state.local<T>().subspan(part << state.part_bits(), std::size_t{1} << state.part_bits());
-  }
   void make_stage(StageProgram& program, const Stage& stage, std::size_t part) const;
-  void run_stage(StageProgram& program, std::size_t part);
   // The expectation values in the final state, whose amplitudes may move.
   [[nodiscard]] std::vector<Complex> final_values(std::span<const PauliSum> sums);
 
@@ -58,10 +59,7 @@ struct Compiled::Impl {
                       bool variance);
   // Goes back from the final state, where bra = H ket: adds the derivative by the angle of each of `varying`.
   void go_back(State& ket, State& bra, std::span<double> by_angle);
-  [[nodiscard]] std::vector<LocalOperation> inverse_stage(const Stage& stage, std::size_t part, std::uint64_t& flips,
-                                                          bool first) const;
   void make_inverse(StageProgram& program, std::size_t stage, std::size_t part, std::uint64_t flips) const;
-  void run_inverse(StageProgram& program, std::size_t part, State& ket, State& bra, std::span<double> by_angle);
   [[nodiscard]] std::unique_ptr<State> new_state() const;
 
   CompileOptions options;

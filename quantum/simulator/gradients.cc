@@ -68,59 +68,25 @@ std::unique_ptr<State> Compiled::Impl::new_state() const {
   return result;
 }
 
-// `first`: nothing comes before the stage, so that gates before the first one that varies need not be undone.
-std::vector<LocalOperation> Compiled::Impl::inverse_stage(const Stage& stage, std::size_t part, std::uint64_t& flips,
-                                                          bool first) const {
-  std::vector<LocalOperation> operations;
+void Compiled::Impl::make_inverse(StageProgram& program, std::size_t stage, std::size_t part,
+                                  std::uint64_t flips) const {
+  const std::vector<int>& operations = placement.stages[stage].operations;
   std::size_t needed = 0;
-  for (auto index = stage.operations.rbegin(); index != stage.operations.rend(); ++index) {
+  for (auto index = operations.rbegin(); index != operations.rend(); ++index) {
     const Operation operation = inverse(placement.operations[static_cast<std::size_t>(*index)]);
-    auto local = localize(operation, stage.bits, part_bits, number_of(part), flips);
+    auto local = localize(operation, placement.stages[stage].bits, part_bits, number_of(part), flips);
     if (!local) continue;
     local->source = *index;
     if (local->varies) {
       local->probe = static_cast<int>(std::lower_bound(varying.begin(), varying.end(), *index) - varying.begin());
     }
-    operations.push_back(std::move(*local));
-    if (operations.back().varies) needed = operations.size();
+    program.operations.push_back(std::move(*local));
+    if (program.operations.back().varies) needed = program.operations.size();
   }
-  if (first) operations.resize(needed);
-  return operations;
-}
-
-void Compiled::Impl::make_inverse(StageProgram& program, std::size_t stage, std::size_t part,
-                                  std::uint64_t flips) const {
-  program.operations = inverse_stage(placement.stages[stage], part, flips, stage == 0);
+  // Nothing comes before the first stage, so that gates before the first one that varies need not be undone.
+  if (stage == 0) program.operations.resize(needed);
   program.flips = flips;
-  program.varies = std::any_of(program.operations.begin(), program.operations.end(),
-                               [](const LocalOperation& operation) { return operation.varies; });
-  if (part_bits > EngineProgram<double>::max_bits_of_two) return;
-  with_type(options.precision, [&]<typename T>() {
-    program.compiled = std::make_unique<EngineProgram<T>>(part_bits, std::move(program.operations),
-                                                          EngineProgram<T>::States::two, state->engine().threads);
-  });
-}
-
-void Compiled::Impl::run_inverse(StageProgram& program, std::size_t part, State& ket, State& bra_state,
-                                 std::span<double> by_angle) {
-  const int threads = ket.engine().threads;
-  with_type(options.precision, [&]<typename T>() {
-    auto* const compiled = std::get_if<std::unique_ptr<EngineProgram<T>>>(&program.compiled);
-    EngineCounters done;
-    const auto of_ket = amplitudes_of<T>(ket, part);
-    const auto of_bra = amplitudes_of<T>(bra_state, part);
-    if (compiled != nullptr) {
-      if (program.varies && !program.fresh) (*compiled)->refill(inverse_angles, threads);
-      done = (*compiled)->run_both(of_ket, of_bra, threads, by_angle);
-    } else {
-      for (LocalOperation& operation : program.operations) {
-        if (operation.varies) set_angle(operation, inverse_angles[static_cast<std::size_t>(operation.source)]);
-      }
-      done = apply_to_both<T>(of_ket, of_bra, program.operations, by_angle, ket.engine());
-    }
-    counters.passes += done.passes;
-    counters.multiply_adds += done.multiply_adds;
-  });
+  program.compile(options.precision, part_bits, true, state->engine().threads);
 }
 
 void Compiled::Impl::go_back(State& ket, State& bra_state, std::span<double> by_angle) {
@@ -141,7 +107,9 @@ void Compiled::Impl::go_back(State& ket, State& bra_state, std::span<double> by_
     }
     for (std::size_t part = 0; part < parts(); ++part) {
       const auto sums = std::span(by_part).subspan(part * by_angle.size(), by_angle.size());
-      run_inverse(inverses[s][part], part, ket, bra_state, sums);
+      const EngineCounters done = inverses[s][part].run(*this, part, inverse_angles, ket, &bra_state, sums);
+      counters.passes += done.passes;
+      counters.multiply_adds += done.multiply_adds;
       inverses[s][part].fresh = true;  // until bind() changes the angles
     }
     for (State* const one : {&ket, &bra_state}) {

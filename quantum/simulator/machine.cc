@@ -107,8 +107,8 @@ bool Machine::other(const Operation& operation, std::size_t& place) {
 }
 
 PlacementOptions Machine::placement_here() const {
-  PlacementOptions options = setup_.placement;
-  options.bits.assign(state_.bits().begin(), state_.bits().end());
+  PlacementOptions options = placement_options(state_);
+  options.search_seconds = setup_.search_seconds;
   return options;
 }
 

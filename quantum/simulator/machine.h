@@ -27,7 +27,7 @@ class Machine {
   };
   struct Setup {
     bool mixed = false;
-    PlacementOptions placement = {};  // of the parts, without bits
+    double search_seconds = 1;  // for the placement of the parts
     Profile* profile = nullptr;
     // The placement of the whole program, which is then a circuit and begins as |0...0>; nullptr: the program is placed
     // in parts on the state as it is.

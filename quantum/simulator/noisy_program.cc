@@ -6,21 +6,16 @@
 #include "onehop/quantum/placement.h"
 #include "onehop/quantum/simulator.h"
 #include "quantum/circuit/random.h"
+#include "quantum/simulator/circuit_cache.h"
 
 namespace onehop::quantum {
 namespace {
 
 // Applies gates and Kraus operators to a state that is split over ranks.
 void run_part(State& state, const Circuit& part) {
-  PlacementOptions options;
-  options.bytes_per_amplitude = bytes_per_amplitude(state.precision());
-  options.bits.assign(state.bits().begin(), state.bits().end());
+  PlacementOptions options = placement_options(state);
   options.search_seconds = 0;
-  options.ranks_per_host = state.ranks_per_host();
-  const Placement placement = place(part, state.group().size(), options);
-  Executor executor(state, placement, 0, [](int, int, double) { return 0; });
-  while (executor.step()) {
-  }
+  apply_placed(state, place(part, state.group().size(), options));
 }
 
 }  // namespace

@@ -73,8 +73,6 @@ std::vector<bool> run_program(State& state, const Program& program, bool mixed, 
   calls.choose = [&](std::span<const double> weights) { return index_of(weights, detail::uniform(seed, 0, event++)); };
   Machine::Setup setup;
   setup.mixed = mixed;
-  setup.placement.bytes_per_amplitude = bytes_per_amplitude(state.precision());
-  setup.placement.ranks_per_host = state.ranks_per_host();
   Machine machine(program, state, std::move(calls), std::move(setup));
   static_cast<void>(machine.run());
   std::vector<bool> clbits = machine.clbits();
@@ -88,11 +86,7 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
     throw BadInput("the circuit has " + base::counted(circuit.qubits, "qubit") + ", the state " +
                    std::to_string(state.qubits()));
   }
-  PlacementOptions options;
-  options.bytes_per_amplitude = bytes_per_amplitude(state.precision());
-  options.bits.assign(state.bits().begin(), state.bits().end());
-  options.ranks_per_host = state.ranks_per_host();
-  const auto plan = compile_cached(circuit, state.group().size(), options, true);
+  const auto plan = compile_cached(circuit, state.group().size(), placement_options(state), true);
   std::uint64_t event = 0;
   Executor executor(state, plan->placement(), circuit.clbits + circuit.hidden_clbits,
                     [&](int, int, double one) { return detail::uniform(seed, 0, event++) < one ? 1 : 0; });

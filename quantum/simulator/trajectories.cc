@@ -154,16 +154,9 @@ SimulationResult run_histories(const SplitProgram& split, const Group& group, co
   result.runs = static_cast<std::int64_t>(result.made.size());
   shots.set_words(outcomes);
   result.outcomes = shots.outcomes();
-  double bytes[2] = {};
-  for (const auto& walk : walks) {
-    const StateCounters counters = walk->counters();
-    result.exchanges += counters.exchanges;
-    bytes[0] += static_cast<double>(counters.bytes_sent);
-    bytes[1] += static_cast<double>(counters.bytes_between_hosts);
-  }
-  sum_over_ranks(group, std::span<double>(bytes));
-  result.bytes_moved = static_cast<std::int64_t>(bytes[0]);
-  result.bytes_between_hosts = static_cast<std::int64_t>(bytes[1]);
+  StateCounters counters;
+  for (const auto& walk : walks) counters.add(walk->counters());
+  count_traffic(result, counters, group);
   if (!walks.empty()) result.state = walks.front()->take_state();
   result.seconds = base::steady_seconds() - begin;
   return result;

@@ -297,14 +297,8 @@ void TrajectoryWalk::sample(const Node& node) {
 
 StateCounters TrajectoryWalk::counters() const {
   StateCounters sum;
-  const auto add = [&](const std::unique_ptr<State>& state) {
-    if (!state) return;
-    sum.exchanges += state->counters().exchanges;
-    sum.bytes_sent += state->counters().bytes_sent;
-    sum.bytes_between_hosts += state->counters().bytes_between_hosts;
-  };
-  add(before_);
-  std::ranges::for_each(states_, add);
+  if (before_) sum.add(before_->counters());
+  for (const auto& state : states_) sum.add(state->counters());
   return sum;
 }
 

@@ -58,6 +58,15 @@ Group part_for(const Circuit& circuit, const Group& whole, int& per_host) {
   return ranks == whole.size() ? whole : whole.split(whole.rank() / ranks, whole.rank() % ranks);
 }
 
+void count_traffic(SimulationResult& result, const StateCounters& counters, const Group& group) {
+  result.exchanges = counters.exchanges;
+  std::array<double, 2> bytes{static_cast<double>(counters.bytes_sent),
+                              static_cast<double>(counters.bytes_between_hosts)};
+  sum_over_ranks(group, std::span<double>(bytes));
+  result.bytes_moved = static_cast<std::int64_t>(bytes[0]);
+  result.bytes_between_hosts = static_cast<std::int64_t>(bytes[1]);
+}
+
 Walk::Walk(const SplitProgram& split, const Group& group, const ProgramOptions& options, Style style,
            std::shared_ptr<const Placement> placement)
     : split_(split),
@@ -70,7 +79,7 @@ Walk::Walk(const SplitProgram& split, const Group& group, const ProgramOptions& 
   if (style_ == Style::circuit) place_circuit();
   Machine::Setup setup;
   setup.mixed = options.mixed;
-  setup.placement = placement_options();
+  setup.search_seconds = options.search_seconds;
   setup.profile = profile();
   setup.whole = placement_;
   if (!options.due) setup.compiled = placed_.get();
@@ -103,10 +112,9 @@ void Walk::place_circuit() {
 }
 
 PlacementOptions Walk::placement_options() const {
-  PlacementOptions how;
-  how.bytes_per_amplitude = bytes_per_amplitude(options_.precision);
+  PlacementOptions how = quantum::placement_options(*result_.state);
+  how.bits.clear();
   how.search_seconds = options_.search_seconds;
-  how.ranks_per_host = result_.state->ranks_per_host();
   return how;
 }
 
@@ -134,7 +142,7 @@ SimulationResult Walk::run() {
   std::stable_sort(result_.made.begin(), result_.made.end(),
                    [](const Run& a, const Run& b) { return a.first < b.first; });
   timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(); });
-  count_traffic();
+  count_traffic(result_, result_.state->counters(), result_.state->group());
   result_.engine = machine_->counters();
   result_.seconds = base::steady_seconds() - begin;
   if (options_.profile) {
@@ -142,16 +150,6 @@ SimulationResult Walk::run() {
     result_.pass_seconds = result_.state->pass_seconds();
   }
   return std::move(result_);
-}
-
-void Walk::count_traffic() {
-  const StateCounters& counters = result_.state->counters();
-  result_.exchanges = counters.exchanges;
-  std::array<double, 2> bytes{static_cast<double>(counters.bytes_sent),
-                              static_cast<double>(counters.bytes_between_hosts)};
-  sum_over_ranks(result_.state->group(), std::span<double>(bytes));
-  result_.bytes_moved = static_cast<std::int64_t>(bytes[0]);
-  result_.bytes_between_hosts = static_cast<std::int64_t>(bytes[1]);
 }
 
 // Runs the program with the record of a branch, which grows with every further choice.

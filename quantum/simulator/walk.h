@@ -12,6 +12,9 @@
 
 namespace onehop::quantum {
 
+// Adds up what the ranks have sent. Collective.
+void count_traffic(SimulationResult& result, const StateCounters& counters, const Group& group);
+
 class Walk {
  public:
   // How a program is placed and what its random choices look like.
@@ -43,7 +46,6 @@ class Walk {
   void finish(const Branch& branch, Run run);
   void note(const Branch& branch, const std::vector<bool>& clbits);
   [[nodiscard]] std::vector<std::uint64_t> samples(const Branch& branch, std::span<const std::uint64_t> shots);
-  void count_traffic();
 
   void check(const CheckpointState& checkpoint) const;
   void resume(const CheckpointState& checkpoint);

@@ -110,7 +110,7 @@ void expect_case(const Case& one, const TileSizes& sizes, const Kernels<T>& kern
   auto ket = as<T>(one.ket);
   auto bra = as<T>(one.bra);
   std::vector<double> derivatives(one.derivatives.size());
-  run_passes_of_two<T>(ket, bra, one.operations, list, sizes, kernels, threads, derivatives);
+  run_passes<T>({ket, bra, derivatives}, one.operations, list, sizes, kernels, threads);
   EXPECT_LT(distance(one.last_ket, ket), tolerance);
   EXPECT_LT(distance(one.last_bra, bra), tolerance);
   for (std::size_t d = 0; d < derivatives.size(); ++d) {
@@ -180,7 +180,7 @@ TEST(QuantumEngineBoth, RefilledProgramsAreThoseOfTheNewAngles) {
       Amplitudes ket = one.ket;
       Amplitudes bra = one.bra;
       std::vector<double> derivatives(one.derivatives.size());
-      program.run_both(ket, bra, number(random, 1, 3), derivatives);
+      program.run({ket, bra, derivatives}, number(random, 1, 3));
       Amplitudes expected_ket = one.ket;
       Amplitudes expected_bra = one.bra;
       std::vector<double> expected(one.derivatives.size());
@@ -203,8 +203,8 @@ TEST(QuantumEngineBoth, SumsDoNotDependOnThreads) {
       Amplitudes ket = one.ket;
       Amplitudes bra = one.bra;
       found.emplace_back(one.derivatives.size());
-      run_passes_of_two<double>(ket, bra, one.operations, make_pass_list(bits, one.operations, sizes), sizes,
-                                kernels<double>(), threads, found.back());
+      run_passes<double>({ket, bra, found.back()}, one.operations, make_pass_list(bits, one.operations, sizes), sizes,
+                         kernels<double>(), threads);
     }
     EXPECT_EQ(found[0], found[1]);
     EXPECT_EQ(found[0], found[2]);

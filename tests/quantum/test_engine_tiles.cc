@@ -33,10 +33,10 @@ void expect_on_tiles(Random& random, int bits, const std::vector<LocalOperation>
   for (const std::string& simd : simd_names()) {
     const std::string what = simd + ", " + about;
     auto found = as<double>(start);
-    run_passes<double>(found, operations, list, kernels_named<double>(simd), number(random, 1, 4));
+    run_passes<double>({found}, operations, list, sizes, kernels_named<double>(simd), number(random, 1, 4));
     ASSERT_LT(distance(expected, found), 1e-14 * each * most) << what;
     auto single = as<float>(start);
-    run_passes<float>(single, operations, list, kernels_named<float>(simd), number(random, 1, 4));
+    run_passes<float>({single}, operations, list, sizes, kernels_named<float>(simd), number(random, 1, 4));
     ASSERT_LT(distance(expected, single), 1e-6 * each * most) << what;
   }
 }
@@ -174,7 +174,7 @@ void print_matrices_or_parts(const char* what, int bits, const std::vector<Local
       sizes.matrices = round % 2 == 0;
       const PassList list = make_pass_list(bits, operations, sizes);
       const double begin = base::steady_seconds();
-      run_passes<T>(state, operations, list, kernels_named<T>(simd), 1);
+      run_passes<T>({state}, operations, list, sizes, kernels_named<T>(simd), 1);
       best[round % 2] = std::min(best[round % 2], base::steady_seconds() - begin);
     }
     std::printf("%s, %s, %s: matrices %.1f ms, parts %.1f ms\n", what, sizeof(T) == 8 ? "double" : "single",

@@ -49,6 +49,12 @@ struct StateCounters {
   int exchanges = 0;
   std::int64_t bytes_sent = 0;           // by this rank
   std::int64_t bytes_between_hosts = 0;  // the part of them that goes to ranks without common memory with this one
+
+  void add(const StateCounters& more) {
+    exchanges += more.exchanges;
+    bytes_sent += more.bytes_sent;
+    bytes_between_hosts += more.bytes_between_hosts;
+  }
 };
 
 // The norm of amplitudes that a caller passes: it must be 1 within 1e-5, or is made 1; `any` checks nothing, for
