@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onehop.cli.common import JsonOptions, MpiOptions, check_plot
+from onehop.cli.common import JsonOptions, MpiOptions
 from onehop.error import BadInput
 from onehop.options import Options, option
 
@@ -119,11 +119,6 @@ class PlotOptions(Options):
     plot: str | None = option(
         None, "Draw the results and write the plot to FILE.", metavar="FILE.png", writes="the plot"
     )
-
-    def __post_init__(self) -> None:
-        """Check before the work starts that the plot can be drawn."""
-        super().__post_init__()  # type: ignore[misc]
-        check_plot(self.plot)
 
 
 @dataclass(kw_only=True)

@@ -31,7 +31,7 @@ from onehop.machine import (
     traffic_of,
 )
 from onehop.options import argument, option
-from onehop.output import check_file_target, write_file
+from onehop.output import write_file
 from onehop.place import private_folder
 from onehop.schedule import halo
 from onehop.tune.machine_file import machine_text
@@ -294,10 +294,8 @@ def _compared(options: Predict) -> tuple[Machine, list[dict[str, Any]]]:
     if (machine is None) == (not tune):
         found = "neither" if machine is None else "both"
         raise BadInput(f"expected either --machine or --tune, found {found}")
-    if machine_file is not None:
-        if not tune:
-            raise BadInput("expected --machine-file with --tune only, found it with --machine")
-        check_file_target(machine_file, "--machine-file")
+    if machine_file is not None and not tune:
+        raise BadInput("expected --machine-file with --tune only, found it with --machine")
     if machine is not None:
         return load_machine(machine), _results(files, seconds)
     if files:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onehop.cli.screen import Table, coloured
+from onehop.cli.screen import Column, Table, coloured
 from onehop.text import bytes_text, counted, number
 from onehop_bench.result import Bench, Row
 
@@ -63,7 +63,7 @@ def table_of(rows: Sequence[Row], title: str, caption: str | None, columns: Colu
     table = Table(title=title, caption=caption)
     for heading, what in columns.items():
         text = isinstance(what, str) and any(isinstance(row[what], str) for row in rows)
-        table.add_column(heading, justify="left" if text else "right")
+        table.columns.append(Column(heading if text else f">{heading}"))
     for row in rows:
         table.add_row(
             *(_cell(row[what]) if isinstance(what, str) else what(row) for what in columns.values())
@@ -123,7 +123,7 @@ def make_peer_table(result: Bench) -> Table | None:
         return table_of(rows, "; ".join(titles), None, {"case": "case", **columns})
     table = Table("case", title="; ".join(titles))
     for row in rows:
-        table.add_column(row.case, justify="right")
+        table.columns.append(Column(f">{row.case}"))
     for name, cell in columns.items():
         table.add_row(name, *(cell(row) for row in rows))  # type: ignore[operator]
     return table

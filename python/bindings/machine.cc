@@ -81,14 +81,9 @@ void bind_machine(nb::module_& module) {
       .def_ro("title", &Machine::title, "One line that describes the machine.")
       .def_prop_ro("levels", tuple_of(&Machine::levels), "Levels, innermost first.")
       .def_prop_ro("processors", &Machine::processors, "Number of processors.")
-      .def(
-          "job",
-          [](const Machine& machine, const nb::object& processors) {
-            return machine.job(whole_number<std::int64_t>(processors, "processors"));
-          },
-          nb::sig("def job(self, processors: int) -> Machine"), "processors"_a.none(),
-          "Return the part of the machine that a job with this many processors gets: the smallest box that holds "
-          "them.")
+      .def("job", &Machine::job, "processors"_a,
+           "Return the part of the machine that a job with this many processors gets: the smallest box that holds "
+           "them.")
       .def("to_json", &Machine::to_json, "indent"_a = -1,
            "Return the machine as JSON text. `indent` below 0 writes one line.")
       .def_static("from_json", &Machine::from_json, "text"_a,

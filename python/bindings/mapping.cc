@@ -13,26 +13,10 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// The whole numbers of a sequence. Anything else is as wrong an input as a host below 0, so it is the same error.
-template <class Number>
-std::vector<Number> whole_numbers(const nb::object& values, const char* what) {
-  std::vector<Number> numbers;
-  if (nb::try_cast(values, numbers)) return numbers;
-  constexpr std::size_t longest = 60;
-  std::string found = nb::repr(values).c_str();
-  if (found.size() > longest) found = found.substr(0, longest) + "...";
-  throw onehop::BadInput(std::string("map: expected ") + what + " as a sequence of whole numbers below 2^" +
-                         std::to_string(8 * sizeof(Number) - 1) + ", found " + found);
-}
-
-HostLayout layout_of(const nb::object& host_of_rank, const nb::object& groups, const nb::object& costs,
-                     const nb::object& torus) {
-  HostLayout layout{whole_numbers<int>(host_of_rank, "the host of every rank"),
-                    whole_numbers<std::int64_t>(groups, "the hosts of a unit"),
-                    whole_numbers<std::int64_t>(costs, "the costs of a byte"),
-                    whole_numbers<std::int64_t>(torus, "the extents of a torus")};
-  layout.check();
-  return layout;
+// The settings of the local search.
+onehop::MapOptions search(bool refine, std::uint64_t seed, std::optional<std::int64_t> steps) {
+  if (steps.value_or(0) < 0) throw onehop::BadInput("steps: expected 0 or more, found " + std::to_string(*steps));
+  return {refine, seed, steps.value_or(-1)};
 }
 
 void bind_hosts(nb::module_& module) {
@@ -45,27 +29,17 @@ void bind_hosts(nb::module_& module) {
                          "torus : sequence of int\n    Extents of a torus of hosts; empty: no torus.")
       .def(
           "__init__",
-          [](HostLayout* self, const nb::object& host_of_rank, const nb::object& groups, const nb::object& costs,
-             const nb::object& torus) { new (self) HostLayout(layout_of(host_of_rank, groups, costs, torus)); },
-          nb::sig("def __init__(self, host_of_rank: Sequence[int], groups: Sequence[int] = [], "
-                  "costs: Sequence[int] = [], torus: Sequence[int] = []) -> None"),
-          "host_of_rank"_a.none(), "groups"_a.none() = nb::tuple(), "costs"_a.none() = nb::tuple(),
-          "torus"_a.none() = nb::tuple())
-      .def_static(
-          "of_sizes",
-          [](const nb::object& sizes) {
-            return HostLayout::of_sizes(whole_numbers<std::int64_t>(sizes, "the ranks of every host"));
+          [](HostLayout* self, std::vector<int> host_of_rank, Integers groups, Integers costs, Integers torus) {
+            HostLayout layout{std::move(host_of_rank), std::move(groups), std::move(costs), std::move(torus)};
+            layout.check();
+            new (self) HostLayout(std::move(layout));
           },
-          nb::sig("def of_sizes(sizes: Sequence[int]) -> HostLayout"), "sizes"_a.none(),
+          "host_of_rank"_a, "groups"_a = Integers{}, "costs"_a = Integers{}, "torus"_a = Integers{})
+      .def_static(
+          "of_sizes", [](const Integers& sizes) { return HostLayout::of_sizes(sizes); }, "sizes"_a,
           "Return hosts that ranks fill one after the other; host h holds sizes[h] ranks.")
-      .def_static(
-          "of_equal",
-          [](const nb::object& hosts, const nb::object& per_host) {
-            return HostLayout::of_equal(whole_number<std::int64_t>(hosts, "hosts"),
-                                        whole_number<std::int64_t>(per_host, "per_host"));
-          },
-          nb::sig("def of_equal(hosts: int, per_host: int) -> HostLayout"), "hosts"_a.none(), "per_host"_a.none(),
-          "Return hosts that ranks fill one after the other, with as many ranks on each.")
+      .def_static("of_equal", &HostLayout::of_equal, "hosts"_a, "per_host"_a,
+                  "Return hosts that ranks fill one after the other, with as many ranks on each.")
       .def_static("of_group", &HostLayout::of_group, "group"_a, nb::call_guard<nb::gil_scoped_release>(),
                   "Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in the "
                   "order of their first ranks. Collective.")
@@ -119,17 +93,19 @@ void bind_mapping(nb::module_& module) {
   module.def(
       "map_grid",
       [](Integers extents, const HostLayout& hosts, std::vector<bool> periodic, Integers bytes, bool refine,
-         std::uint64_t seed, std::int64_t steps) {
-        return Grid{std::move(extents), std::move(periodic), std::move(bytes)}.map(hosts, {refine, seed, steps});
+         std::uint64_t seed, std::optional<std::int64_t> steps) {
+        return Grid{std::move(extents), std::move(periodic), std::move(bytes)}.map(hosts, search(refine, seed, steps));
       },
       "extents"_a, "hosts"_a, "periodic"_a = std::vector<bool>{}, "bytes"_a = Integers{}, "refine"_a = true,
-      "seed"_a = 1, "steps"_a = -1, nb::call_guard<nb::gil_scoped_release>(),
+      "seed"_a = 1, "steps"_a = nb::none(), nb::call_guard<nb::gil_scoped_release>(),
       "Map a grid of ranks with messages between nearest neighbours to hosts. Raises BadInput.");
   module.def(
       "map_schedule",
       [](const onehop::Schedule& schedule, const HostLayout& hosts, bool refine, std::uint64_t seed,
-         std::int64_t steps) { return onehop::map_schedule(schedule, hosts, {refine, seed, steps}); },
-      "schedule"_a, "hosts"_a, "refine"_a = true, "seed"_a = 1, "steps"_a = -1,
+         std::optional<std::int64_t> steps) {
+        return onehop::map_schedule(schedule, hosts, search(refine, seed, steps));
+      },
+      "schedule"_a, "hosts"_a, "refine"_a = true, "seed"_a = 1, "steps"_a = nb::none(),
       nb::call_guard<nb::gil_scoped_release>(),
       "Map the ranks of a schedule to hosts by the bytes between pairs. Raises BadInput.");
   module.def(

@@ -37,14 +37,10 @@ void bind_rails(nb::module_& module) {
   nb::class_<RailAssignment>(module, "RailAssignment", "A piece of a message, and the rail that carries it.")
       .def(
           "__init__",
-          [](RailAssignment* self, const nb::object& from, const nb::object& to, const nb::object& rail,
-             const nb::object& first_byte, const nb::object& bytes) {
-            new (self) RailAssignment{
-                whole_number<int>(from, "from_"), whole_number<int>(to, "to"), whole_number<int>(rail, "rail"),
-                whole_number<std::int64_t>(first_byte, "first_byte"), whole_number<std::int64_t>(bytes, "bytes")};
+          [](RailAssignment* self, int from, int to, int rail, std::int64_t first_byte, std::int64_t bytes) {
+            new (self) RailAssignment{from, to, rail, first_byte, bytes};
           },
-          nb::sig("def __init__(self, from_: int, to: int, rail: int, first_byte: int, bytes: int) -> None"),
-          "from_"_a.none(), "to"_a.none(), "rail"_a.none(), "first_byte"_a.none(), "bytes"_a.none())
+          "from_"_a, "to"_a, "rail"_a, "first_byte"_a, "bytes"_a)
       .def_ro("from_", &RailAssignment::from, "The sender.")
       .def_ro("to", &RailAssignment::to, "The receiver.")
       .def_ro("rail", &RailAssignment::rail, "The rail, from 0.")

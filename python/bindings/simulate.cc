@@ -5,6 +5,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -107,10 +108,18 @@ void bind_traffic(nb::module_& module) {
   module.def(
       "message_traffic",
       [](int ranks, const std::vector<std::vector<std::tuple<int, int, std::int64_t>>>& rounds) {
+        if (ranks < 1) throw onehop::BadInput("expected at least 1 rank, found " + std::to_string(ranks));
         Traffic traffic{"messages", ranks, {}, 0};
         for (const auto& messages : rounds) {
           TrafficRound round;
-          for (const auto& [from, to, bytes] : messages) round.messages.push_back({from, to, bytes});
+          for (const auto& [from, to, bytes] : messages) {
+            if (std::min(from, to) < 0 || std::max(from, to) >= ranks) {
+              throw onehop::BadInput("round " + std::to_string(traffic.rounds.size()) + ": expected ranks from 0 to " +
+                                     std::to_string(ranks - 1) + ", found a message of " + std::to_string(from) +
+                                     " to " + std::to_string(to));
+            }
+            round.messages.push_back({from, to, bytes});
+          }
           traffic.rounds.push_back(std::move(round));
         }
         return traffic;

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,17 +105,30 @@ def _problem(
             return len(
                 values
             ), f"{function}: expected {one.name}, {_words(one.type)}, found no such argument{takes}"
-    large = [
-        one for one in parameters if one.type.startswith("int") and isinstance(values.get(one.name), int)
+    numbers = [
+        (number, one.name)
+        for one in parameters
+        if "int" in one.type and one.name in values
+        for number in _integers(values[one.name])
     ]
-    for one in sorted(large, key=lambda one: -abs(values[one.name])):
+    if numbers:
+        number, name = max(numbers, key=lambda found: (abs(found[0]) >= 2**31, found[0] < 0, abs(found[0])))
+        what = "a whole number" if name == _VALUE else f"{name} to be a whole number"
         return len(values), (
-            f"{function}: expected {one.name} to be a whole number of the processor, found "
-            f"{quoted(values[one.name])}{takes}"
+            f"{function}: expected {what} in the range of its type, found {quoted(number)}{takes}"
         )
     wanted = ", ".join(f"{one.name}: {_words(one.type)}" for one in parameters)
     types = ", ".join(_found(value, "") for value in values.values())
     return len(values), f"{function}: expected {wanted or 'no arguments'}, found {types}"
+
+
+def _integers(value: Any) -> Iterator[int]:
+    """Yield a whole number, or all in a sequence of them."""
+    if isinstance(value, int):
+        yield value
+    elif is_sequence(value):
+        for one in value:
+            yield from _integers(one)
 
 
 def _listed(names: Sequence[str], result: str) -> str:
@@ -199,7 +212,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "complex": _works(complex),
     "str": lambda value: isinstance(value, str),
     "bytes": lambda value: isinstance(value, bytes),
-    "bool": lambda value: isinstance(value, bool | np.bool_),
+    "bool": lambda value: isinstance(value, bool),
     "None": lambda value: value is None,
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from onehop import _core
 from onehop._core import Receiver, Sender
-from onehop.arguments import whole_number
+from onehop.arguments import instance
 from onehop.error import BadInput
 
 __all__ = ["Channels", "Receiver", "Sender", "open_channels"]
@@ -82,23 +82,6 @@ def heard_by_all(group: _core.Group) -> Iterator[None]:
         raise
 
 
-def checked_options(transport: Any, slots: Any, slot_bytes: Any, chunk_bytes: Any) -> tuple[int, int, int]:
-    """Return the last three, which are whole numbers.
-
-    Raises
-    ------
-    BadInput
-        One of them is none, or the transport is no text.
-    """
-    if not isinstance(transport, str):
-        raise BadInput(f"transport: expected a text, found {transport!r}")
-    return (
-        whole_number(slots, "slots"),
-        whole_number(slot_bytes, "slot_bytes"),
-        whole_number(chunk_bytes, "chunk_bytes"),
-    )
-
-
 def open_channels(
     group: _core.Group,
     *,
@@ -114,11 +97,11 @@ def open_channels(
     wanted += [(False, end, message) for end, message in (receive or {}).items()]
     specs, shapers = [], []
     with heard_by_all(group):
-        sizes = checked_options(transport, slots, slot_bytes, chunk_bytes)
+        instance(transport, str, "transport")
         for sends, end, message in wanted:
             peer, tag = _peer_and_tag(end)
             size, shaper = _message(end, message)
-            specs.append(_core.ChannelSpec(sends, peer, size, tag, *sizes))
+            specs.append(_core.ChannelSpec(sends, peer, size, tag, slots, slot_bytes, chunk_bytes))
             shapers.append(shaper)
     channels = Channels()
     for (sends, end, _), made in zip(

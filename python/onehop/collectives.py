@@ -192,19 +192,7 @@ def allreduce(
 
 
 def codec_to_use(group: Group, codec: str, size: int, compress_above: int | str) -> str:
-    """Return `codec`, or "raw" for an array of fewer than `compress_above` bytes.
-
-    Parameters
-    ----------
-    group : Group
-        The ranks.
-    codec : str
-        The wanted codec.
-    size : int
-        Bytes of the array.
-    compress_above : int or "auto"
-        As for `allreduce`.
-    """
+    """Return `codec`, or "raw" for an array of fewer than `compress_above` bytes, which is as for `allreduce`."""
     above: int | None
     if compress_above == "auto":
         above = plans(group).collectives.compress_above(codec)

@@ -33,55 +33,24 @@ _YES_OR_NO = {"1": True, "0": False}
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """What a field accepts, and its help.
-
-    Attributes
-    ----------
-    help : str
-        Sentences for the help.
-    names : tuple of str
-        Names on the command line; by default the field's name.
-    metavar : str
-        The value in the help.
-    choices : tuple
-        All values that it can have.
-    low, high : int or float, optional
-        Smallest and largest value.
-    above : int or float, optional
-        Every value is above this one.
-    length : int, optional
-        Number of items of extents.
-    separator : str
-        Between the items of a list that is one value. Without it, the option is repeated.
-    off : str
-        The name that says no, for an option that says yes or no.
-    alone : str, optional
-        The value of the option when none follows it.
-    default : str
-        The default in words.
-    writes : str
-        The file that the option names is written; "checkpoint" for one that is read and written.
-    positional : bool
-        It is an argument without a name.
-    kind : type, optional
-        The type of the value on the command line, for a field that takes other values as well. A subclass of float may
-        read a text in its own way, and has the attribute `rule`, which says what it reads.
-    """
+    """What a field accepts, and its help."""
 
     help: str
-    names: tuple[str, ...] = ()
-    metavar: str = ""
+    names: tuple[str, ...] = ()  # on the command line; by default the field's name
+    metavar: str = ""  # the value in the help
     choices: tuple[Any, ...] = ()
     low: float | None = None
     high: float | None = None
-    above: float | None = None
-    length: int | None = None
-    separator: str = ""
-    off: str = ""
-    alone: str | None = None
-    default: str = ""
-    writes: str = ""
+    above: float | None = None  # every value is above this one
+    length: int | None = None  # of extents
+    separator: str = ""  # of the items of a list that is one value; without it, the option is repeated
+    off: str = ""  # the name that says no
+    alone: str | None = None  # the value when none follows the option
+    default: str = ""  # in words
+    writes: str = ""  # what is written to the file; "checkpoint" for one that is read and written
     positional: bool = False
+    # The type of the value on the command line, for a field that takes other values as well. A subclass of float may
+    # read a text in its own way, and has the attribute `rule`, which says what it reads.
     kind: Any = None
 
 
@@ -103,32 +72,21 @@ def argument(metavar: str, text: str, default: Any = ..., /, **accepted: Any) ->
     return option(default, text, metavar=metavar, positional=True, **accepted)
 
 
+def file_option(text: str, writes: str, /, *names: str, **accepted: Any) -> Any:
+    """Make the field of an option that names a file to write: `writes` says what is written."""
+    return option(None, text, *names, **{"metavar": "FILE", "writes": writes, **accepted})
+
+
 @dataclass(frozen=True)
 class Field:
-    """A field of a class of options.
-
-    Attributes
-    ----------
-    name : str
-        The field's name.
-    kind : type
-        `int`, `float`, `str` or `bool`: the type of its value, or of the items.
-    many : type or None
-        `list` or `tuple` for several items.
-    default
-        The default; `...` for a field that has none.
-    option : Option
-        What it accepts.
-    title : str
-        Heading of its group in the help.
-    """
+    """A field of a class of options."""
 
     name: str
-    kind: type
-    many: type | None
-    default: Any
+    kind: type  # `int`, `float`, `str` or `bool`: of its value, or of the items
+    many: type | None  # `list` or `tuple` for several items
+    default: Any  # `...` for a field that has none
     option: Option
-    title: str
+    title: str  # heading of its group in the help
 
     @property
     def names(self) -> tuple[str, ...]:

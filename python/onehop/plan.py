@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from onehop import _core
 from onehop._core import PlanCounters, RailAssignment, Schedule
-from onehop.arguments import yes_or_no
-from onehop.channel import checked_options, heard_by_all
+from onehop.arguments import instance, yes_or_no
+from onehop.channel import heard_by_all
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.options import Options, filled
@@ -122,13 +122,13 @@ class Plan(_core.Plan):
         with heard_by_all(group):
             options = PlanOptions.of("Plan", keywords)
             memory = _memory_of(schedule, group.rank, list(arrays))
-            lists = None if options.rails is None else listed_rails(options.rails)
-            transport = options.transport
-            sizes = checked_options(transport, options.slots, options.slot_bytes, options.chunk_bytes)
-            direct = yes_or_no(options.direct_puts, "direct_puts")
-            verifies = yes_or_no(options.verify, "verify")
-            core = filled(_core.PlanOptions(), direct_puts=direct, rails=lists, verify=verifies)
-            core.slots, core.slot_bytes, core.chunk_bytes = sizes
+            transport = instance(options.transport, str, "transport")
+            core = filled(
+                _core.PlanOptions(),
+                rails=None if options.rails is None else listed_rails(options.rails),
+                **{name: yes_or_no(getattr(options, name), name) for name in ("direct_puts", "verify")},
+                **{name: getattr(options, name) for name in ("slots", "slot_bytes", "chunk_bytes")},
+            )
         super().__init__(group, schedule, memory, transport, core)
         self._group, self._transport = group, transport
         self._memory = memory  # keeps the arrays' memory alive as long as the plan

@@ -35,19 +35,10 @@ HALO_LOCAL = (128, 64, 64)
 
 @dataclass(frozen=True)
 class Figures:
-    """The times of a step.
+    """The times of a step: of onehop, and of the fastest variant with plain MPI.
 
-    Attributes
-    ----------
-    seconds : float
-        Time of onehop: the median over rounds in which onehop and MPI take turns. Without a baseline that takes turns,
-        the best of three runs.
-    baseline_seconds : float or None
-        Time of the fastest variant with plain MPI; None without an MPI.
-    baseline : str or None
-        Name of that variant.
-    ratio : float or None
-        Time of onehop over that of plain MPI: the median of the rounds' ratios.
+    They are medians over rounds in which both take turns, and so is their ratio. Without a baseline that takes turns,
+    the time is the best of three runs.
     """
 
     seconds: float
@@ -58,24 +49,12 @@ class Figures:
 
 @dataclass(frozen=True, kw_only=True)
 class StepResult(Figures):
-    """The result of a step.
-
-    Attributes
-    ----------
-    name : str
-        Description of the computation.
-    ok : bool
-        Whether the result is right on every rank.
-    checked_against : str
-        The reference, and the outcome of the comparison.
-    bytes_moved : int
-        Bytes sent between ranks, summed over all ranks.
-    """
+    """The result of a step."""
 
     name: str
-    ok: bool
-    checked_against: str
-    bytes_moved: int
+    ok: bool  # on every rank
+    checked_against: str  # the reference, and the outcome of the comparison
+    bytes_moved: int  # between ranks, summed over all ranks
 
     def to_dict(self) -> dict[str, Any]:
         """Return the step's object in the JSON report."""

@@ -87,8 +87,8 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: onehop.allgather(1 << 70, 1, 8),
-        "allgather: expected ranks to be a whole number of the processor, found 1180591620717411303424; it takes "
-        "(ranks, elements, element_bytes, only_rank) and returns a Schedule",
+        "allgather: expected ranks to be a whole number in the range of its type, found "
+        "1180591620717411303424; it takes (ranks, elements, element_bytes, only_rank) and returns a Schedule",
     ),
     (
         lambda: quantum.Circuit(1).h(0.5),

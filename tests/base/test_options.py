@@ -13,14 +13,14 @@ from onehop.options import Options, fields_of, option
 # Functions with keywords: the module, the class of options and the TypedDict beside it.
 KEYWORDS = [
     ("onehop.halo_options", "HaloOptions", "HaloKeywords"),
-    ("onehop.lattice.hmc_options", "HmcOptions", "HmcKeywords"),
-    ("onehop.lattice.solver_options", "SolverOptions", "SolverKeywords"),
-    ("onehop.lattice.solver_options", "WilsonSolverOptions", "WilsonSolverKeywords"),
+    ("onehop.lattice.hmc", "HmcOptions", "HmcKeywords"),
+    ("onehop.lattice.operators", "SolverOptions", "SolverKeywords"),
+    ("onehop.lattice.operators", "WilsonSolverOptions", "WilsonSolverKeywords"),
     ("onehop.lattice.staggered", "LinksOptions", "LinksKeywords"),
     ("onehop.launch.options", "LaunchOptions", "LaunchKeywords"),
     ("onehop.machine.simulate_options", "SimulateOptions", "SimulateKeywords"),
     ("onehop.plan", "PlanOptions", "PlanKeywords"),
-    ("onehop.poisson_options", "PoissonOptions", "PoissonKeywords"),
+    ("onehop.poisson", "PoissonOptions", "PoissonKeywords"),
     ("onehop.quantum.gradients", "GradientOptions", "GradientKeywords"),
     ("onehop.quantum.simulation_options", "SimulationOptions", "SimulationKeywords"),
 ]

@@ -184,7 +184,7 @@ def test_a_wrong_command_line_is_one_line(
         ("schedule halo --extent 8 --grid 2 --width 1:2:3", "1:2:3"),
         ("schedule halo --extent 8 --grid 2 --periodic perhaps", "perhaps"),
         ("schedule halo --extent 8 --grid 2 --dtype nothing", "nothing"),
-        ("schedule halo --extent 8 --grid 2 -o no/such/folder/halo.json", "cannot write the schedule"),
+        ("schedule halo --extent 8 --grid 2 -o no/such/folder/halo.json", "there is no folder"),
     ],
 )
 def test_what_cannot_be_is_refused_before_the_work(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from onehop.launch.programs import find_program
+from onehop.launch.interpreter import find_program
 from ranks import PYTHON_FOLDER, Ranks
 
 NAMES = (

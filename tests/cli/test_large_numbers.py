@@ -63,7 +63,7 @@ def test_large_numbers_in_python() -> None:
             parse_sizes(size)
     assert parse_sizes("1024G") == [1 << 40]
     for number in LARGE:
-        with pytest.raises(BadInput, match=r"expected grid of at most|grid: expected a whole number"):
+        with pytest.raises(BadInput, match="expected grid to be a whole number in the range of its type"):
             Geometry((8, 8), (number, 1))
         with pytest.raises(BadInput, match="expected at most 1024 ranks"):
             launch_under_mpi(number, ["true"])

@@ -57,7 +57,7 @@ def test_little_memory(halo: str, tmp_path: Path) -> None:
     ("words", "part"),
     [
         ("launch -n 2 program.py", "found no file program.py in a folder that no longer exists"),
-        ("schedule halo --extent 8x8 --grid 2x1 -o halo.json", "cannot write the schedule to halo.json"),
+        ("schedule halo --extent 8x8 --grid 2x1 -o halo.json", "there is no folder"),
         ("run circuit.qasm -n 2", "circuit.qasm"),
     ],
 )

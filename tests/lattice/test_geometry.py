@@ -199,8 +199,8 @@ def test_grids_and_lanes_are_chosen() -> None:
         ({"extents": (4, 4), "ranks": 7}, "lattice that 7 ranks can cut"),
         ({"extents": (4, 4), "width": 4}, "width of 1 to 3"),
         ({"extents": (4, 4), "parities": 3}, "1 or 2 parities"),
-        ({"extents": (4.7, 4)}, "extents: expected a whole number, found 4.7"),
-        ({"extents": (4, 4), "grid": (1.5, 1)}, "grid: expected a whole number, found 1.5"),
+        ({"extents": (4.7, 4)}, "extents to be a sequence of whole numbers, found one with 4.7"),
+        ({"extents": (4, 4), "grid": (1.5, 1)}, "grid to be a sequence of whole numbers, found one with 1.5"),
     ],
 )
 def test_bad_input_is_refused(arguments: dict[str, object], message: str) -> None:

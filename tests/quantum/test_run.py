@@ -249,7 +249,7 @@ def test_states_of_qasmbench_files(name: str) -> None:
         (None, ["--observable", "Z0 X5"], "names qubit 5, but there are 2 qubits"),
         (None, ["--precision", "half"], "precision"),
         (None, ["--save", "no/such/folder/s.h5"], "no/such/folder"),
-        (None, ["--save", "."], "it is a folder"),
+        (None, ["--save", "."], "found the folder"),
         (None, ["--save", "/dev/full"], "no regular file"),
         (None, ["--checkpoint", "/dev/full"], "no regular file"),
         (None, ["--observable", "1e999*Z0"], "beyond the range of a double"),

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from onehop.cores import usable_processors
 from onehop.error import BadInput, Error
-from onehop.launch.programs import find_program, search_path
+from onehop.launch.interpreter import find_program, search_path
 from onehop.place import find_place, private_folder
 from onehop_bench.hosts.remote_shell import connect, exit_status
 

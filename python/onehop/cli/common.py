@@ -36,11 +36,6 @@ class JsonOptions(Options):
         writes="the result",
     )
 
-    def __post_init__(self) -> None:
-        """Check the target before the work starts, so that a long run does not fail at its end."""
-        if self.json not in (None, "-"):
-            check_file_target(self.json, "--json")
-
 
 @dataclass(kw_only=True)
 class RanksOptions(Options):
@@ -108,10 +103,8 @@ def console(json_target: str | None = None) -> Screen:
     return Screen(sys.stderr if json_target == "-" else sys.stdout, quiet=own_rank() != 0)
 
 
-def check_plot(file: str | None) -> None:
+def check_plot(file: str) -> None:
     """Check before the work starts that the plot of `--plot` can be drawn and written. Raises Error or BadInput."""
-    if file is None:
-        return
     if check_name(file, "--plot").is_dir():
         raise BadInput(
             f"cannot write the plot to {file}: it is a folder; name a file in it, such as plot.png"

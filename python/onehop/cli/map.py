@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from onehop.cli.common import JsonOptions, check_plot, console, write_json
+from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.schedule import load_schedule, periodic_of
 from onehop.cli.screen import Screen, Table
 from onehop.error import BadInput
 from onehop.machine import Machine, load_machine
-from onehop.options import LARGEST_INT, LARGEST_SEED, option
-from onehop.output import check_file_target, write_file
+from onehop.options import LARGEST_INT, LARGEST_SEED, file_option, option
+from onehop.output import write_file
 from onehop.schedule import Schedule
 from onehop.text import counted
 from onehop.topology import (
@@ -66,33 +66,20 @@ class Map(JsonOptions):
         None, "Extents of a torus of hosts, to count hops.", high=LARGEST_INT
     )
     seed: int = option(1, "Seed of the local search.", low=0, high=LARGEST_SEED)
-    output: str | None = option(
-        None,
-        "Write the map as JSON, for simulate --map.",
-        *("-o", "--output"),
-        metavar="FILE",
-        writes="the map",
+    output: str | None = file_option(
+        "Write the map as JSON, for simulate --map.", "the map", "-o", "--output"
     )
-    rankfile: str | None = option(
-        None, "Write the map to FILE, in the format of --format.", metavar="FILE", writes="the map"
-    )
+    rankfile: str | None = file_option("Write the map to FILE, in the format of --format.", "the map")
     form: str | None = option(
         None, "Format of --rankfile.", "--format", choices=tuple(FORMATS), default=FORMATS[0]
     )
     host_names: list[str] = option(
         [], "Names of the hosts, for --rankfile.", metavar="A,B,...", separator=","
     )
-    plot: str | None = option(
-        None, "Draw the map: a colour per host, a dot per rank.", metavar="FILE", writes="the plot"
-    )
+    plot: str | None = file_option("Draw the map: a colour per host, a dot per rank.", "the plot")
 
     def __post_init__(self) -> None:
-        """Check the files to write, and refuse options that do not go together."""
-        super().__post_init__()
-        check_plot(self.plot)
-        for target, name in ((self.rankfile, "--rankfile"), (self.output, "--output")):
-            if target is not None:
-                check_file_target(target, name)
+        """Refuse options that do not go together."""
         if (self.grid is None) == (self.schedule is None):
             raise BadInput(
                 "expected --grid or --schedule, found " + ("neither" if self.grid is None else "both")
@@ -162,12 +149,10 @@ def _show(found: RankMap, screen: Screen, weighted: bool, levels: bool, torus: b
         ("bytes by level", lambda cost: " + ".join(map(str, cost.bytes_by_level[1:])), levels),
         ("byte-hops", lambda cost: cost.byte_hops, torus),
     ]
-    table = Table("candidate", title="Maps of ranks to hosts")
-    for name, _, is_shown in columns:
-        if is_shown:
-            table.add_column(name, justify="right")
+    shown = [f">{name}" for name, _, is_shown in columns if is_shown]
+    table = Table("candidate", *shown, title="Maps of ranks to hosts")
     for candidate in found.candidates:
-        cells = [str(cell(candidate.cost)) for _, cell, is_shown in columns if is_shown]
+        cells = [cell(candidate.cost) for _, cell, is_shown in columns if is_shown]
         table.add_row(candidate.name, *cells, bold=candidate.name == found.chosen)
     screen.print(table)
     for name, reason in found.skipped.items():

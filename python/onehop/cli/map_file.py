@@ -10,8 +10,7 @@ from typing import Any
 from onehop.error import BadInput
 from onehop.input_file import read_json
 from onehop.machine import Machine, RailAssignment
-from onehop.machine.hosts import host_level
-from onehop.machine.traffic_rails import RAIL_RULES, hosts_of_ranks, rails_from_json
+from onehop.machine.traffic_rails import RAIL_RULES, host_level, hosts_of_ranks, rails_from_json
 from onehop.options import LARGEST_SIZE
 
 

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from onehop.cli.common import check_plot
 from onehop.cli.former import WITHOUT_EFFECT, Former, former_options, say_renamed
 from onehop.error import BadInput
 from onehop.options import Field, Options, fields_of
+from onehop.output import check_file_target
 
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
@@ -39,6 +41,7 @@ def parse(
             raise
         raise BadInput(f"{error}; see `onehop {path} --help`") from None
     line.check_outputs(values)
+    line.check_targets(values)
     options = kind(**values)
     object.__setattr__(options, "_given", frozenset(values))
     return options
@@ -238,6 +241,21 @@ class Line:
                         f"expected {field.long} with another file than {text}, which this command reads, found the "
                         "same file: name another one"
                     )
+
+    def check_targets(self, values: dict[str, Any]) -> None:
+        """Raise BadInput if a file cannot be written, before the work starts: a long run shall not fail at its end.
+
+        A command with `overwrite` checks its files by itself.
+        """
+        checks_itself = any(field.name == "overwrite" for field in self.fields)
+        for field in self.fields:
+            target, writes = values.get(field.name), field.option.writes
+            if not writes or target is None or target == "-" in (field.default, field.option.alone):
+                continue
+            if writes == "the plot":
+                check_plot(target)
+            elif not checks_itself and writes != "checkpoint":
+                check_file_target(target, field.long)
 
 
 def _check_pairs(outputs: Sequence[tuple[Field, str]]) -> None:

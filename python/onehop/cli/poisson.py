@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from onehop._core import __version__
-from onehop.cli.common import JsonOptions, RanksOptions, check_plot, console, own_rank, progress, write_json
+from onehop.cli.common import JsonOptions, RanksOptions, console, own_rank, progress, write_json
 from onehop.cli.screen import Screen, Table
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.launch import ensure_ranks
-from onehop.options import LARGEST_INT, option
-from onehop.poisson import Poisson, PoissonResult, poisson_layout, solve_directly
-from onehop.poisson_options import PoissonOptions
+from onehop.options import LARGEST_INT, file_option, option
+from onehop.poisson import Poisson, PoissonOptions, PoissonResult, poisson_layout, solve_directly
 from onehop.text import counted
 
 # Larger lattices are gathered and checked only with --check.
@@ -40,11 +39,8 @@ class PoissonCommand(PoissonOptions, RanksOptions, JsonOptions):
         off="--no-check",
         default="for up to 4 million sites",
     )
-    plot: str | None = option(
-        None,
-        "Plot the residual and the solution to FILE (.png, .svg, .pdf).",
-        metavar="FILE",
-        writes="the plot",
+    plot: str | None = file_option(
+        "Plot the residual and the solution to FILE (.png, .svg, .pdf).", "the plot"
     )
 
 
@@ -83,12 +79,8 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
     rows, columns = report["extents"]
     first, second = report["grid"]
     us = report["us_per_iteration"]
-    table = Table(
-        "part",
-        "µs per iteration",
-        title=f"Poisson {rows}x{columns} on {first}x{second} ranks, mass {report['mass']}",
-    )
-    table.columns[1].justify = "right"
+    title = f"Poisson {rows}x{columns} on {first}x{second} ranks, mass {report['mass']}"
+    table = Table("part", ">µs per iteration", title=title)
     parts = {
         "interior": "compute, interior",
         "boundary": "compute, boundary",
@@ -106,7 +98,7 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
     chosen = sorted({round(i) for i in np.linspace(0, len(residuals) - 1, min(len(residuals), 9))})
     for index in chosen:
         iteration, norm = residuals[index]
-        history.add_row(str(iteration), f"{norm:.6e}")
+        history.add_row(iteration, f"{norm:.6e}")
     screen.print(history)
     ended = "as requested"
     if report["tolerance"] > 0:
@@ -140,7 +132,6 @@ def poisson(options: PoissonCommand) -> None:
     Each iteration sends the faces of each rank's block and updates the interior meanwhile. The result has the same bits
     on every grid of ranks.
     """
-    check_plot(options.plot)
     ensure_ranks(options.ranks)
     group = Group.world()
     whole, grid = poisson_layout(group.size, options.extent, local=options.local, grid=options.grid)

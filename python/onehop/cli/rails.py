@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from onehop.cli.common import JsonOptions, check_plot, console, write_json
+from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.schedule import load_schedule
 from onehop.cli.screen import Table
 from onehop.error import BadInput
@@ -16,8 +16,8 @@ from onehop.machine.plot import plot_rails, plot_schedule_rails
 from onehop.machine.rails import compare_rails
 from onehop.machine.schedule_rails import compare_schedule_rails
 from onehop.machine.traffic_rails import RAIL_RULES, rails_to_json
-from onehop.options import LARGEST_INT, LARGEST_SIZE, option
-from onehop.output import check_file_target, write_file
+from onehop.options import LARGEST_INT, LARGEST_SIZE, file_option, option
+from onehop.output import write_file
 from onehop.text import counted, seconds_text
 
 _MAX_RAILS_SHOWN = 16
@@ -44,9 +44,7 @@ class Rails(JsonOptions):
         high=LARGEST_SIZE,
     )
     skip_inside: bool = option(False, "Messages inside the host use no interface; needs --grid.")
-    plot: str | None = option(
-        None, "Draw the load of each interface into FILE.", metavar="FILE", writes="the plot"
-    )
+    plot: str | None = file_option("Draw the load of each interface into FILE.", "the plot")
     schedule: str | None = option(
         None, "JSON schedule whose messages to assign (instead of --faces).", metavar="FILE|-"
     )
@@ -61,18 +59,9 @@ class Rails(JsonOptions):
     rule: str = option(
         "optimum", "With --schedule: the assignment that -o writes.", choices=tuple(RAIL_RULES)
     )
-    output: str | None = option(
-        None,
-        "With --schedule: write the assignment, for simulate --rails.",
-        *("-o", "--output"),
-        metavar="FILE",
-        writes="the rails",
+    output: str | None = file_option(
+        "With --schedule: write the assignment, for simulate --rails.", "the rails", "-o", "--output"
     )
-
-    def __post_init__(self) -> None:
-        """Check the file of the plot."""
-        super().__post_init__()
-        check_plot(self.plot)
 
 
 def _number(value: float) -> str:
@@ -85,13 +74,11 @@ def _summary(report: dict[str, Any]) -> Table:
     messages = report["assignments"][0]["faces"]["messages"]
     table = Table(
         "assignment",
+        *(f">the talk:\n{units} equal messages", ">\nGB/s"),
+        *(f">faces of {extents}:\n{counted(messages, 'message')}", ">\nGB/s"),
         title=f"Load of the busiest of {counted(report['rails'], 'rail')}, and GB/s of the host\n"
         f"({units}: all rails are equally busy; least: no assignment has less)",
     )
-    table.add_column(f"the talk:\n{units} equal messages", justify="right")
-    table.add_column("\nGB/s", justify="right")
-    table.add_column(f"faces of {extents}:\n{counted(messages, 'message')}", justify="right")
-    table.add_column("\nGB/s", justify="right")
     for one in report["assignments"]:
         cells = []
         for case in ("talk", "faces"):
@@ -103,11 +90,10 @@ def _summary(report: dict[str, Any]) -> Table:
 
 def _loads(report: dict[str, Any]) -> Table:
     extents = "x".join(map(str, report["faces"]))
-    table = Table("rail", title=f"Sites on each rail, faces of {extents}")
-    for one in report["assignments"]:
-        table.add_column(one["name"], justify="right")
+    names = (f">{one['name']}" for one in report["assignments"])
+    table = Table("rail", *names, title=f"Sites on each rail, faces of {extents}")
     for rail in range(min(report["rails"], _MAX_RAILS_SHOWN)):
-        table.add_row(str(rail), *(str(one["faces"]["loads"][rail]) for one in report["assignments"]))
+        table.add_row(rail, *(one["faces"]["loads"][rail] for one in report["assignments"]))
     return table
 
 
@@ -144,29 +130,19 @@ def _schedule_table(report: dict[str, Any]) -> Table:
     title = (
         f"{messages} of the slowest of {counted(report['hosts'], 'host')}, {counted(report['rails'], 'rail')}"
     )
-    table = Table("assignment", title=title)
-    for column in ("bytes of the host", "busiest rail", "GB/s"):
-        table.add_column(column, justify="right")
-    if report["machine"] is not None:
-        table.add_column("whole schedule", justify="right")
+    predicted = report["machine"] is not None
+    columns = (">bytes of the host", ">busiest rail", ">GB/s", *[">whole schedule"] * predicted)
+    table = Table("assignment", *columns, title=title)
     for one in report["assignments"]:
         least = " (least)" if one["optimal"] else ""
-        cells = [
-            one["name"],
-            str(one["bytes"]),
-            f"{_number(one['busiest_rail'])}{least}",
-            f"{one['gb_per_s']:.1f}",
-        ]
-        if report["machine"] is not None:
-            cells.append(seconds_text(one["predicted_seconds"]))
-        table.add_row(*cells)
+        busiest, rate = f"{_number(one['busiest_rail'])}{least}", f"{one['gb_per_s']:.1f}"
+        whole = [seconds_text(one["predicted_seconds"])] if predicted else []
+        table.add_row(one["name"], one["bytes"], busiest, rate, *whole)
     return table
 
 
 def _schedule_rails(options: Rails, schedule: str) -> None:
     """Compare the assignments of a schedule's messages, and write one of them."""
-    if options.output is not None:
-        check_file_target(options.output, "--output")
     report, chosen = compare_schedule_rails(
         load_schedule(schedule),
         machine=None if options.machine is None else load_machine(options.machine),

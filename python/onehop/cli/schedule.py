@@ -145,7 +145,7 @@ def show(options: Show) -> None:
     for number, array in enumerate(schedule.arrays):
         per_rank = sorted(set(array.elements))
         elements = f"{per_rank[0]}" if len(per_rank) == 1 else f"{per_rank[0]} to {per_rank[-1]}"
-        arrays.add_row(str(number), array.name, array.type, str(array.element_bytes), elements)
+        arrays.add_row(number, array.name, array.type, array.element_bytes, elements)
     screen.print(arrays)
     table = Table(
         "round", "transfer", "from", "to", "elements", "pieces", "bytes", "combine", title="Transfers"
@@ -157,11 +157,11 @@ def show(options: Show) -> None:
             if rows and total > rows:
                 continue
             table.add_row(
-                str(number),
-                str(index),
+                number,
+                index,
                 f"{transfer.from_.rank} {_array_name(schedule, transfer.from_.array)}",
                 f"{transfer.to.rank} {_array_name(schedule, transfer.to.array)}",
-                str(transfer.from_.slice.elements),
+                transfer.from_.slice.elements,
                 f"{transfer.from_.slice.pieces} to {transfer.to.slice.pieces}",
                 _bytes(schedule, transfer),
                 transfer.combine,
@@ -176,41 +176,17 @@ def count_schedule(options: Show) -> None:
     """Count the messages and bytes of a schedule, per rank and per pair of ranks."""
     result = count(load_schedule(options.file))
     screen, rows = console(options.json), options.rows
-    ranks = Table(
-        "rank",
-        "messages sent",
-        "received",
-        "bytes sent",
-        "received",
-        "inside",
-        "pieces sent",
-        "received",
-        title="Ranks",
-    )
-    for rank, one in enumerate(result.ranks):
-        if rows and rank >= rows:
-            break
+    headers = ("messages sent", "received", "bytes sent", "received", "inside", "pieces sent", "received")
+    ranks = Table("rank", *headers, title="Ranks")
+    for rank, one in enumerate(result.ranks[: rows or None]):
+        pieces = (one.bytes_local, one.pieces_sent, one.pieces_received)
         ranks.add_row(
-            *map(
-                str,
-                (
-                    rank,
-                    one.messages_sent,
-                    one.messages_received,
-                    one.bytes_sent,
-                    one.bytes_received,
-                    one.bytes_local,
-                    one.pieces_sent,
-                    one.pieces_received,
-                ),
-            )
+            rank, one.messages_sent, one.messages_received, one.bytes_sent, one.bytes_received, *pieces
         )
     screen.print(ranks)
     pairs = Table("from", "to", "messages", "bytes", "pieces sent", "received", title="Pairs of ranks")
     for pair in result.pairs[: rows or None]:
-        pairs.add_row(
-            *map(str, (pair.from_, pair.to, pair.messages, pair.bytes, pair.pieces, pair.pieces_received))
-        )
+        pairs.add_row(pair.from_, pair.to, pair.messages, pair.bytes, pair.pieces, pair.pieces_received)
     screen.print(pairs)
     hidden = max(len(result.ranks), len(result.pairs)) - rows
     if rows and hidden > 0:

@@ -37,11 +37,11 @@ def _width(text: str) -> int:
 
 
 class Column:
-    """A column of a table, whose heading may have several lines, with its text at the "left" or "right"."""
+    """A column of a table, whose heading may have several lines; > before it puts the text at the right."""
 
-    def __init__(self, header: str, justify: str = "left") -> None:
-        self.header = header
-        self.justify = justify
+    def __init__(self, header: str) -> None:
+        self.header = header.removeprefix(">")
+        self.justify = "right" if header.startswith(">") else "left"
 
     def padded(self, text: str, width: int) -> str:
         """Return a line of a cell with blanks on both sides."""
@@ -72,13 +72,9 @@ class Table:
         self._rows: list[tuple[list[str], bool]] = []
         self._sections: set[int] = set()
 
-    def add_column(self, header: str = "", *, justify: str = "left") -> None:
-        """Add a column on the right."""
-        self.columns.append(Column(header, justify))
-
-    def add_row(self, *cells: str, bold: bool = False) -> None:
+    def add_row(self, *cells: object, bold: bool = False) -> None:
         """Add a row; missing cells are empty."""
-        self._rows.append(([*cells, *[""] * (len(self.columns) - len(cells))], bold))
+        self._rows.append(([*map(str, cells), *[""] * (len(self.columns) - len(cells))], bold))
 
     def add_section(self) -> None:
         """Draw a line below the last row."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from onehop.cli.common import JsonOptions, RowsOptions, check_plot, console, progress, write_json
+from onehop.cli.common import JsonOptions, RowsOptions, console, progress, write_json
 from onehop.cli.map_file import naming, read_map, read_rails
 from onehop.cli.schedule import halo_keywords, load_schedule, parse_dtype
 from onehop.cli.screen import Table, coloured
@@ -27,8 +27,8 @@ from onehop.machine import (
     traffic_of,
 )
 from onehop.machine.simulate_options import SimulateOptions
-from onehop.options import LARGEST_INT, LARGEST_SIZE, argument, option
-from onehop.output import check_file_target, write_file
+from onehop.options import LARGEST_INT, LARGEST_SIZE, argument, file_option, option
+from onehop.output import write_file
 from onehop.text import bytes_text, counted, seconds_text
 
 # The options of each pattern.
@@ -90,19 +90,8 @@ class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
         "By default messages take the interfaces in turn.",
         metavar="RULE|FILE",
     )
-    plot: str | None = option(
-        None, "Draw the time line of each rank and the load of each link.", metavar="FILE", writes="the plot"
-    )
-    goal: str | None = option(
-        None, "Also write the schedule as GOAL, for LogGOPSim.", metavar="FILE", writes="the schedule as GOAL"
-    )
-
-    def __post_init__(self) -> None:
-        """Check the files to write."""
-        super().__post_init__()
-        check_plot(self.plot)
-        if self.goal is not None:
-            check_file_target(self.goal, "--goal")
+    plot: str | None = file_option("Draw the time line of each rank and the load of each link.", "the plot")
+    goal: str | None = file_option("Also write the schedule as GOAL, for LogGOPSim.", "the schedule as GOAL")
 
 
 def _needed(options: Simulate, *names: str) -> None:
@@ -196,7 +185,7 @@ def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
     screen = console(json_target)
     table = Table("round", "messages", "bytes", "predicted", title="Rounds")
     for number, one in enumerate(simulation.rounds[: rows or None]):
-        table.add_row(str(number), f"{one.messages:,}", bytes_text(one.bytes), seconds_text(one.seconds))
+        table.add_row(number, f"{one.messages:,}", bytes_text(one.bytes), seconds_text(one.seconds))
     screen.print(table)
     if rows and len(simulation.rounds) > rows:
         screen.print(f"... and {len(simulation.rounds) - rows} more (--rows 0 shows all)")

@@ -45,16 +45,12 @@ def status(options: Status) -> None:
 def _table(group: GroupStatus) -> Table:
     elsewhere = group.size - len(group.ranks)
     more = f", {elsewhere} of them on other machines" if elsewhere > 0 else ""
-    table = Table(title=f"Group of {counted(group.size, 'rank')}{more}")
-    for name in ("rank", "process"):
-        table.add_column(name, justify="right")
-    for name in ("state", "waits for", "in"):
-        table.add_column(name)
-    table.add_column("seconds", justify="right")
+    title = f"Group of {counted(group.size, 'rank')}{more}"
+    table = Table(">rank", ">process", "state", "waits for", "in", ">seconds", title=title)
     for rank in group.ranks:
-        start = (str(rank.rank), str(rank.process), _state(rank))
+        start: tuple[object, ...] = (rank.rank, rank.process, _state(rank))
         if not rank.waits:
-            table.add_row(*start, "", "", "")
+            table.add_row(*start)
         for wait in rank.waits:
             table.add_row(*start, wait.who, wait.what, f"{wait.seconds:.1f}")
             start = ("", "", "")

@@ -32,9 +32,8 @@ def _table(results: list[StepResult], ranks: int) -> Table:
     if all(one.ratio is None for one in results):
         caption = None
     title = f"onehop {__version__} on {counted(ranks, 'rank')}"
-    table = Table(title=title, caption=caption, show_lines=True)
-    for heading in ("what ran", "right?", "checked against", "onehop", "plain MPI", "ratio", "moved"):
-        table.add_column(heading, justify="left" if heading in ("what ran", "checked against") else "right")
+    columns = ("what ran", ">right?", "checked against", ">onehop", ">plain MPI", ">ratio", ">moved")
+    table = Table(*columns, title=title, caption=caption, show_lines=True)
     for one in results:
         baseline = _time(one.baseline_seconds) + (f"\n{one.baseline}" if one.baseline else "")
         table.add_row(

@@ -15,7 +15,7 @@ from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.launch import current_launch
 from onehop.options import option
-from onehop.output import check_file_target, write_file
+from onehop.output import write_file
 from onehop.quantum import generators, plan, simulate
 from onehop.quantum.predict import keep_rate
 from onehop.text import number
@@ -28,11 +28,7 @@ LONGEST = 3600  # seconds
 
 
 def _table(tuned: Tuned) -> Table:
-    table = Table("what", "built in", title="onehop tune")
-    table.add_column("µs", justify="right")
-    table.add_column("chosen")
-    table.add_column("µs", justify="right")
-    table.add_column("gain", justify="right")
+    table = Table("what", "built in", ">µs", "chosen", ">µs", ">gain", title="onehop tune")
     for one in tuned.choices:
         same = one.chosen == one.built_in
         table.add_row(
@@ -77,8 +73,6 @@ def tune(options: Tune) -> None:
         raise BadInput(
             "expected no launch, because onehop tune starts its own ranks, found one; run it by itself"
         )
-    if options.machine_file is not None:
-        check_file_target(options.machine_file, "--machine-file")
     cores = usable_cores()
     if cores < 2:
         raise Error(

@@ -11,8 +11,7 @@ from typing import Any
 
 from onehop.error import BadInput
 from onehop.launch import MpiLauncher, find_mpi_launcher
-from onehop.launch.interpreter import python_code
-from onehop.launch.programs import find_program
+from onehop.launch.interpreter import find_program, python_code
 
 
 def package_version(name: str) -> str | None:

@@ -14,8 +14,6 @@ from onehop.lattice.files.read import read_gauge, read_note
 from onehop.lattice.files.write import write_gauge
 from onehop.lattice.gauge import Gauge
 
-__all__ = ["Checkpoint", "read_checkpoint", "write_checkpoint"]
-
 _TRAJECTORY = {"delta_h": float, "accepted": bool, "plaquette": float}
 
 

@@ -12,7 +12,7 @@ from onehop import _core
 from onehop.arguments import whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.lattice.geometry import LARGEST_LATTICE, Geometry, check_sizes
+from onehop.lattice.geometry import LARGEST_LATTICE, Geometry
 from onehop.lattice.memory import LINK_BYTES, require_memory, sites_on_a_rank
 
 __all__ = ["Gauge", "LinkDeviation", "Plaquettes", "thermalize"]
@@ -79,7 +79,6 @@ class Gauge(_core.LatticeGauge):
     ) -> None:
         self.group = group
         extents = whole_numbers(extents, "extents")
-        check_sizes(extents)
         if sites_on_a_rank(extents, 1) <= LARGEST_LATTICE:
             needed = _core.LatticeGauge.bytes_on_a_rank(
                 extents, [] if grid is None else list(grid), group.size

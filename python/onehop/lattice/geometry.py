@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop._core import Schedule
-from onehop.arguments import whole_numbers
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.rank_map import ranks_of_map
@@ -19,19 +18,7 @@ from onehop.rank_map import ranks_of_map
 __all__ = ["Geometry"]
 
 
-# The largest numbers of C++: of an extent, and of any other argument.
-_LARGEST_EXTENT = 2**63 - 1
 LARGEST_LATTICE = 2**40  # sites
-_LARGEST = 2**31 - 1
-
-
-def check_sizes(extents: Sequence[int], **others: int | Sequence[int]) -> None:
-    """Raise BadInput for numbers that C++ cannot hold."""
-    for name, values in {"extents": extents, **others}.items():
-        largest = _LARGEST_EXTENT if name == "extents" else _LARGEST
-        for value in [values] if isinstance(values, int) else values:
-            if abs(value) > largest:
-                raise BadInput(f"a lattice: expected {name} of at most {largest}, found {value}")
 
 
 class Geometry(_core.LatticeGeometry):
@@ -88,17 +75,15 @@ class Geometry(_core.LatticeGeometry):
         map: Any = None,  # noqa: A002, the name that says it
         hosts: Any = None,
     ) -> None:
-        extents = whole_numbers(extents, "extents")
-        check_sizes(extents, ranks=ranks, lanes=lanes, width=width)
         if grid is None:
             grid = Geometry.best_grid(extents, ranks, width)
-        grid = whole_numbers(grid, "grid")
-        check_sizes(extents, grid=grid)
         rank_at = [] if map is None and hosts is None else self._ranks(extents, grid, width, map, hosts)
         super().__init__(extents, grid, lanes, width, parities, rank_at)
 
     @staticmethod
-    def _ranks(extents: list[int], grid: list[int], width: int, rank_map: Any, hosts: Any) -> list[int]:
+    def _ranks(
+        extents: Sequence[int], grid: Sequence[int], width: int, rank_map: Any, hosts: Any
+    ) -> list[int]:
         block = [max(1, extent // max(1, ranks)) for extent, ranks in zip(extents, grid, strict=True)]
         faces = [width * math.prod(block) // sites for sites in block]
         # The last dimension runs fastest in a map, direction 0 here.
@@ -113,16 +98,14 @@ class Geometry(_core.LatticeGeometry):
         BadInput
             No grid fits the extents.
         """
-        check_sizes(extents, ranks=ranks, width=width)
-        return tuple(_core.lattice_geometry_grid(list(extents), ranks, width))
+        return tuple(_core.lattice_geometry_grid(extents, ranks, width))
 
     @staticmethod
     def max_lanes(
         extents: Sequence[int], grid: Sequence[int], limit: int, *, width: int = 1, parities: int = 2
     ) -> int:
         """Return the largest number of lanes that fits, at most `limit`."""
-        check_sizes(extents, grid=grid, limit=limit, width=width)
-        return _core.lattice_geometry_lanes(list(extents), list(grid), width, parities, limit)
+        return _core.lattice_geometry_lanes(extents, grid, width, parities, limit)
 
     @property
     def shape(self) -> tuple[int, ...]:

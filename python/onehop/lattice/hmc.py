@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
 from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.lattice.gauge import Gauge
-from onehop.lattice.hmc_options import HmcKeywords, HmcOptions
+from onehop.options import LARGEST_INT, Options, option
 from onehop.text import alternatives
 
 if TYPE_CHECKING:
@@ -18,6 +20,31 @@ if TYPE_CHECKING:
 __all__ = ["INTEGRATORS", "Hmc", "Reversal", "Trajectory", "hybrid_monte_carlo"]
 
 INTEGRATORS = ("omelyan", "leapfrog")
+
+
+class HmcKeywords(TypedDict, total=False):
+    """The keyword arguments of `hybrid_monte_carlo`; see `HmcOptions`."""
+
+    length: float
+    steps: int
+    integrator: str
+    seed: int
+    first: int
+    progress: Callable[[int], None] | None
+
+
+@dataclass(kw_only=True)
+class HmcOptions(Options):
+    """The options of a trajectory; `Hmc` documents them."""
+
+    title = "Hybrid Monte Carlo (hmc only)"
+
+    length: float = option(1.0, "Length of a trajectory.", above=0)
+    steps: int = option(20, "Number of integrator steps per trajectory.", low=1, high=LARGEST_INT)
+    integrator: str = option("omelyan", "Integrator of the trajectories.", choices=INTEGRATORS)
+    seed: int = 1
+    first: int = 0
+    progress: Callable[[int], None] | None = None
 
 
 class Trajectory(NamedTuple):

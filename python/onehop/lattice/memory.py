@@ -9,8 +9,6 @@ import numpy as np
 from onehop import _core
 from onehop.group import Group
 
-__all__ = ["LINK_BYTES", "TABLE_BYTES", "require_memory", "sites_on_a_rank"]
-
 LINK_BYTES = 4 * 9 * 16  # the links of a site in four directions, in double precision
 _MARGIN = 1.1  # for what an estimate leaves out: tables, stacks of threads, the heap's own memory
 TABLE_BYTES = 80  # of a site: its place and its neighbours in a `Geometry`

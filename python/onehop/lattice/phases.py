@@ -11,8 +11,6 @@ from onehop import _core
 from onehop.error import BadInput
 from onehop.lattice.geometry import Geometry
 
-__all__ = ["PHASES", "check_phases", "with_staggered_phases"]
-
 # Order of directions in eta: x, y, z, t (standard) or t, x, y, z (MILC).
 PHASES = ("standard", "milc")
 
@@ -36,22 +34,8 @@ def with_staggered_phases(
 
     The phase is `eta_mu(x) = (-1)^(x_0 + ... + x_(mu-1))`. In MILC's convention time comes first: `eta_t = 1`, and in
     space `eta_i(x) = (-1)^(t + x_0 + ... + x_(i-1))`. Phases do not depend on x_mu, so long links have the same ones.
-
-    Parameters
-    ----------
-    links : array
-        This rank's block, shape (t, z, y, x, direction, row, column).
-    length : int
-        Length of a link in sites: 1 for fat links, 3 for long links.
-    antiperiodic : bool
-        Whether the boundary in the last direction is antiperiodic.
-    phases : {"standard", "milc"}
-        The convention of the phases.
-
-    Raises
-    ------
-    BadInput
-        The convention is unknown, or `links` are not those of the block.
+    `links` is this rank's block, of shape (t, z, y, x, direction, row, column); `length` is 1 for fat links, 3 for long
+    links. Raises BadInput.
     """
     check_phases(phases)
     found = np.array(links, np.complex128, order="C")

@@ -16,6 +16,8 @@ from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import Geometry
 from onehop.lattice.operators import (
     QuarkSolve,
+    SolverKeywords,
+    SolverOptions,
     complex_memory,
     fields_memory,
     on_fields,
@@ -23,7 +25,6 @@ from onehop.lattice.operators import (
     solver_options,
 )
 from onehop.lattice.phases import check_phases
-from onehop.lattice.solver_options import SolverKeywords, SolverOptions
 from onehop.options import Options
 from onehop.text import alternatives
 

@@ -12,13 +12,14 @@ from onehop.error import BadInput
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.operators import (
     QuarkSolve,
+    WilsonSolverKeywords,
+    WilsonSolverOptions,
     complex_memory,
     fields_memory,
     on_fields,
     quark_solve,
     solver_options,
 )
-from onehop.lattice.solver_options import WilsonSolverKeywords, WilsonSolverOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -1,8 +1,9 @@
-"""Command lines of Python processes of onehop, which import nothing from the current folder."""
+"""Programs that onehop starts by name, and its Python processes, which import nothing from the current folder."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import site
 import sys
 from collections.abc import Mapping
@@ -37,3 +38,13 @@ def package_environment(environment: Mapping[str, str]) -> dict[str, str]:
     if package not in [str(Path(folder).resolve()) for folder in installed]:
         made["PYTHONPATH"] = os.pathsep.join(filter(None, [package, made.get("PYTHONPATH")]))
     return made
+
+
+def search_path() -> list[Path]:
+    """Return the folders of PATH without those that begin in the current folder, which may be another user's."""
+    return [folder for folder in map(Path, os.get_exec_path()) if folder.is_absolute()]
+
+
+def find_program(name: str) -> str | None:
+    """Return the path of a program in the folders of `search_path`; None if none of them has it."""
+    return shutil.which(name, path=os.pathsep.join(map(str, search_path())) or os.devnull)

@@ -16,8 +16,8 @@ from pathlib import Path
 from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.launch.cores import available_cores, why_not_bound
+from onehop.launch.interpreter import search_path
 from onehop.launch.local import check_ranks
-from onehop.launch.programs import search_path
 
 _libc = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1

@@ -8,8 +8,6 @@ from typing import Any
 from onehop._core import Machine
 from onehop.machine.reader import _FIGURES, _PROCESSOR, _PROCESSOR_FIGURES, _PROCESSOR_TABLES, _TABLES
 
-__all__ = ["figures_of", "time_tables_of"]
-
 
 def figures_of(machine: Machine) -> Iterator[tuple[str, str, Any]]:
     """Yield level, name and `Figure` of every number of a machine that is given."""

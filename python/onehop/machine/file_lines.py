@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from onehop.error import BadInput
 
-__all__ = ["FileLines"]
-
 # Names and dotted names of keys, strings, and comments in TOML.
 _NAME = r"(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')"
 _PATH = rf"{_NAME}(?:\s*\.\s*{_NAME})*"

@@ -13,15 +13,7 @@ from typing import Any
 
 from onehop import _core
 from onehop._core import RailAssignment, RailPlan
-from onehop.arguments import (
-    is_sequence,
-    items,
-    real_number,
-    real_numbers,
-    whole_number,
-    whole_numbers,
-    yes_or_no,
-)
+from onehop.arguments import instance, is_sequence, real_number, whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.schedule import Schedule
 from onehop.text import counted
@@ -49,14 +41,13 @@ _TALK_MESSAGES = 4
 _MAX_RAILS = 1024
 _MAX_RANKS = 4096
 _LARGEST = 2**63 - 1
-_RANKS = (-(2**31), 2**31 - 1)
 
 
 def checked_speeds(rails: int | None, speeds: Sequence[float] | None) -> list[float]:
     """Return the speeds of all rails; equal ones if only their number is given."""
     if speeds is None and rails is None:
         raise BadInput("expected the number of rails or their speeds, found neither")
-    rates = None if speeds is None else real_numbers(speeds, "speeds")
+    rates = None if speeds is None else [real_number(speed, "speeds") for speed in speeds]
     number = len(rates or ()) if rails is None else whole_number(rails, "rails")
     if not 1 <= number <= _MAX_RAILS:
         raise BadInput(f"expected 1 to {_MAX_RAILS} rails, found {number}")
@@ -70,22 +61,6 @@ def checked_speeds(rails: int | None, speeds: Sequence[float] | None) -> list[fl
         if not 0 < speed < math.inf:
             raise BadInput(f"rail {rail}: expected a finite speed above 0, found {speed:g}")
     return rates
-
-
-def message_of(message: object) -> tuple[int, int, int]:
-    """Return sender, receiver and bytes of a message. Raise BadInput if these are no three whole numbers."""
-    parts = items(message, "a message: expected sender, receiver and bytes")
-    if len(parts) != 3:
-        raise BadInput(f"expected messages as sender, receiver and bytes, found {message!r}")
-    sender, receiver = whole_numbers(parts[:2], "the ranks of a message", *_RANKS)
-    return sender, receiver, whole_number(parts[2], "the bytes of a message")
-
-
-def _choice(rule: str, cut: bool, min_piece: int) -> tuple[str, bool, int]:
-    """Return the last arguments of the functions of C++."""
-    if not isinstance(rule, str):
-        raise BadInput(f"rule: expected the name of a rule, found {rule!r}")
-    return rule, yes_or_no(cut, "cut"), whole_number(min_piece, "min_piece", 1)
 
 
 def assign_rails(
@@ -126,8 +101,7 @@ def assign_rails(
         There are no rails or more than 1024, a speed is not above 0 and finite, a size is below 0, or the rule is
         unknown or cannot cut.
     """
-    listed = [message_of(one) for one in items(messages, "messages")]
-    return _core.assign_rails(listed, checked_speeds(rails, speeds), *_choice(rule, cut, min_piece))
+    return _core.assign_rails(messages, checked_speeds(rails, speeds), rule, cut, min_piece)
 
 
 def schedule_rails(
@@ -163,8 +137,7 @@ def schedule_rails(
     BadInput
         The ranks do not divide into such hosts, or an argument is wrong as for `assign_rails`.
     """
-    if not isinstance(schedule, Schedule):
-        raise BadInput(f"expected a Schedule, found {schedule!r}")
+    instance(schedule, Schedule, "schedule")
     if not is_sequence(ranks_per_host):
         per_host = whole_number(ranks_per_host, "ranks_per_host")
         if per_host < 1 or schedule.ranks % per_host:
@@ -172,11 +145,9 @@ def schedule_rails(
                 f"expected a number of ranks per host that divides the {counted(schedule.ranks, 'rank')} of "
                 f"the schedule, found {per_host}"
             )
-        hosts = [rank // per_host for rank in range(schedule.ranks)]
-    else:
-        hosts = whole_numbers(ranks_per_host, "ranks_per_host", *_RANKS)
+        ranks_per_host = [rank // per_host for rank in range(schedule.ranks)]
     return _core.assign_schedule_rails(
-        schedule, hosts, checked_speeds(rails, speeds), *_choice(rule, cut, min_piece)
+        schedule, ranks_per_host, checked_speeds(rails, speeds), rule, cut, min_piece
     )
 
 
@@ -227,7 +198,6 @@ def halo_messages(
     """
     grid = _grid(ranks)
     faces = whole_numbers(faces, "faces")
-    inside = yes_or_no(inside, "inside")
     if not faces or min(faces) < 1:
         raise BadInput(
             f"expected extents of the local lattice of at least 1 each, found {'x'.join(map(str, faces)) or 'none'}"

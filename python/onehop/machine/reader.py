@@ -18,8 +18,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["load_machine", "machine_names", "machine_of", "machine_path", "parse_machine"]
-
 _FILES = Path(__file__).with_name("files")
 _LONGEST = 1 << 20
 # Times, rates and sizes beyond these are slips of the pen, and times computed from them overflow.

@@ -10,12 +10,9 @@ from typing import Any
 from onehop import _core
 from onehop._core import Machine, RailAssignment, Schedule, Traffic
 from onehop.error import BadInput
-from onehop.machine.hosts import host_level, host_rails
 from onehop.machine.rails import ASSIGNMENTS, assign_rails, check_injected, checked_speeds
 from onehop.machine.simulate import simulate
-from onehop.machine.traffic_rails import RAIL_RULES, hosts_of_ranks, traffic_of
-
-__all__ = ["compare_schedule_rails"]
+from onehop.machine.traffic_rails import RAIL_RULES, host_level, host_rails, hosts_of_ranks, traffic_of
 
 _GIGA = 1e9
 

@@ -10,18 +10,9 @@ import numpy as np
 
 from onehop import _core
 from onehop._core import Machine, RailAssignment, RankMap, Schedule, Simulation, Traffic
-from onehop.arguments import (
-    is_sequence,
-    items,
-    real_number,
-    real_numbers,
-    whole_number,
-    whole_numbers,
-    yes_or_no,
-)
+from onehop.arguments import is_sequence, yes_or_no
 from onehop.codec import element_type
 from onehop.error import BadInput
-from onehop.machine.rails import message_of
 from onehop.machine.reader import machine_of
 from onehop.machine.simulate_options import SimulateKeywords, SimulateOptions
 from onehop.machine.traffic_rails import hosts_of_ranks, machine_rails, placed, traffic_of
@@ -31,27 +22,6 @@ from onehop.schedule import halo
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-__all__ = [
-    "allreduce_traffic",
-    "goal",
-    "halo_traffic",
-    "loggops",
-    "message_traffic",
-    "permutation_traffic",
-    "simulate",
-    "traffic_of",
-]
-
-
-# The range of the numbers of ranks, places and bits.
-_SHORT = (-(2**31), 2**31 - 1)
-
-
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str):
-        raise BadInput(f"{name}: expected a name, found {value!r}")
-    return value
 
 
 def message_traffic(ranks: int, rounds: Sequence[Sequence[tuple[int, int, int]]]) -> Traffic:
@@ -69,15 +39,7 @@ def message_traffic(ranks: int, rounds: Sequence[Sequence[tuple[int, int, int]]]
     BadInput
         This is something else, or a rank is not below `ranks`.
     """
-    count = whole_number(ranks, "ranks", 1, _SHORT[1])
-    listed = [[message_of(one) for one in items(messages, "rounds")] for messages in items(rounds, "rounds")]
-    for number, messages in enumerate(listed):
-        for one in messages:
-            if not (0 <= one[0] < count and 0 <= one[1] < count):
-                raise BadInput(
-                    f"rounds: round {number}: expected ranks from 0 to {count - 1}, found the message {one}"
-                )
-    return _core.message_traffic(count, listed)
+    return _core.message_traffic(ranks, rounds)
 
 
 def halo_traffic(**parameters: Any) -> Traffic:
@@ -106,12 +68,7 @@ def allreduce_traffic(
     BadInput
         A number is out of range, or the algorithm unknown.
     """
-    return _core.allreduce_traffic(
-        whole_number(ranks, "ranks", *_SHORT),
-        whole_number(elements, "elements"),
-        element_type(dtype),
-        _text(algorithm, "algorithm"),
-    )
+    return _core.allreduce_traffic(ranks, elements, element_type(dtype), algorithm)
 
 
 def permutation_traffic(
@@ -144,41 +101,13 @@ def permutation_traffic(
     BadInput
         This is no permutation of the bits, or the traffic is neither symmetric nor short enough to list.
     """
-    kind = element_type(dtype)
-    return _core.permutation_traffic(
-        whole_number(bits, "bits", *_SHORT),
-        whole_number(local, "local", *_SHORT),
-        _bit_targets(permutation),
-        np.dtype(dtype).itemsize,
-        _text(codec, "codec"),
-        kind,
-        yes_or_no(shared, "shared"),
-    )
+    kind, size = element_type(dtype), np.dtype(dtype).itemsize
+    return _core.permutation_traffic(bits, local, permutation, size, codec, kind, shared)
 
 
-def _bit_targets(permutation: Sequence[int]) -> list[int]:
-    return whole_numbers(
-        permutation, "a permutation of bits: expected a bit of the index for each bit", *_SHORT
-    )
-
-
-def _compute_seconds(value: float | Sequence[float] | None) -> list[float]:
-    if value is None:
-        return []
-    return real_numbers(value, "compute") if is_sequence(value) else [real_number(value, "compute")]
-
-
-def _compute_ns(value: int | Sequence[int] | None) -> list[int]:
-    if value is None:
-        return []
-    return whole_numbers(value, "compute_ns") if is_sequence(value) else [whole_number(value, "compute_ns")]
-
-
-def _places(ranks: Sequence[int]) -> list[int]:
-    places = whole_numbers(ranks, "the map of ranks: expected one place per rank", *_SHORT)
-    if not places:
-        raise BadInput("the map of ranks: expected one place per rank, found none")
-    return places
+def _listed(value: Any) -> Any:
+    """Return one number for all rounds, or one for each, as a sequence; an empty one for None."""
+    return [] if value is None else value if is_sequence(value) else [value]
 
 
 def _on_rails(
@@ -191,9 +120,7 @@ def _on_rails(
     if isinstance(rails, str):
         return traffic.on_rails(machine_rails(traffic, machine, ranks=ranks, rule=rails))
     listed = listed_rails(rails, "a rule or one list of RailAssignment for each round")
-    job, places = placed(
-        machine, traffic.ranks, ranks if ranks is None or isinstance(ranks, RankMap) else _places(ranks)
-    )
+    job, places = placed(machine, traffic.ranks, ranks)
     return traffic.on_rails(listed, hosts_of_ranks(job, places))
 
 
@@ -263,16 +190,14 @@ def simulate(
     if isinstance(ranks, RankMap):
         described = described.job(len(ranks.position_of))
         ranks = ranks.rank_at
-    places = [] if ranks is None else _places(ranks)
+    if ranks is not None and not len(ranks):
+        raise BadInput("the map of ranks: expected one place per rank, found none")
     core = filled(
         _core.SimulateOptions(),
-        places=places,
-        compute=_compute_seconds(options.compute),
-        chunk_bytes=whole_number(options.chunk_bytes, "chunk_bytes"),
-        slot_bytes=whole_number(options.slot_bytes, "slot_bytes"),
-        slots=whole_number(options.slots, "slots", *_SHORT),
+        places=[] if ranks is None else ranks,
+        compute=_listed(options.compute),
         contention=yes_or_no(options.contention, "contention"),
-        accuracy=real_number(options.accuracy, "accuracy"),
+        **{name: getattr(options, name) for name in ("chunk_bytes", "slot_bytes", "slots", "accuracy")},
     )
     return _core.simulate_traffic(traffic, described, core, options.progress)
 
@@ -299,8 +224,7 @@ def goal(
     BadInput
         A time is negative, or the schedule has too many messages to list.
     """
-    traffic = traffic_of(schedule)
-    return _core.to_goal(traffic, _compute_ns(compute_ns), real_number(copy_ns_per_byte, "copy_ns_per_byte"))
+    return _core.to_goal(traffic_of(schedule), _listed(compute_ns), copy_ns_per_byte)
 
 
 def loggops(
@@ -332,11 +256,11 @@ def loggops(
     """
     return _core.loggops(
         traffic_of(schedule),
-        whole_number(latency, "latency"),
-        whole_number(overhead, "overhead"),
-        whole_number(gap, "gap"),
-        whole_number(gap_per_byte, "gap_per_byte"),
-        whole_number(overhead_per_byte, "overhead_per_byte"),
-        _compute_ns(compute_ns),
-        real_number(copy_ns_per_byte, "copy_ns_per_byte"),
+        latency,
+        overhead,
+        gap,
+        gap_per_byte,
+        overhead_per_byte,
+        _listed(compute_ns),
+        copy_ns_per_byte,
     )

@@ -9,8 +9,6 @@ from typing import TypedDict
 from onehop._core import RailAssignment, RankMap
 from onehop.options import LARGEST_INT, LARGEST_SIZE, Options, option
 
-__all__ = ["SimulateKeywords", "SimulateOptions"]
-
 
 class SimulateKeywords(TypedDict, total=False):
     """The keyword arguments of `simulate`; see `SimulateOptions`."""

@@ -1,21 +1,19 @@
-"""Rails of the messages of a schedule on a machine, as data for `simulate`."""
+"""The hosts of a job on a machine, and the rails of the messages of a schedule, as data for `simulate`."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from onehop import _core
-from onehop._core import Machine, RailAssignment, RankMap, Schedule, Traffic
-from onehop.arguments import whole_number, whole_numbers
+from onehop._core import Level, Machine, RailAssignment, RankMap, Schedule, Traffic
+from onehop.arguments import instance
 from onehop.error import BadInput
-from onehop.machine.hosts import host_level, host_rails
 from onehop.machine.reader import machine_of
 from onehop.rail_lists import listed_rails
-
-__all__ = ["RAIL_RULES", "hosts_of_ranks", "machine_rails", "rails_from_json", "rails_to_json", "traffic_of"]
 
 # Names of the ways to assign messages, with the rule of `assign_rails` and whether messages are cut.
 RAIL_RULES = {
@@ -25,8 +23,34 @@ RAIL_RULES = {
     "optimum": ("optimum", False),
     "cut": ("optimum", True),
 }
-_LARGEST = 2**31 - 1
-_MAX_BYTES = 2**63 - 1
+# The keys of an assignment in JSON, and its attributes, in the order of its constructor.
+_FIELDS = {"from": "from_", "to": "to", "rail": "rail", "first_byte": "first_byte", "bytes": "bytes"}
+
+
+def host_level(job: Machine) -> tuple[Level, int]:
+    """Return the level that joins the hosts of a job, and the processors of a host.
+
+    A host is a member of the outermost level with more than one member: of Mira, a node.
+    """
+    outer = max((number for number, one in enumerate(job.levels) if one.members > 1), default=0)
+    return job.levels[outer], math.prod(one.members for one in job.levels[:outer])
+
+
+def host_rails(level: Level) -> tuple[int, float]:
+    """Return the number of interfaces or links of a host, and the bytes per second of each.
+
+    Raise BadInput if the route of a message leaves no choice: a torus or a mesh whose members have no own interfaces.
+    """
+    if level.interfaces:
+        return level.interfaces, level.injection.value / level.interfaces
+    if level.routing in ("torus", "mesh"):
+        raise BadInput(
+            f"expected hosts with interfaces that a message can choose from, found a {level.routing} without any "
+            f"(level {level.name}): there the route of a message determines its link"
+        )
+    if level.injection.value:
+        return level.links, min(level.bandwidth.value, level.injection.value / level.links)
+    return level.links, level.bandwidth.value
 
 
 def traffic_of(schedule: Schedule | Traffic) -> Traffic:
@@ -37,11 +61,11 @@ def traffic_of(schedule: Schedule | Traffic) -> Traffic:
     BadInput
         This is no schedule.
     """
-    if isinstance(schedule, Traffic):
-        return schedule
-    if not isinstance(schedule, Schedule):
-        raise BadInput(f"expected a Schedule or a Traffic, found {schedule!r}")
-    return _core.traffic_of(schedule)
+    return (
+        schedule
+        if isinstance(schedule, Traffic)
+        else _core.traffic_of(instance(schedule, Schedule, "schedule"))
+    )
 
 
 def placed(
@@ -52,13 +76,12 @@ def placed(
         return machine.job(ranks), range(ranks)
     if isinstance(places, RankMap):
         return machine.job(len(places.position_of)), places.rank_at
-    listed = whole_numbers(places, "ranks")
-    for rank, place in enumerate(listed):
+    for rank, place in enumerate(places):
         if not 0 <= place < machine.processors:
             raise BadInput(
                 f"ranks: expected places from 0 to {machine.processors - 1}, found place {place} of rank {rank}"
             )
-    return machine, listed
+    return machine, places
 
 
 def hosts_of_ranks(job: Machine, places: Sequence[int]) -> list[int]:
@@ -102,29 +125,19 @@ def machine_rails(
         There is no such rule, or the machine has too few processors.
     """
     traffic = traffic_of(schedule)
-    if not isinstance(rule, str) or rule not in RAIL_RULES:
+    if rule not in tuple(RAIL_RULES):
         raise BadInput(f"expected a rule for rails (one of: {', '.join(RAIL_RULES)}), found {rule!r}")
-    piece = whole_number(min_piece, "min_piece", 1)
     job, places = placed(machine_of(machine), traffic.ranks, ranks)
     number, speed = host_rails(host_level(job)[0])
     name, cut = RAIL_RULES[rule]
     hosts = hosts_of_ranks(job, places)
-    return _core.assign_traffic_rails(traffic, hosts, [speed] * number, name, cut, piece)
+    return _core.assign_traffic_rails(traffic, hosts, [speed] * number, name, cut, min_piece)
 
 
 def rails_to_json(rounds: Sequence[Sequence[RailAssignment]]) -> list[list[dict[str, int]]]:
     """Return rails as lists of objects for JSON."""
     return [
-        [
-            {
-                "from": one.from_,
-                "to": one.to,
-                "rail": one.rail,
-                "first_byte": one.first_byte,
-                "bytes": one.bytes,
-            }
-            for one in assignments
-        ]
+        [{key: getattr(one, name) for key, name in _FIELDS.items()} for one in assignments]
         for assignments in listed_rails(rounds)
     ]
 
@@ -141,23 +154,17 @@ def rails_from_json(found: Any, where: str) -> list[list[RailAssignment]]:
     rounds = found.get("rails") if isinstance(found, dict) else found
     if not isinstance(rounds, list) or not all(isinstance(one, list) for one in rounds):
         raise BadInput(f"{where}: expected {expected}, found {json.dumps(found, default=repr)[:60]}")
-    keys = {
-        "from": _LARGEST,
-        "to": _LARGEST,
-        "rail": _LARGEST,
-        "first_byte": _MAX_BYTES,
-        "bytes": _MAX_BYTES,
-    }
 
     def one(entry: Any) -> RailAssignment:
-        if not isinstance(entry, dict) or set(entry) != set(keys):
+        if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
             raise BadInput(
-                f"{where}: expected assignments with {', '.join(keys)}, found {json.dumps(entry, default=repr)[:60]}"
+                f"{where}: expected assignments with {', '.join(_FIELDS)}, found {json.dumps(entry, default=repr)[:60]}"
             )
-        for key, largest in keys.items():
-            if type(entry[key]) is not int or not 0 <= entry[key] <= largest:
-                found_text = json.dumps(entry[key], default=repr)[:60]
+        for key, value in entry.items():
+            largest = 2**63 - 1 if "byte" in key else 2**31 - 1
+            if type(value) is not int or not 0 <= value <= largest:
+                found_text = json.dumps(value, default=repr)[:60]
                 raise BadInput(f"{where}: expected {key} as a number from 0 to {largest}, found {found_text}")
-        return RailAssignment(*(entry[key] for key in keys))
+        return RailAssignment(*(entry[key] for key in _FIELDS))
 
     return [[one(entry) for entry in assignments] for assignments in rounds]

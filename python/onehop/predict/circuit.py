@@ -9,18 +9,16 @@ from typing import Any
 
 from onehop.error import BadInput
 from onehop.machine import Machine, Simulation, permutation_traffic, simulate
+from onehop.machine.reader import machine_of
 from onehop.predict.common import (
     add_bytes,
     bounding_level,
     check_memory,
     check_ranks,
-    machine_of,
     ranks_per_host,
 )
 from onehop.quantum import Circuit, CircuitPlan, plan
 from onehop.text import counted
-
-__all__ = ["CircuitPrediction", "StagePrediction", "predict_circuit"]
 
 _AMPLITUDES = {"single": "complex64", "double": "complex128"}
 

@@ -1,24 +1,14 @@
-"""What the predictions share: the part of a machine that a job gets, checks of its memory, and sums of bytes."""
+"""What the predictions share: the part of a machine that a job gets, its memory, and the speed of a processor."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from onehop.error import BadInput
 from onehop.machine import Machine, Simulation
-from onehop.machine.reader import machine_of
 from onehop.text import counted
-
-__all__ = [
-    "add_bytes",
-    "bounding_level",
-    "check_memory",
-    "check_ranks",
-    "machine_of",
-    "ranks_per_host",
-    "ranks_per_unit",
-]
 
 
 def check_ranks(ranks: int, machine: Machine) -> None:
@@ -66,3 +56,40 @@ def bounding_level(simulation: Simulation) -> str:
     if link is not None and link.seconds >= 0.5 * simulation.seconds:
         return f"links of level {link.level}"
     return "latency and overhead of messages"
+
+
+@dataclass(frozen=True)
+class Computing:
+    """Seconds of computing, by what limits it."""
+
+    memory: float = 0.0
+    arithmetic: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of both."""
+        return self.memory + self.arithmetic
+
+    def __add__(self, other: Computing) -> Computing:
+        return Computing(self.memory + other.memory, self.arithmetic + other.arithmetic)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What a processor does per second: bytes of memory, and floating-point operations (0: not known)."""
+
+    machine: Machine
+    bytes: float
+    flops: float
+
+    @staticmethod
+    def of(machine: Machine, precision: str) -> Speed:
+        """Return the speed of a processor of a machine: "double", or any other precision as single."""
+        rate = machine.multiply_adds_double if precision == "double" else machine.multiply_adds_single
+        return Speed(machine, machine.memory_bandwidth.value, 2 * rate.value)
+
+    def timed(self, moved: float, flops: float) -> Computing:
+        """Return the seconds of a loop: those of its memory traffic or of its arithmetic, whichever is longer."""
+        memory = moved / self.bytes
+        arithmetic = flops / self.flops if self.flops > 0 else 0.0
+        return Computing(arithmetic=arithmetic) if arithmetic > memory else Computing(memory)

@@ -22,20 +22,9 @@ from onehop.machine import (
     permutation_traffic,
     simulate,
 )
-from onehop.predict.common import add_bytes, bounding_level, check_memory, check_ranks, machine_of
-from onehop.predict.speed import Computing, Speed
+from onehop.machine.reader import machine_of
+from onehop.predict.common import Computing, Speed, add_bytes, bounding_level, check_memory, check_ranks
 from onehop.text import alternatives, counted
-
-__all__ = [
-    "ACTIONS",
-    "PRECISIONS",
-    "SUMS",
-    "SolverPrediction",
-    "balanced_grid",
-    "halo_width",
-    "predict_solver",
-    "vector_bytes",
-]
 
 # Bytes of a number of the links, and of a vector.
 _SIZES = {"double": (8, 8), "single": (4, 4), "half": (2, 4)}

@@ -9,8 +9,6 @@ from onehop._core import RankMap
 from onehop.error import BadInput
 from onehop.text import counted
 
-__all__ = ["FORMATS", "map_text"]
-
 
 def _check_names(names: Sequence[str], hosts: int) -> None:
     if len(names) < hosts:

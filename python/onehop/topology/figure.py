@@ -15,8 +15,6 @@ from onehop.figure import empty_figure, save_figure
 from onehop.text import counted
 from onehop.topology.grid import Grid
 
-__all__ = ["check_map_figure", "save_map_figure"]
-
 _LARGEST = 512  # positions per dimension of a figure
 _DOTS = 64  # dots are drawn up to so many positions per dimension
 

@@ -4,36 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from onehop import _core
 from onehop._core import HostLayout, MapCost, RankMap, Schedule
-from onehop.arguments import whole_number, whole_numbers, yes_or_no
-from onehop.error import BadInput
-
-__all__ = ["Grid", "map_schedule", "renumber"]
-
-
-def _integers(values: Any, what: str) -> list[int]:
-    return whole_numbers(values, f"map: {what}")
-
-
-def _search(refine: bool, seed: int, steps: int | None) -> tuple[bool, int, int]:
-    """Return the settings of the search as C++ takes them."""
-    proposed = -1 if steps is None else whole_number(steps, "steps", 0)
-    return yes_or_no(refine, "refine"), whole_number(seed, "seed", 0), proposed
-
-
-def _layout(hosts: Any) -> HostLayout:
-    if not isinstance(hosts, HostLayout):
-        raise BadInput(f"map: expected hosts as a HostLayout, found {hosts!r}")
-    return hosts
-
-
-def _schedule(schedule: Any) -> Schedule:
-    if not isinstance(schedule, Schedule):
-        raise BadInput(f"map: expected a Schedule, found {schedule!r}")
-    return schedule
+from onehop.arguments import yes_or_no
 
 
 @dataclass(frozen=True)
@@ -54,18 +28,12 @@ class Grid:
     periodic: bool | tuple[bool, ...] = False
     bytes: tuple[int, ...] | None = None
 
-    def _parts(self) -> tuple[list[int], list[bool], list[int]]:
-        extents = _integers(self.extents, "a grid")
-        periodic = (
-            [yes_or_no(one, "map: periodic") for one in self.periodic]
-            if isinstance(self.periodic, Iterable)
-            else [yes_or_no(self.periodic, "map: periodic")] * len(extents)
-        )
-        return (
-            extents,
-            periodic,
-            [] if self.bytes is None else _integers(self.bytes, "the bytes of a message"),
-        )
+    @property
+    def _traffic(self) -> tuple[list[bool], Sequence[int]]:
+        """Whether each dimension is periodic, and the bytes of its messages."""
+        several = isinstance(self.periodic, Iterable)
+        periodic = self.periodic if several else [self.periodic] * len(self.extents)
+        return [yes_or_no(one, "map: periodic") for one in periodic], self.bytes or ()
 
     def map(
         self,
@@ -101,8 +69,7 @@ class Grid:
         BadInput
             The hosts cannot hold the grid, or a parameter makes no sense.
         """
-        extents, periodic, sizes = self._parts()
-        return _core.map_grid(extents, _layout(hosts), periodic, sizes, *_search(refine, seed, steps))
+        return _core.map_grid(self.extents, hosts, *self._traffic, yes_or_no(refine, "refine"), seed, steps)
 
     def cost(self, hosts: HostLayout, rank_at: Sequence[int]) -> MapCost:
         """Return the cost of any map: `rank_at[p]` is the rank at position p.
@@ -112,8 +79,7 @@ class Grid:
         BadInput
             `rank_at` does not name a different rank for every position.
         """
-        extents, periodic, sizes = self._parts()
-        return _core.map_cost(extents, _layout(hosts), _integers(rank_at, "a map"), periodic, sizes)
+        return _core.map_cost(self.extents, hosts, rank_at, *self._traffic)
 
 
 def map_schedule(
@@ -134,7 +100,7 @@ def map_schedule(
     BadInput
         The hosts cannot hold the ranks of the schedule.
     """
-    return _core.map_schedule(_schedule(schedule), _layout(hosts), *_search(refine, seed, steps))
+    return _core.map_schedule(schedule, hosts, yes_or_no(refine, "refine"), seed, steps)
 
 
 def renumber(schedule: Schedule, rank_at: Sequence[int] | RankMap) -> Schedule:
@@ -145,9 +111,4 @@ def renumber(schedule: Schedule, rank_at: Sequence[int] | RankMap) -> Schedule:
     BadInput
         `rank_at` is no permutation of the ranks.
     """
-    ranks = (
-        rank_at.rank_at if isinstance(rank_at, RankMap) else _integers(rank_at, "a permutation of the ranks")
-    )
-    if any(not 0 <= one < 2**31 for one in ranks):
-        raise BadInput(f"map: expected a permutation of the ranks from 0, found {rank_at!r}")
-    return _core.renumber(_schedule(schedule), ranks)
+    return _core.renumber(schedule, rank_at.rank_at if isinstance(rank_at, RankMap) else rank_at)

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onehop._core import HostLayout, Level, Machine
-from onehop.arguments import whole_number, whole_numbers
+from onehop.arguments import whole_number
 from onehop.error import BadInput
-from onehop.machine.hosts import host_level
 from onehop.machine.reader import machine_of
+from onehop.machine.traffic_rails import host_level
 from onehop.text import counted
-
-__all__ = ["machine_hosts"]
 
 _FINENESS = 100  # costs are rounded to hundredths of the cheapest border
 
@@ -104,5 +102,5 @@ def machine_hosts(
             break
         groups.append(members)
         rates.append(rate)
-    known = _costs(_bandwidth(level), rates) if costs is None else whole_numbers(costs, "costs")
+    known = _costs(_bandwidth(level), rates) if costs is None else costs
     return HostLayout([rank // size for rank in range(number)], groups, known, torus)

@@ -188,15 +188,23 @@ class DataMovement(Names):
                 f"{len(outputs)}"
             )
 
-        def task() -> list[torch.Tensor]:
-            received = [output.numel() for output in outputs]
-            dtype = outputs[0].dtype
-            result = torch.empty(sum(received), dtype=dtype)
-            self._exchange(flat(inputs, dtype), result, [source.numel() for source in inputs], received)
-            _deal(result, outputs, received)
-            return list(outputs)
+        sent, received = ([tensor.numel() for tensor in tensors] for tensors in (inputs, outputs))
+        return self._do(lambda: self._deal_out(outputs, inputs, sent, received), opts)
 
-        return self._do(task, opts)
+    def _deal_out(
+        self,
+        outputs: Sequence[torch.Tensor],
+        inputs: Sequence[torch.Tensor],
+        sent: Sequence[int],
+        received: Sequence[int],
+    ) -> list[torch.Tensor]:
+        """Exchange consecutive parts of some tensors, of so many elements for each rank and from each."""
+        dtype = (*outputs, *inputs)[0].dtype
+        source = dense_of(inputs[0]) if len(inputs) == 1 else flat(inputs, dtype)
+        result = torch.empty(sum(received), dtype=dtype)
+        self._exchange(source, result, sent, received)
+        _deal(result, outputs, [output.numel() for output in outputs])
+        return list(outputs)
 
     @dry_run
     def gather(self, outputs: Sequence[Any], inputs: Sequence[torch.Tensor], opts: Any) -> Work:
@@ -208,15 +216,9 @@ class DataMovement(Names):
         if self._rank == root:
             self._check_blocks(targets, source, "gather into")
 
-        def task() -> list[torch.Tensor]:
-            sent = [source.numel() if rank == root else 0 for rank in range(self._size)]
-            received = [target.numel() for target in targets] or [0] * self._size
-            result = torch.empty(sum(received), dtype=source.dtype)
-            self._exchange(dense_of(source), result, sent, received)
-            _deal(result, targets, received)
-            return targets
-
-        return self._do(task, opts)
+        sent = [source.numel() if rank == root else 0 for rank in range(self._size)]
+        received = [target.numel() for target in targets] or [0] * self._size
+        return self._do(lambda: self._deal_out(targets, inputs, sent, received), opts)
 
     @dry_run
     def scatter(self, outputs: Sequence[torch.Tensor], inputs: Sequence[Any], opts: Any) -> Work:
@@ -228,15 +230,9 @@ class DataMovement(Names):
         if self._rank == root:
             self._check_blocks(blocks, output, "scatter")
 
-        def task() -> list[torch.Tensor]:
-            sent = [block.numel() for block in blocks] or [0] * self._size
-            received = [output.numel() if rank == root else 0 for rank in range(self._size)]
-            result = torch.empty(output.numel(), dtype=output.dtype)
-            self._exchange(flat(blocks, output.dtype), result, sent, received)
-            output.detach().copy_(result.view(output.shape))
-            return [output]
-
-        return self._do(task, opts)
+        sent = [block.numel() for block in blocks] or [0] * self._size
+        received = [output.numel() if rank == root else 0 for rank in range(self._size)]
+        return self._do(lambda: self._deal_out(outputs, blocks, sent, received), opts)
 
     def barrier(self, opts: Any = None) -> Work:
         """Wait until all ranks have called it."""

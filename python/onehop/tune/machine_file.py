@@ -14,8 +14,6 @@ from onehop.doctor.machine import cpu_name
 from onehop.text import counted
 from onehop.tune.machine_times import MachineTimes, Table
 
-__all__ = ["machine_text", "memory_bandwidth", "multiply_adds"]
-
 # Far beyond every cache.
 _COPY_BYTES = 128 << 20
 _MEASURED = 'basis = "measured", source = "tune"'

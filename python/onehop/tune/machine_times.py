@@ -12,8 +12,6 @@ from onehop import _core
 from onehop.group import Group
 from onehop.schedule import ArraySpec, Place, Round, Schedule, Slice, Transfer, halo, halo_block
 
-__all__ = ["MachineSamples", "MachineTimes", "joined", "lines_out", "measure_machine", "times_from"]
-
 # Doubling from 4 KiB to 4 MiB: in between, stores and chunks change, and caches end.
 MESSAGES = (8, 64, 256, 1 << 10, *(4 << 10 + i for i in range(11)))
 EXCHANGES = (*MESSAGES, 8 << 20, 16 << 20)

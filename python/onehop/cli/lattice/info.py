@@ -164,18 +164,11 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
     if not report["faces"]:
         screen.print("one rank: no faces are exchanged")
         return
-    table = Table(
-        "face",
-        "bytes",
-        "pieces",
-        "pieces, lexicographic",
-        title=f"Faces of a rank, {report['site_bytes']} B a site",
-    )
-    for column in table.columns[1:]:
-        column.justify = "right"
+    title = f"Faces of a rank, {report['site_bytes']} B a site"
+    table = Table("face", ">bytes", ">pieces", ">pieces, lexicographic", title=title)
     for face in report["faces"]:
         name = f"{'xyzt'[face['direction']]} {face['side']}"
-        table.add_row(name, str(face["bytes"]), str(face["pieces"]), str(face["lexicographic_pieces"]))
+        table.add_row(name, face["bytes"], face["pieces"], face["lexicographic_pieces"])
     screen.print(table)
     screen.print(
         f"{report['bytes_sent']} bytes in {counted(report['messages_sent'], 'message')} from each rank",
@@ -184,14 +177,10 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
 
 def _show_prediction(screen: Screen, found: SolverPrediction) -> None:
     share = 100 / found.predicted_seconds
-    table = Table(
-        "",
-        "µs",
-        "share",
-        title=f"one iteration of {found.solver}, {found.action}, {found.precision} precision, on {found.machine}",
+    title = (
+        f"one iteration of {found.solver}, {found.action}, {found.precision} precision, on {found.machine}"
     )
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = Table("", ">µs", ">share", title=title)
     rows = {
         f"{counted(found.hopping_terms, 'hopping term')}, half of the sites each": found.hopping_seconds,
         "halos beyond the time of the interior": found.halo_seconds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onehop.cli.common import check_plot, console, own_rank, progress, write_json
+from onehop.cli.common import console, own_rank, progress, write_json
 from onehop.cli.lattice.common import GaugeOptions, averages, say_unverified
 from onehop.cli.lattice.quarks import QuarkOptions, plot_mesons, quark_report
 from onehop.cli.screen import Table
@@ -24,7 +24,7 @@ from onehop.lattice import (
 )
 from onehop.lattice.flow import FLOW_STEP, check_flow_tolerance, flow_steps, reference_time
 from onehop.launch import ensure_ranks
-from onehop.options import LARGEST_INT, Options, option
+from onehop.options import LARGEST_INT, Options, file_option, option
 
 
 @dataclass(kw_only=True)
@@ -50,16 +50,12 @@ class FlowOptions(Options):
 class Measure(QuarkOptions, FlowOptions, GaugeOptions):
     """The options of `onehop lattice measure`."""
 
-    plot: str | None = option(
-        None,
-        "Plot t² E and charge over flow time, correlators and masses to FILE.",
-        metavar="FILE",
-        writes="the plot",
+    plot: str | None = file_option(
+        "Plot t² E and charge over flow time, correlators and masses to FILE.", "the plot"
     )
 
     def check(self) -> None:
         """Check the options before any rank starts."""
-        check_plot(self.plot)
         self.check_quarks()
         if self.flow is None:
             self.refuse(("flow_step", "flow_tolerance", "flow_every"), "goes with --flow")

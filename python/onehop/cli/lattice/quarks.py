@@ -40,13 +40,7 @@ class QuarkOptions(Options):
     residual: float = option(1e-9, "Tolerance |b - M x| / |b| of the propagators.", above=0)
 
     def check_quarks(self) -> None:
-        """Check the options before any rank starts.
-
-        Raises
-        ------
-        BadInput
-            The mass is missing or not above 0 for staggered quarks, or an option has no effect for this action.
-        """
+        """Check the options before any rank starts."""
         action = self.quarks
         if action is None:
             self.refuse(("mass", "csw", "noise_vectors", "residual", "phases"), "goes with --quarks")

@@ -21,7 +21,7 @@ from onehop.lattice.files import check_gauge_target
 from onehop.lattice.flow import FLOW_STEP, flow_steps
 from onehop.lattice.phases import PHASES, with_staggered_phases
 from onehop.launch import ensure_ranks
-from onehop.options import LARGEST_INT, option
+from onehop.options import LARGEST_INT, file_option, option
 from onehop.text import alternatives
 
 SMOOTH = ("stout", "ape", "flow")
@@ -64,15 +64,11 @@ class Smear(FileOptions, GaugeOptions):
         alone=PHASES[0],
     )
     boundary: str = boundary_option("Boundary in time (only with --phases).")
-    output: str | None = option(
-        None,
-        "Write the smoothed field to FILE (stout, ape and flow only).",
-        *("-o", "--output"),
-        metavar="FILE",
-        writes="the field",
+    output: str | None = file_option(
+        "Write the smoothed field to FILE (stout, ape and flow only).", "the field", "-o", "--output"
     )
-    fat: str | None = option(None, "Write the fat links to FILE.", metavar="FILE", writes="the fat links")
-    long: str | None = option(None, "Write the long links to FILE.", metavar="FILE", writes="the long links")
+    fat: str | None = file_option("Write the fat links to FILE.", "the fat links")
+    long: str | None = file_option("Write the long links to FILE.", "the long links")
 
     @property
     def files(self) -> list[str]:

@@ -28,7 +28,7 @@ from onehop.lattice import (
     write_vectors,
 )
 from onehop.lattice.files import links_have_checksum, read_note, vectors_have_checksum
-from onehop.lattice.solver_options import SolverOptions, WilsonSolverOptions
+from onehop.lattice.operators import SolverOptions, WilsonSolverOptions
 from onehop.launch import ensure_ranks
 from onehop.text import counted
 

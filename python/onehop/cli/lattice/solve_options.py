@@ -9,9 +9,9 @@ from onehop.cli.lattice.common import GAUGE_FILE, boundary_option, phases_option
 from onehop.error import BadInput
 from onehop.lattice import wilson_kappa
 from onehop.lattice.files import check_target
-from onehop.lattice.solver_options import WilsonSolverOptions
+from onehop.lattice.operators import WilsonSolverOptions
 from onehop.lattice.staggered import STAGGERED_ACTIONS
-from onehop.options import LARGEST_INT, argument, option
+from onehop.options import LARGEST_INT, argument, file_option, option
 
 WILSON_ACTIONS = ("wilson", "clover")
 ACTIONS = (*STAGGERED_ACTIONS, *WILSON_ACTIONS)
@@ -63,12 +63,8 @@ class Solve(WilsonOptions, GridOptions, RanksOptions, JsonOptions):
         metavar="FILE",
     )
     colour: int = option(0, "Colour of the point source.", low=0, high=2)
-    output: str | None = option(
-        None,
-        "Write the solutions to FILE in SciDAC format.",
-        *("-o", "--output"),
-        metavar="FILE",
-        writes="the solutions",
+    output: str | None = file_option(
+        "Write the solutions to FILE in SciDAC format.", "the solutions", "-o", "--output"
     )
     output_precision: str = option("single", "Precision of the output file.", choices=("double", "single"))
     overwrite: bool = option(False, "Overwrite an existing file.")
@@ -139,13 +135,7 @@ class Solve(WilsonOptions, GridOptions, RanksOptions, JsonOptions):
 
 
 def check_wilson(options: WilsonOptions, action: str, masses: list[float]) -> None:
-    """Check the options before any rank starts.
-
-    Raises
-    ------
-    BadInput
-        There are both or neither of kappa and mass, c_sw with `wilson`, or a preconditioner with `cgnr`.
-    """
+    """Check the options of Wilson quarks before any rank starts."""
     if (options.kappa is None) == (len(masses) != 1):
         raise BadInput(
             f"expected either --kappa or one --mass with --action {action}, found {len(masses)} --mass and "

@@ -47,19 +47,7 @@ def solve_report(
 
 
 def advice_after(result: QuarkSolve, limit: int, precision: str, other: str) -> str:
-    """Return what to do about a solve that did not converge.
-
-    Parameters
-    ----------
-    result : QuarkSolve
-        The solve.
-    limit : int
-        The largest number of iterations that it was allowed.
-    precision : str
-        Precision of the solution.
-    other : str
-        What makes the system easier to solve, such as "a larger mass".
-    """
+    """Return what to do about a solve that did not converge within `limit` iterations; `other`: "a larger mass"."""
     if result.iterations >= limit:
         return f"allow more iterations, or take {other} or a larger tolerance"
     double = "--precision double, " if precision == "single" else ""
@@ -70,13 +58,7 @@ def advice_after(result: QuarkSolve, limit: int, precision: str, other: str) -> 
 
 
 def finish_solve(report: dict[str, Any], json_target: str | None, advice: str) -> None:
-    """Print the report on rank 0, and write its JSON.
-
-    Raises
-    ------
-    Error
-        The solve did not converge; the message ends with `advice`.
-    """
+    """Print the report on rank 0, and write its JSON. Raise Error with `advice` if the solve did not converge."""
     iterations, residual = report["iterations"], report["true_residual"]
     if own_rank() == 0:
         console(json_target).print(

@@ -15,10 +15,10 @@ from onehop.lattice import Gauge, hybrid_monte_carlo, read_gauge, write_gauge
 from onehop.lattice import thermalize as sweep
 from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from onehop.lattice.files import check_gauge_target, check_target, require_memory_to_write
-from onehop.lattice.hmc_options import HmcOptions
+from onehop.lattice.hmc import HmcOptions
 from onehop.lattice.statistics import acceptance, mean_of_second_half
 from onehop.launch import ensure_ranks
-from onehop.options import LARGEST_INT, LARGEST_SEED, option
+from onehop.options import LARGEST_INT, LARGEST_SEED, file_option, option
 from onehop.text import counted
 
 
@@ -49,22 +49,13 @@ class Thermalize(HmcOptions, FileOptions, GridOptions, RanksOptions, JsonOptions
     first: int = option(
         0, "Number of the first sweep or trajectory, to continue from a FILE.", low=0, high=LARGEST_INT
     )
-    checkpoint: str | None = option(
-        None,
-        "Save progress to FILE periodically. If FILE exists, resume from it.",
-        metavar="FILE",
-        writes="checkpoint",
+    checkpoint: str | None = file_option(
+        "Save progress to FILE periodically. If FILE exists, resume from it.", "checkpoint"
     )
     save_every: int = option(
         10, "Number of sweeps or trajectories between two checkpoints.", low=1, high=LARGEST_INT
     )
-    output: str | None = option(
-        None,
-        "Write the gauge field to FILE.",
-        *("-o", "--output"),
-        metavar="FILE",
-        writes="the gauge field",
-    )
+    output: str | None = file_option("Write the gauge field to FILE.", "the gauge field", "-o", "--output")
 
     @property
     def is_hmc(self) -> bool:

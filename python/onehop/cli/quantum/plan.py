@@ -93,13 +93,8 @@ class Plan(JsonOptions):
 
 def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None, bounds: dict[str, float]) -> Table:
     """Tabulate a plan. `seconds` is the time on this machine; None leaves out what concerns this machine."""
-    table = Table(
-        "",
-        "",
-        title=f"{name}: {counted(circuit_plan.qubits, 'qubit')} on {counted(circuit_plan.ranks, 'rank')}",
-        show_header=False,
-    )
-    table.columns[1].justify = "right"
+    title = f"{name}: {counted(circuit_plan.qubits, 'qubit')} on {counted(circuit_plan.ranks, 'rank')}"
+    table = Table("", ">", title=title, show_header=False)
     table.add_row("simulated as a", circuit_plan.kind)
     table.add_row("memory of a rank", bytes_text(circuit_plan.memory_per_rank))
     table.add_row("memory in all", bytes_text(circuit_plan.memory_in_all))
@@ -107,10 +102,10 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None, bounds: 
         table.add_row("memory of this machine", bytes_text(circuit_plan.memory_available))
         table.add_row("fits on this machine", "yes" if circuit_plan.fits else coloured("no", "bold red"))
     table.add_section()
-    table.add_row("operations", str(circuit_plan.operations))
-    table.add_row("stages", str(len(circuit_plan.placement.stages)))
-    table.add_row("exchanges", str(circuit_plan.exchanges))
-    table.add_row("exchanges, lower bound", str(bounds["exchanges_at_least"]))
+    table.add_row("operations", circuit_plan.operations)
+    table.add_row("stages", len(circuit_plan.placement.stages))
+    table.add_row("exchanges", circuit_plan.exchanges)
+    table.add_row("exchanges, lower bound", bounds["exchanges_at_least"])
     table.add_row("bytes sent by each rank", bytes_text(circuit_plan.bytes_per_rank))
     if seconds is not None and circuit_plan.ranks > 1:
         for level, moved in circuit_plan.bytes_by_level.items():
@@ -132,9 +127,7 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None, bounds: 
 def _show_prediction(screen: Screen, found: CircuitPrediction, machine: Machine, rows: int) -> None:
     """Print the predicted time on a machine: its parts, the bytes by level, and the stages."""
     share = 100 / found.predicted_seconds if found.predicted_seconds else 0
-    table = Table("", "", "", title=f"on {machine.name}, one rank for each processor", show_header=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = Table("", ">", ">", title=f"on {machine.name}, one rank for each processor", show_header=False)
     table.add_row(
         counted(found.passes, "pass"), f"{found.pass_seconds:.4g} s", f"{found.pass_seconds * share:.0f} %"
     )
@@ -150,21 +143,15 @@ def _show_prediction(screen: Screen, found: CircuitPrediction, machine: Machine,
     for level, moved in found.bytes_by_level.items():
         table.add_row(f"bytes over level {level}", bytes_text(moved), "of all ranks")
     screen.print(table)
-    stages = Table("stage", "exchange", "rank bits", "bound", "passes", "in passes", title="predicted stages")
-    for column in (stages.columns[i] for i in (0, 1, 4, 5)):
-        column.justify = "right"
+    stages = Table(
+        ">stage", ">exchange", "rank bits", "bound", ">passes", ">in passes", title="predicted stages"
+    )
     for number, stage in enumerate(found.stages[:rows], 1):
         exchange = f"{stage.exchange_seconds:.4g} s" if stage.rank_bits else ""
-        stages.add_row(
-            str(number),
-            exchange,
-            ranges(list(stage.rank_bits)),
-            stage.bound,
-            str(stage.passes),
-            f"{stage.pass_seconds:.4g} s",
-        )
+        bits, seconds = ranges(list(stage.rank_bits)), f"{stage.pass_seconds:.4g} s"
+        stages.add_row(number, exchange, bits, stage.bound, stage.passes, seconds)
     if len(found.stages) > rows:
-        stages.add_row("", f"{len(found.stages) - rows} more", "", "", "", "")
+        stages.add_row("", f"{len(found.stages) - rows} more")
     screen.print(stages)
     if not found.counts_arithmetic:
         screen.print(
@@ -174,25 +161,21 @@ def _show_prediction(screen: Screen, found: CircuitPrediction, machine: Machine,
 
 def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
     """Tabulate the groups of gates of each stage. The engine applies a group in one pass over the amplitudes."""
-    table = Table(title="groups of gates on rank 0 (one pass over its memory for each group)")
-    for name in ("stage", "pass", "gates", "operations", "tile bits", "sweeps", "multiply-adds an amplitude"):
-        table.add_column(name, justify="left" if name in ("operations", "tile bits") else "right")
+    title = "groups of gates on rank 0 (one pass over its memory for each group)"
+    headers = (
+        *(">stage", ">pass", ">gates", "operations", "tile bits", ">sweeps"),
+        ">multiply-adds an amplitude",
+    )
+    table = Table(*headers, title=title)
     listed = [(stage, group) for stage, groups in enumerate(stages, 1) for group in groups]
     for number, (stage, group) in enumerate(listed[:rows], 1):
         what, tile = forms(group), ranges(group["tile_bits"])
         if not group["tile_bits"]:
             what, tile = "one operation in memory", ""
-        table.add_row(
-            str(stage),
-            str(number),
-            str(group["gates"]),
-            what,
-            tile,
-            str(group["sweeps"]),
-            f"{group['multiply_adds']:.4g}",
-        )
+        work = f"{group['multiply_adds']:.4g}"
+        table.add_row(stage, number, group["gates"], what, tile, group["sweeps"], work)
     if len(listed) > rows:
-        table.add_row("", f"{len(listed) - rows} more", "", "", "", "", "")
+        table.add_row("", f"{len(listed) - rows} more")
     return table
 
 

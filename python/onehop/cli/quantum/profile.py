@@ -57,35 +57,31 @@ def _entries(profile: Profile, rows: int) -> Table:
     slowest = sorted(shown, key=lambda e: -e.seconds)[:rows]
     limit = profile.bandwidth * 1e-9
     table = Table(
+        *(">stage", ">gates", "operations", "tile", ">fma", ">ms", ">GB/s", ">share"),
         title=f"passes and exchanges of rank 0; memory bandwidth {limit:.3g} GB/s, or a pass in "
         f"{1e3 * profile.pass_seconds:.3g} ms",
         caption="tile: bits of an amplitude's place; fma: multiply-adds per amplitude; share: of the memory bandwidth",
     )
-    for name in ("stage", "gates", "operations", "tile", "fma", "ms", "GB/s", "share"):
-        table.add_column(name, justify="left" if name in ("operations", "tile") else "right")
     for entry in shown:
         if entry not in slowest:
             continue
         rate = f"{entry.bytes / entry.seconds * 1e-9:.3g}" if entry.seconds > 0 else ""
-        stage, time = str(entry.stage + 1), f"{1e3 * entry.seconds:.3g}"
+        stage, time = entry.stage + 1, f"{1e3 * entry.seconds:.3g}"
         if entry.kind == "exchange":
-            table.add_row(stage, "", coloured("exchange", "red"), "", "", time, rate, "")
+            table.add_row(stage, "", coloured("exchange", "red"), "", "", time, rate)
         else:
             what, tile = _operations(entry)
             work = f"{entry.multiply_adds:.3g}" if entry.multiply_adds else ""
-            table.add_row(
-                stage, str(entry.gates), what, tile, work, time, rate, f"{100 * profile.share(entry):.3g} %"
-            )
+            share = f"{100 * profile.share(entry):.3g} %"
+            table.add_row(stage, entry.gates, what, tile, work, time, rate, share)
     if len(shown) > len(slowest):
         rest = 1e3 * (sum(e.seconds for e in shown) - sum(e.seconds for e in slowest))
-        table.add_row("", "", f"{len(shown) - len(slowest)} faster ones", "", "", f"{rest:.3g}", "", "")
+        table.add_row("", "", f"{len(shown) - len(slowest)} faster ones", "", "", f"{rest:.3g}")
     return table
 
 
 def _sums(profile: Profile) -> Table:
-    table = Table("", *(f"rank {r}" for r in range(len(profile.ranks))), title="seconds")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = Table("", *(f">rank {r}" for r in range(len(profile.ranks))), title="seconds")
     totals = [profile.totals(rank) for rank in range(len(profile.ranks))]
     parts = [profile.parts(rank) for rank in range(len(profile.ranks))]
     for kind in (*KINDS, "other"):
@@ -110,15 +106,7 @@ def show(screen: Screen, profile: Profile, rows: int) -> None:
 
 
 def plot(file: str, profile: Profile, title: str) -> None:
-    """Plot a timeline of every rank, and the parts of each pass of rank 0.
-
-    Raises
-    ------
-    Error
-        matplotlib is not installed.
-    BadInput
-        The file cannot be written.
-    """
+    """Plot a timeline of every rank, and the parts of each pass of rank 0."""
     ranks = len(profile.ranks)
     figure = empty_figure(9.0, 5.0 + 0.3 * ranks)
     above, below = figure.subplots(2, 1, height_ratios=(1 + 0.3 * ranks, 4))

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from onehop.cli.common import JsonOptions, RanksOptions, check_plot
+from onehop.cli.common import JsonOptions, RanksOptions
 from onehop.cli.quantum.gradient import check_gradient, memory_of_gradient
 from onehop.cli.quantum.memory import check_fits
 from onehop.error import BadInput
 from onehop.launch.environment import SIGKILL_AFTER
-from onehop.options import LARGEST_SHOTS, argument, option
+from onehop.options import LARGEST_SHOTS, argument, file_option, option
 from onehop.quantum import Circuit, NoiseModel
 from onehop.quantum.compiled import REPRODUCIBLE_RANKS
 from onehop.quantum.gradients import is_pure
@@ -68,17 +68,11 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
         high=LARGEST_SHOTS,
         default="a density matrix instead",
     )
-    save: str | None = option(
-        None,
-        "Write the final state to FILE (HDF5); with --noise, the density matrix.",
-        metavar="FILE",
-        writes="the state",
+    save: str | None = file_option(
+        "Write the final state to FILE (HDF5); with --noise, the density matrix.", "the state"
     )
-    plot: str | None = option(
-        None,
-        "Plot the counts, or the profile, to FILE (.png, .svg or .pdf).",
-        metavar="FILE",
-        writes="the plot",
+    plot: str | None = file_option(
+        "Plot the counts, or the profile, to FILE (.png, .svg or .pdf).", "the plot"
     )
     rows: int = option(20, "Maximum number of rows in a table.", low=1)
 
@@ -96,7 +90,6 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
 
     def check(self) -> None:
         """Check what needs no circuit."""
-        check_plot(self.plot)
         if self.checkpoint is None:
             self.refuse(("every",), "is for --checkpoint")
         if self.gradient and self.shots:

@@ -50,8 +50,7 @@ def make_report(
 
 def show_gradient(screen: Screen, observable: str, derivatives: dict[str, float], rows: int) -> None:
     """Print the derivatives of an observable, the largest ones first."""
-    table = Table("parameter", "derivative", title=f"derivatives of <{observable}>")
-    table.columns[1].justify = "right"
+    table = Table("parameter", ">derivative", title=f"derivatives of <{observable}>")
     largest = sorted(derivatives.items(), key=lambda one: -abs(one[1]))
     for name, value in largest[:rows]:
         table.add_row(name, f"{value:.12g}")
@@ -74,18 +73,13 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
     counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))
     shots = max(report["shots"], 1)
     if counts:
-        table = Table(
-            "outcome",
-            "shots",
-            "",
-            title=f"{counted(len(counts), 'outcome')} in {counted(report['shots'], 'shot')}",
-        )
-        table.columns[1].justify = "right"
+        title = f"{counted(len(counts), 'outcome')} in {counted(report['shots'], 'shot')}"
+        table = Table("outcome", ">shots", "", title=title)
         for outcome, number in counts[:rows]:
-            table.add_row(outcome, str(number), "█" * max(round(40 * number / counts[0][1]), 1))
+            table.add_row(outcome, number, "█" * max(round(40 * number / counts[0][1]), 1))
         if len(counts) > rows:
             rest = sum(number for _, number in counts[rows:])
-            table.add_row(f"{len(counts) - rows} others", str(rest), f"{100 * rest / shots:.3g} %")
+            table.add_row(f"{len(counts) - rows} others", rest, f"{100 * rest / shots:.3g} %")
         screen.print(table)
     for observable, value in report["expectations"].items():
         variance = report.get("variances", {}).get(observable)

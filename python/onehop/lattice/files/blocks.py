@@ -15,8 +15,6 @@ from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.output import file_path
 
-__all__ = ["check_regular", "first_bytes", "on_all_ranks", "read_block"]
-
 T = TypeVar("T")
 
 

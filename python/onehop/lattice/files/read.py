@@ -27,8 +27,6 @@ from onehop.text import counted
 # Links that deviate more were not only rounded.
 _MOST_ROUNDING = 0.1
 
-__all__ = ["GaugeFile", "read_gauge", "read_note"]
-
 
 @dataclass(frozen=True)
 class GaugeFile:

@@ -22,8 +22,6 @@ from onehop.lattice.files.write import write_from_one
 from onehop.lattice.geometry import Geometry
 from onehop.lattice.memory import LINK_BYTES, TABLE_BYTES, require_memory, sites_on_a_rank
 
-__all__ = ["links_have_checksum", "read_links", "read_vectors", "vectors_have_checksum", "write_vectors"]
-
 
 def read_links(
     path: str, group: Group, grid: Sequence[int] | None = None, *, width: int = 1

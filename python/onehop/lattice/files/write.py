@@ -24,15 +24,6 @@ from onehop.lattice.memory import LINK_BYTES, require_memory, sites_on_a_rank
 from onehop.output import check_name, unfinished_file
 from onehop.text import message_bytes
 
-__all__ = [
-    "FORMATS",
-    "check_gauge_target",
-    "check_target",
-    "require_memory_to_write",
-    "write_gauge",
-    "write_whole",
-]
-
 # Of all links, in double precision: as numbers, in the file's precision, as bytes, and as a record with its padding.
 _COPIES_WHILE_WRITING = 5
 
