@@ -47,6 +47,14 @@ def _standard() -> dict[type, str]:
 
 
 @cache
+def _owners() -> dict[str, type]:
+    """Return the class that has each name among Qiskit's standard gates."""
+    from qiskit.circuit.library import get_standard_gate_name_mapping
+
+    return {name: one.base_class for name, one in get_standard_gate_name_mapping().items()}
+
+
+@cache
 def _plain_controls() -> frozenset[type]:
     """Return Qiskit's controlled gates whose base gate acts on all qubits that are no controls."""
     from qiskit.circuit import library
@@ -186,13 +194,22 @@ def _is_control_of_base(operation: ControlledGate) -> bool:
     from qiskit.circuit import Gate
 
     base, count = operation.base_gate, operation.num_ctrl_qubits
-    if operation.definition is None or count + base.num_qubits != operation.num_qubits:
+    if operation.definition is None or count + base.num_qubits != operation.num_qubits or _borrows_name(base):
         return False
     own = base.control if _class_of(base).__module__.startswith("qiskit.") else partial(Gate.control, base)
     try:
         return own(count, ctrl_state=operation.ctrl_state, annotated=False).definition == operation.definition
     except Exception:  # a program's own gates may raise any
         return False
+
+
+def _borrows_name(operation: Any) -> bool:
+    """Check for a gate with the name of another one of Qiskit's, whose controls Qiskit's definition has instead."""
+    kind, owner = _class_of(operation), _owners().get(operation.name)
+    if owner is not None or kind.__module__.startswith("qiskit.circuit.library"):
+        return owner is not None and owner is not kind
+    inside = getattr(operation, "definition", None)
+    return inside is not None and any(_borrows_name(one.operation) for one in inside.data)
 
 
 def _with_controls(inside: list[Operation], controls: Sequence[int], values: int) -> list[Operation]:
