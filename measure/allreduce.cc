@@ -131,12 +131,12 @@ AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllRedu
         ours->name + ", shared arrays", Role::variant, source, result,
         [operation, source, result] { operation->run(std::as_bytes(source), std::as_writable_bytes(result)); }, 0.0F);
   }
-  std::vector<std::unique_ptr<AllReducePeer>> peers;
-  if (options.peers) peers = mpi_allreduce_peers(group);
-  for (const auto& peer : peers) {
+  for (const bool persistent : {false, true}) {
+    if (!options.peers) break;
     const auto [source, result] = arrays();
-    peer->prepare(source, result);
-    add(std::string(peer->name()), Role::peer, source, result, [one = peer.get()] { one->run(); }, 0.0F);
+    if (const auto run = mpi_allreduce(group, source, result, persistent)) {
+      add(persistent ? "MPI_Allreduce_init" : "MPI_Allreduce", Role::peer, source, result, run, 0.0F);
+    }
   }
   for (const OtherOperation& other : options.others)
     add(other.name, Role::peer, other.source, other.result, other.run, 0.0F);

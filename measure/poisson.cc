@@ -35,7 +35,10 @@ class MpiExchange final : public PoissonExchange {
   void start() override { peer_.start(); }
   void finish() override { peer_.finish(); }
   void start_sum(double mine) override { mine_ = mine; }
-  double finish_sum() override { return world_.allreduce_sum(mine_); }
+  double finish_sum() override {
+    world_.allreduce_sum({&mine_, 1});
+    return mine_;
+  }
 
  private:
   HaloPeer& peer_;

@@ -2,16 +2,16 @@
 #include <complex>
 #include <map>
 #include <memory>
-#include <random>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-#include "bench/native/benchmarks.h"
+#include "bench/native/bench.h"
 #include "bench/native/face_clock.h"
 #include "bench/native/mpi/faces.h"
 #include "bench/native/read_all.h"
 #include "lattice/staggered/dslash.h"
+#include "lattice/staggered/staggered_solver.h"
 #include "src/base/thread_count.h"
 
 namespace onehop::bench {
@@ -32,13 +32,29 @@ class NoExchange final : public FaceExchange {
   void finish(int) override {}
 };
 
-// Random links, small enough that repeated applications neither shrink a vector to zero nor let it overflow.
-std::vector<Number> random_links(std::int64_t count, int rank) {
-  std::mt19937 random(static_cast<unsigned>(rank) + 1);
-  std::uniform_real_distribution<float> even(-0.2F, 0.2F);
-  std::vector<Number> links(static_cast<std::size_t>(count) * 36);
-  for (Number& z : links) z = {even(random), even(random)};
-  return links;
+// The four improvements of the staggered hopping term, each of which can be switched off.
+struct DslashVariant {
+  std::string name;
+  Role role = Role::variant;
+  bool simd = true;      // SIMD vectors of several sites; false: one site at a time
+  bool put = true;       // faces written into the neighbour's memory; false: packed, MPI_Isend and MPI_Irecv, unpacked
+  bool ordering = true;  // contiguous faces, interior computed while they travel; false: lexicographic, no overlap
+  std::array<int, 4> grid{1, 1, 1, 1};
+  bool faces = true;  // false: faces are not exchanged
+};
+
+struct DslashOptions {
+  Effort effort;
+  Extents extents{};  // of the whole lattice
+  bool single = false;
+  int threads = 0;  // per rank; 0: one per core of the rank
+  std::vector<DslashVariant> variants;
+};
+
+// Per site 16 links, a vector that is read, and a vector that is read and written.
+LatticeWork work_of(const DslashOptions& options, int ranks) {
+  const double sites = 0.5 * sites_of_rank(options.extents, ranks);
+  return {sites * 1146, sites * (16 * 18 + 3 * 6) * (options.single ? 4 : 8)};
 }
 
 // Links on one geometry, which several variants share.
@@ -62,7 +78,10 @@ struct Storage {
     spec.lexicographic = !variant.ordering;
     spec.lanes = variant.simd ? geometry_lanes(spec, 8) : 1;
     Geometry geometry(spec);
-    const auto links = random_links(geometry.sites(), group.rank());
+    // Small enough that repeated applications neither shrink a vector to zero nor let it overflow.
+    const auto numbers = random_numbers<double>(72 * static_cast<std::size_t>(geometry.sites()), 0.2,
+                                                static_cast<unsigned>(group.rank()) + 1);
+    const std::span links(reinterpret_cast<const Number*>(numbers.data()), numbers.size() / 2);
     const std::array<std::span<const Number>, 2> both{links, links};
     return {group, std::move(geometry), both};
   }
@@ -78,9 +97,7 @@ class Runner {
       : storage_(std::move(storage)),
         dslash_(storage_->lattice, storage_->links(), pool, options_of(storage_->lattice.group, variant)),
         out_(dslash_.field.memory.size()) {
-    std::mt19937 random(3);
-    std::uniform_real_distribution<Real> even(-1, 1);
-    for (Real& x : dslash_.field.memory.span()) x = even(random);
+    std::ranges::copy(random_numbers<Real>(dslash_.field.memory.size()).span(), dslash_.field.memory.data());
   }
   [[nodiscard]] bool links_twice() const { return storage_->links().stream.size() > 0; }
   void run(int times) {
@@ -108,9 +125,7 @@ class Runner {
         return std::make_unique<NoExchange>();
       };
     } else if (!variant.put && group.size() > 1) {
-      options.exchange = [group](const Geometry& geometry, std::int64_t bytes, std::span<std::byte> field) {
-        return std::make_unique<MpiFaces>(group, geometry, bytes, field);
-      };
+      options.exchange = mpi_faces(group);
     }
     return options;
   }
@@ -141,12 +156,9 @@ std::vector<Samples> measured(const Group& group, const DslashOptions& options) 
   // Reads as much memory as the applications to both parities use, so that it is in caches only if theirs is. Links
   // that are stored once serve both parities.
   const bool twice = runners.front()->links_twice();
-  Reader reader(static_cast<std::int64_t>(dslash_work(options, group.size()).bytes) * (twice ? 2 : 1), pool);
-  candidates.push_back({"speed of light: reading as many bytes", Role::speed_of_light,
-                        [&](int times) {
-                          for (int i = 0; i < times; ++i) reader.read();
-                        },
-                        twice ? 0.5 : 1});
+  Reader reader(static_cast<std::int64_t>(work_of(options, group.size()).bytes) * (twice ? 2 : 1), pool);
+  candidates.push_back(
+      repeated("speed of light: reading as many bytes", Role::speed_of_light, [&] { reader.read(); }, twice ? 0.5 : 1));
   Arena arena(group);
   std::vector<Samples> samples = run_rounds(arena, candidates, options.effort);
   for (std::size_t i = 0; i < runners.size() && group.size() > 1; ++i) {
@@ -155,18 +167,55 @@ std::vector<Samples> measured(const Group& group, const DslashOptions& options) 
   return samples;
 }
 
-}  // namespace
-
-// Per site 16 links, a vector that is read, and a vector that is read and written.
-LatticeWork dslash_work(const DslashOptions& options, int ranks) {
-  double sites = 0.5 / ranks;
-  for (const std::int64_t extent : options.extents) sites *= static_cast<double>(extent);
-  return {sites * 1146, sites * (16 * 18 + 3 * 6) * (options.single ? 4 : 8)};
+// Makes a variant of the staggered operator by name, whose other parameters are those of Staggered. "MPI": the same
+// solver and kernels, but faces are packed, sent by Isend and Irecv and unpacked, and sums use MPI_Allreduce. "scalar":
+// the hopping term works on one site at a time, without SIMD. Throws Error if there is no MPI.
+lattice::Staggered staggered_variant(const std::string& name, const Group& group, std::vector<std::int64_t> extents,
+                                     std::vector<int> grid, const Memory& fat, const Memory& long_links, int threads) {
+  const auto numbers = [](const Memory& memory) {
+    const auto bytes = memory.bytes();
+    return std::span(reinterpret_cast<const Number*>(bytes.data()), bytes.size() / sizeof(Number));
+  };
+  const nb::gil_scoped_release released;
+  lattice::detail::StaggeredParts parts;
+  lattice::StaggeredOptions options;
+  options.threads = threads;
+  if (name == "scalar") {
+    options.lanes = 1;
+    parts.plain = true;
+  } else {
+    if (const std::string why = why_no_mpi_peers(group); !why.empty()) throw Error("no MPI to compare with: " + why);
+    parts.exchange = mpi_faces(group);
+    const std::shared_ptr<MpiWorld> world = MpiWorld::make();
+    parts.sum = [world](std::span<double> sums) { world->allreduce_sum(sums); };
+  }
+  return {group, std::move(extents), std::move(grid), numbers(fat), numbers(long_links), options, parts};
 }
 
-std::vector<Samples> dslash(const Group& group, const DslashOptions& options) {
-  if (options.variants.empty()) throw BadInput("dslash: expected one variant or more");
-  return options.single ? measured<float>(group, options) : measured<double>(group, options);
+}  // namespace
+
+// One application to the sites of one parity. The speed of light is the time to read as many bytes as an application
+// must at least move, with the same number of threads. Variants with MPI are left out if there is no MPI. With several
+// ranks, the times for starting and finishing faces follow (FaceClock).
+void bind_dslash(nb::module_& module) {
+  using Variant = std::tuple<std::string, std::string, bool, bool, bool, std::array<int, 4>, bool>;
+  module.def(
+      "dslash",
+      [](const Group& group, const Extents& extents, bool single, int threads, const std::vector<Variant>& variants,
+         const Effort& effort) {
+        DslashOptions options{effort, extents, single, threads, {}};
+        for (const auto& [name, role, simd, put, ordering, grid, faces] : variants)
+          options.variants.push_back({name, samples::role_from_string(role), simd, put, ordering, grid, faces});
+        return with_work(work_of(options, group.size()),
+                         [&] { return single ? measured<float>(group, options) : measured<double>(group, options); });
+      },
+      "group"_a, "extents"_a, "single"_a, "threads"_a, "variants"_a, "effort"_a,
+      "Measure the staggered hopping term. A variant is (name, role, simd, put, ordering, grid, faces). Returns flop "
+      "and bytes of a rank, and the samples.");
+  module.def("staggered_variant", &staggered_variant, "variant"_a, "group"_a, "extents"_a, "grid"_a, "fat"_a,
+             "long_links"_a, "threads"_a,
+             "Make a variant of the staggered operator: \"MPI\" exchanges faces and sums by MPI, \"scalar\" uses "
+             "scalar loops.");
 }
 
 }  // namespace onehop::bench

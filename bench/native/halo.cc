@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "bench/native/bare_exchange.h"
-#include "bench/native/benchmarks.h"
+#include "bench/native/bench.h"
 #include "bench/native/packing_lines.h"
 #include "measure/halo.h"
 #include "onehop/plan.h"
@@ -38,22 +38,37 @@ struct SharedExchange {
 void add_bare_exchange(HaloRounds& rounds, BareExchange& bare, const Effort& effort) {
   std::vector<Candidate> variants;
   for (const BareCopy& copy : bare_copies()) {
-    variants.push_back({copy.name, Role::speed_of_light, [&bare, &marks = rounds.marks(), copy](int repetitions) {
-                          bare.use(copy.copy);
-                          for (int i = 0; i < repetitions; ++i) {
-                            marks.dirty();
-                            bare.run();
-                            bare.moves_everything() ? marks.check(copy.name) : marks.read();
-                          }
-                        }});
+    variants.push_back(repeated(copy.name, Role::speed_of_light, [&bare, &marks = rounds.marks(), copy] {
+      bare.use(copy.copy);
+      marks.dirty();
+      bare.run();
+      bare.moves_everything() ? marks.check(copy.name) : marks.read();
+    }));
   }
   rounds.add(fastest_variant(rounds.arena(), std::move(variants), effort));
 }
 
-}  // namespace
+// The same exchange of the same arrays by other means, for example Python's plan or another library.
+struct OtherCandidate {
+  std::string name;
+  Role role;
+  std::function<void()> run;  // collective
+  bool exact;                 // false: received data is read but not compared, because a codec rounds it
+};
+
+struct HaloOptions {
+  Effort effort;
+  bool peers = true;
+  // Also time packing and unpacking alone, without moving data, and between two ranks bare copies and flags.
+  bool mock = true;
+  // Each rank computes for about this long before each exchange; computing alone is then the speed of light.
+  double compute_us = 0;
+  bool shared_arrays = false;  // also time a plan of arrays that the ranks share
+};
 
 std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
-                                   std::span<const std::span<std::byte>> arrays, const HaloOptions& options) {
+                                   std::span<const std::span<std::byte>> arrays,
+                                   const std::vector<OtherCandidate>& others, const HaloOptions& options) {
   HaloRounds rounds(group, schedule, arrays, options.compute_us);
   std::unique_ptr<SharedExchange> shared;
   if (options.shared_arrays) {
@@ -73,9 +88,42 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
     bare = std::make_unique<BareExchange>(group, schedule, arrays);
     add_bare_exchange(rounds, *bare, options.effort);
   }
-  for (const OtherCandidate& other : options.others) rounds.add(other.name, other.role, other.run, other.exact);
+  for (const OtherCandidate& other : others) rounds.add(other.name, other.role, other.run, other.exact);
   if (options.peers) rounds.add_mpi();
   return rounds.run(options.effort);
+}
+
+// Each other candidate is (name, role, callable, whether the results are exact).
+nb::list measured(const Group& group, const Schedule& schedule, const std::vector<const Memory*>& memory,
+                  const nb::list& others, const HaloOptions& options) {
+  std::vector<OtherCandidate> candidates;
+  for (const nb::handle item : others) {
+    const auto entry = nb::cast<nb::tuple>(item);
+    candidates.push_back({nb::cast<std::string>(entry[0]), samples::role_from_string(nb::cast<std::string>(entry[1])),
+                          call_of(entry[2]), nb::cast<bool>(entry[3])});
+  }
+  const auto arrays = samples::spans(memory);
+  return samples::measure([&] { return halo_exchange(group, schedule, arrays, candidates, options); });
+}
+
+}  // namespace
+
+void bind_halo(nb::module_& module) {
+  module.def(
+      "halo_exchange",
+      [](const Group& group, const Schedule& schedule, const std::vector<const Memory*>& memory, const Effort& effort,
+         bool peers,
+         const nb::list& others) { return measured(group, schedule, memory, others, {effort, peers, true, 0, true}); },
+      "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a, "others"_a,
+      "Measure one round of a halo exchange, from array to array.");
+  module.def(
+      "ring",
+      [](const Group& group, const Schedule& schedule, const std::vector<const Memory*>& memory, const Effort& effort,
+         bool peers, double compute_us) {
+        return measured(group, schedule, memory, {}, {effort, peers, false, compute_us, false});
+      },
+      "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a, "compute_us"_a,
+      "Measure one round of an exchange before which each rank computes.");
 }
 
 }  // namespace onehop::bench

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <utility>
 
-#include "bench/native/benchmarks.h"
+#include "bench/native/bench.h"
 #include "bench/native/read_all.h"
 #include "lattice/gauge/matrix_functions.h"
 #include "onehop/lattice/gauge.h"
@@ -102,10 +102,22 @@ class Scalar {
   Field three_, five_;
 };
 
-Candidate candidate(std::string name, Role role, std::function<void()> once) {
-  return {std::move(name), role, [once = std::move(once)](int times) {
-            for (int i = 0; i < times; ++i) once();
-          }};
+enum class SmearingKind { fat7, asqtad, hisq };
+struct SmearingOptions {
+  Effort effort;
+  Extents extents{};  // of the whole lattice
+  SmearingKind kind = SmearingKind::hisq;
+  bool single = false;  // single-precision arithmetic
+};
+
+// MILC counts 61632 flop per site for every level of fat links, whatever their paths, and 1804 for the long links.
+LatticeWork work_of(const SmearingOptions& options, int ranks) {
+  const double sites = sites_of_rank(options.extents, ranks);
+  constexpr double level = 61632;
+  constexpr double straight = 1804;
+  if (options.kind == SmearingKind::fat7) return {sites * level, sites * 2 * link_bytes};
+  if (options.kind == SmearingKind::asqtad) return {sites * (level + straight), sites * 3 * link_bytes};
+  return {sites * (2 * level + straight), sites * 4 * link_bytes};
 }
 
 template <class Number>
@@ -128,7 +140,7 @@ std::vector<Samples> measured(const Group& group, const SmearingOptions& options
 
   base::ThreadPool pool(base::thread_count(0, group));
   const auto sites = static_cast<std::size_t>(gauge.geometry().sites());
-  const auto moved = static_cast<std::size_t>(smearing_work(options, group.size()).bytes / sizeof(double));
+  const auto moved = static_cast<std::size_t>(work_of(options, group.size()).bytes / sizeof(double));
   const Buffer<double> links(sites * 72);
   Buffer<double> made(moved - links.size());
   std::atomic<double> sink{0};
@@ -142,32 +154,27 @@ std::vector<Samples> measured(const Group& group, const SmearingOptions& options
   Arena arena(group);
   return run_rounds(
       arena,
-      {candidate("onehop", Role::ours, ours), candidate("scalar code", Role::variant, by_site),
-       candidate("speed of light: reading and writing the links once", Role::speed_of_light, [&] { pool.run(move); })},
+      {repeated("onehop", Role::ours, ours), repeated("scalar code", Role::variant, by_site),
+       repeated("speed of light: reading and writing the links once", Role::speed_of_light, [&] { pool.run(move); })},
       options.effort);
 }
 
 }  // namespace
 
-// MILC counts 61632 flop per site for every level of fat links, whatever their paths, and 1804 for the long links.
-LatticeWork smearing_work(const SmearingOptions& options, int ranks) {
-  double sites = 1.0 / ranks;
-  for (const std::int64_t extent : options.extents) sites *= static_cast<double>(extent);
-  constexpr double level = 61632;
-  constexpr double straight = 1804;
-  switch (options.kind) {
-    case SmearingKind::fat7:
-      return {sites * level, sites * 2 * link_bytes};
-    case SmearingKind::asqtad:
-      return {sites * (level + straight), sites * 3 * link_bytes};
-    case SmearingKind::hisq:
-      return {sites * (2 * level + straight), sites * 4 * link_bytes};
-  }
-  return {};
-}
-
-std::vector<Samples> smearing(const Group& group, const SmearingOptions& options) {
-  return options.single ? measured<float>(group, options) : measured<double>(group, options);
+// One call of fat_links or hisq_links, including its allocations and preparations ("onehop"), and code for one site at
+// a time on a lattice of this rank's block ("scalar code"). The speed of light is the time to read the links and write
+// the result once, with as many threads.
+void bind_smearing(nb::module_& module) {
+  module.def(
+      "smearing",
+      [](const Group& group, const Extents& extents, int kind, bool single, const Effort& effort) {
+        const SmearingOptions options{effort, extents, static_cast<SmearingKind>(kind), single};
+        return with_work(work_of(options, group.size()),
+                         [&] { return single ? measured<float>(group, options) : measured<double>(group, options); });
+      },
+      "group"_a, "extents"_a, "kind"_a, "single"_a, "effort"_a,
+      "Measure the computation of fat and long links. Returns flop (as MILC counts them) and bytes of a rank, and the "
+      "samples.");
 }
 
 }  // namespace onehop::bench

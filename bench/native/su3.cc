@@ -4,7 +4,7 @@
 #include <random>
 #include <utility>
 
-#include "bench/native/benchmarks.h"
+#include "bench/native/bench.h"
 #include "onehop/lattice/su3.h"
 #include "onehop/lattice/su3_array.h"
 
@@ -12,40 +12,24 @@ namespace onehop::bench {
 namespace {
 
 namespace algebra = lattice::su3;
+using lattice::detail::Buffer;
 
-// Memory that begins with a cache line.
-template <class T>
-class Lines {
- public:
-  explicit Lines(std::size_t count) : memory_(count + 64 / sizeof(T)), count_(count) {
-    void* start = memory_.data();
-    std::size_t room = memory_.size() * sizeof(T);
-    first_ = static_cast<T*>(std::align(64, count * sizeof(T), start, room));
-  }
-  [[nodiscard]] std::span<T> span() const { return {first_, count_}; }
+enum class Su3Operation { vectors, matrices, exponentials, reunitarise };
 
- private:
-  std::vector<T> memory_;
-  std::size_t count_;
-  T* first_;
-};
-
-std::vector<std::complex<double>> random_numbers(std::size_t count) {
-  std::mt19937 random(1);
-  std::normal_distribution<double> normal(0, 0.1);
-  std::vector<std::complex<double>> found(count);
-  for (auto& z : found) z = {normal(random), normal(random)};
-  return found;
+std::vector<std::complex<double>> random_complex(std::size_t count) {
+  const auto numbers = random_numbers<double>(2 * count, 0.2);
+  const auto* const pairs = reinterpret_cast<const std::complex<double>*>(numbers.data());
+  return {pairs, pairs + count};
 }
 
 // One candidate's own memory, so that none finds its data in cache because of another.
 template <class T>
 struct Work {
   explicit Work(std::size_t sites) : m(18 * sites), v(18 * sites), r(18 * sites) {
-    algebra::to_aosoa<T>(random_numbers(9 * sites), 9, m.span());
-    algebra::to_aosoa<T>(random_numbers(9 * sites), 9, v.span());
+    algebra::to_aosoa<T>(random_complex(9 * sites), 9, m.span());
+    algebra::to_aosoa<T>(random_complex(9 * sites), 9, v.span());
   }
-  Lines<T> m, v, r;
+  Buffer<T> m, v, r;
 };
 
 template <class T>
@@ -67,7 +51,7 @@ void run_once(const Work<T>& work, Su3Operation operation) {
 template <class T>
 struct SiteWork {
   explicit SiteWork(std::size_t sites) : m(sites), b(sites), v(sites), r(sites), c(sites) {
-    const auto numbers = random_numbers(9 * sites);
+    const auto numbers = random_complex(9 * sites);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const algebra::Complex<T> z{static_cast<T>(numbers[i].real()), static_cast<T>(numbers[i].imag())};
       m[i / 9].e[i % 9 / 3][i % 3] = b[i / 9].e[i % 3][i % 9 / 3] = z;
@@ -99,13 +83,11 @@ void run_sites(SiteWork<T>& work, Su3Operation operation) {
 // Runs the loops for this instruction set; "" is the best.
 template <class Body>
 Candidate candidate(std::string name, Role role, const std::string& target, Body body) {
-  return {std::move(name), role, [body, target](int times) {
-            algebra::use_array_target(target);
-            for (int i = 0; i < times; ++i) {
-              body();
-              __asm__ volatile("" : : : "memory");
-            }
-          }};
+  return repeated(std::move(name), role, [body, target] {
+    algebra::use_array_target(target);
+    body();
+    __asm__ volatile("" : : : "memory");
+  });
 }
 
 template <class T>
@@ -148,10 +130,19 @@ std::vector<Samples> measured(const Group& group, Su3Operation operation, std::i
 
 }  // namespace
 
-std::vector<Samples> su3(const Group& group, Su3Operation operation, bool single, std::int64_t sites,
-                         const Effort& effort) {
-  if (sites < 16 || sites % 16 != 0) throw BadInput("expected a multiple of 16 sites, found " + std::to_string(sites));
-  return single ? measured<float>(group, operation, sites, effort) : measured<double>(group, operation, sites, effort);
+// The candidates are the loops for this processor and for others; the peer is code for one site. The speed of light of
+// `vectors` is the slower of the multiply-adds alone and the loads and stores alone.
+void bind_su3(nb::module_& module) {
+  module.def(
+      "su3",
+      [](const Group& group, int operation, bool single, std::int64_t sites, const Effort& effort) {
+        const auto which = static_cast<Su3Operation>(operation);
+        return samples::measure([&] {
+          return single ? measured<float>(group, which, sites, effort) : measured<double>(group, which, sites, effort);
+        });
+      },
+      "group"_a, "operation"_a, "single"_a, "sites"_a, "effort"_a,
+      "Measure SU(3) algebra on arrays of `sites` sites, a multiple of 16.");
 }
 
 }  // namespace onehop::bench

@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <type_traits>
 #include <utility>
 
-#include "bench/native/benchmarks.h"
+#include "bench/native/bench.h"
 #include "bench/native/face_clock.h"
 #include "lattice/wilson/wilson_core.h"
 #include "onehop/lattice/clover.h"
 #include "onehop/lattice/gauge.h"
+#include "onehop/lattice/solver.h"
 #include "src/base/simd.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
@@ -27,13 +27,25 @@ using lattice::detail::WilsonStorage;
 
 constexpr const char* by_mpi_name = "plain MPI, the same kernels";
 
-template <class T>
-Buffer<T> random_numbers(std::size_t count) {
-  std::mt19937 random(1);
-  std::uniform_real_distribution<double> even(-1, 1);
-  Buffer<T> found(count);
-  for (T& x : found.span()) x = static_cast<T>(even(random));
-  return found;
+struct WilsonOptions {
+  Effort effort;
+  Extents extents{};  // of the whole lattice
+  std::array<int, 4> grid{};
+  // half: matrices of 16-bit integers, spinors in single precision
+  lattice::Precision precision = lattice::Precision::double_;
+  int recon = 18;       // real numbers kept per link: 18 or 12
+  bool clover = false;  // with the inverse blocks of the clover term
+  int threads = 0;      // per rank; 0: one per core of the rank
+};
+
+// Links, blocks, the spinors that are read, and those that are written, which are read before unless they are stored
+// non-temporally.
+LatticeWork work_of(const WilsonOptions& options, int ranks) {
+  const double sites = 0.5 * sites_of_rank(options.extents, ranks);
+  const double of_matrices = 8 * options.recon + (options.clover ? 72 : 0);
+  const bool is_double = options.precision == lattice::Precision::double_;
+  const double bytes = options.precision == lattice::Precision::half ? 2 : is_double ? 8 : 4;
+  return {sites * (1320 + (options.clover ? 504 : 0)), sites * (of_matrices * bytes + 3 * 24 * (is_double ? 8 : 4))};
 }
 
 // Reads all of `from` in four streams and writes all of `to`, evenly interleaved. A single stream, or sums that do not
@@ -102,7 +114,7 @@ class MpiExchange final : public lattice::detail::WilsonExchange {
         schedule.rounds[0].transfers.push_back({{rank, 0, sent}, {beside(up), 0, sent}});
         schedule.rounds[0].transfers.push_back({{beside(-up), 0, received}, {rank, 0, received}});
       }
-      of.peer = mpi_halo_peer(group, "derived datatypes, Isend/Irecv");
+      of.peer = std::move(mpi_halo_peers(group, "derived datatypes, Isend/Irecv").at(0));
       of.peer->prepare(schedule, std::array{std::as_writable_bytes(of.memory.span())});
     }
   }
@@ -259,7 +271,8 @@ std::vector<Samples> measured(const Group& group, const WilsonOptions& options) 
         storage, pool, options, std::make_unique<MpiExchange>(group, storage.geometry, storage.local(0), half_spinors));
   }
   const auto written = static_cast<std::int64_t>((ours.core.size(0) + ours.core.size(1)) * sizeof(T));
-  MemoryTraffic memory(pool, static_cast<std::int64_t>(2 * wilson_work(options).bytes), written, group.size());
+  MemoryTraffic memory(pool, static_cast<std::int64_t>(2 * work_of(options, group.size()).bytes), written,
+                       group.size());
   std::vector<Candidate> candidates;
   candidates.push_back({"onehop", Role::ours, [&](int times) { ours.run(times); }, 0.5});
   if (group.size() > 1) {
@@ -282,20 +295,20 @@ std::vector<Samples> measured(const Group& group, const WilsonOptions& options) 
 
 }  // namespace
 
-// Links, blocks, the spinors that are read, and those that are written, which are read before unless they are stored
-// non-temporally.
-LatticeWork wilson_work(const WilsonOptions& options) {
-  double sites = 0.5;
-  for (std::size_t d = 0; d < 4; ++d) sites *= static_cast<double>(options.extents[d]) / options.grid[d];
-  const double of_matrices = 8 * options.recon + (options.clover ? 72 : 0);
-  const bool is_double = options.precision == lattice::Precision::double_;
-  const double bytes = options.precision == lattice::Precision::half ? 2 : is_double ? 8 : 4;
-  return {sites * (1320 + (options.clover ? 504 : 0)), sites * (of_matrices * bytes + 3 * 24 * (is_double ? 8 : 4))};
-}
-
-std::vector<Samples> wilson(const Group& group, const WilsonOptions& options) {
-  return options.precision == lattice::Precision::double_ ? measured<double>(group, options)
-                                                          : measured<float>(group, options);
+// The same as for dslash. The speed of light is the time to move as many bytes.
+void bind_wilson(nb::module_& module) {
+  module.def(
+      "wilson",
+      [](const Group& group, const Extents& extents, const std::array<int, 4>& grid, const std::string& precision,
+         int recon, bool clover, int threads, const Effort& effort) {
+        const WilsonOptions options{effort, extents, grid,   lattice::precision_from_string(precision),
+                                    recon,  clover,  threads};
+        return with_work(work_of(options, group.size()), [&] {
+          return precision == "double" ? measured<double>(group, options) : measured<float>(group, options);
+        });
+      },
+      "group"_a, "extents"_a, "grid"_a, "precision"_a, "recon"_a, "clover"_a, "threads"_a, "effort"_a,
+      "Measure the Wilson hopping term on the sites of one parity. Returns flop and bytes of a rank, and the samples.");
 }
 
 }  // namespace onehop::bench

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from onehop.text import number
 from onehop_bench.bars import save_circuit_plot
 from onehop_bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates, to_circuit
 from onehop_bench.options import PlotOptions, names_option, seconds_option
-from onehop_bench.reference_simulators import REFERENCE_SIMULATORS, WorkerSimulator
+from onehop_bench.reference_simulators import WorkerSimulator
 from onehop_bench.result import Bench, Row
 from onehop_bench.simulators import (
     AMPLITUDE_BYTES,
@@ -37,7 +38,6 @@ from onehop_bench.simulators import (
     compare,
     contests,
     peers_option,
-    refuse_wrong,
     seconds_column,
 )
 from onehop_bench.table import Columns, duration, table_of
@@ -55,7 +55,7 @@ class Circuits(PlotOptions, SimulatorOptions):
     precision: list[str] = names_option(
         ["double", "single"], "Precisions of the amplitudes.", choices=tuple(AMPLITUDE_BYTES)
     )
-    peers: str = peers_option(REFERENCE_SIMULATORS)
+    peers: str = peers_option(WorkerSimulator)
 
     known_cases: ClassVar[Sequence[str]] = tuple(CIRCUIT_CASES)
 
@@ -196,13 +196,9 @@ def _row(contest: Contest) -> Row:
     )
 
 
-def circuits(
-    options: Circuits,
-    peers: Sequence[WorkerSimulator],
-    advance: Callable[[float], None] = lambda _amount: None,
-) -> Bench:
+def circuits(options: Circuits, peers: Sequence[WorkerSimulator]) -> Bench:
     """Measure every circuit in every precision, onehop and the peers in turn."""
-    return contests("circuits", options, peers, _row, advance=advance)
+    return contests("circuits", options, peers, _row)
 
 
 def make_circuit_table(result: Bench) -> Table:
@@ -269,11 +265,5 @@ def bench_circuits(options: Circuits) -> None:
 
     The amplitudes of all simulators are compared.
     """
-
-    def tables(result: Bench) -> list[Any]:
-        return list(filter(None, (make_circuit_table(result), make_circuit_peer_table(result))))
-
-    result = compare(options, circuits, tables)
-    if options.plot is not None:
-        save_circuit_plot(result, options.plot)
-    refuse_wrong("amplitudes", result)
+    tables = (make_circuit_table, make_circuit_peer_table)
+    compare(options, partial(circuits, options), "amplitudes", tables=tables, draw=save_circuit_plot)

@@ -52,6 +52,13 @@ class CollectivesBench(HostsOptions, PlotOptions, RanksBenchOptions):
     operations: list[str] = names_option(list(COLLECTIVES), "Operations.", choices=COLLECTIVES)
 
 
+def _lengths(operation: str, size: int, ranks: int) -> tuple[int, int]:
+    """Lengths of a rank's source and result for arrays of `size` bytes, divided into blocks of whole cache lines."""
+    block = 16 * max(size // (64 * ranks), 1)
+    whole = block * ranks
+    return block if operation == "allgather" else whole, block if operation == "reduce_scatter" else whole
+
+
 def _gloo(gloo: Any, operation: str, lengths: Sequence[int]) -> list[tuple[Any, ...]]:
     """An operation of gloo on two tensors, the same one for a broadcast, as a candidate."""
     import torch
@@ -67,28 +74,39 @@ def _gloo(gloo: Any, operation: str, lengths: Sequence[int]) -> list[tuple[Any, 
     return [("gloo", calls[operation], _core.Memory(source, True), _core.Memory(result, True))]
 
 
+def _operation(group: Group, operation: str, lengths: Sequence[int]) -> Any:
+    """The operation in onehop, from arrays to arrays of these lengths."""
+    source, result = (4 * length for length in lengths)
+    blocks = (source // group.size,) * group.size
+    arguments: dict[str, tuple[Any, ...]] = {
+        "broadcast": (source, 0),
+        "allgather": ((source,) * group.size,),
+        "reduce_scatter": (result // 4, "float32"),
+        "all_to_all": (blocks, blocks),
+    }
+    return plans(group).get(operation, *arguments[operation])
+
+
 def _between_hosts(row: Row, group: Group, lengths: Sequence[int]) -> Row:
     """Count the bytes of an operation between hosts. A host must send a number once, to each host that needs it."""
     hosts = host_numbers(group)
     here = [hosts.count(host) for host in range(max(hosts) + 1)]
     source, result = (np.zeros(length, np.float32) for length in lengths)
-    if row.operation == "broadcast":
-        arguments: tuple[Any, ...] = (row.bytes, 0)
-        result = source
-        minimum = [row.bytes * (len(here) - 1), *[0] * (len(here) - 1)]
-    elif row.operation == "allgather":
-        arguments = ((source.nbytes,) * group.size,)
-        minimum = [source.nbytes * ranks * (len(here) - 1) for ranks in here]
-    elif row.operation == "reduce_scatter":
-        arguments = (len(result), "float32")
-        minimum = [result.nbytes * (group.size - ranks) for ranks in here]
-    else:
-        block = source.nbytes // group.size
-        arguments = ((block,) * group.size, (block,) * group.size)
-        minimum = [block * ranks * (group.size - ranks) for ranks in here]
-    operation = plans(group).get(row.operation, *arguments)
-    memory = _core.Memory(source), _core.Memory(result, True)
-    return between_hosts(row, group, lambda: operation.run(*memory), minimum)
+    block = (
+        min(source.nbytes, result.nbytes) if row.operation != "all_to_all" else source.nbytes // group.size
+    )
+    minimum = {
+        "broadcast": [source.nbytes * (len(here) - 1), *[0] * (len(here) - 1)],
+        "allgather": [block * ranks * (len(here) - 1) for ranks in here],
+        "reduce_scatter": [block * (group.size - ranks) for ranks in here],
+        "all_to_all": [block * ranks * (group.size - ranks) for ranks in here],
+    }
+    operation = _operation(group, row.operation, lengths)
+    memory = (
+        _core.Memory(source, True),
+        _core.Memory(source if row.operation == "broadcast" else result, True),
+    )
+    return between_hosts(row, group, lambda: operation.run(*memory), minimum[row.operation])
 
 
 def make_collective_table(result: Bench) -> Table:
@@ -111,9 +129,11 @@ def bench_collectives(options: CollectivesBench) -> None:
         ranks = on.group.size
         gloo = gloo_group(on.group) if on.peers and has_torch() else None
         for operation, size in on.cases:
-            lengths = native.collective_lengths(operation, size, ranks)
+            lengths = _lengths(operation, size, ranks)
             others = [] if gloo is None else _gloo(gloo, operation, lengths)
-            measured = native.collective(on.group, operation, size, on.effort, on.peers, others)
+            ours = _operation(on.group, operation, lengths)
+            kind = COLLECTIVES.index(operation)
+            measured = native.collective(on.group, kind, ours, on.effort, on.peers, others)
             whole = 4 * max(lengths)
             case = f"{operation} {bytes_text(whole, exact=True)}"
             row = make_row(case, whole, ranks, samples_of(measured), operation=operation)

@@ -21,12 +21,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from onehop.cli.screen import Table
 from onehop.options import LARGEST_INT, option
 from onehop.quantum import Circuit, CompiledCircuit, Parameter, PauliSum, PauliTerm
 from onehop.quantum import compile as compile_circuit
 from onehop.tune.machine_file import multiply_adds
 from onehop_bench.options import seconds_option
-from onehop_bench.reference_simulators import GRADIENT_SIMULATORS, GradientSimulator
+from onehop_bench.reference_simulators import GradientSimulator, WorkerSimulator
 from onehop_bench.result import Bench, Row
 from onehop_bench.simulators import (
     Contest,
@@ -36,7 +37,6 @@ from onehop_bench.simulators import (
     contests,
     peer_table,
     peers_option,
-    refuse_wrong,
     seconds_column,
 )
 
@@ -115,8 +115,9 @@ class Gradients(SimulatorOptions):
 
     seconds: float = seconds_option(60)
     cases: list[str] | None = cases_option("Observable", GRADIENT_CASES)
-    peers: str = peers_option(GRADIENT_SIMULATORS)
+    peers: str = peers_option(GradientSimulator)
 
+    simulator: ClassVar[type[WorkerSimulator]] = GradientSimulator
     known_cases: ClassVar[Sequence[str]] = tuple(GRADIENT_CASES)
     usual: ClassVar[Sequence[int]] = (16, 20, 24)
     largest: ClassVar[int] = 30
@@ -164,7 +165,7 @@ def _gradient_row(contest: Contest) -> Row:
     )
 
 
-def _gradient_table(result: Bench) -> list[Any]:
+def _gradient_table(result: Bench) -> Table:
     caption = (
         "forward: the expectation value alone; x: the gradient's time over it;\n"
         "of peak: multiply-adds of the passes after the forward run, per second, over the peak"
@@ -178,7 +179,7 @@ def _gradient_table(result: Bench) -> list[Any]:
         "x": "times_forward",
         "of peak": lambda row: f"{100 * row.share_of_peak:.0f} %",
     }
-    return [peer_table(result, caption, columns)]
+    return peer_table(result, caption, columns)
 
 
 def bench_gradients(options: Gradients) -> None:
@@ -187,11 +188,11 @@ def bench_gradients(options: Gradients) -> None:
     The derivatives of all simulators are compared.
     """
 
-    def measure(options: Gradients, peers: Sequence[Any], advance: Callable[[float], None]) -> Bench:
+    def measure(peers: Sequence[Any]) -> Bench:
         about = f"{_GRADIENT_LAYERS} StronglyEntanglingLayers; "
-        return contests("gradients", options, peers, _gradient_row, about, advance)
+        return contests("gradients", options, peers, _gradient_row, about)
 
-    refuse_wrong("derivatives", compare(options, measure, _gradient_table, GRADIENT_SIMULATORS))
+    compare(options, measure, "derivatives", tables=(_gradient_table,))
 
 
 @dataclass(kw_only=True)
@@ -199,8 +200,9 @@ class Bindings(SimulatorOptions):
     """The options of `onehop bench bindings`."""
 
     bindings: int = option(1000, "Number of values of all parameters.", low=1, high=LARGEST_INT)
-    peers: str = peers_option(GRADIENT_SIMULATORS)
+    peers: str = peers_option(GradientSimulator)
 
+    simulator: ClassVar[type[WorkerSimulator]] = GradientSimulator
     known_cases: ClassVar[Sequence[str]] = ("hardware-efficient",)
     usual: ClassVar[Sequence[int]] = (10,)
     quick_qubits: ClassVar[int] = 6
@@ -233,7 +235,7 @@ def _binding_row(contest: Contest, bindings: int) -> Row:
     )
 
 
-def _binding_table(result: Bench) -> list[Any]:
+def _binding_table(result: Bench) -> Table:
     columns = {
         "n": "qubits",
         "parameters": "parameters",
@@ -241,7 +243,7 @@ def _binding_table(result: Bench) -> list[Any]:
         "type": "precision",
         "onehop": seconds_column("run_s"),
     }
-    return [peer_table(result, "times of all bindings together", columns)]
+    return peer_table(result, "times of all bindings together", columns)
 
 
 def bench_bindings(options: Bindings) -> None:
@@ -251,8 +253,8 @@ def bench_bindings(options: Bindings) -> None:
     """
     row = partial(_binding_row, bindings=20 if options.quick else options.bindings)
 
-    def measure(options: Bindings, peers: Sequence[Any], advance: Callable[[float], None]) -> Bench:
+    def measure(peers: Sequence[Any]) -> Bench:
         about = f"{_BINDING_LAYERS} layers of a hardware-efficient ansatz; "
-        return contests("bindings", options, peers, row, about, advance)
+        return contests("bindings", options, peers, row, about)
 
-    refuse_wrong("values", compare(options, measure, _binding_table, GRADIENT_SIMULATORS))
+    compare(options, measure, "values", tables=(_binding_table,))

@@ -66,11 +66,7 @@ def _rows(on: Run, case: tuple[Block, tuple[str, int, bool]], options: Halo, ghe
     if ghex:
         others.append(("GHEX from Python", "peer", ghex_halo(group, {**layout, "width": 1}, array), True))
     memory = [_core.Memory(array, True, "array")]
-    samples = samples_of(
-        native.halo_exchange(
-            group, schedule, memory, on.effort, on.peers, True, 0.0, others, shared_arrays=True
-        )
-    )
+    samples = samples_of(native.halo_exchange(group, schedule, memory, on.effort, on.peers, others))
     name = block + ("" if dtype == _TYPES[0] else f" {dtype}") + text
     rounded = {f"{_PLAIN}, {codec}" for codec in encoded}
     exact = [candidate for candidate in samples if candidate.name not in rounded]

@@ -59,7 +59,9 @@ def bench_smearing(options: Smearing) -> None:
     def rows(on: Run) -> Iterator[Row]:
         for block, kind, precision in on.cases:
             extents = [*block.extents[:3], block.extents[3] * on.group.size]
-            flops, size, measured = native.smearing(on.group, extents, kind, precision == "single", on.effort)
+            flops, size, measured = native.smearing(
+                on.group, extents, _KINDS.index(kind), precision == "single", on.effort
+            )
             samples = samples_of(measured)
             case = f"{kind}, {block} a rank, {precision}"
             ours, scalar, limit = (candidate.us for candidate in samples)
@@ -99,7 +101,8 @@ def bench_su3(options: Su3) -> None:
     def rows(on: Run) -> Iterator[Row]:
         for count, operation, precision in on.cases:
             single = precision == "single"
-            samples = samples_of(native.su3(on.group, operation, single, count, on.effort))
+            which = [*_OPERATIONS].index(operation)
+            samples = samples_of(native.su3(on.group, which, single, count, on.effort))
             numbers, flop = _OPERATIONS[operation]
             case = f"{operation}, {precision}, {count} sites"
             more = {} if flop is None else {"flop": flop * count}

@@ -31,7 +31,7 @@ from onehop_bench.wire import between_hosts
 
 _SIZES = "Bytes per message; 0 is a bare flag."
 RING_BYTES = 64
-CODEC_STEPS = ("encode", "decode_add")
+CODEC_STEPS = {"encode": True, "decode_add": False}
 
 
 @dataclass(kw_only=True)
@@ -146,9 +146,7 @@ def bench_ring(options: Ring) -> None:
         ranks = on.group.size
         for computing in on.cases:
             memory = [_core.Memory(np.zeros(RING_BYTES // 8, np.int64), True, "array") for _ in range(2)]
-            measured = native.halo_exchange(
-                on.group, _ring_schedule(ranks), memory, on.effort, on.peers, False, computing, []
-            )
+            measured = native.ring(on.group, _ring_schedule(ranks), memory, on.effort, on.peers, computing)
             name = f"{ranks} ranks" + (f", each computing {computing:g} µs" if computing else "")
             yield make_row(name, RING_BYTES, ranks, samples_of(measured))
 
@@ -180,7 +178,7 @@ def bench_codec(options: CodecBench) -> None:
     def rows(on: Run) -> Iterator[Row]:
         on.result.notes.append(_codec_errors())
         for size, codec, step in on.cases:
-            measured = native.codec(on.group, codec, step, size, on.effort)
+            measured = native.codec(on.group, codec, CODEC_STEPS[step], size, on.effort)
             yield make_row(f"{codec} {step}, {bytes_text(size, exact=True)}", size, 1, samples_of(measured))
 
     sizes = options.sizes or parse_sizes("64K,64M")

@@ -9,7 +9,8 @@ from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.screen import Table
 from onehop.options import argument, option
 from onehop.output import make_folder
-from onehop_bench.papers import STUDIES, Row, Study, draw_study
+from onehop_bench.papers import STUDIES, Study, draw_study
+from onehop_bench.result import Row
 
 
 def _paper_text(row: Row) -> str:

@@ -111,7 +111,7 @@ def _rows(on: Run, case: Case, codecs: Sequence[str]) -> Iterator[Row]:
     if 2.5 * state > _available(group):
         on.result.notes.append(f"{case.name}: left out, it needs {bytes_text(2.5 * state)}")
         return
-    parameters = (case.local, case.pairs, _AMPLITUDE_BYTES, case.transport, on.effort, on.peers, list(codecs))
+    parameters = (case.local, case.pairs, case.transport, on.effort, on.peers, list(codecs))
     measured = samples_of(native.permutation(group, *parameters))
     fraction = 1 - 0.5**case.eta
     rounded = {f"onehop, {codec}" for codec in codecs}

@@ -10,20 +10,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onehop.cli.common import console, progress, write_json
+from onehop.cli.common import progress
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.options import LARGEST_INT, option
 from onehop.text import bytes_text
 from onehop_bench import native
+from onehop_bench.measure import show
 from onehop_bench.options import BenchOptions, names_option, numbers_option
-from onehop_bench.reference_simulators import (
-    GRADIENT_SIMULATORS,
-    REFERENCE_SIMULATORS,
-    GradientSimulator,
-    WorkerSimulator,
-    find_simulators,
-)
+from onehop_bench.reference_simulators import WorkerSimulator, find_simulators
 from onehop_bench.result import Bench, Row
 from onehop_bench.table import Columns, dict_columns, duration, table_of
 
@@ -39,10 +34,10 @@ def cases_option(text: str, cases: Iterable[str]) -> Any:
     return option(None, f"{text}; may be repeated. All by default.", "--case", choices=tuple(cases))
 
 
-def peers_option(known: Sequence[str]) -> Any:
+def peers_option(kind: type[WorkerSimulator]) -> Any:
     """The field of --peers."""
     text = "Reference simulators to compare with, if they are installed."
-    return option(",".join(known), text, metavar="NAME,...|none")
+    return option(",".join(kind.known), text, metavar="NAME,...|none")
 
 
 @dataclass(kw_only=True)
@@ -50,7 +45,7 @@ class SimulatorOptions(BenchOptions):
     """The options of benchmarks beside reference simulators.
 
     A benchmark sets its `known_cases`, its usual numbers of qubits, those with --quick, the largest number, and the
-    number of state vectors that a case may need at once (`states`).
+    number of state vectors that a case may need at once (`states`), and the kind of simulators.
     """
 
     qubits: list[int] | None = numbers_option("Numbers of qubits.", "10,24,...")
@@ -64,6 +59,7 @@ class SimulatorOptions(BenchOptions):
     quick_qubits: ClassVar[int] = 10
     largest: ClassVar[int] = 34
     states: ClassVar[int] = 1
+    simulator: ClassVar[type[WorkerSimulator]] = WorkerSimulator
 
     def all(self) -> list[tuple[str, int, str]]:
         """The case, qubits and precision of each row.
@@ -197,13 +193,11 @@ def contests(
     peers: Sequence[Any],
     row: Callable[[Contest], Row],
     about: str = "",
-    advance: Callable[[float], None] = lambda _amount: None,
 ) -> Bench:
     """Measure every row of the options with `row`; `about` says what is measured in the first note."""
     wanted = options.all()
-    machine = host(None)
-    threads = options.threads or machine["cores"]
-    result = Bench(name, machine)
+    result = Bench(name, host(None))
+    threads = options.threads or result.host["cores"]
     versions = ", ".join(f"{peer.name} {peer.version}".strip() for peer in peers) or "no other simulator"
     result.notes.append(f"{threads} threads; {about}compared with {versions}")
 
@@ -212,47 +206,34 @@ def contests(
             print(text, file=sys.stderr, flush=True)
 
     seconds = 0.001 if options.quick else options.seconds / len(wanted)
-    for what in wanted:
-        contest = Contest(*what, threads, peers, seconds, say)
-        result.rows.append(row(contest))
-        result.notes += contest.notes
-        advance(1)
+    with progress("measuring", len(wanted)) as advance:
+        for what in wanted:
+            contest = Contest(*what, threads, peers, seconds, say)
+            result.rows.append(row(contest))
+            result.notes += contest.notes
+            advance(1)
     return result
 
 
 def compare(
-    options: SimulatorOptions,
-    measure: Callable[..., Bench],
-    tables: Callable[[Bench], Iterable[Any]],
-    known: Sequence[str] = REFERENCE_SIMULATORS,
-) -> Bench:
+    options: SimulatorOptions, measure: Callable[[Sequence[Any]], Bench], what: str, **shown: Any
+) -> None:
     """Start the reference simulators that `options.peers` names, measure with them, end them, and show the result.
 
-    `measure` takes the options, the simulators and a function that reports progress.
+    `shown` is as for `show`. Raise Error if the answers of a simulator, which are called `what`, are wrong.
     """
-    count = len(options.all())
+    options.all()
     asked: str = options.peers  # type: ignore[attr-defined]
     names = [] if asked == "none" else asked.split(",")
-    kind: type[WorkerSimulator] = GradientSimulator if known is GRADIENT_SIMULATORS else WorkerSimulator
-    found, missing = find_simulators(names, options.threads or host()["cores"], kind, known)
-    for line in missing:
-        print(line, file=sys.stderr)
+    found, missing = find_simulators(names, options.threads or host()["cores"], options.simulator)
     try:
-        with progress("measuring", count) as advance:
-            result = measure(options, found, advance)
+        result = measure(found)
     finally:
         for peer in found:
             peer.close()
-    screen = console(options.json)
-    for number, table in enumerate(tables(result)):
-        if number:
-            screen.print()
-        screen.print(table)
-    for note in result.notes:
-        screen.print(note)
     result.notes += missing
-    write_json(options.json, result.to_dict())
-    return result
+    show(options, result, **shown)
+    refuse_wrong(what, result)
 
 
 def refuse_wrong(what: str, result: Bench) -> None:

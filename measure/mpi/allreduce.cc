@@ -5,70 +5,35 @@
 namespace onehop::measure {
 namespace {
 
-// What MPI calls the source of a sum.
 template <class Abi>
-const void* source_of(std::span<const float> source, std::span<float> result) {
-  return source.data() == result.data() ? Abi::in_place() : source.data();
-}
+struct Persistent {
+  MpiContext<Abi> context;
+  MpiRequests<Abi> requests;
 
-template <class Abi>
-class Blocking final : public AllReducePeer {
- public:
-  explicit Blocking(const MpiApi<Abi>& api) : context_(api) {}
-  std::string_view name() const override { return "MPI_Allreduce"; }
-  void prepare(std::span<const float> source, std::span<float> result) override {
-    source_ = source;
-    result_ = result;
+  explicit Persistent(const MpiApi<Abi>& api) : context(api), requests(context) {}
+  void run() const {
+    context.check(context.mpi.start(requests.data()), "MPI_Start");
+    context.check(context.mpi.wait(requests.data(), context.ignore()), "MPI_Wait");
   }
-  void run() override {
-    const auto& c = context_;
-    c.check(c.mpi.allreduce(source_of<Abi>(source_, result_), result_.data(), static_cast<int>(source_.size()),
-                            c.api.handles.float32, c.api.handles.sum, c.comm),
-            "MPI_Allreduce");
-  }
-
- private:
-  MpiContext<Abi> context_;
-  std::span<const float> source_;
-  std::span<float> result_;
 };
-
-template <class Abi>
-class Persistent final : public AllReducePeer {
- public:
-  explicit Persistent(const MpiApi<Abi>& api) : context_(api), requests_(context_) {}
-  std::string_view name() const override { return "MPI_Allreduce_init"; }
-  void prepare(std::span<const float> source, std::span<float> result) override {
-    const auto& c = context_;
-    requests_.clear();
-    c.check(c.mpi.allreduce_init(source_of<Abi>(source, result), result.data(), static_cast<int>(source.size()),
-                                 c.api.handles.float32, c.api.handles.sum, c.comm, c.api.handles.info_null,
-                                 requests_.add()),
-            "MPI_Allreduce_init");
-  }
-  void run() override {
-    const auto& c = context_;
-    c.check(c.mpi.start(requests_.data()), "MPI_Start");
-    c.check(c.mpi.wait(requests_.data(), c.ignore()), "MPI_Wait");
-  }
-  [[nodiscard]] bool possible() const { return context_.mpi.allreduce_init != nullptr; }
-
- private:
-  MpiContext<Abi> context_;
-  MpiRequests<Abi> requests_;
-};
-
-template <class Abi>
-void add_all(const MpiApi<Abi>& api, std::vector<std::unique_ptr<AllReducePeer>>& peers) {
-  peers.push_back(std::make_unique<Blocking<Abi>>(api));
-  auto persistent = std::make_unique<Persistent<Abi>>(api);
-  if (persistent->possible()) peers.push_back(std::move(persistent));
-}
 
 }  // namespace
 
-std::vector<std::unique_ptr<AllReducePeer>> mpi_allreduce_peers(const Group& group) {
-  return mpi_peers<AllReducePeer>(group, [](const auto& api, auto& peers) { add_all(api, peers); });
+std::function<void()> mpi_allreduce(const Group& group, std::span<const float> from, std::span<float> to,
+                                    bool persistent) {
+  return with_mpi<std::function<void()>>(group, [&]<class Abi>(const MpiApi<Abi>& api) -> std::function<void()> {
+    const auto made = std::make_shared<Persistent<Abi>>(api);
+    const auto& c = made->context;
+    const void* const source = from.data() == to.data() ? Abi::in_place() : from.data();
+    const auto call = [&c, source, to](const auto& function, auto... more) {
+      const int count = static_cast<int>(to.size());
+      return function(source, to.data(), count, c.api.handles.float32, c.api.handles.sum, c.comm, more...);
+    };
+    if (!persistent) return [made, call] { made->context.check(call(made->context.mpi.allreduce), "MPI_Allreduce"); };
+    if (c.mpi.allreduce_init == nullptr) return {};
+    c.check(call(c.mpi.allreduce_init, c.api.handles.info_null, made->requests.add()), "MPI_Allreduce_init");
+    return [made] { made->run(); };
+  });
 }
 
 }  // namespace onehop::measure

@@ -30,78 +30,59 @@ struct MpiCalls {
   using Win = typename Abi::Win;
   using Aint = std::intptr_t;
 
-  explicit MpiCalls(const detail::MpiLibrary& library) {
-    library.bind(send, "MPI_Send");
-    library.bind(recv, "MPI_Recv");
-    library.bind(sendrecv, "MPI_Sendrecv");
-    library.bind(wait, "MPI_Wait");
-    library.bind(waitall, "MPI_Waitall");
-    library.bind(request_free, "MPI_Request_free");
-    library.bind(send_init, "MPI_Send_init");
-    library.bind(recv_init, "MPI_Recv_init");
-    library.bind(start, "MPI_Start");
-    library.bind(startall, "MPI_Startall");
-    library.bind(allreduce, "MPI_Allreduce");
-    library.bind(reduce_scatter_block, "MPI_Reduce_scatter_block");
-    library.bind(allgather, "MPI_Allgather");
-    library.bind(bcast, "MPI_Bcast");
-    library.bind(alltoall, "MPI_Alltoall");
-    library.bind(barrier, "MPI_Barrier");
-    library.bind(win_allocate, "MPI_Win_allocate");
-    library.bind(win_allocate_shared, "MPI_Win_allocate_shared");
-    library.bind(win_free, "MPI_Win_free");
-    library.bind(win_lock_all, "MPI_Win_lock_all");
-    library.bind(win_unlock_all, "MPI_Win_unlock_all");
-    library.bind(win_flush, "MPI_Win_flush");
-    library.bind(win_sync, "MPI_Win_sync");
-    library.bind(put, "MPI_Put");
-    library.bind(iprobe, "MPI_Iprobe");
-    library.bind(dist_graph_create_adjacent, "MPI_Dist_graph_create_adjacent");
-    library.bind(neighbor_alltoallw, "MPI_Neighbor_alltoallw");
-    library.bind(type_contiguous, "MPI_Type_contiguous");
-    library.bind(type_create_hvector, "MPI_Type_create_hvector");
-    library.bind(type_create_hindexed_block, "MPI_Type_create_hindexed_block");
-    library.bind(type_commit, "MPI_Type_commit");
-    library.bind(type_free, "MPI_Type_free");
-    // New in MPI 4.
-    allreduce_init = reinterpret_cast<decltype(allreduce_init)>(library.find("MPI_Allreduce_init"));
-  }
+  explicit MpiCalls(const detail::MpiLibrary& from) : library(from) {}
+  const detail::MpiLibrary& library;
 
-  int (*send)(const void*, int, Datatype, int, int, Comm);
-  int (*recv)(void*, int, Datatype, int, int, Comm, Status*);
-  int (*sendrecv)(const void*, int, Datatype, int, int, void*, int, Datatype, int, int, Comm, Status*);
-  int (*wait)(Request*, Status*);
-  int (*waitall)(int, Request*, Status*);
-  int (*request_free)(Request*);
-  int (*send_init)(const void*, int, Datatype, int, int, Comm, Request*);
-  int (*recv_init)(void*, int, Datatype, int, int, Comm, Request*);
-  int (*start)(Request*);
-  int (*startall)(int, Request*);
-  int (*allreduce)(const void*, void*, int, Datatype, typename Abi::Op, Comm);
-  int (*allreduce_init)(const void*, void*, int, Datatype, typename Abi::Op, Comm, Info,
-                        Request*);  // null in older libraries
-  int (*reduce_scatter_block)(const void*, void*, int, Datatype, typename Abi::Op, Comm);
-  int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
-  int (*bcast)(void*, int, Datatype, int, Comm);
-  int (*alltoall)(const void*, int, Datatype, void*, int, Datatype, Comm);
-  int (*barrier)(Comm);
-  int (*win_allocate)(Aint, int, Info, Comm, void*, Win*);
-  int (*win_allocate_shared)(Aint, int, Info, Comm, void*, Win*);
-  int (*win_free)(Win*);
-  int (*win_lock_all)(int, Win);
-  int (*win_unlock_all)(Win);
-  int (*win_flush)(int, Win);
-  int (*win_sync)(Win);
-  int (*put)(const void*, int, Datatype, int, Aint, int, Datatype, Win);
-  int (*iprobe)(int, int, Comm, int*, Status*);
-  int (*dist_graph_create_adjacent)(Comm, int, const int*, const int*, int, const int*, const int*, Info, int, Comm*);
+  int (*send)(const void*, int, Datatype, int, int, Comm) = of("MPI_Send");
+  int (*recv)(void*, int, Datatype, int, int, Comm, Status*) = of("MPI_Recv");
+  int (*sendrecv)(const void*, int, Datatype, int, int, void*, int, Datatype, int, int, Comm,
+                  Status*) = of("MPI_Sendrecv");
+  int (*wait)(Request*, Status*) = of("MPI_Wait");
+  int (*waitall)(int, Request*, Status*) = of("MPI_Waitall");
+  int (*request_free)(Request*) = of("MPI_Request_free");
+  int (*send_init)(const void*, int, Datatype, int, int, Comm, Request*) = of("MPI_Send_init");
+  int (*recv_init)(void*, int, Datatype, int, int, Comm, Request*) = of("MPI_Recv_init");
+  int (*start)(Request*) = of("MPI_Start");
+  int (*startall)(int, Request*) = of("MPI_Startall");
+  int (*allreduce)(const void*, void*, int, Datatype, typename Abi::Op, Comm) = of("MPI_Allreduce");
+  int (*reduce_scatter_block)(const void*, void*, int, Datatype, typename Abi::Op,
+                              Comm) = of("MPI_Reduce_scatter_block");
+  int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm) = of("MPI_Allgather");
+  int (*bcast)(void*, int, Datatype, int, Comm) = of("MPI_Bcast");
+  int (*alltoall)(const void*, int, Datatype, void*, int, Datatype, Comm) = of("MPI_Alltoall");
+  int (*barrier)(Comm) = of("MPI_Barrier");
+  int (*win_allocate)(Aint, int, Info, Comm, void*, Win*) = of("MPI_Win_allocate");
+  int (*win_allocate_shared)(Aint, int, Info, Comm, void*, Win*) = of("MPI_Win_allocate_shared");
+  int (*win_free)(Win*) = of("MPI_Win_free");
+  int (*win_lock_all)(int, Win) = of("MPI_Win_lock_all");
+  int (*win_unlock_all)(Win) = of("MPI_Win_unlock_all");
+  int (*win_flush)(int, Win) = of("MPI_Win_flush");
+  int (*win_sync)(Win) = of("MPI_Win_sync");
+  int (*put)(const void*, int, Datatype, int, Aint, int, Datatype, Win) = of("MPI_Put");
+  int (*iprobe)(int, int, Comm, int*, Status*) = of("MPI_Iprobe");
+  int (*dist_graph_create_adjacent)(Comm, int, const int*, const int*, int, const int*, const int*, Info, int,
+                                    Comm*) = of("MPI_Dist_graph_create_adjacent");
   int (*neighbor_alltoallw)(const void*, const int*, const Aint*, const Datatype*, void*, const int*, const Aint*,
-                            const Datatype*, Comm);
-  int (*type_contiguous)(int, Datatype, Datatype*);
-  int (*type_create_hvector)(int, int, Aint, Datatype, Datatype*);
-  int (*type_create_hindexed_block)(int, int, const Aint*, Datatype, Datatype*);
-  int (*type_commit)(Datatype*);
-  int (*type_free)(Datatype*);
+                            const Datatype*, Comm) = of("MPI_Neighbor_alltoallw");
+  int (*type_contiguous)(int, Datatype, Datatype*) = of("MPI_Type_contiguous");
+  int (*type_create_hvector)(int, int, Aint, Datatype, Datatype*) = of("MPI_Type_create_hvector");
+  int (*type_create_hindexed_block)(int, int, const Aint*, Datatype, Datatype*) = of("MPI_Type_create_hindexed_block");
+  int (*type_commit)(Datatype*) = of("MPI_Type_commit");
+  int (*type_free)(Datatype*) = of("MPI_Type_free");
+  // New in MPI 4: null in older libraries.
+  int (*allreduce_init)(const void*, void*, int, Datatype, typename Abi::Op, Comm, Info,
+                        Request*) = reinterpret_cast<decltype(allreduce_init)>(library.find("MPI_Allreduce_init"));
+
+ private:
+  // A function of the library, whatever its type. Throws Error if there is none.
+  struct Symbol {
+    void* address;
+    template <class Function>
+    operator Function*() const {  // NOLINT(google-explicit-constructor)
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+  [[nodiscard]] Symbol of(const char* name) const { return {library.symbol(name)}; }
 };
 
 // A communicator for one candidate, so that its posted receives do not take other candidates' messages.
@@ -157,7 +138,7 @@ class MpiRequests {
   // A new request that is null.
   [[nodiscard]] Request* add() { return &list.emplace_back(context_.api.handles.request_null); }
   void start_all() const {
-    context_.check(context_.mpi.startall(static_cast<int>(list.size()), data()), "MPI_Startall");
+    if (!list.empty()) context_.check(context_.mpi.startall(static_cast<int>(list.size()), data()), "MPI_Startall");
   }
   void wait_all() const {
     context_.check(context_.mpi.waitall(static_cast<int>(list.size()), data(), context_.ignore()), "MPI_Waitall");
@@ -174,22 +155,12 @@ class MpiRequests {
 // of MPI_COMM_WORLD are not those of the group in the same order. Collective.
 [[nodiscard]] std::optional<detail::AnyMpi> mpi_to_compete_with(const Group& group, std::string* why_not = nullptr);
 
-// Returns the candidates that add(api, candidates) makes for that MPI; none without one. Collective.
-template <class Peer, class Add>
-[[nodiscard]] std::vector<std::unique_ptr<Peer>> mpi_peers(const Group& group, Add add) {
-  std::vector<std::unique_ptr<Peer>> peers;
-  if (const auto mpi = mpi_to_compete_with(group)) {
-    std::visit([&](const auto* api) { add(*api, peers); }, *mpi);
-  }
-  return peers;
-}
-
-// The same for candidates that work between two ranks. Throws BadInput for another number of ranks.
-template <class Peer, class Add>
-[[nodiscard]] std::vector<std::unique_ptr<Peer>> mpi_peers_of_two(const Group& group, Add add) {
-  if (group.size() != 2)
-    throw BadInput("this comparison with MPI needs 2 ranks, found " + std::to_string(group.size()));
-  return mpi_peers<Peer>(group, add);
+// Returns what make(api) makes for that MPI; a default value without one. Collective.
+template <class Result, class Make>
+[[nodiscard]] Result with_mpi(const Group& group, Make make) {
+  const auto mpi = mpi_to_compete_with(group);
+  if (!mpi) return {};
+  return std::visit([&](const auto* api) -> Result { return make(*api); }, *mpi);
 }
 
 }  // namespace onehop::measure

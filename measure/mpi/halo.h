@@ -107,10 +107,10 @@ class MpiHalo : public HaloPeer {
   Buffer scratch_;
 };
 
-// The candidates that pack by hand, and those that use MPI's datatypes.
-template <class Abi>
-void add_packed_halos(const MpiApi<Abi>& api, std::vector<std::unique_ptr<HaloPeer>>& peers);
-template <class Abi>
-void add_derived_halos(const MpiApi<Abi>& api, std::vector<std::unique_ptr<HaloPeer>>& peers);
+// Add the candidates that pack by hand, and those that use MPI's datatypes, whose names begin with `prefix`.
+void add_packed_halos(const detail::AnyMpi& mpi, std::string_view prefix,
+                      std::vector<std::unique_ptr<HaloPeer>>& peers);
+void add_derived_halos(const detail::AnyMpi& mpi, std::string_view prefix,
+                       std::vector<std::unique_ptr<HaloPeer>>& peers);
 
 }  // namespace onehop::measure

@@ -94,18 +94,9 @@ class Derived : public MpiHalo<Abi> {
  public:
   Derived(const MpiApi<Abi>& api, std::string name) : MpiHalo<Abi>(api, std::move(name)), requests_(this->context_) {}
   void start() override {
-    const auto& c = this->context_;
-    auto* request = requests_.data();
-    for (const End& end : receives_) {
-      c.check(c.api.irecv(this->array(end.array) + end.type.offset(), end.type.count(), end.type.type(), end.peer,
-                          end.tag, c.comm, request++),
-              "MPI_Irecv");
-    }
-    for (const End& end : sends_) {
-      c.check(c.api.isend(this->array(end.array) + end.type.offset(), end.type.count(), end.type.type(), end.peer,
-                          end.tag, c.comm, request++),
-              "MPI_Isend");
-    }
+    const auto& api = this->context_.api;
+    post(receives_, api.irecv, requests_.data(), "MPI_Irecv");
+    post(sends_, api.isend, requests_.data() + receives_.size(), "MPI_Isend");
     this->copy_inside();
   }
   void finish() override { requests_.wait_all(); }
@@ -125,6 +116,15 @@ class Derived : public MpiHalo<Abi> {
     receives_ = ends(work.receives);
     requests_.list.assign(sends_.size() + receives_.size(), this->context_.api.handles.request_null);
   }
+  template <class Call>
+  void post(const std::vector<End>& ends, const Call& call, typename Abi::Request* request, const char* what) const {
+    const auto& c = this->context_;
+    for (const End& end : ends) {
+      c.check(call(this->array(end.array) + end.type.offset(), end.type.count(), end.type.type(), end.peer, end.tag,
+                   c.comm, request++),
+              what);
+    }
+  }
   [[nodiscard]] std::vector<End> ends(const std::vector<HaloPiece>& pieces) const {
     std::vector<End> made;
     made.reserve(pieces.size());
@@ -141,27 +141,19 @@ class Derived : public MpiHalo<Abi> {
 template <class Abi>
 class DerivedPersistent final : public Derived<Abi> {
  public:
-  explicit DerivedPersistent(const MpiApi<Abi>& api) : Derived<Abi>(api, "derived datatypes, persistent") {}
+  using Derived<Abi>::Derived;
   void start() override {
-    if (!this->requests_.list.empty()) this->requests_.start_all();
+    this->requests_.start_all();
     this->copy_inside();
   }
 
  private:
   void prepare_messages(const HaloWork& work, std::int64_t enlargement) override {
     Derived<Abi>::prepare_messages(work, enlargement);
-    const auto& c = this->context_;
-    auto* request = this->requests_.data();
-    for (const auto& end : this->receives_) {
-      c.check(c.mpi.recv_init(this->array(end.array) + end.type.offset(), end.type.count(), end.type.type(), end.peer,
-                              end.tag, c.comm, request++),
-              "MPI_Recv_init");
-    }
-    for (const auto& end : this->sends_) {
-      c.check(c.mpi.send_init(this->array(end.array) + end.type.offset(), end.type.count(), end.type.type(), end.peer,
-                              end.tag, c.comm, request++),
-              "MPI_Send_init");
-    }
+    const auto& mpi = this->context_.mpi;
+    auto* const requests = this->requests_.data();
+    this->post(this->receives_, mpi.recv_init, requests, "MPI_Recv_init");
+    this->post(this->sends_, mpi.send_init, requests + this->receives_.size(), "MPI_Send_init");
   }
 };
 
@@ -169,7 +161,7 @@ class DerivedPersistent final : public Derived<Abi> {
 template <class Abi>
 class DerivedCollective final : public Derived<Abi> {
  public:
-  explicit DerivedCollective(const MpiApi<Abi>& api) : Derived<Abi>(api, "derived datatypes, Neighbor_alltoallw") {}
+  using Derived<Abi>::Derived;
   ~DerivedCollective() override { clear(); }
   void start() override { this->copy_inside(); }
   void finish() override {
@@ -219,15 +211,18 @@ class DerivedCollective final : public Derived<Abi> {
 
 }  // namespace
 
-template <class Abi>
-void add_derived_halos(const MpiApi<Abi>& api, std::vector<std::unique_ptr<HaloPeer>>& peers) {
-  peers.push_back(std::make_unique<Derived<Abi>>(api, "derived datatypes, Isend/Irecv"));
-  peers.push_back(std::make_unique<DerivedPersistent<Abi>>(api));
-  peers.push_back(std::make_unique<DerivedCollective<Abi>>(api));
+void add_derived_halos(const detail::AnyMpi& mpi, std::string_view prefix,
+                       std::vector<std::unique_ptr<HaloPeer>>& peers) {
+  std::visit(
+      [&]<class Abi>(const MpiApi<Abi>* api) {
+        const auto add = [&]<class Peer>(const std::string& name) {
+          if (name.starts_with(prefix)) peers.push_back(std::make_unique<Peer>(*api, name));
+        };
+        add.template operator()<Derived<Abi>>("derived datatypes, Isend/Irecv");
+        add.template operator()<DerivedPersistent<Abi>>("derived datatypes, persistent");
+        add.template operator()<DerivedCollective<Abi>>("derived datatypes, Neighbor_alltoallw");
+      },
+      mpi);
 }
-
-template void add_derived_halos(const MpiApi<detail::OpenMpiAbi>&, std::vector<std::unique_ptr<HaloPeer>>&);
-template void add_derived_halos(const MpiApi<detail::MpichAbi>&, std::vector<std::unique_ptr<HaloPeer>>&);
-template void add_derived_halos(const MpiApi<detail::StandardAbi>&, std::vector<std::unique_ptr<HaloPeer>>&);
 
 }  // namespace onehop::measure

@@ -23,27 +23,17 @@ class Packed final : public MpiHalo<Abi> {
     receiving_.clear();
     sends_ = messages(work.sends, enlargement);
     receives_ = messages(work.receives, enlargement);
-    for (Message& m : receives_) {
-      auto* request = receiving_.add();
-      if (!persistent_) continue;
-      c.check(c.mpi.recv_init(m.buffer.data(), m.count(), c.byte, m.peer, m.tag, c.comm, request), "MPI_Recv_init");
-    }
-    for (Message& m : sends_) {
-      auto* request = sending_.add();
-      if (!persistent_) continue;
-      c.check(c.mpi.send_init(m.buffer.data(), m.count(), c.byte, m.peer, m.tag, c.comm, request), "MPI_Send_init");
-    }
+    receiving_.list.assign(receives_.size(), c.api.handles.request_null);
+    sending_.list.assign(sends_.size(), c.api.handles.request_null);
+    if (!persistent_) return;
+    post(receives_, c.mpi.recv_init, receiving_, "MPI_Recv_init");
+    post(sends_, c.mpi.send_init, sending_, "MPI_Send_init");
   }
 
   void start() override {
     const auto& c = this->context_;
-    if (persistent_ && !receives_.empty()) receiving_.start_all();
-    auto* request = receiving_.data();
-    for (const Message& m : receives_) {
-      if (persistent_) break;
-      c.check(c.api.irecv(m.buffer.data(), m.count(), c.byte, m.peer, m.tag, c.comm, request++), "MPI_Irecv");
-    }
-    request = sending_.data();
+    persistent_ ? receiving_.start_all() : post(receives_, c.api.irecv, receiving_, "MPI_Irecv");
+    auto* request = sending_.data();
     for (const Message& m : sends_) {
       std::byte* at = m.buffer.data();
       for (const Part& part : m.parts) at = part.rows.pack(at, this->array(part.array));
@@ -81,6 +71,16 @@ class Packed final : public MpiHalo<Abi> {
     [[nodiscard]] int count() const { return static_cast<int>(bytes); }
   };
 
+  template <class Call>
+  void post(const std::vector<Message>& messages, const Call& call, MpiRequests<Abi>& requests,
+            const char* what) const {
+    const auto& c = this->context_;
+    auto* request = requests.data();
+    for (const Message& m : messages) {
+      c.check(call(m.buffer.data(), m.count(), c.byte, m.peer, m.tag, c.comm, request++), what);
+    }
+  }
+
   [[nodiscard]] std::vector<Message> messages(const std::vector<HaloPiece>& pieces, std::int64_t enlargement) const {
     std::vector<Message> made;
     std::map<std::pair<int, int>, std::size_t> known;
@@ -109,16 +109,20 @@ class Packed final : public MpiHalo<Abi> {
 
 }  // namespace
 
-template <class Abi>
-void add_packed_halos(const MpiApi<Abi>& api, std::vector<std::unique_ptr<HaloPeer>>& peers) {
-  peers.push_back(std::make_unique<Packed<Abi>>(api, "packed, Isend/Irecv", false, false));
-  peers.push_back(std::make_unique<Packed<Abi>>(api, "packed, persistent", false, true));
-  peers.push_back(std::make_unique<Packed<Abi>>(api, "packed, one message a neighbour, Isend/Irecv", true, false));
-  peers.push_back(std::make_unique<Packed<Abi>>(api, "packed, one message a neighbour, persistent", true, true));
+void add_packed_halos(const detail::AnyMpi& mpi, std::string_view prefix,
+                      std::vector<std::unique_ptr<HaloPeer>>& peers) {
+  for (const bool merged : {false, true}) {
+    for (const bool persistent : {false, true}) {
+      const std::string name = std::string("packed, ") + (merged ? "one message a neighbour, " : "") +
+                               (persistent ? "persistent" : "Isend/Irecv");
+      if (!name.starts_with(prefix)) continue;
+      std::visit(
+          [&]<class Abi>(const MpiApi<Abi>* api) {
+            peers.push_back(std::make_unique<Packed<Abi>>(*api, name, merged, persistent));
+          },
+          mpi);
+    }
+  }
 }
-
-template void add_packed_halos(const MpiApi<detail::OpenMpiAbi>&, std::vector<std::unique_ptr<HaloPeer>>&);
-template void add_packed_halos(const MpiApi<detail::MpichAbi>&, std::vector<std::unique_ptr<HaloPeer>>&);
-template void add_packed_halos(const MpiApi<detail::StandardAbi>&, std::vector<std::unique_ptr<HaloPeer>>&);
 
 }  // namespace onehop::measure

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,23 +43,14 @@ class HaloPeer {
 // Empty if there is one. Loads and initialises MPI if necessary. Collective.
 [[nodiscard]] std::string why_no_mpi_peers(const Group& group);
 
-// A sum of float32 over all ranks.
-class AllReducePeer {
- public:
-  virtual ~AllReducePeer() = default;
-  [[nodiscard]] virtual std::string_view name() const = 0;  // "MPI_Allreduce", "MPI_Allreduce_init"
-  // The arrays must stay valid until the next prepare() or the end. They may be the same. Collective.
-  virtual void prepare(std::span<const float> source, std::span<float> result) = 0;
-  virtual void run() = 0;
-};
+// The candidates whose names begin with `prefix`, each with its best settings; none if why_no_mpi_peers returns a
+// reason. They are "packed, Isend/Irecv", "packed, persistent", "derived datatypes, persistent", ... Collective.
+[[nodiscard]] std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group, std::string_view prefix = "");
 
-// All candidates of a kind, each with its best settings; none if why_no_mpi_peers returns a reason. Collective.
-// Halos are "packed, Isend/Irecv", "packed, persistent", "derived datatypes, persistent", ...
-[[nodiscard]] std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group);
-// The candidate of that list with this name.
-[[nodiscard]] std::unique_ptr<HaloPeer> mpi_halo_peer(const Group& group, std::string_view name);
-
-[[nodiscard]] std::vector<std::unique_ptr<AllReducePeer>> mpi_allreduce_peers(const Group& group);
+// A sum of float32 over all ranks, from one array to another, or in place: MPI_Allreduce, or with `persistent`
+// MPI_Allreduce_init. Null if there is none. The arrays must live as long. Collective.
+[[nodiscard]] std::function<void()> mpi_allreduce(const Group& group, std::span<const float> from, std::span<float> to,
+                                                  bool persistent);
 
 // MPI_COMM_WORLD, for the plain-MPI versions of solvers and for synchronising benchmarks.
 class MpiWorld {
@@ -66,10 +58,7 @@ class MpiWorld {
   // Throws Error if there is no MPI.
   [[nodiscard]] static std::unique_ptr<MpiWorld> make();
   virtual ~MpiWorld() = default;
-  [[nodiscard]] virtual int rank() const = 0;
-  [[nodiscard]] virtual int size() const = 0;
-  [[nodiscard]] virtual double allreduce_sum(double value) = 0;  // MPI_Allreduce
-  virtual void allreduce_sum(std::span<double> values) = 0;      // in place, at most 64
+  virtual void allreduce_sum(std::span<double> values) = 0;  // MPI_Allreduce, in place, at most 64
   virtual void barrier() = 0;
   // "Open MPI 5.0.11"
   [[nodiscard]] virtual std::string version() const = 0;

@@ -14,14 +14,6 @@ template <class Abi>
 class World final : public MpiWorld {
  public:
   explicit World(const MpiApi<Abi>& api) : context_(api) {}
-  int rank() const override { return context_.rank; }
-  int size() const override { return context_.size; }
-  double allreduce_sum(double value) override {
-    const auto& c = context_;
-    double sum = 0;
-    c.check(c.mpi.allreduce(&value, &sum, 1, c.api.handles.float64, c.api.handles.sum, c.comm), "MPI_Allreduce");
-    return sum;
-  }
   void allreduce_sum(std::span<double> values) override {
     const auto& c = context_;
     std::array<double, 64> sums{};

@@ -197,7 +197,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
     assert row["speedup"] == pytest.approx(row["best_peer_s"] / row["ours_s"], rel=1e-3)
     assert row["passes"] >= 1
     said = capsys.readouterr()
-    assert "without qsim: `make reference-simulators`" in said.err
+    assert "without qsim: `make reference-simulators`" in said.out
     assert "without qsim: `make reference-simulators`" in stored["notes"]
     assert fakes[0].asked[-1] == "closed"
 

@@ -15,9 +15,9 @@ from onehop.machine import load_machine
 from onehop_bench.papers import STUDIES, Study, published
 from onehop_bench.papers.circuits import Fit, onehop_exchanges, seconds_of
 from onehop_bench.papers.figures import draw_study
-from onehop_bench.papers.mira import hisq_exchange_seconds
+from onehop_bench.papers.mira import hisq_exchange
 from onehop_bench.papers.quickreduce import all_reduce_seconds
-from onehop_bench.papers.study import Row, changed_machine
+from onehop_bench.papers.study import changed_machine, factor_of
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +173,7 @@ def test_mira(studies: dict[str, Study]) -> None:
 
 
 def test_mapping_shortens_the_exchange_on_mira() -> None:
-    assert hisq_exchange_seconds(mapped=True) < hisq_exchange_seconds(mapped=False) / 3
+    assert hisq_exchange(True).seconds < hisq_exchange(False).seconds / 3
 
 
 def test_qws(studies: dict[str, Study]) -> None:
@@ -298,9 +298,7 @@ def test_the_overheads_of_mira_follow_from_the_report() -> None:
 
 
 def test_rows_and_fits() -> None:
-    assert Row("", "", 5, 4, 6).factor == 1
-    assert Row("", "", 2, 4, 6).factor == 0.5
-    assert Row("", "", 9, 4, 6).factor == 1.5
+    assert [factor_of(model, 4, 6) for model in (5, 2, 9)] == [1, 0.5, 1.5]
     changed = changed_machine("mira", {1: {"overhead": 1e-6, "extents": [4, 4, 4, 4, 4]}})
     assert changed.levels[1].overhead.value == 1e-6
     assert changed.processors == 16 * 4**5

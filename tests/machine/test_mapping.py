@@ -73,7 +73,9 @@ def test_maps_of_random_grids_are_better_than_published_ones() -> None:
         host_at = np.array(found.host_at).reshape(grid.extents)
         assert np.bincount(host_at.ravel()).tolist() == sizes
         assert (survey.ratio_of(found) or 1) >= 1
-        best, cost = survey.best_published(found), found.cost
+        published = [one.cost for one in found.candidates if one.name != "local search"]
+        best = min(published, key=lambda cost: (cost.weighted_bytes, cost.busiest_host_bytes))
+        cost = found.cost
         edges += cost.edges_between_hosts
         assert cost.bytes_between_hosts <= best.bytes_between_hosts
         # More bytes of the busiest host are paid for by fewer bytes in all.

@@ -97,7 +97,7 @@ def test_the_benchmark(capsys: Any) -> None:
 
 @pytest.mark.parametrize("name", GRADIENT_SIMULATORS)
 def test_other_simulators_agree(name: str) -> None:
-    found, missing = find_simulators([name], 1, GradientSimulator, GRADIENT_SIMULATORS)
+    found, missing = find_simulators([name], 1, GradientSimulator)
     if missing:
         pytest.skip(missing[0])
     draw = np.random.default_rng(9)
@@ -131,7 +131,7 @@ def test_the_benchmark_of_bindings(capsys: Any) -> None:
 @pytest.mark.parametrize("name", GRADIENT_SIMULATORS)
 def test_other_simulators_agree_on_many_bindings(name: str) -> None:
     """Two circuits one after the other, so that nothing of the first one is left."""
-    found, missing = find_simulators([name], 1, GradientSimulator, GRADIENT_SIMULATORS)
+    found, missing = find_simulators([name], 1, GradientSimulator)
     if missing:
         pytest.skip(missing[0])
     try:

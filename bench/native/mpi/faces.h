@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "bench/native/mpi/peers.h"
@@ -20,7 +21,7 @@ class MpiFaces final : public lattice::detail::FaceExchange {
            std::span<std::byte> field)
       : arrays_{field} {
     for (const int parity : {0, 1}) {
-      peers_.push_back(mpi_halo_peer(group, "packed, one message a neighbour, Isend/Irecv"));
+      peers_.push_back(std::move(mpi_halo_peers(group, "packed, one message a neighbour, Isend/Irecv").at(0)));
       peers_.back()->prepare(geometry.halo(element_bytes, ElementType::bytes, parity, group.rank()), arrays_);
     }
   }
@@ -31,5 +32,11 @@ class MpiFaces final : public lattice::detail::FaceExchange {
   std::array<std::span<std::byte>, 1> arrays_;
   std::vector<std::unique_ptr<HaloPeer>> peers_;
 };
+
+[[nodiscard]] inline auto mpi_faces(const Group& group) {
+  return [group](const lattice::Geometry& geometry, std::int64_t bytes, std::span<std::byte> field) {
+    return std::make_unique<MpiFaces>(group, geometry, bytes, field);
+  };
+}
 
 }  // namespace onehop::bench

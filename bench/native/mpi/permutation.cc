@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t max_at_once = std::size_t{1} << 30;  // counts are ints
 
 template <class Abi>
-class SwapPeer final : public PermutationPeer {
+class Swaps {
  public:
-  SwapPeer(const MpiApi<Abi>& api, std::span<std::byte> state, const PermuteBitsSpec& spec,
-           const std::vector<std::pair<int, int>>& pairs)
+  Swaps(const MpiApi<Abi>& api, std::span<std::byte> state, const PermuteBitsSpec& spec,
+        const std::vector<std::pair<int, int>>& pairs)
       : context_(api), state_(state), buffer_(static_cast<std::int64_t>(state.size())) {
     for (const auto& [local, global] : pairs) {
       const int rank_bit = global - spec.local_bits;
@@ -28,7 +28,7 @@ class SwapPeer final : public PermutationPeer {
     }
   }
 
-  void run() override {
+  void run() const {
     for (const Swap& swap : swaps_) exchange(swap);
   }
 
@@ -81,16 +81,11 @@ class SwapPeer final : public PermutationPeer {
 
 }  // namespace
 
-std::unique_ptr<PermutationPeer> mpi_swap_peer(const Group& group, std::span<std::byte> state,
-                                               const PermuteBitsSpec& spec,
-                                               const std::vector<std::pair<int, int>>& pairs) {
-  const auto mpi = mpi_to_compete_with(group);
-  if (!mpi) return nullptr;
-  return std::visit(
-      [&]<class Abi>(const MpiApi<Abi>* api) -> std::unique_ptr<PermutationPeer> {
-        return std::make_unique<SwapPeer<Abi>>(*api, state, spec, pairs);
-      },
-      *mpi);
+std::function<void()> mpi_swaps(const Group& group, std::span<std::byte> state, const PermuteBitsSpec& spec,
+                                const std::vector<std::pair<int, int>>& pairs) {
+  return with_mpi<std::function<void()>>(group, [&]<class Abi>(const MpiApi<Abi>& api) {
+    return [swaps = std::make_shared<const Swaps<Abi>>(api, state, spec, pairs)] { swaps->run(); };
+  });
 }
 
 }  // namespace onehop::bench

@@ -14,9 +14,9 @@ from onehop_bench.papers.limits import limits
 from onehop_bench.papers.mira import mira
 from onehop_bench.papers.quickreduce import quickreduce
 from onehop_bench.papers.qws import qws
-from onehop_bench.papers.study import Parameter, Prediction, Row, Study, published
+from onehop_bench.papers.study import Study, published
 
-__all__ = ["STUDIES", "Parameter", "Prediction", "Row", "Study", "draw_study", "published"]
+__all__ = ["STUDIES", "Study", "draw_study", "published"]
 
 STUDIES: dict[str, Callable[[], Study]] = {
     "quickreduce": quickreduce,

@@ -9,9 +9,7 @@ from onehop.machine import Machine, load_machine, permutation_traffic, simulate
 from onehop.predict import predict_circuit
 from onehop.quantum import Circuit, plan
 from onehop.quantum.generators import evolution, qpe, tfim
-from onehop_bench.papers.study import Curve, Panel, Study, changed_machine, published
-
-__all__ = ["Fit", "circuits", "exchange_seconds"]
+from onehop_bench.papers.study import Curve, Study, changed_machine, published
 
 _LARGEST = 64
 _GENERATION = {"genesis": 2, "genesis-ib": 2, "perlmutter": 0, "a100-nvlink": 0, "a100-pcie": 0}
@@ -151,20 +149,13 @@ def _compare(study: Study, fit: Fit) -> None:
         study.compare(f"PCIe over NVLink, {_CASES[f'{circuit}_strong'][0]}, most", "x", ratio, [most])
 
 
-def _predict_effects(study: Study, fit: Fit) -> None:
-    """Add two effects that the paper points out, and what a cost of starting kernels would change."""
-    for name in ("genesis-ib", "perlmutter"):
-        for circuit in ("qpe", "hamlib"):
-            four, eight = (seconds_of(fit, name, circuit, gpus, weak=False) for gpus in (4, 8))
-            case = f"{_TITLES[name]}, {_CASES[f'{circuit}_strong'][0]}, 8 over 4 GPUs: time"
-            study.predict(case, eight / four, "x")
-    meeting = ratio_of(fit, "perlmutter", "a100-pcie", "qpe", 8, weak=True)
-    study.predict("Perlmutter over A100, PCIe, QPE weak, 8 GPUs: time", meeting, "x")
+def _predict(study: Study, fit: Fit) -> None:
+    """Add what a cost of starting kernels would change, and weak scaling with onehop's own plan."""
     fast, slow = (
         seconds_of(fit, name, "qpe", _LARGEST, weak=False) * 1e3 for name in ("genesis", "genesis-ib")
     )
-    most = published()["circuits"]["nvlink_over_infiniband"]["qpe_strong"][1]
-    study.predict(f"{_TITLES['genesis']}, QPE strong, {_LARGEST} GPUs: time", fast, "ms")
+    figures = published()["circuits"]
+    most = figures["nvlink_over_infiniband"]["qpe_strong"][1]
     case = f"QPE strong, {_LARGEST} GPUs: fixed time on both networks for the paper's {most}"
     study.predict(case, (slow - most * fast) / (most - 1), "ms")
     # The rate of interfaces that weak scaling would need, and what it does to the other columns.
@@ -173,27 +164,14 @@ def _predict_effects(study: Study, fit: Fit) -> None:
         ratio = ratio_of(half, "perlmutter", "genesis", circuit, _LARGEST, weak=weak)
         case = f"Perlmutter over Genesis, {title}, {_LARGEST} GPUs, interfaces at half of their peak"
         study.predict(case, ratio, "x")
-
-
-def _predict_own_plans(study: Study) -> None:
-    """Add the exchanges as onehop plans them, and the efficiency that they would leave, without fitted numbers."""
-    base = published()["circuits"]["qubits"]
-    for key in ("qpe_weak", "hamlib_strong"):
-        title, circuit, weak = _CASES[key]
-        for gpus in (8, 64):
-            qubits = base + (gpus.bit_length() - 1 if weak else 0)
-            for name in ("genesis", "genesis-ib"):
-                found = predict_circuit(_circuit(circuit, qubits), name, gpus, "single", search_seconds=0)
-                alone = _alone(name, circuit, qubits, gpus)
-                case = f"{_TITLES[name]}, {title}, {gpus} GPUs, onehop's plan"
-                share = 100 * alone / (alone + found.exchange_seconds)
-                study.predict(f"{case}: exchanges", found.exchange_seconds * 1e3, "ms", found.bound)
-                study.predict(f"{case}: efficiency", share, "%", found.bound)
-    for gpus in (2, 8, 64):
-        for key in ("qpe_strong", "hamlib_strong"):
-            title, circuit, _ = _CASES[key]
-            case = f"{title}, {gpus} GPUs: exchanges of onehop's placement"
-            study.predict(case, onehop_exchanges(circuit, base, gpus))
+    qubits = figures["qubits"] + _LARGEST.bit_length() - 1
+    for name in ("genesis", "genesis-ib"):
+        found = predict_circuit(_circuit("qpe", qubits), name, _LARGEST, "single", search_seconds=0)
+        alone = _alone(name, "qpe", qubits, _LARGEST)
+        case = f"{_TITLES[name]}, QPE weak, {_LARGEST} GPUs, onehop's plan"
+        study.predict(f"{case}: exchanges", found.exchange_seconds * 1e3, "ms", found.bound)
+        share = 100 * alone / (alone + found.exchange_seconds)
+        study.predict(f"{case}: efficiency", share, "%", found.bound)
 
 
 def _draw_times(study: Study, fit: Fit) -> None:
@@ -208,8 +186,7 @@ def _draw_times(study: Study, fit: Fit) -> None:
         paper = figures["ampere_seconds"][circuit]
         curves.append(Curve("A100, paper", [1], [paper], paper=True, style=3))
         title = f"{case.split()[0]}, 33 qubits {'a GPU' if weak else 'in all'}"
-        headroom = 5.0 if weak else 1.0
-        study.panels.append(Panel(title, "GPUs", "time in s", "count", curves, headroom=headroom))
+        study.draw(title, "GPUs", "time in s", curves, headroom=5.0 if weak else 1.0)
 
 
 def _draw_ratios(study: Study, fit: Fit) -> None:
@@ -228,17 +205,13 @@ def _draw_ratios(study: Study, fit: Fit) -> None:
             # The paper gives ranges: their ends stand at the fewest and the most GPUs of more than one node.
             places = [8, 16, 64] if len(ranges[key]) == 3 else [8, 64]
             curves.append(Curve(f"{label}, paper", places, ranges[key], paper=True, style=style))
-        study.panels.append(
-            Panel(title, "GPUs", "ratio of times", "count", curves, log_y=False, headroom=1.6)
-        )
+        study.draw(title, "GPUs", "ratio of times", curves, log_y=False, headroom=1.6)
     low, high = (100 * end for end in figures["efficiency"]["weak"])
     curves = [
         Curve("model", gpus, [100 * efficiency_of(fit, count) for count in gpus]),
         Curve("paper, least and most", [4, 64, 4, 64], [high, high, low, low], paper=True),
     ]
-    study.panels.append(
-        Panel("Genesis, NVLink, QPE weak", "GPUs", "efficiency in %", "count", curves, log_y=False)
-    )
+    study.draw("Genesis, NVLink, QPE weak", "GPUs", "efficiency in %", curves, log_y=False)
 
 
 def circuits() -> Study:
@@ -246,8 +219,7 @@ def circuits() -> Study:
     study = Study.of("circuits", columns=3)
     fit = Fit(*study.fitted())
     _compare(study, fit)
-    _predict_effects(study, fit)
-    _predict_own_plans(study)
+    _predict(study, fit)
     _draw_times(study, fit)
     _draw_ratios(study, fit)
     return study

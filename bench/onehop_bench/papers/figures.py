@@ -10,8 +10,6 @@ from onehop.figure import empty_figure, save_figure
 from onehop.text import bytes_text
 from onehop_bench.papers.study import Bars, Curve, Panel, Study
 
-__all__ = ["draw_study"]
-
 _WIDTH = 8.3  # inches: 800 pixels on a page
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#e69f00", "#56b4e9")
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 2)), (0, (3, 1, 1, 1)))

@@ -6,20 +6,15 @@ import math
 from dataclasses import dataclass
 
 from onehop.machine import Machine, Simulation, allreduce_traffic, load_machine, simulate
-from onehop.predict import predict_circuit
 from onehop.predict.common import bounding_level
-from onehop.quantum.generators import qpe
 from onehop_bench.papers.grids import direct_sum_seconds, dslash_traffic, neighbour_places, sum_seconds
-from onehop_bench.papers.study import Curve, Panel, Study, changed_machine
-
-__all__ = ["LARGEST", "allreduce_seconds", "exchange_passes", "iteration_of", "limit_predictions", "limits"]
+from onehop_bench.papers.study import Curve, Study, changed_machine
 
 LARGEST = 65536
 # Qubits whose amplitudes, in single precision, fill a quarter to half of the memory of a processor.
 _QUBITS = {"genesis": 33, "h100": 32, "fugaku": 29, "mira": 26, "cluster-100gbe": 27}
 # Sites of a rank in each dimension, and ranks of a node in four dimensions where neighbours shall be one hop apart.
 _SITES = {"genesis": 32, "h100": 32, "fugaku": 16, "mira": 8, "cluster-100gbe": 8}
-_FRONTIER_QUBITS = 31
 _IN_NODE = {"fugaku": (1, 1, 2, 2), "mira": (2, 2, 2, 2)}
 _GRIDS = ((4, 4, 4, 4), (4, 4, 8, 8), (8, 8, 8, 8), (16, 16, 16, 16))
 _SITE = 864  # bytes that a Wilson hopping term in single precision reads and writes at a site
@@ -47,11 +42,6 @@ def exchange_passes(name: str, ranks: int) -> float:
     qubits = _QUBITS[name]
     pass_seconds = 2 * (8 << qubits) / machine.memory_bandwidth.value
     return _exchange(machine, qubits, ranks).rounds[0].seconds / pass_seconds
-
-
-def allreduce_seconds(name: str, ranks: int) -> float:
-    """Return the seconds of a two-shot all-reduce of 256 MiB of float32."""
-    return simulate(allreduce_traffic(ranks, _ARRAY // 4), name).seconds
 
 
 def _dslash(name: str, grid: tuple[int, ...], compute: float) -> Simulation:
@@ -126,36 +116,13 @@ def _predict_lattice(study: Study, name: str, one: Iteration) -> None:
         study.predict(f"{case}, {sums}, computing", 100 * one.share(direct=direct), "%", bound)
 
 
-def _predict_dragonfly(study: Study) -> None:
-    """Predict the exchange on 64 of the 74 groups of Frontier, and on all of them."""
-    machine = load_machine("frontier")
-    for ranks in (LARGEST, machine.processors):
-        found = _exchange(machine, _FRONTIER_QUBITS, ranks)
-        seconds = 2 * (8 << _FRONTIER_QUBITS) / machine.memory_bandwidth.value
-        case = f"Frontier, {ranks:,} ranks: passes in the time of an exchange"
-        passes = found.rounds[0].seconds / seconds
-        study.predict(case, passes, "", bounding_level(found))
-
-
-def limit_predictions(study: Study, largest: int, lattice: dict[str, Iteration]) -> None:
+def _predict(study: Study, largest: int, lattice: dict[str, Iteration]) -> None:
     """Add the numbers of the table: `lattice` has an iteration on every machine."""
     for name, qubits in _QUBITS.items():
-        machine = load_machine(name)
-        found = _exchange(machine, qubits, largest)
+        found = _exchange(load_machine(name), qubits, largest)
         case = f"{_TITLES[name]}: passes in the time of an exchange"
         study.predict(case, exchange_passes(name, largest), "", bounding_level(found))
-        most = qubits + largest.bit_length() - 1
-        study.predict(f"{_TITLES[name]}: qubits", most, "", "memory")
-    for name in ("genesis", "h100"):
-        bits = largest.bit_length() - 1
-        found = predict_circuit(
-            qpe(_QUBITS[name] + bits).to_circuit(), name, largest, "single", search_seconds=0
-        )
-        case = f"{_TITLES[name]}: QPE of {_QUBITS[name] + bits} qubits"
-        study.predict(case, found.predicted_seconds, "s", found.bound)
-        study.predict(f"{case}, exchanges alone", found.exchange_seconds, "s", found.bound)
-        study.predict(f"{case}, passes", found.passes, "", found.bound)
-    _predict_dragonfly(study)
+        study.predict(f"{_TITLES[name]}: qubits", qubits + largest.bit_length() - 1, "", "memory")
     for name, one in lattice.items():
         _predict_lattice(study, name, one)
     for name in _QUBITS:
@@ -173,24 +140,21 @@ def limits(largest: int = LARGEST) -> Study:
     sums: list[Curve] = []
     lattice: dict[str, Iteration] = {}
     for style, (name, label) in enumerate(_TITLES.items()):
-        exchanges.append(
-            Curve(label, counts, [exchange_passes(name, ranks) for ranks in counts], style=style)
-        )
+        passes = [exchange_passes(name, ranks) for ranks in counts]
+        exchanges.append(Curve(label, counts, passes, style=style))
         found = {grid: iteration_of(name, grid) for grid in _grids(name, largest)}
         lattice[name] = list(found.values())[-1]
         ranks = [math.prod(grid) for grid in found]
         for direct, curves in shares.items():
             percent = [100 * one.share(direct=direct) for one in found.values()]
             curves.append(Curve(label, ranks, percent, style=style))
-        ms = [allreduce_seconds(name, ranks) * 1e3 for ranks in counts]
+        # Two-shot all-reduces of 256 MiB of float32.
+        ms = [simulate(allreduce_traffic(ranks, _ARRAY // 4), name).seconds * 1e3 for ranks in counts]
         sums.append(Curve(label, counts, ms, style=style))
-    passes = "passes in the time of an exchange"
     share = "computing, % of an iteration"
-    study.panels = [
-        Panel("state vector", "ranks", passes, "count", exchanges),
-        Panel("lattice, sums by doubling", "ranks", share, "count", shares[False], log_y=False),
-        Panel("lattice, onehop's direct sums", "ranks", share, "count", shares[True], log_y=False),
-        Panel("all-reduce of 256 MiB", "ranks", "time in ms", "count", sums),
-    ]
-    limit_predictions(study, largest, lattice)
+    study.draw("state vector", "ranks", "passes in the time of an exchange", exchanges)
+    study.draw("lattice, sums by doubling", "ranks", share, shares[False], log_y=False)
+    study.draw("lattice, onehop's direct sums", "ranks", share, shares[True], log_y=False)
+    study.draw("all-reduce of 256 MiB", "ranks", "time in ms", sums)
+    _predict(study, largest, lattice)
     return study

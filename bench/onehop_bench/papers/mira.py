@@ -8,9 +8,7 @@ import math
 
 from onehop.machine import Machine, Simulation, halo_traffic, load_machine, message_traffic, simulate
 from onehop_bench.papers.grids import dslash_traffic
-from onehop_bench.papers.study import Bars, Curve, Panel, Study, changed_machine, published
-
-__all__ = ["hisq_exchange_seconds", "mira"]
+from onehop_bench.papers.study import Bars, Curve, Study, changed_machine, published
 
 _CORES = 16
 _SIZES = [1 << power for power in range(3, 23)]
@@ -53,18 +51,13 @@ def _block_places() -> list[int]:
 
 
 @functools.cache
-def _hisq_exchange(mapped: bool) -> Simulation:
-    """Simulate one exchange of the HISQ operator in single precision, 32 ranks on each of 128 nodes."""
+def hisq_exchange(mapped: bool) -> Simulation:
+    """Simulate an exchange of the HISQ operator, 32 ranks on each of 128 nodes, row-major or in blocks."""
     per_node = math.prod(_RANKS) // math.prod(_NODES)
     machine = changed_machine("mira", {0: {"extents": [per_node]}, 1: {"extents": list(_BLOCK)}})
     traffic = halo_traffic(extents=_LATTICE, grid=_RANKS, width=_HALO_SITES, dtype="float32", fields=3)
     places = _block_places() if mapped else list(range(math.prod(_RANKS)))
     return simulate(traffic, machine, ranks=places)
-
-
-def hisq_exchange_seconds(*, mapped: bool) -> float:
-    """Return the seconds of one exchange of the HISQ operator, with row-major ranks or blocks of neighbours."""
-    return _hisq_exchange(mapped).seconds
 
 
 def _most_bytes(found: Simulation) -> float:
@@ -92,24 +85,23 @@ def _latencies(study: Study, figures: dict) -> None:
             curves.append(Curve(f"{name}, model", _SIZES, us, style=style))
             curves.append(Curve(f"{name}, report", [_SIZES[0]], [paper], paper=True, style=style))
         curves.append(Curve("1.8 GB/s", _SIZES, [size / link * 1e6 for size in _SIZES], style=5))
-        study.panels.append(Panel(title, "size of the message", "time in µs", "bytes", curves))
+        study.draw(title, "size of the message", "time in µs", curves)
     speedup = figures["speedup"]
     big = next(place for place, size in enumerate(_SIZES) if size > speedup["no_gain_above_bytes"])
-    for key in ("pingpong", "halo"):
-        gain = [slow / fast for slow, fast in zip(times[key, "mpi"], times[key, "qspi"], strict=True)]
-        if key == "halo":
-            paper = [speedup["halo_least"], speedup["halo_most"]]
-            study.compare("halo, qspi over MPI, short", "x", gain[0], paper)
-        else:
-            study.compare("pingpong, qspi over MPI, short", "x", gain[0], [speedup["pingpong_short"]])
-            study.compare("pingpong, qspi over MPI, 128 KiB", "x", gain[big], [speedup["pingpong_long"]])
+    pingpong, halo = (
+        [slow / fast for slow, fast in zip(times[key, "mpi"], times[key, "qspi"], strict=True)]
+        for key in ("pingpong", "halo")
+    )
+    study.compare("pingpong, qspi over MPI, short", "x", pingpong[0], [speedup["pingpong_short"]])
+    study.compare("pingpong, qspi over MPI, 128 KiB", "x", pingpong[big], [speedup["pingpong_long"]])
+    study.compare("halo, qspi over MPI, short", "x", halo[0], [speedup["halo_least"], speedup["halo_most"]])
 
 
 def _solver(study: Study, figures: dict) -> None:
     """Table 1: computing and MPI's software time are fitted to two of its rows."""
     table = figures["gflops_per_node"]
     flop = math.prod(figures["lattice_per_node"]) * _FLOP_PER_SITE
-    row_major, mapped = (2 * hisq_exchange_seconds(mapped=one) for one in (False, True))
+    row_major, mapped = (2 * hisq_exchange(one).seconds for one in (False, True))
     compute, software = (ms * 1e-3 for ms in study.fitted()[3:])
 
     def rate(software: float, exchange: float) -> float:
@@ -123,13 +115,11 @@ def _solver(study: Study, figures: dict) -> None:
     ]
     for name, model, low, high, fitted in cases:
         study.compare(f"HISQ solver, {name}", "GFLOP/s", model, [low, high], fitted=fitted)
-    ratio = _most_bytes(_hisq_exchange(False)) / _most_bytes(_hisq_exchange(True))
+    ratio = _most_bytes(hisq_exchange(False)) / _most_bytes(hisq_exchange(True))
     study.predict("bytes of the busiest link, row-major over blocks", ratio, "x")
     names, model, low, high = ([case[part] for case in cases] for part in range(4))
     bars = Bars(names, model, low, high)
-    study.panels.append(
-        Panel("HISQ solver, 128 nodes", "", "GFLOP/s of a node", "names", bars=bars, log_y=False)
-    )
+    study.draw_bars("HISQ solver, 128 nodes", "GFLOP/s of a node", bars)
 
 
 def mira() -> Study:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from onehop.codec import encoded_bytes
 from onehop.machine import Machine, allreduce_traffic, simulate
-from onehop_bench.papers.study import Curve, Panel, Row, Study, changed_machine, published
-
-__all__ = ["all_reduce_seconds", "quickreduce"]
+from onehop_bench.papers.study import Curve, Study, changed_machine, published
 
 _RANKS = (2, 4, 8)
 _HALF = 2  # bytes of a float16
 # Rows of the report: the smallest size, one in the middle and the largest.
 _ROWS_KIB = (32, 1024, 8192, 65536)
+# Those to which the numbers are fitted: codec, ranks and KiB.
+_FITTED = {("raw", 2, 32), ("raw", 4, 32), ("q8", 2, 32), ("q8", 2, 65536)}
 
 
 def all_reduce_seconds(
@@ -23,22 +23,19 @@ def all_reduce_seconds(
     return simulate(traffic, machine).seconds
 
 
-def _is_fitted(codec: str, ranks: int, kib: int) -> bool:
-    if codec == "raw":
-        return kib == 32 and ranks in (2, 4)
-    return codec == "q8" and ranks == 2 and kib in (32, 65536)
-
-
 def quickreduce() -> Study:
     """Predict the table of latencies of QuickReduce's README."""
     figures = published()["quickreduce"]
     study = Study.of("quickreduce", columns=3)
     overhead, latency, constant, rate = study.fitted()
-    link = figures["link"]["bytes_per_second"]
-    level = {"overhead": overhead * 1e-6, "latency": latency * 1e-6, "bandwidth": link}
+    level = {
+        "overhead": overhead * 1e-6,
+        "latency": latency * 1e-6,
+        "bandwidth": figures["link"]["bytes_per_second"],
+    }
     machine = changed_machine("mi300x", {0: level})
     sizes = [kib << 10 for kib in figures["kib"]]
-    compressed: list[Panel] = []
+    compressed: list[tuple[str, list[Curve]]] = []
     for ranks in _RANKS:
         raw: list[Curve] = []
         packed: list[Curve] = []
@@ -48,10 +45,9 @@ def quickreduce() -> Study:
             if codec != "raw":
                 model = [us + constant + 1e-3 / rate * size for us, size in zip(model, sizes, strict=True)]
             for kib, us, measured in zip(figures["kib"], model, paper, strict=True):
-                case = f"{ranks} ranks, {codec}, {kib} KiB"
                 if kib in _ROWS_KIB:
-                    is_fitted = _is_fitted(codec, ranks, kib)
-                    study.rows.append(Row(case, "µs", us, measured, measured, is_fitted))
+                    fitted = (codec, ranks, kib) in _FITTED
+                    study.compare(f"{ranks} ranks, {codec}, {kib} KiB", "µs", us, [measured], fitted=fitted)
             curves = raw if codec == "raw" else packed
             if codec != "fp8":  # its messages are as long as those of q8
                 name = "fp8 and q8" if codec == "q8" else codec
@@ -59,9 +55,8 @@ def quickreduce() -> Study:
             curves.append(Curve(f"{codec}, QuickReduce", sizes, paper, paper=True, style=number))
         one_shot = [all_reduce_seconds(machine, ranks, size, algorithm="one_shot") * 1e6 for size in sizes]
         raw.append(Curve("one-shot, model", sizes, one_shot, style=5))
-        study.panels.append(Panel(f"{ranks} ranks, raw", "size of the array", "time in µs", "bytes", raw))
-        compressed.append(
-            Panel(f"{ranks} ranks, compressed", "size of the array", "time in µs", "bytes", packed)
-        )
-    study.panels += compressed
+        study.draw(f"{ranks} ranks, raw", "size of the array", "time in µs", raw)
+        compressed.append((f"{ranks} ranks, compressed", packed))
+    for title, curves in compressed:
+        study.draw(title, "size of the array", "time in µs", curves)
     return study

@@ -8,9 +8,7 @@ from onehop.machine import load_machine, message_traffic, simulate
 from onehop.machine.rails import compare_rails
 from onehop.text import counted
 from onehop_bench.papers.grids import direct_sum_seconds, dslash_traffic, neighbour_places, sum_seconds
-from onehop_bench.papers.study import Bars, Curve, Panel, Study, changed_machine, published
-
-__all__ = ["qws"]
+from onehop_bench.papers.study import Bars, Curve, Study, changed_machine, published
 
 _LOCAL = (32, 6, 4, 3)  # sites of a rank, QWS's CASE0; x, y, z, t
 _IN_NODE = (1, 1, 2, 2)  # ranks of a node
@@ -61,9 +59,7 @@ def _weak_scaling(study: Study) -> None:
         Curve(f"{name}, model", counts, us, style=style) for style, (name, us) in enumerate(curves.items())
     ]
     lines.append(Curve("computing alone", counts, [_HOPPING_TERMS * compute * 1e6] * len(counts), style=5))
-    study.panels.append(
-        Panel("an iteration of the clover solver", "nodes", "time in µs", "count", lines, log_y=False)
-    )
+    study.draw("an iteration of the clover solver", "nodes", "time in µs", lines, log_y=False)
 
 
 def qws() -> Study:
@@ -81,8 +77,6 @@ def qws() -> Study:
     put = simulate(message_traffic(2, [[(0, 1, 8)]]), "fugaku", ranks=[0, 4]).seconds * 1e6
     study.compare("put of 8 bytes", "µs", put, [figures["put_us"]], fitted=True)
     bars = Bars(names, [model[name] for name in names], paper, paper)
-    study.panels.append(
-        Panel("interfaces of a node", "", "bandwidth in GB/s", "names", bars=bars, log_y=False)
-    )
+    study.draw_bars("interfaces of a node", "bandwidth in GB/s", bars)
     _weak_scaling(study)
     return study

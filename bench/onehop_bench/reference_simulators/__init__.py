@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class WorkerSimulator:
     """A simulator in its own process (`worker.py`). Raise ImportError if the given Python does not have it."""
 
     script = "worker.py"
+    known: ClassVar[Sequence[str]] = REFERENCE_SIMULATORS
 
     def __init__(self, name: str, python: str, threads: int, kill_after: float = _KILL_AFTER) -> None:
         self.name = name
@@ -133,6 +134,7 @@ class GradientSimulator(WorkerSimulator):
     """A simulator in its own process that differentiates (`gradient_worker.py`). Errors are those of its base."""
 
     script = "gradient_worker.py"
+    known = GRADIENT_SIMULATORS
 
     def prepare(self, gates: Sequence[Any], terms: Sequence[Any], qubits: int, precision: str) -> None:
         """Take rotations with their angles and CX, and the terms of an observable."""
@@ -175,16 +177,15 @@ def find_simulators(
     names: Sequence[str],
     threads: int,
     kind: type[_Simulator] = WorkerSimulator,  # type: ignore[assignment]
-    known: Sequence[str] = REFERENCE_SIMULATORS,
 ) -> tuple[list[_Simulator], list[str]]:
     """Start the named simulators that are installed, as processes of this `kind`.
 
     Returns them, and for each one that is not installed a line with the reason and the remedy. Raises BadInput for a
-    name that is none of `known`.
+    name that is none of the kind's.
     """
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if name not in kind.known]
     if unknown:
-        raise BadInput(f"expected --peers among {', '.join(known)}, found {unknown[0]!r}")
+        raise BadInput(f"expected --peers among {', '.join(kind.known)}, found {unknown[0]!r}")
     there: list[_Simulator] = []
     missing = []
     for name in names:
