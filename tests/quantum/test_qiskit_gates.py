@@ -274,7 +274,9 @@ OWN: dict[str, Callable[[], Any]] = {
 # Qiskit's definitions of these controls go by the names of what is inside; definitions decide.
 OWN |= {
     "control of one named h": lambda: _circuit("h", "iswap", 0, 1).to_gate().control(1, annotated=False),
-    "controls of one named cx": lambda: _circuit("cx", "iswap", 0, 1).to_gate().control(2, ctrl_state=1, annotated=False),
+    "controls of one named cx": lambda: (
+        _circuit("cx", "iswap", 0, 1).to_gate().control(2, ctrl_state=1, annotated=False)
+    ),
     "controls of h named z": lambda: _renamed(lib.HGate(), "z").control(2, annotated=False),
     "control of one with one named h inside": lambda: _nested(_circuit("h", "sx", 0).to_gate()),
 }
