@@ -86,14 +86,12 @@ def _from_message(message: Message) -> Circuit:
                 raise BadInput(
                     f"circuit: {name}: expected at most {counted(len(numbers) - place, 'value')}, found {size}"
                 )
-            operation = Operation(
-                kind,
-                name,
-                targets,
-                **dict(zip(_FIELDS[3:-1], others, strict=True)),
-                values=numbers[place : place + size],
-                condition=Condition(*condition),
-            )
+            fields = dict(zip(_FIELDS[3:-1], others, strict=True))
+            values, condition = numbers[place : place + size], Condition(*condition)
+            try:
+                operation = Operation(kind, name, targets, **fields, values=values, condition=condition)
+            except BadInput as error:
+                raise BadInput(f"circuit: {name}: {str(error)[:200]}") from None
             operation.angles = angles
             circuit.add(operation)
             place += size
