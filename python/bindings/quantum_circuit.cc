@@ -36,13 +36,12 @@ OperationKind kind_from(const std::string& name) {
                          "pauli_rotation, global_phase, measure, reset, barrier, assign");
 }
 
-// Sets a field of an operation that is among the keywords, and counts it.
+// Sets a field of an operation that is among the keywords, and counts it. A wrong type is an error of the call.
 template <class Field>
 void take(const nb::kwargs& given, const char* name, Field& field, std::size_t& taken) {
   if (!given.contains(name)) return;
   ++taken;
-  if (nb::try_cast(given[name], field)) return;
-  throw onehop::BadInput(std::string(name) + ": expected another type, found " + nb::repr(given[name]).c_str());
+  if (!nb::try_cast(given[name], field)) throw nb::next_overload();
 }
 
 void make_operation(Operation* self, const std::string& kind, std::string name, std::vector<int> targets,

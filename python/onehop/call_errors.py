@@ -124,8 +124,8 @@ def _problem(
 
 def _integers(value: Any) -> Iterator[int]:
     """Yield a whole number, or all in a sequence of them."""
-    if isinstance(value, int):
-        yield value
+    if isinstance(value, int | np.integer):
+        yield int(value)
     elif is_sequence(value):
         for one in value:
             yield from _integers(one)
@@ -231,10 +231,21 @@ def _words(kind: str) -> str:
     sequence = _SEQUENCE.match(kind)
     if sequence:
         inside = sequence[1] or sequence[2]
-        return f"a sequence of {_MANY.get(inside, _short(inside))}"
+        return f"a sequence of {_many(inside)}"
     if array := _ARRAY.match(kind):
         return "an array" + _details(array[1], array[2] and len(_split(array[2], ",")))
     return _with_article(_short(kind))
+
+
+def _many(kind: str) -> str:
+    """Describe items of a type."""
+    if sequence := _SEQUENCE.match(kind):
+        return f"sequences of {_many(sequence[1] or sequence[2])}"
+    if parts := _TUPLE.match(kind):
+        kinds = _split(parts[1], ",")
+        if len(set(kinds)) == 1:
+            return f"tuples of {len(kinds)} {_many(kinds[0])}"
+    return _MANY.get(kind, _short(kind))
 
 
 def _details(kind: str | None, dimensions: int | None) -> str:
@@ -257,7 +268,9 @@ def _found(value: Any, kind: str) -> str:
     if sequence and is_sequence(value):
         inside = sequence[1] or sequence[2]
         bad = next((one for one in value if not _fits(one, inside)), None)
-        return f"one with {_found(bad, inside)}"
+        return f"one with {_found(bad, inside).removeprefix('one with ')}"
+    if _TUPLE.match(kind) and is_sequence(value):
+        return quoted(value)
     if isinstance(value, np.ndarray):
         return "an array" + (_details(str(value.dtype), value.ndim) if _ARRAY.match(kind) else "")
     return _with_article(type(value).__name__)

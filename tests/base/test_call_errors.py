@@ -108,6 +108,15 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "State.set_amplitudes: expected amplitudes to be an array of complex128 with 1 dimension, found 'x'; it takes "
         "(amplitudes, normalize, check)",
     ),
+    (
+        lambda: _core.message_traffic(2, [[(0, 1, 2.5)]]),
+        "message_traffic: expected rounds to be a sequence of sequences of tuples of 3 whole numbers, found one with "
+        "(0, 1, 2.5); it takes (ranks, rounds) and returns a Traffic",
+    ),
+    (
+        lambda: quantum.Operation("matrix", "x", [0], angle="0.5"),
+        "Operation: expected angle to be a number, found '0.5'",
+    ),
     (lambda: onehop.Slice("x"), "Slice: expected at most 0 arguments, found 1; it takes no arguments"),
     (
         lambda: quantum.State(2, "x"),

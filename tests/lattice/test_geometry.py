@@ -200,6 +200,8 @@ def test_grids_and_lanes_are_chosen() -> None:
         ({"extents": (4, 4), "width": 4}, "width of 1 to 3"),
         ({"extents": (4, 4), "parities": 3}, "1 or 2 parities"),
         ({"extents": (4.7, 4)}, "extents to be a sequence of whole numbers, found one with 4.7"),
+        ({"extents": (4, 4), "grid": 5, "map": "auto"}, "grid: expected a sequence"),
+        ({"extents": (4, 4), "grid": (1,), "map": "auto"}, "a grid of 2 directions"),
         ({"extents": (4, 4), "grid": (1.5, 1)}, "grid to be a sequence of whole numbers, found one with 1.5"),
     ],
 )

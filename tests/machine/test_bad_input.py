@@ -22,7 +22,7 @@ from onehop.machine import (
     permutation_traffic,
     simulate,
 )
-from onehop.machine.rails import assign_rails, schedule_rails
+from onehop.machine.rails import assign_rails, halo_messages, schedule_rails
 from onehop.predict import predict_solver
 from onehop.topology import Grid, HostLayout, machine_hosts, map_schedule, renumber
 
@@ -222,7 +222,9 @@ def test_a_schedule_that_goal_cannot_list_is_refused_first(
 @pytest.mark.parametrize("places", [[0.7, 1.2], ["0", "1"], [[0], [1]], [0, float("nan")], [0, 10**30]])
 def test_places_are_whole_numbers(places: list[Any]) -> None:
     schedule = halo(extents=(8,), grid=(2,))
-    with pytest.raises(BadInput, match=r"SimulateOptions\.places: expected a (sequence of )?whole number"):
+    with pytest.raises(
+        BadInput, match="the map of ranks: expected one place per rank: expected a whole number"
+    ):
         simulate(schedule, "mira", ranks=places)
 
 
@@ -317,13 +319,21 @@ SCHEDULE = halo(extents=(8, 8), grid=(2, 2))
         (lambda: machine_rails(SCHEDULE, "fugaku", rule=[]), "expected a rule for rails"),  # type: ignore[arg-type]
         (lambda: schedule_rails(None, 2, rails=2), "schedule: expected a Schedule, found None"),  # type: ignore[arg-type]
         (lambda: schedule_rails(SCHEDULE, 2, rails="2"), "rails: expected a whole number, found '2'"),  # type: ignore[arg-type]
-        (lambda: schedule_rails(SCHEDULE, 2, rails=2, cut=1), "expected cut to be True or False, found 1"),  # type: ignore[arg-type]
+        (lambda: schedule_rails(SCHEDULE, 2, rails=2, cut=1), "cut: expected True or False, found 1"),  # type: ignore[arg-type]
         (lambda: simulate(message_traffic(4, [[(0, 1, 8)]]), "mi300x", ranks=[]), "found none"),
         (lambda: assign_rails([(0, 1, 2**63)], rails=2), "in the range of its type, found 92"),
         (
             lambda: assign_rails([(0, 1)], rails=2),
-            "expected messages to be a sequence of tuple[int, int, int]",
+            "expected messages to be a sequence of tuples of 3 whole numbers",
         ),  # type: ignore[list-item]
+        (lambda: assign_rails([(0, 1, 9)], speeds=5), "speeds: expected a sequence, found 5"),  # type: ignore[arg-type]
+        (lambda: halo_messages([4, 4], [2, 2], inside="no"), "inside: expected True or False"),  # type: ignore[arg-type]
+        (lambda: machine_rails(SCHEDULE, "genesis-ib", ranks=5), "ranks: expected a sequence, found 5"),  # type: ignore[arg-type]
+        (
+            lambda: machine_rails(SCHEDULE, "genesis-ib", ranks=[0, "x"]),
+            "ranks: expected a whole number, found 'x'",
+        ),  # type: ignore[list-item]
+        (lambda: simulate(SCHEDULE, "fugaku", ranks=5), "one place per rank: expected a sequence, found 5"),  # type: ignore[arg-type]
         (lambda: RailAssignment(0, 1, "e0", 0, 8), "expected rail to be a whole number, found 'e0'"),  # type: ignore[arg-type]
         (lambda: message_traffic(0, []), "expected at least 1 rank, found 0"),
         (

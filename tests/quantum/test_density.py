@@ -356,6 +356,8 @@ def test_bad_input_is_refused() -> None:
         Channel([np.eye(2), np.eye(4)])
     with pytest.raises(BadInput, match="probability"):
         channel("bit_flip", 1.2)
+    with pytest.raises(BadInput, match="expected one probability, found 2 parameters"):
+        channel("bit_flip", 1.2, 2)
     with pytest.raises(BadInput, match="no channel"):
         channel("gravity", 0.1)
     with pytest.raises(BadInput, match="expected 2 qubits, found 1"):

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop._core import Schedule
+from onehop.arguments import quoted, whole_numbers
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.rank_map import ranks_of_map
+from onehop.text import counted
 
 __all__ = ["Geometry"]
 
@@ -84,6 +86,9 @@ class Geometry(_core.LatticeGeometry):
     def _ranks(
         extents: Sequence[int], grid: Sequence[int], width: int, rank_map: Any, hosts: Any
     ) -> list[int]:
+        extents, grid = whole_numbers(extents, "extents"), whole_numbers(grid, "grid")
+        if len(grid) != len(extents):
+            raise BadInput(f"expected a grid of {counted(len(extents), 'direction')}, found {quoted(grid)}")
         block = [max(1, extent // max(1, ranks)) for extent, ranks in zip(extents, grid, strict=True)]
         faces = [width * math.prod(block) // sites for sites in block]
         # The last dimension runs fastest in a map, direction 0 here.

@@ -13,7 +13,15 @@ from typing import Any
 
 from onehop import _core
 from onehop._core import RailAssignment, RailPlan
-from onehop.arguments import instance, is_sequence, real_number, whole_number, whole_numbers
+from onehop.arguments import (
+    instance,
+    is_sequence,
+    real_number,
+    real_numbers,
+    whole_number,
+    whole_numbers,
+    yes_or_no,
+)
 from onehop.error import BadInput
 from onehop.schedule import Schedule
 from onehop.text import counted
@@ -47,7 +55,7 @@ def checked_speeds(rails: int | None, speeds: Sequence[float] | None) -> list[fl
     """Return the speeds of all rails; equal ones if only their number is given."""
     if speeds is None and rails is None:
         raise BadInput("expected the number of rails or their speeds, found neither")
-    rates = None if speeds is None else [real_number(speed, "speeds") for speed in speeds]
+    rates = None if speeds is None else real_numbers(speeds, "speeds")
     number = len(rates or ()) if rails is None else whole_number(rails, "rails")
     if not 1 <= number <= _MAX_RAILS:
         raise BadInput(f"expected 1 to {_MAX_RAILS} rails, found {number}")
@@ -101,7 +109,7 @@ def assign_rails(
         There are no rails or more than 1024, a speed is not above 0 and finite, a size is below 0, or the rule is
         unknown or cannot cut.
     """
-    return _core.assign_rails(messages, checked_speeds(rails, speeds), rule, cut, min_piece)
+    return _core.assign_rails(messages, checked_speeds(rails, speeds), rule, yes_or_no(cut, "cut"), min_piece)
 
 
 def schedule_rails(
@@ -147,7 +155,7 @@ def schedule_rails(
             )
         ranks_per_host = [rank // per_host for rank in range(schedule.ranks)]
     return _core.assign_schedule_rails(
-        schedule, ranks_per_host, checked_speeds(rails, speeds), rule, cut, min_piece
+        schedule, ranks_per_host, checked_speeds(rails, speeds), rule, yes_or_no(cut, "cut"), min_piece
     )
 
 
@@ -198,6 +206,7 @@ def halo_messages(
     """
     grid = _grid(ranks)
     faces = whole_numbers(faces, "faces")
+    inside = yes_or_no(inside, "inside")
     if not faces or min(faces) < 1:
         raise BadInput(
             f"expected extents of the local lattice of at least 1 each, found {'x'.join(map(str, faces)) or 'none'}"

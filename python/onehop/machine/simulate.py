@@ -10,7 +10,7 @@ import numpy as np
 
 from onehop import _core
 from onehop._core import Machine, RailAssignment, RankMap, Schedule, Simulation, Traffic
-from onehop.arguments import is_sequence, yes_or_no
+from onehop.arguments import is_sequence, whole_numbers, yes_or_no
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.machine.reader import machine_of
@@ -102,7 +102,7 @@ def permutation_traffic(
         This is no permutation of the bits, or the traffic is neither symmetric nor short enough to list.
     """
     kind, size = element_type(dtype), np.dtype(dtype).itemsize
-    return _core.permutation_traffic(bits, local, permutation, size, codec, kind, shared)
+    return _core.permutation_traffic(bits, local, permutation, size, codec, kind, yes_or_no(shared, "shared"))
 
 
 def _listed(value: Any) -> Any:
@@ -190,11 +190,12 @@ def simulate(
     if isinstance(ranks, RankMap):
         described = described.job(len(ranks.position_of))
         ranks = ranks.rank_at
-    if ranks is not None and not len(ranks):
+    places = [] if ranks is None else whole_numbers(ranks, "the map of ranks: expected one place per rank")
+    if ranks is not None and not places:
         raise BadInput("the map of ranks: expected one place per rank, found none")
     core = filled(
         _core.SimulateOptions(),
-        places=[] if ranks is None else ranks,
+        places=places,
         compute=_listed(options.compute),
         contention=yes_or_no(options.contention, "contention"),
         **{name: getattr(options, name) for name in ("chunk_bytes", "slot_bytes", "slots", "accuracy")},

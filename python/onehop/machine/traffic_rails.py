@@ -10,7 +10,7 @@ from typing import Any
 
 from onehop import _core
 from onehop._core import Level, Machine, RailAssignment, RankMap, Schedule, Traffic
-from onehop.arguments import instance
+from onehop.arguments import instance, whole_numbers
 from onehop.error import BadInput
 from onehop.machine.reader import machine_of
 from onehop.rail_lists import listed_rails
@@ -76,6 +76,7 @@ def placed(
         return machine.job(ranks), range(ranks)
     if isinstance(places, RankMap):
         return machine.job(len(places.position_of)), places.rank_at
+    places = whole_numbers(places, "ranks")
     for rank, place in enumerate(places):
         if not 0 <= place < machine.processors:
             raise BadInput(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from onehop.arguments import complex_array, instance, items, quoted, real_number, whole_number
 from onehop.error import BadInput
+from onehop.text import counted
 
 __all__ = ["Channel", "channel", "channel_names"]
 
@@ -179,9 +180,11 @@ def channel(name: str, *parameters: Any) -> Channel:
     try:
         if name in ("depolarizing", "pauli"):
             return {"depolarizing": depolarizing, "pauli": pauli}[name](*parameters)
-        p = check_probability(name, *parameters)
     except TypeError as error:
         raise BadInput(f"{name}: {error}") from error
+    if len(parameters) != 1:
+        raise BadInput(f"{name}: expected one probability, found {counted(len(parameters), 'parameter')}")
+    p = check_probability(name, parameters[0])
     if name in _MIXTURES:
         return _mixture(name, _MIXTURES[name](p))
     return Channel((np.diag([1, math.sqrt(1 - p)]), _DAMPINGS[name](p)), name)

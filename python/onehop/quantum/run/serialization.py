@@ -27,18 +27,16 @@ SHARED = "ONEHOP_CIRCUIT"
 _STARTUP_SECONDS = 20
 # The fields of an operation in a message, besides its numbers and its condition.
 _FIELDS = (
-    *(
-        "kind",
-        "name",
-        "targets",
-        "controls",
-        "control_values",
-        "paulis",
-        "angle",
-        "clbits",
-        "index",
-        "angles",
-    ),
+    "kind",
+    "name",
+    "targets",
+    "controls",
+    "control_values",
+    "paulis",
+    "angle",
+    "clbits",
+    "index",
+    "angles",
 )
 
 
@@ -88,10 +86,7 @@ def _from_message(message: Message) -> Circuit:
                 )
             fields = dict(zip(_FIELDS[3:-1], others, strict=True))
             values, condition = numbers[place : place + size], Condition(*condition)
-            try:
-                operation = Operation(kind, name, targets, **fields, values=values, condition=condition)
-            except BadInput as error:
-                raise BadInput(f"circuit: {name}: {str(error)[:200]}") from None
+            operation = Operation(kind, name, targets, **fields, values=values, condition=condition)
             operation.angles = angles
             circuit.add(operation)
             place += size
