@@ -370,3 +370,8 @@ def test_time_is_predicted_by_the_rate_of_the_first_longer_run(
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     keep_rate(plan, 10.0)  # in a place where nothing can be kept
     assert kept_rate() is None
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2**31 - 2)  # a user without a home, as in some containers
+    keep_rate(plan, 10.0)
+    assert predict(plan) == pytest.approx(moved / BUILT_IN_RATE)

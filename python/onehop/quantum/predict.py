@@ -26,7 +26,7 @@ def _file() -> Path:
 
 def kept_rate() -> float | None:
     """Return the rate that `keep_rate` has kept; None without one."""
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RuntimeError):
         rate = float(json.loads(_file().read_bytes()[:4096])["bytes_per_second"])
         return rate if 0 < rate < math.inf else None
     return None
@@ -36,9 +36,8 @@ def keep_rate(circuit_plan: CircuitPlan, seconds: float, *, replace: bool = Fals
     """Keep the rate of a run in the user's cache folder, unless one is kept already or the run was short."""
     if seconds >= _SHORTEST_RUN and (replace or kept_rate() is None):
         text = json.dumps({"bytes_per_second": _traffic(circuit_plan) / seconds})
-        with contextlib.suppress(
-            Error, OSError, RuntimeError
-        ):  # without a place for it, the next run tries again
+        # Without a place for it, the next run tries again; RuntimeError: the user has no home.
+        with contextlib.suppress(Error, OSError, RuntimeError):
             write_file(_file(), text + "\n", "the speed of circuits", make_parents=True)
 
 
