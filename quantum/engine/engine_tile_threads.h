@@ -74,7 +74,11 @@ class TileThreads {
       prepare(thread);
       run(thread);
     };
-    threads_ == 1 ? body(0) : base::ThreadPool(threads_, base::WaitStyle::sleep).run(body);
+    if (threads_ == 1) {
+      body(0);
+    } else {
+      base::ThreadPool(threads_, base::WaitStyle::sleep).run(body);
+    }
     finish();
   }
 
@@ -99,7 +103,7 @@ class TileThreads {
   void run_tile(std::size_t tile, std::span<Scratch> mine, base::Barrier* barrier) {
     for (Scratch& scratch : mine) {
       const std::size_t number = tile * program_.parts() + scratch.part;
-      scratch.sums = sums_.data() + number * program_.probes().size();
+      if (!sums_.empty()) scratch.sums = sums_.data() + number * program_.probes().size();
     }
     program_.run(states_.ket.data(), states_.bra.data(), tile, mine, barrier);
   }

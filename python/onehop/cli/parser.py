@@ -250,9 +250,10 @@ class Line:
         checks_itself = any(field.name == "overwrite" for field in self.fields)
         for field in self.fields:
             target, writes = values.get(field.name), field.option.writes
-            if not writes or target is None or target == "-" in (field.default, field.option.alone):
+            is_screen = target == "-" and "-" in (field.default, field.option.alone)
+            if not writes or target is None or is_screen:
                 continue
-            if writes == "the plot":
+            if field.name == "plot":
                 check_plot(target)
             elif not checks_itself and writes != "checkpoint":
                 check_file_target(target, field.long)

@@ -179,10 +179,8 @@ def count_schedule(options: Show) -> None:
     headers = ("messages sent", "received", "bytes sent", "received", "inside", "pieces sent", "received")
     ranks = Table("rank", *headers, title="Ranks")
     for rank, one in enumerate(result.ranks[: rows or None]):
-        pieces = (one.bytes_local, one.pieces_sent, one.pieces_received)
-        ranks.add_row(
-            rank, one.messages_sent, one.messages_received, one.bytes_sent, one.bytes_received, *pieces
-        )
+        messages, moved = (one.messages_sent, one.messages_received), (one.bytes_sent, one.bytes_received)
+        ranks.add_row(rank, *messages, *moved, one.bytes_local, one.pieces_sent, one.pieces_received)
     screen.print(ranks)
     pairs = Table("from", "to", "messages", "bytes", "pieces sent", "received", title="Pairs of ranks")
     for pair in result.pairs[: rows or None]:

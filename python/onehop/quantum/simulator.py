@@ -224,8 +224,16 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     return result
 
 
+# What a result takes from that of the library.
 _FROM_CORE = (
-    *("seconds", "ranks", "runs", "exchanges", "bytes_moved", "bytes_between_hosts", "passes", "outcomes"),
+    "seconds",
+    "ranks",
+    "runs",
+    "exchanges",
+    "bytes_moved",
+    "bytes_between_hosts",
+    "passes",
+    "outcomes",
 )
 
 

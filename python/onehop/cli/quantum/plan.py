@@ -162,11 +162,8 @@ def _show_prediction(screen: Screen, found: CircuitPrediction, machine: Machine,
 def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
     """Tabulate the groups of gates of each stage. The engine applies a group in one pass over the amplitudes."""
     title = "groups of gates on rank 0 (one pass over its memory for each group)"
-    headers = (
-        *(">stage", ">pass", ">gates", "operations", "tile bits", ">sweeps"),
-        ">multiply-adds an amplitude",
-    )
-    table = Table(*headers, title=title)
+    headers = (">stage", ">pass", ">gates", "operations", "tile bits", ">sweeps")
+    table = Table(*headers, ">multiply-adds an amplitude", title=title)
     listed = [(stage, group) for stage, groups in enumerate(stages, 1) for group in groups]
     for number, (stage, group) in enumerate(listed[:rows], 1):
         what, tile = forms(group), ranges(group["tile_bits"])
