@@ -1,7 +1,9 @@
 """Collective operations on tensors: comparison with NumPy, exact integers, the same bits on all ranks."""
 
+import itertools
 import json
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onehop
-from onehop import BadInput, collectives
+from onehop import BadInput, Mismatch, collectives
+from onehop.codec import CODECS
 from ranks import SURVIVORS, Ranks
 from threads import run_threads
 
@@ -198,6 +201,45 @@ def test_on_processes_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks)
     assert "rank 1 lost 2" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("message", "run"),
+    [
+        (
+            r"24 float32 in shape \(6, 4\)",
+            lambda group, odd: onehop.allreduce(group, np.zeros((6, 4) if odd else (4, 6), np.float32)),
+        ),
+        (
+            "9 float64 in shapes of hash",
+            lambda group, odd: onehop.allreduce(group, [np.zeros(5 - odd), np.zeros(4 + odd)]),
+        ),
+        (
+            r"blocks of 1000 int64 in shape \(2, 500\)",
+            lambda group, odd: collectives.reduce_scatter(
+                group, np.zeros((8, 500) if odd else (4, 1000), np.int64)
+            ),
+        ),
+        (
+            "80 bytes of int64 from",
+            lambda group, odd: onehop.broadcast(group, np.zeros(10, np.int64 if odd else np.float64)),
+        ),
+        (
+            r"320 bytes in all of float64 in shape \(5, ...\)",
+            lambda group, odd: collectives.allgather(group, np.zeros((5, 2) if odd else (2, 5))),
+        ),
+        (
+            "an all-to-all in shapes of hash",
+            lambda group, odd: collectives.all_to_all(group, np.zeros((4, 2), "c16" if odd else "f8")),
+        ),
+    ],
+)
+def test_mismatch_is_raised_on_every_rank(message: str, run: Callable[[onehop.Group, bool], object]) -> None:
+    def one_rank(group: onehop.Group) -> None:
+        with pytest.raises(Mismatch, match=f"rank 1 runs .*{message}"):
+            run(group, group.rank == 1)
+
+    run_threads(4, one_rank)
+
+
 class Elsewhere:
     """A tensor on another device, as far as onehop looks at it."""
 
@@ -217,6 +259,24 @@ def test_should_allreduce_says_why_not() -> None:
         verdict = collectives.should_allreduce(array, codec)
         assert not verdict
         assert reason in verdict.reason
+
+
+def test_a_nan_anywhere_gives_a_nan() -> None:
+    """On every rank, in all types, operations and codecs, and in a long array as in one that fits into the header."""
+
+    def rank(group: onehop.Group) -> None:
+        kinds = [(dtype, "raw") for dtype in FLOATS] + [(np.float32, c) for c in CODECS if c != "q3"]
+        cases = [(12, "min"), (12, "max"), *((3000, op) for op in ("min", "max", "sum", "mean"))]
+        for (dtype, codec), (count, op) in itertools.product(kinds, cases):
+            array = np.full(count, group.rank + 1, dtype)
+            array[4 * group.rank + 1] = np.nan
+            expected = np.isin(np.arange(count), [1, 5, 9])
+            found = onehop.allreduce(group, array, op, codec)
+            assert (np.isnan(found) == expected).all(), (dtype, codec, count, op)
+            block = onehop.reduce_scatter(group, array, op, codec)
+            assert (np.isnan(block) == np.split(expected, 3)[group.rank]).all(), (dtype, codec, count, op)
+
+    run_threads(3, rank)
 
 
 def test_codecs_round_twice_and_say_so(ranks: Ranks) -> None:
