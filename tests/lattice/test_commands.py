@@ -216,6 +216,33 @@ def test_solves_with_the_phases_of_milc(ranks: Ranks, command: Command, tmp_path
     done = command("lattice", "solve", names["cfg"], "--mass", 0.3, "--phases", "chroma")
     assert done.returncode == 2
     assert "standard or milc, found 'chroma'" in done.stderr
+    # The correlators are equal; the condensate differs only by the noise.
+    found = []
+    for phases in ("standard", "milc"):
+        words = f"--quarks staggered --mass 0.3 --noise-vectors 1 --phases {phases} --json -"
+        done = command("lattice", "measure", names["cfg"], *words.split())
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout)["quarks"])
+    np.testing.assert_allclose(found[0]["pion"], found[1]["pion"], rtol=1e-6)
+    np.testing.assert_allclose(found[0]["rho"], found[1]["rho"], rtol=1e-5, atol=1e-9)
+    assert found[0]["condensate"] != pytest.approx(found[1]["condensate"], rel=1e-6)
+    assert found[0]["condensate"] == pytest.approx(found[1]["condensate"], rel=0.2)
+
+
+def test_a_run_in_parts_on_other_ranks_gives_the_same_bits(ranks: Ranks, tmp_path: Path) -> None:
+    what = ["lattice", "thermalize", "--beta", 5.7, "--over-relaxations", 1]
+    whole, first, second = (tmp_path / name for name in ("whole.lime", "first.nersc", "second.lime"))
+    new = [*what, "--extent", 4, 4, 4, 8]
+    done = ranks.onehop(*new, "--sweeps", 3, "-n", 2, "-o", whole, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    history = json.loads(done.stdout)["history"]
+    assert len(history) == 3
+    done = ranks.onehop("lattice", "measure", whole, "-n", 2, "--json", "-")
+    assert json.loads(done.stdout)["plaquette"] == history[-1], done.stderr
+    assert ranks.onehop(*new, "--sweeps", 1, "-o", first).returncode == 0
+    done = ranks.onehop(*what, "--start", first, "--first", 1, "--sweeps", 2, "-o", second)
+    assert done.returncode == 0, done.stderr
+    assert read_gauge(str(second))[0].links.tobytes() == read_gauge(str(whole))[0].links.tobytes()
 
 
 def test_averages_that_are_no_numbers_are_an_error_of_one_line(ranks: Ranks, tmp_path: Path) -> None:

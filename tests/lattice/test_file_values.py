@@ -230,6 +230,19 @@ def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
         write_checkpoint(path, gauge, Checkpoint(settings, 1, history))
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "history"),
+    [("hmc", [{"delta_h": 0.25, "accepted": True, "plaquette": 1.5}]), ("heatbath", [-1.5])],
+)
+def test_a_checkpoint_with_an_impossible_plaquette_is_refused(
+    gauge: Gauge, tmp_path: Path, algorithm: str, history: list[object]
+) -> None:
+    path, settings = str(tmp_path / "run.lime"), {"algorithm": algorithm, "extent": list(EXTENTS)}
+    write_checkpoint(path, gauge, Checkpoint(settings, 1, history))
+    with pytest.raises(BadInput, match="not a checkpoint, or one that was altered"):
+        read_checkpoint(path, Group.alone(), None, settings)
+
+
 @pytest.mark.parametrize("algorithm", ["hmc", "heatbath"])
 def test_a_checkpoint_whose_last_plaquette_is_not_that_of_its_links_is_refused(
     gauge: Gauge, tmp_path: Path, algorithm: str

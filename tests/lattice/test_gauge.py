@@ -135,3 +135,9 @@ def test_finds_and_mends_links_that_are_not_su3() -> None:
 def test_bad_input_is_refused(extents: tuple[int, ...], grid: tuple[int, ...] | None, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         Gauge(Group.alone(), extents, grid)
+
+
+def test_links_of_another_shape_are_refused() -> None:
+    gauge = Gauge(Group.alone(), (3, 4))
+    with pytest.raises(BadInput, match="links of shape"):
+        gauge.set_links(gauge.links[0])
