@@ -94,3 +94,37 @@ def test_count() -> None:
         1,
     )
     assert json.loads(counted.to_json())["bytes"] == 16
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (Slice(), []),
+        (Slice.range(3, 4), [3, 4, 5, 6]),
+        (Slice.box(1, [2, 3], [10, 2]), [1, 3, 5, 11, 13, 15]),
+        (Slice.box(5, [3], [-2]), [5, 3, 1]),
+        (Slice.subarray([4, 5], [1, 2], [2, 3]), [7, 8, 9, 12, 13, 14]),
+        (Slice.list([9, 1, 2]), [9, 1, 2]),
+    ],
+    ids=repr,
+)
+def test_slices_visit_their_elements_in_order(made: Slice, expected: list[int]) -> None:
+    assert made.element_numbers().tolist() == expected
+    assert len(made) == made.elements == len(expected)
+    assert sum(count for _, count in made.runs()) == len(expected)
+    assert made.pieces == len(made.runs())
+    assert made.bounds == ((min(expected), max(expected) + 1) if expected else (0, 0))
+    assert eval(repr(made)).element_numbers().tolist() == expected
+
+
+def test_verify_finds_what_is_wrong() -> None:
+    assert onehop.verify(small()) == []
+    writes = [Transfer(Place(rank, 0, Slice.range(0, 1)), Place(2, 0, Slice.range(3, 1))) for rank in (0, 1)]
+    twice = Schedule("twice", 3, [ArraySpec("u", 4)], [Round(writes)], [Place(2, 0, Slice.range(0, 4))])
+    found = {violation.rule: violation for violation in onehop.verify(twice)}
+    assert found.keys() == {"writes", "coverage"}
+    assert (found["writes"].round, {found["writes"].transfer, found["writes"].other}) == (0, {0, 1})
+    assert "rank 2" in found["writes"].message
+    assert len(onehop.verify(twice, limit=1)) == 1
+    with pytest.raises(onehop.BadInput):
+        onehop.verify_or_throw(twice)
