@@ -95,6 +95,15 @@ def test_timeout_from_the_environment(ranks: Ranks) -> None:
     assert "onehop.error.Timeout" in done.stderr
 
 
+def test_lonely_rank_of_a_launch_says_so(ranks: Ranks) -> None:
+    """A launcher of several ranks, but no MPI to find them with: an error, and no silent independent copies."""
+    ranks.environment.update(OMPI_COMM_WORLD_RANK="0", OMPI_COMM_WORLD_SIZE="4", ONEHOP_MPI="none")
+    done = ranks.run_python("-c", "import onehop; onehop.Group.world()")
+    assert done.returncode != 0
+    assert "alone" in done.stderr
+    assert "4" in done.stderr
+
+
 def test_torchrun(ranks: Ranks) -> None:
     """Two processes with what torchrun leaves in the environment find each other."""
     program = ranks.script(

@@ -67,6 +67,16 @@ def test_exit_code_without_root(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert capsys.readouterr().err.strip().splitlines()[-1].startswith("skipped: emulated hosts")
 
 
+def test_one_rank_on_each_host_is_enough_for_a_pair(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert main(["bench", "pingpong", "--hosts", "2", "--per-host", "2"]) == 77
+    said = capsys.readouterr().err.strip().splitlines()
+    assert said[0] == "this benchmark has one rank on each host: --per-host 2 is taken as 1"
+    assert said[-1].startswith("skipped: emulated hosts")
+
+
 def test_hosts_are_apart(hosts: EmulatedHosts) -> None:
     names = [hosts.output(i, ["hostname"]).strip() for i in range(2)]
     assert names == ["onehop0", "onehop1"]

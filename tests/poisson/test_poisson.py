@@ -66,6 +66,20 @@ def test_own_source_and_tolerance() -> None:
         np.testing.assert_allclose(after, solve_directly(source, 0.8), rtol=0, atol=1e-12)
 
 
+def test_progress_is_told_and_may_give_up() -> None:
+    heard = []
+    poisson = Poisson(Group.alone(), (16, 16))
+    poisson.solve(20, progress=lambda iteration, norm: heard.append((iteration, norm)))
+    assert heard
+    assert heard[0][0] == 0
+
+    def give_up(iteration: int, norm: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        poisson.solve(20, progress=give_up)
+
+
 def test_layouts() -> None:
     assert poisson_layout(4) == ((120, 120), (2, 2))
     assert poisson_layout(6, local=(10, 20)) == ((30, 40), (3, 2))
