@@ -153,11 +153,11 @@ def test_a_wrong_command_line_is_one_line(
 @pytest.mark.parametrize(
     ("command", "part"),
     [
-        ("launch -n x true", "--ranks"),
-        ("launch -n 2 --prefix foo true", "'foo'"),
+        ("launch -n x true", "--ranks as a whole number, found 'x'"),
+        ("launch -n 2 --prefix foo true", "--prefix rank, rank0 or raw, found 'foo'"),
         ("launch -n 100000 /bin/true", "at most 1024 ranks"),
-        ("lattice info --extent 4x4 --lanes=0", "--lanes"),
-        ("lattice info --extent 4x4 --width 2.5", "'2.5'"),
+        ("lattice info --extent 4x4 --lanes=0", "--lanes as a whole number from 1 to 2^31-1, found '0'"),
+        ("lattice info --extent 4x4 --width 2.5", "--width as a whole number from 1 to 3, found '2.5'"),
         ("bench pingpong -n 3", "expected 2 ranks for this benchmark, found -n 3"),
         ("bench channel --messages 0", "--messages as a whole number from 1 to 10000, found '0'"),
         ("bench allreduce --codecs nope", "found 'nope'"),
@@ -171,8 +171,8 @@ def test_a_wrong_command_line_is_one_line(
             "--shots as a whole number from 0 to 2^31, found '2147483649'",
         ),
         (
-            "run none.qasm --noise depolarizing=0.1 --trajectories 2147483649",
-            "as a whole number from 1 to 2^31",
+            "run none.qasm -n 2 --noise depolarizing=0.1 --trajectories 2147483649",
+            "--trajectories as a whole number from 1 to 2^31",
         ),
         ("poisson --plot no/such.png --json no/such/x.json", "no folder"),
         ("poisson --plot no/such.png --json .", "found the folder"),

@@ -202,7 +202,9 @@ def test_a_file_that_holds_no_map_or_no_rails(
     file.write_text(text)
     pattern = SMALL if option == "--map" else SMALL.replace("mi300x", "fugaku")
     assert main([*pattern.split(), option, str(file), "--json", str(out)]) == 2
-    assert expected in " ".join(capsys.readouterr().err.split())
+    told = " ".join(capsys.readouterr().err.split())
+    assert option == "--rails" or f"--map {file}: expected" in told
+    assert expected in told
     assert not out.exists()
 
 
@@ -321,6 +323,7 @@ SCHEDULE = halo(extents=(8, 8), grid=(2, 2))
         (lambda: schedule_rails(SCHEDULE, 2, rails="2"), "rails: expected a whole number, found '2'"),  # type: ignore[arg-type]
         (lambda: schedule_rails(SCHEDULE, 2, rails=2, cut=1), "cut: expected True or False, found 1"),  # type: ignore[arg-type]
         (lambda: simulate(message_traffic(4, [[(0, 1, 8)]]), "mi300x", ranks=[]), "found none"),
+        (lambda: message_traffic(4, [[(0, 1, 8)]]).on_rails(0, [1, 2]), "rails: expected one for each of 1"),
         (lambda: assign_rails([(0, 1, 2**63)], rails=2), "in the range of its type, found 92"),
         (
             lambda: assign_rails([(0, 1)], rails=2),

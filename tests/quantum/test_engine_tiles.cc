@@ -182,5 +182,27 @@ void print_matrices_or_parts(const char* what, int bits, const std::vector<Local
   }
 }
 
+TEST(QuantumEngineTiles, DISABLED_MatricesOrParts) {
+  Random random(1);
+  const int bits = 20;
+  std::vector<LocalOperation> pairs;
+  std::vector<LocalOperation> neighbours;
+  for (int layer = 0; layer < 20; ++layer) {
+    const std::vector<int> order = shuffled(random, bits);
+    for (std::size_t k = 0; k + 1 < order.size(); k += 2) {
+      const int low = static_cast<int>(k) + layer % 2;
+      const auto gate = random_unitary(random, 4);
+      if (layer < 10) pairs.push_back({.kind = LocalKind::matrix, .bits = {order[k], order[k + 1]}, .values = gate});
+      if (low + 1 < bits) {
+        neighbours.push_back({.kind = LocalKind::matrix, .bits = {low, low + 1}, .values = gate});
+      }
+    }
+  }
+  print_matrices_or_parts<double>("random pairs", bits, pairs);
+  print_matrices_or_parts<float>("random pairs", bits, pairs);
+  print_matrices_or_parts<double>("neighbours", bits, neighbours);
+  print_matrices_or_parts<float>("neighbours", bits, neighbours);
+}
+
 }  // namespace
 }  // namespace onehop::quantum
