@@ -163,6 +163,20 @@ def test_signals_stop_all(ranks: Ranks, number: signal.Signals) -> None:
     assert errors.endswith("; all ranks were stopped\n")
 
 
+def test_killed_launcher_takes_all_with_it(
+    ranks: Ranks, eventually: Callable[[Callable[[], bool]], None]
+) -> None:
+    # Each rank starts a process of its own; that, too, must go.
+    source = "import subprocess; child = subprocess.Popen(['sleep', '1000']); print('here', flush=True); child.wait()"
+    process = ranks.start(2, source)
+    for _ in range(2):
+        process.stdout.readline()
+    assert len(ranks.processes()) >= 5
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+    eventually(lambda: ranks.processes() == [])
+
+
 def test_what_a_rank_leaves_running_is_ended(ranks: Ranks) -> None:
     source = "import subprocess; subprocess.Popen(['sleep', '1000'])"
     assert ranks.launch(2, source).returncode == 0

@@ -71,3 +71,20 @@ def test_children_of_multiprocessing_use_and_close_nothing(ranks: Ranks) -> None
     done = ranks.launch(2, PROGRAM.replace("FORK", start))
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split("\n")) == ["", "[0] done", "[0] refused", "[1] done"]
+
+
+def test_the_world_of_one_rank_is_made_anew_in_a_child(ranks: Ranks) -> None:
+    source = """
+        import os, onehop
+        onehop.Group.world().barrier()
+        child = os.fork()
+        if child == 0:
+            group = onehop.Group.world()
+            group.barrier()
+            print(group.size, group.origin, flush=True)
+            raise SystemExit
+        assert os.waitpid(child, 0)[1] == 0
+        onehop.Group.world().barrier()
+    """
+    done = ranks.run_python(ranks.script(source))
+    assert (done.returncode, done.stdout) == (0, "1 alone\n"), done.stderr
