@@ -14,5 +14,13 @@ TEST(LatticeGeometry, PartsOfARank) {
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(geometry.halo(16, ElementType::bytes, {}, rank), whole.part(rank));
 }
 
+TEST(LatticeGeometry, SaysWhatIsWrong) {
+  EXPECT_THROW(Geometry({{8, 8}, {3, 1}}), BadInput);
+  EXPECT_THROW((void)Geometry({{8, 8}, {1, 1}}).neighbours(2), BadInput);
+  EXPECT_THROW((void)Geometry({{8, 8}, {1, 1}}).face(2, Side::below, 0), BadInput);
+  EXPECT_THROW((void)Geometry({{8, 8}, {2, 1}}).origin(2), BadInput);
+  EXPECT_THROW((void)geometry_grid(std::vector<std::int64_t>{8, 8}, 5), BadInput);
+}
+
 }  // namespace
 }  // namespace onehop::lattice

@@ -28,5 +28,12 @@ TEST(LatticeStaggered, TheSameOnEveryGrid) {
   }
 }
 
+TEST(LatticeStaggered, SaysWhatIsWrong) {
+  Gauge gauge(Group::alone(), {4, 4}, {1, 1});
+  Staggered staggered(gauge);
+  EXPECT_THROW((void)staggered.dslash(std::vector<Number>(3)), BadInput);
+  EXPECT_THROW((void)staggered.solve(std::vector<Number>(48), 0), BadInput);
+}
+
 }  // namespace
 }  // namespace onehop::lattice

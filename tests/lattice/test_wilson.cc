@@ -58,5 +58,15 @@ TEST(LatticeWilson, CloverBlocksAndInverses) {
   EXPECT_THROW((void)inverse_blocks(std::vector<double>(72)), Error);
 }
 
+TEST(LatticeWilson, SaysWhatIsWrong) {
+  Gauge gauge(Group::alone(), {4, 4, 4, 4}, {1, 1, 1, 1});
+  Wilson wilson(gauge);
+  EXPECT_THROW((void)wilson.dslash(std::vector<Number>(3)), BadInput);
+  EXPECT_THROW((void)wilson.solve(testing::plane_wave(gauge, 12), {}, {WilsonMethod::cgnr, 3}), BadInput);
+  EXPECT_THROW(Wilson(gauge, {.kappa = std::nan("")}), BadInput);
+  EXPECT_THROW((void)wilson_kappa(-4), BadInput);
+  EXPECT_THROW((void)clover_leaves(Gauge(Group::alone(), {4, 4}, {1, 1})), BadInput);
+}
+
 }  // namespace
 }  // namespace onehop::lattice
