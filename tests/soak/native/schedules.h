@@ -30,7 +30,7 @@ class Source {
 [[nodiscard]] std::uint64_t mix(std::uint64_t seed, std::uint64_t number);
 
 // A schedule without violations for `ranks` ranks, with a transfer between two of them: random transfers, or a pattern
-// with random parameters. Its numbers are of 64 bits, so that sums of integers are exact in both types.
+// with random parameters. Its numbers are of 64 bits.
 [[nodiscard]] Schedule random_schedule(Source& source, int ranks);
 
 // The same with long messages: more than 4 KiB, and at most 256 KiB in most of them. It only moves elements.
