@@ -1,8 +1,46 @@
 """`permute_bits`: its transfers and the state after a run, compared with NumPy's transpose."""
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import onehop
+
+CASES = st.integers(1, 9).flatmap(
+    lambda bits: st.tuples(st.integers(max(0, bits - 4), bits), st.permutations(range(bits)))
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(CASES)
+def test_moves_what_a_transpose_moves(case: tuple[int, list[int]]) -> None:
+    local, permutation = case
+    bits = len(permutation)
+    state = np.arange(1 << bits)
+    axes = [0] * bits  # axis d of a (2, ..., 2) array is bit bits - 1 - d
+    for bit, to in enumerate(permutation):
+        axes[bits - 1 - to] = bits - 1 - bit
+    expected = state.reshape((2,) * bits).transpose(axes).reshape(-1)
+    for make in (onehop.permute_bits_one_swap_at_a_time, onehop.permute_bits):
+        schedule = make(bits, local=local, permutation=permutation)
+        found = state.reshape(schedule.ranks, -1).copy()
+        for round_ in schedule.rounds:
+            before = found.copy()
+            for t in round_.transfers:
+                sent = before[t.from_.rank, t.from_.slice.element_numbers()]
+                found[t.to.rank, t.to.slice.element_numbers()] = sent
+        assert np.array_equal(found.reshape(-1), expected)
+        assert onehop.verify(schedule) == []
+    # An element is sent once if its rank changes, moved locally if only its place changes, and else left alone.
+    stays = expected >> local == state >> local
+    counted = onehop.count(schedule)
+    assert counted.bytes == 16 * np.count_nonzero(~stays)
+    assert counted.bytes_local == 16 * np.count_nonzero(stays & (expected != state))
+    each = range(schedule.ranks)
+    parts = [onehop.permute_bits(bits, local=local, permutation=permutation, rank=rank) for rank in each]
+    assert parts == [schedule.part(rank) for rank in each]
+    assert onehop.merge(parts) == schedule
 
 
 def test_a_round_that_is_not_its_permutation_is_found() -> None:
