@@ -83,11 +83,13 @@ void run_sites(SiteWork<T>& work, Su3Operation operation) {
 // Runs the loops for this instruction set; "" is the best.
 template <class Body>
 Candidate candidate(std::string name, Role role, const std::string& target, Body body) {
-  return repeated(std::move(name), role, [body, target] {
-    algebra::use_array_target(target);
-    body();
-    __asm__ volatile("" : : : "memory");
-  });
+  return {std::move(name), role, [body, target](int times) {
+            algebra::use_array_target(target);
+            for (int i = 0; i < times; ++i) {
+              body();
+              __asm__ volatile("" : : : "memory");
+            }
+          }};
 }
 
 template <class T>
