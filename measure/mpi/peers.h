@@ -58,7 +58,7 @@ class MpiWorld {
   // Throws Error if there is no MPI.
   [[nodiscard]] static std::unique_ptr<MpiWorld> make();
   virtual ~MpiWorld() = default;
-  virtual void allreduce_sum(std::span<double> values) = 0;  // MPI_Allreduce, in place, at most 64
+  virtual void allreduce_sum(std::span<double> values) = 0;  // MPI_Allreduce, in place
   virtual void barrier() = 0;
   // "Open MPI 5.0.11"
   [[nodiscard]] virtual std::string version() const = 0;

@@ -1,7 +1,4 @@
 // MPI_COMM_WORLD for the benchmarks.
-#include <algorithm>
-#include <array>
-
 #include "measure/mpi/context.h"
 #include "measure/mpi/peers.h"
 #include "src/base/text.h"
@@ -16,13 +13,9 @@ class World final : public MpiWorld {
   explicit World(const MpiApi<Abi>& api) : context_(api) {}
   void allreduce_sum(std::span<double> values) override {
     const auto& c = context_;
-    std::array<double, 64> sums{};
-    if (values.size() > sums.size())
-      throw BadInput("expected at most 64 numbers to sum, found " + std::to_string(values.size()));
-    c.check(c.mpi.allreduce(values.data(), sums.data(), static_cast<int>(values.size()), c.api.handles.float64,
+    c.check(c.mpi.allreduce(Abi::in_place(), values.data(), static_cast<int>(values.size()), c.api.handles.float64,
                             c.api.handles.sum, c.comm),
             "MPI_Allreduce");
-    std::copy_n(sums.begin(), values.size(), values.begin());
   }
   void barrier() override { context_.check(context_.mpi.barrier(context_.comm), "MPI_Barrier"); }
   std::string version() const override {
