@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "measure/buffer.h"
-#include "onehop/channel.h"
 #include "onehop/tuning.h"
 
 namespace onehop::measure {
@@ -12,14 +11,8 @@ namespace {
 class OnehopEnd {
  public:
   OnehopEnd(const Group& group, std::int64_t bytes, bool get) : source_(bytes), result_(get ? bytes : 0), get_(get) {
-    const int peer = 1 - group.rank();
     // Nobody packs in place here, so long messages pass in fragments, as those of plans do.
-    const std::int64_t slot_bytes = bytes > tuning().slot_bytes ? tuning().slot_bytes : 0;
-    const ChannelSpec specs[] = {
-        {.direction = ChannelSpec::Direction::send, .peer = peer, .bytes = bytes, .slot_bytes = slot_bytes},
-        {.direction = ChannelSpec::Direction::receive, .peer = peer, .bytes = bytes, .slot_bytes = slot_bytes},
-    };
-    Channels channels = open_channels(group, specs, TransportKind::automatic);
+    Channels channels = open_both_ways(group, bytes, bytes > tuning().slot_bytes ? tuning().slot_bytes : 0);
     sender_ = std::move(channels.senders[0]);
     receiver_ = std::move(channels.receivers[0]);
     whole_ = receiver_.in_place() && receiver_.bytes() <= receiver_.ring().chunk_bytes;
@@ -57,6 +50,13 @@ class OnehopEnd {
 };
 
 }  // namespace
+
+Channels open_both_ways(const Group& group, std::int64_t bytes, std::int64_t slot_bytes) {
+  ChannelSpec specs[2];
+  for (ChannelSpec& spec : specs) spec = {.peer = 1 - group.rank(), .bytes = bytes, .slot_bytes = slot_bytes};
+  specs[1].direction = ChannelSpec::Direction::receive;
+  return open_channels(group, specs, TransportKind::automatic);
+}
 
 Candidate onehop_ping_pong(const Group& group, std::int64_t bytes, bool get, Role role) {
   auto end = std::make_shared<OnehopEnd>(group, bytes, get);

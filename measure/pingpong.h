@@ -10,6 +10,7 @@
 
 #include "measure/rounds.h"
 #include "measure/touch.h"
+#include "onehop/channel.h"
 
 namespace onehop::measure {
 
@@ -50,8 +51,10 @@ std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int
   return block_of(std::move(end), first, bytes, std::make_shared<Touch>());
 }
 
-// A channel of onehop in each direction. `get`: received by Receiver::get into an array. Collective over two ranks;
-// bytes = 0 is a bare signal.
+// A channel of onehop in each direction between two ranks. Collective.
+[[nodiscard]] Channels open_both_ways(const Group& group, std::int64_t bytes, std::int64_t slot_bytes);
+
+// Such channels as a candidate. `get`: received by Receiver::get into an array. bytes = 0 is a bare signal.
 [[nodiscard]] Candidate onehop_ping_pong(const Group& group, std::int64_t bytes, bool get, Role role);
 
 }  // namespace onehop::measure

@@ -14,6 +14,7 @@
 #include "bench/native/speed_of_light.h"
 #include "compat/qspi.h"
 #include "measure/buffer.h"
+#include "measure/pingpong.h"
 #include "onehop/plan.h"
 #include "src/base/clock.h"
 #include "src/channel/store.h"
@@ -47,14 +48,9 @@ inline std::string short_name(const HaloPeer& peer) { return std::string(peer.na
 class InPlaceEnd {
  public:
   InPlaceEnd(const Group& group, std::int64_t bytes, int messages) : sources_(bytes, messages), bytes_(bytes) {
-    const int peer = 1 - group.rank();
     const std::int64_t total = rounded(bytes) * messages;
     // Both ranks write before they read, so the slot must hold all messages.
-    const ChannelSpec specs[] = {
-        {.direction = ChannelSpec::Direction::send, .peer = peer, .bytes = total, .slot_bytes = total},
-        {.direction = ChannelSpec::Direction::receive, .peer = peer, .bytes = total, .slot_bytes = total},
-    };
-    Channels channels = open_channels(group, specs, TransportKind::automatic);
+    Channels channels = open_both_ways(group, total, total);
     sender_ = std::move(channels.senders[0]);
     receiver_ = std::move(channels.receivers[0]);
     store_ = detail::piece_function(sender_.stores());
