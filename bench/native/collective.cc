@@ -22,9 +22,11 @@ class Arrays {
     if (kind_ == CollectiveKind::broadcast && rank_ != 0) return;
     const bool in_source = kind_ == CollectiveKind::reduce_scatter || kind_ == CollectiveKind::all_to_all;
     const int parts = in_source ? ranks_ : 1;  // the source has a part for each rank
+    const std::size_t length = source_.size() / static_cast<std::size_t>(parts);
     for (int b = 0; b < parts; ++b) {
-      const auto part = part_of(source_, parts, b);
-      for (std::size_t i = 0; i < part.size(); i += floats_per_line) part[i] = value(rank_, b);
+      const float number = value(rank_, b);
+      const auto part = source_.subspan(length * static_cast<std::size_t>(b), length);
+      for (std::size_t i = 0; i < length; i += floats_per_line) part[i] = number;
     }
   }
 
@@ -32,10 +34,11 @@ class Arrays {
   void check(const std::string& name) {
     const bool from_all = kind_ == CollectiveKind::allgather || kind_ == CollectiveKind::all_to_all;
     const int parts = from_all ? ranks_ : 1;
+    const std::size_t length = result_.size() / static_cast<std::size_t>(parts);
     for (int r = 0; r < parts; ++r) {
       const float exact = expected(r);
-      const auto part = part_of(result_, parts, r);
-      for (std::size_t i = 0; i < part.size(); i += floats_per_line) {
+      const auto part = result_.subspan(length * static_cast<std::size_t>(r), length);
+      for (std::size_t i = 0; i < length; i += floats_per_line) {
         if (part[i] != exact) [[unlikely]] {
           throw Error(name + " is wrong: expected " + std::to_string(exact) + ", found " + std::to_string(part[i]));
         }
@@ -45,10 +48,6 @@ class Arrays {
   }
 
  private:
-  [[nodiscard]] static std::span<float> part_of(std::span<float> array, int parts, int part) noexcept {
-    const std::size_t length = array.size() / static_cast<std::size_t>(parts);
-    return array.subspan(length * static_cast<std::size_t>(part), length);
-  }
   [[nodiscard]] float value(int rank, int part) const noexcept {
     return static_cast<float>((rank + 1) * (calls_ % number_cycle + 1) + part);
   }
