@@ -1,7 +1,7 @@
 #include "src/group/rendezvous.h"
 
 #include <poll.h>
-#include <time.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,11 +11,10 @@
 #include <cstring>
 #include <vector>
 
-#include "src/base/text.h"
-
 #include "onehop/error.h"
 #include "src/base/env.h"
 #include "src/base/sha256.h"
+#include "src/base/text.h"
 #include "src/group/control_memory.h"
 #include "src/group/liveness.h"
 #include "src/group/local_socket.h"
@@ -52,15 +51,7 @@ double meeting_limit() {
   return limit > 0 ? limit : 60;
 }
 
-void nap() {
-  const timespec time{0, 10'000'000};
-  nanosleep(&time, nullptr);
-}
-
-bool is_readable(const Socket& socket, int milliseconds) {
-  pollfd readable{socket.fd(), POLLIN, 0};
-  return poll(&readable, 1, milliseconds) > 0;
-}
+void nap() { usleep(10'000); }
 
 // This rank's place in the meeting.
 struct Seat {
@@ -140,8 +131,12 @@ class Reception {
   };
   // Descriptors are few: silent guests are dropped, the oldest as soon as there are too many.
   static constexpr double seconds_to_introduce = 5;
-  static constexpr std::ptrdiff_t max_strangers = 128;
   static constexpr int accepts_per_turn = 256;
+  // Leaves most descriptors of this process to its other threads.
+  [[nodiscard]] static std::ptrdiff_t max_strangers() {
+    rlimit descriptors{};
+    return getrlimit(RLIMIT_NOFILE, &descriptors) != 0 ? 1 : std::clamp<rlim_t>(descriptors.rlim_cur / 4, 1, 128);
+  }
 
   [[nodiscard]] static bool is_stranger(const Guest& guest) { return guest.rank < 0; }
 
@@ -156,7 +151,9 @@ class Reception {
     for (int accepted = 0; accepted < accepts_per_turn; ++accepted) {
       Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.fd() < 0) {
-        if (errno != EAGAIN && errno != ECONNABORTED) nap();  // no descriptors left: wait until some are closed
+        const bool no_descriptors = errno == EMFILE || errno == ENFILE;
+        if (no_descriptors && drop_oldest_stranger()) continue;
+        if (errno != EAGAIN && errno != ECONNABORTED) nap();
         return;
       }
       const auto peer = peer_of(socket);
@@ -164,15 +161,18 @@ class Reception {
         if (peer) turned_away_ = "; a connection of user " + std::to_string(peer->uid) + " was refused";
         continue;
       }
-      if (std::ranges::count_if(guests_, is_stranger) >= max_strangers) drop_oldest_stranger();
+      if (std::ranges::count_if(guests_, is_stranger) >= max_strangers()) drop_oldest_stranger();
       guests_.push_back({std::move(socket), now, peer->pid});
     }
   }
 
-  void drop_oldest_stranger() {
+  // Returns false if there is none.
+  bool drop_oldest_stranger() {
     const auto oldest = std::ranges::find_if(guests_, is_stranger);
+    if (oldest == guests_.end()) return false;
     serve(*oldest);  // its greeting may have come since it was accepted
     if (is_stranger(*oldest)) guests_.erase(oldest);
+    return true;
   }
 
   void serve(Guest& guest) {
@@ -317,7 +317,8 @@ class Visit {
       if (got == 0 || got == -2) return Socket();
       if (got > 0) have += static_cast<std::size_t>(got);
       if (got > 0) continue;
-      static_cast<void>(is_readable(socket_, 50));
+      pollfd readable{socket_.fd(), POLLIN, 0};
+      poll(&readable, 1, 50);
       check_limit();
     }
     std::memcpy(&answer, bytes.data(), sizeof answer);
@@ -338,11 +339,8 @@ class Visit {
     }
     if (answer.mark != Answer::magic || memory.fd() < 0) {
       throw Error("process " + std::to_string(host_) +
-                  ", which holds the meeting point of this launch (the abstract "
-                  "socket '" +
-                  name_ +
-                  "'), does not answer as rank 0 of onehop does; do all ranks run the same "
-                  "version of onehop?");
+                  ", which holds the meeting point of this launch (the abstract socket '" + name_ +
+                  "'), does not answer as rank 0 of onehop does; do all ranks run the same version of onehop?");
     }
   }
 

@@ -69,6 +69,13 @@ def _received(address: str, user: int) -> bytes:
     return received
 
 
+def test_a_caller_that_says_nothing_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper, "_PATIENCE", 0.1)
+    silent, server = socket.socketpair()
+    with silent, server, pytest.raises(TimeoutError):
+        keeper.receive(server)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="acting as another user takes root")
 @pytest.mark.parametrize(("owner", "permissions"), [(NOBODY, 0o755), (0, 0o777), (0, 0o1777), (0, 0o770)])
 def test_no_script_is_written_into_a_folder_of_others(owner: int, permissions: int, tmp_path: Path) -> None:

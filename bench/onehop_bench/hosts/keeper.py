@@ -26,6 +26,7 @@ _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
 # Open MPI's files are named by process numbers, which repeat from host to host, so each host has a folder of its own.
 _TEMPORARY = "/dev/shm/tmp"
 _DESCRIPTORS = 3  # standard input, output and error, which travel with a command
+_PATIENCE = 5.0  # seconds: nobody else is served while a command arrives
 
 
 def _check(result: int, what: str) -> None:
@@ -62,6 +63,7 @@ def receive(connection: socket.socket, limit: int = 1 << 20) -> tuple[dict, list
     """Receive a command: a JSON object, ended by a newline, and the descriptors that came with its first byte."""
     descriptors = array.array("i")
     text = b""
+    connection.settimeout(_PATIENCE)
     while not text.endswith(b"\n"):
         part, ancillary, _, _ = connection.recvmsg(
             65536, socket.CMSG_SPACE(_DESCRIPTORS * descriptors.itemsize)
