@@ -192,7 +192,7 @@ struct Exchange {
   std::vector<std::byte> gathered_;  // a chunk of the source that lies in several arrays
   std::vector<std::byte> reduced_;   // a chunk or piece of the result
   std::vector<std::byte> in_lines_;  // contributions received in header lines, by rank
-  std::vector<std::byte> together_;  // an array in several pieces, of an operation that needs one
+  std::vector<std::byte> together_;  // several arrays in one piece, for operations that need that
   Places own_places_;
   PlacesOnWire places_;                  // of this rank's arrays in the running operation
   std::vector<PlacesOnWire> places_of_;  // and of the other ranks' arrays
@@ -213,7 +213,7 @@ struct Exchange {
   // separately.
   bool disagreed_ = false;
   int disagreed_lines_ = 0;
-  bool abandoned_shares_ = false;  // it shared its block, if it has sent it
+  bool abandoned_shares_ = false;  // whether its block, if sent, went through the shared area
 };
 
 }  // namespace onehop::collectives::detail

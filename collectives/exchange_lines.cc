@@ -18,7 +18,7 @@ using onehop::detail::copy_bytes;
 constexpr std::byte hint_given{0x80};
 static_assert(sizeof(Header) < lengths_at);
 
-// What a rank has sent of the block of an abandoned operation, in the field `shape` of Header::Kind::settling.
+// How a rank has sent its block of an abandoned operation, in the field `shape` of Header::Kind::settling; 0: not yet.
 constexpr std::uint64_t own_block = 1;
 constexpr std::uint64_t shared_block = 2;
 

@@ -71,7 +71,7 @@ struct Line {
 };
 static_assert(sizeof(Line) == 56);
 
-// In place of a contribution: what a rank knows of the blocks of an operation that moves blocks of any lengths. `sum`
+// In place of a contribution: the lengths that a rank knows in an operation that moves blocks of any lengths. `sum`
 // is the sum of hashes of the lengths that it sends, less those of the lengths that it receives. If both ends of every
 // path have the same length, the sums of all ranks add up to 0.
 struct BlockLengths {

@@ -98,7 +98,7 @@ StoreKind stores_for(std::int64_t bytes, const Exchange& exchange) {
   return streams && !is_short_for(bytes, exchange) ? StoreKind::nontemporal : tuning().rule(bytes).stores;
 }
 
-// Chooses chunk and store kind for `bytes` bytes to each peer. Few chunks are best, if two are under way.
+// Few chunks are best, if two are under way.
 void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes) {
   constexpr std::int64_t kib = 1 << 10;
   const SizeRule& rule = tuning().rule(bytes);
@@ -120,7 +120,6 @@ void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t byte
   operation.streams = result_bytes >= 4096 * kib && result_bytes >= 16384 * kib / exchange.size;
 }
 
-// The chunk of a phase of a two-shot sum in which each rank sends `bytes` bytes to each other one; 0: the usual one.
 std::int64_t phase_chunk(const Exchange& exchange, std::int64_t bytes) {
   if (bytes < short_bytes || !exchange.table.in_memory) return 0;
   return exchange.table.rule(bytes * exchange.size, false).chunk_bytes;

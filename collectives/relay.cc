@@ -141,7 +141,7 @@ void Relay::refuse(const Operation& operation) {
   tell_host(summary_, nullptr);
 }
 
-// Takes over what differs. A refusal matters more than another operation.
+// Takes over a header that differs. A refusal matters more than another operation.
 void Relay::add(const Summary& theirs) {
   summary_.lengths_sum += theirs.lengths_sum;
   const auto take = [&](const Header& header, int rank) {

@@ -21,7 +21,7 @@
 
 namespace onehop::collectives::detail {
 
-// What a rank knows of the ranks that it speaks for, itself included.
+// A rank's knowledge of the ranks that it speaks for, itself included.
 struct Summary {
   Header header;                  // its own
   Header other;                   // one of theirs that differs from it

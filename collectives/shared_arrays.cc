@@ -13,7 +13,7 @@ namespace onehop::collectives::detail {
 
 namespace {
 
-// Shorter arrays do not gain what looking for their memory takes.
+// Shorter arrays gain less than the search for their memory takes.
 constexpr std::int64_t shortest_shared = 32 << 10;
 // Memory that is kept mapped stays in use after its rank has freed it, so it is limited for each rank: to so many
 // bytes, or the memory of one operation if that is more.

@@ -14,7 +14,7 @@
 
 namespace onehop::collectives::detail {
 
-// What a rank tells the others about its source and its result, in the header's line.
+// The places of a rank's source and result, which it tells the others in the header's line.
 class PlacesOnWire {
  public:
   PlacesOnWire() = default;

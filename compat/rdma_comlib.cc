@@ -139,7 +139,7 @@ void check_buffers(const rdma_comlib_data& data, std::size_t size, const Buffer&
   }
 }
 
-// What a program asks for when it opens a path. Pointers stay as they came.
+// A program's request for a path. Pointers stay as they came.
 struct Request {
   rdma_comlib_data* id = nullptr;
   int target = 0;

@@ -48,7 +48,7 @@ template <class Vector, int width>
   return simd::shuffle(v, behind, source);
 }
 
-// What is special in a row's first and last vector.
+// The masks of a row's first and last vector.
 template <int width>
 struct RowEnds {
   using Mask = simd::Mask<Doubles<width>>;

@@ -1,4 +1,4 @@
-// The residuals of a solve: their sums over the ranks, and what follows from them.
+// The residuals of a solve: their sums over the ranks, its history and its end.
 #pragma once
 
 #include <cmath>

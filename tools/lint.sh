@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # lint.sh [--fix | --quick] [FILE...]
-# Checks the given files, or all files that git knows: formatting (clang-format, ruff, rumdl), common mistakes (clang-tidy, ruff)
-# the dependencies between parts (tools/check_layers.py) and tests at the path of what they test (tools/check_tests.py). --fix applies the fixes that the tools offer. --quick leaves out clang-tidy,
-# which takes most of the time.
+# Checks the given files, or all files that git knows: formatting (clang-format, ruff, rumdl), common mistakes (clang-tidy, ruff),
+# the dependencies between parts (tools/check_layers.py), and whether public headers and Python modules have tests that are named
+# after them (tools/check_tests.py). --fix applies the fixes that the tools offer. --quick leaves out clang-tidy, which takes most
+# of the time.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"

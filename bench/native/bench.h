@@ -1,6 +1,6 @@
-// What the benchmarks of `onehop bench` share. Each source binds its own for Python. All are collective, and return
-// (name, role, µs of each round) of each candidate. The library measures by itself, for `onehop tune` and `onehop tour`
-// (measure/); benchmarks use its names as their own.
+// The common parts of the benchmarks of `onehop bench`. Each source binds its own for Python. All are collective, and
+// return (name, role, µs of each round) of each candidate. The library measures by itself, for `onehop tune` and
+// `onehop tour` (measure/); benchmarks use its names as their own.
 #pragma once
 
 #include <array>

@@ -10,7 +10,7 @@
 
 namespace onehop::lattice::detail {
 
-// What an estimate leaves out: tables, stacks of threads, the heap's own memory.
+// An allowance for tables, stacks of threads and the heap's own memory, which an estimate leaves out.
 inline constexpr double memory_margin = 1.1;
 inline constexpr double matrix_bytes = 18 * sizeof(double);  // a 3x3 matrix of complex numbers
 

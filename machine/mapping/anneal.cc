@@ -45,8 +45,8 @@ class Annealing {
   }
 
  private:
-  // Temperatures at the start and at the end, in hundredths of the mean weight, and what the first position too many
-  // costs. Of several settings on random grids, these gave the fewest bytes.
+  // Temperatures at the start and at the end, in hundredths of the mean weight, and the cost of the first position too
+  // many. Of several settings on random grids, these gave the fewest bytes.
   static constexpr std::int64_t hot = 60;
   static constexpr std::int64_t cold = 20;
   static constexpr std::int64_t penalty = unit_weight;
@@ -68,7 +68,7 @@ class Annealing {
     return std::span(edges_).subspan(begin_[p], begin_[p + 1] - begin_[p]);
   }
 
-  // What a move changes: the weight between hosts, and the weight that leaves either host.
+  // The changes by a move: of the weight between hosts, and of the weight that leaves either host.
   struct Change {
     std::int64_t added = 0;
     std::int64_t from = 0;

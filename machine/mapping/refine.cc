@@ -67,7 +67,7 @@ class LocalSearch {
                                [&](const WeightedEdge& edge) { return host_at_[as_index(edge.to)] == host; });
   }
 
-  // What moving a position to another host adds to the cost, and to the bytes that leave either host.
+  // The changes by a move of a position to another host: of the cost, and of the bytes that leave either host.
   struct Change {
     std::int64_t cost = 0;
     std::int64_t leaving_from = 0;

@@ -1,4 +1,4 @@
-// What the local searches share: edges with weights in one scale, and the rule that accepts a change.
+// The common parts of the local searches: edges with weights in one scale, and the rule that accepts a change.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 
 namespace onehop::detail {
 
-// What a number must be. An optional one is of at least 0 where it is given.
+// The range of a number. An optional one is at least 0 where it is given.
 enum class Need : std::uint8_t { positive, not_negative, optional };
 
 template <class Owner>

@@ -48,7 +48,7 @@ def _get(
     pause = 0.0005
     while not store.check([key]):
         gone = gone_rank()
-        # What it wrote before counts.
+        # A value that it wrote before it ended counts.
         if gone >= 0 and not store.check([key]):
             raise PeerLost(
                 f"rank {gone}{of_part} has ended or cannot be reached, and others wait for it in a store",

@@ -22,8 +22,7 @@ struct PassList {
 // Summarizes a pass without `sweeps` and `multiply_adds`, which depend on the kernels.
 [[nodiscard]] PassSummary summarize(const Pass& pass);
 
-// What passes work on: one state, or two with the derivatives to which the products of both are added
-// (`apply_to_both`).
+// The states of a pass: one, or two with the derivatives to which the products of both are added (`apply_to_both`).
 template <typename T>
 struct EngineStates {
   std::span<std::complex<T>> ket;

@@ -66,7 +66,7 @@ class PlacedCircuit {
 // Applies the gates of a placement, which may be matrices that are not unitary. Collective.
 void apply_placed(State& state, const Placement& placement);
 
-// What this process has done so far.
+// Counts of this process so far.
 struct CircuitCacheCounters {
   std::int64_t placed = 0;  // circuits that were placed and entered
   std::int64_t found = 0;   // circuits whose placement was found

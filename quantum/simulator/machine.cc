@@ -150,7 +150,7 @@ void Machine::run_placed(const Placement& placement, std::span<const Operation> 
   counters_.seconds += executor.counters().seconds;
 }
 
-// Draws the outcome of a measurement or a reset, and what a measurement reads.
+// Draws the outcome of a measurement or a reset, and the value that a measurement reads.
 Executor::Drawn Machine::draw(const Operation& operation, int target, double one) {
   const int outcome = calls_.choose(std::array{1 - one, one});
   int read = outcome;

@@ -60,7 +60,7 @@ class NoisyProgram {
   std::vector<KrausOperators> channels_;  // the last one is a reset
   std::vector<Step> steps_;
   std::vector<std::size_t> dependent_;
-  // For states on one rank: what advance() does, and for each step the number of these operations before it.
+  // For states on one rank: the operations of advance(), and for each step the number of those before it.
   std::vector<LocalOperation> locals_;
   std::vector<std::size_t> locals_before_;
 };

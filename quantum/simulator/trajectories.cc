@@ -57,7 +57,7 @@ Division divide(const Program& program, const Group& group, const ProgramOptions
   return division;
 }
 
-// What a group of ranks found, as numbers to send.
+// The histories and outcomes of a group of ranks, as numbers to send.
 std::vector<std::uint64_t> pack(const std::vector<std::unique_ptr<TrajectoryWalk>>& walks, std::size_t words) {
   std::vector<std::uint64_t> numbers{0, 0};
   for (const auto& walk : walks) {

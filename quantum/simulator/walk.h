@@ -74,7 +74,7 @@ class Walk {
 // 0.
 [[nodiscard]] int index_of(std::span<const double> weights, double number);
 
-// The gates of a program, and an operation as wide as each of its channels: what decides how many ranks a state needs.
+// The gates of a program, and an operation as wide as each of its channels. They decide how many ranks a state needs.
 [[nodiscard]] Circuit widest(const Program& program, bool mixed);
 
 // `whole`, or the part of it that shares a state of this circuit; the parts repeat the same run. Throws BadInput unless

@@ -157,7 +157,7 @@ class Workers {
   [[maybe_unused]] const Workers* of_parent_;
 };
 
-// Never destroyed: a simulator of static lifetime may outlast it. What is idle at exit ends.
+// Never destroyed: a simulator of static lifetime may outlast it. Idle threads end at exit.
 Workers*& workers() {
   static Workers* the_workers = new Workers;
   static const int handler = pthread_atfork(nullptr, nullptr, [] { the_workers = new Workers(the_workers); });

@@ -98,7 +98,7 @@ std::optional<Contribution> unpacked(std::span<const std::byte> bytes) {
                  "steps in the same order?");
 }
 
-// What all ranks together have said.
+// The requests of all ranks together.
 struct Summary {
   bool fits = true;  // every request has its counterpart
   std::uint32_t most_ends = 0;
@@ -180,7 +180,7 @@ std::vector<std::int64_t> memory_needs(const GroupState& group, std::span<const 
   return need;
 }
 
-// What a rank needs for its own, if both ends of each channel ask for the same slots.
+// The memory that a rank needs for its own ends, if both ends of each channel ask for the same slots.
 std::int64_t own_memory_need(const GroupState& group, std::span<const Wanted> own) {
   std::int64_t need = 0;
   for (const Wanted& end : own)

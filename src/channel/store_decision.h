@@ -10,7 +10,7 @@
 
 namespace onehop {
 
-// What a trial of the other way consists of.
+// The operations of a trial of the other way.
 struct StoreTrial {
   int ignored = 1;  // its first operations, in which the caches still reflect the chosen way
   int counted = 2;  // the next ones; the fastest of them decides

@@ -100,8 +100,8 @@ class Waiting {
   static constexpr double seconds_for_reports = 1.2;
   static constexpr double seconds_to_arrive = 0.05;
 
-  // What a peer sent over a network before it left may still be on its way through the system and the library, although
-  // this rank can see already that it has left.
+  // A message that a peer sent over a network before it left may still be on its way through the system and the
+  // library, although this rank can see already that the peer has left.
   template <class Ready>
   static bool ready_after_driving(const Ready& ready) {
     if (!Driven::drive_any()) return false;

@@ -22,7 +22,7 @@ struct Isa256 {
     return signs(_mm256_cmpeq_epi8(max(x, everywhere(limit)), x));
   }
   static std::uint32_t bits(Bytes x, unsigned place) {
-    // Moves the bit to the top of its byte; what crosses into the upper byte stays below its top.
+    // Moves the bit to the top of its byte; bits that cross into the upper byte stay below its top.
     return signs(_mm256_sll_epi16(x, _mm_cvtsi32_si128(static_cast<int>(7 - place))));
   }
   static Bytes with_bits(Bytes x, const std::byte* from, unsigned place) {

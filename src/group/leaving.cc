@@ -39,7 +39,7 @@ void tell_peers(int rank, std::vector<PeerPage>& pages) noexcept {
   }
 }
 
-// Notes on this rank's page that `rank` was lost. What was noted first remains if it still holds.
+// Notes on this rank's page that `rank` was lost. An earlier note remains if it still holds.
 void note(GroupState& group, int rank) {
   if (const int noted = group.missed_by(group.rank); noted >= 0 && group.is_gone(noted)) return;
   group.own_page().missed.store(static_cast<std::uint32_t>(rank) + 1, std::memory_order_release);
@@ -122,7 +122,7 @@ void note_loss(GroupState& seen_in, int lost) noexcept {
   // It may have ended because of another one, which this group does not have.
   const int elsewhere = seen_in.missed_elsewhere_by(lost);
   const int first = elsewhere < 0 || elsewhere == world_rank(seen_in, seen_in.rank) ? number : elsewhere;
-  // What is told once the lock is released: a rank of the group, or one of the world.
+  // Told once the lock is released: the lost rank, by its number in the group or in the world.
   std::vector<std::pair<std::shared_ptr<LossReports>, int>> in_groups;
   std::vector<std::pair<std::shared_ptr<LossReports>, int>> in_others;
   Groups& all = groups();

@@ -197,7 +197,7 @@ struct Run {
 };
 
 // The ranks whose pages this rank has mapped, behind an entry with the number of ranks. They are few runs in any
-// launch, so that what all ranks send to all others grows with the number of ranks and not with its square.
+// launch, so that the bytes of the all-gather grow with the number of ranks and not with its square.
 std::vector<Run> mapped_ranks(const GroupState& group) {
   std::vector<Run> runs{{0, group.size}};
   for (int r = 0; r < group.size; ++r) {

@@ -1,4 +1,4 @@
-// What both ends of a channel over MPI have in common: slots in their own memory, requests and tags.
+// The common part of both ends of a channel over MPI: slots in their own memory, requests and tags.
 #pragma once
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-// What all channels over MPI of a group share: the communicator, the tags, and messages whose channels are closed.
+// The communicator, the tags, and messages whose channels are closed: all channels of a group over MPI share them.
 #pragma once
 
 #include <sched.h>

@@ -11,7 +11,7 @@
 
 namespace onehop::detail {
 
-// What is sought: "libucp.so.0", and the environment variable with which users name a library, or "none".
+// The library to search for: "libucp.so.0", and the environment variable with which users name another one, or "none".
 struct ShippedLibrary {
   const char* file_name;
   const char* variable;
@@ -40,8 +40,8 @@ auto load_shipped_library_with(const ShippedLibrary& sought, const Load& load, s
   return found;
 }
 
-// What search(tried) finds, which is never unloaded: searched again only until it is found. `tried` receives the
-// searched places of the last search.
+// Returns the library that search(tried) finds, which is never unloaded. Searches again only until it is found. `tried`
+// receives the searched places of the last search.
 template <class Library, class Search>
 const Library* find_once(const Search& search, std::vector<std::string>& tried) {
   static std::mutex mutex;

@@ -22,8 +22,8 @@ constexpr std::chrono::milliseconds idle_period{5};
 constexpr std::chrono::microseconds busy_period{200};
 // How many seconds a group that closes waits until its peers have its last messages.
 constexpr double drain_limit = 2;
-// How many seconds pass from the failure of one rail to the loss of the peer: what the peer sent on the others before
-// it died may still arrive.
+// How many seconds pass from the failure of one rail to the loss of the peer: messages that the peer sent on the others
+// before it died may still arrive.
 constexpr double rail_grace = 0.2;
 // Seconds between the signs of life of a rank with few connections, for each connection of one with many, and of a
 // silence that counts once a wait has reached the time limit of the group.
@@ -306,8 +306,8 @@ void Connections::drive() noexcept {
 }
 
 // A rank that has sent something may call nothing of onehop for long: it computes, or waits in MPI for a rank that
-// waits for this very message. What the network did not take at once would stay here, as would the answers that UCX
-// expects.
+// waits for this very message. Bytes that the network did not take at once would stay here, as would the answers that
+// UCX expects.
 void Connections::drive_until_closed() noexcept {
   double next_signs = base::steady_seconds();
   while (!closed_.load(std::memory_order_relaxed)) {

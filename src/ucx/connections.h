@@ -1,5 +1,5 @@
-// What all channels over UCX of a group share: the connections to the other ranks, over one rail or several, and the
-// messages that arrive.
+// The connections to the other ranks, over one rail or several, and the messages that arrive. All channels of a group
+// over UCX share them.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct Destination {
   std::uint32_t channel = 0;  // ChannelShape::id
 };
 
-// What arrives for one end of a channel. Called by Connections::progress(), with the lock held.
+// Takes the messages for one end of a channel. Called by Connections::progress(), with the lock held.
 class Inbox {
  public:
   virtual void arrived(const std::byte* header, std::size_t header_bytes, const std::byte* data,
@@ -84,7 +84,7 @@ class Connections final : public Driven, public LossReports, private Arrivals {
 
   // The addresses of this rank's rails, to be sent to the other ranks.
   [[nodiscard]] std::vector<std::byte> own_addresses();
-  // What a rank's own_addresses() returned. Messages to it use only the first `most_rails`.
+  // Takes the result of a rank's own_addresses(). Messages to that rank use only the first `most_rails`.
   void set_addresses(int rank, std::span<const std::byte> addresses, std::size_t most_rails);
   // Exchanges a message with each of these ranks, which call it with this one, on every rail whose entry in `silent` is
   // negative, and enters a rank from which no answer has arrived after `seconds`. Throws Error.

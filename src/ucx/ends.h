@@ -37,7 +37,7 @@ struct SlotsAt {
   std::uint64_t address = 0;
 };
 
-// What has arrived of the fragment in a slot. Parts of one use arrive in any order; those of two uses never mix,
+// The part of a slot's fragment that has arrived. Parts of one use arrive in any order; those of two uses never mix,
 // because the sender waits until the receiver has released the first.
 class Filling {
  public:

@@ -34,7 +34,7 @@ std::uint32_t ipv4(const sockaddr* address) {
   return ntohl(internet.sin_addr.s_addr);
 }
 
-// What the driver says; virtual ones say nothing.
+// The speed that the driver states; virtual devices state none.
 std::uint32_t speed_of(const std::string& device) {
   std::ifstream file("/sys/class/net/" + device + "/speed");
   long mbit = 0;

@@ -44,7 +44,7 @@ struct Library {
   void (*request_free)(void*);
 };
 
-// What operations return: null when they completed at once, a request, or a status below zero as an address.
+// Operations return null when they completed at once, a request, or a status below zero as an address.
 [[nodiscard]] bool is_request(const void* returned) noexcept;
 [[nodiscard]] Status status_of(const void* returned) noexcept;
 

@@ -25,7 +25,7 @@ namespace onehop::detail {
 namespace ucx {
 namespace {
 
-// What ranks send each other first. Their interfaces follow, or the reason why this rank cannot take part.
+// The first bytes that ranks send each other. Their interfaces follow, or the reason why this rank cannot take part.
 struct Hello {
   static constexpr std::uint64_t magic = 0x6f6c'6c65'6878'6375;  // no other collective step begins with it
   std::uint64_t mark = magic;
@@ -107,7 +107,7 @@ std::vector<RailDevice> rail_devices(const GroupState& group, const Gathered& al
   return common_rails(interfaces, hosts, group.rank);
 }
 
-// One gathering of hellos and what follows them. Throws the same error on every rank if one cannot take part.
+// Gathers the hello of each rank and `rest`. Throws the same error on every rank if one cannot take part.
 Gathered exchange(GroupState& group, const Hello& own, std::span<const std::byte> rest,
                   const std::exception_ptr& failure) {
   const std::string words = failure ? message_of(failure) : std::string();
@@ -268,7 +268,7 @@ class UcxTransport final : public Transport {
     if (devices.size() < 2) return;
     std::vector<std::int32_t> silent(devices.size(), -1);
     const std::exception_ptr failure = failure_of([&] {
-      // What an earlier group has found out need not be waited for again.
+      // A device that was silent in an earlier group need not be waited for again.
       for (std::size_t k = 0; k < devices.size(); ++k) {
         if (SilentDevices::contain(devices[k].device)) silent[k] = group.rank;
       }

@@ -36,7 +36,7 @@ enum class StoreTarget : std::uint8_t {
 inline constexpr int chunk_bits = 16;
 inline constexpr std::uint64_t whole = (std::uint64_t{1} << chunk_bits) - 1;
 
-// What the mark of a slot says about its use; 0: nothing.
+// The meanings of a slot's mark; 0: none.
 inline constexpr std::uint64_t mark_timed = 1;     // the receiver should tell for how long it reads
 inline constexpr std::uint64_t mark_in_array = 2;  // the fragment is in the receiver's array, not in the slot
 
@@ -236,7 +236,7 @@ class ReceiverCore {
   // be, before release().
   [[nodiscard]] bool times_use() const noexcept { return (mark() & mark_timed) != 0; }
   void was_read(double seconds) noexcept;
-  // What the sender has marked this use of the slot with, and whether it may.
+  // The sender's mark on this use of the slot, and whether it may make one.
   [[nodiscard]] std::uint64_t mark() const noexcept {
     return reading_time_ != nullptr ? ring_.mark_at(at_).load(std::memory_order_relaxed) : 0;
   }

@@ -10,7 +10,7 @@ _REMEDIES = {
     errno.EAGAIN: "end other processes, or raise the limit on processes (`ulimit -u`)",
     errno.ENOMEM: "free memory, or raise the limit on it (`ulimit -v`)",
 }
-# What the loader of shared libraries says, which Python passes on as the text of an ImportError.
+# Messages of the loader of shared libraries, which Python passes on as the text of an ImportError.
 _LOADER = {
     "failed to map segment from shared object": errno.ENOMEM,
     "Cannot allocate memory": errno.ENOMEM,

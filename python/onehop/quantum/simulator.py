@@ -224,7 +224,7 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     return result
 
 
-# What a result takes from that of the library.
+# The attributes that a result takes from that of the library.
 _FROM_CORE = (
     "seconds",
     "ranks",

@@ -11,7 +11,7 @@ from onehop.codec import CODECS, TABLE
 from onehop.error import BadInput
 
 BLOCK = 32  # numbers that share a scale
-#: What encodes: "cpp" on the processor, "triton" on a GPU (or in Triton's interpreter), "auto" what fits the tensor.
+#: The encoders: "cpp" on the processor, "triton" on a GPU (or in Triton's interpreter), "auto": the one for the tensor.
 KERNELS = ("auto", "cpp", "triton")
 
 

@@ -31,7 +31,7 @@ class Names:
     _note: Callable[[Work], Work]
     _limited: Callable[..., Callable[[], Any]]
 
-    # What torch asks of a backend, for which this object stands, too.
+    # Attributes that torch reads of a backend, for which this object stands, too.
     supports_splitting = False
     supports_coalescing = False
     supports_time_estimate = False

@@ -59,7 +59,7 @@ class MockTransport final : public Transport {
   Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) override {
     Opened opened;
     for (ChannelShape shape : shapes) {
-      // What stores past the caches would cost is a matter of the memory that they reach.
+      // The cost of stores past the caches depends on the memory that they reach, and here they reach none.
       shape.stores = StoreKind::plain;
       if (shape.from == group->rank) {
         auto end = std::make_shared<MockEndpoint>(group, shape);

@@ -32,7 +32,7 @@ inline void for_each_row_pair(const CopyStep& to, const CopyStep& from, const Co
   }
 }
 
-// What a face reads and what it writes often lies in the same lines, or near, so only what is read is fetched.
+// A face often reads and writes the same lines, or lines nearby, so only the elements that it reads are fetched.
 template <std::size_t run, bool fetches>
 void copy_rows(const CopyStep& to, const CopyStep& from) noexcept {
   const std::int64_t n = row_length(*to.shape);

@@ -43,9 +43,10 @@ struct CopyStep {
 void pack_shape(const CopyStep& step, std::byte* wire) noexcept;
 void unpack_shape(const CopyStep& step, const std::byte* wire) noexcept;
 
-// The same for runs of a few lines, which go straight into a slot. With a function for each run; or with ordinary
-// stores, which fetch the lines of the slot in advance: they leave the core in order, so each would wait until its line
-// has come from the receiver's cache. `room` is the number of bytes from `wire` to the end of the chunk.
+// The same for runs of a few lines, which go straight into a slot: with a function for each run, or with ordinary
+// stores. Ordinary stores leave the core in order, and each would wait until its line has come from the receiver's
+// cache, so the lines of the slot are fetched in advance. `room` is the number of bytes from `wire` to the end of the
+// chunk.
 void pack_shape(const CopyStep& step, std::byte* wire, StoreFunction store) noexcept;
 void pack_shape_fetching(const CopyStep& step, std::byte* wire, std::int64_t room) noexcept;
 
@@ -73,8 +74,8 @@ void copy_between(const CopyStep& to, const CopyStep& from, StoreFunction store)
 [[nodiscard]] bool are_pair(const CopyStep& to, const CopyStep& from, const CopyStep& other_to,
                             const CopyStep& other_from) noexcept;
 // The same as copy_between(to, from) and copy_between(other_to, other_from) in one loop: the two faces of a periodic
-// dimension lie in the same cache lines if that dimension runs fastest, and what one copy reads shares a line with what
-// the other one writes.
+// dimension lie in the same cache lines if that dimension runs fastest, and one copy reads from lines into which the
+// other one writes.
 void copy_pair(const CopyStep& to, const CopyStep& from, const CopyStep& other_to, const CopyStep& other_from) noexcept;
 
 // Reads a word of each cache line.

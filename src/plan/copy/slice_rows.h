@@ -9,7 +9,8 @@
 
 namespace onehop::detail {
 
-// Calls visit(address, wire offset) for every row: the innermost outer dimension, which is a loop of constant stride.
+// Calls visit(address, wire offset) for every row: the runs along the innermost of the outer dimensions, which lie at a
+// constant stride.
 template <class Visit>
 inline void for_each_row(const CopyStep& step, const Visit& visit) {
   const CopyShape& shape = *step.shape;

@@ -1,5 +1,5 @@
-// Watches, in a program that is being debugged (ONEHOP_GUARD=1), whether anything touches between start() and finish()
-// what belongs to the plan then: slices that the schedule writes may not be accessed, slices that it reads not changed.
+// Watches, in a program that is being debugged (ONEHOP_GUARD=1), the slices of a plan between start() and finish(): the
+// program may not access those that the schedule writes, nor change those that it reads.
 #pragma once
 
 #include <cstddef>

@@ -46,8 +46,8 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
                      const PlanOptions& options);
 
 // Returns one part per round, which points into `schedule`. Throws BadInput, naming the invalid transfer, and if two
-// transfers of a round write the same element of this rank and do not both combine: what it held afterwards would
-// depend on which arrives last.
+// transfers of a round write the same element of this rank and do not both combine: its value would depend on which
+// arrives last.
 [[nodiscard]] std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank);
 
 // A hash of the permutations of all rounds, to compare between ranks; 0: no round is a permutation.

@@ -99,7 +99,7 @@ struct ProgramOrdered {
   static constexpr std::uint32_t inside = ~std::uint32_t{0};
 
   std::uint32_t message = inside;  // index in ProgramRound::in
-  std::uint32_t arrived = 0;       // what the flag must say before: a number of chunks, or `whole`
+  std::uint32_t arrived = 0;       // chunks that must have arrived before, or `whole`
   ProgramChunk part;               // a part of one chunk; of copies, [first, last) of ProgramRound::ordered_copies
   bool ends_fragment = false;
 };

@@ -37,7 +37,7 @@ struct Plan::Impl {
   bool move();
   // Whether move() would do anything. A rank checks this before it sleeps.
   [[nodiscard]] bool anything_to_do();
-  // What the round waits for, if nothing can be moved.
+  // The rank and the channel for which the round waits, if nothing can be moved.
   [[nodiscard]] detail::WaitingFor waiting_for();
   void progress();
   [[nodiscard]] bool all_moved() const {
@@ -50,9 +50,9 @@ struct Plan::Impl {
 
  private:
   // Calls visit(ready, step, waits_for) for every part of the round that is still open: a message, all messages in
-  // lockstep, what is combined in order, the direct exchange. ready() returns whether it can move now, step() moves it
-  // a little, and returns false if it has decided not to, and waits_for() names the rank without which it cannot move,
-  // or none.
+  // lockstep, the list of parts that are combined in order, the direct exchange. ready() returns whether the part can
+  // move now. step() moves it by a chunk, or returns false if it has decided not to. waits_for() names the rank without
+  // which the part cannot move, or none.
   template <class Visit>
   void for_each_movable(detail::ProgramRound& now, const Visit& visit);
 

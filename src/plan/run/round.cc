@@ -198,8 +198,8 @@ template <class Visit>
           [&] { return may_unpack(now, message) || !next_arrived(message) ? sender_of(message) : WaitingFor{}; });
   }
   if (now.next != now.ordered.size()) {
-    // A sender packs these messages without waiting for anything but slots, and what comes before the next part of its
-    // message has been released. So the part arrives.
+    // A sender packs these messages without waiting for anything but slots, and all parts of its message before the
+    // next one have been released. So the next part arrives.
     visit([&] { return now.next != now.ordered.size() && next_has_arrived(now); },
           [&] {
             receive_next(now);

@@ -147,8 +147,8 @@ def _refused_number(error: BaseException | None) -> int:
 def _written(file: Path, mode: str) -> Iterator[Any]:
     """Open an HDF5 file to write it.
 
-    What the library keeps in memory reaches the disk in the end. If the disk is full then, h5py raises RuntimeError,
-    which becomes the system's error here.
+    The library writes its buffers to the disk in the end. If the disk is full then, h5py raises RuntimeError, which
+    becomes the system's error here.
     """
     import h5py
 
