@@ -71,7 +71,7 @@ soak: setup-test  ## Run random trials with faults for HOURS=1; counts go to bui
 	@tools/build.sh release _core
 	@.venv/bin/python tests/soak/soak.py --hours $(or $(HOURS),1)
 
-soak-broken: setup-test  ## Break the sources in 16 ways and show that the soak finds each, about 15 minutes
+soak-broken: setup-test  ## Break the sources in the ways of tests/soak/faults.py and show that the soak finds each, about 15 minutes
 	@.venv/bin/python tests/soak/broken.py
 
 wheels:  ## Build manylinux wheels and the sdist in build/wheels/dist (WHEELS="x86_64 sdist")
