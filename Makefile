@@ -138,5 +138,5 @@ docs: build  ## Build the documentation site in build/docs
 	@tools/docs.sh
 
 clean:  ## Remove everything that make has made: .venv, .mpich, .impi, .reference-simulators, build, results
-	@rm -rf .venv .mpich .impi .reference-simulators .peers build results python/onehop/_core*.so python/onehop/_core.pyi bench/onehop_bench/_native*.so
+	@rm -rf .venv .mpich .impi .reference-simulators .peers build results python/onehop/_core*.so python/onehop/_*.pyi bench/onehop_bench/_native*.so
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -74,3 +74,8 @@ else()
                     INCLUDE_PRIVATE)
   install(FILES "${_stub_folder}/_core.pyi" DESTINATION onehop COMPONENT python)
 endif()
+# The keywords of functions, from the dataclasses of their options.
+add_custom_target(_keywords_stub COMMAND ${Python_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/tools/keywords_stub.py"
+                  "${CMAKE_CURRENT_SOURCE_DIR}/python/onehop" "${_stub_folder}/_keywords.pyi")
+add_dependencies(_core_stub _keywords_stub)
+install(FILES "${_stub_folder}/_keywords.pyi" DESTINATION onehop COMPONENT python)

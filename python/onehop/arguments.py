@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop._core import RailAssignment
 from onehop.error import BadInput, WrongType
 
 T = TypeVar("T")
@@ -103,3 +104,20 @@ def yes_or_no(value: Any, name: str) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise BadInput(f"{name}: expected True or False, found {quoted(value)}")
+
+
+def listed_rails(
+    rails: Any, expected: str = "one list of RailAssignment for each round"
+) -> list[list[RailAssignment]]:
+    """Return the argument `rails=` as lists, one for each round. Raises BadInput if this is something else."""
+    if not is_sequence(rails):
+        raise BadInput(f"rails: expected {expected}, found {rails!r}")
+    listed = []
+    for number, one in enumerate(rails):
+        if not is_sequence(one):
+            raise BadInput(f"rails: expected {expected}, found {one!r} for round {number}")
+        listed.append(list(one))
+        for entry in listed[-1]:
+            if not isinstance(entry, RailAssignment):
+                raise BadInput(f"rails: expected a RailAssignment in round {number}, found {entry!r}")
+    return listed

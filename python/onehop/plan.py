@@ -4,34 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from onehop import _core
 from onehop._core import PlanCounters, RailAssignment, Schedule
-from onehop.arguments import instance, yes_or_no
+from onehop.arguments import instance, listed_rails, yes_or_no
 from onehop.channel import heard_by_all
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.options import Options, filled
-from onehop.rail_lists import listed_rails
 from onehop.text import counted
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from onehop._keywords import PlanKeywords, Unpack
 
 __all__ = ["Plan", "PlanCounters"]
-
-
-class PlanKeywords(TypedDict, total=False):
-    """The keyword arguments of `Plan`."""
-
-    transport: str
-    slots: int
-    slot_bytes: int
-    chunk_bytes: int
-    direct_puts: bool
-    rails: Sequence[Sequence[RailAssignment]] | None
-    verify: bool
 
 
 @dataclass(kw_only=True)

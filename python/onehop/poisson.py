@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from onehop.options import LARGEST_SEED, Options, option
 from onehop.text import counted
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from onehop._keywords import PoissonKeywords, Unpack
 
 __all__ = [
     "Poisson",
@@ -28,19 +28,6 @@ __all__ = [
     "poisson_grid",
     "solve_directly",
 ]
-
-
-class PoissonKeywords(TypedDict, total=False):
-    """The keyword arguments of `Poisson`; see `PoissonOptions`."""
-
-    local: tuple[int, int]
-    grid: tuple[int, int] | None
-    mass: float
-    seed: int
-    source: Any
-    buffers: int
-    enlargement: int
-    transport: str
 
 
 @dataclass(kw_only=True)

@@ -1,6 +1,5 @@
 """Classes of options: what fields accept, what they say, and the keywords of the functions that take them."""
 
-import dataclasses
 import importlib
 import typing
 from dataclasses import dataclass
@@ -9,28 +8,6 @@ import pytest
 
 from onehop import BadInput
 from onehop.options import Options, fields_of, option
-
-# Functions with keywords: the module, the class of options and the TypedDict beside it.
-KEYWORDS = [
-    ("onehop.halo_options", "HaloOptions", "HaloKeywords"),
-    ("onehop.lattice.hmc", "HmcOptions", "HmcKeywords"),
-    ("onehop.lattice.operators", "SolverOptions", "SolverKeywords"),
-    ("onehop.lattice.operators", "WilsonSolverOptions", "WilsonSolverKeywords"),
-    ("onehop.lattice.staggered", "LinksOptions", "LinksKeywords"),
-    ("onehop.launch.options", "LaunchOptions", "LaunchKeywords"),
-    ("onehop.machine.simulate_options", "SimulateOptions", "SimulateKeywords"),
-    ("onehop.plan", "PlanOptions", "PlanKeywords"),
-    ("onehop.poisson", "PoissonOptions", "PoissonKeywords"),
-    ("onehop.quantum.gradients", "GradientOptions", "GradientKeywords"),
-    ("onehop.quantum.simulation_options", "SimulationOptions", "SimulationKeywords"),
-]
-
-
-@pytest.mark.parametrize(("module", "options", "keywords"), KEYWORDS)
-def test_keywords_are_the_fields(module: str, options: str, keywords: str) -> None:
-    found = importlib.import_module(module)
-    fields = {field.name for field in dataclasses.fields(getattr(found, options))}
-    assert fields == set(getattr(found, keywords).__annotations__)
 
 
 @dataclass(kw_only=True)

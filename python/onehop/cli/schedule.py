@@ -11,11 +11,10 @@ import numpy as np
 from onehop.cli.common import JsonOptions, RowsOptions, console, write_json
 from onehop.cli.screen import Table, coloured
 from onehop.error import BadInput
-from onehop.halo_options import HaloOptions
 from onehop.input_file import read_text
 from onehop.options import LARGEST_INT, argument, option
 from onehop.output import write_file
-from onehop.schedule import Schedule, Transfer, count, halo, verify
+from onehop.schedule import HaloOptions, Schedule, Transfer, count, halo, verify
 from onehop.text import counted
 
 # Wider ghosts would go around every lattice that fits in memory many times.

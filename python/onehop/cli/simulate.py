@@ -13,7 +13,6 @@ from onehop.cli.map_file import naming, read_map, read_rails
 from onehop.cli.schedule import halo_keywords, load_schedule, parse_dtype
 from onehop.cli.screen import Table, coloured
 from onehop.error import BadInput
-from onehop.halo_options import HaloOptions
 from onehop.machine import (
     Machine,
     Simulation,
@@ -26,9 +25,10 @@ from onehop.machine import (
     simulate,
     traffic_of,
 )
-from onehop.machine.simulate_options import SimulateOptions
+from onehop.machine.simulate import SimulateOptions
 from onehop.options import LARGEST_INT, LARGEST_SIZE, argument, file_option, option
 from onehop.output import write_file
+from onehop.schedule import HaloOptions
 from onehop.text import bytes_text, counted, seconds_text
 
 # The options of each pattern.

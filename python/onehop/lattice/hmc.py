@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,22 +15,11 @@ from onehop.options import LARGEST_INT, Options, option
 from onehop.text import alternatives
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from onehop._keywords import HmcKeywords, Unpack
 
 __all__ = ["INTEGRATORS", "Hmc", "Reversal", "Trajectory", "hybrid_monte_carlo"]
 
 INTEGRATORS = ("omelyan", "leapfrog")
-
-
-class HmcKeywords(TypedDict, total=False):
-    """The keyword arguments of `hybrid_monte_carlo`; see `HmcOptions`."""
-
-    length: float
-    steps: int
-    integrator: str
-    seed: int
-    first: int
-    progress: Callable[[int], None] | None
 
 
 @dataclass(kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,25 +12,6 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.options import LARGEST_INT, Options, option
-
-
-class SolverKeywords(TypedDict, total=False):
-    """The keyword arguments of `Staggered.solve`; see `SolverOptions`."""
-
-    tolerance: float
-    iterations: int
-    precision: str
-    sloppy_precision: str | None
-    reproducible: bool
-    half_halo: bool
-    progress: Callable[[int, float], None] | None
-
-
-class WilsonSolverKeywords(SolverKeywords, total=False):
-    """The keyword arguments of `Wilson.solve`; see `WilsonSolverOptions`."""
-
-    method: str
-    schwarz: int
 
 
 @dataclass(kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import Geometry
 from onehop.lattice.operators import (
     QuarkSolve,
-    SolverKeywords,
     SolverOptions,
     complex_memory,
     fields_memory,
@@ -29,20 +28,11 @@ from onehop.options import Options
 from onehop.text import alternatives
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from onehop._keywords import LinksKeywords, SolverKeywords, Unpack
 
 __all__ = ["STAGGERED_ACTIONS", "Staggered"]
 
 STAGGERED_ACTIONS = ("staggered", "asqtad", "hisq")
-
-
-class LinksKeywords(TypedDict, total=False):
-    """The keyword arguments of `Staggered.of_links`."""
-
-    lanes: int
-    threads: int
-    map: Any
-    hosts: Any
 
 
 @dataclass(kw_only=True)

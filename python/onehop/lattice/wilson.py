@@ -12,7 +12,6 @@ from onehop.error import BadInput
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.operators import (
     QuarkSolve,
-    WilsonSolverKeywords,
     WilsonSolverOptions,
     complex_memory,
     fields_memory,
@@ -22,7 +21,7 @@ from onehop.lattice.operators import (
 )
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from onehop._keywords import Unpack, WilsonSolverKeywords
 
 __all__ = ["Wilson", "clover_blocks", "clover_leaves", "wilson_kappa"]
 

@@ -20,14 +20,14 @@ from onehop.error import BadInput, Error
 from onehop.exit_code import FAILURE
 from onehop.launch.cores import available_cores, share_cores, why_not_bound
 from onehop.launch.interpreter import python_module
-from onehop.launch.options import LaunchKeywords, LaunchOptions
+from onehop.launch.options import LaunchOptions
 from onehop.launch.refusal import reason_of, remedy_of
 from onehop.launch.supervisor import Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
 from onehop.text import counted
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from onehop._keywords import LaunchKeywords, Unpack
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)

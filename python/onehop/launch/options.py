@@ -4,26 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypedDict
 
 from onehop.launch.environment import SIGKILL_AFTER
 from onehop.launch.result import LaunchResult
 from onehop.options import Options, option
-
-
-class LaunchKeywords(TypedDict, total=False):
-    """The keyword arguments of `launch`; see `LaunchOptions`."""
-
-    output: str
-    bind: bool
-    cores_each: int
-    kill_after: float
-    report: bool
-    environment: Mapping[str, str] | None
-    stdout: int
-    on_result: Callable[[LaunchResult], None] | None
-    sigkill_after: float
-    quiet: bool
 
 
 @dataclass(kw_only=True)

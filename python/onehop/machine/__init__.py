@@ -17,8 +17,14 @@ from onehop._core import (
     TimeTable,
     Traffic,
 )
-from onehop.machine.figures import figures_of, time_tables_of
-from onehop.machine.reader import load_machine, machine_names, machine_path, parse_machine
+from onehop.machine.reader import (
+    figures_of,
+    load_machine,
+    machine_names,
+    machine_path,
+    parse_machine,
+    time_tables_of,
+)
 from onehop.machine.simulate import (
     allreduce_traffic,
     goal,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +11,66 @@ import numpy as np
 
 from onehop import _core
 from onehop._core import Machine, RailAssignment, RankMap, Schedule, Simulation, Traffic
-from onehop.arguments import is_sequence, whole_numbers, yes_or_no
+from onehop.arguments import is_sequence, listed_rails, whole_numbers, yes_or_no
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.machine.reader import machine_of
-from onehop.machine.simulate_options import SimulateKeywords, SimulateOptions
 from onehop.machine.traffic_rails import hosts_of_ranks, machine_rails, placed, traffic_of
-from onehop.options import filled
-from onehop.rail_lists import listed_rails
+from onehop.options import LARGEST_INT, LARGEST_SIZE, Options, filled, option
 from onehop.schedule import halo
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from onehop._keywords import SimulateKeywords, Unpack
+
+
+@dataclass(kw_only=True)
+class SimulateOptions(Options):
+    """The options of a simulation; `simulate` documents them."""
+
+    title = "Model"
+
+    compute: float | Sequence[float] | None = option(
+        None,
+        "Time that every rank computes between start and finish of a round.",
+        kind=float,
+        metavar="SECONDS",
+        low=0,
+        high=1e6,
+        default="0",
+    )
+    chunk_bytes: int = option(
+        0,
+        "Pack and unpack messages in chunks of this size; 0: do not model packing.",
+        "--chunk",
+        metavar="BYTES",
+        low=0,
+        high=LARGEST_SIZE,
+    )
+    slot_bytes: int = option(
+        0,
+        "Size of a slot, through which longer messages move; 0: no limit.",
+        "--slot",
+        metavar="BYTES",
+        low=0,
+        high=LARGEST_SIZE,
+    )
+    slots: int = option(2, "Number of slots of a channel.", low=1, high=LARGEST_INT)
+    contention: bool = option(
+        True,
+        "Let messages share links, or let each flow by itself.",
+        "--contention",
+        off="--no-contention",
+    )
+    accuracy: float = option(
+        0.01,
+        "Largest relative time step between updates of the rates when thousands of messages are in flight; 0: update "
+        "at every change.",
+        low=0,
+        high=0.5,
+    )
+    ranks: Sequence[int] | RankMap | None = None
+    rails: str | Sequence[Sequence[RailAssignment]] | None = None
+    progress: Callable[[float], object] | None = None
 
 
 def message_traffic(ranks: int, rounds: Sequence[Sequence[tuple[int, int, int]]]) -> Traffic:

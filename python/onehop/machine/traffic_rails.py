@@ -10,10 +10,9 @@ from typing import Any
 
 from onehop import _core
 from onehop._core import Level, Machine, RailAssignment, RankMap, Schedule, Traffic
-from onehop.arguments import instance, whole_numbers
+from onehop.arguments import instance, listed_rails, whole_numbers
 from onehop.error import BadInput
 from onehop.machine.reader import machine_of
-from onehop.rail_lists import listed_rails
 
 # Names of the ways to assign messages, with the rule of `assign_rails` and whether messages are cut.
 RAIL_RULES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,18 +23,9 @@ from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.parameters import Bindings, values_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from onehop._keywords import GradientKeywords, Unpack
 
 __all__ = ["gradients", "parameter_shift"]
-
-
-class GradientKeywords(TypedDict, total=False):
-    """The keyword arguments of `gradients`."""
-
-    precision: str
-    threads: int
-    search_seconds: float
-    reproducible: bool | int
 
 
 @dataclass(kw_only=True)

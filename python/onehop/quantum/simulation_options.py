@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from onehop import _core
 from onehop.error import WrongType
@@ -25,22 +25,6 @@ class Duration(float):
         if not 0 < seconds < float("inf"):
             raise ValueError(text)
         return super().__new__(cls, seconds)
-
-
-class SimulationKeywords(TypedDict, total=False):
-    """The keyword arguments of `simulate`; see `SimulationOptions`."""
-
-    shots: int
-    seed: int | None
-    precision: str
-    observables: Sequence[Any]
-    threads: int
-    staging: int
-    search_seconds: float
-    progress: Callable[[int, int, int, int], None] | None
-    checkpoint: str | Path | None
-    every: float
-    profile: bool
 
 
 @dataclass(kw_only=True)

@@ -18,11 +18,11 @@ from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums
 from onehop.quantum.profile import Profile
 from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.run.checkpoint import Checkpoints
-from onehop.quantum.simulation_options import SimulationKeywords, SimulationOptions, core_options
+from onehop.quantum.simulation_options import SimulationOptions, core_options
 from onehop.quantum.state import State
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from onehop._keywords import SimulationKeywords, Unpack
 
 __all__ = ["Result", "simulate"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from onehop.quantum.simulator import Result, result_of
 from onehop.quantum.state import State
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from onehop._keywords import NoisyKeywords, Unpack
 
 __all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories"]
 
@@ -51,19 +51,9 @@ class NoisyResult(Result):
     errors: list[float] = field(default_factory=list)
 
 
-class NoisyKeywords(TypedDict, total=False):
-    """The keyword arguments that `simulate_density` and `simulate_trajectories` have in common."""
-
-    noise: NoiseModel | None
-    seed: int | None
-    precision: str
-    observables: Sequence[Any]
-    threads: int
-
-
 @dataclass(kw_only=True)
 class NoisyOptions(Options):
-    """The values of `NoisyKeywords`."""
+    """The options that `simulate_density` and `simulate_trajectories` have in common."""
 
     noise: NoiseModel | None = None
     seed: int | None = None
