@@ -61,8 +61,8 @@ def experiment_result(
 
 
 def _register_sizes(circuit: QuantumCircuit) -> list[list[Any]]:
-    """List the classical registers; none if they are not all bits in order, which Qiskit takes for granted."""
-    if [bit for register in circuit.cregs for bit in register] != circuit.clbits:
+    """List the classical registers, at whose sizes Qiskit cuts outcomes; none if a bit is in no register."""
+    if {bit for register in circuit.cregs for bit in register} != set(circuit.clbits):
         return []
     return [[register.name, register.size] for register in circuit.cregs]
 

@@ -125,7 +125,7 @@ def _finished(circuit: QuantumCircuit, converter: _Converter) -> Program:
     finally:
         CONVERSION.reset(token)
     converter.circuit.parameters = names
-    converter.circuit.registers = list(registers_of(circuit, clbits))
+    converter.circuit.registers = registers_of(circuit)
     noise = converter.noise
     names_of = enumerate(converter.active)
     readout = [] if noise is None else [(place, *noise.readout(qubit)) for place, qubit in names_of]

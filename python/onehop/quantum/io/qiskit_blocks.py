@@ -158,9 +158,18 @@ def _bits_of(target: Any) -> Sequence[Clbit]:
     return list(target.var) if isinstance(target.var, ClassicalRegister) else []
 
 
-def registers_of(circuit: QuantumCircuit, clbits: dict[Clbit, int]) -> Iterator[Register]:
-    """Yield the classical registers whose bits are consecutive."""
-    for register in circuit.cregs:
-        first = clbits[register[0]] if len(register) else 0
-        if [clbits[bit] for bit in register] == list(range(first, first + len(register))):
-            yield Register(register.name, first, len(register))
+def registers_of(circuit: QuantumCircuit) -> list[Register]:
+    """Return the places of the classical registers in the texts of outcomes.
+
+    Qiskit cuts all bits in their order at the sizes of the registers, from the last one on, even if registers share
+    bits or are in another order. A circuit with a bit in no register has no such places: cutting would lose bits.
+    """
+    left = circuit.num_clbits
+    if len({bit for register in circuit.cregs for bit in register}) < left:
+        return []
+    places = []
+    for register in reversed(circuit.cregs):
+        size = min(len(register), left)
+        left -= size
+        places.append(Register(register.name, left, size))
+    return places[::-1]
