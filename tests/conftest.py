@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from commands import Command
 from onehop.cli import main
 from ranks import PATIENCE, Ranks
 
@@ -66,7 +67,7 @@ def ranks(tmp_path: Path) -> Iterator[Ranks]:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
     """Runs a command of onehop on one rank in this process, which takes a tenth of the time of a process of its own."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:

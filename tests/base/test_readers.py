@@ -1,7 +1,6 @@
 """Readers of untrusted files return a value or raise BadInput, and do so soon."""
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 import onehop
-from changed_texts import mutations, survives
+from commands import Command, refused
 from onehop import BadInput, Schedule, _core
 from ranks import Ranks
 
@@ -82,21 +81,6 @@ def test_few_numbers_that_stand_for_too_much() -> None:
         onehop.count(Schedule("made", 2**31 - 1, [], []))
 
 
-def test_changed_schedules() -> None:
-    def read(text: str) -> None:
-        schedule = Schedule.from_json(text)
-        onehop.count(schedule)
-        onehop.verify(schedule)
-
-    texts = mutations(SCHEDULE, 22, 1000)
-    assert 0 < survives(read, texts) < len(texts)
-
-
-def test_changed_tunings() -> None:
-    texts = mutations(_core.built_in_tuning(), 23, 1000)
-    assert 0 < survives(_core.check_tuning, texts) < len(texts)
-
-
 def test_old_key_of_a_tuning_is_told_its_new_name() -> None:
     old = _core.built_in_tuning().replace("spins_oversubscribed", "spins_crowded")
     with pytest.raises(BadInput) as caught:
@@ -146,8 +130,7 @@ def test_tuning_file_that_is_none(ranks: Ranks, kind: str) -> None:
     file = ranks.folder / "tuning"
     make(file)
     ranks.environment["ONEHOP_TUNING"] = str(file)
-    program = ranks.script("from onehop import _core; print(_core.tuning_origin())")
-    done = ranks.onehop("launch", "-n", "1", sys.executable, program)
+    done = ranks.run_python("-c", "from onehop import _core; print(_core.tuning_origin())")
     assert (done.returncode, done.stdout.split()[-2:]) == (0, ["built", "in"]), done.stderr
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
@@ -160,30 +143,26 @@ def test_an_empty_name_of_the_tuning_file_is_unset(ranks: Ranks, content: str | 
     if content is not None:
         cached.write_text(content, encoding="utf-8")
     ranks.environment |= {"ONEHOP_TUNING": "", "XDG_CACHE_HOME": str(ranks.folder / "cache")}
-    program = ranks.script("from onehop import _core; print(_core.tuning_origin())")
-    done = ranks.onehop("launch", "-n", "1", sys.executable, program)
+    done = ranks.run_python("-c", "from onehop import _core; print(_core.tuning_origin())")
     assert (done.returncode, done.stdout.split()[-2:]) == (0, ["built", "in"]), done.stderr
     assert said in done.stderr if said else not done.stderr
 
 
-def test_commands_for_schedules(ranks: Ranks) -> None:
+def test_commands_for_schedules(
+    tmp_path: Path, command: Command, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Exit code 2 and one line, whatever the command."""
-    file = ranks.folder / "bad.json"
-    for name in ("1e400", "ranks", "beyond_ascii"):
+    file = tmp_path / "bad.json"
+    for name, verb in (("1e400", "show"), ("ranks", "count"), ("beyond_ascii", "verify")):
         file.write_text(changed(name), encoding="utf-8")
-        command = {"1e400": "show", "ranks": "count", "beyond_ascii": "verify"}[name]
-        done = ranks.onehop("schedule", command, file)
-        assert done.returncode == 2, done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
-        assert "is not a schedule" in done.stderr, done.stderr
+        assert "is not a schedule" in refused(["schedule", verb, str(file)], capsys)
     file.write_bytes(SCHEDULE.encode().replace(b'"s"', b'"\xff"'))
-    done = ranks.onehop("schedule", "show", file)
-    assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1)
-    ranks.environment["COLUMNS"] = "200"
+    refused(["schedule", "show", str(file)], capsys)
+    monkeypatch.setenv("COLUMNS", "200")
     # Transfers of arrays that do not exist are shown, and refused by those who need the array.
     file.write_text(SCHEDULE.replace('"array": 0', '"array": -7', 1))
-    assert "(no array -7)" in ranks.onehop("schedule", "show", file).stdout
-    assert ranks.onehop("schedule", "count", file).returncode == 2
+    assert "(no array -7)" in command("schedule", "show", file).stdout
+    refused(["schedule", "count", str(file)], capsys)
 
 
 @pytest.mark.parametrize(

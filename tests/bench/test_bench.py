@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bench_runner import measure, needs_mpi
+from commands import Command
 from onehop_bench.ghex import ghex_version
 from ranks import Ranks
 
@@ -172,7 +173,7 @@ def test_codec_compares_with_a_copy(ranks: Ranks) -> None:
     assert "root mean square" in result["notes"][0]
 
 
-def test_su3_compares_with_code_for_one_site(ranks: Ranks) -> None:
+def test_su3_compares_with_code_for_one_site(ranks: Ranks, command: Command) -> None:
     found = ranks.onehop(
         "bench", "su3", "--quick", "--sites", "64", "--operations", "vectors,exponentials", "--json", "-"
     )
@@ -186,12 +187,12 @@ def test_su3_compares_with_code_for_one_site(ranks: Ranks) -> None:
     assert all(row["best_peer"] == "one site after the other" for row in rows[:3])
     assert rows[0]["limit_us"] > 0 < rows[1]["limit_us"]
     assert rows[3]["best_peer"] is None
-    wrong = ranks.onehop("bench", "su3", "--sites", "65")
+    wrong = command("bench", "su3", "--sites", "65")
     assert wrong.returncode == 2
     assert "multiples of 16" in wrong.stderr
 
 
-def test_smearing_counts_as_milc_does(ranks: Ranks) -> None:
+def test_smearing_counts_as_milc_does(ranks: Ranks, command: Command) -> None:
     words = ("--quick", "--blocks", "4x4x4x4", "--kinds", "asqtad,hisq", "--precisions", "single")
     found = ranks.onehop("bench", "smearing", "-n", 2, *words, "--json", "-")
     assert found.returncode == 0, found.stderr
@@ -203,12 +204,12 @@ def test_smearing_counts_as_milc_does(ranks: Ranks) -> None:
     for row, flop in zip(result["rows"], (61632 + 1804, 2 * 61632 + 1804), strict=True):
         assert row["limit_us"] > 0 < row["variants"]["scalar code"]
         assert f"{row['case']}: {256 * flop / row['ours_us'] / 1e3:.1f} GFLOP/s" in "".join(result["notes"])
-    wrong = ranks.onehop("bench", "smearing", "--kinds", "stout")
+    wrong = command("bench", "smearing", "--kinds", "stout")
     assert wrong.returncode == 2
     assert "fat7, asqtad or hisq" in wrong.stderr
 
 
-def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks) -> None:
+def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks, command: Command) -> None:
     words = (
         "--quick",
         "--local",
@@ -234,15 +235,15 @@ def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks) -> None:
     assert all({"onehop, without faces", "scalar code"} <= set(row["variants"]) for row in rows)
     if rows[0]["best_peer"] is not None:  # there is an MPI to compare with
         assert rows[0]["best_peer"] == "plain MPI, the same kernels"
-    wrong = ranks.onehop("bench", "wilson", "--lattices", "4x4")
+    wrong = command("bench", "wilson", "--lattices", "4x4")
     assert wrong.returncode == 2
     assert "four directions" in wrong.stderr
 
 
-def test_qspi_draws_both_figures(ranks: Ranks, tmp_path: Path) -> None:
+def test_qspi_draws_both_figures(ranks: Ranks, command: Command, tmp_path: Path) -> None:
     picture = tmp_path / "qspi.png"
-    command = ("bench", "qspi", "--mpi", "none", "--quick", "--sizes", "8,64K")
-    found = ranks.onehop(*command, "--json", "-", "--plot", str(picture))
+    words = ("bench", "qspi", "--mpi", "none", "--quick", "--sizes", "8,64K")
+    found = ranks.onehop(*words, "--json", "-", "--plot", str(picture))
     assert found.returncode == 0, found.stderr
     rows = json.loads(found.stdout)["rows"]
     assert [row["case"] for row in rows] == [
@@ -254,12 +255,12 @@ def test_qspi_draws_both_figures(ranks: Ranks, tmp_path: Path) -> None:
     assert [row["bytes"] for row in rows] == [8, 65536, 80, 655360]
     assert all(row["ours_us"] > 0 < row["limit_us"] and "onehop" in row["variants"] for row in rows)
     assert picture.read_bytes().startswith(b"\x89PNG")
-    wrong = ranks.onehop(*command[:-1], "12")
+    wrong = command(*words[:-1], "12")
     assert wrong.returncode == 2
     assert "multiples of 8" in wrong.stderr
 
 
-def test_dslash_and_solver(ranks: Ranks) -> None:
+def test_dslash_and_solver(ranks: Ranks, command: Command) -> None:
     words = ("--quick", "--blocks", "4x4x4x4", "--json", "-")
     found = ranks.onehop("bench", "dslash", "-n", 2, "--mpi", "none", "--precisions", "single", *words)
     assert found.returncode == 0, found.stderr
@@ -286,6 +287,6 @@ def test_dslash_and_solver(ranks: Ranks) -> None:
         assert any(name.startswith("scalar code") for name in row["variants"])
         if row["best_peer"] is not None:  # there is an MPI to compare with
             assert row["best_peer"] == "plain MPI, the same solver and kernels"
-    wrong = ranks.onehop("bench", "dslash", "--blocks", "4x4")
+    wrong = command("bench", "dslash", "--blocks", "4x4")
     assert wrong.returncode == 2
     assert "four directions" in wrong.stderr

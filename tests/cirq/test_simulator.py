@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onehop import BadInput
-from ranks import Ranks
+from onehop import BadInput, Group
+from threads import same_on
 
 cirq = pytest.importorskip("cirq", reason="there is no Cirq; pip install cirq-core")
 
@@ -120,31 +120,20 @@ def test_final_states_are_measured() -> None:
     assert abs(result.final_state_vector[index]) == pytest.approx(1)
 
 
-def test_on_two_ranks(ranks: Ranks) -> None:
-    program = """
-import cirq
-from onehop import Group
-from onehop.cirq import OnehopSimulator
-qubits = cirq.LineQubit.range(6)
-circuit = cirq.Circuit(cirq.ry(0.3 + k).on(q) for k, q in enumerate(qubits))
-circuit += [cirq.CZ(qubits[k], qubits[k - 1]) ** 0.4 for k in range(6)]
-circuit += [cirq.H(q) for q in qubits]
-group = Group.world()
-ours = OnehopSimulator(group, seed=2)
-values = ours.simulate_expectation_values(circuit, cirq.X(qubits[0]) * cirq.Z(qubits[5]))
-vector = ours.simulate(circuit).final_state_vector
-counts = ours.run(circuit + cirq.measure(*qubits, key="m"), repetitions=20).histogram(key="m")
-mine = repr(([round(v, 10) for v in values], abs(vector[7]).round(10), sorted(counts.items()))).encode()
-assert set(group.allgather(mine)) == {mine}
-if group.rank == 0:
-    print(mine.decode())
-"""
-    found = set()
-    for number in (1, 2):
-        done = ranks.onehop("launch", "-n", number, "--prefix", "raw", ranks.script(program))
-        assert done.returncode == 0, done.stderr
-        found |= set(done.stdout.splitlines())
-    assert len(found) == 1
+def test_on_two_ranks() -> None:
+    qubits = cirq.LineQubit.range(6)
+    circuit = cirq.Circuit(cirq.ry(0.3 + k).on(q) for k, q in enumerate(qubits))
+    circuit += [cirq.CZ(qubits[k], qubits[k - 1]) ** 0.4 for k in range(6)]
+    circuit += [cirq.H(q) for q in qubits]
+
+    def results(group: Group) -> tuple[Any, ...]:
+        ours = OnehopSimulator(group, seed=2)
+        values = ours.simulate_expectation_values(circuit, cirq.X(qubits[0]) * cirq.Z(qubits[5]))
+        vector = ours.simulate(circuit).final_state_vector
+        counts = ours.run(circuit + cirq.measure(*qubits, key="m"), repetitions=20).histogram(key="m")
+        return [round(v, 10) for v in values], abs(vector[7]).round(10), sorted(counts.items())
+
+    assert same_on(2, results) == results(Group.alone())
 
 
 def _repeated() -> cirq.CircuitOperation:

@@ -135,8 +135,11 @@ def test_other_types_go_through_float32(codec: str, dtype: str) -> None:
     expected = reference.decode(codec, wire, floats.size)
     if dtype == "bfloat16":
         assert (back == reference.encode("bf16", expected).view(np.uint16)).all()
-    else:
-        assert (back.view(array.real.dtype) == expected.astype(array.real.dtype)).all()
+        return
+    assert (back.view(array.real.dtype) == expected.astype(array.real.dtype)).all()
+    total = codecs.decode(codec, wire, np.ones_like(array), kind, add=True)
+    ones = np.ones_like(array).view(array.real.dtype)
+    assert (total.view(array.real.dtype) == (ones.astype(float) + expected).astype(array.real.dtype)).all()
 
 
 def test_what_does_not_fit_is_refused() -> None:

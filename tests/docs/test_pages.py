@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,31 +27,42 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 # A block that imports onehop is a complete program and is run. Other blocks are fragments.
-EXAMPLES = [
-    pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
+EXAMPLES = {
+    f"{str(page.relative_to(ROOT)).replace('/', '-')}-{number}": block
     for page in PAGES
     for number, block in enumerate(blocks(page, "python"))
     if re.search(r"^(from|import) .*onehop", block, re.M) and "onehop.launch" not in block
-]
+}
+WITH_TORCH = [name for name, example in EXAMPLES.items() if "import torch\n" in example]
+PACKAGES = ("pennylane", "cirq", "pytket")
+RUN_EACH = """
+    import pathlib, sys
+    for name in sys.argv[1:]:
+        exec(compile(pathlib.Path(name).read_text(), name, "exec"), {"__name__": "__main__"})
+"""
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_examples_run_on_two_ranks(ranks: Ranks, example: str) -> None:
-    for word, package in (
-        ("import pennylane", "pennylane"),
-        ("import cirq", "cirq-core"),
-        ("from pytket", "pytket"),
-    ):
-        if word in example:
-            name = word.split()[1]
-            pytest.importorskip(name, reason=f"there is no {name} in this environment; pip install {package}")
-    if "import torch\n" in example:
-        pytest.importorskip(
-            "torch", reason="there is no torch in this environment; `make setup-torch` brings one"
-        )
-        done = ranks.torchrun(ranks.script(example))
-    else:
-        done = ranks.launch(2, example)
+@pytest.mark.timeout(600)
+def test_examples_run_on_two_ranks(ranks: Ranks) -> None:
+    """One after the other in one launch. The traceback names the one that fails."""
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    files = [
+        ranks.script(example, f"{name}.py")
+        for name, example in EXAMPLES.items()
+        if name not in WITH_TORCH
+        and not re.search(rf"^(from|import) ({'|'.join(missing) or '-'})", example, re.M)
+    ]
+    assert len(files) > 20
+    done = ranks.onehop("launch", "-n", 2, ranks.script(RUN_EACH), *files, cwd=ranks.folder)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", WITH_TORCH)
+def test_examples_with_torch_run_on_two_ranks(ranks: Ranks, name: str) -> None:
+    pytest.importorskip(
+        "torch", reason="there is no torch in this environment; `make setup-torch` brings one"
+    )
+    done = ranks.torchrun(ranks.script(EXAMPLES[name]))
     assert done.returncode == 0, done.stderr
 
 

@@ -10,7 +10,6 @@ from ranks import SURVIVORS, Ranks
 ENDS = {
     "raise": ("raise RuntimeError('a mistake of its own')", 1),
     "sys.exit(3)": ("sys.exit(3)", 3),
-    "sys.exit(7)": ("sys.exit(7)", 7),
     "words": ("sys.exit('words')", 1),
     "os._exit": ("os._exit(5)", 5),
     "signal": ("os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL),
@@ -41,7 +40,7 @@ def survivors(output: str) -> list[tuple[int, int]]:
     return sorted((int(line[0].strip("[]")), int(line[2])) for line in words)
 
 
-@pytest.mark.parametrize(("number", "end"), list(zip([2, 3, 4] * 2, ENDS, strict=True)))
+@pytest.mark.parametrize(("number", "end"), list(zip([2, 3, 4, 2, 3], ENDS, strict=True)))
 def test_survivors_and_launcher_name_the_rank_that_failed(ranks: Ranks, number: int, end: str) -> None:
     statement, code = ENDS[end]
     done = ranks.launch(number, PROGRAM.format(end=statement, in_part=False), *SURVIVORS)
@@ -56,7 +55,7 @@ def test_survivors_that_wait_in_a_part_of_the_group_name_the_rank_that_failed(ra
     assert (done.stdout.count(" has ended; "), done.returncode) == (2, 1), done.stdout
 
 
-@pytest.mark.parametrize("statement", ["sys.exit(0)", "sys.exit()", "sys.exit(256)"])
+@pytest.mark.parametrize("statement", ["sys.exit()", "sys.exit(256)"])
 def test_rank_that_ends_early_with_status_0_has_closed_its_group(ranks: Ranks, statement: str) -> None:
     done = ranks.launch(3, PROGRAM.format(end=statement, in_part=False), *SURVIVORS)
     assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stderr
@@ -84,7 +83,7 @@ def test_end_of_a_program_is_not_missed(ranks: Ranks) -> None:
     assert (done.returncode, done.stdout) == (0, "[2] done\n"), done.stderr
 
 
-@pytest.mark.parametrize("end", ["raise", "sys.exit(3)", "sys.exit(7)", "words"])
+@pytest.mark.parametrize("end", ["raise", "sys.exit(3)", "words"])
 def test_exit_code_under_mpiexec(ranks: Ranks, end: str) -> None:
     statement, code = ENDS[end]
     done = ranks.mpiexec(3, ranks.script(PROGRAM.format(end=statement, in_part=False)))

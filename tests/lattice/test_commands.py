@@ -1,13 +1,12 @@
 """`onehop lattice thermalize`, `smear` and `measure` as commands."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
 
+from commands import Command
 from onehop import BadInput, Error, Group
 from onehop.cli import main
 from onehop.lattice import (
@@ -56,9 +55,6 @@ def test_a_stopped_run_resumes(tmp_path: Path) -> None:
             read_checkpoint(str(kept), group, None, settings)
     with pytest.raises(BadInput, match="expected the format ildg"):
         write_gauge(str(tmp_path / "a.nersc"), gauge, note="something")
-
-
-Command = Callable[..., CompletedProcess[str]]
 
 
 def test_generate_smear_measure(ranks: Ranks, command: Command, tmp_path: Path) -> None:
@@ -171,9 +167,9 @@ def test_refused(arguments: str, message: str, capsys: pytest.CaptureFixture[str
     assert message in " ".join(capsys.readouterr().err.split())
 
 
-def test_info_of_many_ranks_counts_one(ranks: Ranks) -> None:
+def test_info_of_many_ranks_counts_one(command: Command) -> None:
     """The halos of all 65,536 ranks would take 80 GB."""
-    done = ranks.onehop("lattice", "info", "--extent", *[128] * 4, "--grid", "16x16x16x16", "--json", "-")
+    done = command("lattice", "info", "--extent", *[128] * 4, "--grid", "16x16x16x16", "--json", "-")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["bytes_sent"] == 8 * 8**3 * found["site_bytes"] * found["width"]
@@ -229,7 +225,9 @@ def test_solves_with_the_phases_of_milc(ranks: Ranks, command: Command, tmp_path
     assert found[0]["condensate"] == pytest.approx(found[1]["condensate"], rel=0.2)
 
 
-def test_a_run_in_parts_on_other_ranks_gives_the_same_bits(ranks: Ranks, tmp_path: Path) -> None:
+def test_a_run_in_parts_on_other_ranks_gives_the_same_bits(
+    ranks: Ranks, command: Command, tmp_path: Path
+) -> None:
     what = ["lattice", "thermalize", "--beta", 5.7, "--over-relaxations", 1]
     whole, first, second = (tmp_path / name for name in ("whole.lime", "first.nersc", "second.lime"))
     new = [*what, "--extent", 4, 4, 4, 8]
@@ -239,13 +237,13 @@ def test_a_run_in_parts_on_other_ranks_gives_the_same_bits(ranks: Ranks, tmp_pat
     assert len(history) == 3
     done = ranks.onehop("lattice", "measure", whole, "-n", 2, "--json", "-")
     assert json.loads(done.stdout)["plaquette"] == history[-1], done.stderr
-    assert ranks.onehop(*new, "--sweeps", 1, "-o", first).returncode == 0
-    done = ranks.onehop(*what, "--start", first, "--first", 1, "--sweeps", 2, "-o", second)
+    assert command(*new, "--sweeps", 1, "-o", first).returncode == 0
+    done = command(*what, "--start", first, "--first", 1, "--sweeps", 2, "-o", second)
     assert done.returncode == 0, done.stderr
     assert read_gauge(str(second))[0].links.tobytes() == read_gauge(str(whole))[0].links.tobytes()
 
 
-def test_averages_that_are_no_numbers_are_an_error_of_one_line(ranks: Ranks, tmp_path: Path) -> None:
+def test_averages_that_are_no_numbers_are_an_error_of_one_line(command: Command, tmp_path: Path) -> None:
     gauge = Gauge(Group.alone(), (4, 4, 4, 4))
     gauge.set_links(gauge.links * 1e80)
     field = tmp_path / "cfg"
@@ -253,9 +251,9 @@ def test_averages_that_are_no_numbers_are_an_error_of_one_line(ranks: Ranks, tmp
     sizes = "".join(f"DIMENSION_{d} = 4\n" for d in (1, 2, 3, 4))
     head = f"BEGIN_HEADER\nDATATYPE = 4D_SU3_GAUGE_3x3\n{sizes}FLOATING_POINT = IEEE64LITTLE\nEND_HEADER\n"
     field.write_bytes(head.encode() + data.tobytes())
-    done = ranks.onehop("lattice", "measure", field, "--tolerance", 1e300, "--json", tmp_path / "out.json")
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
+    out = tmp_path / "out.json"
+    done = command("lattice", "measure", field, "--tolerance", 1e300, "--json", out)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "numbers that are not finite" in done.stderr
     assert "plaquette" in done.stderr
-    assert not (tmp_path / "out.json").exists()
+    assert not out.exists()

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onehop
+from commands import Command
 from onehop.lattice import Geometry
 from ranks import Ranks
 from threads import run_threads
@@ -221,8 +222,8 @@ def test_command_reports(ranks: Ranks) -> None:
     assert [(face["bytes"], face["pieces"]) for face in found["faces"]] == [(8**3 * 48, 2)] * 2
 
 
-def test_command_draws_two_dimensions(ranks: Ranks) -> None:
-    done = ranks.onehop("lattice", "info", "--extent", "8x8", "--grid", 2, 2, "--parities", 1)
+def test_command_draws_two_dimensions(command: Command) -> None:
+    done = command("lattice", "info", "--extent", "8x8", "--grid", 2, 2, "--parities", 1)
     assert done.returncode == 0, done.stderr
     *_, picture = done.stdout.split("rank\n")
     rows = [line.replace("[", " ").replace("]", " ").split() for line in picture.strip().splitlines()]
@@ -230,6 +231,6 @@ def test_command_draws_two_dimensions(ranks: Ranks) -> None:
     assert [[int(cell) for cell in row] for row in rows[::-1]] == geometry.from_vectors(
         np.arange(16).reshape(16, 1)
     ).tolist()
-    wrong = ranks.onehop("lattice", "info", "--extent", "8", "8", "--grid", "2")
+    wrong = command("lattice", "info", "--extent", "8", "8", "--grid", "2")
     assert wrong.returncode == 2
     assert "each of 2 directions" in wrong.stderr

@@ -8,38 +8,12 @@ from onehop import BadInput, Group, _core
 from onehop.lattice import Gauge, Geometry, Staggered
 from staggered_reference import (
     coordinates,
-    dslash_by_numpy,
     dslash_of_links,
-    random_gauge,
     random_links,
     some_field,
     with_phases,
 )
 from threads import run_threads
-
-
-@pytest.mark.parametrize(
-    ("extents", "lanes"),
-    [
-        ((4, 4, 4, 4), 8),
-        ((4, 4, 4, 4), 4),
-        ((8, 2, 6, 4), 2),
-        ((6, 2, 2, 6), 8),
-        ((16, 16), 8),
-        ((2, 4, 6), 1),
-    ],
-)
-@pytest.mark.parametrize("antiperiodic", [True, False])
-def test_hops_as_by_numpy(extents: tuple[int, ...], lanes: int, antiperiodic: bool) -> None:
-    gauge = random_gauge(Group.alone(), extents)
-    field = some_field(extents, 1)
-    staggered = Staggered(gauge, antiperiodic=antiperiodic, lanes=lanes)
-    assert staggered.lanes <= lanes
-    expected = dslash_by_numpy(gauge.links, field, antiperiodic)
-    np.testing.assert_allclose(staggered.dslash(field), expected, rtol=0, atol=1e-13)
-    again = Staggered(gauge, antiperiodic=not antiperiodic).dslash(field)
-    assert abs(again - expected).max() > 0.1
-
 
 ERRORS = {"double": 1e-13, "single": 2e-5, "half": 2e-3}  # for fields and links of order one
 

@@ -1,13 +1,13 @@
 """Solves of staggered quarks: solutions and reports against NumPy."""
 
 import json
-import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from commands import Command
+from gauge_files import lime_file, lime_sums
 from onehop import BadInput, Group
 from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, read_vectors, write_gauge
 from ranks import Ranks
@@ -173,7 +173,7 @@ def test_solves_in_every_precision_and_for_several_sources_and_masses() -> None:
     assert not few.converged
 
 
-def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
+def test_command_solves(ranks: Ranks, command: Command, tmp_path: Path) -> None:
     gauge = random_gauge(Group.alone(), (4, 4, 4, 8))
     field = tmp_path / "cfg.lime"
     write_gauge(str(field), gauge)
@@ -189,47 +189,32 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
     assert found["grid"] == [1, 1, 1, 2]
     assert 0 < found["communication_seconds"] < found["seconds"]
     assert found["gflops"] > 0 < found["gbytes_per_second"]
-    short = ranks.onehop("lattice", "solve", field, "--mass", 0.3, "--iterations", 2, "--json", "-")
+    short = command("lattice", "solve", field, "--mass", 0.3, "--iterations", 2, "--json", "-")
     assert short.returncode == 1
     assert "allow more iterations" in short.stderr
     assert json.loads(short.stdout)["converged"] is False
 
 
 def scidac(path: Path, extents: tuple[int, ...], count: int, numbers: np.ndarray) -> None:
-    """Write a single-precision file as other programs do: LIME records, big-endian, with checksums."""
-    raw = np.stack([numbers.real, numbers.imag], axis=-1).astype(">f4")
-    sites = raw.reshape(int(np.prod(extents)), -1)
-    sums = [0, 0]
-    for number, site in enumerate(sites):
-        crc = zlib.crc32(site.tobytes())
-        for i, modulus in enumerate((29, 31)):
-            by = number % modulus
-            sums[i] ^= (crc << by | crc >> (32 - by)) & 0xFFFFFFFF
+    """Write a single-precision file as other programs do."""
+    data = np.stack([numbers.real, numbers.imag], axis=-1).astype(">f4").tobytes()
+    site_bytes = len(data) // int(np.prod(extents))
     dims = " ".join(map(str, extents))
+    about = "<datatype>USQCD_F3_X</datatype><precision>F</precision><colors>3</colors>"
+    about += f"<typesize>{site_bytes // count}</typesize><datacount>{count}</datacount>"
+    file_xml = f"<scidacFile><spacetime>4</spacetime><dims>{dims} </dims></scidacFile>"
     records = [
-        (
-            "scidac-private-file-xml",
-            f"<scidacFile><spacetime>4</spacetime><dims>{dims} </dims></scidacFile>".encode(),
-        ),
-        (
-            "scidac-private-record-xml",
-            b"<scidacRecord><datatype>USQCD_F3_X</datatype><precision>F</precision><colors>3</colors>"
-            + f"<typesize>{4 * sites.shape[1] // count}</typesize>".encode()
-            + f"<datacount>{count}</datacount></scidacRecord>".encode(),
-        ),
-        ("scidac-binary-data", sites.tobytes()),
-        (
-            "scidac-checksum",
-            f"<scidacChecksum><suma>{sums[0]:x}</suma><sumb>{sums[1]:x}</sumb></scidacChecksum>".encode(),
-        ),
+        ("scidac-private-file-xml", file_xml.encode()),
+        ("scidac-private-record-xml", f"<scidacRecord>{about}</scidacRecord>".encode()),
+        ("scidac-binary-data", data),
+        ("scidac-checksum", lime_sums(data, site_bytes).encode()),
     ]
-    with path.open("wb") as file:
-        for name, data in records:
-            file.write(struct.pack(">IHHQ128s", 0x456789AB, 1, 0xC000, len(data), name.encode()))
-            file.write(data + b"\0" * (-len(data) % 8))
+    path.write_bytes(lime_file(records))
 
 
-def test_command_solves_with_links_and_sources_of_files(ranks: Ranks, tmp_path: Path) -> None:
+def test_command_solves_with_links_and_sources_of_files(
+    ranks: Ranks, command: Command, tmp_path: Path
+) -> None:
     extents, mass = (4, 4, 4, 8), 0.3
     fat, long = (scale * random_links(extents, seed) for scale, seed in ((1, 1), (0.2, 2)))
     fat, long = fat.astype(np.complex64), long.astype(np.complex64)
@@ -239,8 +224,8 @@ def test_command_solves_with_links_and_sources_of_files(ranks: Ranks, tmp_path: 
     scidac(names["long"], extents, 4, long)
     scidac(names["src"], extents, 1, source)
     links = ("--fat", names["fat"], "--long", names["long"], "--source-file", names["src"], "--mass", mass)
-    command = ("lattice", "solve", *links, "-o", names["x"], "--action", "staggered", "--json", "-")
-    done = ranks.onehop(*command, "-n", 2, "--sloppy-precision", "half", "--output-precision", "double")
+    words = ("lattice", "solve", *links, "-o", names["x"], "--action", "staggered", "--json", "-")
+    done = ranks.onehop(*words, "-n", 2, "--sloppy-precision", "half", "--output-precision", "double")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["converged"]
@@ -249,7 +234,7 @@ def test_command_solves_with_links_and_sources_of_files(ranks: Ranks, tmp_path: 
     (x,) = read_vectors(str(names["x"]), geometry, Group.alone())
     rest = source - 2 * mass * x - dslash_of_links(fat.astype(complex), long.astype(complex), x)
     assert np.linalg.norm(rest) / np.linalg.norm(source) < 1.1e-10
-    again = ranks.onehop(*command, "-n", 1)
+    again = command(*words)
     assert again.returncode == 2
     assert "exists already" in again.stderr
     names["src"].write_bytes(names["src"].read_bytes()[:-200])

@@ -415,13 +415,16 @@ BREAKS_THE_PROMISE = """
 """
 
 
-@pytest.mark.parametrize("memory", ["group.empty((6, 26, 26))", "np.empty((6, 26, 26))"])
 @pytest.mark.parametrize(
-    ("access", "said"),
+    ("memory", "access", "said"),
     [
-        ("u.sum()", "read element .* and the exchange writes it"),
-        ("u.__setitem__((1, 3, 4), 2)", "wrote element 758 .* and the exchange reads it"),
-        ("u.__setitem__((2, 3, 4), 2)", None),
+        ("group.empty((6, 26, 26))", "u.sum()", "read element .* and the exchange writes it"),
+        (
+            "np.empty((6, 26, 26))",
+            "u.__setitem__((1, 3, 4), 2)",
+            "wrote element 758 .* and the exchange reads it",
+        ),
+        ("np.empty((6, 26, 26))", "u.__setitem__((2, 3, 4), 2)", None),
     ],
 )
 def test_a_guarded_program_that_breaks_the_promise(

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from brute_force import sum_matrix
-from onehop import BadInput
+from onehop import BadInput, Group
 from onehop.quantum import Circuit, DensityMatrix, PauliSum, State
 from onehop.quantum.evolution import imaginary_time, lindblad
-from ranks import Ranks
+from threads import same_on
 
 MODEL = "0.7*Z0 Z1 + 0.4*X2 - 0.3*Y0 X1 Z3 + 0.9*X0 + 0.2 + 0.5*Z2 Z3 - 0.6*Y3"
 
@@ -94,35 +94,24 @@ def test_decay_has_its_rate() -> None:
     assert matrix.probabilities()[1] == pytest.approx(np.exp(-0.6), abs=1e-14)
 
 
-PROGRAM = """
-import numpy as np
-from onehop import Group
-from onehop.quantum import Circuit, DensityMatrix, State
-from onehop.quantum.evolution import imaginary_time, lindblad
-group = Group.world()
-state = State(5, group)
-state.run(Circuit(5).ry(0.4, 0).cx(0, 4).ry(1.1, 3).h(2))
-energies = imaginary_time(state, "Z0 Z4 + 0.5*X3 X4 - 0.2*Y1 + 0.1*Z2", 0.5, 4)
-matrix = DensityMatrix(3, group)
-matrix.run(Circuit(3).h(0).cx(0, 2))
-lindblad(matrix, "X0 X2 + 0.3*Z1", [(np.array([[0, 0.7], [0, 0]]), [2])], 0.5, 4)
-vector, rho = state.vector(), matrix.matrix()
-parts = [state.entropy([1, 4]), matrix.entropy([0, 2]), *matrix.probabilities([2, 0]), *state.probabilities([4, 1])]
-parts += [abs(state.density_matrix([3, 0])[1, 2]), matrix.fidelity(matrix), state.fidelity(state)]
-mine = np.round([*energies, *np.abs(vector[::7]), *np.abs(rho[1]), *parts], 7)
-assert all(one == mine.tobytes() for one in group.allgather(mine.tobytes()))
-if group.rank == 0:
-    print((mine + 0.0).tolist())
-"""
+def test_any_number_of_ranks_gives_the_same() -> None:
+    def evolved(group: Group) -> bytes:
+        state = State(5, group)
+        state.run(Circuit(5).ry(0.4, 0).cx(0, 4).ry(1.1, 3).h(2))
+        energies = imaginary_time(state, "Z0 Z4 + 0.5*X3 X4 - 0.2*Y1 + 0.1*Z2", 0.5, 4)
+        rho = DensityMatrix(3, group)
+        rho.run(Circuit(3).h(0).cx(0, 2))
+        lindblad(rho, "X0 X2 + 0.3*Z1", [(np.array([[0, 0.7], [0, 0]]), [2])], 0.5, 4)
+        parts = [state.entropy([1, 4]), rho.entropy([0, 2]), rho.fidelity(rho), state.fidelity(state)]
+        parts += [
+            *rho.probabilities([2, 0]),
+            *state.probabilities([4, 1]),
+            abs(state.density_matrix([3, 0])[1, 2]),
+        ]
+        numbers = [*energies, *np.abs(state.vector()[::7]), *np.abs(rho.matrix()[1]), *parts]
+        return (np.round(numbers, 7) + 0.0).tobytes()
 
-
-def test_any_number_of_ranks_gives_the_same(ranks: Ranks) -> None:
-    found = set()
-    for number in (1, 2, 4):
-        done = ranks.onehop("launch", "-n", number, "--prefix", "raw", ranks.script(PROGRAM))
-        assert done.returncode == 0, done.stderr
-        found |= set(done.stdout.splitlines())
-    assert len(found) == 1
+    assert len({same_on(ranks, evolved) for ranks in (1, 2, 4)}) == 1
 
 
 def test_entropy_of_density_matrices() -> None:

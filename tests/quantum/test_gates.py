@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+import brute_force
 from onehop import BadInput
 from onehop.quantum import Circuit, gate, gate_names
-from reference_circuit import apply_gate
 
 pytest.importorskip("qiskit")
 from qiskit.circuit import ControlledGate, Gate
@@ -56,7 +58,8 @@ def test_matrix_is_qiskits(name: str, qubits: int, parameters: int) -> None:
     count = reference.num_qubits
     assert qubits in (-1, count)
     operation = gate(name, list(range(count)), list(ANGLES[:parameters]))
-    columns = [apply_gate(column, operation) for column in np.eye(1 << count, dtype=complex)]
+    assert np.abs(np.ravel(operation.matrix()) - brute_force.matrix_of(operation).ravel()).max() < 1e-15
+    columns = [brute_force.apply(column, operation) for column in np.eye(1 << count, dtype=complex)]
     assert np.abs(np.array(columns).T - Operator(reference).data).max() < 1e-14
 
 
@@ -68,11 +71,22 @@ def test_qelib1_and_stdgates_are_there() -> None:
     assert {*qelib1.split(), *stdgates.split(), "U", "gphase"} <= {name for name, _, _ in gate_names()}
 
 
-def test_bad_input_is_refused() -> None:
-    with pytest.raises(BadInput, match="found 'nogate'"):
-        gate("nogate", [0])
-    with pytest.raises(BadInput, match="gate cx: expected 2 qubits, found 3"):
-        gate("cx", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nogate", [0]), "found 'nogate'"),
+        (("cx", [0, 1, 2]), "gate cx: expected 2 qubits, found 3"),
+        (("h", [0], [1.0]), "gate h: expected 0 parameters, found 1"),
+        (("rz", [0]), "gate rz: expected 1 parameter, found 0"),
+        (("mcx", []), "at least 1 qubit"),
+    ],
+)
+def test_bad_input_is_refused(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        gate(*arguments)
+
+
+def test_a_qubit_that_is_named_twice_is_refused() -> None:
     circuit = Circuit(2)
     circuit.add(gate("cx", [1, 1]))
     with pytest.raises(BadInput, match=r"operation 0 \(cx\): qubit 1 is named twice"):

@@ -65,7 +65,7 @@ def test_queries_of_a_state(ranks: int) -> None:
         second.run(quantum.Circuit(n).x(n - 1).x(n - 1))
         assert state.inner_product(second) == pytest.approx(np.vdot(vector, other), abs=1e-12)
         assert state.fidelity(second) == pytest.approx(abs(np.vdot(vector, other)) ** 2, abs=1e-12)
-        for qubits in ([1], [6, 0], [2, 6, 4]):
+        for qubits in ([1], [6, 0], [2, 6, 4], [0, 5, 1, 3]):
             axes = [n - 1 - q for q in reversed(qubits)]
             rest = [a for a in range(n) if a not in axes]
             m = vector.reshape([2] * n).transpose(axes + rest).reshape(1 << len(qubits), -1)

@@ -1,10 +1,14 @@
 """Commands that end with one line of an error."""
 
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from onehop.cli import main
+
+#: The fixture `command` (tests/conftest.py).
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def refused(words: Sequence[str] | str, capsys: pytest.CaptureFixture[str], code: int = 2) -> str:

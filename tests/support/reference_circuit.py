@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from onehop.quantum import Circuit, Condition, Operation
+import brute_force
+from onehop.quantum import Circuit, Condition
 
 
 @dataclass
@@ -20,23 +21,6 @@ class Branch:
             return True
         number = sum(self.bits.get(bit, 0) << k for k, bit in enumerate(condition.clbits))
         return (number == condition.value) != condition.negated
-
-
-def apply_gate(state: np.ndarray, operation: Operation) -> np.ndarray:
-    """A gate on a state, as a sum over the matrix."""
-    index = np.arange(len(state))
-    chosen = np.ones(len(state), bool)
-    for k, control in enumerate(operation.controls):
-        chosen &= (index >> control & 1) == (operation.control_values >> k & 1)
-    size = 1 << len(operation.targets)
-    matrix = np.asarray(operation.matrix()).reshape(size, size)
-    row = sum((index >> target & 1) << k for k, target in enumerate(operation.targets)) + 0 * index
-    rest = index & ~sum(1 << target for target in operation.targets)
-    new = np.zeros(len(state), complex)
-    for column in range(size):
-        source = rest + sum((column >> k & 1) << target for k, target in enumerate(operation.targets))
-        new += matrix[row, column] * state[source]
-    return np.where(chosen, new, state)
 
 
 def _project(branch: Branch, qubit: int, value: int) -> np.ndarray:
@@ -84,7 +68,7 @@ def branches(circuit: Circuit) -> list[Branch]:
                     ]
                 following += ways
             else:
-                branch.state = apply_gate(branch.state, operation)
+                branch.state = brute_force.apply(branch.state, operation)
                 following.append(branch)
         found = following
     return found
