@@ -43,6 +43,7 @@ def test_more_cores_than_there_are(ranks: Ranks) -> None:
         ("sched_setaffinity", "EPERM"),
         ("sched_setaffinity", "ENOSYS"),
         ("sched_getaffinity,setsid,waitid,prctl", "EPERM"),
+        ("getppid", "EPERM"),
     ],
 )
 def test_a_sandbox_that_refuses_calls_of_the_launcher(ranks: Ranks, calls: str, error: str) -> None:
@@ -65,7 +66,42 @@ def test_a_sandbox_that_refuses_what_the_launcher_needs(ranks: Ranks) -> None:
     assert "Traceback" not in done.stderr
     done = run_with_refused_calls(ranks, "ENOSYS", "socketpair", ranks.script("print('never')"))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
-    assert "Function not implemented; a sandbox refuses the launcher a system call" in done.stderr
+    assert "Function not implemented; a sandbox refuses the launcher socketpair" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("getpid", "cannot start ranks: the system refuses getpid (Operation not permitted)"),
+        ("geteuid", "cannot start ranks: the system refuses geteuid (Operation not permitted)"),
+        ("uname", "cannot start ranks: the system refuses uname (Operation not permitted)"),
+        ("wait4", "a sandbox refuses the launcher wait4"),
+        ("epoll_ctl", "a sandbox refuses the launcher epoll_create1, epoll_ctl or epoll_wait"),
+        ("ioctl", "a sandbox refuses the launcher ioctl"),
+    ],
+)
+def test_a_refused_call_is_named_in_one_line(ranks: Ranks, call: str, told: str) -> None:
+    done = run_with_refused_calls(ranks, "EPERM", call, ranks.script("print('never')"))
+    assert (done.returncode, done.stdout.replace("[0] never\n", "").replace("[1] never\n", "")) == (1, "")
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize("call", ["socket", "bind", "setsockopt"])
+def test_a_sandbox_without_sockets_has_no_mpiexec(ranks: Ranks, call: str) -> None:
+    """Open MPI's own text, or a rank that waits, would be all that the user sees."""
+    source = "from onehop.launch import launch_under_mpi; launch_under_mpi(2, ['true'])"
+    done = ranks.run_python(refused_calls.__file__, "EPERM", call, sys.executable, "-c", source)
+    assert done.returncode == 1
+    told = done.stderr.splitlines()[-1]
+    assert "the system refuses socket, setsockopt, bind, listen or connect (Operation not permitted)" in told
+    source = (
+        "from onehop.launch import ensure_ranks_beside_mpi, ranks\n"
+        "ranks.ensure_ranks = lambda *_, launcher, **__: print(launcher)\n"
+        "ensure_ranks_beside_mpi(2, None, default=2)"
+    )
+    done = ranks.run_python(refused_calls.__file__, "EPERM", call, sys.executable, "-c", source)
+    assert done.stdout == "local\n", done.stderr
 
 
 def test_a_sandbox_in_which_mpiexec_would_hang(ranks: Ranks) -> None:

@@ -30,6 +30,16 @@ _NUMBERS = {
         "madvise": 28,
         "fallocate": 285,
         "socketpair": 53,
+        "getpid": 39,
+        "getppid": 110,
+        "geteuid": 107,
+        "uname": 63,
+        "socket": 41,
+        "bind": 49,
+        "setsockopt": 54,
+        "wait4": 61,
+        "epoll_ctl": 233,
+        "ioctl": 16,
     },
     "aarch64": {
         "sched_setaffinity": 122,
@@ -45,6 +55,16 @@ _NUMBERS = {
         "madvise": 233,
         "fallocate": 47,
         "socketpair": 199,
+        "getpid": 172,
+        "getppid": 173,
+        "geteuid": 175,
+        "uname": 160,
+        "socket": 198,
+        "bind": 200,
+        "setsockopt": 208,
+        "wait4": 260,
+        "epoll_ctl": 21,
+        "ioctl": 29,
     },
 }
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06  # instructions of a filter
@@ -77,9 +97,13 @@ def run_with_refused_calls(
     ranks: Ranks, error: str, names: str, program: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a program on two ranks under `onehop launch`, with these system calls refused to all of them."""
-    launch = [sys.executable, "-m", "onehop", "launch", "-n", "2", program]
+    return run_command(ranks, error, names, "launch", "-n", "2", program)
+
+
+def run_command(ranks: Ranks, error: str, names: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of onehop with these system calls refused."""
     return subprocess.run(
-        [sys.executable, __file__, error, names, *launch],
+        [sys.executable, __file__, error, names, sys.executable, "-m", "onehop", *words],
         env=ranks.environment,
         cwd=ranks.folder,
         capture_output=True,

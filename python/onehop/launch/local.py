@@ -22,6 +22,7 @@ from onehop.launch.cores import available_cores, share_cores, why_not_bound
 from onehop.launch.interpreter import python_module
 from onehop.launch.options import LaunchOptions
 from onehop.launch.refusal import reason_of, remedy_of
+from onehop.launch.sandbox import refused_to_launcher, refused_to_ranks
 from onehop.launch.supervisor import Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
 from onehop.text import counted
@@ -93,7 +94,7 @@ def _prepare(launcher: int, cores: set[int] | None) -> None:
         )
         os._exit(FAILURE)
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != launcher:
+    if os.getppid() not in (launcher, -1):  # -1: a sandbox refuses getppid
         os._exit(1)
     if cores is not None:
         with contextlib.suppress(OSError):  # such as for a core that has gone offline since
@@ -166,6 +167,21 @@ def _check(ranks: int, cores_each: int, bind: bool) -> None:
         )
 
 
+def _not_run(command: Sequence[str], ranks: int, error: OSError | subprocess.SubprocessError) -> Error:
+    """Return the error of a launch to which the system refused something."""
+    remedy = remedy_of(error)
+    if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.EACCES, errno.ENOSYS):
+        if call := refused_to_launcher():
+            remedy = f"a sandbox refuses the launcher {call}; allow it, or use another launcher (mpiexec)"
+        elif error.errno != errno.EACCES:  # which is rather about the program itself
+            remedy = (
+                "a sandbox refuses the launcher a system call (ONEHOP_TRACEBACK=1 shows which); allow it, or use "
+                "another launcher (mpiexec)"
+            )
+    why = f"{reason_of(error)}; {remedy}" if remedy else error
+    return Error(f"could not run {command[0]!r} on {counted(ranks, 'rank')}: {why}")
+
+
 def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords]) -> int:
     """Run `command` on `ranks` ranks of this machine and wait for them.
 
@@ -217,6 +233,10 @@ def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords
         The ranks could not be started.
     """
     options = LaunchOptions.of("launch", keywords)
+    if refused := refused_to_ranks():
+        raise Error(
+            f"cannot start ranks: the system refuses {refused}, which each of them needs; allow it in this sandbox"
+        )
     _check(ranks, options.cores_each, options.bind)
     output = Output(options.output)
     cores = _cores_of_ranks(ranks, options.cores_each) if options.bind else None
@@ -233,9 +253,9 @@ def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords
         environment.setdefault("PYTHONUNBUFFERED", "1")
     sys.stdout.flush()
     sys.stderr.flush()
-    with contextlib.ExitStack() as stack:
-        stack.callback(control.close)
-        try:
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.callback(control.close)
             watchdog = Watchdog()
             stack.callback(watchdog.close)
             supervisor = Supervisor(
@@ -253,19 +273,12 @@ def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords
                 streams = _streams(rank, output, options.stdout)
                 supervisor.add(_start(rank, command, environment, cores[rank] if cores else None, streams))
             code = supervisor.run()
-        except (OSError, subprocess.SubprocessError) as error:
-            if isinstance(error, BrokenPipeError):
-                return 128 + signal.SIGPIPE
-            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                raise  # the ranks ran, but their output did not fit on the disk
-            remedy = remedy_of(error)
-            if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.ENOSYS):
-                remedy = (
-                    "a sandbox refuses the launcher a system call (ONEHOP_TRACEBACK=1 shows which); allow it, or use "
-                    "another launcher (mpiexec)"
-                )
-            why = f"{reason_of(error)}; {remedy}" if remedy else error
-            raise Error(f"could not run {command[0]!r} on {counted(ranks, 'rank')}: {why}") from error
+    except BrokenPipeError:
+        return 128 + signal.SIGPIPE
+    except (OSError, subprocess.SubprocessError) as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise  # the ranks ran, but their output did not fit on the disk
+        raise _not_run(command, ranks, error) from error
     if options.on_result is not None:
         options.on_result(supervisor.result(command, code))
     return code

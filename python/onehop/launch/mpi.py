@@ -18,6 +18,7 @@ from onehop.error import BadInput, Error
 from onehop.launch.cores import available_cores, why_not_bound
 from onehop.launch.interpreter import search_path
 from onehop.launch.local import check_ranks
+from onehop.launch.sandbox import refused_to_mpiexec
 
 _libc = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
@@ -188,6 +189,15 @@ def _check_open_files(mpiexec: str, code: int, ranks: int) -> None:
         )
 
 
+def _check_system_calls() -> None:
+    """Raise Error if the system refuses what an mpiexec needs, which it would not say in a line, or wait for."""
+    if refused := refused_to_mpiexec():
+        raise Error(
+            f"the system refuses {refused}, without which Open MPI's mpiexec never starts a rank; allow it in this "
+            "sandbox, or use `onehop launch`"
+        )
+
+
 def launch_under_mpi(
     ranks: int,
     command: Sequence[str],
@@ -224,13 +234,7 @@ def launch_under_mpi(
         The mpiexec could not be started, or it failed with fewer open files than Open MPI needs.
     """
     check_ranks(ranks)  # an mpiexec takes large numbers for negative ones
-    try:
-        os.sched_getaffinity(0)
-    except OSError as error:
-        raise Error(
-            f"the system refuses sched_getaffinity ({error.strerror}), without which Open MPI's mpiexec never starts a "
-            "rank; allow it in this sandbox, or use `onehop launch`"
-        ) from error
+    _check_system_calls()
     line, variables = mpi_command(find_mpi_launcher(mpi), ranks, command, bind=bind)
     variables.update(environment or {})
     try:

@@ -67,15 +67,18 @@ def ensure_ranks(
 def ensure_ranks_beside_mpi(ranks: int | None, mpi: str | None, *, default: int) -> None:
     """As `ensure_ranks`, for commands that compare with MPI: under an mpiexec if there is one, else without MPI.
 
-    `mpi` is as for `find_mpi_launcher`, or "none". Raises BadInput if the MPI that was asked for is not here.
+    `mpi` is as for `find_mpi_launcher`, or "none". Raises BadInput if the MPI that was asked for is not here. Where a
+    sandbox refuses what an mpiexec needs, none is used unless it was asked for.
     """
     launcher = "local"
     if current_launch() is None and mpi != "none":
         from onehop.launch.mpi import find_mpi_launcher
+        from onehop.launch.sandbox import refused_to_mpiexec
 
         try:
-            find_mpi_launcher(mpi)
-            launcher = "mpi"
+            if mpi is not None or refused_to_mpiexec() is None:
+                find_mpi_launcher(mpi)
+                launcher = "mpi"
         except BadInput:
             if mpi is not None:
                 raise

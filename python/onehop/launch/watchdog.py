@@ -47,10 +47,12 @@ class Watchdog:
         ):  # then a signal to the launcher's process group reaches it, which is ignored
             os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        null = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(null, descriptor)
+            with contextlib.suppress(OSError):
+                signal.signal(number, signal.SIG_IGN)
+        with contextlib.suppress(OSError):  # then it holds the launcher's streams open until it ends
+            null = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(null, descriptor)
         groups = set()
         with os.fdopen(reading, "rb") as lines:
             for line in lines:
