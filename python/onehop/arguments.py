@@ -76,6 +76,11 @@ def whole_numbers(values: Any, name: str, least: int = -LARGEST, most: int = LAR
     return numbers
 
 
+def require_seed(value: Any, name: str = "seed") -> int:
+    """Return a seed as an int. Raises BadInput unless it is a whole number of 64 bits."""
+    return whole_number(value, name, 0, 2**64 - 1)
+
+
 def real_number(value: Any, name: str) -> float:
     """Return a real number, which may be infinite or NaN, or raise BadInput, which `name` begins."""
     try:

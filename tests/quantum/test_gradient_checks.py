@@ -12,7 +12,7 @@ import pytest
 
 from onehop import quantum
 from onehop.cli import main
-from onehop.cli.quantum.gradient import memory_of_gradient, with_gradient
+from onehop.cli.quantum.memory import memory_of_gradient, with_gradient
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum import Circuit, DensityMatrix, NoiseModel, Parameter, PauliSum, PauliTerm

@@ -15,7 +15,7 @@ from onehop.group import Group, group_or_alone
 from onehop.quantum import State, simulate
 from onehop.quantum.foreign import check_precision
 from onehop.quantum.noise.program_run import run_program
-from onehop.quantum.random_numbers import common_seed
+from onehop.quantum.simulation_options import common_seed
 from onehop.quantum.simulator import shot_bits
 from onehop.quantum.steps import Save
 

@@ -33,10 +33,9 @@ _MEMORY = {
     **dict.fromkeys(_PROCESSOR_TABLES + _PROCESSOR_FIGURES, False),
 }
 _ARITHMETIC = {"double": False, "single": False}
-_FIGURE = {"value": True, "basis": True, "source": True, "note": False}
-_TABLE = {"points": True, "basis": True, "source": True, "note": False}
-_TABLES = ("one_way", "both_ways", "in_collective")
 _TOPOLOGY = {"basis": True, "source": True, "note": False}
+_BASES = ("published", "measured", "guessed")
+_TABLES = ("one_way", "both_ways", "in_collective")
 _FIGURES = (
     "latency",
     "hop_latency",
@@ -47,20 +46,6 @@ _FIGURES = (
     "local_bandwidth",
     "group_bandwidth",
 )
-_REQUIRED_FIGURES = ("latency", "overhead", "bandwidth")
-_LEVEL = {
-    "name": True,
-    "of": True,
-    "routing": True,
-    "extents": True,
-    "topology": True,
-    "links": False,
-    "interfaces": False,
-    "taper": False,
-    **{name: name in _REQUIRED_FIGURES for name in _FIGURES},
-    **dict.fromkeys(_TABLES, False),
-}
-_BASES = ("published", "measured", "guessed")
 
 
 def machine_names() -> list[str]:
@@ -115,13 +100,8 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _is_finite(value: Any) -> bool:
-    """Return whether a value is a number that a float can hold. An integer may be too large."""
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max
-
-
 class _Reader:
-    """Translates the parsed file to the JSON of `Machine.from_json`."""
+    """Translates the parsed file to the JSON of `Machine.from_json`, which checks what is not checked here."""
 
     def __init__(self, lines: FileLines, root: dict[str, Any]) -> None:
         self.lines = lines
@@ -146,84 +126,60 @@ class _Reader:
             raise self.lines.fail(table, key, "a text", _shown(value))
         return value
 
-    def origin(self, table: str, key: str, value: dict[str, Any]) -> tuple[str, str]:
-        """Return basis and source. The source is a key of [sources], and a note may say more."""
-        basis = self.text(table, key, value["basis"])
-        if basis not in _BASES:
-            raise self.lines.fail(table, key, f"a basis ({', '.join(_BASES)})", f'"{basis}"')
+    def source(self, table: str, key: str, value: dict[str, Any]) -> str:
+        """Return the source, which is a key of [sources]; a note may say more."""
         name = self.text(table, key, value["source"])
         if name not in self.sources:
             raise self.lines.fail(
                 table, key, f"a key of [sources] ({', '.join(self.sources)}) as source", f'"{name}"'
             )
         note = f"; {self.text(table, key, value['note'])}" if "note" in value else ""
-        return basis, self.sources[name] + note
+        return self.sources[name] + note
 
-    def figure(self, table: str, key: str, value: Any) -> dict[str, Any]:
-        self.keys(table, key, value, _FIGURE)
-        number = self.number(table, key, value["value"], "as value")
-        basis, source = self.origin(table, key, value)
-        return {"value": number, "basis": basis, "source": source}
+    def number_fits(self, table: str, key: str, value: Any) -> None:
+        """Check all numbers in a value or in lists of them."""
+        for one in value if isinstance(value, list) else ():
+            self.number_fits(table, key, one)
+        if isinstance(value, (int, float)):
+            if not abs(value) <= sys.float_info.max:
+                raise self.lines.fail(table, key, "a finite number", _shown(value))
+            if value != 0 and not _LEAST <= abs(value) <= _MOST:
+                expected = f"0 or a number from {_LEAST:g} to {_MOST:g}, in seconds, bytes or per second"
+                raise self.lines.fail(table, key, expected, _shown(value))
 
-    def number(self, table: str, key: str, number: Any, where: str) -> float:
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
-            raise self.lines.fail(table, key, f"a number {where}", _shown(number))
-        if not _is_finite(number):
-            raise self.lines.fail(table, key, f"a finite number {where}", _shown(number))
-        if number != 0 and not _LEAST <= abs(number) <= _MOST:
-            expected = f"0 or a number from {_LEAST:g} to {_MOST:g} {where}, in seconds, bytes or per second"
-            raise self.lines.fail(table, key, expected, _shown(number))
-        return float(number)
-
-    def time_table(self, table: str, key: str, value: Any) -> dict[str, Any]:
-        self.keys(table, key, value, _TABLE)
-        pairs = value["points"]
-        if not isinstance(pairs, list) or not all(isinstance(one, list) and len(one) == 2 for one in pairs):
-            expected = "a list of pairs of bytes and seconds, such as [[64, 1e-7], [1024, 2e-7]], as points"
-            raise self.lines.fail(table, key, expected, _shown(pairs))
-        points = [[self.number(table, key, number, "in each point") for number in pair] for pair in pairs]
-        basis, source = self.origin(table, key, value)
-        return {"points": points, "basis": basis, "source": source}
-
-    def integers(self, table: str, key: str, value: Any) -> list[int]:
-        if not isinstance(value, list) or not all(type(one) is int for one in value):
-            raise self.lines.fail(table, key, "a list of whole numbers, such as [8, 12]", _shown(value))
-        return value
-
-    def count(self, table: str, key: str, value: Any) -> int:
-        """Return a number of links or interfaces. A level that has none leaves the key out."""
-        if type(value) is not int or value < 1:
-            raise self.lines.fail(
-                table, key, f"a whole number of {key} of at least 1, or no key", _shown(value)
-            )
-        return value
+    def figure(self, table: str, key: str, value: Any) -> Any:
+        """Return a figure or a table of times with its source in words."""
+        if not isinstance(value, dict):
+            return value
+        found = {name: one for name, one in value.items() if name != "note"}
+        for name in ("value", "points"):
+            self.number_fits(table, key, found.get(name))
+        return found | {"source": self.source(table, key, value)} if "source" in found else found
 
     def level(self, table: str, value: Any) -> dict[str, Any]:
-        self.keys(table, "", value, _LEVEL)
+        if not isinstance(value, dict):
+            raise self.lines.fail(table, "", "a table", _shown(value))
+        for name in ("name", "of", "topology"):
+            if name not in value:
+                raise self.lines.fail(table, "", f'the key "{name}"', "none")
         topology = self.keys(table, "topology", value["topology"], _TOPOLOGY)
-        basis, source = self.origin(table, "topology", topology)
-        level: dict[str, Any] = {
+        if topology["basis"] not in _BASES:
+            raise self.lines.fail(
+                table, "topology", f"a basis ({', '.join(_BASES)})", _shown(topology["basis"])
+            )
+        source = self.source(table, "topology", topology)
+        level = {key: self.figure(table, key, one) for key, one in value.items() if key != "of"}
+        level |= {
+            "topology": f"{topology['basis']}: {source}",
             "name": self.text(table, "name", value["name"]),
-            "routing": self.text(table, "routing", value["routing"]),
-            "extents": self.integers(table, "extents", value["extents"]),
-            "topology": f"{basis}: {source}",
         }
         for key in ("links", "interfaces"):
-            if key in value:
-                level[key] = self.count(table, key, value[key])
-        if "taper" in value:
-            taper = value["taper"]
-            if not isinstance(taper, list) or not all(_is_finite(one) for one in taper):
-                raise self.lines.fail(
-                    table, "taper", "a list of finite numbers, such as [0.5]", _shown(taper)
-                )
-            level["taper"] = taper
-        for key in _FIGURES:
-            if key in value:
-                level[key] = self.figure(table, key, value[key])
-        for key in _TABLES:
-            if key in value:
-                level[key] = self.time_table(table, key, value[key])
+            # A level that has none leaves the key out.
+            if key in value and (type(value[key]) is not int or value[key] < 1):
+                expected = f"a whole number of {key} of at least 1, or no key"
+                raise self.lines.fail(table, key, expected, _shown(value[key]))
+        for key in ("extents", "taper"):
+            self.number_fits(table, key, value.get(key))
         return level
 
     def chain(self, tables: list[dict[str, Any]]) -> list[int]:
@@ -277,38 +233,44 @@ class _Reader:
             "name": name,
             "title": self.text("", "title", self.root["title"]),
             "levels": [levels[number] for number in order],
-            "memory_bandwidth": self.figure("memory", "bandwidth", memory["bandwidth"]),
-            "memory": self.figure("memory", "size", memory["size"]),
         }
-        for key in _PROCESSOR_TABLES:
-            if key in memory:
-                description[key] = self.time_table("memory", key, memory[key])
-        for key in _PROCESSOR_FIGURES:
-            if key in memory:
-                description[key] = self.figure("memory", key, memory[key])
         arithmetic = self.keys("arithmetic", "", self.root.get("arithmetic", {}), _ARITHMETIC)
-        for precision, value in arithmetic.items():
-            description[f"multiply_adds_{precision}"] = self.figure("arithmetic", precision, value)
+        for table, values in (("memory", memory), ("arithmetic", arithmetic)):
+            for key, value in values.items():
+                description[_IN_MACHINE.get(key, key)] = self.figure(table, key, value)
         try:
-            return Machine.from_json(json.dumps(description))
+            return Machine.from_json(json.dumps(description, default=str))
         except BadInput as error:
             raise self.translated(str(error), order) from None
 
     def translated(self, message: str, order: list[int]) -> BadInput:
         """Replace the path of an error, as in `levels[1].taper: ...`, by file and line."""
         place, _, what = message.partition(": ")
-        table, key = "", ""
-        if match := re.match(r"levels\[(\d+)\]\.?(\w*)", place):
-            table, key = f"level[{order[int(match[1])]}]", match[2]
-        elif place in ("memory", "memory_bandwidth"):
-            table, key = "memory", "size" if place == "memory" else "bandwidth"
-        elif place in _PROCESSOR_TABLES + _PROCESSOR_FIGURES:
-            table, key = "memory", place
-        elif place.startswith("multiply_adds_"):
-            table, key = "arithmetic", place.removeprefix("multiply_adds_")
-        line = self.lines.found.get((table, key)) or self.lines.found.get((table, "")) or 1
-        name = ".".join(part for part in (table, key) if part) or place
+        match = re.match(r"(?:levels\[(\d+)\]\.?)?(\w*)(.*)", place)
+        assert match is not None
+        key, rest = match[2], match[3]
+        if match[1]:
+            table = f"level[{order[int(match[1])]}]"
+        else:
+            key = next((ours for ours, theirs in _IN_MACHINE.items() if theirs == key), key)
+            table = "arithmetic" if key in _ARITHMETIC else "memory" if key in _MEMORY else ""
+        unknown = re.search(r'only the keys .* found "(.*)"$', what)
+        line_key = unknown[1] if unknown and not key else key
+        line = self.lines.found.get((table, line_key)) or self.lines.found.get((table, "")) or 1
+        name = ".".join(part for part in (table, key) if part) + rest
+        what = what.replace("an object", "a table").replace(
+            "only the keys name, ", "only the keys name, of, "
+        )
         return BadInput(f"{self.lines.file}, line {line}: {name}: {what}")
+
+
+# The names in a `Machine` of figures that have shorter ones in their tables.
+_IN_MACHINE = {
+    "bandwidth": "memory_bandwidth",
+    "size": "memory",
+    "double": "multiply_adds_double",
+    "single": "multiply_adds_single",
+}
 
 
 def parse_machine(text: str, name: str, file: str = "the machine") -> Machine:

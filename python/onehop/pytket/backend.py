@@ -22,7 +22,7 @@ from onehop.group import Group, group_or_alone
 from onehop.pytket.conversion import converted, pauli_sum
 from onehop.quantum import simulate
 from onehop.quantum.foreign import check_precision
-from onehop.quantum.random_numbers import common_seed
+from onehop.quantum.simulation_options import common_seed
 from onehop.quantum.simulator import shot_bits
 
 __all__ = ["OnehopBackend"]

@@ -16,7 +16,7 @@ from qiskit.result import Result
 from qiskit.transpiler import Target
 
 from onehop._core import __version__
-from onehop.arguments import whole_number
+from onehop.arguments import require_seed, whole_number
 from onehop.error import BadInput
 from onehop.qiskit.active import active_qubits, with_measurements
 from onehop.qiskit.bindings import bound_circuits
@@ -25,7 +25,6 @@ from onehop.qiskit.noise import basis_of, read_noise
 from onehop.qiskit.results import experiment_result
 from onehop.qiskit.target import largest_state, make_target
 from onehop.quantum.io.from_qiskit import program_from_qiskit
-from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.run.executor import Executor, find_executor
 from onehop.quantum.run.task import Outcome, Task
 from onehop.quantum.steps import STATE_KINDS, Program, Save

@@ -23,13 +23,13 @@ from qiskit.primitives.containers.estimator_pub import EstimatorPub
 from qiskit.primitives.containers.sampler_pub import SamplerPub
 from qiskit.quantum_info import SparsePauliOp
 
+from onehop.arguments import require_seed
 from onehop.error import BadInput
 from onehop.qiskit.active import with_measurements
 from onehop.qiskit.backend import OnehopBackend
 from onehop.qiskit.bindings import require_finite
 from onehop.qiskit.job import DoneJob
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.run.task import Outcome
 
 __all__ = ["EstimatorV2", "SamplerV2"]

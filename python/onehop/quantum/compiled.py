@@ -18,8 +18,7 @@ from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import core_sum, real_where_real, sums_of
 from onehop.quantum.parameters import Bindings, rows_of, values_of
-from onehop.quantum.random_numbers import common_seed
-from onehop.quantum.simulation_options import core_options
+from onehop.quantum.simulation_options import common_seed, core_options
 from onehop.quantum.simulator import Result, pure_result
 from onehop.quantum.state import State
 from onehop.text import counted

@@ -1,14 +1,17 @@
-"""The options of simulations of circuits."""
+"""The options of simulations of circuits, and their seeds."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from onehop import _core
+from onehop.arguments import require_seed
 from onehop.error import WrongType
+from onehop.group import Group
 from onehop.options import LARGEST_SEED, LARGEST_SHOTS, Options, option
 
 
@@ -77,3 +80,10 @@ def core_options(**values: Any) -> _core.ProgramOptions:
     except WrongType as error:
         raise WrongType(str(error).removeprefix("ProgramOptions.").replace("arg to be ", "")) from None
     return options
+
+
+def common_seed(seed: int | None, group: Group) -> int:
+    """Return the seed, or if it is None a random one of 48 bits, the same on every rank. Collective if it is None."""
+    if seed is None:
+        return int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
+    return require_seed(seed)

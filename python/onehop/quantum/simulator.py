@@ -16,9 +16,8 @@ from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit, Register
 from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
 from onehop.quantum.profile import Profile
-from onehop.quantum.random_numbers import common_seed
 from onehop.quantum.run.checkpoint import Checkpoints
-from onehop.quantum.simulation_options import SimulationOptions, core_options
+from onehop.quantum.simulation_options import SimulationOptions, common_seed, core_options
 from onehop.quantum.state import State
 
 if TYPE_CHECKING:

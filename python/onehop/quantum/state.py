@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import complex_array, instance, quoted
+from onehop.arguments import complex_array, instance, quoted, require_seed
 from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.io.state_file import read_state_together, save_state, together
 from onehop.quantum.observables import core_sum, sums_of
-from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.split_state import SplitState, check_base, entropy_of
 
 __all__ = ["State"]

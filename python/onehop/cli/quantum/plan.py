@@ -7,8 +7,7 @@ from typing import Any
 
 from onehop._core import __version__
 from onehop.cli.common import JsonOptions, console, write_json
-from onehop.cli.quantum.gradient import GRADIENT_STATES, GRADIENT_SWEEPS, with_gradient
-from onehop.cli.quantum.memory import plan_run, remedy
+from onehop.cli.quantum.memory import GRADIENT_STATES, GRADIENT_SWEEPS, plan_run, remedy, with_gradient
 from onehop.cli.quantum.profile import forms, ranges
 from onehop.cli.screen import Screen, Table, coloured
 from onehop.error import BadInput

@@ -12,8 +12,7 @@ import numpy as np
 from onehop import _core
 from onehop.cli.common import console, own_rank, progress, write_json
 from onehop.cli.quantum import profile as profiles
-from onehop.cli.quantum.gradient import gradient_report
-from onehop.cli.quantum.memory import check_fits, memory_of_run, one_line, plan_run
+from onehop.cli.quantum.memory import check_fits, gradient_report, memory_of_run, one_line, plan_run
 from onehop.cli.quantum.run_options import Run
 from onehop.cli.quantum.run_report import draw, make_report, save_result, show, show_gradient
 from onehop.cli.screen import Screen

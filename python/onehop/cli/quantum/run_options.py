@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from onehop.cli.common import JsonOptions, RanksOptions
-from onehop.cli.quantum.gradient import check_gradient, memory_of_gradient
-from onehop.cli.quantum.memory import check_fits
+from onehop.cli.quantum.memory import check_fits, check_gradient, memory_of_gradient
 from onehop.error import BadInput
 from onehop.launch.environment import SIGKILL_AFTER
 from onehop.options import LARGEST_SHOTS, argument, file_option, option

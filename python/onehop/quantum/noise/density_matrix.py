@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import complex_array, instance, whole_number, whole_numbers
+from onehop.arguments import complex_array, instance, require_seed, whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit
@@ -17,7 +17,6 @@ from onehop.quantum.noise.channel import Channel, check_probability
 from onehop.quantum.noise.core_program import core_program, noisy_program
 from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.observables import sums_of
-from onehop.quantum.random_numbers import require_seed
 from onehop.quantum.split_state import SplitState, check_base, entropy_of
 from onehop.quantum.state import State
 from onehop.quantum.steps import Program, matrix_entries
