@@ -10,7 +10,7 @@ import refused_calls
 from commands import refused
 from onehop.launch import command_of, current_launch, ensure_ranks, find_mpi_launcher, launch_under_mpi
 from ranks import Ranks
-from refused_calls import run_with_refused_calls
+from refused_calls import run_command, run_with_refused_calls
 
 # -- cores -----------------------------------------------------------------------------------------------------------
 
@@ -84,6 +84,14 @@ def test_a_refused_call_is_named_in_one_line(ranks: Ranks, call: str, told: str)
     done = run_with_refused_calls(ranks, "EPERM", call, ranks.script("print('never')"))
     assert (done.returncode, done.stdout.replace("[0] never\n", "").replace("[1] never\n", "")) == (1, "")
     assert told in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_refused_call_of_a_library_is_named_in_one_line(ranks: Ranks) -> None:
+    """NumPy asks for the name of the machine when it is imported."""
+    done = run_command(ranks, "EPERM", "uname", "schedule", "halo", "--extent", "4x4", "--grid", "2x1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "a sandbox refuses the system call uname (Operation not permitted); allow it" in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
 
 

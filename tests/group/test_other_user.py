@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import errno
+import hashlib
 import json
 import os
 import signal
@@ -243,4 +244,47 @@ def test_a_stranger_takes_no_place_among_ranks_that_agree_on_an_error(
     assert as_other_user(ask) == 0
     agreement.say_once(launched, "wrong", lambda: said.append("second"))
     first.join()
+    assert said == ["first"]
+
+
+def test_a_rank_that_has_claimed_the_message_and_does_not_listen_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may stop a rank between any two of its steps; the others then print nothing."""
+    name = f"\0onehop-test-{os.getpid()}-slow"
+    monkeypatch.setattr(agreement, "_name", lambda launched: name)
+    monkeypatch.setattr(agreement, "REACHABLE", 1.0)
+    said: list[str] = []
+    second = threading.Thread(
+        target=agreement.say_once,
+        args=(Launched("onehop launch", 1, 2), "wrong", lambda: said.append("second")),
+    )
+    with socket.socket(socket.AF_UNIX) as claim:
+        claim.bind(name)
+        second.start()
+        time.sleep(0.3)
+        claim.listen(2)
+        connection, _ = claim.accept()
+        time.sleep(1.5)  # it prints, which takes longer than it is reachable afterwards
+        with connection:
+            connection.sendall(hashlib.sha256(b"wrong").digest())
+        second.join()
+    assert said == []
+
+
+def test_a_rank_that_ends_without_an_answer_stops_none_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"\0onehop-test-{os.getpid()}-gone"
+    monkeypatch.setattr(agreement, "_name", lambda launched: name)
+    said: list[str] = []
+
+    def say() -> None:
+        said.append("first")
+        with socket.socket(socket.AF_UNIX) as gone:
+            gone.connect(name)
+        third.start()
+
+    third = threading.Thread(
+        target=agreement.say_once,
+        args=(Launched("onehop launch", 2, 3), "wrong", lambda: said.append("third")),
+    )
+    agreement.say_once(Launched("onehop launch", 0, 3), "wrong", say)
+    third.join()
     assert said == ["first"]

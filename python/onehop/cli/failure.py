@@ -103,10 +103,20 @@ def _refusal(error: BaseException) -> str:
         return "the current folder no longer exists; change to another one"
     name = getattr(error, "filename", None)
     what = "" if name is None else f"{os.fsdecode(name) if isinstance(name, (str, bytes)) else name}: "
-    remedy = remedy_of(error) or (
-        "check its path and its permissions" if name is not None else "ONEHOP_TRACEBACK=1 shows where"
-    )
+    remedy = remedy_of(error) or _remedy_at(name, number)
     return f"the system refused what this command needs: {what}{reason_of(error)}; {remedy}"
+
+
+def _remedy_at(name: object, number: int | None) -> str:
+    """Say what to do about a refusal; without the name of a file, it may be a sandbox that refuses a system call."""
+    if name is not None:
+        return "check its path and its permissions"
+    if number in (errno.EPERM, errno.ENOSYS):
+        from onehop.launch.sandbox import refused_to_launcher
+
+        if call := refused_to_launcher():
+            return f"a sandbox refuses the system call {call}; allow it"
+    return "ONEHOP_TRACEBACK=1 shows where"
 
 
 def _is_somewhere() -> bool:

@@ -20,6 +20,9 @@ from onehop.launch.environment import Launched
 
 # Seconds in which the rank that has printed its message answers the others.
 REACHABLE = 2.0
+# Seconds that the others wait for an answer of a rank that has claimed the name and lives: a busy machine may let it
+# rest between any two steps.
+PATIENCE = 10.0
 _DIGEST_BYTES = 32
 
 
@@ -41,31 +44,56 @@ def _of_own_user(connection: socket.socket) -> bool:
 
 
 def _has_been_said(name: str, digest: bytes) -> bool:
-    """Ask the rank that has printed whether its message has this digest; False also if it cannot be reached."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, contextlib.suppress(OSError):
+    """Ask the rank that has printed whether its message has this digest; False also if it does not answer.
+
+    Raises ConnectionRefusedError if nobody listens at the name.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(REACHABLE)
-        connection.connect(name)
-        if not _of_own_user(connection):
+        try:
+            connection.connect(name)
+            return _agrees(connection, digest)
+        except ConnectionRefusedError:
+            raise
+        except OSError:
             return False
-        printed = connection.recv(_DIGEST_BYTES, socket.MSG_WAITALL)
+
+
+def _agrees(connection: socket.socket, digest: bytes) -> bool:
+    if not _of_own_user(connection):
+        return False
+    connection.settimeout(PATIENCE)
+    printed = connection.recv(_DIGEST_BYTES, socket.MSG_WAITALL)
+    connection.settimeout(REACHABLE)
+    with contextlib.suppress(OSError):
         connection.recv(1)  # wait until the rank that has printed ends, so that it is the first to end
-        return printed == digest
-    return False
+    return printed == digest
 
 
 def _answer(claim: socket.socket, digest: bytes, others: int) -> None:
     """Send the digest to the other ranks until all have asked or `REACHABLE` seconds have passed."""
     deadline = time.monotonic() + REACHABLE
-    connections = []
-    with contextlib.suppress(OSError):
+    connections: list[socket.socket] = []
+    with contextlib.suppress(TimeoutError):
         while len(connections) < others and (left := deadline - time.monotonic()) > 0:
             claim.settimeout(left)
             connection, _ = claim.accept()
-            if not _of_own_user(connection):
-                connection.close()
-                continue
+            with contextlib.suppress(OSError):  # it may have ended
+                if not _of_own_user(connection):
+                    connection.close()
+                    continue
+                connection.sendall(digest)
             connections.append(connection)
-            connection.sendall(digest)
+
+
+def _claimed(claim: socket.socket, name: str, ranks: int) -> bool:
+    """Claim the name, and listen at it; False if another rank has claimed it."""
+    try:
+        claim.bind(name)
+        claim.listen(ranks)
+    except OSError:
+        return False
+    return True
 
 
 def say_once(launched: Launched, message: str, say: Callable[[], None]) -> None:
@@ -73,15 +101,22 @@ def say_once(launched: Launched, message: str, say: Callable[[], None]) -> None:
 
     The message is without the number of the rank.
     """
-    digest = hashlib.sha256(message.encode(errors="replace")).digest()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as claim:
-        name = _name(launched)
-        try:
-            claim.bind(name)
-            claim.listen(launched.ranks)
-        except OSError:
-            if not _has_been_said(name, digest):
+    digest, name = hashlib.sha256(message.encode(errors="replace")).digest(), _name(launched)
+    deadline = time.monotonic() + REACHABLE
+    while True:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as claim:
+            if _claimed(claim, name, launched.ranks):
                 say()
-            return
-        say()
-        _answer(claim, digest, launched.ranks - 1)
+                _answer(claim, digest, launched.ranks - 1)
+                return
+        try:
+            said = _has_been_said(name, digest)
+        except ConnectionRefusedError:
+            # The rank that has claimed the name does not listen yet, or has ended between these two calls.
+            if time.monotonic() < deadline:
+                time.sleep(0.01)
+                continue
+            said = False
+        if not said:
+            say()
+        return
