@@ -26,7 +26,7 @@ endif()
 target_link_libraries(onehop_headers PRIVATE onehop)
 onehop_compile_options(onehop_headers)
 
-file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*/*.cc)
+file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*/*.cc tests/quantum/language/*.cc)
 list(FILTER ONEHOP_TEST_SOURCES EXCLUDE REGEX "/tests/(mpi|compat)/")
 set(_subjects onehop onehop_lattice onehop_poisson onehop_quantum onehop_collectives)
 # The thread sanitizer finds races between threads, so its build leaves out the parts that run on one thread: machines, schedules,

@@ -49,6 +49,7 @@ void bind_mapping(nb::module_& module);
 void bind_tuning(nb::module_& module);
 void bind_measure(nb::module_& module);
 void bind_quantum_circuit(nb::module_& module);
+void bind_quantum_language(nb::module_& module);
 void bind_quantum_compiled(nb::module_& module);
 void bind_quantum_placement(nb::module_& module);
 void bind_quantum_simulator(nb::module_& module);

@@ -35,6 +35,7 @@ NB_MODULE(_core, module) {
   bind_tuning(module);
   bind_measure(module);
   bind_quantum_circuit(module);
+  bind_quantum_language(module);
   bind_quantum_placement(module);
   bind_quantum_state(module);
   bind_quantum_simulator(module);

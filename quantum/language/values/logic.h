@@ -1,0 +1,48 @@
+// Functions of classical bits as `assign` operations on hidden bits.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "onehop/quantum/circuit.h"
+#include "quantum/language/values/value.h"
+
+namespace onehop::quantum::language {
+
+// While a program is read, hidden bits have numbers from here on, because further classical bits may be declared.
+inline constexpr int first_hidden = 1 << 28;
+
+// A hidden bit is set once. Constants are folded, and the same function of hidden bits is computed once.
+class Logic {
+ public:
+  explicit Logic(Circuit& circuit) : circuit_(circuit) {}
+
+  [[nodiscard]] int new_bit() { return first_hidden + circuit_.hidden_clbits++; }
+  // Stores the current truth of a condition in a new hidden bit.
+  int assign(const Condition& condition);
+  // Sets a bit to another one or to a constant.
+  void copy(int target, int source);
+  // Whether each bit of the pairs has its value; if negated, whether one has not.
+  int all_of(const std::vector<std::pair<int, int>>& wanted, bool negated = false);
+  int any_of(const Bits& bits);
+  int negation(int a) { return all_of({{a, 0}}); }
+  int both(int a, int b) { return all_of({{a, 1}, {b, 1}}); }
+  int either(int a, int b) { return any_of({a, b}); }
+  int different(int a, int b);
+  int choice(int condition, int yes, int no);
+  int equal(const Bits& a, const Bits& b);
+  int less(const Bits& a, const Bits& b);  // of natural numbers
+  Bits sum(const Bits& a, const Bits& b, int carry);
+  Bits negated(const Bits& a);
+  Bits product(const Bits& a, const Bits& b);
+  // If the last operation sets this hidden bit to the truth of a condition, removes it and returns the condition.
+  Condition condition_of(int bit);
+
+ private:
+  Circuit& circuit_;
+  std::map<std::vector<std::pair<int, int>>, int> known_;
+  int zero_ = 0;  // a hidden bit that is never set
+};
+
+}  // namespace onehop::quantum::language

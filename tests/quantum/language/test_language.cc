@@ -1,0 +1,181 @@
+// Programs in OpenQASM and the operations that they give. tests/quantum/test_qasm.py compares whole circuits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "onehop/error.h"
+#include "onehop/quantum/language.h"
+#include "tests/support/thrown.h"
+
+namespace onehop::quantum {
+namespace {
+
+const std::string head = "OPENQASM 3.0; include \"stdgates.inc\"; qubit[4] q; bit[4] c;\n";
+
+// Names and qubits of the operations, controls first: "cx 0 1, h 2".
+std::string steps(const std::string& program) {
+  std::string found;
+  for (const Operation& one : read_qasm(program).operations) {
+    found += (found.empty() ? "" : ", ") + one.name;
+    for (const int qubit : one.controls) found += " " + std::to_string(qubit);
+    for (const int qubit : one.targets) found += " " + std::to_string(qubit);
+  }
+  return found;
+}
+
+// What an integer expression is, as the number of a qubit.
+int value(const std::string& expression, const std::string& before = "") {
+  const Circuit circuit =
+      read_qasm("OPENQASM 3; include \"stdgates.inc\"; qubit[60] q; " + before + " x q[" + expression + "];");
+  return circuit.operations.back().targets[0];
+}
+
+TEST(Language, GatesOfBothVersions) {
+  EXPECT_EQ(steps("OPENQASM 2.0; include \"qelib1.inc\"; qreg q[2]; creg c[2]; h q; cx q[0], q[1]; measure q -> c;"),
+            "h 0, h 1, cx 0 1, measure 0 1");
+  EXPECT_EQ(steps("include \"qelib1.inc\"; qreg q[2]; h q[0];"), "h 0");  // no version, but a qreg
+  EXPECT_EQ(steps(head + "cx q[0:1], q[2:3]; ctrl @ x q[0], q[1]; U(0, 0, 0) q[{3, 1}];"),
+            "cx 0 2, cx 1 3, x 0 1, U 3, U 1");
+  EXPECT_EQ(steps("OPENQASM 3; U(0, 0, 0) $2;"), "U 2");
+}
+
+TEST(Language, ExpressionsKeepTheirPrecedence) {
+  EXPECT_EQ(value("1 + 2 * 3"), 7);
+  EXPECT_EQ(value("2 ** 3 ** 1 - 7 % 4"), 5);
+  EXPECT_EQ(value("7 / 2"), 3);
+  EXPECT_EQ(value("1 << 3 | 1"), 9);
+  EXPECT_EQ(value("6 & 3 ^ 1"), 3);
+  EXPECT_EQ(value("~int[8](-3)"), 2);
+  EXPECT_EQ(value("int(3.9) + int(true)"), 4);
+  EXPECT_EQ(value("uint[2](7)"), 3);
+  EXPECT_EQ(value("popcount(\"1101\") + rotl(uint[4](9), 1)"), 6);
+  EXPECT_EQ(value("0x1F - 0b11 - 0o7 - 1_0"), 11);
+  EXPECT_EQ(value("int(10 * sin(pi / 2)) + int(real(2 + 3 im)) + sizeof(a)", "array[int, 5] a;"), 17);
+  EXPECT_EQ(value("int[4](angle[4](pi))"), -8 + 60);
+}
+
+TEST(Language, VariablesArraysAndAliases) {
+  EXPECT_EQ(value("n", "const uint n = 4; "), 4);
+  EXPECT_EQ(value("n", "int n = 4; n *= 3; n -= 1; n >>= 1;"), 5);
+  EXPECT_EQ(value("a[1][0] + a[0, 1]", "array[int[8], 2, 2] a = {{1, 2}, {3, 4}}; a[1][0] = 7;"), 9);
+  EXPECT_EQ(value("int[4](u)", "uint[4] u = 5; u[1] = true;"), 7);
+  EXPECT_EQ(steps(head + "let a = q[2:3] ++ q[0]; x a[0]; x a[2]; let b = a[1:2]; h b;"), "x 2, x 0, h 3, h 0");
+}
+
+TEST(Language, LoopsAndBranches) {
+  EXPECT_EQ(steps(head + "for uint i in [0:2:3] { x q[i]; } for int i in {3, 1} h q[i];"), "x 0, x 2, h 3, h 1");
+  EXPECT_EQ(steps(head + "int i = 0; while (i < 9) { i += 1; if (i == 2) continue; if (i > 3) break; x q[i]; }"),
+            "x 1, x 3");
+  EXPECT_EQ(steps(head + "int i = 2; switch (i) { case 0, 1 { x q[0]; } case 2 { h q[0]; } default { z q[0]; } }"),
+            "h 0");
+  EXPECT_EQ(steps(head + "x q[0]; end; x q[1];"), "x 0");
+  EXPECT_EQ(steps(head + "def f(qubit a, int n) -> int { if (n == 0) { return 2; } x a; return n; } x q[f(q[0], 3)];"),
+            "x 0, x 3");
+}
+
+TEST(Language, ConditionsOnMeasurements) {
+  const Circuit circuit =
+      read_qasm(head + "c[0:1] = measure q[0:1]; if (c[0]) x q[1]; if (c == 3) { x q[2]; } else x q[3];");
+  ASSERT_EQ(circuit.operations.size(), 4U);
+  EXPECT_EQ(circuit.hidden_clbits, 0);
+  EXPECT_EQ(circuit.operations[1].condition, (Condition{{0}, 1}));
+  EXPECT_EQ(circuit.operations[2].condition, (Condition{{0, 1}, 3}));
+  EXPECT_EQ(circuit.operations[3].condition, (Condition{{0, 1}, 3, true}));
+}
+
+TEST(Language, ConditionsKeepTheirValueWhileTheirBitsChange) {
+  const Circuit circuit =
+      read_qasm(head + "c[0] = measure q[0]; if (c[0]) { c[0] = measure q[1]; x q[2]; } else x q[3];");
+  const Operation& last = circuit.operations.back();
+  ASSERT_EQ(last.condition.clbits.size(), 1U);
+  EXPECT_GE(last.condition.clbits[0], circuit.clbits);
+  EXPECT_EQ(last.condition.value, 0U);
+}
+
+TEST(Language, BitsThatAreKnownNeedNoCondition) {
+  EXPECT_EQ(steps(head + "if (c[0]) x q[0]; c[1] = 1; if (c[1]) x q[1];"), "assign, x 1");
+}
+
+TEST(Language, InputsBecomeParameters) {
+  const Circuit circuit = read_qasm("OPENQASM 3; include \"stdgates.inc\"; input float a; qubit q; rx(2 * a + 1) q;");
+  EXPECT_EQ(circuit.parameters, std::vector<std::string>{"a"});
+  ASSERT_EQ(circuit.operations[0].angles.size(), 1U);
+  EXPECT_EQ(circuit.operations[0].angles[0], (Expression{1, {{0, 2.0}}}));
+}
+
+TEST(Language, AnglesOfMeasuredBits) {
+  const Circuit circuit = read_qasm(head + "angle[2] a; a[0] = measure q[0]; a[1] = measure q[1]; p(a) q[2];");
+  const Operation& low = circuit.operations[circuit.operations.size() - 2];
+  const Operation& high = circuit.operations.back();
+  EXPECT_NEAR(low.angle, M_PI / 2, 1e-15);
+  EXPECT_NEAR(high.angle, M_PI, 1e-15);
+  EXPECT_NE(low.condition, high.condition);
+}
+
+TEST(Language, GatesOfTheProgramComeBeforeThoseOfALibrary) {
+  EXPECT_EQ(steps(head + "gate h a { x a; } h q[0]; gate cz a, b { cx a, b; } cz q[0], q[1];"), "x 0, cx 0 1");
+  // A definition that says the same is the gate itself.
+  EXPECT_EQ(steps(head + "gate rzz(t) a, b { cx a, b; rz(t) b; cx a, b; } rzz(1) q[0], q[1];"), "rzz 0 1");
+}
+
+TEST(Language, PowersOfLargeGates) {
+  std::string program = "OPENQASM 3; include \"stdgates.inc\"; qubit[8] q; gate g a, b, c, d, e, f, i, j { ";
+  for (const char* const pair : {"a, b", "b, c", "c, d", "d, e", "e, f", "f, i", "i, j"}) {
+    program += "h a; cx " + std::string(pair) + "; ry(0.3) b; t f; ";
+  }
+  program += "} ";
+  const std::string call = " @ g q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7];";
+  const Circuit root = read_qasm(program + "pow(0.5)" + call);
+  const Circuit whole = read_qasm(program + "pow(2) @ pow(0.5)" + call);
+  const Circuit plain = read_qasm(program + "pow(1.0) @ pow(1000000001) @ pow(0)" + call);
+  EXPECT_EQ(root.operations.size(), 1U);
+  EXPECT_TRUE(plain.operations.empty());
+  root.validate();
+  // The square of the root is the gate: its inverse undoes it.
+  const Circuit inverse = read_qasm(program + "pow(-1)" + call);
+  std::vector<Complex> state(256, 0);
+  state[5] = 1;
+  const auto apply = [&state](const Circuit& circuit) {
+    for (const Operation& one : circuit.operations) {
+      std::vector<int> qubits = one.targets;
+      const std::vector<Complex> matrix = matrix_of(one);
+      std::vector<Complex> next(state.size(), 0);
+      for (std::size_t k = 0; k < state.size(); ++k) {
+        bool acts = true;
+        for (std::size_t i = 0; i < one.controls.size(); ++i) {
+          acts = acts && (k >> one.controls[i] & 1U) == (one.control_values >> i & 1U);
+        }
+        std::size_t column = 0;
+        for (std::size_t i = 0; i < qubits.size(); ++i) column |= (k >> qubits[i] & 1U) << i;
+        const std::size_t size = std::size_t{1} << qubits.size();
+        for (std::size_t row = 0; row < size; ++row) {
+          std::size_t to = k;
+          for (std::size_t i = 0; i < qubits.size(); ++i) {
+            to = (to & ~(std::size_t{1} << qubits[i])) | (row >> i & 1U) << qubits[i];
+          }
+          next[acts ? to : k] += acts ? matrix[row * size + column] * state[k] : (row == 0 ? state[k] : 0.0);
+        }
+      }
+      state = std::move(next);
+    }
+  };
+  apply(whole);
+  apply(inverse);
+  EXPECT_NEAR(std::abs(state[5]), 1, 1e-9);
+}
+
+TEST(Language, Refusals) {
+  for (const auto& [program, message] : std::vector<std::pair<std::string, std::string>>{
+           {"OPENQASM 3; qubit q; rx(1) q;", "<text>:1:22: gate 'rx' is not defined"},
+           {head + "x q[9];", "<text>:2:5: index 9 is out of range"},
+           {head + "bit b; b = measure q[0];\nwhile (b) { b = measure q[0]; }", "<text>:3:1: expected a while loop"},
+           {"", "<text>:1:1: expected an OpenQASM program"},
+           {"OPENQASM 3; bit b;", "expected at least 1 qubit"}}) {
+    EXPECT_NE(testing::thrown<BadInput>([&] { (void)read_qasm(program); }).find(message), std::string::npos) << program;
+  }
+}
+
+}  // namespace
+}  // namespace onehop::quantum
