@@ -13,6 +13,7 @@ from commands import refused
 from onehop import BadInput, _core
 from onehop.cli.commands import leaves
 from onehop.launch.environment import check_paths
+from ranks import completed
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (
@@ -103,13 +104,10 @@ def test_every_variable_that_can_be_wrong_is_checked() -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_value_is_one_error(name: str) -> None:
     paths = filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")])
-    done = subprocess.run(
+    done = completed(
         [sys.executable, "-m", "onehop", "run", "-n", "2", "none.qasm"],
         env={**os.environ, name: WRONG[name][0], "PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True,
-        text=True,
         timeout=60,
-        check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(rf"error: {name}: expected .*, found '{WRONG[name][0]}'\n", done.stderr), done.stderr

@@ -16,7 +16,7 @@ from onehop import BadInput, halo
 from onehop.cli import main
 from onehop.figure import empty_figure, save_figure
 from onehop.output import check_file_target, unfinished_file, write_file
-from ranks import PATIENCE, Ranks
+from ranks import PATIENCE, Ranks, completed
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     command = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)]
     if os.geteuid() != 0:
         pytest.skip("only root mounts a small file system")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = completed(command)
     if done.returncode != 0:
         pytest.skip(f"cannot mount a small file system here: {done.stderr.strip()}")
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from onehop import _core
+from ranks import completed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,15 +28,7 @@ def run(level: str, *command: str) -> subprocess.CompletedProcess[str]:
     """Run Python with this value of ONEHOP_SIMD."""
     paths = filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "ONEHOP_SIMD": level, "PYTHONPATH": os.pathsep.join(paths)}
-    return subprocess.run(
-        [sys.executable, *command],
-        env=environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return completed([sys.executable, *command], env=environment, cwd=ROOT, timeout=300)
 
 
 @pytest.mark.parametrize("level", [level for level in _core.simd_levels() if level != _core.simd_level()])

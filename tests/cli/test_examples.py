@@ -1,6 +1,5 @@
 """The examples run, on one rank and on several, and check themselves. (The C++ ones are tests of ctest.)"""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,15 +18,7 @@ EXAMPLES = sorted(path for path in FOLDER.glob("*.py") if path.stem not in OTHER
 def test_example(ranks: Ranks, example: Path, count: int) -> None:
     if count == 1:
         command = [sys.executable, str(example)]
-        done = subprocess.run(
-            command,
-            env=ranks.environment,
-            cwd=ranks.folder,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = ranks.run(command, cwd=ranks.folder, timeout=60)
     else:
         done = ranks.onehop("launch", "-n", count, str(example), cwd=ranks.folder)
     assert done.returncode == 0, done.stderr

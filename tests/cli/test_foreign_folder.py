@@ -57,9 +57,7 @@ def _marks(folder: Path) -> str:
 
 
 def _run(ranks: Ranks, folder: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, env=ranks.environment, cwd=folder, capture_output=True, text=True, timeout=110, check=False
-    )
+    return ranks.run(command, cwd=folder, timeout=110)
 
 
 COMMANDS = {

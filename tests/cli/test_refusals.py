@@ -8,15 +8,14 @@ import pytest
 
 from onehop.error import BadInput
 from onehop.launch import find_mpi_launcher
+from ranks import completed
 
 ONEHOP = f"{sys.executable} -m onehop"
 
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a line of a shell in a folder."""
-    return subprocess.run(
-        ["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
+    return completed(["bash", "-c", line], cwd=folder, timeout=120)
 
 
 def check_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None:

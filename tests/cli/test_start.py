@@ -11,6 +11,7 @@ import pytest
 import onehop
 from onehop.cli import main
 from onehop.cli.commands import leaves
+from ranks import completed
 
 
 def modules_after(source: str) -> set[str]:
@@ -65,7 +66,7 @@ def test_a_group_without_a_command_prints_its_help_and_an_error(
 
 def test_onehop_torch_without_torch_says_what_to_do() -> None:
     program = "import sys; sys.modules['torch'] = None; import onehop.torch"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = completed([sys.executable, "-c", program])
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: onehop.torch needs PyTorch with torch.distributed")
     assert "pip install torch" in last
@@ -77,7 +78,7 @@ def test_closed_streams_are_no_traceback(closed: str, tmp_path: Path) -> None:
     file = tmp_path / "halo.json"
     options = f"schedule halo --extent 8x8 --grid 2x1 -o {file}"
     shell = f"{sys.executable} -m onehop {options} {closed}"
-    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
+    done = completed(["sh", "-c", shell])
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     onehop.Schedule.from_json(file.read_text())

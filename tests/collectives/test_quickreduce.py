@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import subprocess
 import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from onehop import BadInput, Mismatch, PeerLost, Timeout, quickreduce, serialization
-from ranks import PATIENCE, Ranks
+from ranks import Ranks
 
 # An object in a process of its own that is told what to do, and answers; tensors are torch's where it is here.
 DEMO = """
@@ -94,14 +93,7 @@ DEMO = """
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_demo_with_the_import_changed(ranks: Ranks, size: int) -> None:
-    done = subprocess.run(
-        [sys.executable, ranks.script(DEMO), str(size)],
-        env=ranks.environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = ranks.run([sys.executable, ranks.script(DEMO), str(size)])
     assert done.returncode == 0, done.stderr
     assert done.stdout == "all profiles\n"
 

@@ -13,7 +13,7 @@ import pytest
 from onehop.cli.commands import COMMANDS, Group
 from onehop.cli.former import former_options
 from onehop.options import fields_of
-from ranks import Ranks
+from ranks import Ranks, completed
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -104,11 +104,7 @@ def test_cpp_compiles(tmp_path: Path) -> None:
             ["#include <cstdio>", "#include <span>", "#include <vector>", *sorted(includes), *functions]
         )
     )
-    done = subprocess.run(
-        [compiler, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", source],
-        capture_output=True,
-        text=True,
-    )
+    done = completed([compiler, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", source])
     assert done.returncode == 0, done.stderr
 
 

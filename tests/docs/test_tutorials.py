@@ -3,12 +3,11 @@
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from ranks import Ranks
+from ranks import Ranks, completed
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/tutorials"
@@ -51,9 +50,7 @@ def test_halo_in_cpp(ranks: Ranks) -> None:
     (installed / "include").symlink_to(ROOT / "include")
     (installed / "lib/libonehop.a").symlink_to(library)
     words = command.replace("~/onehop", str(installed)).replace("examples/", f"{ROOT}/examples/").split()
-    done = subprocess.run(
-        [compiler, *words[1:]], cwd=ranks.folder, capture_output=True, text=True, check=False
-    )
+    done = completed([compiler, *words[1:]], cwd=ranks.folder)
     assert done.returncode == 0, done.stderr
     done = ranks.onehop("launch", "-n", 2, "./halo", cwd=ranks.folder)
     assert done.returncode == 0, done.stderr

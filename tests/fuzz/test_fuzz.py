@@ -1,6 +1,5 @@
 """Inputs that were once mishandled stay refused, and the checks of the fuzz targets find what they are for."""
 
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,6 +18,7 @@ import onehop  # noqa: E402
 from onehop import BadInput, Schedule, _core  # noqa: E402
 from onehop.machine import Machine  # noqa: E402
 from onehop.quantum import PauliSum  # noqa: E402
+from ranks import completed  # noqa: E402
 
 FORKED = ("state", "checkpoint", "hamlib")
 # The same readers in C++ through their bindings; Pauli texts have a reader of their own in each language.
@@ -94,9 +94,7 @@ def test_too_much_memory_is_found(tmp_path: Path) -> None:
         print("allowed", flush=True)
         takes(3 * drive.ALLOWANCE)(b"x")
     """
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = completed([sys.executable, "-c", program], cwd=tmp_path)
     assert done.stdout == "allowed\n"
     assert "MemoryError: reading 1 bytes took" in done.stderr
 
@@ -130,13 +128,7 @@ def test_every_sample_of_a_command_line_is_run(tmp_path: Path) -> None:
 def test_a_command_line_is_replayed_from_a_relative_path(tmp_path: Path) -> None:
     (tmp_path / "finding").write_text("machines --json")
     for name, code in (("finding", 0), ("nothing", 1)):
-        done = subprocess.run(
-            [sys.executable, HERE / "drive.py", "command_line", "--replay", name],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = completed([sys.executable, HERE / "drive.py", "command_line", "--replay", name], cwd=tmp_path)
         assert done.returncode == code, done.stderr
 
 
@@ -147,8 +139,6 @@ def test_no_seed_is_kept_twice() -> None:
 
 
 def test_a_wrong_target_is_named() -> None:
-    done = subprocess.run(
-        [sys.executable, str(HERE / "fuzz.py"), "nonsense"], capture_output=True, text=True, check=False
-    )
+    done = completed([sys.executable, str(HERE / "fuzz.py"), "nonsense"])
     assert done.returncode == 2
     assert "found nonsense" in done.stderr

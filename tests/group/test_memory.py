@@ -8,7 +8,7 @@ import pytest
 import onehop
 from onehop import Group, collectives
 from ranks import Ranks
-from threads import run_threads
+from threads import run_threads, same_on
 
 MIB = 1 << 20
 
@@ -64,51 +64,38 @@ def test_staging_of_few_ranks_is_as_large_as_is_fast() -> None:
     assert run_threads(4, rank) == [7] * 4  # one of them is the area that the other ranks read
 
 
-def test_ranks_that_fit_one_by_one_but_not_together_all_hear_of_it(ranks: Ranks) -> None:
-    source = """
-        import onehop
-        group = onehop.Group.world()
+def test_ranks_that_fit_one_by_one_but_not_together_all_hear_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONEHOP_TEST_FREE_MEMORY", str(40 * MIB))
+
+    def rank(group: Group) -> str:
         peers = [rank for rank in range(group.size) if rank != group.rank]
-        try:
+        with pytest.raises(onehop.Error) as caught:
             group.channels(send=dict.fromkeys(peers, 4 << 20), receive=dict.fromkeys(peers, 4 << 20))
-        except onehop.Error as error:
-            print(error)
         group.channels(send=dict.fromkeys(peers, 1 << 10), receive=dict.fromkeys(peers, 1 << 10))
-        group.barrier()
-    """
-    ranks.environment["ONEHOP_TEST_FREE_MEMORY"] = str(40 * MIB)
-    done = ranks.launch(3, source)
-    said = {line[4:] for line in done.stdout.splitlines()}
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 3
-    assert len(said) == 1
-    text = said.pop()
+        return str(caught.value)
+
+    text = same_on(3, rank)
     # Two slots for each of two peers: 16 MiB a rank, and a little more.
     assert "needs 16 MiB, all 3 ranks of its machine 48 MiB together, and 40 MiB were available" in text, text
 
 
-def test_arrays_of_several_ranks_share_what_there_is(ranks: Ranks) -> None:
-    source = """
-        import onehop
-        group = onehop.Group.world()
-        array = None
+def test_arrays_of_several_ranks_share_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONEHOP_TEST_FREE_MEMORY", str(40 * MIB))
+
+    def rank(group: Group) -> str:
+        said, array = "", None
         try:
             array = group.empty(30 << 20, "uint8")
-            print("has it")
         except onehop.Error as error:
-            print(error)
+            said = str(error)
         group.barrier()
-        array = None
+        del array
         group.barrier()
         if group.rank == 1:
-            print("alone", group.empty(30 << 20, "uint8").size)
-    """
-    ranks.environment["ONEHOP_TEST_FREE_MEMORY"] = str(40 * MIB)
-    done = ranks.launch(3, source)
-    assert done.returncode == 0, done.stderr
-    said = [line[4:] for line in done.stdout.splitlines()]
-    assert said.pop() == f"alone {30 * MIB}"
-    refused = [line for line in said if line != "has it"]
+            assert group.empty(30 << 20, "uint8").size == 30 * MIB
+        return said
+
+    refused = [text for text in run_threads(3, rank) if text]
     assert len(refused) >= 2
     for text in refused:
         assert "30 MiB requested on rank" in text

@@ -42,14 +42,7 @@ def test_the_whole_launch_in_a_namespace(ranks: Ranks) -> None:
     """It runs with a /proc of its own, and without one the error says what is wrong."""
     launch = [sys.executable, "-m", "onehop", "launch", "-n", "2", ranks.script(PROGRAM)]
     for more, expected in ([["--mount-proc"], "met"], [[], "mount one of its own (unshare --mount-proc)"]):
-        done = subprocess.run(
-            [*UNSHARE, *more, *launch],
-            env=ranks.environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        done = ranks.run([*UNSHARE, *more, *launch])
         assert done.stdout.count(expected) == 2, (done.stdout, done.stderr)
 
 

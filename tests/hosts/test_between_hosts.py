@@ -1,7 +1,6 @@
 """Every kind of operation between hosts, two ranks on each: results against NumPy or a single rank, and bytes sent."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 
 from hosts_runner import OnHosts
 from onehop import _core
+from ranks import completed
 
 
 def test_who_shares_memory(on_hosts: OnHosts) -> None:
@@ -158,7 +158,7 @@ def _bench(tmp_path: Path, *words: str) -> list[dict[str, Any]]:
     """The rows of a benchmark on two emulated hosts."""
     out = tmp_path / "out.json"
     line = [sys.executable, "-m", "onehop", "bench", *words, "--hosts", "2", "--quick", "--json", str(out)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
+    done = completed(line, timeout=100)
     assert done.returncode == 0, done.stderr
     return json.loads(out.read_text())["rows"]
 

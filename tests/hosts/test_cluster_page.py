@@ -4,7 +4,6 @@ import importlib.util
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 import threading
@@ -17,6 +16,7 @@ from hosts_runner import PACKAGE
 from onehop import BadInput, _core
 from onehop.launch.mpi import find_mpi_launcher
 from onehop_bench.hosts import EmulatedHosts
+from ranks import completed
 
 
 def _commands(word: str, containing: str) -> list[list[str]]:
@@ -135,5 +135,5 @@ def test_scripts_are_valid_for_a_shell() -> None:
     scripts = re.findall(r"^```bash\n(.*?)^```", PAGE, re.M | re.S)
     assert len(scripts) >= 3
     for script in scripts:
-        done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
+        done = completed(["bash", "-n"], input=script)
         assert done.returncode == 0, (script, done.stderr)

@@ -11,6 +11,7 @@ import pytest
 from hosts_runner import PACKAGE
 from onehop import BadInput
 from onehop.launch.mpi import find_mpi_launcher
+from ranks import completed
 
 PROGRAM = """
 import os
@@ -42,7 +43,7 @@ def _run(folder: Path, container: list[str]) -> list[str]:
     program.write_text(PROGRAM)
     # Open MPI's own shared memory fails in containers with process numbers of their own.
     options = ["--map-by", ":OVERSUBSCRIBE", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
-    run = subprocess.run(
+    run = completed(
         [launcher.path, "-n", "2", *options, *container, sys.executable, str(program)],
         env={
             **os.environ,
@@ -50,10 +51,7 @@ def _run(folder: Path, container: list[str]) -> list[str]:
             "ONEHOP_TIMEOUT": "60",
             **{f"OMPI_ALLOW_RUN_AS_ROOT{end}": "1" for end in ("", "_CONFIRM")},
         },
-        capture_output=True,
-        text=True,
         timeout=120,
-        check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return sorted(run.stdout.split("\n")[:-1])

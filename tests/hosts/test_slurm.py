@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -16,6 +15,7 @@ import pytest
 from cluster_page import PAGE, PROGRAM, assert_right
 from hosts_runner import PACKAGE
 from onehop_bench.hosts import EmulatedHosts
+from ranks import completed
 
 # Every node needs files of its own where Slurm and munge have their defaults.
 _START_MUNGE = (
@@ -112,7 +112,7 @@ def cluster(own_hosts: EmulatedHosts, tmp_path: Path) -> Cluster:
     ]
     if missing:
         pytest.skip(f"there is no {', '.join(missing)} (Debian: munge, slurmctld, slurmd, slurm-client)")
-    known = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, check=False)
+    known = completed(["srun", "--mpi=list"])
     plugins = Path("/usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so")
     if "pmix" not in known.stdout + known.stderr and not plugins.exists():
         pytest.skip("this Slurm has no PMIx (Debian: libpmix-dev)")

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from onehop.cli import main
 from onehop.error import BadInput
 from onehop.launch.mpi import find_mpi_launcher
+from ranks import completed
 
 # Writes the host and the cores of a rank of MPI's launcher to a file; launchers may mix what ranks print.
 WHERE = """
@@ -39,13 +39,8 @@ def started(arguments: list[str], program: str) -> dict[int, list[str]]:
         "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [*arguments, sys.executable, "-c", program, folder],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=os.environ | allowed,
-            check=False,
+        done = completed(
+            [*arguments, sys.executable, "-c", program, folder], timeout=120, env=os.environ | allowed
         )
         assert done.returncode == 0, done.stderr
         return {int(file.name): file.read_text().split() for file in Path(folder).iterdir()}

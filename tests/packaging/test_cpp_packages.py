@@ -2,10 +2,11 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+
+from ranks import completed
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/release"
@@ -43,7 +44,7 @@ def tool(name: str) -> str:
 
 
 def run(*line: object, folder: Path) -> str:
-    done = subprocess.run([str(one) for one in line], cwd=folder, capture_output=True, text=True, check=False)
+    done = completed([str(one) for one in line], cwd=folder)
     assert done.returncode == 0, f"{' '.join(map(str, line))}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -88,11 +89,8 @@ def test_another_version_is_not_accepted(installed: Path, tmp_path: Path) -> Non
     (tmp_path / "CMakeLists.txt").write_text(
         CONSUMER.replace("find_package(onehop 0", "find_package(onehop 7")
     )
-    done = subprocess.run(
-        [tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed}"],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = completed(
+        [tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed}"]
     )
     assert done.returncode != 0
     assert "onehop" in done.stderr

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ranks import completed
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -99,9 +101,7 @@ def test_the_bare_system_expects_what_is_said_without_torch() -> None:
         sys.meta_path.insert(0, Without())
         import onehop.torch
     """
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT / "python", capture_output=True, text=True, check=False
-    )
+    done = completed([sys.executable, "-c", program], cwd=ROOT / "python")
     script = (ROOT / "tests/packaging/installed.sh").read_text()
     expected = re.search(r'^expected="(.*)"$', script, re.M)[1]  # type: ignore[index]
     assert done.stderr.splitlines()[-1] == expected.replace(r"\`", "`")
@@ -134,9 +134,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def checked(folder: Path, *arguments: str) -> tuple[int, str]:
-    done = subprocess.run(
-        ["bash", "tools/release.sh", *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
+    done = completed(["bash", "tools/release.sh", *arguments], cwd=folder)
     return done.returncode, done.stderr
 
 

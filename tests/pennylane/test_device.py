@@ -19,6 +19,7 @@ from pennylane import numpy as np  # noqa: E402
 
 from onehop.error import BadInput  # noqa: E402
 from onehop.pennylane import OnehopQubit  # noqa: E402
+from ranks import completed  # noqa: E402
 
 
 def _circuit(x: Any, y: Any) -> Any:
@@ -364,9 +365,7 @@ def test_the_device_tests_of_pennylane(shots: str, tmp_path: Path) -> None:
     if int(pytest.__version__.split(".")[0]) > 8:
         pytest.skip("pl-device-test passes an option of flaky that pytest 9 does not know")
     words = f"pl-device-test --device onehop.qubit --shots {shots} --tb=short -p no:cacheprovider".split()
-    done = subprocess.run(
-        words, env=_environment(tmp_path), cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
+    done = completed(words, env=_environment(tmp_path), cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stdout[-3000:]
     assert " passed" in done.stdout
 

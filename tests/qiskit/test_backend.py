@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from onehop import BadInput, Error
 from onehop.launch.mpi import find_mpi_launcher, mpi_command
-from ranks import Ranks
+from ranks import Ranks, completed
 
 pytest.importorskip("qiskit")
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, transpile
@@ -157,14 +156,7 @@ def test_under_mpi(ranks: Ranks) -> None:
     program = ranks.script("from mpi4py import MPI\n" + PROGRAM.format(ranks=""))
 
     command, environment = mpi_command(find_mpi_launcher(None), 2, [sys.executable, program])
-    done = subprocess.run(
-        command,
-        env={**environment, **ranks.environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = completed(command, env={**environment, **ranks.environment}, timeout=60)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line]
     assert len(lines) == 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from altered_files import Change, altered, damaged_copies, data_set_changes, give, h5py, put, readers, refused
 from checkpointed_runs import OBSERVABLE, killed_at, mixed_circuit
 from onehop import BadInput, Group, quantum
-from ranks import Ranks
+from ranks import Ranks, completed
 from threads import run_threads
 
 __all__ = ["readers"]
@@ -278,12 +277,6 @@ def test_a_small_file_that_claims_much_takes_little_memory(state: Path, tmp_path
             stored.attrs["digest"] = digest(stored)
     size = copy.stat().st_size
     assert size < 1 << 20
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(copy), str(tmp_path / "other.h5")],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = completed([sys.executable, "-c", MEASURED, str(copy), str(tmp_path / "other.h5")], timeout=120)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 10 * size + (64 << 20)

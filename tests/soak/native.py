@@ -7,7 +7,6 @@ subjects in trials.py also include Python, the launcher and MPI.
 
 import random
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -22,15 +21,7 @@ BATCHES, FAULTS = 4, 40
 def _run(ranks: Ranks, kind: str, seed: int, count: int) -> Counter[str]:
     set_environment(ranks, random.Random(seed))
     line = [str(PROGRAM), kind, str(seed), str(count)]
-    done = subprocess.run(
-        line,
-        env=ranks.environment,
-        cwd=ranks.folder,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    done = ranks.run(line, cwd=ranks.folder, timeout=900)
     expect(done.returncode == 0, f"exit code {done.returncode}: {done.stderr}"[-3000:])
     return Counter({name: int(number) for name, number in re.findall(r"(\w+) (\d+)", done.stdout)})
 

@@ -1,7 +1,6 @@
 """One trial of each quick kind passes, a seed repeats it, and planted faults are anomalies."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import faults  # noqa: E402
 import soak  # noqa: E402
 import trials  # noqa: E402
 
-from ranks import Ranks  # noqa: E402
+from ranks import Ranks, completed  # noqa: E402
 
 needs_program = pytest.mark.skipif(
     not soak.native.PROGRAM.exists(), reason="onehop_soak is not built: `tools/build.sh release`"
@@ -84,7 +83,7 @@ def test_a_wrong_byte_is_an_anomaly(ranks: Ranks) -> None:
 )
 def test_planted_faults_of_the_native_trials_are_anomalies(kind: str, seed: int, said: str) -> None:
     line = [str(soak.native.PROGRAM), kind, str(seed), "3", "plant"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
+    done = completed(line, timeout=100)
     assert done.returncode == 1
     assert said in done.stderr
     assert "kills" in kind or "wrong bytes" in done.stderr
@@ -99,16 +98,11 @@ def test_a_late_report_is_an_anomaly_that_its_name_repeats(tmp_path: Path) -> No
     )
     kills = next(seed for seed in range(100) if _is_kill(seed))
     log = tmp_path / "log"
-    done = subprocess.run(
-        [sys.executable, program, "--repeat", f"faults:{kills}"], capture_output=True, text=True, check=False
-    )
+    done = completed([sys.executable, program, "--repeat", f"faults:{kills}"])
     assert done.returncode == 1
     assert "told after" in done.stdout
-    done = subprocess.run(
-        [sys.executable, HERE / "soak.py", "--trials", "1", "--seed", "3", "--log", log, "limits"],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = completed(
+        [sys.executable, HERE / "soak.py", "--trials", "1", "--seed", "3", "--log", log, "limits"]
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(log.read_text())["counts"]["trials"] == 1
@@ -142,9 +136,7 @@ def test_wrong_arguments_are_named() -> None:
         (["--hours", "0"], "above 0"),
         (["--repeat", "x"], "x"),
     ):
-        done = subprocess.run(
-            [sys.executable, HERE / "soak.py", *arguments], capture_output=True, text=True, check=False
-        )
+        done = completed([sys.executable, HERE / "soak.py", *arguments])
         assert done.returncode == 2
         assert said in done.stderr
 

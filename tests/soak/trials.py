@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from onehop.error import BadInput
 from onehop.launch.mpi import find_mpi_launcher, mpi_command
-from ranks import Ranks
+from ranks import Ranks, completed
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 # A survivor is told within two seconds at most; a machine that does other work gets more.
@@ -65,14 +65,7 @@ def _under_mpi(ranks: Ranks, source: random.Random, size: int, line: list[str]) 
         host = 'ONEHOP_TEST_HOST=h$((${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} % 2)) exec "$0" "$@"'
         program = ["sh", "-c", host, *program]
     command, environment = mpi_command(launcher, size, program)
-    done = subprocess.run(
-        command,
-        env={**environment, **ranks.environment},
-        capture_output=True,
-        text=True,
-        timeout=LAUNCH_SECONDS,
-        check=False,
-    )
+    done = completed(command, env={**environment, **ranks.environment}, timeout=LAUNCH_SECONDS)
     expect(done.returncode == 0, f"{done.stdout}{done.stderr}"[-3000:])
     return done.stdout
 

@@ -6,6 +6,7 @@ import sys
 import textwrap
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,11 @@ PATIENCE = 250
 SURVIVORS = ("--kill-after", 100)
 
 PYTHON_FOLDER = Path(__file__).resolve().parents[2] / "python"
+
+
+def completed(line: Sequence[str | Path], **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program and return what it writes, whatever its exit code."""
+    return subprocess.run(line, capture_output=True, text=True, check=False, **{"timeout": PATIENCE, **more})
 
 
 class Ranks:
@@ -47,12 +53,9 @@ class Ranks:
         path.write_text(textwrap.dedent(source))
         return str(path)
 
-    def run(
-        self, line: list[str], timeout: float = PATIENCE, **more: Any
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, line: Sequence[str | Path], **more: Any) -> subprocess.CompletedProcess[str]:
         """Run a command and wait for it."""
-        more.setdefault("env", self.environment)
-        return subprocess.run(line, capture_output=True, text=True, timeout=timeout, check=False, **more)
+        return completed(line, **{"env": self.environment, **more})
 
     def onehop(self, *arguments: object, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run a command of onehop and wait for it."""

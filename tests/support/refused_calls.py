@@ -102,15 +102,8 @@ def run_with_refused_calls(
 
 def run_command(ranks: Ranks, error: str, names: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command of onehop with these system calls refused."""
-    return subprocess.run(
-        [sys.executable, __file__, error, names, sys.executable, "-m", "onehop", *words],
-        env=ranks.environment,
-        cwd=ranks.folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    line = [sys.executable, __file__, error, names, sys.executable, "-m", "onehop", *words]
+    return ranks.run(line, cwd=ranks.folder, timeout=60)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ranks import completed
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (
     "src",
@@ -31,7 +33,7 @@ FOLDERS = (
 def check(root: Path) -> subprocess.CompletedProcess[str]:
     """Run the check on a tree."""
     command = [sys.executable, str(ROOT / "tools/check_layers.py"), "--root", str(root)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return completed(command)
 
 
 @pytest.fixture

@@ -37,15 +37,8 @@ def site(folder: Path) -> Path:
 
 
 def run(ranks: Ranks, *path: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, ranks.script(INSTALLED)],
-        env={**ranks.environment, "PYTHONPATH": os.pathsep.join(map(str, path))},
-        cwd=ranks.folder,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    environment = {**ranks.environment, "PYTHONPATH": os.pathsep.join(map(str, path))}
+    return ranks.run([sys.executable, ranks.script(INSTALLED)], env=environment, cwd=ranks.folder)
 
 
 def test_an_installed_onehop_is_known_to_torch(ranks: Ranks) -> None:
