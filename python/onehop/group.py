@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import math
 import operator
 import os
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ import numpy as np
 from onehop import _core
 from onehop.arguments import instance
 from onehop.channel import Channels, End, Message, open_channels
-from onehop.error import BadInput
+from onehop.error import BadInput, PeerLost, Timeout
 from onehop.store import Store, agree_on_survivors, allgathers_through, store_of_torchrun
-from onehop.text import counted
+from onehop.text import counted, message_bytes
 from onehop.time_limit import call_within
 
 _world: list[Group] = []
@@ -363,3 +364,29 @@ class Group(_core.Group):
 def group_or_alone(group: Any) -> Group:
     """Return the group that a function was given; if it was given none, the group of this process alone."""
     return Group.alone() if group is None else instance(group, Group, "group")
+
+
+@contextlib.contextmanager
+def together(group: Group, cannot: str = "", remedy: str = "") -> Iterator[None]:
+    """Raise an exception of a `with` block on every rank, whichever rank it occurs on: BadInput on others. Collective.
+
+    With `cannot`, what the system refuses becomes a BadInput that begins with this text and ends with the remedy.
+    """
+    failure: Exception | None = None
+    try:
+        yield
+    except (PeerLost, Timeout):
+        raise
+    except Exception as error:  # of any type, since the other ranks wait for the outcome
+        failure = error
+        if cannot and isinstance(error, OSError | MemoryError):
+            # The text of another library may have several lines and name a temporary file.
+            number = getattr(error, "errno", None)
+            reason = os.strerror(number) if number else " ".join(str(error).split()) or type(error).__name__
+            failure = BadInput(f"{cannot}: {reason}{remedy}")
+    message = "" if failure is None else str(failure) or type(failure).__name__
+    for rank, text in enumerate(group.allgather(message_bytes(message))):
+        if failure is not None and rank == group.rank:
+            raise failure
+        if text:
+            raise BadInput(text.decode())

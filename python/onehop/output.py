@@ -88,11 +88,16 @@ def make_folder(folder: Path, what: str) -> None:
         raise BadInput(f"{what}: cannot make the folder {folder}: {error.strerror}") from error
 
 
-def check_file_target(path: str | Path, what: str) -> None:
-    """Check before a long computation that its result can be written. Raises BadInput, which begins with `what`."""
+def check_file_target(path: str | Path, what: str, *, replaces: bool = False) -> None:
+    """Check before a long computation that its result can be written. Raises BadInput, which begins with `what`.
+
+    With `replaces`, the result is a new regular file in place of what may be there.
+    """
     target = check_name(path, what)
     if target.is_dir():
         raise BadInput(f"{what}: expected a file to write to, found the folder {path}")
+    if replaces and (open_descriptor(path) is not None or (target.exists() and not target.is_file())):
+        raise BadInput(f"{what}: {path} is no regular file; give another name")
     if open_descriptor(path) is not None:
         return
     if target.exists() and not target.is_file():  # a pipe or device
@@ -101,7 +106,7 @@ def check_file_target(path: str | Path, what: str) -> None:
         return
     if not target.parent.is_dir():
         raise BadInput(f"{what}: there is no folder {target.parent} to write {target.name} to")
-    if target.exists() and not os.access(target, os.W_OK):
+    if not replaces and target.exists() and not os.access(target, os.W_OK):
         raise BadInput(f"{what}: {path} cannot be written: permission denied")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise BadInput(f"{what}: {path} cannot be written: permission denied in the folder {target.parent}")

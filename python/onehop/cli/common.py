@@ -179,3 +179,15 @@ def progress(description: str, total: float | None = None) -> AbstractContextMan
     Yields a function that advances the bar by an amount, in the units of `total`.
     """
     return progress_bar(description, total, quiet=own_rank() != 0)
+
+
+def since_last(advance: Callable[[float], None]) -> Callable[[float], None]:
+    """Return a function of all that is done, which advances by what was added; less than before begins anew."""
+    done = 0.0
+
+    def tell(now: float) -> None:
+        nonlocal done
+        advance(now - (done if now >= done else 0.0))
+        done = now
+
+    return tell

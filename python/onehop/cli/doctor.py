@@ -13,8 +13,6 @@ from onehop.options import option
 
 @dataclass(kw_only=True)
 class Doctor(RanksOptions, JsonOptions):
-    """The options of `onehop doctor`."""
-
     tests: bool = option(True, "Test each transport on two ranks.", "--tests", off="--no-tests")
 
 

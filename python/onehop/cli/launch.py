@@ -15,8 +15,6 @@ _OUTPUTS = {"rank": Output.PREFIX, "rank0": Output.RANK0, "raw": Output.RAW}
 
 @dataclass(kw_only=True)
 class Launch(LaunchOptions, JsonOptions):
-    """The options of `onehop launch`."""
-
     program: list[str] = argument(
         "PROGRAM ARGS...",
         "The program to run, with its arguments. This Python runs a .py file.",

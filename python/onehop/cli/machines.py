@@ -63,8 +63,6 @@ def _show(machine: Machine, json_target: str | None) -> None:
 
 @dataclass(kw_only=True)
 class Machines(JsonOptions):
-    """The options of `onehop machines`."""
-
     name: str | None = argument("NAME|FILE.toml", "Show this machine with the source of every number.", None)
 
 

@@ -33,8 +33,6 @@ from onehop.topology import (
 
 @dataclass(kw_only=True)
 class Map(JsonOptions):
-    """The options of `onehop map`."""
-
     grid: tuple[int, ...] | None = option(None, "Number of ranks per dimension.", high=LARGEST_INT)
     periodic: tuple[bool, ...] | None = option(
         None, "The grid is periodic in these dimensions; alone: in all.", metavar="1x1x0", alone="1"

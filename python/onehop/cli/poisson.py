@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onehop._core import __version__
-from onehop.cli.common import JsonOptions, RanksOptions, console, own_rank, progress, write_json
+from onehop.cli.common import JsonOptions, RanksOptions, console, own_rank, progress, since_last, write_json
 from onehop.cli.screen import Screen, Table
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
@@ -24,8 +24,6 @@ CHECKED_SITES = 1 << 22
 
 @dataclass(kw_only=True)
 class PoissonCommand(PoissonOptions, RanksOptions, JsonOptions):
-    """The options of `onehop poisson`."""
-
     extent: tuple[int, int] | None = option(
         None, "Sites of the whole lattice (instead of --local).", metavar="LxM", length=2
     )
@@ -136,19 +134,13 @@ def poisson(options: PoissonCommand) -> None:
     group = Group.world()
     whole, grid = poisson_layout(group.size, options.extent, local=options.local, grid=options.grid)
     solver = Poisson(group, whole, **options.part(PoissonOptions) | {"grid": grid})
-    done = 0
     with progress("Poisson", total=options.iterations) as advance:
-
-        def tell(iteration: int, _norm: float) -> None:
-            nonlocal done
-            advance(iteration - done)
-            done = iteration
-
+        tell = since_last(advance)
         result = solver.solve(
             options.iterations,
             residual_every=options.residual_every,
             tolerance=options.tolerance,
-            progress=tell,
+            progress=lambda iteration, _norm: tell(iteration),
         )
     us = _all_times(group, result)
     wanted = whole[0] * whole[1] <= CHECKED_SITES if options.check is None else options.check

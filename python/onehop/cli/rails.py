@@ -25,8 +25,6 @@ _MAX_RAILS_SHOWN = 16
 
 @dataclass(kw_only=True)
 class Rails(JsonOptions):
-    """The options of `onehop rails`."""
-
     ranks: int = option(4, "Number of ranks of the host.", "-n", "--ranks", metavar="RANKS")
     grid: tuple[int, ...] | None = option(None, "Grid of the ranks of the host (instead of --ranks).")
     rails: int = option(6, "Number of network interfaces of the host.")

@@ -23,8 +23,6 @@ _LARGEST_WIDTH = 1 << 16
 
 @dataclass(kw_only=True)
 class MakeHalo(HaloOptions):
-    """The options of `onehop schedule halo`."""
-
     output: str = option(
         "-",
         "File for the schedule as JSON; - is stdout.",
@@ -49,8 +47,6 @@ class Show(ReadOptions, RowsOptions):
 
 @dataclass(kw_only=True)
 class Verify(ReadOptions):
-    """The options of `onehop schedule verify`."""
-
     limit: int = option(10, "Maximum number of violations to name.", high=LARGEST_INT)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from onehop.cli.common import JsonOptions, RowsOptions, console, progress, write_json
+from onehop.cli.common import JsonOptions, RowsOptions, console, progress, since_last, write_json
 from onehop.cli.map_file import naming, read_map, read_rails
 from onehop.cli.schedule import halo_keywords, load_schedule, parse_dtype
 from onehop.cli.screen import Table, coloured
@@ -42,8 +41,6 @@ _LARGEST_BITS = 62
 
 @dataclass(kw_only=True)
 class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
-    """The options of `onehop simulate`."""
-
     what: str = argument(
         "FILE|halo|allreduce|permutation",
         "Schedule as JSON (- reads stdin), or a pattern that the options below describe.",
@@ -169,18 +166,6 @@ def _traffic(options: Simulate, machine: Machine) -> Traffic:
     return traffic_of(load_schedule(options.what)) if make is None else make(options)
 
 
-def _steps(advance: Callable[[float], None]) -> Callable[[float], None]:
-    """Return a function of the fraction that is done; it calls `advance` with what was added."""
-    done = 0.0
-
-    def report(fraction: float) -> None:
-        nonlocal done
-        advance(fraction - done)
-        done = fraction
-
-    return report
-
-
 def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
     screen = console(json_target)
     table = Table("round", "messages", "bytes", "predicted", title="Rounds")
@@ -229,7 +214,7 @@ def simulate_command(options: Simulate) -> None:
         "rails": read_rails(options.rails, described, traffic.ranks, mapped=places is not None),
     }
     with progress("simulating", 1) as advance, naming(file):
-        result = simulate(traffic, described, **keywords, progress=_steps(advance))
+        result = simulate(traffic, described, **keywords, progress=since_last(advance))
     _show(result, options.rows, options.json)
     if options.goal is not None and program is not None:
         write_file(options.goal, program, "the schedule as GOAL")

@@ -13,8 +13,6 @@ from onehop.text import counted
 
 @dataclass(kw_only=True)
 class Status(JsonOptions):
-    """The options of `onehop status`."""
-
     process: int | None = argument(
         "PID",
         "Process of a rank, or of the launcher of the program. Without it, all programs of this user.",

@@ -50,8 +50,6 @@ def _table(results: list[StepResult], ranks: int) -> Table:
 
 @dataclass(kw_only=True)
 class Tour(MpiOptions, JsonOptions):
-    """The options of `onehop tour`."""
-
     seconds: float = option(
         5.0, "Duration of the measurements of each step.", metavar="SECONDS", above=0, high=600
     )

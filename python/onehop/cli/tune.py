@@ -52,8 +52,6 @@ def _keep_circuit_rate() -> None:
 
 @dataclass(kw_only=True)
 class Tune(JsonOptions):
-    """The options of `onehop tune`."""
-
     seconds: float = option(45.0, "Time to measure.", metavar="SECONDS", above=0, high=LONGEST)
     dry_run: bool = option(False, "Measure and show the settings, but do not save them.")
     machine_file: str | None = option(

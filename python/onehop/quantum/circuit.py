@@ -203,11 +203,8 @@ class Circuit(NamedGates, _core.Circuit):
             raise BadInput(
                 f"permutation: expected every qubit from 0 to {self.qubits - 1} once, found {targets}"
             )
-        for qubit in range(self.qubits):
-            while to[qubit] != qubit:
-                other = to[qubit]
-                self.swap(qubit, other)
-                to[qubit], to[other] = to[other], other
+        for a, b in swaps_of(to):
+            self.swap(a, b)
         return self
 
     def global_phase(self, angle: Angle, *, controls: Sequence[int] = ()) -> Circuit:
@@ -367,6 +364,16 @@ def _gate(
         control_values=_control_values(controls, control_values),
         **fields,
     )
+
+
+def swaps_of(targets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the swaps that move the state of qubit i to qubit targets[i]."""
+    to = list(targets)
+    for qubit in range(len(to)):
+        while to[qubit] != qubit:
+            other = to[qubit]
+            yield qubit, other
+            to[qubit], to[other] = to[other], other
 
 
 def _list(given: int | Sequence[int], name: str) -> list[int]:

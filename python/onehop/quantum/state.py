@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import complex_array, instance, quoted, require_seed
 from onehop.error import BadInput
-from onehop.group import Group, group_or_alone
+from onehop.group import Group, group_or_alone, together
 from onehop.quantum.circuit import Circuit, Operation
-from onehop.quantum.io.state_file import read_state_together, save_state, together
+from onehop.quantum.io.state_file import read_state_together, save_state
 from onehop.quantum.observables import core_sum, sums_of
 from onehop.quantum.split_state import SplitState, check_base, entropy_of
 

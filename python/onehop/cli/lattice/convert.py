@@ -17,8 +17,6 @@ from onehop.options import option
 
 @dataclass(kw_only=True)
 class Convert(FileOptions, GaugeOptions):
-    """The options of `onehop lattice convert`."""
-
     output: str = option(
         ...,
         "Write the gauge field to FILE.",

@@ -53,8 +53,6 @@ class PredictionOptions(Options):
 
 @dataclass(kw_only=True)
 class Info(PredictionOptions, ExtentOptions, GridOptions, JsonOptions):
-    """The options of `onehop lattice info`."""
-
     ranks: int = option(
         1,
         "Number of ranks (only without --grid).",

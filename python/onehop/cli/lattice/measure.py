@@ -48,8 +48,6 @@ class FlowOptions(Options):
 
 @dataclass(kw_only=True)
 class Measure(QuarkOptions, FlowOptions, GaugeOptions):
-    """The options of `onehop lattice measure`."""
-
     plot: str | None = file_option(
         "Plot t² E and charge over flow time, correlators and masses to FILE.", "the plot"
     )

@@ -45,8 +45,6 @@ NO_PHASES = "links without the phases of staggered quarks"
 
 @dataclass(kw_only=True)
 class Smear(FileOptions, GaugeOptions):
-    """The options of `onehop lattice smear`."""
-
     kind: str = option("stout", "Kind of smearing, or of fat links.", choices=(*SMOOTH, *smearing.FAT_LINKS))
     weight: float | None = option(
         None,

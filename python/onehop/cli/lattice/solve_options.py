@@ -39,8 +39,6 @@ class WilsonOptions(WilsonSolverOptions):
 
 @dataclass(kw_only=True)
 class Solve(WilsonOptions, GridOptions, RanksOptions, JsonOptions):
-    """The options of `onehop lattice solve`."""
-
     title = "Options"
 
     file: str | None = argument("FILE", GAUGE_FILE, None)

@@ -24,8 +24,6 @@ from onehop.text import counted
 
 @dataclass(kw_only=True)
 class Thermalize(HmcOptions, FileOptions, GridOptions, RanksOptions, JsonOptions):
-    """The options of `onehop lattice thermalize`."""
-
     title = "Options"
 
     extent: tuple[int, ...] | None = option(

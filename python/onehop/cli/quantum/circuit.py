@@ -107,8 +107,6 @@ class LatticeOptions(EvolutionOptions):
 
 @dataclass(kw_only=True)
 class Qft(QubitsOptions, MeasureOptions):
-    """The options of `onehop quantum circuit qft`."""
-
     state: str | None = option(
         None,
         "Initial basis state: bits with the last qubit first (0101), or neel.",
@@ -120,8 +118,6 @@ class Qft(QubitsOptions, MeasureOptions):
 
 @dataclass(kw_only=True)
 class Qpe(QubitsOptions, WriteOptions):
-    """The options of `onehop quantum circuit qpe`."""
-
     phase: float | None = option(
         None, "Phase in [0, 1).", default="a value near 1/3 that is measured with certainty"
     )
@@ -129,8 +125,6 @@ class Qpe(QubitsOptions, WriteOptions):
 
 @dataclass(kw_only=True)
 class Tfim(LatticeOptions, MeasureOptions):
-    """The options of `onehop quantum circuit tfim`."""
-
     coupling: float = option(1.0, "Strength of Z Z between neighbours.")
     field: float = option(1.0, "Strength of X on each site.")
     state: str | None = option(
@@ -140,8 +134,6 @@ class Tfim(LatticeOptions, MeasureOptions):
 
 @dataclass(kw_only=True)
 class Heisenberg(LatticeOptions, MeasureOptions):
-    """The options of `onehop quantum circuit heisenberg`."""
-
     coupling: float = option(1.0, "Strength of X X + Y Y + Z Z between neighbours.")
     field: float = option(0.0, "Strength of Z on each site.")
     state: str | None = option(
@@ -156,30 +148,22 @@ class Ghz(QubitsOptions, MeasureOptions):
 
 @dataclass(kw_only=True)
 class Random(QubitsOptions, SeedOptions, MeasureOptions):
-    """The options of `onehop quantum circuit random`."""
-
     depth: int = option(20, "Number of layers.", low=1, high=MOST_LAYERS)
 
 
 @dataclass(kw_only=True)
 class Volume(QubitsOptions, SeedOptions, MeasureOptions):
-    """The options of `onehop quantum circuit qv`."""
-
     depth: int | None = option(None, "Number of layers.", low=1, high=MOST_LAYERS, default="one per qubit")
 
 
 @dataclass(kw_only=True)
 class Qaoa(QubitsOptions, SeedOptions, MeasureOptions):
-    """The options of `onehop quantum circuit qaoa`."""
-
     layers: int = option(2, "Number of pairs of cost and mixing layers.", low=1, high=MOST_LAYERS)
     degree: int = option(3, "Number of neighbours of each vertex of the graph.", low=1, high=MOST_QUBITS)
 
 
 @dataclass(kw_only=True)
 class OfHamlib(EvolutionOptions, MeasureOptions):
-    """The options of `onehop quantum circuit hamlib`."""
-
     file: str = argument("FILE", "HamLib file (HDF5).")
     name: str = argument("NAME", "Name of a Hamiltonian in the file.")
 

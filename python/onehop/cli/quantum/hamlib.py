@@ -13,8 +13,6 @@ from onehop.text import counted
 
 @dataclass(kw_only=True)
 class Tfim(JsonOptions):
-    """The options of `onehop quantum hamlib tfim`."""
-
     lattices: list[str] = argument(
         "LATTICE...",
         "Sizes: 12 for a chain, 3x4 for a square lattice, 3x4t for a triangular lattice.",
@@ -29,8 +27,6 @@ class Tfim(JsonOptions):
 
 @dataclass(kw_only=True)
 class ListNames(JsonOptions):
-    """The options of `onehop quantum hamlib list`."""
-
     file: str = argument("FILE", "HamLib file (HDF5).")
 
 

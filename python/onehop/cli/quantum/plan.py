@@ -25,8 +25,6 @@ from onehop.text import bytes_text, counted
 
 @dataclass(kw_only=True)
 class Plan(JsonOptions):
-    """The options of `onehop quantum plan`."""
-
     file: str = argument("FILE", "OpenQASM 2 or 3 file.")
     ranks: int = option(
         1,

@@ -20,8 +20,6 @@ from onehop.options import LARGEST_SEED, argument, option
 
 @dataclass(kw_only=True)
 class Qedc(RanksOptions, JsonOptions):
-    """The options of `onehop quantum qedc`."""
-
     file: str = argument("PATH", "Script of the suite, for example .../phase_estimation/pe_benchmark.py.")
     arguments: list[str] = argument("-- ARGS...", "Arguments of the script, for example -min 3 -max 8.", [])
     precision: str = option("double", "Precision of an amplitude.", choices=("double", "single"))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from onehop import _core
-from onehop.cli.common import console, own_rank, progress, write_json
+from onehop.cli.common import console, own_rank, progress, since_last, write_json
 from onehop.cli.quantum import profile as profiles
 from onehop.cli.quantum.memory import check_fits, gradient_report, memory_of_run, one_line, plan_run
 from onehop.cli.quantum.run_options import Run
@@ -35,21 +34,6 @@ from onehop.quantum.predict import keep_rate, predict
 from onehop.quantum.profile import Profile
 from onehop.quantum.run.serialization import read_circuit, share_circuit
 from onehop.text import counted
-
-
-def _progress_callback(advance: Callable[[float], None]) -> Callable[[int, int, int, int], None]:
-    """Return a callback for `simulate` that advances a progress bar by the operations done since the last call."""
-    shown = 0.0
-
-    def update(done: int, total: int, _run: int, _shots: int) -> None:
-        nonlocal shown
-        fraction = done / max(total, 1)
-        if fraction < shown:  # the run of the next measurement record has begun
-            shown = 0.0
-        advance(fraction - shown)
-        shown = fraction
-
-    return update
 
 
 def _start_ranks(options: Run) -> None:
@@ -124,7 +108,10 @@ def _simulate(
         with progress(circuit.name, 1.0) as advance:
             memory, begin = MemoryUse(), time.perf_counter()
             asked |= {"checkpoint": options.checkpoint, "every": options.every, "profile": options.profile}
-            result = simulate(circuit, group, progress=_progress_callback(advance), **asked)
+            tell = since_last(advance)
+            result = simulate(
+                circuit, group, progress=lambda done, total, *_: tell(done / max(total, 1)), **asked
+            )
     variances = []
     if squared:
         means, squares = np.split(np.real(result.expectations), 2)

@@ -25,8 +25,6 @@ DEFAULT_SHOTS = 1000
 
 @dataclass(kw_only=True)
 class Run(SimulationOptions, RanksOptions, JsonOptions):
-    """The options of `onehop quantum run`."""
-
     title = "Options"
 
     file: str = argument("FILE", "OpenQASM 2 or 3 file.")

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop.error import BadInput, Error
-from onehop.group import Group
+from onehop.error import BadInput
 from onehop.output import file_path
-
-T = TypeVar("T")
 
 
 def check_regular(path: str) -> None:
@@ -37,24 +34,6 @@ def first_bytes(path: str) -> bytes:
             return file.read(512)
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
-
-
-def on_all_ranks(group: Group, read: Callable[[], T]) -> T:
-    """Call `read` on every rank. An error of onehop, or a lack of memory, on one rank is raised on all. Collective."""
-    failure: Exception | None = None
-    try:
-        found = read()
-    except OSError as error:
-        failure = BadInput(f"cannot read {error.filename}: {error.strerror}")
-    except (Error, MemoryError) as error:
-        failure = error
-    message = "" if failure is None else str(failure) or type(failure).__name__
-    for rank, said in enumerate(group.allgather(message.encode())):
-        if rank == group.rank and failure is not None:
-            raise failure
-        if said:
-            raise BadInput(said.decode())
-    return found
 
 
 def _fill(file: int, target: memoryview, at: int, path: str) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput
-from onehop.group import Group
-from onehop.lattice.files.blocks import on_all_ranks, read_block
+from onehop.group import Group, together
+from onehop.lattice.files.blocks import read_block
 from onehop.lattice.geometry import Geometry
 
 _SITES_AT_ONCE = 1 << 13
@@ -137,7 +137,8 @@ def read_numbers(
     finite.
     """
     slices = geometry.block_slices(group.rank)
-    raw = on_all_ranks(group, lambda: layout.raw_block(slices))
+    with together(group, f"cannot read {layout.path}"):
+        raw = layout.raw_block(slices)
     sites = site_numbers(layout.extents, slices)
     sums = _check_sums(layout, raw, sites, group)
     numbers = layout.numbers(raw)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, together
 from onehop.lattice.files import lime
-from onehop.lattice.files.blocks import check_regular, on_all_ranks
+from onehop.lattice.files.blocks import check_regular
 from onehop.lattice.files.headers import read_header
 from onehop.lattice.files.layout import HeaderAverage, Layout, read_numbers, site_of
 from onehop.lattice.gauge import Gauge, LinkDeviation, Plaquettes
@@ -157,7 +157,8 @@ def read_gauge(
     if not tolerance > 0:
         raise BadInput(f"expected a tolerance above 0, found {tolerance}")
     group = Group.alone() if group is None else group
-    layout = on_all_ranks(group, lambda: read_header(str(path)))
+    with together(group, f"cannot read {path}"):
+        layout = read_header(str(path))
     try:
         if grid is None:
             grid = Geometry.best_grid(layout.extents, group.size, width)

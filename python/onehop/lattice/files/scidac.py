@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from onehop._core import __version__
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, together
 from onehop.lattice.files import lime
-from onehop.lattice.files.blocks import first_bytes, on_all_ranks
+from onehop.lattice.files.blocks import first_bytes
 from onehop.lattice.files.headers import read_header
 from onehop.lattice.files.kinds import what_it_is
 from onehop.lattice.files.layout import VectorLayout, read_numbers, scidac_checksums
@@ -55,7 +55,8 @@ def read_links(
     Error
         A machine has too little memory left.
     """
-    layout = on_all_ranks(group, lambda: read_header(str(path)))
+    with together(group, f"cannot read {path}"):
+        layout = read_header(str(path))
     sites_here = sites_on_a_rank(layout.extents, group.size)
     needed = layout.read_bytes(group.size) + sites_here * (LINK_BYTES + TABLE_BYTES)
     require_memory(group, layout.extents, needed, f"reading {path}, links")
@@ -156,9 +157,8 @@ def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.comp
     Error
         A machine has too little memory left.
     """
-    headers = on_all_ranks(
-        group, lambda: [_vectors_in(str(path), one, geometry) for one in _messages(str(path))]
-    )
+    with together(group, f"cannot read {path}"):
+        headers = [_vectors_in(str(path), one, geometry) for one in _messages(str(path))]
     # The numbers as read, converted, and joined.
     of_site = sum(2 * 48 * one.count for one in headers) + max(one.site_bytes for one in headers)
     needed = sites_on_a_rank(geometry.extents, group.size) * of_site

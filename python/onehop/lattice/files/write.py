@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import time
 from collections.abc import Callable
@@ -14,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop._core import __version__
-from onehop.error import BadInput, Error
-from onehop.group import Group
+from onehop.error import BadInput
+from onehop.group import Group, together
 from onehop.lattice.files import lime
 from onehop.lattice.files.headers import MILC_MAGIC
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
 from onehop.lattice.memory import LINK_BYTES, require_memory, sites_on_a_rank
-from onehop.output import check_name, unfinished_file
-from onehop.text import message_bytes
+from onehop.output import check_file_target, unfinished_file
 
 # Of all links, in double precision: as numbers, in the file's precision, as bytes, and as a record with its padding.
 _COPIES_WHILE_WRITING = 5
@@ -127,20 +125,11 @@ def _format(path: str, name: str | None, precision: int | None) -> tuple[str, in
 
 def check_target(path: str, overwrite: bool) -> None:
     """Refuse, before a long computation, a file that exists and may not be replaced, or that cannot be written."""
-    target = check_name(
-        path, "cannot write the file"
-    )  # keeps a symbolic link, and replaces the file that it points to
-    if target.exists() and not target.is_file():
-        kind = "a folder" if target.is_dir() else "not a regular file"
-        raise BadInput(f"cannot write {path}: it is {kind}; name a file")
-    if not overwrite and target.exists():
+    check_file_target(path, "cannot write the file", replaces=True)
+    if not overwrite and Path(path).exists():
         raise BadInput(
             f"{path} exists already; choose another name, or overwrite it (overwrite, --overwrite)"
         )
-    if not target.parent.is_dir():
-        raise BadInput(f"cannot write {path}: there is no folder {target.parent}")
-    if not os.access(target.parent, os.W_OK):
-        raise BadInput(f"cannot write {path}: permission denied in {target.parent}")
 
 
 def check_gauge_target(path: str, file_format: str | None, precision: int | None, overwrite: bool) -> str:
@@ -151,30 +140,17 @@ def check_gauge_target(path: str, file_format: str | None, precision: int | None
 
 
 def write_from_one(path: str, group: Group, make: Callable[[], list[bytes]], overwrite: bool) -> None:
-    """Write the bytes that `make` returns, on rank 0. An exception there becomes BadInput on all ranks. Collective."""
-    failure: Exception | None = None
-    if group.rank == 0:
-        try:
-            write_whole(path, make(), overwrite)
-        except Exception as error:  # of any type, since the other ranks wait for the outcome
-            failure = error
-    message = "" if failure is None else str(failure) if isinstance(failure, Error) else repr(failure)
-    message = group.allgather(message_bytes(message))[0].decode()
-    if message:
-        raise BadInput(
-            message if message.startswith(("cannot", path)) else f"cannot write {path}: {message}"
-        ) from failure
+    """Write the bytes that `make` returns, on rank 0, under a temporary name first: a crash leaves a whole file.
 
-
-def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
-    """Write a file under a temporary name, then rename it: even a power failure leaves the old or the new file."""
-    check_target(path, overwrite)
-    try:
-        with unfinished_file(path) as file:
-            for part in parts:
-                file.write(part)
-    except OSError as error:
-        raise BadInput(f"cannot write {path}: {error.strerror or error}") from error
+    An exception there becomes BadInput on the other ranks. Collective.
+    """
+    with together(group, f"cannot write {path}"):
+        if group.rank == 0:
+            parts = make()
+            check_target(path, overwrite)
+            with unfinished_file(path) as file:
+                for part in parts:
+                    file.write(part)
 
 
 def require_memory_to_write(gauge: Gauge) -> None:

@@ -29,8 +29,7 @@ from onehop.quantum.io.qiskit_gates import (
     angle_of,
     gate_operations,
     is_standard,
-    number_of,
-    with_angle,
+    phase_operation,
 )
 from onehop.quantum.io.qiskit_steps import add_step, is_step
 from onehop.quantum.steps import Program
@@ -205,8 +204,7 @@ class _Converter:
         self.budget.spend(len(circuit.data) + 1)
         phase = angle_of(circuit.global_phase, "global phase")
         if phase:
-            operation = Operation("global_phase", "gphase", [], angle=number_of(phase))
-            self.add(with_angle(operation, phase), context)
+            self.add(phase_operation(phase), context)
         places = {qubit: context.qubits[index] for index, qubit in enumerate(circuit.qubits)}
         for instruction in circuit.data:
             self._instruction(instruction, [places[qubit] for qubit in instruction.qubits], context)

@@ -16,10 +16,10 @@ import numpy as np
 
 from onehop._core import parametrised_gate
 from onehop.error import BadInput
-from onehop.quantum.circuit import Operation, gate, gate_names
+from onehop.quantum.circuit import Operation, gate, gate_names, swaps_of
 from onehop.quantum.io.qasm_limits import current_budget
 from onehop.quantum.io.qiskit_blocks import kind_of
-from onehop.quantum.parameters import Expression, terms_of
+from onehop.quantum.parameters import Expression, placeholder, terms_of
 
 if TYPE_CHECKING:
     from qiskit.circuit import ControlledGate, QuantumCircuit
@@ -155,9 +155,9 @@ def with_angle(operation: Operation, angle: float | Expression) -> Operation:
     return operation
 
 
-def number_of(angle: float | Expression) -> float:
-    """Return a number for an angle, arbitrary if it depends on parameters."""
-    return 0.7390851332151607 if isinstance(angle, Expression) else angle
+def phase_operation(angle: float | Expression) -> Operation:
+    """Return a global phase."""
+    return with_angle(Operation("global_phase", "gphase", [], angle=placeholder(angle)), angle)
 
 
 def is_standard(operation: Any) -> bool:
@@ -266,7 +266,7 @@ def _defined(definition: QuantumCircuit, qubits: Sequence[int]) -> list[Operatio
     current_budget().spend(len(definition.data))
     phase = angle_of(definition.global_phase, "global phase")
     if phase:
-        found.append(with_angle(Operation("global_phase", "gphase", [], angle=number_of(phase)), phase))
+        found.append(phase_operation(phase))
     for instruction in definition.data:
         inner = [places[qubit] for qubit in instruction.qubits]
         kind = kind_of(instruction.operation)
@@ -344,13 +344,11 @@ def _evolution(operation: Any, qubits: list[int]) -> list[Operation]:
         turn = angle_of(angle, operation.name, targets)
         if letters:
             rotation = Operation(
-                "pauli_rotation", "pauli_rotation", targets, paulis=letters, angle=number_of(turn)
+                "pauli_rotation", "pauli_rotation", targets, paulis=letters, angle=placeholder(turn)
             )
             found.append(with_angle(rotation, turn))
         else:  # a multiple of the identity changes the global phase
-            found.append(
-                with_angle(Operation("global_phase", "gphase", [], angle=number_of(-0.5 * turn)), -0.5 * turn)
-            )
+            found.append(phase_operation(-0.5 * turn))
     return found
 
 
@@ -363,12 +361,6 @@ def _pauli(operation: Any, qubits: list[int]) -> list[Operation]:
 
 def _permutation(operation: Any, qubits: list[int]) -> list[Operation]:
     """Convert a permutation gate, whose output k is input pattern[k], to swaps."""
-    wanted = [int(one) for one in operation.params[0]]
-    holds = list(range(len(wanted)))
-    found = []
-    for k, source in enumerate(wanted):
-        other = holds.index(source)
-        if other != k:
-            found.append(gate("swap", [qubits[k], qubits[other]]))
-            holds[k], holds[other] = holds[other], holds[k]
-    return found
+    # Output k is input pattern[k], and the state of qubit i moves to qubit targets[i].
+    targets = [int(one) for one in np.argsort(operation.params[0])]
+    return [gate("swap", [qubits[a], qubits[b]]) for a, b in swaps_of(targets)]

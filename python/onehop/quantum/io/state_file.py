@@ -23,46 +23,17 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import instance, quoted
 from onehop.error import BadInput
-from onehop.group import Group
-from onehop.output import check_name, open_descriptor, open_unfinished, unfinished_file
+from onehop.group import Group, together
+from onehop.output import check_file_target, open_unfinished, unfinished_file
 from onehop.quantum.io.hdf5 import ask, require_h5py
 from onehop.quantum.io.hdf5_child import digest
 from onehop.quantum.io.stored_state import BLOCK, StoredState, stored_state
-from onehop.text import message_bytes
 
 
 def check_state_file(file: str | Path) -> None:
     """Check before a run that its state can be saved."""
     require_h5py()
-    target = check_name(file, "cannot save the state")
-    if open_descriptor(file) is not None or (target.exists() and not target.is_file()):
-        kind = "a folder" if target.is_dir() else "no regular file"
-        raise BadInput(f"cannot save the state to {file}: it is {kind}; give another name")
-    folder = target.parent
-    if not folder.is_dir():
-        raise BadInput(f"cannot save the state to {file}: there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise BadInput(f"cannot save the state to {file}: the folder {folder} cannot be written")
-
-
-@contextlib.contextmanager
-def together(group: Group, cannot: str = "", remedy: str = "") -> Iterator[None]:
-    """Raise the BadInput of a `with` block on every rank, whichever rank it occurs on. Collective.
-
-    With `cannot`, an OSError becomes a BadInput that begins with this text and ends with the remedy.
-    """
-    wrong = ""
-    try:
-        yield
-    except BadInput as error:
-        wrong = str(error)
-    except OSError as error:
-        if not cannot:
-            raise
-        wrong = f"{cannot}: {_reason(error)}{remedy}"
-    for text in group.allgather(message_bytes(wrong)):
-        if text:
-            raise BadInput(text.decode())
+    check_file_target(file, "cannot save the state", replaces=True)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -127,11 +98,6 @@ def _check_attributes(about: Any) -> None:
 def _same_file(handle: int) -> Path:
     """Return a path that leads to an open file, whatever has its name meanwhile: HDF5 takes paths only."""
     return Path(f"/proc/self/fd/{handle}")
-
-
-def _reason(error: OSError) -> str:
-    """Return the reason of the system. The HDF5 library's own text has several lines and names the temporary file."""
-    return os.strerror(error.errno) if error.errno else " ".join(str(error).split())
 
 
 def _refused_number(error: BaseException | None) -> int:

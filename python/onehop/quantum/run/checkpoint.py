@@ -14,10 +14,10 @@ from typing import Any
 
 from onehop import _core
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, together
 from onehop.output import file_path
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.io.state_file import check_state_file, read_state_together, together, write_state
+from onehop.quantum.io.state_file import check_state_file, read_state_together, write_state
 from onehop.quantum.io.stored_state import StoredState, damaged
 from onehop.quantum.run.checkpoint_state import CheckpointReader, check_settings, checkpoint_arrays
 from onehop.quantum.run.serialization import pack
