@@ -123,7 +123,7 @@ def test_files_are_followed_through_links_and_kept(tmp_path: Path) -> None:
     before = real.read_bytes()
     with pytest.raises(BadInput, match="exists already"):
         write_gauge(str(link), gauge)
-    with pytest.raises(BadInput, match="a folder"):
+    with pytest.raises(BadInput, match="the folder"):
         write_gauge(str(tmp_path), gauge, "ildg", overwrite=True)
     assert real.read_bytes() == before
     assert sorted(one.name for one in tmp_path.iterdir()) == ["link.lime", "real.lime"]
@@ -151,7 +151,7 @@ def test_a_trajectory_that_runs_away_is_an_error() -> None:
         ("smear no.lime --kind hisq --fat a.lime --long no/b.lime", "there is no folder"),
         ("thermalize --extent 4x4x4x4 --algorithm langevin", "heatbath or hmc"),
         ("thermalize --extent 4x4x4x4 -o no/a.lime", "there is no folder"),
-        ("thermalize --extent 4x4x4x4 -o /dev/full --format ildg --overwrite", "not a regular"),
+        ("thermalize --extent 4x4x4x4 -o /dev/full --format ildg --overwrite", "no regular file"),
         ("thermalize --extent 4x4x4x4 -o a.foo", "expected a file name that ends"),
         ("thermalize --extent 4x4x4 --checkpoint a.lime", "four directions"),
         ("solve no.lime --mass 0.1 --long a.lime", "--long goes with --fat"),
