@@ -18,6 +18,7 @@ import pytest
 
 from onehop.launch import agreement
 from onehop.launch.environment import Launched
+from open_sockets import descriptors, internet_sockets
 from ranks import PATIENCE, Ranks
 
 NOBODY = 65534
@@ -130,29 +131,9 @@ def attempts(pid: int, shared: list[int]) -> dict[str, Callable[[], Any]]:
     return found
 
 
-def descriptors(pid: int) -> dict[int, str]:
-    """Return what each descriptor of a process is. Some, as that which reads the folder, are closed meanwhile."""
-    found = {}
-    for one in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            found[int(one.name)] = str(one.readlink())
-    return found
-
-
 def shared_memory(pid: int) -> list[int]:
     """Return the descriptors of the shared memory of a process."""
     return [number for number, name in descriptors(pid).items() if "memfd:onehop" in name]
-
-
-def internet_sockets(pid: int) -> list[str]:
-    """Return the sockets of a process that a network could reach, with their addresses."""
-    names = set(descriptors(pid).values())
-    return [
-        f"{kind} {fields[1]}"
-        for kind in ("tcp", "tcp6", "udp", "udp6", "raw")
-        for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]
-        if f"socket:[{(fields := line.split())[9]}]" in names
-    ]
 
 
 def test_no_way_leads_to_the_memory_of_a_run(ranks: Ranks) -> None:
