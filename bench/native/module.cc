@@ -8,7 +8,7 @@
 #include "bench/native/read_all.h"
 #include "measure/mpi/peers.h"
 #include "onehop/version.h"
-#include "src/group/memory_left.h"
+#include "src/base/memory_left.h"
 
 // NOLINTNEXTLINE: the macro is nanobind's.
 NB_MODULE(_native, module) {

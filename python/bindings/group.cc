@@ -14,8 +14,8 @@
 #include "onehop/memory.h"
 #include "onehop/status.h"
 #include "python/bindings/bindings.h"
+#include "src/base/memory_left.h"
 #include "src/group/group_state.h"
-#include "src/group/memory_left.h"
 #include "src/group/rendezvous.h"
 
 using onehop::Gathered;

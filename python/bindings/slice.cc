@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "python/bindings/bindings.h"
+#include "src/schedule/schedule_size.h"
 
 using onehop::Slice;
 
@@ -14,12 +15,14 @@ namespace {
 using Integers = std::vector<std::int64_t>;
 
 nb::list runs(const Slice& slice) {
+  onehop::detail::check_fits("slice", static_cast<double>(slice.pieces()), "runs", 128);
   nb::list result;
   slice.for_each_run([&](std::int64_t offset, std::int64_t count) { result.append(nb::make_tuple(offset, count)); });
   return result;
 }
 
 nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>> element_numbers(const Slice& slice) {
+  onehop::detail::check_fits("slice", static_cast<double>(slice.elements()), "element numbers", sizeof(std::int64_t));
   auto numbers = std::make_unique<Integers>();
   numbers->reserve(static_cast<std::size_t>(slice.elements()));
   slice.for_each_run([&](std::int64_t offset, std::int64_t count) {

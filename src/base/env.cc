@@ -112,7 +112,7 @@ constexpr std::array table{
     Variable{"ONEHOP_SIMD", Choice{"portable", "avx2", "avx512"}, "the best that the processor supports",
              "The instruction set of all kernels.", "src/base/cpu.cc", "user"},
     Variable{"ONEHOP_TEST_FREE_MEMORY", Number{.unit = "bytes", .whole = true}, "the amount that the system reports",
-             "Overrides the free memory of the machine.", "src/group/memory_left.cc", "test"},
+             "Overrides the free memory of the machine.", "src/base/memory_left.cc", "test"},
     Variable{"ONEHOP_TEST_HOST", Text{"text"}, "the machine's own name",
              "Overrides the name of the machine. Ranks with different names share no memory.",
              "src/group/make_group.cc", "test"},

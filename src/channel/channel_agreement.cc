@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "onehop/error.h"
+#include "src/base/memory_left.h"
 #include "src/group/agreement.h"
-#include "src/group/memory_left.h"
 #include "src/group/memory_pools.h"
 #include "src/group/reservation.h"
 

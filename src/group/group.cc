@@ -4,12 +4,12 @@
 #include <cstring>
 #include <optional>
 
+#include "src/base/memory_left.h"
 #include "src/base/text.h"
 #include "src/group/agreement.h"
 #include "src/group/control_memory.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
-#include "src/group/memory_left.h"
 #include "src/group/reservation.h"
 #include "src/group/user_bootstrap.h"
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
+#include "src/base/memory_left.h"
 #include "src/group/group_state.h"
-#include "src/group/memory_left.h"
 
 namespace onehop::detail {
 

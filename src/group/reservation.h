@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "src/base/memory_left.h"
 #include "src/group/group_state.h"
-#include "src/group/memory_left.h"
 #include "src/group/shared_memory.h"
 
 namespace onehop::detail {

@@ -20,9 +20,9 @@
 
 #include "onehop/error.h"
 #include "src/base/clock.h"
+#include "src/base/memory_left.h"
 #include "src/base/text.h"
 #include "src/group/memory_file.h"
-#include "src/group/memory_left.h"
 
 namespace onehop::detail {
 namespace {

@@ -183,6 +183,14 @@ class Mover {
     }
   }
 
+  [[nodiscard]] double slices_per_pair() const {
+    const std::vector<Dimension> dimensions = simplified(regions(0, 1).front().dimensions);
+    double slices = 1;
+    for (std::size_t d = 0; d + Slice::max_dims < dimensions.size(); ++d)
+      slices *= static_cast<double>(dimensions[d].extent);
+    return slices;
+  }
+
   [[nodiscard]] std::vector<Place> moves(int rank) const {
     std::vector<Place> places;
     Region whole;
@@ -336,6 +344,8 @@ std::vector<Transfer> permutation_transfers(const BitPermutation& permutation, C
   if (!own_done) add_from(*only_rank);
   return transfers;
 }
+
+double slices_per_pair(const BitPermutation& permutation) { return Mover(permutation).slices_per_pair(); }
 
 std::vector<Place> permutation_moves(const BitPermutation& permutation, int rank) {
   return Mover(permutation).moves(rank);

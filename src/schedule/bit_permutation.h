@@ -23,6 +23,9 @@ namespace onehop::detail {
     const BitPermutation& permutation, Codec codec, std::optional<int> only_rank,
     std::size_t max_transfers = std::numeric_limits<std::size_t>::max());
 
+// The transfers between two ranks that exchange elements: one slice has a limited number of dimensions.
+[[nodiscard]] double slices_per_pair(const BitPermutation& permutation);
+
 // The elements of a rank that do not keep their place.
 [[nodiscard]] std::vector<Place> permutation_moves(const BitPermutation& permutation, int rank);
 

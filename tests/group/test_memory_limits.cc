@@ -9,7 +9,7 @@
 
 #include "onehop/error.h"
 #include "onehop/group.h"
-#include "src/group/memory_left.h"
+#include "src/base/memory_left.h"
 #include "tests/support/ranks.h"
 #include "tests/support/thrown.h"
 

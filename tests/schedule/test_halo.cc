@@ -211,7 +211,7 @@ TEST(Halo, BadInputSaysWhatAndWhere) {
   bad([](HaloSpec& s) { s.widths[1] = {1, -2}; }, "expected widths of 0 or more in dimension 1, found -2");
   bad([](HaloSpec& s) { s.element_bytes.clear(); }, "one field or more");
   bad([](HaloSpec& s) { s.element_bytes = {8, 0}; }, "expected element_bytes of 1 or more, found 0");
-  bad([](HaloSpec& s) { s.grid = {65536, 65536}; }, "fewer than 2^31 ranks");
+  bad([](HaloSpec& s) { s.grid = {65536, 65536}; }, "at most 1048576 ranks");
   bad([](HaloSpec& s) { s.extents = {two_to(40), two_to(40)}; }, "below 2^63");
   bad([](HaloSpec& s) { s.extents = {two_to(30), two_to(33)}; }, "the bytes of a halo's local array");
   EXPECT_THROW((void)halo(good, 4), BadInput);

@@ -117,6 +117,18 @@ def test_slices_visit_their_elements_in_order(made: Slice, expected: list[int]) 
     assert eval(repr(made)).element_numbers().tolist() == expected
 
 
+def test_what_no_memory_holds_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONEHOP_TEST_FREE_MEMORY", "100000000")
+    every_second = Slice.box(0, [2**40], [2])
+    for list_all in (every_second.runs, every_second.element_numbers):
+        with pytest.raises(
+            onehop.BadInput, match=r"slice: expected what fits into the .* found about 1\.09951e\+12"
+        ):
+            list_all()
+    with pytest.raises(onehop.BadInput, match="make the sizes smaller, or take one part"):
+        onehop.halo(extents=(8,), grid=(2,), width=2**40)
+
+
 def test_verify_finds_what_is_wrong() -> None:
     assert onehop.verify(small()) == []
     writes = [Transfer(Place(rank, 0, Slice.range(0, 1)), Place(2, 0, Slice.range(3, 1))) for rank in (0, 1)]

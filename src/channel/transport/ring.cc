@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "onehop/error.h"
+#include "src/base/memory_left.h"
 #include "src/base/text.h"
 #include "src/channel/transport/transport.h"
-#include "src/group/memory_left.h"
 
 namespace onehop::detail {
 namespace {

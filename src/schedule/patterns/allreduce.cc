@@ -4,6 +4,7 @@
 #include "onehop/patterns.h"
 #include "src/base/checked.h"
 #include "src/base/names.h"
+#include "src/schedule/schedule_size.h"
 
 namespace onehop {
 
@@ -20,12 +21,8 @@ constexpr int source = 0;
 constexpr int result = 1;
 
 void check(const std::string& what, int ranks, std::int64_t elements, std::optional<int> only_rank) {
-  if (ranks < 1) throw BadInput(what + ": expected 1 rank or more, found " + std::to_string(ranks));
+  detail::check_ranks(what, ranks, only_rank);
   if (elements < 0) throw BadInput(what + ": expected 0 elements or more, found " + std::to_string(elements));
-  if (only_rank && (*only_rank < 0 || *only_rank >= ranks)) {
-    throw BadInput(what + ": expected a rank from 0 to " + std::to_string(ranks - 1) + ", found " +
-                   std::to_string(*only_rank));
-  }
 }
 
 void check(const std::string& what, const AllReduceSpec& spec, std::optional<int> only_rank) {
@@ -42,6 +39,11 @@ class Builder {
 
   [[nodiscard]] bool wanted(int rank) const { return !only_rank_ || *only_rank_ == rank; }
 
+  template <class Visit>
+  void for_each_pair(const Visit& visit) const {
+    detail::for_each_pair(schedule_.name, schedule_.ranks, only_rank_, visit);
+  }
+
   void add(int round, const Place& from, const Place& to, Combine combine) {
     if (from.slice.elements() == 0 || !(wanted(from.rank) || wanted(to.rank))) return;
     schedule_.rounds[static_cast<std::size_t>(round)].transfers.push_back({from, to, combine, Codec::raw});
@@ -55,12 +57,10 @@ class Builder {
   // reduces the part `read(to)` of the sources into the part `written(to)` of its result.
   template <class Read, class Written>
   void reduce(Combine combine, const Read& read, const Written& written) {
-    for (int from = 0; from < schedule_.ranks; ++from) {
-      for (int to = 0; to < schedule_.ranks; ++to) {
-        add(from == 0 ? 0 : 1, {from, source, read(to)}, {to, result, written(to)},
-            from == 0 ? Combine::replace : combine);
-      }
-    }
+    for_each_pair([&](int from, int to) {
+      add(from == 0 ? 0 : 1, {from, source, read(to)}, {to, result, written(to)},
+          from == 0 ? Combine::replace : combine);
+    });
   }
 
  private:
@@ -103,12 +103,10 @@ Schedule allreduce(const AllReduceSpec& spec, std::optional<int> only_rank) {
     return Slice::range(first, last - first);
   };
   build.reduce(spec.combine, part, part);
-  for (int from = 0; from < spec.ranks; ++from) {
-    for (int to = 0; two_shot && to < spec.ranks; ++to) {
-      if (from != to) build.add(2, {from, result, part(from)}, {to, result, part(from)}, Combine::replace);
-    }
-    build.must_cover(from, result, spec.elements);
-  }
+  build.for_each_pair([&](int from, int to) {
+    if (from == to) return build.must_cover(from, result, spec.elements);
+    if (two_shot) build.add(2, {from, result, part(from)}, {to, result, part(from)}, Combine::replace);
+  });
   return schedule;
 }
 
@@ -142,6 +140,7 @@ Schedule broadcast(int ranks, std::int64_t elements, std::int64_t element_bytes,
   Schedule schedule{"broadcast", ranks, {{"data", element_bytes, ElementType::bytes, {elements}}}, {Round{}}, {}};
   Builder build(schedule, only_rank);
   const Slice whole = Slice::range(0, elements);
+  if (!only_rank || *only_rank == root) detail::check_fits("broadcast", ranks);
   for (int to = 0; to < ranks; ++to) {
     if (to == root) continue;
     build.add(0, {root, 0, whole}, {to, 0, whole}, Combine::replace);

@@ -9,6 +9,7 @@
 #include "onehop/patterns.h"
 #include "src/base/checked.h"
 #include "src/schedule/patterns/halo_checks.h"
+#include "src/schedule/schedule_size.h"
 
 namespace onehop {
 
@@ -81,6 +82,15 @@ std::vector<AxisSegment> cut_axis(const Axis& axis) {
   return segments;
 }
 
+// A lower bound of their number, near enough to refuse in time what no memory holds.
+double least_segments(const Axis& axis) {
+  const auto reach = [&](std::int64_t width) {
+    const double wide = static_cast<double>(axis.periodic ? width : std::min(width, axis.extent) / 2);
+    return wide / static_cast<double>(std::max<std::int64_t>(axis.size_of(0), 1));
+  };
+  return axis.extent == 0 ? 0 : axis.blocks * (reach(axis.below) + reach(axis.above));
+}
+
 // Builds blocks and transfers from a spec, which the constructor checks.
 class HaloBuilder {
  public:
@@ -112,6 +122,7 @@ class HaloBuilder {
   [[nodiscard]] int rank_of(const Segments& segments, int AxisSegment::* end) const;
   [[nodiscard]] std::array<int, max_halo_dims> coords_of(int rank) const;
   void index_segments();
+  [[nodiscard]] double number_of_transfers() const;
   void add_pieces(int rank, bool as_sender, std::vector<Piece>& pieces) const;
   void add_piece(const Segments& segments, std::vector<Piece>& pieces) const;
   [[nodiscard]] std::vector<ArraySpec> array_specs() const;
@@ -186,7 +197,10 @@ std::vector<ArraySpec> HaloBuilder::array_specs() const {
 
 void HaloBuilder::index_segments() {
   segments_.clear();
-  for (const Axis& axis : axes_) segments_.push_back(cut_axis(axis));
+  for (const Axis& axis : axes_) {
+    detail::check_fits("halo", least_segments(axis), "cuts of ghost layers", sizeof(AxisSegment));
+    segments_.push_back(cut_axis(axis));
+  }
   for (std::size_t d = 0; d < dims(); ++d) {
     sent_.emplace_back(static_cast<std::size_t>(axes_[d].blocks));
     received_.emplace_back(static_cast<std::size_t>(axes_[d].blocks));
@@ -195,6 +209,22 @@ void HaloBuilder::index_segments() {
       received_[d][static_cast<std::size_t>(segment.to)].push_back(&segment);
     }
   }
+}
+
+// A transfer is a product of one segment of each dimension: of one that holds ghosts (with corners, or more) and of the
+// interiors of the others.
+double HaloBuilder::number_of_transfers() const {
+  double inside = 1;  // products without ghosts
+  double all = 1;
+  double of_faces = 0;
+  for (const auto& segments : segments_) {
+    const auto ghosts = static_cast<double>(std::ranges::count_if(segments, &AxisSegment::ghost));
+    const double interiors = static_cast<double>(segments.size()) - ghosts;
+    of_faces = of_faces * interiors + inside * ghosts;
+    inside *= interiors;
+    all *= interiors + ghosts;
+  }
+  return (spec_.corners ? all - inside : of_faces) * static_cast<double>(spec_.element_bytes.size());
 }
 
 void HaloBuilder::add_piece(const Segments& segments, std::vector<Piece>& pieces) const {
@@ -302,8 +332,9 @@ void HaloBuilder::add_must_cover(int rank, std::vector<Place>& places) const {
 
 Schedule HaloBuilder::build(std::optional<int> only_rank) {
   if (only_rank) (void)block(*only_rank);
-  index_segments();
   Schedule schedule{"halo", ranks_, array_specs(), {Round{}}, {}};
+  index_segments();
+  detail::check_fits("halo", number_of_transfers() * (only_rank ? 2.0 / ranks_ : 1));
   auto& transfers = schedule.rounds.front().transfers;
   std::vector<Piece> pieces;
   if (only_rank) {

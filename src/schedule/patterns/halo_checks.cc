@@ -1,7 +1,6 @@
 #include "src/schedule/patterns/halo_checks.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "onehop/error.h"
@@ -53,8 +52,8 @@ void check_types(const HaloSpec& spec) {
 int check_halo(const HaloSpec& spec) {
   check_dims(spec);
   std::int64_t ranks = 1;
-  const auto complain = [](std::size_t d, const char* expected, std::int64_t found) {
-    throw BadInput(std::string("halo: expected ") + expected + " in dimension " + std::to_string(d) + ", found " +
+  const auto complain = [](std::size_t d, const std::string& expected, std::int64_t found) {
+    throw BadInput("halo: expected " + expected + " in dimension " + std::to_string(d) + ", found " +
                    std::to_string(found));
   };
   for (std::size_t d = 0; d < spec.extents.size(); ++d) {
@@ -65,7 +64,7 @@ int check_halo(const HaloSpec& spec) {
     // Position numbers in the local array, and in the global array with ghosts around it, must not overflow.
     (void)detail::checked_add(spec.extents[d], detail::checked_add(below, above, "a halo's width"), "a halo's extent");
     ranks *= spec.grid[d];
-    if (ranks > std::numeric_limits<int>::max()) complain(d, "a grid of fewer than 2^31 ranks up to and", ranks);
+    if (ranks > max_ranks) complain(d, "a grid of at most " + std::to_string(max_ranks) + " ranks up to and", ranks);
   }
   if (spec.element_bytes.empty()) throw BadInput("halo: expected element_bytes for one field or more, found none");
   for (const std::int64_t bytes : spec.element_bytes) {

@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <span>
+
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "src/base/text.h"
 #include "src/schedule/bit_permutation.h"
+#include "src/schedule/schedule_size.h"
 
 namespace onehop {
 
@@ -30,20 +34,18 @@ BitPermutation checked(const PermuteBitsSpec& spec, std::optional<int> only_rank
     throw BadInput("permute_bits: expected fewer than 2^63 bytes on a rank, found 2^" +
                    std::to_string(spec.local_bits) + " elements of " + base::counted(spec.element_bytes, "byte"));
   }
-  const int ranks = 1 << (spec.bits - spec.local_bits);
-  if (only_rank && (*only_rank < 0 || *only_rank >= ranks)) {
-    throw BadInput("permute_bits: expected a rank from 0 to " + std::to_string(ranks - 1) + ", found " +
-                   std::to_string(*only_rank));
-  }
+  detail::check_ranks("permute_bits", 1 << (spec.bits - spec.local_bits), only_rank);
   return permutation;
 }
 
+// `partners` of each rank, in all rounds.
 Schedule empty_schedule(const PermuteBitsSpec& spec, const BitPermutation& permutation, const std::string& name,
-                        std::optional<int> only_rank) {
+                        std::optional<int> only_rank, int partners) {
   Schedule schedule;
   schedule.name = name;
   schedule.ranks = 1 << (spec.bits - spec.local_bits);
   schedule.arrays = {{"state", spec.element_bytes, spec.type, {std::int64_t{1} << spec.local_bits}}};
+  detail::check_fits(name, (only_rank ? 1.0 : schedule.ranks) * partners * detail::slices_per_pair(permutation));
   for (int rank = only_rank.value_or(0); rank <= only_rank.value_or(schedule.ranks - 1); ++rank) {
     auto places = detail::permutation_moves(permutation, rank);
     schedule.must_cover.insert(schedule.must_cover.end(), std::make_move_iterator(places.begin()),
@@ -56,7 +58,9 @@ Schedule empty_schedule(const PermuteBitsSpec& spec, const BitPermutation& permu
 
 Schedule permute_bits(const PermuteBitsSpec& spec, std::optional<int> only_rank) {
   BitPermutation permutation = checked(spec, only_rank);
-  Schedule schedule = empty_schedule(spec, permutation, "permute_bits", only_rank);
+  const auto local = std::span(permutation.to).first(static_cast<std::size_t>(spec.local_bits));
+  const auto leaving = std::ranges::count_if(local, [&](int to) { return to >= spec.local_bits; });
+  Schedule schedule = empty_schedule(spec, permutation, "permute_bits", only_rank, 1 << leaving);
   Round& round = schedule.rounds.emplace_back();
   round.transfers = detail::permutation_transfers(permutation, spec.codec, only_rank);
   round.permutation = std::move(permutation);
@@ -65,8 +69,10 @@ Schedule permute_bits(const PermuteBitsSpec& spec, std::optional<int> only_rank)
 
 Schedule permute_bits_one_swap_at_a_time(const PermuteBitsSpec& spec, std::optional<int> only_rank) {
   const BitPermutation permutation = checked(spec, only_rank);
-  Schedule schedule = empty_schedule(spec, permutation, "permute_bits_one_swap_at_a_time", only_rank);
-  for (const auto& [a, b] : detail::swaps_of(permutation.to)) {
+  const auto swaps = detail::swaps_of(permutation.to);
+  Schedule schedule =
+      empty_schedule(spec, permutation, "permute_bits_one_swap_at_a_time", only_rank, static_cast<int>(swaps.size()));
+  for (const auto& [a, b] : swaps) {
     BitPermutation swap = permutation;
     for (int bit = 0; bit < spec.bits; ++bit)
       swap.to[static_cast<std::size_t>(bit)] = bit == a ? b : bit == b ? a : bit;

@@ -1,4 +1,4 @@
-#include "src/group/memory_left.h"
+#include "src/base/memory_left.h"
 
 #include <algorithm>
 #include <fstream>
