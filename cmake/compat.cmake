@@ -57,8 +57,12 @@ foreach(source IN LISTS _tests)
              COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/run.sh ${ranks} $<TARGET_FILE:${_test}>)
   endforeach()
   add_test(NAME compat.${_name}.errors
-           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/errors.sh $<TARGET_FILE:${_test}>)
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/errors.sh 1 $<TARGET_FILE:${_test}>)
 endforeach()
+add_test(NAME compat.rdma_comlib.3_ranks
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/run.sh 3 $<TARGET_FILE:test_rdma_comlib>)
+add_test(NAME compat.rdma_comlib.errors_3_ranks
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/errors.sh 3 $<TARGET_FILE:test_rdma_comlib>)
 
 # compat/quest/comm.cpp is compiled inside QuEST. Its test compiles it with headers of the same names, which include a stand-in.
 foreach(header comm/comm_config comm/comm_indices comm/comm_routines core/errors gpu/gpu_config)
