@@ -56,8 +56,6 @@ _LINKED = 2  # hosts that a link joins
 
 @dataclass(kw_only=True)
 class AllReduce(HostsOptions, PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench allreduce`."""
-
     sizes: list[int] | None = sizes_option("Bytes of the array.")
     codecs: list[str] = names_option(
         ["raw"], "Codecs. The first one is compared with the peers.", metavar="raw,q8,...", choices=CODECS

@@ -48,8 +48,6 @@ _TYPES = {"double": "f64", "single": "f32"}
 
 @dataclass(kw_only=True)
 class Circuits(PlotOptions, SimulatorOptions):
-    """The options of `onehop bench circuits`."""
-
     seconds: float = seconds_option(600)
     cases: list[str] | None = cases_option("Circuit to measure", CIRCUIT_CASES)
     precision: list[str] = names_option(

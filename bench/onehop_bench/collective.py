@@ -45,8 +45,6 @@ COLLECTIVES = ("reduce_scatter", "allgather", "broadcast", "all_to_all")
 
 @dataclass(kw_only=True)
 class CollectivesBench(HostsOptions, PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench collectives`."""
-
     seconds: float = seconds_option(40)
     sizes: list[int] | None = sizes_option("Bytes of the whole array.", "64,1K,...")
     operations: list[str] = names_option(list(COLLECTIVES), "Operations.", choices=COLLECTIVES)

@@ -42,8 +42,6 @@ DDP_MODELS = {"2x128": (2, 128, 4), "4x256": (4, 256, 4), "6x512": (6, 512, 8)}
 
 @dataclass(kw_only=True)
 class Ddp(HostsOptions, RanksBenchOptions):
-    """The options of `onehop bench ddp`."""
-
     seconds: float = seconds_option(60)
     models: list[str] = names_option(
         list(DDP_MODELS), "Models by layers and width.", choices=tuple(DDP_MODELS)

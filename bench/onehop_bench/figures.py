@@ -144,8 +144,6 @@ FIGURES = {
 
 @dataclass(kw_only=True)
 class All(Options):
-    """The options of `onehop bench all`."""
-
     names: list[str] = argument("NAME", "Results to make. All by default.", [], choices=tuple(RECIPES))
     results: str = option(*_RESULTS, metavar="FOLDER")
     quick: bool = option(False, "Measure as briefly as possible. The figures then mean little.")
@@ -172,8 +170,6 @@ def bench_all(options: All) -> None:
 
 @dataclass(kw_only=True)
 class Figures(Options):
-    """The options of `onehop bench figures`."""
-
     names: list[str] = argument("NAME", "Figures to draw. All by default.", [], choices=tuple(FIGURES))
     results: str = option(*_RESULTS, metavar="FOLDER")
     folder: str = option("build/figures", "Folder in which NAME.svg is written.", "--to", metavar="FOLDER")

@@ -111,8 +111,6 @@ def _difference(size: Callable[[np.ndarray], float], ours: np.ndarray, theirs: n
 
 @dataclass(kw_only=True)
 class Gradients(SimulatorOptions):
-    """The options of `onehop bench gradients`."""
-
     seconds: float = seconds_option(60)
     cases: list[str] | None = cases_option("Observable", GRADIENT_CASES)
     peers: str = peers_option(GradientSimulator)
@@ -197,8 +195,6 @@ def bench_gradients(options: Gradients) -> None:
 
 @dataclass(kw_only=True)
 class Bindings(SimulatorOptions):
-    """The options of `onehop bench bindings`."""
-
     bindings: int = option(1000, "Number of values of all parameters.", low=1, high=LARGEST_INT)
     peers: str = peers_option(GradientSimulator)
 

@@ -32,8 +32,6 @@ _PLAIN = "onehop from Python"
 
 @dataclass(kw_only=True)
 class Halo(HostsOptions, RoundingOptions):
-    """The options of `onehop bench halo`."""
-
     seconds: float = seconds_option(10)
     blocks: list[str] | None = blocks_option(
         "Blocks of the array per rank, without ghost layers.", "AxBxC,..."

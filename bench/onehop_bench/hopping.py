@@ -90,8 +90,6 @@ def _row(on: Run, case: str, measured: tuple[float, float, Any]) -> Row:
 
 @dataclass(kw_only=True)
 class Dslash(ThreadsOptions, PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench dslash`."""
-
     seconds: float = seconds_option(16)
     blocks: list[str] | None = blocks_option(BLOCKS)
     precisions: list[str] = precisions_option(["single", "double"])
@@ -158,8 +156,6 @@ def bench_dslash(options: Dslash) -> None:
 
 @dataclass(kw_only=True)
 class Wilson(ThreadsOptions, PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench wilson`."""
-
     seconds: float = seconds_option(16)
     lattices: list[str] | None = blocks_option("Lattices, shared by all ranks.", "16x16x16x16,...")
     local: bool = option(

@@ -39,8 +39,6 @@ _OPERATIONS = {
 
 @dataclass(kw_only=True)
 class Smearing(AloneOptions):
-    """The options of `onehop bench smearing`."""
-
     seconds: float = seconds_option(16)
     blocks: list[str] | None = blocks_option(BLOCKS)
     kinds: list[str] = names_option(list(_KINDS), "Kinds of links.", choices=_KINDS)
@@ -81,8 +79,6 @@ def bench_smearing(options: Smearing) -> None:
 
 @dataclass(kw_only=True)
 class Su3(AloneOptions):
-    """The options of `onehop bench su3`."""
-
     seconds: float = seconds_option(12)
     sites: list[int] | None = sizes_option("Numbers of sites of the arrays; multiples of 16.", "64,1K,...")
     operations: list[str] = names_option(["vectors", "matrices"], "Operations.", choices=tuple(_OPERATIONS))

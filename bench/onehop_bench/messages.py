@@ -36,8 +36,6 @@ CODEC_STEPS = {"encode": True, "decode_add": False}
 
 @dataclass(kw_only=True)
 class PingPong(HostsOptions, PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench pingpong`."""
-
     sizes: list[int] | None = sizes_option(_SIZES)
     get: bool = option(False, "Also receive with get(), into an array.")
 
@@ -76,8 +74,6 @@ def bench_pingpong(options: PingPong) -> None:
 
 @dataclass(kw_only=True)
 class Channel(PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench channel`."""
-
     seconds: float = seconds_option(15)
     sizes: list[int] | None = sizes_option(_SIZES)
     messages: int = option(10, "Messages in each direction at once.", low=1, high=10000)
@@ -98,8 +94,6 @@ def bench_channel(options: Channel) -> None:
 
 @dataclass(kw_only=True)
 class PoissonBench(PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench poisson`."""
-
     seconds: float = seconds_option(12)
     enlarge: list[int] | None = sizes_option("Factors by which messages are lengthened.", "1,16,...")
     local: int = option(60, "Sites of a rank's block in each dimension.", low=1, high=1 << 20)
@@ -122,8 +116,6 @@ def bench_poisson(options: PoissonBench) -> None:
 
 @dataclass(kw_only=True)
 class Ring(PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench ring`."""
-
     seconds: float = seconds_option(10)
 
 
@@ -155,8 +147,6 @@ def bench_ring(options: Ring) -> None:
 
 @dataclass(kw_only=True)
 class CodecBench(PlotOptions, BenchOptions):
-    """The options of `onehop bench codec`."""
-
     seconds: float = seconds_option(15)
     sizes: list[int] | None = sizes_option("Bytes of the float32 arrays.", "64K,64M,...")
     codecs: list[str] = names_option(list(CODECS[1:]), "Codecs.", choices=CODECS[1:])

@@ -41,8 +41,6 @@ COMPUTING = {
 
 @dataclass(kw_only=True)
 class Overlap(PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench overlap`."""
-
     seconds: float = seconds_option(30)
     size: int = option(4 << 20, "Bytes of each all-reduce.", metavar="4M", kind=Size)
 

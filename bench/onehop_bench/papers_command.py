@@ -36,8 +36,6 @@ def _show(study: Study, json_target: str | None) -> None:
 
 @dataclass(kw_only=True)
 class Papers(JsonOptions):
-    """The options of `onehop bench papers`."""
-
     names: list[str] = argument("NAME", "Papers. All by default.", [], choices=tuple(STUDIES))
     folder: str | None = option(
         None, "Write paper_NAME.svg into this folder; its parent must exist.", "--to", metavar="FOLDER"

@@ -31,8 +31,6 @@ _TRANSPORTS = {"auto": "in place", "mpi": "over MPI"}
 
 @dataclass(kw_only=True)
 class Permutation(HostsOptions, RoundingOptions):
-    """The options of `onehop bench permutation`."""
-
     qubits: list[int] | None = numbers_option("Numbers of qubits of the state.", "22,24,...", high=62)
     transports: list[str] = names_option(
         ["auto"],

@@ -260,8 +260,6 @@ def _measure_in_turns(seconds: float | None) -> tuple[str, list[dict[str, Any]]]
 
 @dataclass(kw_only=True)
 class Predict(JsonOptions):
-    """The options of `onehop bench predict`."""
-
     files: list[str] = argument(
         "FILE",
         f"JSON of onehop bench {', '.join(BENCHES)} with two ranks. Without files, the command runs them.",

@@ -23,8 +23,6 @@ _PATTERNS = {"ping-pong": 1, "5-D halo": 10}  # messages at once: two faces in e
 
 @dataclass(kw_only=True)
 class Qspi(PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench qspi`."""
-
     sizes: list[int] | None = sizes_option("Bytes per message; multiples of 8.")
 
 

@@ -52,8 +52,6 @@ SCALING_CASES: dict[str, Callable[[int], Circuit]] = {
 
 @dataclass(kw_only=True)
 class ScalingBench(PlotOptions, BenchOptions):
-    """The options of `onehop bench scaling`."""
-
     seconds: float = seconds_option(60)
     ranks: int = option(
         4,

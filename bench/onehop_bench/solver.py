@@ -40,8 +40,6 @@ _Solve = Callable[[int], StaggeredSolve]  # takes the largest number of iteratio
 
 @dataclass(kw_only=True)
 class Solver(ThreadsOptions, PlotOptions, RanksBenchOptions):
-    """The options of `onehop bench solver`."""
-
     seconds: float = seconds_option(60)
     blocks: list[str] | None = blocks_option(BLOCKS)
     mass: float = option(0.05, "Quark mass of the solves for one mass.", above=0)

@@ -188,17 +188,7 @@ def poisson_layout(
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the extents of the whole lattice and the grid of ranks, with defaults for those that are None.
 
-    Parameters
-    ----------
-    ranks : int
-        Number of ranks.
-    extents, local, grid
-        As for `Poisson`.
-
-    Raises
-    ------
-    BadInput
-        The number of ranks of the grid is not `ranks`.
+    Parameters are those of `Poisson`. Raises BadInput if the grid is one of another number of ranks.
     """
     if grid is not None and grid[0] * grid[1] != ranks:
         raise BadInput(

@@ -16,8 +16,7 @@ from onehop.cli.quantum.memory import memory_of_gradient, with_gradient
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum import Circuit, DensityMatrix, NoiseModel, Parameter, PauliSum, PauliTerm
-from onehop.quantum.circuit_plan import plan_memory
-from onehop.quantum.predict import predict
+from onehop.quantum.circuit_plan import plan_memory, predict
 from threads import run_threads
 
 A = Parameter("a")

@@ -346,7 +346,7 @@ def test_progress_may_end_a_run() -> None:
 def test_time_is_predicted_by_the_rate_of_the_first_longer_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from onehop.quantum.predict import BUILT_IN_RATE, keep_rate, kept_rate, predict
+    from onehop.quantum.circuit_plan import BUILT_IN_RATE, keep_rate, kept_rate, predict
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 

@@ -17,7 +17,7 @@ from onehop.launch import current_launch
 from onehop.options import option
 from onehop.output import write_file
 from onehop.quantum import generators, plan, simulate
-from onehop.quantum.predict import keep_rate
+from onehop.quantum.circuit_plan import keep_rate
 from onehop.text import number
 from onehop.tune.allreduce import pays_text
 from onehop.tune.machine_file import machine_text

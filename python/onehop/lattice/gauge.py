@@ -12,8 +12,7 @@ from onehop import _core
 from onehop.arguments import whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.lattice.geometry import LARGEST_LATTICE, Geometry
-from onehop.lattice.memory import LINK_BYTES, require_memory, sites_on_a_rank
+from onehop.lattice.geometry import LARGEST_LATTICE, LINK_BYTES, Geometry, require_memory, sites_on_a_rank
 
 __all__ = ["Gauge", "LinkDeviation", "Plaquettes", "thermalize"]
 

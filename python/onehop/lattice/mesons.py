@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onehop.error import BadInput, Error
 from onehop.lattice.gauge import Gauge
-from onehop.lattice.memory import require_memory, sites_on_a_rank
+from onehop.lattice.geometry import require_memory, sites_on_a_rank
 from onehop.lattice.staggered import Staggered
 from onehop.lattice.wilson import Wilson
 from onehop.text import counted

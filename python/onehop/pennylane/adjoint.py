@@ -10,8 +10,7 @@ from pennylane.measurements import ExpectationMP
 from pennylane.numpy import tensor
 from pennylane.tape import QuantumScript
 
-from onehop.pennylane.operations import named
-from onehop.pennylane.postselection import postselects
+from onehop.pennylane.operations import named, postselects
 
 
 def has_pauli_form(observable: Any) -> bool:

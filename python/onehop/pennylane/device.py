@@ -35,8 +35,16 @@ from onehop.pennylane.adjoint import (
     why_not_adjoint,
     why_not_expectations,
 )
-from onehop.pennylane.operations import append, is_differentiable, is_known, pauli_sum, require_valid
-from onehop.pennylane.postselection import kept_shots, postselects, project
+from onehop.pennylane.operations import (
+    append,
+    is_differentiable,
+    is_known,
+    kept_shots,
+    pauli_sum,
+    postselects,
+    project,
+    require_valid,
+)
 from onehop.pennylane.tree import measured_tree
 from onehop.quantum import Circuit, Parameter, State
 from onehop.quantum.foreign import check_precision

@@ -46,10 +46,7 @@ def basis_of(model: Any) -> frozenset[str] | None:
 class OwnNoise:
     """A noise model of onehop, which acts as in `simulate_density` on the circuit that `from_qiskit` makes.
 
-    Attributes
-    ----------
-    without : dict from str to sequence of int
-        Names of the gates that ran without noise, and the qubits of the first of each.
+    `without` has the names of the gates that ran without noise, and the qubits of the first of each.
     """
 
     def __init__(self, model: NoiseModel) -> None:
@@ -76,15 +73,9 @@ class OwnNoise:
 class AerNoise:
     """The channels and readout errors of a noise model of qiskit-aer.
 
-    An error of certain qubits replaces the error of all qubits, as in qiskit-aer.
-
-    Attributes
-    ----------
-    names : frozenset of str
-        Names and labels of the instructions with noise.
-    without : dict from str to sequence of int
-        Names of the gates that ran without noise, and the qubits of the first of each. A gate of the model's basis that
-        has no noise anywhere is not among them: the model says that it has none.
+    An error of certain qubits replaces the error of all qubits, as in qiskit-aer. `names` are those of the instructions
+    with noise, and their labels; `without` is as in `OwnNoise`. A gate of the model's basis that has no noise anywhere
+    is not in it: the model says that it has none.
     """
 
     def __init__(self, model: Any) -> None:

@@ -17,8 +17,7 @@ from onehop.options import argument, option
 from onehop.predict import CircuitPrediction, predict_circuit
 from onehop.predict.common import check_ranks, ranks_per_host, ranks_per_unit
 from onehop.quantum import CircuitPlan, NoiseModel
-from onehop.quantum.circuit_plan import lower_bounds
-from onehop.quantum.predict import predict
+from onehop.quantum.circuit_plan import lower_bounds, predict
 from onehop.quantum.run.serialization import read_circuit
 from onehop.text import bytes_text, counted
 

@@ -20,8 +20,7 @@ from onehop.lattice.files.blocks import check_regular
 from onehop.lattice.files.headers import read_header
 from onehop.lattice.files.layout import HeaderAverage, Layout, read_numbers, site_of
 from onehop.lattice.gauge import Gauge, LinkDeviation, Plaquettes
-from onehop.lattice.geometry import Geometry
-from onehop.lattice.memory import require_memory
+from onehop.lattice.geometry import Geometry, require_memory
 from onehop.text import counted
 
 # Links that deviate more were not only rounded.

@@ -19,8 +19,7 @@ from onehop.lattice.files.layout import VectorLayout, read_numbers, scidac_check
 from onehop.lattice.files.lime_headers import check_scidac_record, scidac_dims, scidac_sums, tag, text_of
 from onehop.lattice.files.parsing import whole_number
 from onehop.lattice.files.write import write_from_one
-from onehop.lattice.geometry import Geometry
-from onehop.lattice.memory import LINK_BYTES, TABLE_BYTES, require_memory, sites_on_a_rank
+from onehop.lattice.geometry import LINK_BYTES, TABLE_BYTES, Geometry, require_memory, sites_on_a_rank
 
 
 def read_links(

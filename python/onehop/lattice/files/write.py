@@ -19,7 +19,7 @@ from onehop.lattice.files import lime
 from onehop.lattice.files.headers import MILC_MAGIC
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
-from onehop.lattice.memory import LINK_BYTES, require_memory, sites_on_a_rank
+from onehop.lattice.geometry import LINK_BYTES, require_memory, sites_on_a_rank
 from onehop.output import check_file_target, unfinished_file
 
 # Of all links, in double precision: as numbers, in the file's precision, as bytes, and as a record with its padding.
