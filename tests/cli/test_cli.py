@@ -210,13 +210,7 @@ def test_help_for_nobody_is_no_failure() -> None:
 
 
 def test_closed_pipe_is_no_traceback(halo: str, ranks: Ranks) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "onehop", "schedule", "show", halo, "--rows", "0"],
-        env=ranks.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = ranks.popen("-m", "onehop", "schedule", "show", halo, "--rows", "0")
     process.stdout.close()
     assert "Traceback" not in process.stderr.read()
     process.wait(20)

@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -178,12 +176,7 @@ def test_the_library_leaves_interrupts_alone(ranks: Ranks) -> None:
 def test_an_interrupted_launch(ranks_of_launch: int, ranks: Ranks) -> None:
     reading, writing = os.pipe()
     sleeper = f"echo > /proc/{os.getpid()}/fd/{writing}; exec sleep 60"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "onehop", "launch", "-n", str(ranks_of_launch), "sh", "-c", sleeper],
-        env=ranks.environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = ranks.popen("-m", "onehop", "launch", "-n", ranks_of_launch, "sh", "-c", sleeper)
     for _ in range(ranks_of_launch):
         assert os.read(reading, 1) == b"\n"
     process.send_signal(signal.SIGINT)

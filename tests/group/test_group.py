@@ -1,8 +1,5 @@
 """Groups: constructors, all-gather, split, shared arrays."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -109,20 +106,11 @@ def test_torchrun(ranks: Ranks) -> None:
     program = ranks.script(
         "import onehop; g = onehop.Group.world(); print(g.rank, g.size, g.origin, g.allgather(b'x'))"
     )
-    environment = {
-        **ranks.environment,
+    variables = {
         "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29511",
         "TORCHELASTIC_RUN_ID": "test",
     }  # fmt: skip
-    processes = [
-        subprocess.Popen(
-            [sys.executable, program],
-            env={**environment, "RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
+    processes = [ranks.popen(program, RANK=str(rank), **variables) for rank in range(2)]
     out = [process.communicate(timeout=PATIENCE)[0] for process in processes]
     assert out == ["0 2 torchrun [b'x', b'x']\n", "1 2 torchrun [b'x', b'x']\n"]
 

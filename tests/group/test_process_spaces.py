@@ -59,9 +59,7 @@ def test_ranks_that_meet_over_a_socket(ranks: Ranks) -> None:
             "MASTER_PORT": "1",
             "ONEHOP_MEETING_KEY": f"spaces {os.getpid()}",
         }
-        environment = {**ranks.environment, **variables}
-        command = [*UNSHARE, sys.executable, program]
-        running.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+        running.append(ranks.popen(program, before=UNSHARE, **variables))
     for rank, process in enumerate(running):
         said = process.communicate(timeout=PATIENCE)[0]
         assert said.startswith(f"error: rank {1 - rank} and rank {rank} are in different PID namespaces"), (

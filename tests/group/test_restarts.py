@@ -1,7 +1,5 @@
 """Ranks that torchrun restarts do not see data of the previous attempt."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -52,21 +50,8 @@ def test_a_store_that_outlives_its_ranks(ranks: Ranks, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     program, store = ranks.script(ATTEMPT), tmp_path / "store"
     for attempt in range(3):
-        environment = {
-            **ranks.environment,
-            "TORCHELASTIC_RESTART_COUNT": str(attempt),
-            "ONEHOP_TIMEOUT": "30",
-        }
-        started = [
-            subprocess.Popen(
-                [sys.executable, program, str(store), str(rank)],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for rank in range(2)
-        ]
+        variables = {"TORCHELASTIC_RESTART_COUNT": str(attempt), "ONEHOP_TIMEOUT": "30"}
+        started = [ranks.popen(program, store, rank, **variables) for rank in range(2)]
         try:
             said = [process.communicate(timeout=100) for process in started]
         finally:

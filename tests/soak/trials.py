@@ -102,19 +102,6 @@ def reductions(ranks: Ranks, seed: int) -> Counter[str]:
 # -- faults ------------------------------------------------------------------------------------------------------------
 
 
-def _started(ranks: Ranks, words: Sequence[object]) -> subprocess.Popen[str]:
-    """Start a command of onehop."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "onehop", *map(str, words)],
-        env=ranks.environment,
-        cwd=ranks.folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def _pids(process: subprocess.Popen[str], size: int) -> dict[int, int]:
     """Return the process of each rank once all are at work, which takes at most START_SECONDS."""
     assert process.stdout is not None
@@ -150,7 +137,7 @@ def fail_one(ranks: Ranks, source: random.Random, work: Sequence[str]) -> Counte
     own = [fault, victim, source.choice([0, 1, 10, 300])] if fault in ("exit", "raise") else ["none", -1, 0]
     about = f"{fault} of rank {victim} of {size} in {kind}"
     line = ["launch", "-n", size, "--kill-after", 15, PROGRAMS / "work.py", kind, *own]
-    process = _started(ranks, line)
+    process = ranks.popen("-m", "onehop", *line)
     try:
         pids = {} if fault in ("exit", "raise") else _pids(process, size)
         if pids:
@@ -253,7 +240,7 @@ def _killed_until_done(ranks: Ranks, source: random.Random, commands: list[list[
     """Kill random runs after random times, until one is done; return its output and the number of kills."""
     kills, longest = 0, 1.5
     while True:
-        process = _started(ranks, source.choice(commands))
+        process = ranks.popen("-m", "onehop", *source.choice(commands))
         try:
             output, errors = process.communicate(timeout=source.uniform(0.2, longest))
         except subprocess.TimeoutExpired:

@@ -89,12 +89,21 @@ class Ranks:
 
     def start(self, ranks: int, source: str, *options: object) -> subprocess.Popen[str]:
         """Start a program on ranks; its output comes through pipes."""
-        launch = ["launch", "-n", str(ranks), *map(str, options), self.script(source)]
+        return self.popen("-m", "onehop", "launch", "-n", ranks, *options, self.script(source))
+
+    def popen(
+        self,
+        *arguments: object,
+        stdin: int = subprocess.DEVNULL,
+        before: Sequence[str] = (),
+        **variables: str,
+    ) -> subprocess.Popen[str]:
+        """Start Python with more variables in its environment; its output comes through pipes."""
         return subprocess.Popen(
-            [sys.executable, "-m", "onehop", *launch],
-            env=self.environment,
+            [*before, sys.executable, *map(str, arguments)],
+            env={**self.environment, **variables},
             cwd=self.folder,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

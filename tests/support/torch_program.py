@@ -1,7 +1,6 @@
 """Programs of torch ranks: what they begin with, how they are started, and why a test of them is skipped."""
 
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -50,16 +49,7 @@ def started(
     """A process of the script for each sequence of arguments, without a launcher; all are killed in the end."""
     fixed = {"OMP_NUM_THREADS": "1", "TMPDIR": str(ranks.folder)}
     processes = [
-        subprocess.Popen(
-            [sys.executable, script, *map(str, words)],
-            env={**ranks.environment, **fixed, **environment},
-            cwd=ranks.folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for words in arguments
+        ranks.popen(script, *words, stdin=subprocess.PIPE, **{**fixed, **environment}) for words in arguments
     ]
     try:
         yield processes
