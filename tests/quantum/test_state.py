@@ -44,7 +44,7 @@ def test_circuits_on_an_existing_state(seed: int, ranks: int, gates: int) -> Non
 def test_queries_of_a_state(ranks: int) -> None:
     rng = np.random.default_rng(7)
     n = 7
-    circuit = brute_force.random_circuit(n, 40, 11)
+    circuit = brute_force.random_circuit(n, 60, 11)
     vector = brute_force.run(circuit)
     other = brute_force.random_vector(rng, n)
     tensor = np.abs(vector.reshape([2] * n)) ** 2  # axis 0 is the highest qubit
