@@ -293,14 +293,6 @@ TEST(Simulate, BadInputIsNamed) {
     return testing::message_of<BadInput>([&] { (void)simulate(traffic, net, options); });
   };
   SimulateOptions options;
-  options.places = {0, 1, 1, 2};
-  EXPECT_EQ(found(options, pairs),
-            "the map of ranks: expected a place of its own for every rank, found ranks 1 and 2 at place 1");
-  options.places = {0, 1, 2};
-  EXPECT_NE(found(options, pairs).find("expected one place for each of 4 ranks, found 3"), std::string::npos);
-  options.places = {0, 1, 2, 4};
-  EXPECT_NE(found(options, pairs).find("places from 0 to 3"), std::string::npos);
-  options = {};
   EXPECT_NE(found(options, list(5, {{}})).find("expected 1 to 4 ranks"), std::string::npos);
   EXPECT_NE(found(options, list(2, {{{0, 0, 5}}})).find("two different ranks"), std::string::npos);
   EXPECT_NE(found(options, list(2, {{{0, 2, 5}}})).find("two different ranks"), std::string::npos);

@@ -197,18 +197,6 @@ TEST(Poisson, FacesAreOneScheduleThatVerifies) {
   }
 }
 
-TEST(Poisson, ProgressAndTimesAreTold) {
-  int told = 0;
-  PoissonSpec spec{.extents = {60, 60}};
-  Poisson poisson(Group::alone(), spec);
-  const PoissonResult result = poisson.solve({.progress = [&](const PoissonResidual&) { ++told; }});
-  EXPECT_GE(told, 1);
-  EXPECT_GT(result.seconds, 0);
-  EXPECT_GT(result.times.interior, 0);
-  EXPECT_EQ(result.history.size(), 101u);
-  EXPECT_THROW(poisson.solve({.progress = [](const PoissonResidual&) { throw Error("enough"); }}), Error);
-}
-
 TEST(Poisson, SaysWhatIsWrong) {
   EXPECT_THROW((void)poisson_block({.extents = {4, 4}, .grid = {5, 1}}, 0), BadInput);
   EXPECT_THROW((void)poisson_block({.extents = {4, 4}, .grid = {2, 2}}, 4), BadInput);

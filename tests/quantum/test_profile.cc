@@ -105,25 +105,5 @@ TEST(QuantumProfile, GroupsAreThePasses) {
   EXPECT_EQ(placement.passes(), static_cast<double>(next));
 }
 
-TEST(QuantumProfile, ExchangesOnSeveralRanks) {
-  const Circuit circuit = layers(12, 4);
-  testing::on_threads(2, [&](const Group& group) {
-    SimulationOptions options;
-    options.profile = true;
-    const SimulationResult result = simulate(circuit, group, options);
-    int exchanges = 0;
-    std::int64_t bytes = 0;
-    for (const ProfileEntry& entry : result.profile) {
-      if (entry.kind != ProfileEntry::Kind::exchange) continue;
-      ++exchanges;
-      bytes += entry.bytes;
-      EXPECT_GT(entry.seconds, 0);
-    }
-    EXPECT_GT(exchanges, 0);
-    EXPECT_EQ(exchanges, result.exchanges);
-    EXPECT_EQ(2 * bytes, result.bytes_moved);
-  });
-}
-
 }  // namespace
 }  // namespace onehop::quantum

@@ -52,21 +52,5 @@ TEST(Simulator, ShotsOfACircuitWithMeasurementsInside) {
   }
 }
 
-TEST(Simulator, ShotsOfACircuitWithoutClassicalBitsAreOfAllQubits) {
-  Circuit c;
-  c.qubits = 5;
-  c.operations = {gate("x", {1}), gate("h", {3}), gate("cx", {3, 4})};
-  SimulationOptions options;
-  options.shots = 500;
-  for (const int ranks : {1, 4}) {
-    on_threads(ranks, [&](const Group& group) {
-      const SimulationResult result = simulate(c, group, options);
-      EXPECT_EQ(result.outcomes.clbits, 5);
-      EXPECT_EQ(result.outcomes.values, (std::vector<std::vector<std::uint64_t>>{{0b00010}, {0b11010}}));
-      EXPECT_EQ(result.outcomes.counts[0] + result.outcomes.counts[1], 500);
-    });
-  }
-}
-
 }  // namespace
 }  // namespace onehop::quantum

@@ -83,47 +83,6 @@ TEST(State, MovesWhatAnExchangeOfBitsMust) {
   });
 }
 
-TEST(State, ObservablesOfEveryKindOfStringOnEveryRank) {
-  const int n = 5;
-  const auto v = random_vector(n, 9);
-  // All 1024 strings of five letters.
-  std::vector<PauliSum> sums;
-  std::vector<Complex> expected;
-  for (int code = 0; code < 1024; ++code) {
-    PauliTerm term;
-    std::size_t x = 0;
-    std::size_t z = 0;
-    for (int q = 0; q < n; ++q) {
-      const int letter = code >> (2 * q) & 3;
-      if (letter > 0) term.paulis.emplace_back(q, "IXYZ"[letter]);
-      if (letter == 1 || letter == 2) x |= std::size_t{1} << q;
-      if (letter == 2 || letter == 3) z |= std::size_t{1} << q;
-    }
-    sums.push_back({{term}});
-    Complex sum = 0;
-    for (std::size_t i = 0; i < v.size(); ++i) {
-      Complex factor = 1;  // P|i> = factor |i ^ x>
-      for (int q = 0; q < n; ++q) {
-        const bool one = (i >> q & 1U) != 0;
-        const bool has_x = (x >> q & 1U) != 0;
-        const bool has_z = (z >> q & 1U) != 0;
-        if (has_x && has_z) factor *= one ? Complex(0, -1) : Complex(0, 1);
-        if (!has_x && has_z && one) factor = -factor;
-      }
-      sum += std::conj(v[i ^ x]) * factor * v[i];
-    }
-    expected.push_back(sum);
-  }
-  for (const int ranks : {1, 4, 16}) {
-    on_threads(ranks, [&](const Group& group) {
-      State state(group, n);
-      state.set_amplitudes(v);
-      EXPECT_LT(distance(expectations(state, sums), expected), 1e-13);
-      EXPECT_LT(distance(state.gather(), v), 1e-15);
-    });
-  }
-}
-
 TEST(State, TextOfObservables) {
   const PauliSum sum = PauliSum::parse("Z0 Z1 + 0.5*X2 - 2 I - Y3*X0");
   ASSERT_EQ(sum.terms.size(), 4U);

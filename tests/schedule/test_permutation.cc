@@ -57,29 +57,6 @@ TEST(Permutation, VerifiedAndSplitInPartsWhateverItIs) {
   }
 }
 
-TEST(Permutation, MovesTheElementsOfItsFormula) {
-  std::mt19937 random(2);
-  for (int i = 0; i < 100; ++i) {
-    RandomPermutation one = random_permutation(random, 10, 4);
-    one.spec.element_bytes = 8;
-    for (const Schedule& schedule : {permute_bits(one.spec), permute_bits_one_swap_at_a_time(one.spec)}) {
-      Memory memory = testing::allocate(schedule);
-      const std::uint64_t size = std::uint64_t{1} << one.spec.local_bits;
-      for (std::uint64_t x = 0; x < size * memory.size(); ++x) std::memcpy(&memory[x / size][0][x % size * 8], &x, 8);
-      testing::naive_execute(schedule, memory);
-      for (std::uint64_t x = 0; x < size * memory.size(); ++x) {
-        std::uint64_t y = 0;
-        for (int bit = 0; bit < one.spec.bits; ++bit) {
-          y |= (x >> bit & 1) << one.spec.permutation[static_cast<std::size_t>(bit)];
-        }
-        std::uint64_t found = 0;
-        std::memcpy(&found, &memory[y / size][0][y % size * 8], 8);
-        ASSERT_EQ(found, x);
-      }
-    }
-  }
-}
-
 TEST(Permutation, FusedSwapsMoveTheirShareOfBytes) {
   for (int rank_bits = 1; rank_bits <= 6; ++rank_bits) {
     for (int eta = 1; eta <= rank_bits; ++eta) {

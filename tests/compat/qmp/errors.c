@@ -16,6 +16,16 @@ static void begin_plainly(void) {
   begin(1, arguments);
 }
 
+/* As ERROR and REFUSED, of a program that has begun. */
+#define BEGUN(function, ranks, status, text) \
+  static void function##_begun(void);        \
+  ERROR(function, ranks, status, text) {     \
+    begin_plainly();                         \
+    function##_begun();                      \
+  }                                          \
+  static void function##_begun(void)
+#define REFUSED_BEGUN(function, text, ...) REFUSED(function, text, begin_plainly(); __VA_ARGS__)
+
 static QMP_msghandle_t to_oneself(int sends) {
   QMP_msgmem_t mem = QMP_declare_msgmem(&number, sizeof number);
   return sends ? QMP_declare_send_to(mem, 0, 0) : QMP_declare_receive_from(mem, 0, 0);
@@ -23,20 +33,18 @@ static QMP_msghandle_t to_oneself(int sends) {
 
 REFUSED(too_early, "expected QMP_init_msg_passing to be called before", QMP_barrier());
 
-ERROR(wrong_node, 2, 1, "expected a node from 0 to 1, found 2") {
-  begin_plainly();
+BEGUN(wrong_node, 2, 1, "expected a node from 0 to 1, found 2") {
   QMP_declare_send_to(QMP_declare_msgmem(&number, sizeof number), all_ranks(), 0);
 }
 
-ERROR(started_twice, 1, 1, "QMP_start: expected a handle that is not under way") {
-  begin_plainly();
+BEGUN(started_twice, 1, 1, "QMP_start: expected a handle that is not under way") {
   QMP_msghandle_t handle = QMP_declare_receive_from(QMP_declare_msgmem(&number, sizeof number), 0, 0);
   QMP_start(handle);
   QMP_start(handle);
 }
 
-REFUSED(no_topology, "expected a communicator with a logical topology", begin_plainly();
-        QMP_declare_send_relative(QMP_declare_msgmem(&number, sizeof number), 0, 1, 0));
+REFUSED_BEGUN(no_topology, "expected a communicator with a logical topology",
+              QMP_declare_send_relative(QMP_declare_msgmem(&number, sizeof number), 0, 1, 0));
 
 ERROR(too_long, 2, 1, "rank 0 receives 4 bytes from rank 1, which sent 8") {
   static int numbers[2];
@@ -47,85 +55,74 @@ ERROR(too_long, 2, 1, "rank 0 receives 4 bytes from rank 1, which sent 8") {
   QMP_wait(handle);
 }
 
-ERROR(part_of_another, 1, 1, "QMP_free_msghandle: expected a handle by itself") {
-  begin_plainly();
+BEGUN(part_of_another, 1, 1, "QMP_free_msghandle: expected a handle by itself") {
   QMP_msghandle_t handle = QMP_declare_receive_from(QMP_declare_msgmem(&number, sizeof number), 0, 0);
   QMP_declare_multiple(&handle, 1);
   QMP_free_msghandle(handle);
 }
 
-REFUSED(started_nothing, "QMP_start: " HANDLE "a null pointer", begin_plainly(); QMP_start(NULL));
+REFUSED_BEGUN(started_nothing, "QMP_start: " HANDLE "a null pointer", QMP_start(NULL));
 
-ERROR(freed_twice, 1, 1, "QMP_free_msghandle: " HANDLE "one that was freed") {
-  begin_plainly();
+BEGUN(freed_twice, 1, 1, "QMP_free_msghandle: " HANDLE "one that was freed") {
   QMP_msghandle_t handle = to_oneself(1);
   QMP_free_msghandle(handle);
   QMP_free_msghandle(handle);
 }
 
-ERROR(started_freed, 1, 1, "QMP_start: " HANDLE "one that was freed") {
-  begin_plainly();
+BEGUN(started_freed, 1, 1, "QMP_start: " HANDLE "one that was freed") {
   QMP_msghandle_t handle = to_oneself(1);
   QMP_free_msghandle(handle);
   QMP_start(handle);
 }
 
-ERROR(freed_with_its_parent, 1, 1, "QMP_wait: " HANDLE "one that was freed") {
-  begin_plainly();
+BEGUN(freed_with_its_parent, 1, 1, "QMP_wait: " HANDLE "one that was freed") {
   QMP_msghandle_t handle = to_oneself(1);
   QMP_free_msghandle(QMP_declare_multiple(&handle, 1));
   QMP_wait(handle);
 }
 
-ERROR(freed_under_way, 1, 1, "QMP_free_msghandle: expected a handle that is not under way") {
-  begin_plainly();
+BEGUN(freed_under_way, 1, 1, "QMP_free_msghandle: expected a handle that is not under way") {
   QMP_msghandle_t handle = to_oneself(0);
   QMP_start(handle);
   QMP_free_msghandle(handle);
 }
 
-ERROR(one_twice, 1, 1, "QMP_declare_multiple: expected every handle once") {
-  begin_plainly();
+BEGUN(one_twice, 1, 1, "QMP_declare_multiple: expected every handle once") {
   QMP_msghandle_t handles[2] = {to_oneself(0), NULL};
   handles[1] = handles[0];
   QMP_declare_multiple(handles, 2);
 }
 
-ERROR(negative_handles, 1, 1, "QMP_declare_multiple: expected a number of 0 or more, found -1") {
-  begin_plainly();
+BEGUN(negative_handles, 1, 1, "QMP_declare_multiple: expected a number of 0 or more, found -1") {
   QMP_msghandle_t handle = to_oneself(0);
   QMP_declare_multiple(&handle, -1);
 }
 
-REFUSED(no_handles, "QMP_declare_send_recv_pairs: expected memory of 16 bytes", begin_plainly();
-        QMP_declare_send_recv_pairs(NULL, 2));
-REFUSED(waited_for_no_handles, "QMP_wait_all: expected memory of 8 bytes", begin_plainly(); QMP_wait_all(NULL, 1));
+REFUSED_BEGUN(no_handles, "QMP_declare_send_recv_pairs: expected memory of 16 bytes",
+              QMP_declare_send_recv_pairs(NULL, 2));
+REFUSED_BEGUN(waited_for_no_handles, "QMP_wait_all: expected memory of 8 bytes", QMP_wait_all(NULL, 1));
 
-ERROR(not_a_handle, 1, 1, "QMP_start: " HANDLE "something else") { /* but a message memory */
-  begin_plainly();
+BEGUN(not_a_handle, 1, 1, "QMP_start: " HANDLE "something else") { /* but a message memory */
   QMP_start((QMP_msghandle_t)QMP_declare_msgmem(&number, sizeof number));
 }
 
-ERROR(memory_freed_twice, 1, 1, "QMP_free_msgmem: " MEMORY "one that was freed") {
-  begin_plainly();
+BEGUN(memory_freed_twice, 1, 1, "QMP_free_msgmem: " MEMORY "one that was freed") {
   QMP_msgmem_t mem = QMP_declare_msgmem(&number, sizeof number);
   QMP_free_msgmem(mem);
   QMP_free_msgmem(mem);
 }
 
-ERROR(freed_memory, 1, 1, "QMP_comm_declare_send_to: " MEMORY "one that was freed") {
-  begin_plainly();
+BEGUN(freed_memory, 1, 1, "QMP_comm_declare_send_to: " MEMORY "one that was freed") {
   QMP_msgmem_t mem = QMP_declare_msgmem(&number, sizeof number);
   QMP_free_msgmem(mem);
   QMP_declare_send_to(mem, 0, 0);
 }
 
-REFUSED(no_memory, "QMP_comm_declare_send_to: " MEMORY "a null pointer", begin_plainly();
-        QMP_declare_send_to(NULL, 0, 0));
-REFUSED(no_address, "QMP_start: expected memory of 4 bytes, found a null pointer", begin_plainly();
-        QMP_start(QMP_declare_receive_from(QMP_declare_msgmem(NULL, 4), 0, 0)));
-REFUSED(changed_to_no_address, "QMP_change_address: expected memory of 4 bytes, found", begin_plainly();
-        QMP_change_address(to_oneself(0), NULL));
+REFUSED_BEGUN(no_memory, "QMP_comm_declare_send_to: " MEMORY "a null pointer", QMP_declare_send_to(NULL, 0, 0));
+REFUSED_BEGUN(no_address, "QMP_start: expected memory of 4 bytes, found a null pointer",
+              QMP_start(QMP_declare_receive_from(QMP_declare_msgmem(NULL, 4), 0, 0)));
+REFUSED_BEGUN(changed_to_no_address, "QMP_change_address: expected memory of 4 bytes, found",
+              QMP_change_address(to_oneself(0), NULL));
 
 ERROR(negative_addresses, 1, 1, "expected a number of 0 or more, found -1") {
   void* at[1] = {&number};
@@ -163,10 +160,9 @@ ERROR(wrong_coordinates, 1, 1, "expected a coordinate from 0 to 0, found -1") {
   QMP_get_node_number_from(coords);
 }
 
-REFUSED(no_dimensions, "expected memory of 8 bytes, found a null pointer", begin_plainly();
-        QMP_declare_logical_topology(NULL, 2));
-REFUSED(no_lattice, "QMP_layout_grid: expected memory of 16 bytes", begin_plainly(); QMP_layout_grid(NULL, 4));
-REFUSED(no_communicator, "QMP_comm_barrier: " COMMUNICATOR "a null pointer", begin_plainly(); QMP_comm_barrier(NULL));
+REFUSED_BEGUN(no_dimensions, "expected memory of 8 bytes, found a null pointer", QMP_declare_logical_topology(NULL, 2));
+REFUSED_BEGUN(no_lattice, "QMP_layout_grid: expected memory of 16 bytes", QMP_layout_grid(NULL, 4));
+REFUSED_BEGUN(no_communicator, "QMP_comm_barrier: " COMMUNICATOR "a null pointer", QMP_comm_barrier(NULL));
 
 ERROR(freed_communicator, 1, 1, "QMP_comm_barrier: " COMMUNICATOR "one that was freed") {
   QMP_comm_t comm;
@@ -184,8 +180,8 @@ ERROR(communicator_freed_twice, 1, 1, "QMP_comm_free: " COMMUNICATOR "one that w
   QMP_comm_free(comm);
 }
 
-REFUSED(default_freed, "QMP_comm_free: expected a communicator that is not in use", begin_plainly();
-        QMP_comm_free(QMP_comm_get_default()));
+REFUSED_BEGUN(default_freed, "QMP_comm_free: expected a communicator that is not in use",
+              QMP_comm_free(QMP_comm_get_default()));
 
 ERROR(communicator_after_finalize, 1, 1,
       "QMP_comm_barrier: " COMMUNICATOR "one that was freed") { /* and after a second beginning */
@@ -196,8 +192,8 @@ ERROR(communicator_after_finalize, 1, 1,
   QMP_comm_barrier(comm);
 }
 
-REFUSED(nowhere_to_split, "QMP_comm_split: expected memory of 8 bytes", begin_plainly();
-        QMP_comm_split(QMP_comm_get_default(), 0, 0, NULL));
+REFUSED_BEGUN(nowhere_to_split, "QMP_comm_split: expected memory of 8 bytes",
+              QMP_comm_split(QMP_comm_get_default(), 0, 0, NULL));
 
 ERROR(negative_color, 1, 1, "expected a color of 0 or more, found -1") {
   QMP_comm_t comm;
@@ -205,9 +201,8 @@ ERROR(negative_color, 1, 1, "expected a color of 0 or more, found -1") {
   QMP_comm_split(QMP_comm_get_default(), -1, 0, &comm);
 }
 
-REFUSED(no_value, "QMP_comm_sum_double: expected memory of 8 bytes", begin_plainly(); QMP_sum_double(NULL));
-REFUSED(no_values, "QMP_comm_sum_float_array: expected memory of 12 bytes", begin_plainly();
-        QMP_sum_float_array(NULL, 3));
+REFUSED_BEGUN(no_value, "QMP_comm_sum_double: expected memory of 8 bytes", QMP_sum_double(NULL));
+REFUSED_BEGUN(no_values, "QMP_comm_sum_float_array: expected memory of 12 bytes", QMP_sum_float_array(NULL, 3));
 
 ERROR(negative_values, 1, 1, "expected a number of 0 or more, found -1") {
   double x = 0;
@@ -281,10 +276,9 @@ ERROR(nothing_to_send, 1, 1, "QMP_comm_alltoall: expected memory of 4 bytes") {
   QMP_comm_alltoall(QMP_comm_get_default(), bytes, NULL, 4);
 }
 
-REFUSED(no_function, "QMP_comm_binary_reduction: expected a function", begin_plainly();
-        QMP_binary_reduction(&number, sizeof number, NULL));
-REFUSED(endless_reduction, "QMP_comm_broadcast: expected at most the", begin_plainly();
-        QMP_broadcast(&number, SIZE_MAX));
+REFUSED_BEGUN(no_function, "QMP_comm_binary_reduction: expected a function",
+              QMP_binary_reduction(&number, sizeof number, NULL));
+REFUSED_BEGUN(endless_reduction, "QMP_comm_broadcast: expected at most the", QMP_broadcast(&number, SIZE_MAX));
 
 ERROR(begun_twice, 1, 1, "QMP_init_msg_passing: expected to be called once") {
   static char* arguments[] = {"test", NULL};
@@ -307,27 +301,23 @@ ERROR(too_many_jobs, 1, 1, "-qmp-job: expected 1 numbers, as -qmp-geom has, foun
 
 REFUSED(finalized_too_early, "QMP_finalize_msg_passing: expected QMP_init_msg_passing", QMP_finalize_msg_passing());
 
-ERROR(started_after_finalize, 1, 1, "QMP_start: expected QMP_init_msg_passing") {
-  begin_plainly();
+BEGUN(started_after_finalize, 1, 1, "QMP_start: expected QMP_init_msg_passing") {
   QMP_msghandle_t handle = to_oneself(1);
   QMP_finalize_msg_passing();
   QMP_start(handle);
 }
 
-REFUSED(finalized_twice, "QMP_finalize_msg_passing: expected QMP_init_msg_passing", begin_plainly();
-        QMP_finalize_msg_passing(); QMP_finalize_msg_passing());
+REFUSED_BEGUN(finalized_twice, "QMP_finalize_msg_passing: expected QMP_init_msg_passing", QMP_finalize_msg_passing();
+              QMP_finalize_msg_passing());
 
 static QMP_msghandle_t of_parent;
 static void start_of_parent(void) { QMP_start(of_parent); }
 
-REFUSED(started_by_child, "was forked from", begin_plainly(); of_parent = to_oneself(1); in_child(start_of_parent));
+REFUSED_BEGUN(started_by_child, "was forked from", of_parent = to_oneself(1); in_child(start_of_parent));
 
 static void barrier(void) { QMP_barrier(); }
 
-ERROR(barrier_in_child, 2, 1, "was forked from") {
-  begin_plainly();
-  in_child(barrier);
-}
+BEGUN(barrier_in_child, 2, 1, "was forked from") { in_child(barrier); }
 
 ERROR(never_sent, 2, 1, "waited") {
   setenv("ONEHOP_TIMEOUT", "1", 1);
@@ -339,15 +329,11 @@ ERROR(never_sent, 2, 1, "waited") {
 
 ERROR(aborted_without_words, 1, 43, "no message") { QMP_abort_string(43, NULL); }
 
-ERROR(aborted, 1, 42, "error 42") {
-  begin_plainly();
-  QMP_abort(42);
-}
+BEGUN(aborted, 1, 42, "error 42") { QMP_abort(42); }
 
 ERROR(aborted_with_words, 1, 43, "words of the program") { QMP_abort_string(43, "words of the program"); }
 
-ERROR(lost_peer, 2, 3, "rank 1") {
-  begin_plainly();
+BEGUN(lost_peer, 2, 3, "rank 1") {
   if (my_rank() == 1) _exit(0);
   QMP_barrier();
 }
