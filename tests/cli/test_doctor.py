@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import onehop
-from onehop.doctor import State, host, machine, selftest, software, topology
+from onehop.doctor import State, host, machine, selftest, software
 from onehop.doctor.selftest import Outcome
 from onehop.launch import MpiLauncher
 from ranks import Ranks
@@ -27,13 +27,13 @@ def test_linux_counts_processors_and_caches(tmp_path: Path) -> None:
             file = tmp_path / f"cpu/cpu{cpu}" / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{text}\n")
-    found = topology.topology(tmp_path)
+    found = machine.topology(tmp_path)
     assert found.processors == "2 cores, 4 threads, 1 package, 1 NUMA node"
     assert found.cache_text == "L1 2 x 32 KiB, L3 1 x 32 MiB"
 
 
 def test_linux_without_files_still_counts_processors(tmp_path: Path) -> None:
-    found = topology.topology(tmp_path)
+    found = machine.topology(tmp_path)
     assert found.threads == os.cpu_count()
     assert found.cache_text == "unknown"
 

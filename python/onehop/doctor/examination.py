@@ -12,7 +12,6 @@ import onehop
 from onehop.cores import usable_cores
 from onehop.doctor import machine, software
 from onehop.doctor.selftest import Outcome, test_local, test_mpi
-from onehop.doctor.topology import topology
 from onehop.launch import MpiLauncher, current_launch
 from onehop.text import bytes_text, counted
 
@@ -50,7 +49,7 @@ def _machine() -> Iterator[Finding]:
     widest, features = machine.simd()
     yield Finding("processor", State.OK, machine.cpu_name())
     yield Finding("SIMD", State.OK, f"{widest} ({', '.join(features)})" if features else widest)
-    topo = topology()
+    topo = machine.topology()
     yield Finding("cores", State.OK, topo.processors)
     yield Finding("caches", State.OK, topo.cache_text)
     if (usable := usable_cores()) < topo.threads:

@@ -14,10 +14,9 @@ from onehop.group import Group, together
 from onehop.lattice.files import lime
 from onehop.lattice.files.blocks import first_bytes
 from onehop.lattice.files.headers import read_header
-from onehop.lattice.files.kinds import what_it_is
 from onehop.lattice.files.layout import VectorLayout, read_numbers, scidac_checksums
 from onehop.lattice.files.lime_headers import check_scidac_record, scidac_dims, scidac_sums, tag, text_of
-from onehop.lattice.files.parsing import whole_number
+from onehop.lattice.files.parsing import what_it_is, whole_number
 from onehop.lattice.files.write import write_from_one
 from onehop.lattice.geometry import LINK_BYTES, TABLE_BYTES, Geometry, require_memory, sites_on_a_rank
 
