@@ -13,7 +13,7 @@ import pytest
 from onehop import BadInput, Error, Group, quantum
 from onehop.quantum import DensityMatrix, NoiseModel, PauliSum
 from onehop.quantum.circuit import Condition, Operation
-from onehop.quantum.noise.program_run import run_program, run_tree
+from onehop.quantum.noise.core_program import run_program, run_tree
 from onehop.quantum.steps import Program, Save
 from threads import run_threads
 

@@ -14,7 +14,7 @@ from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
 from onehop.quantum import State, simulate
 from onehop.quantum.foreign import check_precision
-from onehop.quantum.noise.program_run import run_program
+from onehop.quantum.noise.core_program import run_program
 from onehop.quantum.simulation_options import common_seed
 from onehop.quantum.simulator import shot_bits
 from onehop.quantum.steps import Save

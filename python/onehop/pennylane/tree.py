@@ -19,7 +19,7 @@ from pennylane.tape import QuantumScript
 
 from onehop.quantum import Circuit
 from onehop.quantum.circuit import Condition
-from onehop.quantum.noise.program_run import run_tree
+from onehop.quantum.noise.core_program import run_tree
 from onehop.quantum.steps import Program, Save
 
 _KINDS = (ExpectationMP, VarianceMP, ProbabilityMP, SampleMP, CountsMP)

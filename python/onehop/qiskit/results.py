@@ -14,7 +14,7 @@ from qiskit.result.models import ExperimentResult, ExperimentResultData
 
 from onehop import _core
 from onehop.qiskit.active import active_qubits
-from onehop.quantum.noise.program_run import Saved
+from onehop.quantum.noise.core_program import Saved
 from onehop.quantum.run.task import Outcome, Task
 from onehop.quantum.steps import Program
 

@@ -6,21 +6,30 @@ import hashlib
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group, together
 from onehop.output import file_path
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.io.state_file import check_state_file, read_state_together, write_state
-from onehop.quantum.io.stored_state import StoredState, damaged
-from onehop.quantum.run.checkpoint_state import CheckpointReader, check_settings, checkpoint_arrays
+from onehop.quantum.io.state_file import (
+    StoredState,
+    check_state_file,
+    damaged,
+    read_state_together,
+    require,
+    write_state,
+)
 from onehop.quantum.run.serialization import pack
+from onehop.text import counted
 
 # Allowed deviation of the squared norm from 1; the rounding of millions of gates in single precision is smaller.
 _NORM_TOLERANCE = 0.1
@@ -156,3 +165,149 @@ class Checkpoints:
         norm = state.norm_squared()
         if not abs(norm - 1) <= _NORM_TOLERANCE:
             raise damaged(self._file, f"expected a state of norm 1, found one of squared norm {norm:g}")
+
+
+# The settings that a checkpoint stores, and their JSON types.
+SETTINGS: Mapping[str, type] = {"seed": int, "shots": int, "precision": str, "observables": list}
+_MAX_SHOTS = 1 << 31
+
+
+def checkpoint_arrays(state: _core.CheckpointState) -> dict[str, NDArray[Any]]:
+    """Return the arrays that a checkpoint stores besides the amplitudes."""
+    arrays: dict[str, NDArray[Any]] = {
+        "done": np.array(state.done, np.uint8),
+        "clbits": np.array(state.clbits, np.uint8),
+        "expectations": np.array(state.expectations, np.complex128),
+        "outcomes": state.outcomes,
+    }
+    for number, (record, shots) in enumerate(state.waiting):
+        arrays[f"record_{number}"] = np.array(record, np.uint8)
+        arrays[f"shots_{number}"] = shots
+    return arrays
+
+
+def check_settings(stored: StoredState) -> None:
+    """Check the settings that a checkpoint stores for its run."""
+    about = stored.about
+    settings = about.get("settings")
+    for name in ("circuit", "circuit_digest"):
+        if not isinstance(about.get(name), str):
+            raise damaged(stored.file, f"its attribute {name} is missing or no text")
+    if not isinstance(settings, dict) or settings.keys() != SETTINGS.keys():
+        raise damaged(stored.file, f"expected the settings {', '.join(SETTINGS)}, found others")
+    for name, kind in SETTINGS.items():
+        has_type = type(settings[name]) is kind
+        require(stored.file, has_type, f"{kind.__name__} as {name}", f"{settings[name]!r:.40}")
+    shots, seed, precision = (settings[name] for name in ("shots", "seed", "precision"))
+    in_range = 0 <= shots <= _MAX_SHOTS and 0 <= seed < 1 << 64
+    limits = f"0 to {_MAX_SHOTS} shots and a seed below 2^64"
+    require(stored.file, in_range, limits, f"{shots} shots and seed {seed}")
+    same = precision == stored.precision
+    require(stored.file, same, f"a state in {precision} precision, as the run", f"one in {stored.precision}")
+    are_texts = all(isinstance(one, str) for one in settings["observables"])
+    require(stored.file, are_texts, "observables as texts")
+
+
+class CheckpointReader:
+    """Reads the state of a run of this circuit from its checkpoint."""
+
+    def __init__(self, stored: StoredState, circuit: Circuit) -> None:
+        self._stored = stored
+        self._circuit = circuit
+        self._shots: int = stored.about["settings"]["shots"]
+        self._runs = max(self._shots, 1)  # without shots a circuit runs once, as shot 0 would
+
+    def state(self) -> _core.CheckpointState:
+        """Return the checked state."""
+        circuit, stored = self._circuit, self._stored
+        qubits = f"a state of {counted(circuit.qubits, 'qubit')}"
+        self._require(circuit.qubits == stored.qubits, qubits, stored.qubits)
+        waiting = self._number("waiting", 1, self._runs)
+        names = {"done", "clbits", "expectations", "outcomes"}
+        names |= {f"{kind}_{number}" for kind in ("record", "shots") for number in range(waiting)}
+        self._require(names == stored.more.keys(), f"the data sets of {waiting} runs in `more`")
+        state = _core.CheckpointState()
+        state.bits = list(stored.bits)
+        state.done = self._bools("done", len(circuit.operations))
+        state.clbits = self._bools("clbits", circuit.clbits + circuit.hidden_clbits)
+        observables = len(stored.about["settings"]["observables"])
+        expectations = self._array("expectations", np.complex128, observables)
+        self._require(np.isfinite(expectations).all(), "finite expectation values")
+        state.expectations = expectations.tolist()
+        records = [self._record(number) for number in range(waiting)]
+        self._check_tree(records)
+        shots = self._waiting_shots(waiting)
+        state.outcomes = self._outcomes(shots)
+        state.events = self._number("events", 0, min(self._drawn(state.done), len(records[-1])))
+        state.runs = self._number("runs", 0, self._runs - 1)
+        for record, mine in zip(records, shots, strict=True):
+            state.add_waiting(record, mine)
+        return state
+
+    def _require(self, holds: Any, expected: str, found: object = "others") -> None:
+        require(self._stored.file, holds, expected, found)
+
+    def _number(self, name: str, low: int, high: int) -> int:
+        value = self._stored.about.get(name)
+        is_in_range = type(value) is int and low <= value <= high
+        self._require(is_in_range, f"{low} to {high} as `{name}`", f"{value!r:.40}")
+        return value
+
+    def _array(self, name: str, kind: Any, length: int | None) -> NDArray[Any]:
+        array = self._stored.more[name]
+        fits = array.dtype == kind and array.ndim == 1 and length in (None, len(array))
+        expected = f"{'any number' if length is None else length} of {np.dtype(kind)} in more/{name}"
+        self._require(fits, expected, f"shape {array.shape} of {array.dtype}")
+        return array
+
+    def _bools(self, name: str, length: int | None) -> list[bool]:
+        array = self._array(name, np.uint8, length)
+        self._require((array < 2).all(), f"0 and 1 in more/{name}", max(array, default=0))
+        return array.astype(bool).tolist()
+
+    def _record(self, number: int) -> list[bool]:
+        """Read the outcomes of a run, which are at most as many as the circuit has measurements and resets."""
+        record = self._bools(f"record_{number}", None)
+        most = self._drawn([True] * len(self._circuit.operations))
+        self._require(len(record) <= most, f"at most {counted(most, 'outcome')} of a run", len(record))
+        return record
+
+    def _drawn(self, done: Sequence[bool]) -> int:
+        """Count the outcomes that these operations have drawn."""
+        pairs = zip(self._circuit.operations, done, strict=True)
+        return sum(len(one.targets) for one, is_done in pairs if is_done and one.kind in ("measure", "reset"))
+
+    def _check_tree(self, records: Sequence[list[bool]]) -> None:
+        """Check that each waiting run differs from the one under way in its last outcome only, at increasing depth."""
+        *waiting, current = records
+        before = 0
+        for record in waiting:
+            last = len(record) - 1
+            branches = last >= before and current[: last + 1] == [*record[:-1], not record[-1]]
+            self._require(branches, "runs that branch off the one under way")
+            before = last + 1
+
+    def _waiting_shots(self, waiting: int) -> Sequence[NDArray[np.uint64]]:
+        """Read the shots of each waiting run, and check that no shot waits in two runs."""
+        shots = [self._array(f"shots_{number}", np.uint64, None) for number in range(waiting)]
+        together = np.concatenate(shots)
+        self._require(all(len(one) for one in shots), "shots for each run that is to be made", "none")
+        last = f"shot {together.max()}"
+        self._require(together.max() < self._runs, f"shots 0 to {self._runs - 1}", last)
+        is_once = len(np.unique(together)) == len(together)
+        self._require(is_once, "each shot in one run at most", "one in several")
+        return shots
+
+    def _outcomes(self, waiting: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+        """Read the outcomes of the shots; waiting shots and bits beyond the classical bits must be 0."""
+        clbits = self._circuit.clbits
+        words = (clbits + 63) // 64
+        outcomes = self._array("outcomes", np.uint64, self._shots * words)
+        if self._shots == 0 or words == 0:
+            return outcomes
+        of_shot = outcomes.reshape(self._shots, words)
+        beyond = clbits % 64 != 0 and (of_shot[:, -1] >> np.uint64(clbits % 64)).any()
+        self._require(not beyond, f"outcomes of {clbits} classical bits", "more bits")
+        early = of_shot[np.concatenate(waiting)].any()
+        self._require(not early, "no outcomes of shots that wait for a run", "some")
+        return outcomes

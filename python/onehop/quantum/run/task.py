@@ -11,7 +11,7 @@ from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum import Circuit, Result, simulate
-from onehop.quantum.noise.program_run import Saved, run_program
+from onehop.quantum.noise.core_program import Saved, run_program
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.steps import Program
 
