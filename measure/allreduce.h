@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "measure/checked_candidate.h"
-#include "measure/rounds.h"
+#include "measure/collective.h"
 #include "onehop/codec.h"
 #include "onehop/collectives/collectives.h"
 
@@ -36,8 +34,7 @@ struct AllReduceSamples {
   std::vector<double> errors;
 };
 
-// In every repetition, one number in each cache line of the source is written, and one in each line of the result is
-// compared. From 16 KiB on, the clock runs only while the ranks reduce. Collective over any group in shared memory.
+// Collective over any group in shared memory.
 [[nodiscard]] AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllReduceOptions& options);
 
 }  // namespace onehop::measure

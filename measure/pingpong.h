@@ -1,4 +1,4 @@
-// One message back and forth between two ranks; one way is half of that time.
+// Messages between two ranks: one back and forth, of which one way is half of the time, or several both ways at once.
 #pragma once
 
 #include <cstddef>
@@ -39,16 +39,25 @@ void to_and_fro(End& end, Touch& touch, bool first, std::int64_t bytes, int repe
 }
 
 template <class End>
-std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int64_t bytes,
-                                  std::shared_ptr<Touch> touch) {
-  return [end = std::move(end), first, bytes, touch = std::move(touch)](int repetitions) {
+std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int64_t bytes) {
+  return [end = std::move(end), first, bytes, touch = std::make_shared<Touch>()](int repetitions) {
     to_and_fro(*end, *touch, first, bytes, repetitions);
   };
 }
 
+// Sends several messages in both directions at once.
 template <class End>
-std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int64_t bytes) {
-  return block_of(std::move(end), first, bytes, std::make_shared<Touch>());
+std::function<void(int)> both_ways(std::shared_ptr<End> end, std::int64_t bytes, int messages) {
+  return [=, touch = std::make_shared<Touch>()](int repetitions) {
+    const std::uint64_t lines = Touch::lines(bytes);
+    for (int i = 0; i < repetitions; ++i) {
+      for (int m = 0; m < messages; ++m) touch->dirty(end->source(m), lines * static_cast<std::uint64_t>(m));
+      touch->sent();
+      end->send();
+      end->receive([&](std::span<const std::byte> part) { touch->read(part); });
+      touch->received(lines * static_cast<std::uint64_t>(messages), end->name());
+    }
+  };
 }
 
 // A channel of onehop in each direction between two ranks. Collective.

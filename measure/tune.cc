@@ -1,11 +1,12 @@
 #include "measure/tune.h"
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "measure/buffer.h"
 #include "measure/compute.h"
-#include "measure/touch.h"
+#include "measure/pingpong.h"
 #include "onehop/channel.h"
 
 namespace onehop::measure {
@@ -41,45 +42,23 @@ Ends open_ends(const Group& group, std::int64_t bytes, std::int64_t slot_bytes, 
   return {std::move(channels.senders[0]), std::move(channels.receivers[0])};
 }
 
-// One message in each direction, one after the other or both at once.
+// The ends of one message in each direction.
 class Path {
  public:
   Path(const Group& group, std::int64_t bytes, std::int64_t slot_bytes, int slots)
-      : first_(group.rank() == 0),
-        bytes_(bytes),
-        source_(bytes),
-        ends_(open_ends(group, bytes, slot_bytes, slots, 1 - group.rank(), 1 - group.rank())) {}
+      : source_(bytes), ends_(open_ends(group, bytes, slot_bytes, slots, 1 - group.rank(), 1 - group.rank())) {}
 
-  void to_and_fro(int repetitions) {
-    for (int i = 0; i < repetitions; ++i) {
-      if (first_) send();
-      receive();
-      if (!first_) send();
-    }
-  }
-  void both_ways(int repetitions) {
-    for (int i = 0; i < repetitions; ++i) {
-      send();
-      receive();
-    }
+  [[nodiscard]] static std::string_view name() { return "a channel"; }
+  [[nodiscard]] std::span<std::byte> source(int = 0) const { return source_.bytes(); }
+  void send() { ends_.sender.put(source_.bytes()); }
+  template <class Read>
+  void receive(Read&& read) {
+    ends_.receiver.read([&](std::span<const std::byte> part, std::int64_t) { read(part); });
   }
 
  private:
-  void send() {
-    touch_.dirty(source_.bytes());
-    touch_.sent();
-    ends_.sender.put(source_.bytes());
-  }
-  void receive() {
-    ends_.receiver.read([this](std::span<const std::byte> part, std::int64_t) { touch_.read(part); });
-    touch_.received(Touch::lines(bytes_), "a channel");
-  }
-
-  bool first_;
-  std::int64_t bytes_;
   Buffer source_;
   Ends ends_;
-  Touch touch_;
 };
 
 }  // namespace
@@ -108,10 +87,8 @@ std::vector<Samples> try_stores(const Group& group, std::int64_t bytes, bool bot
     // With both directions at once, both ranks write before they read, so the slot must hold the whole message.
     const auto path = std::make_shared<Path>(group, bytes, both_ways ? bytes : choice.slot_bytes, choice.slots);
     candidates.push_back({name_of(choice), Role::ours,
-                          [path, both_ways](int repetitions) {
-                            both_ways ? path->both_ways(repetitions) : path->to_and_fro(repetitions);
-                          },
-                          both_ways ? 1.0 : 0.5});
+                          both_ways ? measure::both_ways(path, bytes, 1) : block_of(path, group.rank() == 0, bytes),
+                          both_ways ? 1 : one_way});
   }
   return run_rounds(arena, candidates, effort);
 }

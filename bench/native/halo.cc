@@ -1,5 +1,6 @@
 // `onehop bench halo` and `ring`: one round of a schedule, from array to array.
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "bench/native/bare_exchange.h"
@@ -48,13 +49,10 @@ void add_bare_exchange(HaloRounds& rounds, BareExchange& bare, const Effort& eff
   rounds.add(fastest_variant(rounds.arena(), std::move(variants), effort));
 }
 
-// The same exchange of the same arrays by other means, for example Python's plan or another library.
-struct OtherCandidate {
-  std::string name;
-  Role role;
-  std::function<void()> run;  // collective
-  bool exact;                 // false: received data is read but not compared, because a codec rounds it
-};
+// The same exchange of the same arrays by other means, for example Python's plan or another library: name, role, a
+// collective call, and whether the results are exact. If not, because a codec rounds, received data is read but not
+// compared.
+using OtherCandidates = std::vector<std::tuple<std::string, std::string, nb::callable, bool>>;
 
 struct HaloOptions {
   Effort effort;
@@ -67,8 +65,8 @@ struct HaloOptions {
 };
 
 std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
-                                   std::span<const std::span<std::byte>> arrays,
-                                   const std::vector<OtherCandidate>& others, const HaloOptions& options) {
+                                   std::span<const std::span<std::byte>> arrays, const OtherCandidates& others,
+                                   const HaloOptions& options) {
   HaloRounds rounds(group, schedule, arrays, options.compute_us);
   std::unique_ptr<SharedExchange> shared;
   if (options.shared_arrays) {
@@ -88,22 +86,15 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
     bare = std::make_unique<BareExchange>(group, schedule, arrays);
     add_bare_exchange(rounds, *bare, options.effort);
   }
-  for (const OtherCandidate& other : others) rounds.add(other.name, other.role, other.run, other.exact);
+  for (const auto& [name, role, run, exact] : others)
+    rounds.add(name, samples::role_from_string(role), call_of(run), exact);
   if (options.peers) rounds.add_mpi();
   return rounds.run(options.effort);
 }
 
-// Each other candidate is (name, role, callable, whether the results are exact).
 nb::list measured(const Group& group, const Schedule& schedule, const std::vector<const Memory*>& memory,
-                  const nb::list& others, const HaloOptions& options) {
-  std::vector<OtherCandidate> candidates;
-  for (const nb::handle item : others) {
-    const auto entry = nb::cast<nb::tuple>(item);
-    candidates.push_back({nb::cast<std::string>(entry[0]), samples::role_from_string(nb::cast<std::string>(entry[1])),
-                          call_of(entry[2]), nb::cast<bool>(entry[3])});
-  }
-  const auto arrays = samples::spans(memory);
-  return samples::measure([&] { return halo_exchange(group, schedule, arrays, candidates, options); });
+                  const OtherCandidates& others, const HaloOptions& options) {
+  return samples::measure([&] { return halo_exchange(group, schedule, samples::spans(memory), others, options); });
 }
 
 }  // namespace
@@ -112,8 +103,9 @@ void bind_halo(nb::module_& module) {
   module.def(
       "halo_exchange",
       [](const Group& group, const Schedule& schedule, const std::vector<const Memory*>& memory, const Effort& effort,
-         bool peers,
-         const nb::list& others) { return measured(group, schedule, memory, others, {effort, peers, true, 0, true}); },
+         bool peers, const OtherCandidates& others) {
+        return measured(group, schedule, memory, others, {effort, peers, true, 0, true});
+      },
       "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a, "others"_a,
       "Measure one round of a halo exchange, from array to array.");
   module.def(

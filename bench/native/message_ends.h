@@ -42,7 +42,6 @@ class Messages {
 
 // "Isend/Irecv", "persistent", ... Messages need no datatypes: they are contiguous.
 inline constexpr std::string_view halo_prefix = "derived datatypes, ";
-inline std::string short_name(const HaloPeer& peer) { return std::string(peer.name().substr(halo_prefix.size())); }
 
 // All messages share one slot and one flag. They are packed directly into the slot and read there.
 class InPlaceEnd {
@@ -126,7 +125,7 @@ class ArraysEnd {
   }
   static std::shared_ptr<ArraysEnd> by_mpi(const std::shared_ptr<HaloPeer>& peer, std::int64_t bytes, int messages) {
     auto end = std::make_shared<ArraysEnd>(bytes, messages);
-    end->name_ = short_name(*peer);
+    end->name_ = peer->name().substr(halo_prefix.size());
     peer->prepare(end->schedule_, end->arrays_);
     end->run_ = [peer] { peer->run(); };
     return end;

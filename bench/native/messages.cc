@@ -1,5 +1,4 @@
 // `onehop bench pingpong`, `channel` and `qspi`: messages between two ranks.
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -11,59 +10,6 @@
 
 namespace onehop::bench {
 namespace {
-
-// Sends messages in both directions at once `repetitions` times.
-template <class End>
-void both_ways(End& end, Touch& touch, std::int64_t bytes, int messages, int repetitions) {
-  const std::uint64_t lines = Touch::lines(bytes);
-  for (int i = 0; i < repetitions; ++i) {
-    for (int m = 0; m < messages; ++m) touch.dirty(end.source(m), lines * static_cast<std::uint64_t>(m));
-    touch.sent();
-    end.send();
-    end.receive([&](std::span<const std::byte> part) { touch.read(part); });
-    touch.received(lines * static_cast<std::uint64_t>(messages), end.name());
-  }
-}
-
-// A message of MPI back and forth, whose two ways are a halo each. A receive is posted before the message that it
-// answers is sent, and a send completed before the answer is waited for, so that its call takes no time of a message.
-Candidate mpi_to_and_fro(const Group& group, std::int64_t bytes, std::shared_ptr<HaloPeer> out,
-                         std::shared_ptr<HaloPeer> in) {
-  const auto memory = std::make_shared<const Messages>(bytes, 2);
-  const auto prepare = [&](HaloPeer& peer, int from) {
-    const Slice all = Slice::range(0, bytes);
-    const ArraySpec array{"message", 1, ElementType::bytes, {bytes}};
-    const Schedule schedule{"one way", 2, {array, array}, {{{{{from, 0, all}, {1 - from, 1, all}}}}}, {}};
-    peer.prepare(schedule, std::array{(*memory)[0], (*memory)[1]});
-  };
-  const bool first = group.rank() == 0;
-  for (const int from : {0, 1}) prepare(from == group.rank() ? *out : *in, from);
-  const std::string name = short_name(*out);
-  return {name, Role::peer,
-          [=, touch = std::make_shared<Touch>()](int repetitions) {
-            const auto send = [&] {
-              touch->dirty((*memory)[0]);
-              touch->sent();
-              out->start();
-              out->finish();
-            };
-            if (!first) in->start();
-            for (int i = 0; i < repetitions; ++i) {
-              if (first) {
-                in->start();
-                send();
-              }
-              in->finish();
-              touch->read((*memory)[1]);
-              touch->received(Touch::lines(bytes), name);
-              if (!first) {
-                if (i + 1 < repetitions) in->start();
-                send();
-              }
-            }
-          },
-          one_way};
-}
 
 // The fastest variant of the speed of light, whose ends block_of(end) repeats.
 template <class BlockOf>
@@ -108,12 +54,6 @@ std::vector<Samples> ping_pong(const Group& group, std::int64_t bytes, bool get,
   if (options.peers) {
     for (auto& peer : mpi_message_peers(group, bytes, 1, false))
       add(std::make_shared<MpiEnd>(std::move(peer), 1), Role::peer);
-    for (const char* name : {"Isend/Irecv", "persistent"}) {
-      auto there = mpi_halo_peers(group, std::string(halo_prefix) + name);
-      auto back = mpi_halo_peers(group, std::string(halo_prefix) + name);
-      if (!first) std::swap(there, back);
-      if (!there.empty()) candidates.push_back(mpi_to_and_fro(group, bytes, std::move(there[0]), std::move(back[0])));
-    }
   }
   return run_rounds(arena, candidates, options.effort);
 }
@@ -127,11 +67,7 @@ std::vector<Samples> exchange(const Group& group, std::int64_t bytes, int messag
   }
   Arena arena(group);
   std::vector<Candidate> candidates;
-  const auto block = [&](auto end) -> std::function<void(int)> {
-    return [=, touch = std::make_shared<Touch>()](int repetitions) {
-      both_ways(*end, *touch, bytes, messages, repetitions);
-    };
-  };
+  const auto block = [&](auto end) { return both_ways(std::move(end), bytes, messages); };
   const auto add = [&](auto end, Role role) { candidates.push_back({std::string(end->name()), role, block(end)}); };
   if (options.qspi) add(std::make_shared<QspiEnd>(1 - group.rank(), bytes, messages, true), Role::ours);
   add(std::make_shared<InPlaceEnd>(group, bytes, messages), options.qspi ? Role::variant : Role::ours);

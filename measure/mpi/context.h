@@ -137,11 +137,14 @@ class MpiRequests {
   }
   // A new request that is null.
   [[nodiscard]] Request* add() { return &list.emplace_back(context_.api.handles.request_null); }
-  void start_all() const {
-    if (!list.empty()) context_.check(context_.mpi.startall(static_cast<int>(list.size()), data()), "MPI_Startall");
+  // `count` requests from number `first` on; of one request, by the shorter call.
+  void start(std::size_t first, std::size_t count) const {
+    if (count == 1) return context_.check(context_.mpi.start(data() + first), "MPI_Start");
+    if (count > 1) context_.check(context_.mpi.startall(static_cast<int>(count), data() + first), "MPI_Startall");
   }
-  void wait_all() const {
-    context_.check(context_.mpi.waitall(static_cast<int>(list.size()), data(), context_.ignore()), "MPI_Waitall");
+  void wait(std::size_t first, std::size_t count) const {
+    if (count == 1) return context_.check(context_.mpi.wait(data() + first, context_.ignore()), "MPI_Wait");
+    context_.check(context_.mpi.waitall(static_cast<int>(count), data() + first, context_.ignore()), "MPI_Waitall");
   }
   [[nodiscard]] Request* data() const noexcept { return const_cast<Request*>(list.data()); }
 

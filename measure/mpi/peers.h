@@ -47,10 +47,13 @@ class HaloPeer {
 // reason. They are "packed, Isend/Irecv", "packed, persistent", "derived datatypes, persistent", ... Collective.
 [[nodiscard]] std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group, std::string_view prefix = "");
 
-// A sum of float32 over all ranks, from one array to another, or in place: MPI_Allreduce, or with `persistent`
-// MPI_Allreduce_init. Null if there is none. The arrays must live as long. Collective.
-[[nodiscard]] std::function<void()> mpi_allreduce(const Group& group, std::span<const float> from, std::span<float> to,
-                                                  bool persistent);
+enum class CollectiveKind : std::uint8_t { reduce_scatter, allgather, broadcast, all_to_all, allreduce };
+[[nodiscard]] const char* mpi_name(CollectiveKind kind);  // "MPI_Allgather", ...
+
+// An operation on arrays of float32, which must live as long: blocking, or for a sum also `persistent`. Both arrays are
+// one for a broadcast, which is from rank 0, and may be one for a sum. Null if there is none. Collective.
+[[nodiscard]] std::function<void()> mpi_collective(const Group& group, CollectiveKind kind, std::span<float> source,
+                                                   std::span<float> result, bool persistent = false);
 
 // MPI_COMM_WORLD, for the plain-MPI versions of solvers and for synchronising benchmarks.
 class MpiWorld {

@@ -279,15 +279,15 @@ void DiagonalRun<T>::tables_of_tile(std::size_t number, const TileShape& shape, 
   const std::size_t count = layers_[number].all_one.size();
   auto& tables = scratch.tables[number];
   tables = layers_[number].tables;
+  const auto multiply = [&](std::size_t c, std::size_t l, Number factor) {
+    T* const at = tables.data() + c * 2 * size + l / lanes * 2 * lanes + l % lanes;
+    const Number value = times({at[0], at[lanes]}, factor);
+    at[0] = static_cast<T>(value.real());
+    at[lanes] = static_cast<T>(value.imag());
+  };
   if (number == 0 && low_moves_) {
     for (std::size_t c = 0; c < count; ++c) {
-      T* const table = tables.data() + c * 2 * size;
-      for (std::size_t l = 0; l < size; ++l) {
-        T* const at = table + l / lanes * 2 * lanes + l % lanes;
-        const Number value = times({at[0], at[lanes]}, scratch.low_factors[l]);
-        at[0] = static_cast<T>(value.real());
-        at[lanes] = static_cast<T>(value.imag());
-      }
+      for (std::size_t l = 0; l < size; ++l) multiply(c, l, scratch.low_factors[l]);
     }
   }
   for (std::size_t m = 0; m < monomials_.size(); ++m) {
@@ -298,13 +298,8 @@ void DiagonalRun<T>::tables_of_tile(std::size_t number, const TileShape& shape, 
       const bool selected = (c >> selector & 1) != 0;
       if (inner.when == Phase::When::all_of && !selected) continue;
       const bool flipped = inner.when == Phase::When::odd && selected;
-      T* const table = tables.data() + c * 2 * size;
       for (std::size_t l = 0; l < size; ++l) {
-        if (holds(inner.when, inner.low, inner.low_want, l) == flipped) continue;
-        T* const at = table + l / lanes * 2 * lanes + l % lanes;
-        const Number value = times({at[0], at[lanes]}, factor);
-        at[0] = static_cast<T>(value.real());
-        at[lanes] = static_cast<T>(value.imag());
+        if (holds(inner.when, inner.low, inner.low_want, l) != flipped) multiply(c, l, factor);
       }
     }
   }

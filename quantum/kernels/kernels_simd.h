@@ -64,6 +64,15 @@ ONEHOP_INLINE V mixed_halves(V a, V b, Numbers<I...>) {
   return __builtin_shufflevector(a, b, (I / 2 + Half * n / 2 + (I % 2) * n)...);
 }
 
+// Calls body<N>() for the N of 0, Step, 2 Step, ... below Limit that `number` is.
+template <int Limit, int Step = 1, int N = 0, typename Body>
+ONEHOP_INLINE auto with_number(std::size_t number, const Body& body) {
+  if constexpr (N + Step < Limit) {
+    if (number != N) return with_number<Limit, Step, N + Step>(number, body);
+  }
+  return body.template operator()<N>();
+}
+
 // --- Gather and scatter ---
 
 // The hardware prefetcher starts anew in each row, because rows are apart in memory. So later rows are prefetched here.
@@ -257,19 +266,11 @@ std::complex<double> signed_product_of(const std::complex<T>* left, const std::c
   return {re, im};
 }
 
-template <typename T, int X>
-std::complex<double> signed_product_from(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
-                                         std::size_t x, std::size_t z) {
-  if constexpr (X + 2 < lanes<double>) {
-    if ((x & (lanes<double> / 2 - 1)) != X / 2) return signed_product_from<T, X + 2>(left, right, count, x, z);
-  }
-  return signed_product_of<T, X>(left, right, count, x, z);
-}
-
 template <typename T>
 std::complex<double> signed_product(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
                                     std::size_t x, std::size_t z) {
-  return signed_product_from<T, 0>(left, right, count, x, z);
+  return with_number<lanes<double>, 2>(2 * (x & (lanes<double> / 2 - 1)),
+                                       [&]<int X>() { return signed_product_of<T, X>(left, right, count, x, z); });
 }
 
 template <typename T>

@@ -114,25 +114,23 @@ ONEHOP_INLINE void for_each_vector(T* tile, const TileShape& shape, const Each& 
   }
 }
 
-// One lane bit: v = own * v + other * (v with its lanes exchanged).
-template <typename T, int Bit>
-void lane_butterfly_alone(T* tile, const TileShape& shape, int bit, Vector<T> own, Vector<T> other) {
-  if constexpr (Bit < lane_bits<T>) {
-    if (bit != Bit) return lane_butterfly_alone<T, Bit + 1>(tile, shape, bit, own, other);
-    for_each_vector(tile, shape, [&](Vector<T> v) ONEHOP_INLINE_LAMBDA {
-      return own * v + other * exchange<(1 << Bit)>(v, LaneNumbers<T>());
-    });
+// The tangents of lane bits, negated where the bit is 0, and a sign for each bit of `signs` that is set in the lane.
+template <typename T>
+struct LaneTurns {
+  LaneTurns(const T* tangents, unsigned signs) {
+    for (int l = 0; l < lanes<T>; ++l) {
+      sign[l] = __builtin_popcount(static_cast<unsigned>(l) & signs) % 2 != 0 ? T(-1) : T(1);
+      for (int b = 0; b < lane_bits<T>; ++b) signed_tangents[b][l] = (l >> b & 1) != 0 ? tangents[b] : -tangents[b];
+    }
   }
-}
+  Vector<T> sign;
+  Vector<T> signed_tangents[lane_bits<T>];
+};
 
 template <typename T>
 void lane_butterflies(T* tile, const TileShape& shape, const T* tangents, unsigned signs) {
-  Vector<T> sign;
-  Vector<T> signed_tangents[lane_bits<T>];
-  for (int l = 0; l < lanes<T>; ++l) {
-    sign[l] = __builtin_popcount(static_cast<unsigned>(l) & signs) % 2 != 0 ? T(-1) : T(1);
-    for (int b = 0; b < lane_bits<T>; ++b) signed_tangents[b][l] = (l >> b & 1) != 0 ? tangents[b] : -tangents[b];
-  }
+  const LaneTurns<T> turns(tangents, signs);
+  const Vector<T> sign = turns.sign;
   int count = 0;
   int bit = 0;
   for (int b = 0; b < lane_bits<T>; ++b) {
@@ -142,15 +140,20 @@ void lane_butterflies(T* tile, const TileShape& shape, const T* tangents, unsign
   }
   if (count == 1) {
     Vector<T> other;
-    for (int l = 0; l < lanes<T>; ++l) other[l] = signed_tangents[bit][l] * sign[l ^ (1 << bit)];
-    return lane_butterfly_alone<T, 0>(tile, shape, bit, sign, other);
+    for (int l = 0; l < lanes<T>; ++l) other[l] = turns.signed_tangents[bit][l] * sign[l ^ (1 << bit)];
+    return with_number<lane_bits<T>>(static_cast<std::size_t>(bit), [&]<int Bit>() {
+      for_each_vector(tile, shape, [&](Vector<T> v) ONEHOP_INLINE_LAMBDA {
+        return sign * v + other * exchange<(1 << Bit)>(v, LaneNumbers<T>());
+      });
+    });
   }
   if (signs == 0) {
     for_each_vector(tile, shape,
-                    [&](Vector<T> v) ONEHOP_INLINE_LAMBDA { return lane_butterfly<T, 0>(v, signed_tangents); });
+                    [&](Vector<T> v) ONEHOP_INLINE_LAMBDA { return lane_butterfly<T, 0>(v, turns.signed_tangents); });
   } else {
-    for_each_vector(tile, shape,
-                    [&](Vector<T> v) ONEHOP_INLINE_LAMBDA { return lane_butterfly<T, 0>(v * sign, signed_tangents); });
+    for_each_vector(tile, shape, [&](Vector<T> v) ONEHOP_INLINE_LAMBDA {
+      return lane_butterfly<T, 0>(v * sign, turns.signed_tangents);
+    });
   }
 }
 

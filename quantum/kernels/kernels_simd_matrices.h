@@ -32,15 +32,9 @@ void pair_of(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd)
       });
 }
 
-template <typename T, int LanePartner>
-void pair_from(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd) {
-  if (step.lane_partner == LanePartner) return pair_of<T, LanePartner>(tile, shape, step, odd);
-  if constexpr (LanePartner + 1 < lanes<T>) pair_from<T, LanePartner + 1>(tile, shape, step, odd);
-}
-
 template <typename T>
 void pair(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd) {
-  pair_from<T, 0>(tile, shape, step, odd);
+  with_number<lanes<T>>(step.lane_partner, [&]<int LanePartner>() { pair_of<T, LanePartner>(tile, shape, step, odd); });
 }
 
 template <typename T>

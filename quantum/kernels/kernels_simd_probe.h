@@ -49,9 +49,12 @@ struct BitProducts {
   }
 };
 
-template <typename T, int Count>
-void probe_vectors_of(const T* ket, const T* bra, const TileShape& shape, const int* bits, double* out) {
+// `Tile`: T, or const T without `Turn`, which also applies the butterflies of `tangents` to both states.
+template <bool Turn, int Count, typename T, typename Tile>
+void probe_groups(Tile* ket, Tile* bra, const TileShape& shape, const int* bits, const T* tangents, double* out) {
   const VectorGroups<Count> groups(shape, bits);
+  Vector<T> t[Count];
+  for (int b = 0; b < Count; ++b) t[b] = all<T>(Turn ? tangents[b] : 0);
   BitProducts<T, Count> products;
   groups.each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
     std::size_t at = shape.place(v);
@@ -61,6 +64,12 @@ void probe_vectors_of(const T* ket, const T* bra, const TileShape& shape, const 
       load_group<T, groups.size>(x, ket + at, groups.offsets);
       load_group<T, groups.size>(y, bra + at, groups.offsets);
       products.add(x, y);
+      if constexpr (Turn) {
+        turn_vectors<T, Count>(x, t);
+        turn_vectors<T, Count>(y, t);
+        store_group<T, groups.size>(x, ket + at, groups.offsets);
+        store_group<T, groups.size>(y, bra + at, groups.offsets);
+      }
     }
   });
   products.write(out);
@@ -68,14 +77,21 @@ void probe_vectors_of(const T* ket, const T* bra, const TileShape& shape, const 
 
 template <typename T>
 void probe_vectors(const T* ket, const T* bra, const TileShape& shape, const int* bits, int count, double* out) {
-  switch (count) {
-    case 1:
-      return probe_vectors_of<T, 1>(ket, bra, shape, bits, out);
-    case 2:
-      return probe_vectors_of<T, 2>(ket, bra, shape, bits, out);
-    default:
-      return probe_vectors_of<T, 3>(ket, bra, shape, bits, out);
-  }
+  const T* const none = nullptr;
+  if (count == 1) return probe_groups<false, 1>(ket, bra, shape, bits, none, out);
+  if (count == 2) return probe_groups<false, 2>(ket, bra, shape, bits, none, out);
+  probe_groups<false, 3>(ket, bra, shape, bits, none, out);
+}
+
+// A sweep with butterflies keeps 2^bits vectors of both states in registers, and two sums and a tangent for each bit.
+inline constexpr int max_probed_turns = simd::registers >= 32 ? 3 : 2;
+
+template <typename T>
+void probed_butterflies(T* ket, T* bra, const TileShape& shape, const int* bits, const T* tangents, int count,
+                        double* out) {
+  if (count == 1) return probe_groups<true, 1>(ket, bra, shape, bits, tangents, out);
+  if (count == 2) return probe_groups<true, 2>(ket, bra, shape, bits, tangents, out);
+  if constexpr (max_probed_turns >= 3) probe_groups<true, 3>(ket, bra, shape, bits, tangents, out);
 }
 
 template <typename T, int Bit>
@@ -96,73 +112,24 @@ void write_lane_sums(const Vector<T>* re, const Vector<T>* im, double* out) {
   }
 }
 
-template <typename T>
-void probe_lanes(const T* ket, const T* bra, const TileShape& shape, double* out) {
+template <bool Turn, typename T, typename Tile>
+void probe_rows(Tile* ket, Tile* bra, const TileShape& shape, const T* tangents, unsigned signs, double* out) {
+  static constexpr T none[lane_bits<T>] = {};
+  const LaneTurns<T> turns(Turn ? tangents : none, signs);
   Vector<T> re[lane_bits<T>] = {};
   Vector<T> im[lane_bits<T>] = {};
-  const std::size_t numbers = std::size_t{2} << shape.row_bits;
-  for (std::size_t r = 0; r < shape.rows(); ++r) {
-    const std::size_t row = r * shape.row_stride();
-    for (std::size_t i = row; i < row + numbers; i += 2 * lanes<T>) {
-      add_lane_products<T, 0>(load(ket + i), load(bra + i), re);
-      add_lane_products<T, 0>(load(ket + i + lanes<T>), load(bra + i + lanes<T>), im);
+  const auto step = [&](Tile* x, Tile* y, Vector<T>* sums) ONEHOP_INLINE_LAMBDA {
+    Vector<T> of_ket = load(x);
+    Vector<T> of_bra = load(y);
+    if constexpr (Turn) {
+      of_ket = of_ket * turns.sign;
+      of_bra = of_bra * turns.sign;
     }
-  }
-  write_lane_sums<T>(re, im, out);
-}
-
-// --- Products and rotations in one sweep ---
-
-// A sweep keeps 2^bits vectors of both states in registers, and two sums and a tangent for each bit.
-inline constexpr int max_probed_turns = simd::registers >= 32 ? 3 : 2;
-
-template <typename T, int Count>
-void probed_butterflies_of(T* ket, T* bra, const TileShape& shape, const int* bits, const T* tangents, double* out) {
-  const VectorGroups<Count> groups(shape, bits);
-  Vector<T> t[Count];
-  for (int b = 0; b < Count; ++b) t[b] = all<T>(tangents[b]);
-  BitProducts<T, Count> products;
-  groups.each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
-    std::size_t at = shape.place(v);
-    for (int half = 0; half < 2; ++half, at += lanes<T>) {
-      Vector<T> x[groups.size];
-      Vector<T> y[groups.size];
-      load_group<T, groups.size>(x, ket + at, groups.offsets);
-      load_group<T, groups.size>(y, bra + at, groups.offsets);
-      products.add(x, y);
-      turn_vectors<T, Count>(x, t);
-      turn_vectors<T, Count>(y, t);
-      store_group<T, groups.size>(x, ket + at, groups.offsets);
-      store_group<T, groups.size>(y, bra + at, groups.offsets);
-    }
-  });
-  products.write(out);
-}
-
-template <typename T>
-void probed_butterflies(T* ket, T* bra, const TileShape& shape, const int* bits, const T* tangents, int count,
-                        double* out) {
-  if (count == 1) return probed_butterflies_of<T, 1>(ket, bra, shape, bits, tangents, out);
-  if (count == 2) return probed_butterflies_of<T, 2>(ket, bra, shape, bits, tangents, out);
-  if constexpr (max_probed_turns >= 3) probed_butterflies_of<T, 3>(ket, bra, shape, bits, tangents, out);
-}
-
-template <typename T>
-void probed_lane_butterflies(T* ket, T* bra, const TileShape& shape, const T* tangents, unsigned signs, double* out) {
-  Vector<T> sign;
-  Vector<T> signed_tangents[lane_bits<T>];
-  for (int l = 0; l < lanes<T>; ++l) {
-    sign[l] = __builtin_popcount(static_cast<unsigned>(l) & signs) % 2 != 0 ? T(-1) : T(1);
-    for (int b = 0; b < lane_bits<T>; ++b) signed_tangents[b][l] = (l >> b & 1) != 0 ? tangents[b] : -tangents[b];
-  }
-  Vector<T> re[lane_bits<T>] = {};
-  Vector<T> im[lane_bits<T>] = {};
-  const auto step = [&](T* x, T* y, Vector<T>* sums) ONEHOP_INLINE_LAMBDA {
-    const Vector<T> of_ket = load(x) * sign;
-    const Vector<T> of_bra = load(y) * sign;
     add_lane_products<T, 0>(of_ket, of_bra, sums);
-    store(x, lane_butterfly<T, 0>(of_ket, signed_tangents));
-    store(y, lane_butterfly<T, 0>(of_bra, signed_tangents));
+    if constexpr (Turn) {
+      store(x, lane_butterfly<T, 0>(of_ket, turns.signed_tangents));
+      store(y, lane_butterfly<T, 0>(of_bra, turns.signed_tangents));
+    }
   };
   const std::size_t numbers = std::size_t{2} << shape.row_bits;
   for (std::size_t r = 0; r < shape.rows(); ++r) {
@@ -173,6 +140,16 @@ void probed_lane_butterflies(T* ket, T* bra, const TileShape& shape, const T* ta
     }
   }
   write_lane_sums<T>(re, im, out);
+}
+
+template <typename T>
+void probe_lanes(const T* ket, const T* bra, const TileShape& shape, double* out) {
+  probe_rows<false>(ket, bra, shape, static_cast<const T*>(nullptr), 0, out);
+}
+
+template <typename T>
+void probed_lane_butterflies(T* ket, T* bra, const TileShape& shape, const T* tangents, unsigned signs, double* out) {
+  probe_rows<true>(ket, bra, shape, tangents, signs, out);
 }
 
 // --- Strings ---
@@ -194,17 +171,9 @@ void probe_pairs_of(const T* ket, const T* bra, const TileShape& shape, const Pr
   for (int l = 0; l < lanes<T>; ++l) out[l] = static_cast<double>(sum[l]);
 }
 
-template <typename T, int Lane>
-void probe_pairs_from(const T* ket, const T* bra, const TileShape& shape, const ProbeStep& step, double* out) {
-  if constexpr (Lane < lanes<T>) {
-    if (step.lane_partner == Lane) return probe_pairs_of<T, Lane>(ket, bra, shape, step, out);
-    probe_pairs_from<T, Lane + 1>(ket, bra, shape, step, out);
-  }
-}
-
 template <typename T>
 void probe_pairs(const T* ket, const T* bra, const TileShape& shape, const ProbeStep& step, double* out) {
-  probe_pairs_from<T, 0>(ket, bra, shape, step, out);
+  with_number<lanes<T>>(step.lane_partner, [&]<int Lane>() { probe_pairs_of<T, Lane>(ket, bra, shape, step, out); });
 }
 
 // --- Sums of strings ---

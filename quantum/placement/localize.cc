@@ -130,22 +130,28 @@ std::optional<LocalOperation> localize_matrix(const Operation& operation, const 
   return local;
 }
 
-std::optional<LocalOperation> localize_rotation(const Operation& operation, const WireLayout& layout,
-                                                LocalOperation local) {
-  local.kind = LocalKind::pauli_rotation;
-  local.angle = operation.angle;
+// Sets the masks of a Pauli string; returns its sign on the wires that are not local.
+double add_string(const Operation& operation, const WireLayout& layout, LocalOperation& local) {
+  double sign = 1;
   for (std::size_t t = 0; t < operation.targets.size(); ++t) {
     const int wire = operation.targets[t];
     const char pauli = operation.paulis[t];
     if (!layout.is_local(wire)) {
       if (pauli != 'Z') throw Error("localize: a Pauli rotation needs wire " + std::to_string(wire) + " to be local");
-      if (layout.value(wire) != 0) local.angle = -local.angle;
+      if (layout.value(wire) != 0) sign = -sign;
       continue;
     }
     const std::uint64_t mask = std::uint64_t{1} << layout.bit(wire);
     if (pauli != 'Z') local.x_mask |= mask;
     if (pauli != 'X') local.z_mask |= mask;
   }
+  return sign;
+}
+
+std::optional<LocalOperation> localize_rotation(const Operation& operation, const WireLayout& layout,
+                                                LocalOperation local) {
+  local.kind = LocalKind::pauli_rotation;
+  local.angle = add_string(operation, layout, local) * operation.angle;
   if ((local.x_mask | local.z_mask) != 0) return local;
   return factor(local, std::polar(1.0, -local.angle / 2));
 }
@@ -153,18 +159,7 @@ std::optional<LocalOperation> localize_rotation(const Operation& operation, cons
 // A rotation or a phase whose angle depends on parameters keeps its form for every angle, 0 included.
 LocalOperation localize_varying(const Operation& operation, const WireLayout& layout, LocalOperation local) {
   local.varies = true;
-  for (std::size_t t = 0; t < operation.targets.size(); ++t) {
-    const int wire = operation.targets[t];
-    const char pauli = operation.paulis[t];
-    if (!layout.is_local(wire)) {
-      if (pauli != 'Z') throw Error("localize: a Pauli rotation needs wire " + std::to_string(wire) + " to be local");
-      if (layout.value(wire) != 0) local.weight = -local.weight;
-      continue;
-    }
-    const std::uint64_t mask = std::uint64_t{1} << layout.bit(wire);
-    if (pauli != 'Z') local.x_mask |= mask;
-    if (pauli != 'X') local.z_mask |= mask;
-  }
+  local.weight *= add_string(operation, layout, local);
   if ((local.x_mask | local.z_mask) != 0) {
     local.kind = LocalKind::pauli_rotation;
   } else {

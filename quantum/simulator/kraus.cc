@@ -101,6 +101,16 @@ std::vector<double> KrausOperators::weights(State& state, std::span<const int> t
   return result;
 }
 
+std::uint32_t other_operator(std::span<const double> weights, std::uint32_t usual, double number) {
+  std::uint32_t chosen = usual;
+  for (std::uint32_t k = 0; k < weights.size() && number >= 0; ++k) {
+    if (k == usual || weights[k] <= 0) continue;
+    number -= weights[k];
+    chosen = k;
+  }
+  return chosen;
+}
+
 const Channel& reset_channel() {
   static const Channel channel{"reset", {{1, 0, 0, 0}, {0, 1, 0, 0}}, {}};
   return channel;

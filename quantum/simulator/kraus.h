@@ -29,6 +29,10 @@ struct KrausOperators {
   [[nodiscard]] std::vector<double> weights(State& state, std::span<const int> targets) const;
 };
 
+// The first operator other than `usual` at which the sum of the weights exceeds `number`, from 0 to that of all others;
+// `usual` if these vanish within rounding.
+[[nodiscard]] std::uint32_t other_operator(std::span<const double> weights, std::uint32_t usual, double number);
+
 // Appends a gate on the rows and the columns of a density matrix, without its condition.
 void add_on_both(Circuit& both, Operation gate, int qubits);
 // A channel on the rows and the columns of a density matrix.

@@ -9,6 +9,7 @@
 #include "onehop/quantum/program.h"
 #include "quantum/circuit/random.h"
 #include "quantum/simulator/kraus.h"
+#include "quantum/state/pauli_masks.h"
 
 namespace onehop::quantum {
 namespace {
@@ -42,21 +43,6 @@ Operation on_columns(Operation gate, int qubits) {
   const bool odd = std::count(gate.paulis.begin(), gate.paulis.end(), 'Y') % 2 != 0;
   if (gate.kind != OperationKind::pauli_rotation || !odd) gate.angle = -gate.angle;
   return gate;
-}
-
-// The terms of a sum by the bits that their X and Y flip.
-struct Term {
-  std::uint64_t x = 0, z = 0;
-};
-
-Term masks(const PauliTerm& term) {
-  Term result;
-  for (const auto& [qubit, letter] : term.paulis) {
-    const std::uint64_t bit = std::uint64_t{1} << qubit;
-    if (letter != 'Z') result.x |= bit;
-    if (letter != 'X') result.z |= bit;
-  }
-  return result;
 }
 
 }  // namespace
@@ -135,7 +121,7 @@ std::vector<Complex> mixed_expectations(const State& state, std::span<const Paul
   for (const PauliSum& sum : sums) {
     Complex total = 0;
     for (const PauliTerm& term : sum.terms) {
-      const auto [x, z] = masks(term);
+      const auto [x, z] = masks_of(term, qubits);
       std::vector<Complex>& row = entries[x];
       if (row.empty()) {
         std::vector<std::uint64_t> indices(std::size_t{1} << qubits);

@@ -91,15 +91,10 @@ std::vector<NoiseEvent> NoisyProgram::draw(std::uint64_t seed, std::uint64_t tra
     const KrausOperators& drawn = channel(steps_[s]);
     if (drawn.probabilities.empty()) continue;
     // The default operator has the lowest numbers, the others follow in their order.
-    double number = detail::uniform(seed, trajectory, s) - drawn.probabilities[drawn.usual];
+    const double number = detail::uniform(seed, trajectory, s) - drawn.probabilities[drawn.usual];
     if (number < 0) continue;
-    auto last = drawn.usual;
-    for (std::uint32_t k = 0; k < drawn.probabilities.size() && number >= 0; ++k) {
-      if (k == drawn.usual || drawn.probabilities[k] <= 0) continue;
-      number -= drawn.probabilities[k];
-      last = k;
-    }
-    if (last != drawn.usual) events.push_back({static_cast<std::uint32_t>(s), last});
+    const std::uint32_t other = other_operator(drawn.probabilities, drawn.usual, number);
+    if (other != drawn.usual) events.push_back({static_cast<std::uint32_t>(s), other});
   }
   return events;
 }

@@ -202,13 +202,8 @@ void TrajectoryWalk::jump(Node& node) {
   std::erase_if(node.live, [&](Live live) {
     if (live.threshold < survival) return false;
     const std::uint64_t event = jump_events + 2 * std::uint64_t{live.jumps} + 1;
-    double number = detail::uniform(options_.seed, live.trajectory, event) * (total - weights[usual]);
-    std::uint32_t chosen = usual;
-    for (std::uint32_t k = 0; k < weights.size() && number >= 0; ++k) {
-      if (k == usual || weights[k] <= 0) continue;
-      number -= weights[k];
-      chosen = k;
-    }
+    const double number = detail::uniform(options_.seed, live.trajectory, event) * (total - weights[usual]);
+    const std::uint32_t chosen = other_operator(weights, usual, number);
     if (chosen == usual) return false;  // the other weights vanish within rounding
     ++live.jumps;
     live.threshold = jump_threshold(live);

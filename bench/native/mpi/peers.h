@@ -31,16 +31,10 @@ class MessagePeer {
   // A message that was received last; valid until this rank's next send().
   [[nodiscard]] virtual std::span<const std::byte> result(int message) const = 0;
 };
-// Blocking calls, only back and forth, and puts. Other ways to send messages are halos of two ranks (mpi_halo_peers).
+// Calls of two-sided messages, only back and forth, and puts. In both directions, other ways to send messages are halos
+// of two ranks (mpi_halo_peers).
 [[nodiscard]] std::vector<std::unique_ptr<MessagePeer>> mpi_message_peers(const Group& group, std::int64_t bytes,
                                                                           int messages, bool both_ways);
-
-enum class CollectiveKind : std::uint8_t { reduce_scatter, allgather, broadcast, all_to_all };
-
-// A blocking operation on arrays of float32; for a broadcast from rank 0 both are the same. Null without MPI.
-[[nodiscard]] std::function<void(std::span<float> source, std::span<float> result)> mpi_collective(const Group& group,
-                                                                                                   CollectiveKind kind);
-[[nodiscard]] const char* mpi_name(CollectiveKind kind);  // "MPI_Allgather", ...
 
 // Swaps one pair of bits after the other, as simulators do: packs half of the rank's elements into a buffer as large as
 // the rank's part, exchanges it with another rank by MPI_Sendrecv, and unpacks. Null without MPI.
