@@ -198,7 +198,7 @@ def test_pythons_are_started_in_one_way() -> None:
 
 
 # The programs that onehop starts by name.
-PROGRAMS = ("nvidia-smi", "mpiexec", "mpirun", "ip", "tc", "nsenter", "sh")
+PROGRAMS = ("nvidia-smi", "mpiexec", "mpirun", "ip", "tc", "nsenter", "unshare", "mount", "sh")
 
 
 def test_no_program_of_the_current_folder_is_run(ranks: Ranks, trap: Path) -> None:

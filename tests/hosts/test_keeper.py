@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onehop.error import Error
-from onehop_bench.hosts import keeper, remote_shell
+from onehop_bench.hosts import remote_shell
 from onehop_bench.hosts.emulated import EmulatedHosts
 
 NOBODY = 65534
@@ -28,7 +28,11 @@ def test_another_user_is_refused(user: int, tmp_path: Path) -> None:
             caller.recv(1)  # until the other end is closed
         os._exit(0)
     connection = listener.accept()[0]
-    assert keeper._is_own_user(connection) is (user == 0)
+    if user == 0:
+        remote_shell.check_user(connection)
+    else:
+        with pytest.raises(PermissionError, match=f"found one of user {user}"):
+            remote_shell.check_user(connection)
     connection.close()
     listener.close()
     assert os.waitpid(child, 0)[1] == 0
@@ -38,12 +42,12 @@ def test_another_user_is_refused(user: int, tmp_path: Path) -> None:
 def test_a_server_of_another_user_gets_nothing(tmp_path: Path) -> None:
     address = "\0onehop-test-" + tmp_path.name
     received = {user: _received(address + str(user), user) for user in (0, NOBODY)}
-    assert received[0].startswith(b'{"words": ["true"]')
+    assert received[0].startswith(b'["a host", ["true"]')
     assert received[NOBODY] == b""
 
 
 def _received(address: str, user: int) -> bytes:
-    """What a server of a user receives from `connect`, which must raise an error if the user is not this one."""
+    """What a server of a user receives from `run`, which must raise an error if the user is not this one."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -53,16 +57,16 @@ def _received(address: str, user: int) -> bytes:
             listener.bind(address)
             listener.listen()
             os.write(writing, b"x")
-            os.write(writing, listener.accept()[0].recv(100))
+            os.write(writing, listener.accept()[0].recv(100))  # and closes the connection
         finally:
             os._exit(0)
     os.close(writing)
     assert os.read(reading, 1) == b"x"
     if user == os.geteuid():
-        remote_shell.connect(address, ["true"], {}, (0, 1, 2)).close()
+        assert remote_shell.run(address, "a host", ["true"]) == 255
     else:
         with pytest.raises(PermissionError, match=f"user {user}"):
-            remote_shell.connect(address, ["true"], {}, (0, 1, 2))
+            remote_shell.run(address, "a host", ["true"])
     with os.fdopen(reading, "rb") as stream:
         received = stream.read()
     os.waitpid(child, 0)

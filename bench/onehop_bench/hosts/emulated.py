@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import signal
-import socket
 import subprocess
-import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -18,20 +16,23 @@ from pathlib import Path
 
 from onehop.cores import usable_processors
 from onehop.error import BadInput, Error
-from onehop.launch.interpreter import find_program, search_path
 from onehop.place import find_place, private_folder
-from onehop_bench.hosts.remote_shell import connect, exit_status
+from onehop_bench.hosts.keeper import (
+    ShellServer,
+    Unavailable,
+    safe_environment,
+    shell_script,
+    start_command,
+    start_host,
+    tool,
+)
 
 __all__ = ["EmulatedHost", "EmulatedHosts", "Unavailable", "emulated_hosts"]
 
 FEWEST_HOSTS, MOST_HOSTS = 2, 4
 MOST_LINKS = 3
-_TOOLS = ("ip", "tc", "nsenter")
+_TOOLS = ("ip", "tc", "nsenter", "unshare", "mount", "taskset")
 _UNITS = {"k": 1e3, "m": 1e6, "g": 1e9}
-
-
-class Unavailable(Error):
-    """Hosts cannot be emulated here. The message says why."""
 
 
 def _address(link: int, host: int) -> str:
@@ -50,11 +51,22 @@ class EmulatedHost:
         Its first process. All its processes end when this one does.
     addresses : list of str
         Its address on each link; the devices are e0, e1, ...
+    cores : str
+        Numbers of the cores of its processes, with commas between them; empty: all.
     """
 
     name: str
     pid: int
     addresses: list[str]
+    cores: str = ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the host lives: its first process has not begun to exit (PF_EXITING, proc(5))."""
+        with suppress(OSError):
+            flags = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()[6]
+            return not int(flags) & 4
+        return False
 
 
 class EmulatedHosts:
@@ -69,7 +81,7 @@ class EmulatedHosts:
     links : int
         Links of each host.
     folder : Path
-        A folder with the sockets of the hosts.
+        A folder with the socket of the server through which hosts start commands on each other.
     """
 
     def __init__(self, hosts: list[EmulatedHost], rate: str | None, links: int, folder: Path) -> None:
@@ -89,14 +101,12 @@ class EmulatedHosts:
     def _living(self, number: int) -> EmulatedHost:
         """The host with this number. Raise BadInput if there is none, and Error if it was killed."""
         host = self._host(number)
-        if not _serves(self.folder / f"{host.name}.sock"):
+        if not host.alive:
             raise Error(f"the emulated host {host.name} is gone: it was killed, or all hosts have ended")
         return host
 
     def remote_shell(self) -> str:
         """The program that MPI launchers call instead of ssh; its path has no blanks, at which they would split it."""
-        script = Path(__file__).with_name("remote_shell.py")
-        line = shlex.join([_interpreter(), "-I", "-S", str(script), str(self.folder)])
         with find_place(self.folder / "ssh") as place:
             around = os.fstat(place.folder)
             if around.st_uid != os.geteuid() or around.st_mode & 0o022:
@@ -106,7 +116,7 @@ class EmulatedHosts:
                     "the hosts anew"
                 )
             with os.fdopen(place.open(os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode=0o700), "w") as agent:
-                agent.write(f'#!/bin/sh\nexec {line} "$@"\n')
+                agent.write(shell_script(str(self.folder)))
             return str(self.folder / place.name)
 
     def run(
@@ -135,15 +145,29 @@ class EmulatedHosts:
             The host was killed.
         """
         environment = os.environ if environment is None else environment
-        path = self.folder / f"{self._living(host).name}.sock"
-        with connect(str(path), words, environment, descriptors) as connection:
-            try:
-                status = exit_status(connection)
-            except KeyboardInterrupt:
-                connection.sendall(bytes([signal.SIGINT]))
-                exit_status(connection)
-                return 128 + signal.SIGINT
+        found = self._living(host)
+        process = start_command(found.pid, found.cores, words, environment, str(Path.cwd()), descriptors)
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait()
+            return 128 + signal.SIGINT
         return status if status >= 0 else 128 - status
+
+    def start(
+        self,
+        name: str,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        folder: str,
+        descriptors: Sequence[int],
+    ) -> subprocess.Popen[bytes]:
+        """Start a command on the host with a name. Raise OSError if there is no such host."""
+        for host in self.hosts:
+            if host.name == name:
+                return start_command(host.pid, host.cores, words, environment, folder, descriptors)
+        raise FileNotFoundError(name)
 
     def output(self, host: int, words: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
         """Run a command on a host and return what it writes to standard output.
@@ -167,18 +191,23 @@ class EmulatedHosts:
 
     def pause(self, host: int, paused: bool = True) -> None:
         """Stop all programs of a host (SIGSTOP), or let them go on (SIGCONT)."""
-        keeper = self._living(host).pid
-        space = Path(f"/proc/{keeper}/ns/pid").readlink()
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit() or int(folder.name) == keeper:
-                continue
-            with suppress(OSError):
-                if (folder / "ns/pid").readlink() == space:
-                    os.kill(int(folder.name), signal.SIGSTOP if paused else signal.SIGCONT)
+        first = self._living(host).pid
+        space = Path(f"/proc/{first}/ns/pid").readlink()
+        others = [
+            folder
+            for folder in Path("/proc").iterdir()
+            if folder.name.isdigit() and int(folder.name) != first
+        ]
+        # Those inside go on before the process outside that waits for each command.
+        for kind in ("pid", "pid_for_children"):
+            for folder in others:
+                with suppress(OSError):
+                    if (folder / "ns" / kind).readlink() == space:
+                        os.kill(int(folder.name), signal.SIGSTOP if paused else signal.SIGCONT)
 
     def alive(self) -> list[bool]:
         """Return for each host whether it lives."""
-        return [_serves(self.folder / f"{host.name}.sock") for host in self.hosts]
+        return [host.alive for host in self.hosts]
 
     def set_link(self, host: int, link: int, up: bool) -> None:
         """Switch the host's side of a link off or on."""
@@ -187,28 +216,10 @@ class EmulatedHosts:
         _ip(self._living(host).pid, [f"link set e{link} {'up' if up else 'down'}"])
 
 
-def _serves(path: Path) -> bool:
-    """Whether a server listens at a socket. It stops before the other processes of its host do."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        return connection.connect_ex(str(path)) == 0
-
-
-def _interpreter() -> str:
-    """Return this Python without its environment, which takes longer to start."""
-    return os.path.realpath(sys.executable)
-
-
-def _tool(name: str) -> str:
-    """Return the path of a program that emulated hosts need."""
-    if (found := find_program(name)) is None:
-        raise Unavailable(f"emulated hosts need {name}, not found in PATH: `apt install iproute2 util-linux`")
-    return found
-
-
-def _batch(tool: str, pid: int, lines: Sequence[str]) -> None:
+def _batch(name: str, pid: int, lines: Sequence[str]) -> None:
     """Run commands of `ip` or `tc` in the network of a process."""
     done = subprocess.run(
-        [_tool("nsenter"), "--target", str(pid), "--net", _tool(tool), "-batch", "-"],
+        [tool("nsenter"), "--target", str(pid), "--net", tool(name), "-batch", "-"],
         input="\n".join(lines),
         capture_output=True,
         text=True,
@@ -216,7 +227,7 @@ def _batch(tool: str, pid: int, lines: Sequence[str]) -> None:
     )
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().replace("\n", "; ")
-        raise Unavailable(f"links between emulated hosts cannot be made here: `{tool}` failed: {said}")
+        raise Unavailable(f"links between emulated hosts cannot be made here: `{name}` failed: {said}")
 
 
 _ip = partial(_batch, "ip")
@@ -234,8 +245,8 @@ def _check(count: int, rate: str | None, links: int) -> None:
         )
     if os.geteuid() != 0:
         raise Unavailable("emulated hosts are network namespaces, which only root may make: run it with sudo")
-    for tool in _TOOLS:
-        _tool(tool)
+    for name in _TOOLS:
+        tool(name)
 
 
 def _cores_of(host: int, count: int) -> str:
@@ -243,35 +254,6 @@ def _cores_of(host: int, count: int) -> str:
     cores = sorted(usable_processors())
     share = len(cores) // count
     return ",".join(map(str, cores[host * share : (host + 1) * share])) if share else ""
-
-
-def _start_keeper(name: str, folder: Path, cores: str, names: str, stack: ExitStack) -> int:
-    """Start the server of a host, which ends with `stack`, and return its process number."""
-    script = Path(__file__).with_name("keeper.py")
-    process = subprocess.Popen(
-        [_interpreter(), "-I", "-S", str(script), name, str(folder), cores, names],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # Ctrl-C is for the process that makes the hosts
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-
-    def end() -> None:
-        process.stdin.close()
-        process.stdout.close()
-        process.stderr.close()
-        process.wait()
-
-    stack.callback(end)
-    pid = process.stdout.readline().strip()
-    if not pid:
-        said = process.stderr.read().strip()
-        raise Unavailable(f"namespaces cannot be made here: {said or 'the keeper of a host ended early'}")
-    return int(pid)
 
 
 def _bucket(rate: str) -> tuple[str, int]:
@@ -324,9 +306,8 @@ def _await_links(hosts: EmulatedHosts) -> None:
     """Wait until every host sees that its links are up, which the kernel reports a moment after it is so."""
     states = " ".join(f"/sys/class/net/e{link}/operstate" for link in range(hosts.links))
     wait = f"for i in $(seq 500); do [ $(cat {states} | grep -c '^up$') = {hosts.links} ] && exit; sleep 0.01; done"
-    environment = {**os.environ, "PATH": os.pathsep.join(map(str, search_path()))}
     for host in range(len(hosts.hosts)):
-        hosts.output(host, ["/bin/sh", "-c", f"{wait}; exit 1"], environment)
+        hosts.output(host, ["/bin/sh", "-c", f"{wait}; exit 1"], safe_environment())
 
 
 def _temporary_folder() -> str:
@@ -365,15 +346,16 @@ def emulated_hosts(count: int = 2, rate: str | None = None, links: int = 1) -> I
     table = "127.0.0.1 localhost\n" + "".join(f"{_address(0, i)} {name}\n" for i, name in enumerate(names))
     with ExitStack() as stack:
         folder = stack.enter_context(private_folder("onehop-hosts-", _temporary_folder()))
-        pids = [
-            _start_keeper(name, folder, _cores_of(i, count), table, stack) for i, name in enumerate(names)
-        ]
-        switch = _start_keeper("switch", folder, "", table, stack) if count > 2 else None
+        pids = [start_host(name, str(folder), table, stack) for name in names]
+        switch = start_host("switch", str(folder), table, stack) if count > 2 else None
         _join(pids, switch, rate, links)
         hosts = [
-            EmulatedHost(name, pid, [_address(link, i) for link in range(links)])
+            EmulatedHost(name, pid, [_address(link, i) for link in range(links)], _cores_of(i, count))
             for i, (name, pid) in enumerate(zip(names, pids, strict=True))
         ]
         made = EmulatedHosts(hosts, rate, links, folder)
+        server = stack.enter_context(ShellServer(str(folder / "shell.sock"), made.start))
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        stack.callback(server.shutdown)
         _await_links(made)
         yield made

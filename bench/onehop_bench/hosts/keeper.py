@@ -1,219 +1,170 @@
-"""One emulated host: namespaces, and a server inside them that starts commands, as sshd does on a real host.
-
-Run as a script, `keeper.py NAME FOLDER CORES HOSTS`: NAME is the host's name, FOLDER holds its socket NAME.sock, CORES
-are the numbers of its cores, separated by commas (empty: all), HOSTS is the text of its /etc/hosts. The script prints
-the process number of the server. The host lives until the script's standard input is closed, thus at most as long as
-the process that started it, however that ends. It uses the standard library alone and imports no other module of
-onehop, because it must start quickly and in a bare interpreter.
-"""
+"""An emulated host's first process, the commands that run on it, and the server through which hosts start commands."""
 
 from __future__ import annotations
 
-import array
-import contextlib
-import ctypes
 import json
 import os
-import selectors
+import select
+import shlex
 import signal
 import socket
-import struct
+import socketserver
+import subprocess
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_NEW_MOUNTS, _NEW_UTS, _NEW_IPC, _NEW_PID, _NEW_NET = 0x20000, 0x4000000, 0x8000000, 0x20000000, 0x40000000
-_MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
+from onehop.error import Error
+from onehop.launch.interpreter import find_program, search_path
+from onehop_bench.hosts.remote_shell import check_user
+
 # Open MPI's files are named by process numbers, which repeat from host to host, so each host has a folder of its own.
 _TEMPORARY = "/dev/shm/tmp"
-_DESCRIPTORS = 3  # standard input, output and error, which travel with a command
-_PATIENCE = 5.0  # seconds: nobody else is served while a command arrives
+_SPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
+# Gives the host $1 its own /proc, /sys, /dev/shm, host name and /etc/hosts ($2), and prints the number of its first
+# process outside of it. The line that follows is that process: it leaves no zombies, and ends with standard input.
+_SCRIPT = f"""set -e
+read -r pid rest </proc/self/stat
+mount -t proc proc /proc
+echo "$1" >/proc/sys/kernel/hostname
+mount -t tmpfs tmpfs /dev/shm
+mkdir -m 1777 {_TEMPORARY}
+mkdir /dev/shm/groups
+mount --rbind /sys/fs/cgroup /dev/shm/groups 2>/dev/null || true
+mount -t sysfs sysfs /sys
+mount --move /dev/shm/groups /sys/fs/cgroup 2>/dev/null || true
+rmdir /dev/shm/groups
+echo "$2" >/dev/shm/hosts
+mount --bind /dev/shm/hosts /etc/hosts
+rm /dev/shm/hosts
+echo "$pid"
+exec >/dev/null 2>&1 "$3" -I -S -c 'import signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+sys.stdin.read()'
+"""
+# The folder vanishes with the process that made the hosts, even if that was killed.
+_THEN_CLEAN = '"$@"; cat >/dev/null; rm -f "$0/shell.sock" "$0/ssh"; rmdir "$0" 2>/dev/null'
 
 
-def _check(result: int, what: str) -> None:
-    if result != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"{what}: {os.strerror(code)}")
+class Unavailable(Error):
+    """Hosts cannot be emulated here. The message says why."""
 
 
-def _mount(source: str, target: str, kind: str = "", flags: int = 0) -> None:
-    words = (word.encode() or None for word in (source, target, kind))
-    _check(_libc.mount(*words, ctypes.c_ulong(flags), None), f"mounting {target}")
+def interpreter() -> str:
+    """Return this Python without its environment, which takes longer to start."""
+    return str(Path(sys.executable).resolve())
 
 
-def _mount_own(name: str, hosts: str) -> None:
-    """Give the host its own /proc, /sys, /dev/shm, host name and /etc/hosts, in its own list of mounts."""
-    _mount("none", "/", flags=_MS_REC | _MS_PRIVATE)
-    groups = os.open("/sys/fs/cgroup", os.O_PATH) if os.path.isdir("/sys/fs/cgroup") else None
-    _mount("proc", "/proc", "proc")
-    _mount("sysfs", "/sys", "sysfs")  # shows the network devices of this host
-    if groups is not None:
-        with contextlib.suppress(OSError):
-            _mount(f"/proc/self/fd/{groups}", "/sys/fs/cgroup", flags=_MS_BIND | _MS_REC)
-        os.close(groups)
-    _mount("tmpfs", "/dev/shm", "tmpfs")
-    os.mkdir(_TEMPORARY, 0o1777)
-    socket.sethostname(name)
-    with open("/dev/shm/hosts", "w") as file:
-        file.write(hosts)
-    _mount("/dev/shm/hosts", "/etc/hosts", flags=_MS_BIND)
-    os.unlink("/dev/shm/hosts")
+def tool(name: str) -> str:
+    """Return the path of a program that emulated hosts need."""
+    if (found := find_program(name)) is None:
+        raise Unavailable(f"emulated hosts need {name}, not found in PATH: `apt install iproute2 util-linux`")
+    return found
 
 
-def receive(connection: socket.socket, limit: int = 1 << 20) -> tuple[dict, list[int]]:
-    """Receive a command: a JSON object, ended by a newline, and the descriptors that came with its first byte."""
-    descriptors = array.array("i")
-    text = b""
-    connection.settimeout(_PATIENCE)
-    while not text.endswith(b"\n"):
-        part, ancillary, _, _ = connection.recvmsg(
-            65536, socket.CMSG_SPACE(_DESCRIPTORS * descriptors.itemsize)
+def safe_environment() -> dict[str, str]:
+    """Return the variables of this process, in which PATH names no folder of another user."""
+    return {**os.environ, "PATH": os.pathsep.join(map(str, search_path()))}
+
+
+def start_host(name: str, folder: str, names: str, stack: ExitStack) -> int:
+    """Start the first process of a host, which ends with `stack`, and return its number. `names`: its /etc/hosts."""
+    words = [tool("unshare"), *_SPACES, "--fork", "--propagation", "private", "/bin/sh", "-c", _SCRIPT, "sh"]
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", _THEN_CLEAN, folder, *words, name, names, interpreter()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for the process that makes the hosts
+        env=safe_environment(),
+    )
+    stack.callback(process.wait)
+    for stream in (process.stdin, process.stdout, process.stderr):
+        assert stream is not None
+        stack.callback(stream.close)
+    pid = process.stdout.readline().strip()  # type: ignore[union-attr]
+    if not pid:
+        process.stdin.close()  # type: ignore[union-attr]
+        said = process.stderr.read().strip()  # type: ignore[union-attr]
+        raise Unavailable(
+            f"namespaces cannot be made here: {said or 'the first process of a host ended early'}"
         )
-        if not part or len(text) > limit:
-            raise ValueError("the command ends early or is too long")
-        text += part
-        for level, kind, data in ancillary:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
-    return json.loads(text), list(descriptors)
+    return int(pid)
 
 
-def _become(command: dict, descriptors: list[int]) -> None:
-    """Turn this process, a fork of the server, into the command. Does not return."""
-    try:
-        os.setsid()
-        for target, descriptor in enumerate(descriptors):
-            os.dup2(descriptor, target)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_DFL)
-        os.chdir(command["folder"])
-        os.execvpe(command["words"][0], command["words"], {**command["environment"], "TMPDIR": _TEMPORARY})
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.write(2, f"{socket.gethostname()}: {command['words'][0]}: {error}\n".encode())
-    os._exit(127)
+def start_command(
+    pid: int,
+    cores: str,
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    folder: str,
+    descriptors: Sequence[int],
+) -> subprocess.Popen[bytes]:
+    """Start a command in a session of its own on the host with this first process, and on these cores if not empty."""
+    bound = [tool("taskset"), "--cpu-list", cores] if cores else []
+    inside = [
+        tool("nsenter"),
+        "--target",
+        str(pid),
+        *_SPACES,
+        "/bin/sh",
+        "-c",
+        'cd "$0" && exec "$@"',
+        folder,
+    ]
+    stdin, stdout, stderr = descriptors
+    return subprocess.Popen(
+        [*bound, *inside, *words],
+        env={**environment, "TMPDIR": _TEMPORARY},
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )
 
 
-def _is_own_user(connection: socket.socket) -> bool:
-    """Whether the process at the other end runs as the user of this process, as the kernel says (struct ucred)."""
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return struct.unpack("3i", credentials)[1] == os.geteuid()
+class ShellServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """Starts the commands of `remote_shell.py`, reports how they ended, and ends them when their caller goes away.
+
+    `start` starts a command on the host that it is given first.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, path: str, start: Callable[..., subprocess.Popen[bytes]]) -> None:
+        super().__init__(path, _Caller)
+        self.start = start
 
 
-class _Server:
-    """Starts commands, reports how they ended, and ends them when their caller goes away."""
+class _Caller(socketserver.BaseRequestHandler):
+    """One command: a JSON object, ended by a newline, with the descriptors that come with its first byte."""
 
-    def __init__(self, path: str) -> None:
-        self.commands: dict[int, socket.socket] = {}  # by process number
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(path)
-        self.listener.listen(64)
-        self.select = selectors.DefaultSelector()
-        self.alarm, writer = os.pipe()  # readable after SIGCHLD
-        os.set_blocking(writer, False)
-        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        for one in (0, self.listener, self.alarm):
-            self.select.register(one, selectors.EVENT_READ)
+    server: ShellServer
+    request: socket.socket
 
-    def serve(self) -> None:
-        """Serve until standard input is closed."""
-        while True:
-            for key, _ in self.select.select():
-                if key.fileobj == 0:
-                    return
-                if key.fileobj == self.listener:
-                    self._start(self.listener.accept()[0])
-                elif key.fileobj == self.alarm:
-                    os.read(self.alarm, 4096)
-                    self._reap()
-                else:
-                    self._forsaken(key.fileobj)
-
-    def _start(self, connection: socket.socket) -> None:
-        if not _is_own_user(connection):
-            connection.close()
-            return
-        try:
-            command, descriptors = receive(connection)
-        except (OSError, ValueError):
-            connection.close()
-            return
-        pid = os.fork()
-        if pid == 0:
-            _become(command, descriptors)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        self.commands[pid] = connection
-        self.select.register(connection, selectors.EVENT_READ)
-
-    def _reap(self) -> None:
-        """Collect ended processes. As process 1, the server also inherits those whose parents have ended."""
-        while True:
+    def handle(self) -> None:
+        with suppress(OSError, ValueError):
+            check_user(self.request)
+            text, descriptors, _, _ = socket.recv_fds(self.request, 1 << 16, 3)
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            connection = self.commands.pop(pid, None)
-            if connection is None:
-                continue
-            with contextlib.suppress(OSError):
-                connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
-            self.select.unregister(connection)
-            connection.close()
-
-    def _forsaken(self, connection: socket.socket) -> None:
-        """End a command whose caller has closed the connection, or signal it: each byte is the number of a signal."""
-        numbers = b""
-        with contextlib.suppress(OSError):
-            numbers = connection.recv(16)
-        pid = next(pid for pid, one in self.commands.items() if one is connection)
-        for number in numbers or bytes([signal.SIGTERM]):
-            with contextlib.suppress(OSError):
-                os.killpg(pid, number)
-        if not numbers:
-            self.select.unregister(connection)
-            connection.close()
-            del self.commands[pid]
+                while not text.endswith(b"\n") and (part := self.request.recv(1 << 16)):
+                    text += part
+                process = self.server.start(*json.loads(text), descriptors)
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+            end = os.pidfd_open(process.pid)
+            gone = self.request in select.select([self.request, end], [], [])[0]
+            os.close(end)
+            if gone:
+                os.killpg(process.pid, signal.SIGTERM)
+            self.request.sendall(f"{process.wait()}\n".encode())
 
 
-def _main(name: str, folder: str, cores: str, hosts: str) -> None:
-    path = os.path.join(folder, f"{name}.sock")
-    if cores:
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that made the host
-    kinds = _NEW_NET | _NEW_UTS | _NEW_IPC | _NEW_MOUNTS | _NEW_PID
-    _check(_libc.unshare(kinds), "making namespaces")
-    ready, tell = os.pipe()
-    pid = os.fork()
-    if pid != 0:
-        os.close(tell)
-        os.close(0)
-        if os.read(ready, 1):
-            print(pid, flush=True)
-        os.close(1)
-        os.waitpid(pid, 0)
-        return
-    try:
-        _mount_own(name, hosts)
-        server = _Server(path)
-        os.write(tell, b"1")
-        os.close(tell)
-        null = os.open(os.devnull, os.O_RDWR)
-        os.dup2(null, 1)
-        os.close(null)
-        server.serve()
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-        with contextlib.suppress(OSError):
-            os.rmdir(folder)  # works for the last host, once the folder is empty
-
-
-if __name__ == "__main__":
-    try:
-        _main(*sys.argv[1:5])
-    except OSError as error:
-        sys.exit(f"{error}")
+def shell_script(folder: str) -> str:
+    """Return the program that MPI launchers call instead of ssh."""
+    script = Path(__file__).with_name("remote_shell.py")
+    line = shlex.join([interpreter(), "-I", "-S", str(script), f"{folder}/shell.sock"])
+    return f'#!/bin/sh\nexec {line} "$@"\n'
