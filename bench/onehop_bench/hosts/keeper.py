@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 from onehop.error import Error
 from onehop.launch.interpreter import find_program, search_path
@@ -21,6 +22,7 @@ from onehop_bench.hosts.remote_shell import check_user
 
 # Open MPI's files are named by process numbers, which repeat from host to host, so each host has a folder of its own.
 _TEMPORARY = "/dev/shm/tmp"
+_PATIENCE = 5.0  # seconds until a command must have arrived
 _SPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 # Gives the host $1 its own /proc, /sys, /dev/shm, host name and /etc/hosts ($2), and prints the number of its first
 # process outside of it. The line that follows is that process: it leaves no zombies, and ends with standard input.
@@ -125,6 +127,19 @@ def start_command(
     )
 
 
+def receive(connection: socket.socket, limit: int = 1 << 20) -> tuple[list[Any], list[int]]:
+    """Receive a command: a list in JSON, ended by a newline, and the descriptors that came with its first byte."""
+    connection.settimeout(_PATIENCE)
+    text, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, 3)
+    while not text.endswith(b"\n"):
+        part = connection.recv(1 << 16)
+        if not part or len(text) > limit:
+            raise ValueError("the command ends early or is too long")
+        text += part
+    connection.settimeout(None)
+    return json.loads(text), descriptors
+
+
 class ShellServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     """Starts the commands of `remote_shell.py`, reports how they ended, and ends them when their caller goes away.
 
@@ -139,19 +154,17 @@ class ShellServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class _Caller(socketserver.BaseRequestHandler):
-    """One command: a JSON object, ended by a newline, with the descriptors that come with its first byte."""
+    """One command."""
 
     server: ShellServer
     request: socket.socket
 
     def handle(self) -> None:
-        with suppress(OSError, ValueError):
+        with suppress(OSError, TypeError, ValueError):
             check_user(self.request)
-            text, descriptors, _, _ = socket.recv_fds(self.request, 1 << 16, 3)
+            command, descriptors = receive(self.request)
             try:
-                while not text.endswith(b"\n") and (part := self.request.recv(1 << 16)):
-                    text += part
-                process = self.server.start(*json.loads(text), descriptors)
+                process = self.server.start(*command, descriptors)
             finally:
                 for descriptor in descriptors:
                     os.close(descriptor)
