@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onehop.error import Error
-from onehop_bench.hosts import remote_shell
+from onehop_bench.hosts import keeper, remote_shell
 from onehop_bench.hosts.emulated import EmulatedHosts
 
 NOBODY = 65534
