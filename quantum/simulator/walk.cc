@@ -9,6 +9,7 @@
 
 #include "onehop/error.h"
 #include "quantum/circuit/random.h"
+#include "quantum/simulator/record_seed.h"
 #include "quantum/state/sampling.h"
 #include "src/base/clock.h"
 #include "src/base/thread_pool.h"
@@ -269,7 +270,7 @@ int Walk::take_first(Branch& branch, std::span<const double> weights) {
 std::vector<std::uint64_t> Walk::samples(const Branch& branch, std::span<const std::uint64_t> shots) {
   State& state = *result_.state;
   if (style_ == Style::circuit) return quantum::sample(state, split_.qubits, shots, options_.seed);
-  const std::uint64_t seed = detail::record_seed(options_.seed, branch.record);
+  const std::uint64_t seed = record_seed(options_.seed, branch.record);
   if (options_.mixed) return mixed_sample(state, split_.qubits, static_cast<std::int64_t>(shots.size()), seed);
   std::vector<std::uint64_t> numbers(shots.size());
   std::iota(numbers.begin(), numbers.end(), std::uint64_t{0});
