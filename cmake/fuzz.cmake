@@ -5,7 +5,8 @@ if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   message(FATAL_ERROR "ONEHOP_FUZZ needs clang, which has libFuzzer; found ${CMAKE_CXX_COMPILER_ID}. Run `make fuzz`.")
 endif()
 
-file(GLOB ONEHOP_FUZZED_SOURCES CONFIGURE_DEPENDS src/base/*.cc src/schedule/*.cc src/schedule/patterns/*.cc machine/model/*.cc)
+file(GLOB ONEHOP_FUZZED_SOURCES CONFIGURE_DEPENDS src/base/*.cc src/schedule/*.cc src/schedule/patterns/*.cc machine/model/*.cc
+     quantum/circuit/*.cc quantum/language/*/*.cc)
 list(APPEND ONEHOP_FUZZED_SOURCES src/codec/codec.cc src/channel/tuning.cc src/channel/wait.cc collectives/reduce_table.cc
      quantum/state/observable.cc)
 add_library(onehop_fuzzed STATIC ${ONEHOP_FUZZED_SOURCES})
@@ -14,7 +15,7 @@ target_link_libraries(onehop_fuzzed PUBLIC onehop_json Threads::Threads ${CMAKE_
 target_compile_options(onehop_fuzzed PUBLIC -fsanitize=fuzzer-no-link)
 set_source_files_properties(src/base/version.cc PROPERTIES COMPILE_DEFINITIONS ONEHOP_VERSION="${PROJECT_VERSION}")
 
-set(ONEHOP_FUZZ_TARGETS schedule tuning reduce_tables machine pauli)
+set(ONEHOP_FUZZ_TARGETS schedule tuning reduce_tables machine pauli qasm)
 foreach(target IN LISTS ONEHOP_FUZZ_TARGETS)
   add_executable(fuzz_${target} tests/fuzz/readers/${target}.cc tests/fuzz/readers/main.cc)
   target_link_libraries(fuzz_${target} PRIVATE onehop_fuzzed)

@@ -174,7 +174,7 @@ for group in "$@"; do
     torch-cpu) install_torch_cpu ;;
     interfaces) install_optional interfaces "an interface to another library" ;;
     mpi) install_optional mpi "an MPI to compare with" ;;
-    quantum) install_optional quantum "circuits from OpenQASM files and the Qiskit backend" ;;
+    quantum) install_optional quantum "circuits from Qiskit, its backend, states in files" ;;
     reference-simulators) install_reference_simulators ;;
     *) install "$group" ;;
   esac

@@ -77,7 +77,7 @@ constexpr std::array table{
              "none: use no PMIx.",
              "src/pmix/library.cc", "user"},
     Variable{"ONEHOP_QASM_MEMORY_MIB", Number{.unit = "MiB", .above = true}, "16384",
-             "Limit of the address space of the process that reads a circuit from a file.",
+             "Maximum memory of a circuit that is read.",
              "python/onehop/quantum/io/qasm_limits.py", "user"},
     Variable{"ONEHOP_QASM_OPERATIONS", Number{.whole = true, .above = true, .exponent = true}, "10000000",
              "Maximum number of operations in a circuit, after loops and gate definitions are expanded.",

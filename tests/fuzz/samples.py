@@ -33,31 +33,22 @@ def seeds(target: str) -> Iterator[bytes]:
 # -- circuits ----------------------------------------------------------------------------------------------------------
 
 
-def _circuits(version: int) -> Iterator[bytes]:
+def openqasm(folder: Path) -> Iterator[bytes]:
+    """Yield OpenQASM 2 and 3 programs."""
     for file in sorted((ROOT / "tests/data/qasm").glob("*.qasm")):
-        data = file.read_bytes()
-        if (b"OPENQASM 3" in data) == (version == 3):
-            yield data
-
-
-def openqasm2(folder: Path) -> Iterator[bytes]:
-    """Yield OpenQASM 2 programs."""
-    yield from _circuits(2)
+        yield file.read_bytes()
     yield (
         b'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[3];\ncreg c[3];\n'
         b"gate g(a,b) x,y { rz(a/2) x; cx x,y; U(a,b,-pi) y; }\n"
         b"opaque o(a) x;\nh q;\ng(pi/3,sin(0.1)^2) q[0],q[1];\nbarrier q;\nmeasure q->c;\n"
         b"if(c==5) x q[2];\nreset q[0];\n"
     )
-
-
-def openqasm3(folder: Path) -> Iterator[bytes]:
-    """Yield OpenQASM 3 programs."""
-    yield from _circuits(3)
     yield (
         b'OPENQASM 3.0;\ninclude "stdgates.inc";\nqubit[3] q;\nbit[3] c;\ngate g(a) x { rz(a/2) x; }\n'
         b"ctrl(2) @ x q[0], q[1], q[2];\ninv @ pow(0.5) @ s q[0];\nfor int i in [0:2] { g(0.5*i) q[1]; }\n"
         b"c[0] = measure q[0];\nif (c[0] == true) { x q[1]; } else { h q[1]; }\nbarrier q;\nreset q[0];\n"
+        b"array[uint[4], 2] a = {c, 3};\ndef f(qubit r, int n) -> bit { if (n < 2) { return 1; } return measure r; }\n"
+        b"while (a[1] > 0) { a[1] -= 1; c[2] = f(q[1], a[1]); }\nswitch (c) { case 1 { end; } default { x q; } }\n"
     )
 
 

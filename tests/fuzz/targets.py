@@ -64,12 +64,6 @@ def _file(data: bytes, folder: Path) -> str:
 # -- circuits ----------------------------------------------------------------------------------------------------------
 
 
-def _qasm(data: bytes, folder: Path) -> None:
-    from onehop.quantum.io.qasm import load_qasm
-
-    load_qasm(_file(data, folder))
-
-
 def _observable(data: bytes, folder: Path) -> None:
     from onehop.quantum import PauliSum
 
@@ -230,12 +224,7 @@ _XML = _words(
     "<lx>2</lx> | <precision> | </precision> | <suma> | </suma> | <dims> | <colors>3 | -1 | 0x | 1e9"
 )
 
-# Limits for the targets: a circuit may take as long as they say. RUST_BACKTRACE:
-# the first backtrace of a panic in the Rust code of Qiskit takes 70 MB, which `limited` would blame on the input.
-ENVIRONMENT = {"ONEHOP_QASM_SECONDS": "8", "ONEHOP_QASM_OPERATIONS": "20000", "RUST_BACKTRACE": "0"}
 TARGETS = {
-    "openqasm2": Target(_qasm, samples.openqasm2, 2048, _QASM),
-    "openqasm3": Target(_qasm, samples.openqasm3, 1024, _QASM),
     "observable": Target(
         _observable, samples.observables, 512, ("X0", "Y1", "Z2", "*", "+", "1e999", "(1+0j) [")
     ),
@@ -266,5 +255,6 @@ NATIVE = {
     "tuning": (samples.tunings, 4096, _JSON),
     "reduce_tables": (samples.reduce_tables, 4096, _JSON),
     "machine": (samples.machines, 4096, _JSON),
+    "qasm": (samples.openqasm, 2048, _QASM),
     "pauli": (samples.observables, 512, ("X0", "*", "+", "1e999")),
 }

@@ -24,7 +24,6 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("version", [2, 3])
 def test_circuit(kind: str, version: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("qiskit_qasm3_import")
     from onehop.quantum.io.qasm import load_qasm
 
     file = tmp_path / "made.qasm"

@@ -113,7 +113,6 @@ def test_mirror_ends_as_it_began(order: int) -> None:
 
 
 def test_both_versions_of_openqasm_agree() -> None:
-    pytest.importorskip("qiskit_qasm3_import")
     from onehop.quantum.io.qasm import parse_qasm
 
     made = [

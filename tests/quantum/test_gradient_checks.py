@@ -252,7 +252,6 @@ def test_the_command_checks_gradients_first(
     monkeypatch: pytest.MonkeyPatch,
     capsys: Any,
 ) -> None:
-    pytest.importorskip("qiskit_qasm3_import")
     file = tmp_path / "circuit.qasm"
     file.write_text(text)
 

@@ -32,7 +32,6 @@ rx(phi) q[2];
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_the_command(number: int, ranks: Ranks, tmp_path: Any) -> None:
-    pytest.importorskip("qiskit_qasm3_import")
     file = tmp_path / "circuit.qasm"
     file.write_text(QASM)
     words = [file, "--observable", "X1 + 0.5*Z2", "--bind", "theta=0.3", "--bind", "phi=1.2"]
@@ -65,7 +64,6 @@ def test_the_command(number: int, ranks: Ranks, tmp_path: Any) -> None:
     ],
 )
 def test_wrong_options(words: list[str], message: str, tmp_path: Any, capsys: Any) -> None:
-    pytest.importorskip("qiskit_qasm3_import")
     file = tmp_path / "circuit.qasm"
     file.write_text(QASM)
     assert main(["run", str(file), *words]) == 2
@@ -75,7 +73,6 @@ def test_wrong_options(words: list[str], message: str, tmp_path: Any, capsys: An
 
 
 def test_the_plan(tmp_path: Any, capsys: Any) -> None:
-    pytest.importorskip("qiskit_qasm3_import")
     file = tmp_path / "circuit.qasm"
     file.write_text(QASM)
     reports = []

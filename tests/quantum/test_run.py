@@ -17,7 +17,7 @@ from ranks import Ranks
 pytest.importorskip("qiskit")
 from qiskit.quantum_info import SparsePauliOp, Statevector
 
-from onehop.quantum.io.qasm import load_qiskit
+from qiskit_reader import load_qiskit
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "qasm"
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "qasm"

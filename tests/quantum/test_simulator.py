@@ -216,7 +216,6 @@ def test_texts_have_all_bits(name: str) -> None:
 
 
 def test_bits_of_openqasm_3_that_are_in_no_register() -> None:
-    pytest.importorskip("qiskit_qasm3_import")
     circuit = quantum.parse_qasm(
         'OPENQASM 3.0; include "stdgates.inc"; qubit[3] q; bit flag; bit[1] a; bit[1] b;'
         "h q[0]; x q[1]; flag = measure q[0]; a[0] = measure q[1]; b[0] = measure q[2];"

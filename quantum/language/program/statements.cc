@@ -99,7 +99,7 @@ void Expander::include(const Statement& statement) {
   if (scopes_.size() > 1) fail(statement.place, "expected includes outside of braces, found one inside");
   const std::vector<std::string_view> library = library_gates(statement.name);
   if (library.empty()) {
-    parser_.include(sources_.include(statement.name, statement.place));
+    parser_.include(sources_.include(statement.name, statement.name_place));
     return;
   }
   for (const std::string_view name : library) define_library(name);
@@ -161,7 +161,9 @@ void Expander::declare_register(const Statement& statement, const Type& type, Ki
     circuit_.registers.push_back({std::string(statement.name), count, size});
   count += size;
   fresh_.resize(static_cast<std::size_t>(circuit_.qubits), true);
-  known_bits_.resize(static_cast<std::size_t>(circuit_.clbits), 0);
+  // A condition of OpenQASM 2 is always kept.
+  known_bits_.resize(static_cast<std::size_t>(circuit_.clbits),
+                     parser_.version() == 2 ? std::int8_t{-1} : std::int8_t{0});
   const Variable& variable = declare(statement.name, statement.name_place, std::move(made));
   if (statement.values.empty() || quantum) return;
   const std::vector<int> places = variable.places;

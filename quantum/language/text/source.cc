@@ -44,11 +44,12 @@ Sources::Sources(std::string name, std::string text, const std::string& folder) 
 
 int Sources::include(std::string_view path, Place place) {
   const std::string name(path);
+  if (name.find('\0') != std::string::npos) fail(place, "expected the name of a file, found one with a null byte");
   std::error_code error;
   const std::filesystem::path root = std::filesystem::canonical(folder_, error);
   const std::filesystem::path asked = folder_ / name;
   std::filesystem::path found = std::filesystem::canonical(asked, error);
-  if (name.find('\0') != std::string::npos || error || !std::filesystem::is_regular_file(found, error)) {
+  if (error || !std::filesystem::is_regular_file(found, error)) {
     fail(place, "expected a file '" + name + "' in the folder of the program, found none");
   }
   const auto differs = std::mismatch(root.begin(), root.end(), found.begin(), found.end());

@@ -1,30 +1,22 @@
-"""Serialization of circuits between processes, and reading of circuit files in a child process."""
+"""Serialization of circuits between processes, and reading of circuit files once for all ranks."""
 
 from __future__ import annotations
 
 import os
-import resource
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 
 from onehop.error import BadInput, Error, WrongType
 from onehop.group import Group
-from onehop.launch.environment import variables
-from onehop.launch.interpreter import package_environment, python_module
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register
-from onehop.quantum.io.qasm_limits import MEMORY, SECONDS, Budget, memory_limit
+from onehop.quantum.io.qasm import load_qasm
 from onehop.serialization import Message, decode, decode_error, encode, encode_error
 from onehop.text import counted
 
 # The environment variable with which the launcher tells its ranks where it shares a circuit: process id, file
 # descriptor, and path of the circuit as the user gave it.
 SHARED = "ONEHOP_CIRCUIT"
-# Time for Python and Qiskit to start, beyond the budget of the reader.
-_STARTUP_SECONDS = 20
 # The fields of an operation in a message, besides its numbers and its condition.
 _FIELDS = (
     "kind",
@@ -111,38 +103,6 @@ def _registers(message: Message, clbits: int) -> list[Register]:
     return found
 
 
-def _in_child(file: str) -> bytes:
-    """Read a file in a child process (`_main`); return its message, a circuit or an error."""
-    environment = {name: value for name, value in os.environ.items() if name not in variables()}
-    # The child keeps to its budget itself, unless a parser hangs in code that does not check it.
-    seconds = Budget().seconds + _STARTUP_SECONDS
-    try:
-        done = subprocess.run(
-            python_module("onehop.quantum.run.serialization", file),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=package_environment(environment),
-            check=False,
-            timeout=seconds,
-        )
-    except subprocess.TimeoutExpired:
-        return encode_error(
-            BadInput(f"cannot read {file} within {seconds:g} s; make the circuit smaller, or raise {SECONDS}")
-        )
-    if done.returncode < 0:
-        return encode_error(
-            BadInput(
-                f"cannot read {file}: Qiskit's parser was ended by {signal.Signals(-done.returncode).name}; the file "
-                f"is damaged, or needs more than {memory_limit() >> 20} MiB; set {MEMORY} to raise the limit"
-            )
-        )
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        reason = lines[-1] if lines else f"exit code {done.returncode}"
-        return encode_error(Error(f"cannot read {file}: {reason}"))
-    return done.stdout
-
-
 def share_circuit(file: str, circuit: Circuit) -> dict[str, str]:
     """Return environment variables with which the ranks that this process starts need not read the file.
 
@@ -171,39 +131,23 @@ def _shared(file: str) -> bytes | None:
 
 def _read(file: str) -> bytes:
     shared = _shared(file)
-    return _in_child(file) if shared is None else shared
+    if shared is not None:
+        return shared
+    try:
+        return pack(load_qasm(file))
+    except Error as error:
+        return encode_error(error)
 
 
 def read_circuit(file: str | Path, group: Group) -> Circuit:
     """Read an OpenQASM file; return the circuit on every rank. Collective.
 
-    Rank 0 takes the circuit from its launcher if that has read it (`share_circuit`). Otherwise it reads the file in a
-    child process, because Qiskit's parsers take a hundred MiB, which would stay allocated.
+    Rank 0 takes the circuit from its launcher if that has read it (`share_circuit`), and reads the file otherwise.
     """
+    if group.size == 1 and SHARED not in os.environ:
+        return load_qasm(file)
     data = _read(str(file)) if group.rank == 0 else b""
     message = decode(group.allgather(data)[0], "circuit", "error")
     if message.tag == "error":
         raise decode_error(message)
     return _from_message(message)
-
-
-def _main(file: str) -> None:
-    """Read a file and write a message to stdout: the circuit, or the error."""
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = memory_limit() if most == resource.RLIM_INFINITY else min(memory_limit(), most)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # other output goes to stderr, not into the message
-    from onehop.quantum.io.qasm import load_qasm
-
-    try:
-        message = pack(load_qasm(file))
-    except Error as error:
-        message = encode_error(error)
-    with answers:
-        answers.write(message)
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1])

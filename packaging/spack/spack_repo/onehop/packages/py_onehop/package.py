@@ -18,7 +18,7 @@ class PyOnehop(PythonPackage):
     version("0.2.0", tag="v0.2.0")
 
     variant("mpi", default=False, description="Install mpi4py and an MPI, to compare with")
-    variant("quantum", default=True, description="Read OpenQASM files, states and Hamiltonians")
+    variant("quantum", default=True, description="Read Qiskit circuits, states and Hamiltonians")
 
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
