@@ -10,6 +10,7 @@ namespace {
 
 constexpr int most_qubits = 62;
 constexpr int most_bits = 65536;
+constexpr int deepest = 3000;  // statements and expressions inside each other, over subroutines
 
 }  // namespace
 
@@ -83,7 +84,12 @@ Expander::Flow Expander::execute(const Statement& statement) {
 
 Expander::Flow Expander::execute_all(const std::vector<Statement>& statements) {
   for (const Statement& one : statements) {
-    if (const Flow flow = execute(one); flow != Flow::next) return flow;
+    if (++evaluations_ > deepest) {
+      fail(one.place, "statements or subroutines are nested too deeply; use fewer levels");
+    }
+    const Flow flow = execute(one);
+    --evaluations_;
+    if (flow != Flow::next) return flow;
   }
   return Flow::next;
 }
