@@ -174,6 +174,42 @@ def test_a_checksum_belongs_to_the_field_before_it(gauge: Gauge, tmp_path: Path)
     assert not found.has_checksum
 
 
+def two_vectors(path: Path) -> tuple[Parts, Geometry]:
+    geometry = Geometry(EXTENTS)
+    vectors = np.random.default_rng(1).normal(size=(2, *geometry.shape, 3)) + 0j
+    write_vectors(str(path), vectors, geometry, Group.alone(), precision=64)
+    return parts_of(path), geometry
+
+
+def test_records_of_vectors_that_occur_twice_must_agree(tmp_path: Path) -> None:
+    path = tmp_path / "x.lime"
+    parts, geometry = two_vectors(path)
+    for number, (name, text) in enumerate(parts):
+        if "binary" in name:
+            continue
+        altered = (name, text.replace(b"1", b"2").replace(b"s", b"t"))
+        for at in (number, number + 1):
+            path.write_bytes(lime_file([*parts[:at], altered, *parts[at:]]))
+            with pytest.raises(BadInput, match=r"contradicts itself|behind each"):
+                read_vectors(str(path), geometry, Group.alone())
+        if name != "scidac-private-record-xml":
+            path.write_bytes(lime_file([*parts[:number], parts[number], *parts[number:]]))
+            assert len(read_vectors(str(path), geometry, Group.alone())) == 2
+
+
+def test_a_vector_is_not_lost_with_the_name_of_its_record(tmp_path: Path) -> None:
+    path = tmp_path / "x.lime"
+    parts, geometry = two_vectors(path)
+    for number, (name, numbers) in enumerate(parts):
+        if name != "scidac-binary-data":
+            continue
+        for sums in (0, 1):  # without and with its checksum
+            rest = parts[number + 2 - sums :]
+            path.write_bytes(lime_file([*parts[:number], ("scidac-binary-dat`", numbers), *rest]))
+            with pytest.raises(BadInput, match="it was altered"):
+                read_vectors(str(path), geometry, Group.alone())
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, complex(0, -np.inf)])
 def test_vectors_that_are_not_finite_are_refused(tmp_path: Path, value: complex) -> None:
     path = str(tmp_path / "x.lime")

@@ -65,24 +65,47 @@ def read_links(
     return read_numbers(layout, geometry, group)[0], geometry
 
 
+_HEADER = "scidac-private-record-xml"
+
+
+def _put_once(path: str, known: dict[str, lime.Record], record: lime.Record) -> None:
+    """Add a record that describes a field; raise BadInput if a SciDAC record of this name is there and differs."""
+    other = known.setdefault(record.name, record)
+    if record.name.startswith("scidac-") and text_of(path, other) != text_of(path, record):
+        raise BadInput(
+            f"{path}: its header contradicts itself: it has two records {record.name} of one field that differ; it was "
+            "altered"
+        )
+
+
 def _messages(path: str) -> list[dict[str, lime.Record]]:
     """Return the fields of a file: for each its binary record and the records that describe it, by name."""
     start = first_bytes(path)
     if not lime.is_lime(start):
         raise BadInput(f"{path}: expected a SciDAC file (LIME), found {what_it_is(start)}")
     fields: list[dict[str, lime.Record]] = []
-    texts: dict[str, lime.Record] = {}
+    of_file: dict[str, lime.Record] = {}
+    texts: dict[str, lime.Record] = {}  # of the next field
+    lost: list[str] = []  # records of a field without numbers
     for record in lime.records(path):
         if record.name == "scidac-binary-data":
-            fields.append({**texts, record.name: record})
-            texts = {name: texts[name] for name in texts if name.startswith("scidac-private-file")}
-        elif record.name == "scidac-checksum" and fields:
-            fields[-1][record.name] = record
+            fields.append({**of_file, **texts, record.name: record})
+            texts = {}
+        elif record.name == "scidac-checksum" and fields and _HEADER not in texts:
+            _put_once(path, fields[-1], record)
         else:
-            texts[record.name] = record
+            _put_once(path, of_file if record.name.startswith("scidac-private-file") else texts, record)
+            if record.name == "scidac-checksum" or (record.name == _HEADER and texts[_HEADER] is not record):
+                lost += texts
+                texts = {}
     if not fields:
         raise BadInput(
-            f"{path}: expected a LIME record scidac-binary-data, found {', '.join(texts) or 'none'}"
+            f"{path}: expected a LIME record scidac-binary-data, found {', '.join({**of_file, **texts}) or 'none'}"
+        )
+    if lost or _HEADER in texts:
+        raise BadInput(
+            f"{path}: expected a LIME record scidac-binary-data behind each {_HEADER}, found "
+            f"{', '.join(dict.fromkeys(lost or texts))}; it was altered"
         )
     return fields
 
