@@ -16,7 +16,11 @@ namespace {
 int verbosity = 0;
 int profiling = 0;
 
-int print(FILE* stream, const char* what, const char* format, va_list arguments) {
+int print(const char* name, FILE* stream, const char* what, const char* format, va_list arguments) {
+  onehop::compat::guarded(name, [&] {
+    if (stream == nullptr || format == nullptr)
+      throw onehop::BadInput("expected a stream and a format, found a null pointer");
+  });
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   std::array<char, 1024> text{};
@@ -70,13 +74,13 @@ ONEHOP_COMPAT_API int QMP_verbose(int level) { return std::exchange(verbosity, l
 ONEHOP_COMPAT_API int QMP_profcontrol(int level) { return std::exchange(profiling, level); }
 
 // Defines a function that prints a line with the format and the arguments that follow its `parameters`.
-#define QMP_PRINTS(name, parameters, stream, what)             \
-  ONEHOP_COMPAT_API int name parameters {                      \
-    va_list arguments;                                         \
-    va_start(arguments, format);                               \
-    const int length = print(stream, what, format, arguments); \
-    va_end(arguments);                                         \
-    return length;                                             \
+#define QMP_PRINTS(name, parameters, stream, what)                    \
+  ONEHOP_COMPAT_API int name parameters {                             \
+    va_list arguments;                                                \
+    va_start(arguments, format);                                      \
+    const int length = print(#name, stream, what, format, arguments); \
+    va_end(arguments);                                                \
+    return length;                                                    \
   }
 QMP_PRINTS(QMP_printf, (const char* format, ...), stdout, "")
 QMP_PRINTS(QMP_fprintf, (FILE * stream, const char* format, ...), stream, "")

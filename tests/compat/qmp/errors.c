@@ -280,6 +280,9 @@ REFUSED_BEGUN(no_function, "QMP_comm_binary_reduction: expected a function",
               QMP_binary_reduction(&number, sizeof number, NULL));
 REFUSED_BEGUN(endless_reduction, "QMP_comm_broadcast: expected at most the", QMP_broadcast(&number, SIZE_MAX));
 
+REFUSED(no_stream, "QMP_fprintf: expected a stream and a format", begin_plainly(); QMP_fprintf(NULL, "x"));
+REFUSED(no_format, "QMP_printf: expected a stream and a format", begin_plainly(); QMP_printf(NULL));
+
 ERROR(begun_twice, 1, 1, "QMP_init_msg_passing: expected to be called once") {
   static char* arguments[] = {"test", NULL};
   char** argv = arguments;
