@@ -79,10 +79,11 @@ int make_memory_file(std::int64_t bytes, const std::string& what) {
   if (!sealed) fd = new_file(bytes, what, error);
   std::string trouble;
   if (ftruncate(fd, bytes) != 0) {
-    trouble = "cannot make " + base::bytes_text(bytes) + " of shared memory for " + what + ": " + std::strerror(errno);
+    trouble = "cannot make " + base::bytes_text(bytes) + " of shared memory for " + what +
+              ": the system refuses ftruncate (" + std::strerror(errno) + ")";
   } else if (sealed && fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) {
     // Without seals any process of this user could shorten it, which would be a bus error for readers of the rest.
-    trouble = "cannot seal shared memory for " + what + ": " + std::strerror(errno);
+    trouble = "cannot seal shared memory for " + what + ": the system refuses fcntl (" + std::strerror(errno) + ")";
   }
   if (trouble.empty()) return fd;
   close(fd);

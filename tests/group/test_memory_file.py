@@ -50,3 +50,10 @@ def test_other_calls_that_are_refused(ranks: Ranks, names: str) -> None:
     assert done.returncode == 0, done.stderr
     kind = "file" if "memfd" in names else "memfd"
     assert {line.split()[-1] for line in done.stdout.splitlines()} == {kind}
+
+
+def test_a_call_that_shared_memory_needs_is_named(ranks: Ranks) -> None:
+    done = run_with_refused_calls(ranks, "EPERM", "ftruncate", ranks.script(PROGRAM))
+    assert done.returncode == 1
+    assert "control memory: the system refuses ftruncate (Operation not permitted)" in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
