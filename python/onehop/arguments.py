@@ -111,6 +111,11 @@ def yes_or_no(value: Any, name: str) -> bool:
     raise BadInput(f"{name}: expected True or False, found {quoted(value)}")
 
 
+def truth(value: Any, name: str) -> bool:
+    """Return a truth value that may be written as 0 or 1, or raise BadInput, which `name` begins."""
+    return bool(value) if isinstance(value, int) and value in (0, 1) else yes_or_no(value, name)
+
+
 def listed_rails(
     rails: Any, expected: str = "one list of RailAssignment for each round"
 ) -> list[list[RailAssignment]]:

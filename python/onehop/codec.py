@@ -50,7 +50,7 @@ def element_type(dtype: Any) -> str:
         return dtype
     try:
         base = np.dtype(dtype).base
-    except TypeError as error:
+    except (TypeError, ValueError, SyntaxError) as error:  # NumPy evaluates parts of a text
         raise BadInput(f"expected a NumPy dtype or 'bfloat16', found {dtype!r}") from error
     if str(base) == "bfloat16":
         return "bfloat16"

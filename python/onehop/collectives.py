@@ -15,8 +15,9 @@ from zlib import crc32
 
 from onehop import _core
 from onehop._core import Collective, Collectives
+from onehop.arguments import instance, quoted
 from onehop.array_memory import NUMBER_TYPES, element_count, element_type, memory_of, new_array, number_type
-from onehop.error import BadInput
+from onehop.error import BadInput, WrongType
 from onehop.group import Group
 from onehop.links import Links
 from onehop.text import counted
@@ -49,7 +50,10 @@ class Plans:
     def get(self, kind: str, *arguments: Any) -> Collective:
         """Return the operation `Collectives.kind(*arguments)` from the cache, or prepare it."""
         key = (kind, *arguments)
-        operation = self._operations.get(key)
+        try:
+            operation = self._operations.get(key)
+        except TypeError:  # a list, for example, where a text belongs: the operation says so
+            return getattr(self.collectives, kind)(*arguments)
         if operation is None:
             operation = getattr(self.collectives, kind)(*arguments)
             self._operations[key] = operation
@@ -65,7 +69,7 @@ class Plans:
 
 def plans(group: Group) -> Plans:
     """Return the plan cache of a group. The first call makes it, which is collective."""
-    found: Plans | None = group.__dict__.get("_plans")
+    found: Plans | None = instance(group, Group, "group").__dict__.get("_plans")
     if found is None:
         found = Plans(group)
         group.__dict__["_plans"] = found
@@ -297,13 +301,19 @@ def reduce_scatter(
 
 
 def _block_shape(group: Group, array: Any) -> tuple[int, ...]:
-    shape = tuple(array.shape)
-    if not shape or shape[0] % group.size:
+    shape = _shape_of(array)
+    if not shape or shape[0] % instance(group, Group, "group").size:
         raise BadInput(
             f"expected an array whose first dimension is a multiple of {counted(group.size, 'rank')}, "
             f"found shape {shape}"
         )
     return (shape[0] // group.size, *shape[1:])
+
+
+def _shape_of(array: Any) -> tuple[int, ...]:
+    if not hasattr(array, "shape"):
+        raise WrongType(f"expected an array, found {quoted(array)}; numpy.asarray makes one")
+    return tuple(array.shape)
 
 
 def _content(array: Any) -> tuple[str, tuple[int, ...]]:
@@ -337,7 +347,8 @@ def allgather(group: Group, array: Any, *, out: Any = None) -> Any:
     BadInput, Mismatch, PeerLost, Timeout
         As for `allreduce`.
     """
-    result = new_array(array, (group.size, *array.shape)) if out is None else out
+    shape = (instance(group, Group, "group").size, *_shape_of(array))
+    result = new_array(array, shape) if out is None else out
     source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
     plans(group).get("allgather", (source.bytes,) * group.size, *_content(array)).run(source, target)
     return result

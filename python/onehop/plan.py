@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from onehop import _core
 from onehop._core import PlanCounters, RailAssignment, Schedule
-from onehop.arguments import instance, listed_rails, yes_or_no
+from onehop.arguments import instance, items, listed_rails, yes_or_no
 from onehop.channel import heard_by_all
 from onehop.error import BadInput
 from onehop.group import Group
@@ -108,7 +108,7 @@ class Plan(_core.Plan):
     ) -> None:
         with heard_by_all(group):
             options = PlanOptions.of("Plan", keywords)
-            memory = _memory_of(schedule, group.rank, list(arrays))
+            memory = _memory_of(instance(schedule, Schedule, "schedule"), group.rank, items(arrays, "arrays"))
             transport = instance(options.transport, str, "transport")
             core = filled(
                 _core.PlanOptions(),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop._core import PoissonBlock, PoissonResult, PoissonSpec, PoissonTimes, Schedule
+from onehop.arguments import instance
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.options import LARGEST_SEED, Options, option
@@ -101,6 +102,7 @@ class Poisson(_core.Poisson):
         **keywords: Unpack[PoissonKeywords],
     ) -> None:
         options = PoissonOptions.of("Poisson", keywords)
+        instance(group, Group, "group")
         extents, grid = poisson_layout(group.size, extents, local=options.local, grid=options.grid)
         spec = PoissonSpec(extents, grid, options.mass, options.seed)
         super().__init__(group, spec, options.buffers, options.enlargement, options.transport)

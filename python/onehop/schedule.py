@@ -27,7 +27,7 @@ from onehop._core import (
     verify,
     verify_or_throw,
 )
-from onehop.arguments import is_sequence, whole_number, whole_numbers
+from onehop.arguments import is_sequence, items, truth, whole_number, whole_numbers
 from onehop.codec import element_type
 from onehop.error import BadInput
 from onehop.options import LARGEST_INT, LARGEST_SIZE, Options, filled, option
@@ -178,9 +178,11 @@ def _types(dtype: Any, fields: int | None) -> list[str]:
 def _spec(options: HaloOptions) -> _core.HaloSpec:
     extents = whole_numbers(options.extents, "extents")
     dims = len(extents)
-    grid = whole_numbers(_per_dimension(tuple(options.grid), dims, "a grid"), "grid")
+    grid = whole_numbers(_per_dimension(items(options.grid, "grid"), dims, "a grid"), "grid")
     widths = _widths(options.width, dims)
-    periodic = [bool(one) for one in _per_dimension(options.periodic, dims, "periodic")]
+    periodic = [truth(one, "periodic") for one in _per_dimension(options.periodic, dims, "periodic")]
+    if options.fields is not None:
+        whole_number(options.fields, "fields", 1, 1024)
     element_bytes = _element_bytes(options.dtype, options.fields)
     spec = filled(
         _core.HaloSpec(),
@@ -188,7 +190,7 @@ def _spec(options: HaloOptions) -> _core.HaloSpec:
         grid=grid,
         widths=widths,
         periodic=periodic,
-        corners=bool(options.corners),
+        corners=truth(options.corners, "corners"),
         element_bytes=element_bytes,
         rank_at=ranks_of_map(
             options.map,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import onehop
-from onehop import BadInput, _core, quantum
+from onehop import BadInput, _core, collectives, quantum
+from onehop.lattice import Gauge
 
 
 def functions() -> Iterator[tuple[str, Any]]:
@@ -140,3 +141,44 @@ def test_type_errors_of_callbacks_stay_as_they_are() -> None:
 
     with pytest.raises(TypeError, match=r"^of the callback$"):
         onehop.Group.from_allgather(0, 2, wrong)
+
+
+ALONE = onehop.Group.alone()
+HALO = {"extents": (8, 8), "grid": (1, 1)}
+# Calls of functions that are written in Python, and how their errors begin.
+IN_PYTHON: list[tuple[Callable[[], Any], str]] = [
+    (lambda: onehop.Plan(None, ALONE, []), "schedule: expected a Schedule, found None"),
+    (lambda: onehop.Plan(onehop.halo(**HALO), ALONE, None), "arrays: expected a sequence, found None"),
+    (lambda: onehop.Poisson(4, (8, 8)), "group: expected a Group, found 4"),
+    (lambda: Gauge(np.zeros(0), (4, 4)), "group: expected a Group, found array"),
+    (lambda: quantum.State(2, np.zeros(0)), "State: expected group to be a Group, found an array"),
+    (lambda: onehop.allreduce("x", np.ones(2)), "group: expected a Group, found 'x'"),
+    (lambda: collectives.barrier(2), "group: expected a Group, found 2"),
+    (lambda: collectives.broadcast(None, np.ones(2)), "group: "),
+    (lambda: collectives.allgather(np.ones(2), ALONE), "group: expected a Group, found array"),
+    (lambda: collectives.reduce_scatter(ALONE, [1.0]), "expected an array, found [1.0]; numpy.asarray"),
+    (lambda: collectives.allgather(ALONE, None), "expected an array, found None; numpy.asarray"),
+    (lambda: onehop.allreduce(ALONE, np.ones(2), op=[]), "Collectives.allreduce: expected op to be a text"),
+    (
+        lambda: onehop.allreduce(ALONE, np.ones(2), codec={}),
+        "Collectives.allreduce: expected codec to be a text",
+    ),
+    (
+        lambda: collectives.broadcast(ALONE, np.ones(2), root=[0]),
+        "Collectives.broadcast: expected root to be a whole",
+    ),
+    (lambda: onehop.halo(extents=(8, 8), grid=2), "grid: expected a sequence, found 2"),
+    (lambda: onehop.halo_block(extents=(8, 8), grid=None, rank=0), "grid: expected a sequence, found None"),
+    (lambda: onehop.halo(**HALO, fields="x"), "fields: expected a whole number, found 'x'"),
+    (lambda: onehop.halo(**HALO, fields=2**40), "fields: expected a whole number from 1 to 1024"),
+    (lambda: onehop.halo(**HALO, periodic="0"), "periodic: expected True or False, found '0'"),
+    (lambda: onehop.halo(**HALO, corners="no"), "corners: expected True or False, found 'no'"),
+    (lambda: onehop.halo(**HALO, dtype="\ud800"), "expected a NumPy dtype"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), IN_PYTHON, ids=[text[:50] for _, text in IN_PYTHON])
+def test_the_wrong_argument_of_a_function_in_python_is_named(call: Callable[[], Any], text: str) -> None:
+    with pytest.raises(BadInput) as error:
+        call()
+    assert str(error.value).startswith(text)

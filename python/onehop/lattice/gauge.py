@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import whole_numbers
+from onehop.arguments import instance, whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.geometry import LARGEST_LATTICE, LINK_BYTES, Geometry, require_memory, sites_on_a_rank
@@ -76,7 +76,7 @@ class Gauge(_core.LatticeGauge):
         map: Any = None,  # noqa: A002, the name that says it
         hosts: Any = None,
     ) -> None:
-        self.group = group
+        self.group = instance(group, Group, "group")
         extents = whole_numbers(extents, "extents")
         if sites_on_a_rank(extents, 1) <= LARGEST_LATTICE:
             needed = _core.LatticeGauge.bytes_on_a_rank(

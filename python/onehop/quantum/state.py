@@ -58,7 +58,11 @@ class State(SplitState):
         staging: int = 0,
     ) -> None:
         self._core = _core.State(
-            group or Group.alone(), qubits=qubits, precision=precision, threads=threads, staging=staging
+            Group.alone() if group is None else group,
+            qubits=qubits,
+            precision=precision,
+            threads=threads,
+            staging=staging,
         )
 
     @classmethod
