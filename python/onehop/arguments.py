@@ -113,7 +113,9 @@ def yes_or_no(value: Any, name: str) -> bool:
 
 def truth(value: Any, name: str) -> bool:
     """Return a truth value that may be written as 0 or 1, or raise BadInput, which `name` begins."""
-    return bool(value) if isinstance(value, int) and value in (0, 1) else yes_or_no(value, name)
+    if isinstance(value, int | np.integer) and value in (0, 1):
+        return bool(value)
+    return yes_or_no(value, name)
 
 
 def listed_rails(

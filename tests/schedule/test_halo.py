@@ -153,3 +153,10 @@ def test_fields_and_dtypes() -> None:
 def test_bad_parameters(change: dict[str, Any], why: str) -> None:
     with pytest.raises(onehop.BadInput, match=why):
         onehop.halo(**{"extents": (8, 8), "grid": (2, 1), **change})
+
+
+def test_periodic_boundaries_as_numbers() -> None:
+    wanted = onehop.halo(extents=(8, 8), grid=(2, 1), periodic=[True, False])
+    for one in ([1, 0], np.array([1, 0]), np.array([True, False])):
+        found = onehop.halo(extents=(8, 8), grid=(2, 1), periodic=one)
+        assert found.to_json() == wanted.to_json()
