@@ -63,17 +63,6 @@ struct Wide256 {
     put<true>(others, their_scale, to);
   }
 
-  static void halve(std::byte* numbers, int blocks) {
-    for (int i = 0; i < 4 * blocks; ++i, numbers += 32)
-      store<false>(_mm256_mul_ps(load(numbers), _mm256_set1_ps(0.5F)), numbers);
-  }
-
-  template <bool own_first, bool mean>
-  static __m256 added(__m256 own, __m256 other) {
-    const __m256 sum = own_first ? _mm256_add_ps(own, other) : _mm256_add_ps(other, own);
-    return mean ? _mm256_mul_ps(sum, _mm256_set1_ps(0.5F)) : sum;
-  }
-
   template <bool adding>
   static void put(__m256i codes, float scale, std::byte* to) {
     const __m256 factor = _mm256_set1_ps(scale);
@@ -119,67 +108,48 @@ struct Wide256 {
     put_sixteen(_mm256_extracti128_si256(codes, 1), 1);
   }
 
-  static void to_fp16(const std::byte* x, std::byte* wire) {
-    constexpr int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    for (std::ptrdiff_t i = 0; i < 4; ++i) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(wire + 16 * i), _mm256_cvtps_ph(load(x + 32 * i), how));
-    }
-  }
-  template <bool adding>
-  static void put_fp16(const std::byte* wire, std::byte* to) {
-    for (std::ptrdiff_t i = 0; i < 4; ++i) store<adding>(_mm256_cvtph_ps(load_half(wire + 16 * i)), to + 32 * i);
-  }
+  static __m128i to_fp16(__m256 x) { return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  static __m256 from_fp16(__m128i halves) { return _mm256_cvtph_ps(halves); }
+  static void store_half(__m128i halves, std::byte* to) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), halves); }
 
-  template <bool own_first, bool mean>
-  static void reduce_fp16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
-    constexpr int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    for (std::ptrdiff_t at = 0; at < source_bytes; at += 32) {
-      const __m256 mine = _mm256_cvtph_ps(_mm256_cvtps_ph(load(own + at), how));
-      // Named, because clang's conversion is a macro, which would take the comma of the template's arguments for its
-      // own.
-      const __m256 exact = added<own_first, mean>(mine, _mm256_cvtph_ps(load_half(other + at / 2)));
-      const __m128i sum = _mm256_cvtps_ph(exact, how);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(wire + at / 2), sum);
-      store<false>(_mm256_cvtph_ps(sum), to + at);
+  struct Bf16 {
+    // As to_bfloat16, in the lower half of each number.
+    static __m256i bf16_of(__m256i bits) {
+      const __m256i magnitude = _mm256_and_si256(bits, everywhere(0x7fffffff));
+      const __m256i is_nan = _mm256_cmpgt_epi32(magnitude, everywhere(0x7f800000));
+      const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), everywhere(1));
+      const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, odd), everywhere(0x7fff));
+      const __m256i quiet = _mm256_or_si256(bits, everywhere(0x400000));
+      return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
     }
-  }
-
-  // As to_bfloat16, in the lower half of each number.
-  static __m256i bf16_of(__m256i bits) {
-    const __m256i magnitude = _mm256_and_si256(bits, everywhere(0x7fffffff));
-    const __m256i is_nan = _mm256_cmpgt_epi32(magnitude, everywhere(0x7f800000));
-    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), everywhere(1));
-    const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, odd), everywhere(0x7fff));
-    const __m256i quiet = _mm256_or_si256(bits, everywhere(0x400000));
-    return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
-  }
-  static void to_bf16(const std::byte* x, std::byte* wire) {
-    for (std::ptrdiff_t i = 0; i < 2; ++i) {
-      const __m256i a = bf16_of(load_bits(x + 64 * i));
-      const __m256i b = bf16_of(load_bits(x + 64 * i + 32));
-      const __m256i joined = _mm256_permute4x64_epi64(_mm256_packus_epi32(a, b), 0xd8);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire + 32 * i), joined);
+    static void encode(const std::byte* x, std::byte* wire) {
+      for (std::ptrdiff_t i = 0; i < 2; ++i) {
+        const __m256i a = bf16_of(load_bits(x + 64 * i));
+        const __m256i b = bf16_of(load_bits(x + 64 * i + 32));
+        const __m256i joined = _mm256_permute4x64_epi64(_mm256_packus_epi32(a, b), 0xd8);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire + 32 * i), joined);
+      }
     }
-  }
-  template <bool adding>
-  static void put_bf16(const std::byte* wire, std::byte* to) {
-    for (std::ptrdiff_t i = 0; i < 4; ++i) {
-      const __m256i widened = _mm256_slli_epi32(_mm256_cvtepu16_epi32(load_half(wire + 16 * i)), 16);
-      store<adding>(_mm256_castsi256_ps(widened), to + 32 * i);
+    template <bool adding>
+    static void decode(const std::byte* wire, std::byte* to) {
+      for (std::ptrdiff_t i = 0; i < 4; ++i) {
+        const __m256i widened = _mm256_slli_epi32(_mm256_cvtepu16_epi32(load_half(wire + 16 * i)), 16);
+        store<adding>(_mm256_castsi256_ps(widened), to + 32 * i);
+      }
     }
-  }
-  template <bool own_first, bool mean>
-  static void reduce_bf16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
-    const auto widened = [](__m256i lower) { return _mm256_castsi256_ps(_mm256_slli_epi32(lower, 16)); };
-    for (std::ptrdiff_t at = 0; at < source_bytes; at += 32) {
-      const __m256 theirs = widened(_mm256_cvtepu16_epi32(load_half(other + at / 2)));
-      const __m256 sum = added<own_first, mean>(widened(bf16_of(load_bits(own + at))), theirs);
-      const __m256i result = bf16_of(_mm256_castps_si256(sum));
-      const __m256i joined = _mm256_permute4x64_epi64(_mm256_packus_epi32(result, result), 0xd8);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(wire + at / 2), _mm256_castsi256_si128(joined));
-      store<false>(widened(result), to + at);
+    template <bool own_first, bool mean>
+    static void reduce(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
+      const auto widened = [](__m256i lower) { return _mm256_castsi256_ps(_mm256_slli_epi32(lower, 16)); };
+      for (std::ptrdiff_t at = 0; at < source_bytes; at += 32) {
+        const __m256 theirs = widened(_mm256_cvtepu16_epi32(load_half(other + at / 2)));
+        const __m256 sum = added<own_first, mean>(widened(bf16_of(load_bits(own + at))), theirs);
+        const __m256i result = bf16_of(_mm256_castps_si256(sum));
+        const __m256i joined = _mm256_permute4x64_epi64(_mm256_packus_epi32(result, result), 0xd8);
+        store_half(_mm256_castsi256_si128(joined), wire + at / 2);
+        store<false>(widened(result), to + at);
+      }
     }
-  }
+  };
 };
 
 constexpr CodecSet set = set_of<Wide256>("avx2");

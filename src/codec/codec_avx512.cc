@@ -13,6 +13,7 @@ namespace {
 // 32 numbers in two registers.
 struct Wide512 {
   static __m512 load(const std::byte* from) { return _mm512_loadu_ps(from); }
+  static __m256i load_half(const std::byte* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
 
   template <bool adding>
   static void store(__m512 value, std::byte* to) {
@@ -107,17 +108,6 @@ struct Wide512 {
     add(64, _mm256_extracti128_si256(others, 1));
   }
 
-  static void halve(std::byte* numbers, int blocks) {
-    for (int i = 0; i < 2 * blocks; ++i, numbers += 64)
-      store<false>(_mm512_mul_ps(load(numbers), _mm512_set1_ps(0.5F)), numbers);
-  }
-
-  template <bool own_first, bool mean>
-  static __m512 added(__m512 own, __m512 other) {
-    const __m512 sum = own_first ? _mm512_add_ps(own, other) : _mm512_add_ps(other, own);
-    return mean ? _mm512_mul_ps(sum, _mm512_set1_ps(0.5F)) : sum;
-  }
-
   template <bool adding>
   static void put(__m256i codes, float scale, std::byte* to) {
     const __m512 factor = _mm512_set1_ps(scale);
@@ -154,70 +144,48 @@ struct Wide512 {
     store<adding>(_mm512_mul_ps(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1)), factor), to + 64);
   }
 
-  static void to_fp16(const std::byte* x, std::byte* wire) {
-    constexpr int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire), _mm512_cvtps_ph(load(x), how));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire + 32), _mm512_cvtps_ph(load(x + 64), how));
-  }
-  template <bool adding>
-  static void put_fp16(const std::byte* wire, std::byte* to) {
-    const auto* from = reinterpret_cast<const __m256i*>(wire);
-    store<adding>(_mm512_cvtph_ps(_mm256_loadu_si256(from)), to);
-    store<adding>(_mm512_cvtph_ps(_mm256_loadu_si256(from + 1)), to + 64);
-  }
+  static __m256i to_fp16(__m512 x) { return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  static __m512 from_fp16(__m256i halves) { return _mm512_cvtph_ps(halves); }
+  static void store_half(__m256i halves, std::byte* to) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), halves); }
 
-  template <bool own_first, bool mean>
-  static void reduce_fp16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
-    constexpr int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    for (std::ptrdiff_t at = 0; at < source_bytes; at += 64) {
-      const __m512 mine = _mm512_cvtph_ps(_mm512_cvtps_ph(load(own + at), how));
-      const __m512 theirs = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(other + at / 2)));
-      // Named, because clang's conversion is a macro, which would take the comma of the template's arguments for its
-      // own.
-      const __m512 exact = added<own_first, mean>(mine, theirs);
-      const __m256i sum = _mm512_cvtps_ph(exact, how);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire + at / 2), sum);
-      store<false>(_mm512_cvtph_ps(sum), to + at);
+  struct Bf16 {
+    // As to_bfloat16; the result is the upper half of each number.
+    static __m512i bf16_bits(__m512i bits) {
+      const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
+      const __mmask16 is_nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x7f800000));
+      const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+      const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
+      return _mm512_mask_or_epi32(rounded, is_nan, bits, _mm512_set1_epi32(0x400000));
     }
-  }
-
-  // As to_bfloat16; the result is the upper half of each number.
-  static __m512i bf16_bits(__m512i bits) {
-    const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
-    const __mmask16 is_nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x7f800000));
-    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
-    return _mm512_mask_or_epi32(rounded, is_nan, bits, _mm512_set1_epi32(0x400000));
-  }
-  static __m256i upper_halves(__m512i bits) { return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)); }
-  static __m256i bf16_of(__m512i bits) { return upper_halves(bf16_bits(bits)); }
-  static void to_bf16(const std::byte* x, std::byte* wire) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire), bf16_of(_mm512_loadu_si512(x)));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire + 32), bf16_of(_mm512_loadu_si512(x + 64)));
-  }
-  template <bool adding>
-  static void put_bf16(const std::byte* wire, std::byte* to) {
-    const auto* from = reinterpret_cast<const __m256i*>(wire);
-    const auto widen = [](__m256i halves) {
-      return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
-    };
-    store<adding>(widen(_mm256_loadu_si256(from)), to);
-    store<adding>(widen(_mm256_loadu_si256(from + 1)), to + 64);
-  }
-  template <bool own_first, bool mean>
-  static void reduce_bf16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
-    const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000));
-    const auto rounded = [&](__m512i bits) { return _mm512_and_si512(bf16_bits(bits), upper); };
-    for (std::ptrdiff_t at = 0; at < source_bytes; at += 64) {
-      const __m512i mine = rounded(_mm512_loadu_si512(own + at));
-      const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(other + at / 2));
-      const __m512i theirs = _mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
-      const __m512 sum = added<own_first, mean>(_mm512_castsi512_ps(mine), _mm512_castsi512_ps(theirs));
-      const __m512i result = rounded(_mm512_castps_si512(sum));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire + at / 2), upper_halves(result));
-      _mm512_storeu_si512(to + at, result);
+    static __m256i upper_halves(__m512i bits) { return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)); }
+    static __m256i bf16_of(__m512i bits) { return upper_halves(bf16_bits(bits)); }
+    static void encode(const std::byte* x, std::byte* wire) {
+      store_half(bf16_of(_mm512_loadu_si512(x)), wire);
+      store_half(bf16_of(_mm512_loadu_si512(x + 64)), wire + 32);
     }
-  }
+    template <bool adding>
+    static void decode(const std::byte* wire, std::byte* to) {
+      const auto widen = [](__m256i halves) {
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+      };
+      store<adding>(widen(load_half(wire)), to);
+      store<adding>(widen(load_half(wire + 32)), to + 64);
+    }
+    template <bool own_first, bool mean>
+    static void reduce(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
+      const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000));
+      const auto rounded = [&](__m512i bits) { return _mm512_and_si512(bf16_bits(bits), upper); };
+      for (std::ptrdiff_t at = 0; at < source_bytes; at += 64) {
+        const __m512i mine = rounded(_mm512_loadu_si512(own + at));
+        const __m256i halves = load_half(other + at / 2);
+        const __m512i theirs = _mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
+        const __m512 sum = added<own_first, mean>(_mm512_castsi512_ps(mine), _mm512_castsi512_ps(theirs));
+        const __m512i result = rounded(_mm512_castps_si512(sum));
+        store_half(upper_halves(result), wire + at / 2);
+        _mm512_storeu_si512(to + at, result);
+      }
+    }
+  };
 };
 
 constexpr CodecSet set = set_of<Wide512>("avx512");

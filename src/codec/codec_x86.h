@@ -4,6 +4,7 @@
 //   put<adding>(codes, scale, to)    32 signed bytes to numbers, stored or added
 //   add_rounded                      32 numbers to codes and back, plus the numbers of other codes
 //   to_e4m3, put_e4m3                the same conversions for E4M3
+//   to_fp16, from_fp16, Bf16         for numbers of half the length
 // A block is rounded through its codes, which never leave the registers.
 //
 // Included only by sources that are compiled for one kind of processor, each for itself (see codec_loops.h).
@@ -176,6 +177,13 @@ inline void add_blocks(const Scales& s, int blocks, const std::byte* own, const 
   }
 }
 
+template <class Wide>
+inline void halve(std::byte* numbers, std::int64_t blocks) {
+  constexpr std::int64_t step = sizeof(Wide::load(nullptr));
+  for (std::int64_t at = 0; at < blocks * source_bytes; at += step)
+    Wide::template store<false>(Wide::load(numbers + at) * 0.5F, numbers + at);
+}
+
 template <class Wide, class Steps>
 void reduce_blocks(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target) {
   Scales s{};
@@ -188,7 +196,7 @@ void reduce_blocks(const Pair& pair, std::int64_t groups, std::byte* wire, std::
     scales_of<Wide, Steps>(own, now, s);
     fetch(other + now * Steps::bytes, batch * Steps::bytes);
     add_blocks<Wide, Steps>(s, now, own, other, target);
-    if (pair.mean) Wide::halve(target, now);
+    if (pair.mean) halve<Wide>(target, now);
     const bool special = scales_of<Wide, Steps>(target, now, s);
     put_blocks<Wide, Steps, false, true, true>(s, special, now, target, wire, target);
     own += now * source_bytes;
@@ -215,58 +223,60 @@ void decode_blocks(const std::byte* wire, std::int64_t groups, std::byte* target
   }
 }
 
+// The sum of two vectors in the order of the ranks, or their mean.
+template <bool own_first, bool mean, class Vector>
+inline Vector added(Vector own, Vector other) {
+  const Vector sum = own_first ? own + other : other + own;
+  return mean ? sum * 0.5F : sum;
+}
+
+// `Wide` converts a vector of numbers to one of half as many bytes and back.
+template <class Wide>
 struct Fp16 {
-  template <class Wide>
+  static constexpr std::int64_t step = sizeof(Wide::load(nullptr));
   static void encode(const std::byte* source, std::byte* wire) {
-    Wide::to_fp16(source, wire);
+    for (std::int64_t at = 0; at < source_bytes; at += step)
+      Wide::store_half(Wide::to_fp16(Wide::load(source + at)), wire + at / 2);
   }
-  template <class Wide, bool adding>
+  template <bool adding>
   static void decode(const std::byte* wire, std::byte* target) {
-    Wide::template put_fp16<adding>(wire, target);
+    for (std::int64_t at = 0; at < source_bytes; at += step)
+      Wide::template store<adding>(Wide::from_fp16(Wide::load_half(wire + at / 2)), target + at);
   }
-  template <class Wide, bool own_first, bool mean>
+  template <bool own_first, bool mean>
   static void reduce(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* target) {
-    Wide::template reduce_fp16<own_first, mean>(own, other, wire, target);
-  }
-};
-struct Bf16 {
-  template <class Wide>
-  static void encode(const std::byte* source, std::byte* wire) {
-    Wide::to_bf16(source, wire);
-  }
-  template <class Wide, bool adding>
-  static void decode(const std::byte* wire, std::byte* target) {
-    Wide::template put_bf16<adding>(wire, target);
-  }
-  template <class Wide, bool own_first, bool mean>
-  static void reduce(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* target) {
-    Wide::template reduce_bf16<own_first, mean>(own, other, wire, target);
+    for (std::int64_t at = 0; at < source_bytes; at += step) {
+      const auto mine = Wide::from_fp16(Wide::to_fp16(Wide::load(own + at)));
+      const auto exact = added<own_first, mean>(mine, Wide::from_fp16(Wide::load_half(other + at / 2)));
+      const auto sum = Wide::to_fp16(exact);
+      Wide::store_half(sum, wire + at / 2);
+      Wide::template store<false>(Wide::from_fp16(sum), target + at);
+    }
   }
 };
 
-template <class Wide, class Half>
+template <class Half>
 void encode_halves(const std::byte* source, std::int64_t groups, std::byte* wire) {
-  for (; groups > 0; --groups, source += source_bytes, wire += source_bytes / 2)
-    Half::template encode<Wide>(source, wire);
+  for (; groups > 0; --groups, source += source_bytes, wire += source_bytes / 2) Half::encode(source, wire);
 }
-template <class Wide, class Half, bool adding>
+template <class Half, bool adding>
 void decode_halves(const std::byte* wire, std::int64_t groups, std::byte* target) {
   for (; groups > 0; --groups, wire += source_bytes / 2, target += source_bytes) {
-    Half::template decode<Wide, adding>(wire, target);
+    Half::template decode<adding>(wire, target);
   }
 }
-template <class Wide, class Half, bool adding, bool writing>
+template <class Half, bool adding, bool writing>
 void round_halves(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target) {
   alignas(64) std::byte here[source_bytes / 2];
   for (; groups > 0; --groups, source += source_bytes, target += source_bytes) {
     std::byte* const to = writing ? wire : here;
-    Half::template encode<Wide>(source, to);
-    Half::template decode<Wide, adding>(to, target);
+    Half::encode(source, to);
+    Half::template decode<adding>(to, target);
     if constexpr (writing) wire += source_bytes / 2;
   }
 }
 
-template <class Wide, class Half, bool own_first, bool mean>
+template <class Half, bool own_first, bool mean>
 void reduce_halves(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target) {
   const std::byte* own = pair.own;
   const std::byte* other = pair.other;
@@ -274,16 +284,15 @@ void reduce_halves(const Pair& pair, std::int64_t groups, std::byte* wire, std::
   for (; groups > 0; --groups, own += source_bytes, other += source_bytes / 2) {
     __builtin_prefetch(other + ahead);
     __builtin_prefetch(wire + ahead, 1);
-    Half::template reduce<Wide, own_first, mean>(own, other, wire, target);
+    Half::template reduce<own_first, mean>(own, other, wire, target);
     wire += source_bytes / 2;
     target += source_bytes;
   }
 }
-template <class Wide, class Half>
+template <class Half>
 void reduce_half(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target) {
-  const auto run =
-      pair.mean ? (pair.own_first ? reduce_halves<Wide, Half, true, true> : reduce_halves<Wide, Half, false, true>)
-                : (pair.own_first ? reduce_halves<Wide, Half, true, false> : reduce_halves<Wide, Half, false, false>);
+  const auto run = pair.mean ? (pair.own_first ? reduce_halves<Half, true, true> : reduce_halves<Half, false, true>)
+                             : (pair.own_first ? reduce_halves<Half, true, false> : reduce_halves<Half, false, false>);
   run(pair, groups, wire, target);
 }
 
@@ -300,18 +309,17 @@ constexpr CodecLoops loops_of{
     round_either<round_blocks<Wide, Steps, false, true>, round_blocks<Wide, Steps, false, false>>,
     round_either<round_blocks<Wide, Steps, true, true>, round_blocks<Wide, Steps, true, false>>,
     reduce_blocks<Wide, Steps>};
-template <class Wide, class Half>
-constexpr CodecLoops loops_of_half{
-    encode_halves<Wide, Half>,
-    decode_halves<Wide, Half, false>,
-    decode_halves<Wide, Half, true>,
-    round_either<round_halves<Wide, Half, false, true>, round_halves<Wide, Half, false, false>>,
-    round_either<round_halves<Wide, Half, true, true>, round_halves<Wide, Half, true, false>>,
-    reduce_half<Wide, Half>};
+template <class Half>
+constexpr CodecLoops loops_of_half{encode_halves<Half>,
+                                   decode_halves<Half, false>,
+                                   decode_halves<Half, true>,
+                                   round_either<round_halves<Half, false, true>, round_halves<Half, false, false>>,
+                                   round_either<round_halves<Half, true, true>, round_halves<Half, true, false>>,
+                                   reduce_half<Half>};
 
 template <class Wide>
 consteval CodecSet set_of(const char* name) {
-  return CodecSet(name, loops_of_half<Wide, Fp16>, loops_of_half<Wide, Bf16>, loops_of<Wide, E4m3Steps<Wide>>,
+  return CodecSet(name, loops_of_half<Fp16<Wide>>, loops_of_half<typename Wide::Bf16>, loops_of<Wide, E4m3Steps<Wide>>,
                   loops_of<Wide, SymmetricSteps<Wide, Bytes8>>, loops_of<Wide, SymmetricSteps<Wide, Bits6>>,
                   loops_of<Wide, SymmetricSteps<Wide, Bits4>>, loops_of<Wide, SymmetricSteps<Wide, Bits3>>);
 }
