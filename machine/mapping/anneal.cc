@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "machine/mapping/as_index.h"
 #include "machine/mapping/refine.h"
-#include "machine/mapping/weights.h"
 
 namespace onehop::detail {
 

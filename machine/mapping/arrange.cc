@@ -3,8 +3,6 @@
 #include <numeric>
 #include <utility>
 
-#include "machine/mapping/as_index.h"
-#include "machine/mapping/random.h"
 #include "machine/mapping/refine.h"
 
 namespace onehop::detail {

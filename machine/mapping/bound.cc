@@ -5,7 +5,7 @@
 //   one dimension less on top, has the least surface (Ahlswede and Bezrukov).
 // If a line closes around dimension i, every one of its D_i slices holds positions. With at most M of them in a slice,
 // the surface is at least that of all slices, in one dimension less, and 2 * (M - n / D_i) for lines that do not close.
-#include "machine/mapping/bound.h"
+#include "machine/mapping/published.h"
 
 #include <algorithm>
 #include <bit>

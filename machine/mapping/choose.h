@@ -8,6 +8,9 @@
 
 namespace onehop::detail {
 
+// Whether a map has at most 1.05 times the bytes of the bound.
+[[nodiscard]] bool near_bound(const MapCost& cost, std::optional<std::int64_t> bound);
+
 class MapChoice {
  public:
   // Keeps references to `layout` and `traffic`. Throws BadInput for a layout that cannot hold the traffic's positions.

@@ -5,10 +5,8 @@
 #include <numeric>
 #include <string>
 
-#include "machine/mapping/bound.h"
 #include "machine/mapping/choose.h"
-#include "machine/mapping/search.h"
-#include "machine/mapping/starts.h"
+#include "machine/mapping/published.h"
 #include "onehop/error.h"
 #include "src/base/checked.h"
 #include "src/base/clock.h"

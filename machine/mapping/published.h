@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "machine/mapping/grid_shape.h"
+#include "machine/mapping/traffic.h"
 
 namespace onehop::detail {
 
@@ -45,5 +46,24 @@ using Sizes = std::span<const std::int64_t>;
 // message in each dimension.
 [[nodiscard]] std::int64_t ideal_edge(const GridShape& shape, std::span<const std::size_t> dims, std::size_t d,
                                       std::int64_t volume);
+
+// Where the local search starts, besides the published maps.
+
+// The best maps of strips of other heights and along other dimensions, the best one first; at most `most`.
+[[nodiscard]] std::vector<HostAt> other_strips(const GridShape& shape, Sizes sizes, const Traffic& traffic,
+                                               const HostDistance& distance, std::size_t most);
+
+// Cuts the grid in two, again and again, each time along the longest dimension of what is left and anywhere in a layer,
+// so that both parts hold whole hosts of any size.
+[[nodiscard]] HostAt bisection(const GridShape& shape, Sizes sizes);
+
+// For traffic that is no grid: fills one host after the other with the positions that exchange most with those in it.
+[[nodiscard]] HostAt grow(const Traffic& traffic, Sizes sizes);
+
+// A lower bound of the bytes between hosts on a grid.
+
+// Sums the least surface of every host, and subtracts the rim of the grid, which no bytes cross. Nothing is returned
+// where only a poor bound is known: for large hosts on grids that are periodic and short.
+[[nodiscard]] std::optional<std::int64_t> surface_bound(const GridShape& shape, Sizes sizes);
 
 }  // namespace onehop::detail

@@ -3,10 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "machine/mapping/as_index.h"
-#include "machine/mapping/random.h"
-#include "machine/mapping/weights.h"
-
 namespace onehop::detail {
 
 namespace {

@@ -1,7 +1,10 @@
 // Local search: exchanges positions between hosts to reduce the bytes between hosts.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "machine/mapping/published.h"
 #include "machine/mapping/traffic.h"
@@ -28,5 +31,59 @@ void anneal(const Traffic& traffic, Sizes sizes, const RefineOptions& options, c
 
 // Renumbers hosts of equal sizes among each other to reduce the weighted bytes, then the hops on the torus.
 void arrange(const Traffic& traffic, const HostDistance& distance, Sizes sizes, HostAt& host_at);
+
+// A small generator of random numbers (SplitMix64), the same on every machine.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) noexcept : state_(seed) {}
+
+  [[nodiscard]] std::uint64_t next() noexcept {
+    state_ += 0x9e3779b97f4a7c15U;
+    std::uint64_t mixed = state_;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
+    return mixed ^ (mixed >> 31);
+  }
+  // A number from 0 to limit - 1; limit < 2^32.
+  [[nodiscard]] std::size_t below(std::size_t limit) noexcept {
+    return static_cast<std::size_t>(((next() >> 32) * static_cast<std::uint64_t>(limit)) >> 32);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+constexpr std::int64_t unit_weight = 1024;  // the mean weight of an edge
+
+struct WeightedEdge {
+  int to = 0;
+  std::int64_t weight = 0;
+};
+
+// The edges of `traffic` in units of 1/1024 of their mean, so that one schedule of temperatures suits all.
+[[nodiscard]] inline std::vector<WeightedEdge> weigh(const Traffic& traffic) {
+  __extension__ using Wide = __int128;
+  constexpr std::int64_t heaviest = std::int64_t{1} << 40;
+  std::int64_t total = 0;
+  for (const TrafficEdge& edge : traffic.edges) total += edge.both;
+  const std::int64_t mean = std::max<std::int64_t>(1, total / std::max<std::int64_t>(1, std::ssize(traffic.edges)));
+  std::vector<WeightedEdge> edges;
+  edges.reserve(traffic.edges.size());
+  for (const TrafficEdge& edge : traffic.edges) {
+    const auto weight = static_cast<Wide>(edge.both) * unit_weight / mean;
+    edges.push_back({edge.to, static_cast<std::int64_t>(std::min<Wide>(weight, heaviest))});
+  }
+  return edges;
+}
+
+// Whether simulated annealing accepts a change that raises the cost by `added`: with probability
+// 2^(-added / temperature), interpolated linearly between powers of 2. The temperature is above 0.
+[[nodiscard]] inline bool accepted(Random& random, std::int64_t added, std::int64_t temperature) {
+  if (added <= 0) return true;
+  const std::int64_t quarters = added > 20 * temperature ? std::int64_t{20} * 256 : added * 256 / temperature;
+  const auto chance =
+      ((std::uint64_t{1} << 32) - (static_cast<std::uint64_t>(quarters & 255) << 23)) >> (quarters >> 8);
+  return (random.next() >> 32) < chance;
+}
 
 }  // namespace onehop::detail

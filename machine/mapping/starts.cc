@@ -1,4 +1,4 @@
-#include "machine/mapping/starts.h"
+#include "machine/mapping/published.h"
 
 #include <algorithm>
 #include <numeric>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "machine/mapping/as_index.h"
 #include "machine/mapping/grid_shape.h"
 #include "src/base/checked.h"
 

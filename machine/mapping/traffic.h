@@ -1,6 +1,7 @@
 // The traffic between positions as a graph, and what an assignment of positions to hosts costs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,6 +10,10 @@
 #include "onehop/machine/mapping.h"
 
 namespace onehop::detail {
+
+// A number that is known not to be negative, as an index.
+
+[[nodiscard]] constexpr std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 // One neighbour of a position.
 struct TrafficEdge {
