@@ -181,7 +181,7 @@ def test_pythons_are_started_in_one_way() -> None:
     allowed = {
         "bench/onehop_bench/reference_simulators/__init__.py",  # runs a script, whose folder is that of the package
         "python/onehop/doctor/examination.py",  # a line for the user to type
-        "bench/onehop_bench/hosts/emulated.py",  # runs a script, as above
+        "bench/onehop_bench/hosts/keeper.py",  # -I
         "python/onehop/launch/interpreter.py",
         "python/onehop/launch/local.py",  # the user's own programs
         "python/onehop/launch/mpi.py",  # looks for an mpiexec beside it
