@@ -299,11 +299,12 @@ static double checked_factor(std::span<const std::complex<double>> amplitudes, N
     sum += square;
   }
   const double norm = std::sqrt(sum);
-  if (rule == Norm::normalize && norm > 0 && std::isfinite(norm)) return 1 / norm;
+  // The squares of smaller numbers are subnormal or 0, so that the norm would be rounded to a few bits.
+  if (rule == Norm::normalize && norm >= 1e-145 && std::isfinite(norm)) return 1 / norm;
   if (!(std::abs(norm - 1) <= 1e-5)) {
     const bool asked = rule == Norm::normalize;
     throw BadInput("set_amplitudes: expected amplitudes of " +
-                   std::string(asked ? "a finite norm above 0" : "norm 1 within 1e-5") + ", found the norm " +
+                   std::string(asked ? "a finite norm of 1e-145 or more" : "norm 1 within 1e-5") + ", found the norm " +
                    base::number_text(norm) + (asked ? "" : "; pass normalize=True to divide by it"));
   }
   return 1;

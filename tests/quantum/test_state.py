@@ -134,7 +134,7 @@ def test_amplitudes_that_are_no_state_are_refused(amplitudes: list[complex], mes
 def test_amplitudes_are_normalised_if_asked_for() -> None:
     state = quantum.State(2).set_amplitudes([3, 0, 4j, 0], normalize=True)
     np.testing.assert_allclose(state.vector(), [0.6, 0, 0.8j, 0], rtol=0, atol=1e-15)
-    for wrong in ([0, 0, 0, 0], [np.nan, 1, 0, 0], [1e200, 0, 0, 0]):
+    for wrong in ([0, 0, 0, 0], [np.nan, 1, 0, 0], [1e200, 0, 0, 0], [2e-162, 0, 0, 0], [0, 1e-155j, 0, 0]):
         with pytest.raises(BadInput, match="expected"):
             state.set_amplitudes(wrong, normalize=True)
 

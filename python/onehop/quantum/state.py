@@ -127,7 +127,8 @@ class State(SplitState):
         Raises
         ------
         BadInput
-            The array has another length, an amplitude is infinite or NaN, or the norm is not 1 (with `normalize`: 0).
+            The array has another length, an amplitude is infinite or NaN, or the norm is not 1 (with `normalize`: below
+            1e-145).
         """
         self._core.set_amplitudes(complex_array(amplitudes, "set_amplitudes"), normalize)
         return self
