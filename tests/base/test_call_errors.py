@@ -9,7 +9,7 @@ import pytest
 
 import onehop
 from onehop import BadInput, _core, collectives, quantum
-from onehop.lattice import Gauge
+from onehop.lattice import Gauge, gradient_flow, hybrid_monte_carlo, thermalize
 
 
 def functions() -> Iterator[tuple[str, Any]]:
@@ -151,6 +151,14 @@ IN_PYTHON: list[tuple[Callable[[], Any], str]] = [
     (lambda: onehop.Plan(onehop.halo(**HALO), ALONE, None), "arrays: expected a sequence, found None"),
     (lambda: onehop.Poisson(4, (8, 8)), "group: expected a Group, found 4"),
     (lambda: Gauge(np.zeros(0), (4, 4)), "group: expected a Group, found array"),
+    (lambda: thermalize(Gauge(ALONE, (2, 2)), 6.0, "x"), "sweeps: expected a whole number, found 'x'"),
+    (lambda: thermalize(Gauge(ALONE, (2, 2)), 6.0, 1, first=-1), "first: expected a whole number from 0"),
+    (lambda: thermalize(None, 6.0, 1), "gauge: expected a Gauge, found None"),
+    (
+        lambda: hybrid_monte_carlo(Gauge(ALONE, (2, 2)), 6.0, None),
+        "trajectories: expected a whole number, found None",
+    ),
+    (lambda: gradient_flow(Gauge(ALONE, (2, 2)), "x"), "time: expected a number, found 'x'"),
     (lambda: quantum.State(2, np.zeros(0)), "State: expected group to be a Group, found an array"),
     (lambda: onehop.allreduce("x", np.ones(2)), "group: expected a Group, found 'x'"),
     (lambda: collectives.barrier(2), "group: expected a Group, found 2"),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onehop import _core
+from onehop.arguments import real_number
 from onehop.error import BadInput, Error
 from onehop.lattice.gauge import Gauge
 
@@ -169,6 +170,7 @@ def flow_steps(time: float, step: float) -> int:
         The time is below 0 or not finite, the step is not above 0 and at most 1, or there are more than a million
         steps.
     """
+    time, step = real_number(time, "time"), real_number(step, "step")
     if not (np.isfinite(time) and time >= 0):
         raise BadInput(f"expected a finite flow time of 0 or more, found {time}")
     if not 0 < step <= 1:

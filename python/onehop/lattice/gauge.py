@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import instance, whole_numbers
+from onehop.arguments import instance, whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.geometry import LARGEST_LATTICE, LINK_BYTES, Geometry, require_memory, sites_on_a_rank
@@ -170,6 +170,9 @@ def thermalize(
     BadInput
         An extent is odd, or beta is below 0.
     """
+    first, sweeps = whole_number(first, "first", 0), whole_number(sweeps, "sweeps", 0)
+    over_relaxations = whole_number(over_relaxations, "over_relaxations", 0)
+    instance(gauge, Gauge, "gauge")
     history = []
     for sweep in range(first, first + sweeps):
         gauge.heat_bath(beta, seed, sweep)

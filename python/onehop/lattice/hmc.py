@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from onehop import _core
+from onehop.arguments import instance, whole_number
 from onehop.error import BadInput, Error
 from onehop.lattice.gauge import Gauge
 from onehop.options import LARGEST_INT, Options, option
@@ -136,12 +137,15 @@ def hybrid_monte_carlo(
         The energy of a trajectory grows without bound; `gauge` is left as it was before that trajectory.
     """
     options = HmcOptions.of("hybrid_monte_carlo", keywords)
+    first = whole_number(options.first, "first", 0)
+    trajectories = whole_number(trajectories, "trajectories", 0)
+    instance(gauge, Gauge, "gauge")
     moving = Hmc(gauge, beta, **options.part(HmcOptions), seed=options.seed)
     # Momenta contribute about 16 per site to H. A far larger change means that the integration diverged. The sign of
     # the change is then meaningless.
     most = 1000.0 * float(np.prod(gauge.geometry.extents))
     done = []
-    for number in range(options.first, options.first + trajectories):
+    for number in range(first, first + trajectories):
         delta_h, accepted = moving.run(number)
         if not abs(delta_h) <= most:
             raise Error(
