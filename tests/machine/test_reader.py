@@ -86,6 +86,20 @@ def test_levels_are_ordered_by_their_members_not_by_the_file() -> None:
         ("value = 1e-6", "value = 1" + "0" * 400, "latency = { value = 1", "a finite number"),
         ("value = 1e-6", "value = 1e300", "latency", "0 or a number from 1e-30 to 1e+30"),
         ("value = 1e-6", 'value = "fast"', "latency", "a number"),
+        # NaN and infinity, for which JSON has no words, where no number belongs.
+        (
+            'routing = "torus"',
+            "routing = nan",
+            "routing = nan",
+            "expected a routing (one of: all_to_all, mesh, ",
+        ),
+        ('basis = "measured"', "basis = -inf", "latency", "expected a basis (one of: "),
+        (
+            "value = 1e-6",
+            "value = 1e-6, unit = nan",
+            "latency",
+            'the keys value, basis, source, note, found "unit"',
+        ),
         (
             'basis = "measured"',
             'basis = "believed"',

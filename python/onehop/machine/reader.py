@@ -238,8 +238,10 @@ class _Reader:
         for table, values in (("memory", memory), ("arithmetic", arithmetic)):
             for key, value in values.items():
                 description[_IN_MACHINE.get(key, key)] = self.figure(table, key, value)
+        # JSON has no NaN and no infinity: as texts they are refused where they stand.
+        plain = json.loads(json.dumps(description, default=str), parse_constant=str)
         try:
-            return Machine.from_json(json.dumps(description, default=str))
+            return Machine.from_json(json.dumps(plain))
         except BadInput as error:
             raise self.translated(str(error), order) from None
 
@@ -259,8 +261,9 @@ class _Reader:
         line = self.lines.found.get((table, line_key)) or self.lines.found.get((table, "")) or 1
         name = ".".join(part for part in (table, key) if part) + rest
         what = what.replace("an object", "a table").replace(
-            "only the keys name, ", "only the keys name, of, "
+            "basis, source, found", "basis, source, note, found"
         )
+        what = what.replace("only the keys name, ", "only the keys name, of, ")
         return BadInput(f"{self.lines.file}, line {line}: {name}: {what}")
 
 
