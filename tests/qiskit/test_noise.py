@@ -12,9 +12,10 @@ pytest.importorskip("qiskit_aer", reason="there is no qiskit-aer; pip install qi
 import qiskit_aer as aer
 from qiskit import QuantumCircuit, transpile
 from qiskit.circuit import Delay
+from qiskit.circuit.library import DiagonalGate, UCGate
 from qiskit.circuit.random import random_circuit
 from qiskit.providers.fake_provider import GenericBackendV2
-from qiskit.quantum_info import Kraus, SparsePauliOp, random_quantum_channel
+from qiskit.quantum_info import Kraus, SparsePauliOp, random_quantum_channel, random_unitary
 from qiskit_aer.noise import (
     NoiseModel,
     QuantumError,
@@ -103,6 +104,33 @@ def test_density_matrices_are_those_of_aer(name: str) -> None:
     assert set(found) == set(expected)
     for label in expected:
         np.testing.assert_allclose(found[label], expected[label], rtol=0, atol=1e-12)
+
+
+AT_ONCE: dict[str, Any] = {
+    "diagonal": lambda c: c.append(DiagonalGate([1, 1j, -1, 1]), [0, 2]),
+    "multiplexer": lambda c: c.append(UCGate([random_unitary(2, seed=k).data for k in (1, 2)]), [2, 0]),
+    "initialize": lambda c: c.initialize([0.6, 0, 0, 0.8j], [1, 2]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:expected noise after every gate")
+@pytest.mark.parametrize("name", list(AT_ONCE))
+def test_instructions_that_aer_executes_at_once_have_no_noise_inside(name: str) -> None:
+    noise = _everywhere(
+        depolarizing_error(0.2, 1), ["h", "u", "u3", "rz", "ry", "t", "sx", "x", "p", "unitary", "reset"]
+    )
+    noise.add_all_qubit_quantum_error(depolarizing_error(0.2, 2), ["cx"])
+    circuit = QuantumCircuit(3)
+    circuit.h([0, 2])
+    AT_ONCE[name](circuit)
+    circuit.h(0)
+    circuit.measure_all()
+    simulator = aer.AerSimulator(method="statevector", noise_model=noise, seed_simulator=1)
+    expected = simulator.run(circuit, shots=4000).result().get_counts()
+    found = OnehopBackend(noise_model=noise, seed=2).run(circuit, shots=4000).result().get_counts()
+    for key in set(expected) | set(found):
+        both = expected.get(key, 0), found.get(key, 0)
+        assert abs(both[0] - both[1]) < 5 * np.sqrt(sum(both) + 1)
 
 
 @pytest.mark.parametrize("name", ["thermal relaxation", "kraus of two qubits", "local"])

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["from_qiskit"]
 
 _LEFT_EARLY = ("break_loop", "continue_loop")
+_AER_MATRICES = ("unitary", "diagonal", "multiplexer")  # gates with matrices that qiskit-aer executes at once
 _BACKEND = "or run it on `onehop.qiskit.OnehopBackend`"
 _NOT_PLAIN = {
     "while_loop": f"a while loop has no known end; write the repetitions as a for loop, {_BACKEND}",
@@ -251,13 +252,19 @@ class _Converter:
     def _gate(self, instruction: CircuitInstruction, qubits: list[int], context: Block) -> bool:
         """Convert a gate; return False if its parts were converted one by one, each with its noise."""
         from qiskit.circuit import AnnotatedOperation, Gate
+        from qiskit.circuit.library import Initialize
 
         operation = instruction.operation
         is_plain = not isinstance(operation, (Gate, AnnotatedOperation))
         definition = getattr(operation, "definition", None)
         if definition is not None and (is_plain or self._has_noise_inside(operation)):
             inner = {bit: context.clbits[instruction.clbits[k]] for k, bit in enumerate(definition.clbits)}
+            noise = self.noise
+            self.noise = (
+                None if isinstance(operation, Initialize) else noise
+            )  # qiskit-aer sets a state at once
             self.block(definition, replace(context, qubits=qubits, clbits=inner))
+            self.noise = noise
             return False
         for one in gate_operations(operation, qubits):
             self.add(one, context)
@@ -265,7 +272,7 @@ class _Converter:
 
     def _has_noise_inside(self, operation: Any) -> bool:
         """Whether the definition of a gate must be converted instruction by instruction, each with its noise."""
-        if self.noise is None or is_standard(operation) or operation.name == "unitary":
+        if self.noise is None or is_standard(operation) or operation.name in _AER_MATRICES:
             return False
         return not {operation.name, getattr(operation, "label", None)} & self.noise.names
 
