@@ -1,5 +1,6 @@
 // Memory, and the layout of messages in it.
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdlib>
 #include <map>
@@ -53,8 +54,13 @@ std::size_t checked_count(int count) {
 QMP_mem_t* allocate(std::size_t bytes, std::size_t alignment) {
   void* memory = nullptr;
   const std::size_t size = std::max<std::size_t>(bytes, 1);
+  const std::size_t multiple = std::max(alignment, sizeof(void*));  // QMP_ALIGN_ANY is 0
+  if (!std::has_single_bit(multiple)) {
+    throw BadInput("expected a power of two as the alignment, found " + std::to_string(alignment));
+  }
   check_size(size);
-  if (posix_memalign(&memory, std::max(alignment, sizeof(void*)), size) != 0) return nullptr;
+  check_size(multiple);
+  if (posix_memalign(&memory, multiple, size) != 0) return nullptr;
   const QMP_mem_struct made{static_cast<std::byte*>(memory), bytes};
   allocated().emplace(made.memory + size, made);
   return allocations.add(made);

@@ -23,6 +23,7 @@ using onehop::Mismatch;
 using onehop::compat::checked_span;
 using onehop::compat::checked_value;
 using onehop::compat::guarded;
+using onehop::compat::throw_negative;
 using namespace onehop::compat::qmp;
 
 namespace {
@@ -148,6 +149,7 @@ QMP_OF_DEFAULT(QMP_status_t, broadcast, (void* buffer, size_t nbytes), buffer, n
 ONEHOP_COMPAT_API QMP_status_t QMP_comm_alltoall(QMP_comm_t comm, char* recvbuffer, char* sendbuffer, int count) {
   return guarded(__func__, [&] {
     const QMP_comm_struct& among = checked(comm);
+    if (count < 0) throw_negative(count);
     const std::int64_t bytes = std::int64_t{count} * among.size();
     const std::span received = checked_span(recvbuffer, bytes);
     const auto got = among.collectives->exchange(std::as_bytes(checked_span(sendbuffer, bytes)));

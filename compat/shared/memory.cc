@@ -31,6 +31,13 @@ void check_memory(const void* memory, std::size_t bytes) {
   check_reach(memory, bytes);
 }
 
+void check_alignment(const void* memory, std::size_t alignment) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  if (address % alignment == 0) return;
+  throw BadInput("expected memory at a multiple of " + std::to_string(alignment) + " bytes, found address " +
+                 std::to_string(address));
+}
+
 void throw_forked() {
   throw Error("process " + std::to_string(getpid()) +
               " was forked from a rank and is none; call this in the process that the launcher started");

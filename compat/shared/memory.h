@@ -22,6 +22,9 @@ void check_reach(const void* memory, std::size_t bytes);
 // be known.
 void check_memory(const void* memory, std::size_t bytes);
 
+// Throws BadInput if values of a type with this alignment cannot be at the address.
+void check_alignment(const void* memory, std::size_t alignment);
+
 [[noreturn]] void throw_forked();
 [[noreturn]] void throw_negative(long long count);
 [[noreturn]] void throw_too_many(unsigned long long count);
@@ -32,7 +35,8 @@ inline void check_process(std::uint32_t forks) {
     throw_forked();
 }
 
-// `count` values from `first`. Throws BadInput for a negative number, and like check_memory.
+// `count` values from `first`. Throws BadInput for a negative number and for an address that values of this type cannot
+// have, and like check_memory.
 template <class T, std::integral Count>
 std::span<T> checked_span(T* first, Count count) {
   if (std::cmp_less(count, 0)) throw_negative(static_cast<long long>(count));
@@ -40,12 +44,14 @@ std::span<T> checked_span(T* first, Count count) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(values, sizeof(T), &bytes)) throw_too_many(values);
   check_memory(static_cast<const void*>(first), bytes);
+  if (bytes > 0) check_alignment(static_cast<const void*>(first), alignof(T));
   return {first, values};
 }
 
 template <class T>
 T& checked_value(T* value) {
   check_memory(static_cast<const void*>(value), sizeof(T));
+  check_alignment(static_cast<const void*>(value), alignof(T));
   return *value;
 }
 

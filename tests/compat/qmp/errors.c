@@ -10,6 +10,7 @@
 #define COMMUNICATOR "expected a communicator that QMP_comm_split made, found "
 
 static int number;
+static double pair[2];
 
 static void begin_plainly(void) {
   static char* arguments[] = {"test", NULL};
@@ -202,6 +203,10 @@ ERROR(negative_color, 1, 1, "expected a color of 0 or more, found -1") {
 }
 
 REFUSED_BEGUN(no_value, "QMP_comm_sum_double: expected memory of 8 bytes", QMP_sum_double(NULL));
+REFUSED_BEGUN(value_between, "QMP_comm_sum_double: expected memory at a multiple of 8 bytes, found address ",
+              QMP_sum_double((double*)((char*)pair + 4)));
+REFUSED_BEGUN(values_between, "QMP_comm_sum_float_array: expected memory at a multiple of 4 bytes, found address ",
+              QMP_sum_float_array((float*)((char*)pair + 1), 3));
 REFUSED_BEGUN(no_values, "QMP_comm_sum_float_array: expected memory of 12 bytes", QMP_sum_float_array(NULL, 3));
 
 ERROR(negative_values, 1, 1, "expected a number of 0 or more, found -1") {
@@ -264,7 +269,7 @@ ERROR(different_broadcasts, 2, 1, "rank 1 receives 24 bytes from rank 0, which s
   QMP_barrier();
 }
 
-ERROR(negative_count, 1, 1, "QMP_comm_alltoall: expected a number of 0 or more") {
+ERROR(negative_count, 2, 1, "QMP_comm_alltoall: expected a number of 0 or more, found -1") {
   char bytes[4];
   begin_plainly();
   QMP_comm_alltoall(QMP_comm_get_default(), bytes, bytes, -1);

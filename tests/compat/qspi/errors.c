@@ -173,6 +173,11 @@ REFUSED(wrong_variable, "qspi_prepare: ONEHOP_QSPI_TOGETHER: expected 0 or 1, fo
         prepare_both());
 REFUSED(never_sent, "rank 0 waits for a message from itself", prepare_both(); qspi_wait(both[0]));
 REFUSED(no_number, "qspi_sum_double: expected memory of 8 bytes, found a null pointer", qspi_sum_double(NULL));
+REFUSED(number_between, "qspi_sum_double: expected memory at a multiple of 8 bytes, found address ",
+        static double pair[2];
+        qspi_sum_double((double*)((char*)pair + 4)));
+REFUSED(list_between, "qspi_prepare: expected memory at a multiple of 8 bytes, found address ",
+        qspi_prepare((qspi_msg_t*)((char*)both + 1), 1));
 REFUSED(started_after_finalize, "found one that was prepared before qspi_finalize", exchange_both(); qspi_finalize();
         qspi_start(both[0]));
 REFUSED(prepared_after_finalize, "qspi_prepare: expected to be called before", qspi_finalize(); prepare_both());
