@@ -198,6 +198,18 @@ def test_altered_notes_of_checkpoints(gauge: Gauge, checkpoint: bytes, tmp_path:
             read_checkpoint(str(path), group, None, trajectories)
 
 
+def test_a_changed_number_in_the_history_of_a_checkpoint(gauge: Gauge, tmp_path: Path) -> None:
+    path, settings = tmp_path / "run.lime", {"algorithm": "hmc", "extent": list(EXTENTS)}
+    history = [{"delta_h": 0.25, "accepted": True, "plaquette": gauge.plaquettes().all}] * 2
+    write_checkpoint(str(path), gauge, Checkpoint(settings, 2, history))
+    data = path.read_bytes()
+    assert read_checkpoint(str(path), Group.alone(), None, settings) is not None
+    for old, new in ((b"0.25", b"8.25"), (b'"digest"', b'"digesu"'), (b"hmc", b"hmb")):
+        path.write_bytes(data.replace(old, new, 1))
+        with pytest.raises(BadInput, match="that was altered"):
+            read_checkpoint(str(path), Group.alone(), None, settings)
+
+
 def test_a_checkpoint_with_other_links_is_refused(gauge: Gauge, tmp_path: Path) -> None:
     path, group = str(tmp_path / "run.lime"), Group.alone()
     note = json.dumps({"settings": SETTINGS, "done": 0, "history": []})

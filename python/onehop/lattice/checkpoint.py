@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass, field
@@ -35,7 +36,7 @@ def write_checkpoint(path: str, gauge: Gauge, state: Checkpoint) -> None:
     The replacement is atomic: an interrupted write leaves the previous file. Collective.
     """
     try:
-        note = json.dumps(asdict(state), allow_nan=False)
+        note = json.dumps({**asdict(state), "digest": _digest(asdict(state))}, allow_nan=False)
     except ValueError as error:
         raise BadInput(f"cannot write {path}: expected a history of finite numbers, found {error}") from error
     write_gauge(path, gauge, "ildg", precision=64, overwrite=True, note=note)
@@ -55,6 +56,9 @@ def read_checkpoint(
     note = read_note(path)
     try:
         fields = json.loads(note, parse_constant=_refuse)
+        digest = fields.pop("digest", None) if isinstance(fields, dict) else None
+        if digest not in (None, _digest(fields)):  # older checkpoints have none
+            raise ValueError("its note was altered")
         state = Checkpoint(**fields)
         if fields.keys() != asdict(state).keys() or not _is_valid(state):
             raise ValueError("its note was altered")
@@ -99,6 +103,10 @@ def read_checkpoint(
             f"{file.plaquettes.all:.12g}; the file was altered, name another file"
         )
     return gauge, state
+
+
+def _digest(fields: Any) -> str:
+    return hashlib.sha256(json.dumps(fields, allow_nan=False).encode()).hexdigest()
 
 
 def _refuse(word: str) -> None:
