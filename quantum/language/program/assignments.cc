@@ -58,7 +58,8 @@ void Expander::set_indexed(Variable& variable, const Expression& target, const V
     for (std::size_t k = one->parts.size() - 1; k > 0; --k) at.insert(at.begin(), &one->parts[k]);
   }
   const int holds = guards_.empty() ? one_bit : guard_bit(variable.depth);
-  if (holds == one_bit) return set_element(variable.value, at, 0, value);
+  // A subroutine in an index may change the variable, so that its elements are elsewhere.
+  if (holds == one_bit && !has_call(target)) return set_element(variable.value, at, 0, value);
   Value changed = variable.value;
   set_element(changed, at, 0, value);
   variable.value = lasting(mixed(holds, changed, variable.value, target.place));

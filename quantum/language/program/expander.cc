@@ -26,7 +26,7 @@ Expander::Expander(const std::string& text, const ReadOptions& options)
     : options_(options),
       sources_(options.name, text, options.folder),
       parser_(sources_),
-      logic_(circuit_),
+      logic_(circuit_, options.operations),
       arithmetic_(logic_, sources_) {
   circuit_.name = std::filesystem::path(options.name).stem().string();
   arithmetic_.set_version(parser_.version());
@@ -106,6 +106,13 @@ void Expander::spend(Place place, std::int64_t steps) {
 
 void Expander::count_operations(Place place, std::int64_t operations) {
   if (operations > options_.operations - static_cast<std::int64_t>(circuit_.operations.size())) too_many(place);
+}
+
+void Expander::count_bytes(Place place, std::size_t bytes) {
+  bytes_ += static_cast<std::int64_t>(bytes);
+  if (bytes_ <= options_.bytes) return;
+  fail(place, "there is not enough memory to read the circuit: it takes more than " + base::bytes_text(options_.bytes) +
+                  "; set ONEHOP_QASM_MEMORY_MIB to raise the limit");
 }
 
 void Expander::too_many(Place place) const {
@@ -222,12 +229,8 @@ void Expander::emit(Operation operation, Place place) {
   }
   count_operations(place, 1);
   if ((circuit_.operations.size() & 4095U) == 4095U) check_time(place);
-  bytes_ += static_cast<std::int64_t>(sizeof(Operation) + operation.values.capacity() * sizeof(Complex) +
-                                      (operation.targets.size() + operation.controls.size()) * sizeof(int));
-  if (bytes_ > options_.bytes) {
-    fail(place, "there is not enough memory to read the circuit: it takes more than " +
-                    base::bytes_text(options_.bytes) + "; set ONEHOP_QASM_MEMORY_MIB to raise the limit");
-  }
+  count_bytes(place, sizeof(Operation) + operation.values.capacity() * sizeof(Complex) +
+                         (operation.targets.size() + operation.controls.size()) * sizeof(int));
   if (operation.kind != OperationKind::barrier) {
     for (const int qubit : operation.targets) fresh_[static_cast<std::size_t>(qubit)] = false;
     for (const int qubit : operation.controls) fresh_[static_cast<std::size_t>(qubit)] = false;

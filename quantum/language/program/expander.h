@@ -66,6 +66,7 @@ class Expander {
   void spend(Place place, std::int64_t steps);
   void check_time(Place place);
   void count_operations(Place place, std::int64_t operations);
+  void count_bytes(Place place, std::size_t bytes);
   [[noreturn]] void too_many(Place place) const;
   Variable* find(std::string_view name);
   Variable& declared(std::string_view name, Place place);
@@ -85,6 +86,7 @@ class Expander {
   // -- expressions.cc
   Value evaluate(const Expression& expression);
   Value evaluate_index(const Expression& expression);
+  const Value* element_of(const Expression& expression, std::size_t& next);
   Value evaluate_call(const Expression& expression);
   Value concatenation(const Expression& expression);
   Value value_of(const Variable& variable) const;
@@ -101,6 +103,7 @@ class Expander {
 
   // -- statements.cc
   Flow execute(const Statement& statement);
+  Flow execute_kind(const Statement& statement);
   Flow execute_all(const std::vector<Statement>& statements);
   Flow execute_scope(const std::vector<Statement>& statements);
   void declare_variable(const Statement& statement);

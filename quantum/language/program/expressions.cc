@@ -159,6 +159,22 @@ Value Expander::concatenation(const Expression& expression) {
   return made;
 }
 
+// The element of an array that the first indices of an expression name, so that the array is not copied; `next` becomes
+// the index behind them. None if the expression has others, or a subroutine that may change the array.
+const Value* Expander::element_of(const Expression& expression, std::size_t& next) {
+  const Expression& root = expression.parts[0];
+  const Variable* const array = root.kind == ExpressionKind::name ? find(root.text) : nullptr;
+  if (array == nullptr || array->kind != Kind::value || has_call(expression)) return nullptr;
+  const Value* element = &array->value;
+  for (; next < expression.parts.size() && element->type.is_array(); ++next) {
+    const Expression& at = expression.parts[next];
+    if (at.kind == ExpressionKind::range || at.kind == ExpressionKind::set) break;
+    bool single = true;
+    element = &element->elements[static_cast<std::size_t>(indices(at, element->type.dimensions[0], single)[0])];
+  }
+  return element;
+}
+
 Value Expander::evaluate_index(const Expression& expression) {
   std::vector<int> places;
   bool single = true;
@@ -169,8 +185,10 @@ Value Expander::evaluate_index(const Expression& expression) {
     bits.type = {TypeKind::bit, single ? 0 : 1, {}};
     return value_of(bits);
   }
-  Value of = evaluate(expression.parts[0]);
-  for (std::size_t k = 1; k < expression.parts.size(); ++k) {
+  std::size_t next = 1;
+  const Value* const element = element_of(expression, next);
+  Value of = element != nullptr ? *element : evaluate(expression.parts[0]);
+  for (std::size_t k = next; k < expression.parts.size(); ++k) {
     const Expression& at = expression.parts[k];
     const bool is_array = of.type.is_array();
     if (!is_array && !of.is_integral())

@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::size_t deepest_calls = 64;
 
-bool has_call(const Expression& expression) {
-  return expression.kind == ExpressionKind::call || std::ranges::any_of(expression.parts, has_call);
-}
-
 }  // namespace
 
 // Runs a body under a condition. `after` receives the condition as it is at its end: as a hidden bit if the body has
@@ -149,8 +145,9 @@ Expander::Flow Expander::return_value(const Statement& statement) {
   if (calls_.empty()) fail(statement.place, "expected a subroutine around return, found none");
   if (!statement.values.empty()) {
     const Expression& expression = statement.values[0];
-    Value value = arithmetic_.cast(evaluate(expression), calls_.back().type, expression.place);
+    const Value found = evaluate(expression);  // may call subroutines, which moves calls_
     Call& call = calls_.back();
+    const Value value = arithmetic_.cast(found, call.type, expression.place);
     const int holds = call.result.type.kind == TypeKind::none ? one_bit : guard_bit(call.depth);
     call.result = lasting(mixed(holds, value, call.result, statement.place));
   }

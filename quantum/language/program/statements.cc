@@ -1,5 +1,6 @@
 // Declarations, measurements, resets and barriers.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -16,6 +17,14 @@ constexpr int deepest = 3000;  // statements and expressions inside each other, 
 
 Expander::Flow Expander::execute(const Statement& statement) {
   if (statement.kind != StatementKind::gate_call) spend(statement.place, 1);
+  try {
+    return execute_kind(statement);
+  } catch (const TooManyOperations&) {
+    too_many(statement.place);
+  }
+}
+
+Expander::Flow Expander::execute_kind(const Statement& statement) {
   switch (statement.kind) {
     case StatementKind::none:
       break;
@@ -122,6 +131,12 @@ void Expander::declare_variable(const Statement& statement) {
   const bool is_output = statement.kind == StatementKind::output;
   if (type.kind == TypeKind::bit && !type.is_array() && !statement.flag && scopes_.size() == 1) {
     return declare_register(statement, type, Kind::bits);
+  }
+  if (type.is_array()) {
+    const auto elements = std::accumulate(type.dimensions.begin(), type.dimensions.end(), std::int64_t{1},
+                                          std::multiplies<std::int64_t>());
+    spend(statement.name_place, elements);
+    if (scopes_.size() == 1) count_bytes(statement.name_place, static_cast<std::size_t>(elements) * sizeof(Value));
   }
   Variable made;
   made.type = type;

@@ -39,7 +39,7 @@ class Parser {
   void expect(Symbol symbol, const char* characters);
   Token expect_name(const char* what);
   void read_version();
-  void count_operator(Place place);
+  void count_operator();
 
   Statement statement();
   Statement by_keyword(bool& found);

@@ -67,9 +67,8 @@ Expression Parser::combine(Symbol symbol, Place place, Expression left, Expressi
   return made;
 }
 
-void Parser::count_operator(Place place) {
+void Parser::count_operator() {
   if (++operators_ > most_operators) fail(begin_, "expected at most 2000 operators in a statement, found more");
-  (void)place;
 }
 
 Expression Parser::expression(int least) {
@@ -78,10 +77,11 @@ Expression Parser::expression(int least) {
     if (now().kind != TokenKind::symbol) return left;
     Symbol operation = now().symbol;
     if (version_ == 2 && operation == symbol("^")) operation = symbol("**");
+    if (version_ == 2 && operation == symbol("++")) operation = symbol("+");  // the second one is a sign
     int precedence = 0;
     for (const Binary& one : binaries) precedence = one.symbol == operation ? one.precedence : precedence;
     if (operation == symbol("++") || precedence == 0 || precedence < least) return left;
-    count_operator(now().place);
+    count_operator();
     const Place place = take().place;
     // A power has its right side first.
     left = combine(operation, place, std::move(left), expression(precedence == 12 ? precedence : precedence + 1));
@@ -90,13 +90,13 @@ Expression Parser::expression(int least) {
 
 Expression Parser::unary() {
   const Token token = now();
-  if (token.is(symbol("+"))) {
-    count_operator(token.place);
+  if (token.is(symbol("+")) || (version_ == 2 && token.is(symbol("++")))) {
+    count_operator();
     take();
     return unary();
   }
   if (!token.is(symbol("-")) && !token.is(symbol("!")) && !token.is(symbol("~"))) return postfix();
-  count_operator(token.place);
+  count_operator();
   take();
   Expression made = make(ExpressionKind::unary, token.place);
   made.symbol = token.symbol;
@@ -111,6 +111,7 @@ Expression Parser::postfix() {
 }
 
 Expression Parser::index(Expression of) {
+  count_operator();
   Expression made = make(ExpressionKind::index, of.place);
   made.parts.push_back(std::move(of));
   expect(symbol("["), "[");
@@ -171,7 +172,7 @@ Expression Parser::value() {
   }
   Expression found = expression();
   while (now().is(symbol("++"))) {
-    count_operator(now().place);
+    count_operator();
     const Place place = take().place;
     found = combine(symbol("++"), place, std::move(found), expression());
   }
@@ -274,7 +275,7 @@ void Parser::modifiers(Statement& made) {
     const auto* const word = std::ranges::find(words, now().text);
     if (now().kind != TokenKind::name || word == words.end()) return;
     if (!ahead().is(symbol("@")) && !ahead().is(symbol("("))) return;
-    count_operator(now().place);
+    count_operator();
     Modifier one;
     one.kind = static_cast<ModifierKind>(word - words.begin());
     one.place = take().place;

@@ -1,6 +1,7 @@
 // The syntax tree of one statement. Names are parts of the text, which outlives the tree.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -60,6 +61,10 @@ struct TypeName {
   const Expression* found = &expression;
   while (found->kind == ExpressionKind::index) found = &found->parts[0];
   return *found;
+}
+
+[[nodiscard]] inline bool has_call(const Expression& expression) {
+  return expression.kind == ExpressionKind::call || std::ranges::any_of(expression.parts, has_call);
 }
 
 enum class ModifierKind : std::uint8_t { control, negative_control, inverse, power };

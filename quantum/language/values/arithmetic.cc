@@ -229,11 +229,12 @@ Value Arithmetic::compare(Symbol operation, const Value& left, const Value& righ
   if (!left.is_integral() || !right.is_integral() || (is_sized_angle(left) != is_sized_angle(right))) {
     return answer(real(left, place, "a number"), real(right, place, "a number"));
   }
-  const Type type = common(left, right);
   if (is_known(left) && is_known(right) && !wide) {
     const std::int64_t a = number_of(left);
     const std::int64_t b = number_of(right);
-    if (type.kind == TypeKind::natural) return answer(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
+    const bool a_is_large = left.type.kind != TypeKind::integer && a < 0;  // 2^63 or more
+    const bool b_is_large = right.type.kind != TypeKind::integer && b < 0;
+    if (a_is_large != b_is_large) return answer(a_is_large ? 1 : 0, b_is_large ? 1 : 0);
     return answer(a, b);
   }
   const bool is_signed = left.type.kind == TypeKind::integer || right.type.kind == TypeKind::integer;
@@ -307,6 +308,13 @@ Value Arithmetic::integer_arithmetic(Symbol operation, const Value& left, const 
     return integer_value(wrapped(wrapping(operation, a, b), type), type.kind, type.width);
   }
   if (b == 0) fail(place, "expected a number, found a division by zero");
+  if (left.type.kind != TypeKind::integer && (right.type.kind != TypeKind::integer || b > 0)) {
+    const auto dividend = static_cast<std::uint64_t>(a);
+    const auto divisor = static_cast<std::uint64_t>(b);
+    const std::uint64_t found = operation == symbol("/") ? dividend / divisor : dividend % divisor;
+    if (type.kind == TypeKind::integer) type.kind = TypeKind::natural;
+    return integer_value(static_cast<std::int64_t>(found), type.kind, type.width);
+  }
   if (b == -1) {
     const std::int64_t negative = wrapping(symbol("-"), 0, a);
     return integer_value(operation == symbol("/") ? wrapped(negative, type) : 0, type.kind, type.width);

@@ -43,7 +43,8 @@ Bits rotated(Bits bits, std::int64_t by) {
 std::int64_t units(double radians, int width) {
   double part = std::fmod(radians / turn, 1.0);
   if (part < 0) part += 1;
-  return static_cast<std::int64_t>(std::nearbyint(std::ldexp(part, width)));
+  const double number = std::nearbyint(std::ldexp(part, width));
+  return static_cast<std::int64_t>(number < 0x1p64 ? static_cast<std::uint64_t>(number) : 0);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 namespace onehop::quantum::language {
 
 int Logic::assign(const Condition& condition) {
+  if (static_cast<std::int64_t>(circuit_.operations.size()) >= most_) throw TooManyOperations();
   const int bit = new_bit();
   Operation made;
   made.kind = OperationKind::assign;

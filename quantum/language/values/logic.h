@@ -1,6 +1,7 @@
 // Functions of classical bits as `assign` operations on hidden bits.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
@@ -13,10 +14,14 @@ namespace onehop::quantum::language {
 // While a program is read, hidden bits have numbers from here on, because further classical bits may be declared.
 inline constexpr int first_hidden = 1 << 28;
 
+// Functions of classical bits need more operations than a circuit may have.
+struct TooManyOperations {};
+
 // A hidden bit is set once. Constants are folded, and the same function of hidden bits is computed once.
 class Logic {
  public:
-  explicit Logic(Circuit& circuit) : circuit_(circuit) {}
+  // Functions throw TooManyOperations once the circuit has `most` operations.
+  Logic(Circuit& circuit, std::int64_t most) : circuit_(circuit), most_(most) {}
 
   [[nodiscard]] int new_bit() { return first_hidden + circuit_.hidden_clbits++; }
   // Stores the current truth of a condition in a new hidden bit.
@@ -41,6 +46,7 @@ class Logic {
 
  private:
   Circuit& circuit_;
+  std::int64_t most_;
   std::map<std::vector<std::pair<int, int>>, int> known_;
   int zero_ = 0;  // a hidden bit that is never set
 };

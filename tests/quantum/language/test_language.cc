@@ -56,6 +56,17 @@ TEST(Language, ExpressionsKeepTheirPrecedence) {
   EXPECT_EQ(value("int[4](angle[4](pi))"), -8 + 60);
 }
 
+TEST(Language, NumbersAbove2To63) {
+  EXPECT_EQ(value("int(u > 5) + 2 * int(5 < u) + 4 * int(u == -1)", "uint[64] u = -1; "), 3);
+  EXPECT_EQ(value("u / 4611686018427387904 + u % 10", "uint[64] u = -1; "), 8);
+  EXPECT_EQ(value("uint[64](bit[64](a)) >> 60", "angle[64] a = 3 * pi / 2; "), 12);
+}
+
+TEST(Language, SignsBehindOperators) {
+  EXPECT_EQ(steps("OPENQASM 2.0; qreg q[1]; U(1++2, ++1, 1+-+1) q[0];"), "U 0");
+  EXPECT_THROW((void)read_qasm(head + "rx(1++2) q[0];"), BadInput);
+}
+
 TEST(Language, VariablesArraysAndAliases) {
   EXPECT_EQ(value("n", "const uint n = 4; "), 4);
   EXPECT_EQ(value("n", "int n = 4; n *= 3; n -= 1; n >>= 1;"), 5);
@@ -73,6 +84,14 @@ TEST(Language, LoopsAndBranches) {
   EXPECT_EQ(steps(head + "x q[0]; end; x q[1];"), "x 0");
   EXPECT_EQ(steps(head + "def f(qubit a, int n) -> int { if (n == 0) { return 2; } x a; return n; } x q[f(q[0], 3)];"),
             "x 0, x 3");
+}
+
+TEST(Language, SubroutinesThatCallThemselves) {
+  EXPECT_EQ(value("f(4)", "def f(int n) -> int { if (n <= 1) { return 1; } return n * f(n - 1); }"), 24);
+  EXPECT_EQ(value("a[0][0] + a[0][1]",
+                  "def f(mutable array[int, 2, 2] b) -> int { b[1] = b[0]; b[0, 0] = 4; return 1; } "
+                  "array[int, 2, 2] a = {{1, 2}, {3, 4}}; a[0][f(a)] = 9;"),
+            10);
 }
 
 TEST(Language, ConditionsOnMeasurements) {
@@ -164,6 +183,33 @@ TEST(Language, PowersOfLargeGates) {
   apply(whole);
   apply(inverse);
   EXPECT_NEAR(std::abs(state[5]), 1, 1e-9);
+}
+
+TEST(Language, ArithmeticOfMeasuredBitsKeepsTheLimit) {
+  ReadOptions options;
+  options.operations = 10000;
+  const std::string product = "c[0] = measure q[0]; uint[64] u = uint[4](c);\nfor int i in [0:99] { u = u * u + 3; }";
+  const std::string message = testing::thrown<BadInput>([&] { (void)read_qasm(head + product, options); });
+  EXPECT_TRUE(message.starts_with("<text>:3:23: expected at most 10000 operations")) << message;
+}
+
+TEST(Language, ManyElements) {
+  std::string program = head;
+  for (int k = 0; k < 40; ++k) program += "array[int, 1048576] a" + std::to_string(k) + ";\n";
+  ReadOptions options;
+  options.bytes = std::int64_t{64} << 20;
+  std::string message = testing::thrown<BadInput>([&] { (void)read_qasm(program, options); });
+  EXPECT_TRUE(message.starts_with("<text>:2:21: there is not enough memory")) << message;
+  options.bytes = std::int64_t{16} << 30;
+  options.operations = 100000;
+  message = testing::thrown<BadInput>([&] { (void)read_qasm(program, options); });
+  EXPECT_TRUE(message.starts_with("<text>:2:21: expected at most 100000 operations")) << message;
+}
+
+TEST(Language, ManyIndices) {
+  std::string program = head + "int a = 1; a";
+  for (int k = 0; k < 100000; ++k) program += "[0]";
+  EXPECT_THROW((void)read_qasm(program + " = 1;"), BadInput);
 }
 
 TEST(Language, Refusals) {
