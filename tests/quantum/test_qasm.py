@@ -131,6 +131,15 @@ def test_broken_files(text: str, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_text_that_is_no_utf_8() -> None:
+    with pytest.raises(
+        BadInput, match=r"^text: expected text, found bytes that are no UTF-8, at character 9"
+    ):
+        parse_qasm("qubit q; \udcff")
+    with pytest.raises(BadInput, match=r"^name: expected text, found bytes that are no UTF-8"):
+        parse_qasm("qubit q;", name="\udcff.qasm")
+
+
 def test_brackets_in_brackets() -> None:
     deep = 150 * "(" + "0.5" + 150 * ")"
     assert len(parse_qasm(HEAD_3 + f"rz({deep}) q[0]; // (((").operations) == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from onehop import _core
 from onehop.arguments import instance
+from onehop.error import BadInput
 from onehop.input_file import read_text
 from onehop.output import file_path
 from onehop.quantum.circuit import Circuit
@@ -67,6 +68,13 @@ def parse_qasm(text: str, *, name: str = "<text>", folder: str | Path = ".") -> 
     instance(text, str, "text")
     instance(name, str, "name")
     folder = file_path(folder, "folder")
+    for what, value in (("text", text), ("name", name), ("folder", str(folder))):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise BadInput(
+                f"{what}: expected text, found bytes that are no UTF-8, at character {error.start}"
+            ) from None
     budget = Budget()
     circuit = Circuit(0)
     _core.read_qasm(
