@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -63,7 +65,8 @@ def _received(address: str, user: int) -> bytes:
     os.close(writing)
     assert os.read(reading, 1) == b"x"
     if user == os.geteuid():
-        assert remote_shell.run(address, "a host", ["true"]) == 255
+        with pytest.raises(ConnectionError):
+            remote_shell.run(address, "a host", ["true"])
     else:
         with pytest.raises(PermissionError, match=f"user {user}"):
             remote_shell.run(address, "a host", ["true"])
@@ -71,6 +74,37 @@ def _received(address: str, user: int) -> bytes:
         received = stream.read()
     os.waitpid(child, 0)
     return received
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="acting as another user takes root")
+def test_the_server_starts_nothing_for_another_user_and_names_no_host(tmp_path: Path) -> None:
+    started = []
+
+    def start(host: str, *_: object) -> subprocess.Popen[bytes]:
+        started.append(host)
+        if host == "gone":
+            raise FileNotFoundError(host)
+        return subprocess.Popen(["true"])
+
+    address = "\0onehop-test-" + tmp_path.name
+    with keeper.ShellServer(address, start) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setuid(NOBODY)
+                with socket.socket(socket.AF_UNIX) as caller:
+                    caller.connect(address)
+                    socket.send_fds(caller, [b'["stolen", ["true"], {}, "/"]\n'], [0, 1, 2])
+                    caller.recv(64)  # until the other end is closed
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        assert remote_shell.run(address, "a host", ["true"]) == 0
+        with pytest.raises(ConnectionError, match="it was never made, or has ended"):
+            remote_shell.run(address, "gone", ["true"])
+        server.shutdown()
+    assert started == ["a host", "gone"]
 
 
 def test_a_caller_that_says_nothing_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

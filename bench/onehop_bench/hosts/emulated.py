@@ -163,9 +163,9 @@ class EmulatedHosts:
         folder: str,
         descriptors: Sequence[int],
     ) -> subprocess.Popen[bytes]:
-        """Start a command on the host with a name. Raise OSError if there is no such host."""
+        """Start a command on the host with a name. Raise OSError if there is no such host, or if it was killed."""
         for host in self.hosts:
-            if host.name == name:
+            if host.name == name and host.alive:
                 return start_command(host.pid, host.cores, words, environment, folder, descriptors)
         raise FileNotFoundError(name)
 

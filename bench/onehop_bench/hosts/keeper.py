@@ -113,7 +113,8 @@ def start_command(
         *_SPACES,
         "/bin/sh",
         "-c",
-        'cd "$0" && exec "$@"',
+        'cd "$1" && shift && exec "$@"',
+        "emulated host",  # which begins the error of a program that is not there
         folder,
     ]
     stdin, stdout, stderr = descriptors

@@ -26,8 +26,8 @@ def check_user(connection: socket.socket) -> None:
 def run(path: str, host: str, words: Sequence[str]) -> int:
     """Run a command on a host, through the server at a socket, and return its exit status.
 
-    The status is minus the number of the signal that ended it, or 255 if the hosts are gone. Raise OSError if there is
-    no server, or if it runs as another user (PermissionError), which gets nothing.
+    The status is minus the number of the signal that ended it. Raise OSError if there is no server or no such host, if
+    the hosts have ended, or if the server runs as another user (PermissionError), which gets nothing.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
@@ -38,10 +38,9 @@ def run(path: str, host: str, words: Sequence[str]) -> int:
         # even nothing would then be an error.
         if sent < len(text):
             connection.sendall(text[sent:])
-        try:
-            return int(connection.recv(64) or 255)
-        except ConnectionError:
-            return 255
+        if answer := connection.recv(64):
+            return int(answer)
+    raise ConnectionError("it was never made, or has ended")
 
 
 def _main(path: str, rest: list[str]) -> int:
