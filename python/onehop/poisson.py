@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop._core import PoissonBlock, PoissonResult, PoissonSpec, PoissonTimes, Schedule
-from onehop.arguments import instance
+from onehop.arguments import instance, whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.options import LARGEST_SEED, Options, option
@@ -192,6 +192,9 @@ def poisson_layout(
 
     Parameters are those of `Poisson`. Raises BadInput if the grid is one of another number of ranks.
     """
+    extents, grid = (
+        None if one is None else _pair(one, name) for one, name in ((extents, "extents"), (grid, "grid"))
+    )
     if grid is not None and grid[0] * grid[1] != ranks:
         raise BadInput(
             f"expected a grid of {counted(ranks, 'rank')}, found {grid[0]}x{grid[1]} = {grid[0] * grid[1]}"
@@ -202,7 +205,15 @@ def poisson_layout(
         # The grid nearest to a square, with more ranks in the first dimension.
         second = max(d for d in range(1, ranks + 1) if ranks % d == 0 and d * d <= ranks)
         grid = (ranks // second, second)
-    return (local[0] * grid[0], local[1] * grid[1]), grid
+    here = _pair(local, "local")
+    return (here[0] * grid[0], here[1] * grid[1]), grid
+
+
+def _pair(values: Any, name: str) -> tuple[int, int]:
+    numbers = whole_numbers(values, name)
+    if len(numbers) != 2:
+        raise BadInput(f"{name}: expected 2 numbers, found {len(numbers)}")
+    return numbers[0], numbers[1]
 
 
 def solve_directly(source: NDArray[np.float64], mass: float) -> NDArray[np.float64]:
