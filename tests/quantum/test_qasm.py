@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onehop import BadInput
+from onehop import BadInput, _core
 from reference_circuit import distribution, final_state
 
 pytest.importorskip("qiskit")
@@ -230,6 +230,15 @@ def test_refusals_say_where_and_what_to_do(
         assert str(error.value).startswith(f"f.qasm:{message}")
         assert " (in: " in str(error.value)
     assert capfd.readouterr().err == ""
+
+
+def test_too_little_memory_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_qasm(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(_core, "read_qasm", read_qasm)
+    with pytest.raises(BadInput, match=r"c\.qasm: there is not enough memory to read the circuit"):
+        parse_qasm("qubit q;", name="c.qasm")
 
 
 def test_byte_order_marks(tmp_path: Path) -> None:

@@ -77,13 +77,16 @@ def parse_qasm(text: str, *, name: str = "<text>", folder: str | Path = ".") -> 
             ) from None
     budget = Budget()
     circuit = Circuit(0)
-    _core.read_qasm(
-        circuit,
-        text,
-        name=name,
-        folder=str(folder),
-        operations=min(budget.operations, sys.maxsize // 4),
-        seconds=budget.seconds,
-        memory=memory_limit(),
-    )
+    try:
+        _core.read_qasm(
+            circuit,
+            text,
+            name=name,
+            folder=str(folder),
+            operations=min(budget.operations, sys.maxsize // 4),
+            seconds=budget.seconds,
+            memory=memory_limit(),
+        )
+    except MemoryError as error:
+        raise BadInput(f"{name}: there is not enough memory to read the circuit; make it smaller") from error
     return circuit
