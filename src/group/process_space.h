@@ -1,15 +1,27 @@
-// The space of process numbers (PID namespace) of this process. Containers mostly have one each.
+// The user of this process, and its space of process numbers (PID namespace). Containers mostly have one each.
 #pragma once
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <string>
+
+#include "onehop/error.h"
 
 namespace onehop::detail {
 
-// Its number, which no other space of this machine has; 1 if the system does not tell (there is no /proc).
+// Throws Error in a sandbox that refuses to tell: geteuid() would return the negative number of the error.
+[[nodiscard]] inline uid_t own_user() {
+  const long user = syscall(SYS_geteuid);
+  if (user >= 0) return static_cast<uid_t>(user);
+  throw Error(std::string("the system refuses geteuid (") + std::strerror(errno) + "); allow it in this sandbox");
+}
+
+// The number of the space, which no other space of this machine has; 1 if the system does not tell (there is no /proc).
 [[nodiscard]] inline std::uint64_t process_space() noexcept {
   struct stat space{};
   return stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 1;

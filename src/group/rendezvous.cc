@@ -18,6 +18,7 @@
 #include "src/group/control_memory.h"
 #include "src/group/liveness.h"
 #include "src/group/local_socket.h"
+#include "src/group/process_space.h"
 
 namespace onehop::detail {
 namespace {
@@ -41,7 +42,7 @@ constexpr std::byte joined_mark{1};  // sent by a guest once it has joined the c
 // The name contains only a hash of the key: all users see a bound name, and the key may be a secret that the next
 // attempt of the same launch reuses.
 std::string name_of(const std::string& key) {
-  const std::string user = std::to_string(geteuid());
+  const std::string user = std::to_string(own_user());
   return "onehop-" + user + "-" +
          sha256(user + "/" + key + "/" + env::text("ONEHOP_MEETING_KEY").value_or("")).substr(0, 40);
 }
@@ -82,7 +83,7 @@ struct Seat {
 
 [[noreturn]] void throw_squatted(const std::string& name, uid_t uid) {
   throw Error("the meeting point of this launch, the abstract socket '" + name + "', is held by user " +
-              std::to_string(uid) + ", not by user " + std::to_string(geteuid()) +
+              std::to_string(uid) + ", not by user " + std::to_string(own_user()) +
               " who runs this program; nothing is read from it. Start again with another key that nobody can guess "
               "(torchrun --rdzv-id, or ONEHOP_MEETING_KEY on all ranks), or with `onehop launch`, which needs none");
 }
@@ -157,7 +158,7 @@ class Reception {
         return;
       }
       const auto peer = peer_of(socket);
-      if (!peer || peer->uid != geteuid()) {
+      if (!peer || peer->uid != own_user()) {
         if (peer) turned_away_ = "; a connection of user " + std::to_string(peer->uid) + " was refused";
         continue;
       }
@@ -260,7 +261,7 @@ class Reception {
     const Socket socket = new_socket();
     if (connect(socket.fd(), at.address(), at.length) == 0) {
       const auto peer = peer_of(socket);
-      if (peer && peer->uid != geteuid()) throw_squatted(name, peer->uid);
+      if (peer && peer->uid != own_user()) throw_squatted(name, peer->uid);
       if (peer) holder = "; process " + std::to_string(peer->pid) + " holds it" + holder;
     } else {
       holder = ", and its holder (perhaps another user) accepts no connections" + holder;
@@ -303,7 +304,7 @@ class Visit {
   Socket introduce() {
     const auto peer = peer_of(socket_);
     if (!peer) return Socket();
-    if (peer->uid != geteuid()) throw_squatted(name_, peer->uid);
+    if (peer->uid != own_user()) throw_squatted(name_, peer->uid);
     host_ = peer->pid;
     Hello hello;
     hello.rank = rank_;

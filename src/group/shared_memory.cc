@@ -23,6 +23,7 @@
 #include "src/base/memory_left.h"
 #include "src/base/text.h"
 #include "src/group/memory_file.h"
+#include "src/group/process_space.h"
 
 namespace onehop::detail {
 namespace {
@@ -117,9 +118,9 @@ std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& w
   if (fstat(fd, &status) != 0) throw Error("cannot examine " + where + ": " + std::strerror(errno));
   if (!S_ISREG(status.st_mode))
     throw Error(where + " is not memory of onehop: expected a memfd, found another kind of file");
-  if (status.st_uid != geteuid()) {
+  if (status.st_uid != own_user()) {
     throw Error(where + " belongs to user " + std::to_string(status.st_uid) + ", but this process to user " +
-                std::to_string(geteuid()) + ": memory of another user is not used");
+                std::to_string(own_user()) + ": memory of another user is not used");
   }
   if (!has_fixed_size(fd, status)) {
     throw Error(where + " is not memory of onehop: expected a memfd whose size is sealed, found one that can still " +
@@ -157,6 +158,7 @@ void await_end(pid_t pid) {
 // Opens descriptor `fd` of process `pid`, if that process belongs to the same user and the descriptor is a file.
 int open_of_process(int pid, int fd, const std::string& path, bool awaits_end) {
   const std::string folder = "/proc/" + std::to_string(pid);
+  const uid_t user = own_user();
   const int process = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (process < 0) throw Error("cannot open " + path + ": " + std::strerror(errno));
   const std::string name = "fd/" + std::to_string(fd);
@@ -171,9 +173,9 @@ int open_of_process(int pid, int fd, const std::string& path, bool awaits_end) {
   };
   if (fstat(process, &owner) != 0 || fstatat(process, name.c_str(), &file, 0) != 0) {
     cannot_open();
-  } else if (owner.st_uid != geteuid()) {
+  } else if (owner.st_uid != user) {
     trouble = "process " + std::to_string(pid) + " belongs to user " + std::to_string(owner.st_uid) +
-              ", but this process to user " + std::to_string(geteuid()) + ": its memory is not used";
+              ", but this process to user " + std::to_string(user) + ": its memory is not used";
   } else if (!S_ISREG(file.st_mode)) {
     // Not opened, because that could block (a FIFO) or have side effects (a device).
     trouble = path + " is not memory of onehop: expected a memfd, found another kind of file";

@@ -1,5 +1,6 @@
 """The built-in launcher with other software: cores, MPI launchers, and launches by other launchers."""
 
+import errno
 import os
 import sys
 
@@ -85,6 +86,16 @@ def test_a_refused_call_is_named_in_one_line(ranks: Ranks, call: str, told: str)
     assert (done.returncode, done.stdout.replace("[0] never\n", "").replace("[1] never\n", "")) == (1, "")
     assert told in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize("error", ["EPERM", "ENOSYS"])
+def test_ranks_that_may_not_ask_for_their_user(ranks: Ranks, error: str) -> None:
+    """The launcher may: the refusal is of the ranks, and neither their number nor another user is to blame."""
+    source = "import onehop\ntry: onehop.Group.world()\nexcept onehop.Error as wrong: print(wrong)"
+    words = [refused_calls.__file__, error, "geteuid", sys.executable, ranks.script(source)]
+    done = ranks.onehop("launch", "-n", 2, *words)
+    told = f"the system refuses geteuid ({os.strerror(getattr(errno, error))}); allow it in this sandbox"
+    assert done.stdout.count(told) == 2, done.stdout + done.stderr
 
 
 def test_a_refused_call_of_a_library_is_named_in_one_line(ranks: Ranks) -> None:
