@@ -140,6 +140,7 @@ CLASSICAL = [
     ("for uint i in [0:3] { if (c[i]) { c = 0; c[i] = 1; break; } }", lambda n: n & -n),
     ("uint[4] s = 0; for uint i in [0:3] { if (c[i]) continue; s += i; } c = s;",
      lambda n: sum(i for i in range(4) if not n >> i & 1) & 15),
+    ("while (true) { if (c[0]) { c = 1; break; } c = 2; break; }", lambda n: 1 if n & 1 else 2),
     ("if (c[3]) { end; } c = 5;", lambda n: n if n & 8 else 5),
     ("int k = 0; if (c[0]) k = 2; if (c[1]) k += 1; c = uint[4](k);", lambda n: 2 * (n & 1) + (n >> 1 & 1)),
     ("array[bool, 2] a = {c[0] == c[1], false}; a[1] = a[0] != c[2]; c[3] = a[1];",

@@ -208,7 +208,9 @@ int Expander::guard_bit(std::size_t depth) {
 // Leaves a loop, a subroutine or the program. If that depends on measurements, the rest gets the condition that it was
 // not left.
 Expander::Flow Expander::leave(int level, std::size_t guards, std::size_t depth, Flow known) {
-  if (guards_.size() <= guards) return known;
+  // Where the only condition is that it was not left earlier, it is left in any case.
+  const auto inner = guards_.begin() + static_cast<std::ptrdiff_t>(std::min(guards, guards_.size()));
+  if (std::all_of(inner, guards_.end(), [level](const Guard& one) { return one.level == level; })) return known;
   const int left = logic_.assign(condition_);
   const auto found = std::ranges::find(guards_, level, &Guard::level);
   if (found == guards_.end()) {

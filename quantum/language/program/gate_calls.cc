@@ -234,6 +234,7 @@ std::vector<Operation> Expander::operations_of(const Gate& gate, const Statement
       wrong = invert(found);
     } else if (one.kind == ModifierKind::power) {
       wrong = raise(found, arithmetic_.real(argument, one.place, "a power"));
+      check_time(one.place);  // the power of a gate on many qubits takes seconds
     } else {
       const auto count = static_cast<std::size_t>(arithmetic_.integer(argument, one.place, "a number of controls"));
       const auto end = qubits.begin() + static_cast<std::ptrdiff_t>(at);

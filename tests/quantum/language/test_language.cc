@@ -193,6 +193,17 @@ TEST(Language, ArithmeticOfMeasuredBitsKeepsTheLimit) {
   EXPECT_TRUE(message.starts_with("<text>:3:23: expected at most 10000 operations")) << message;
 }
 
+TEST(Language, PowersKeepTheLimitOfTime) {
+  ReadOptions options;
+  options.seconds = 0.2;
+  const std::string program =
+      "OPENQASM 3; include \"stdgates.inc\"; qubit[7] q; gate g a, b, c, d, e, f, h { cx a, b; cx b, c; cx c, d; "
+      "cx d, e; cx e, f; cx f, h; h a; } for int i in [0:10000] { pow(0.3) @ g q[0], q[1], q[2], q[3], q[4], q[5], "
+      "q[6]; }";
+  const std::string message = testing::thrown<BadInput>([&] { (void)read_qasm(program, options); });
+  EXPECT_NE(message.find("expected a circuit that is read within 0.2 s"), std::string::npos) << message;
+}
+
 TEST(Language, ManyElements) {
   std::string program = head;
   for (int k = 0; k < 40; ++k) program += "array[int, 1048576] a" + std::to_string(k) + ";\n";
