@@ -267,6 +267,8 @@ OWN: dict[str, Callable[[], Any]] = {
     "inverse clifford": lambda: AnnotatedOperation(
         Clifford(_circuit("own", "cx", 0, 1)), [InverseModifier(), ControlModifier(1, 0)]
     ),
+    "inverse of own controls": lambda: AnnotatedOperation(_OwnControls().control(), InverseModifier()),
+    "inverse of a fanout": lambda: AnnotatedOperation(_fanout(), [ControlModifier(1, 1), InverseModifier()]),
     "quadratic": lambda: lib.QFTGate(2).control(1, annotated=True).power(2).inverse(),
     **{f"named {name}": lambda name=name: _circuit(name, "iswap", 0, 1).to_gate() for name in _NAMES.split()},
 }

@@ -226,7 +226,7 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
     base, controls, values = operation.base_op, 0, 0
     for modifier in operation.modifiers:
         if isinstance(modifier, InverseModifier):
-            base = base.inverse() if hasattr(base, "inverse") else _power(base, -1)
+            base = base.inverse() if _has_inverse(base) else _power(base, -1)
         elif isinstance(modifier, PowerModifier):
             base = _power(base, modifier.power)
         elif isinstance(modifier, ControlModifier):
@@ -237,6 +237,14 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
                 f"{base.name}: expected a control, inverse or power modifier, found {type(modifier).__name__}"
             )
     return _with_controls(gate_operations(base, qubits[controls:]), qubits[:controls], values)
+
+
+def _has_inverse(base: Any) -> bool:
+    """Check for an inverse of Qiskit's; that of a controlled gate ignores its definition, which decides what it does."""
+    from qiskit.circuit import ControlledGate
+
+    own = isinstance(base, ControlledGate) and _class_of(base) not in _plain_controls()
+    return hasattr(base, "inverse") and (not own or CONVERSION.get().controls_base(base))
 
 
 def _power(base: Any, exponent: float) -> Any:
