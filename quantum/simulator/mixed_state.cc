@@ -9,6 +9,7 @@
 #include "onehop/quantum/program.h"
 #include "quantum/circuit/random.h"
 #include "quantum/simulator/kraus.h"
+#include "quantum/simulator/shot_memory.h"
 #include "quantum/state/pauli_masks.h"
 
 namespace onehop::quantum {
@@ -103,6 +104,7 @@ std::vector<double> mixed_probabilities(const State& state, std::span<const int>
 
 std::vector<std::uint64_t> mixed_sample(const State& state, std::span<const int> qubits, std::int64_t shots,
                                         std::uint64_t seed) {
+  check_shots_fit(state.group(), {"shots", shots, sizeof(std::uint64_t)});
   std::vector<double> sums = mixed_probabilities(state, qubits);
   for (double& p : sums) p = std::max(p, 0.0);
   std::partial_sum(sums.begin(), sums.end(), sums.begin());

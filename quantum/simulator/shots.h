@@ -23,6 +23,8 @@ struct SplitProgram {
   std::vector<std::pair<int, int>> last;  // (bit, qubit), measured at the end
   std::vector<int> qubits;                // of `last`, ascending
 
+  // Words of 64 bits of an outcome.
+  [[nodiscard]] int words() const noexcept { return (bits + 63) / 64; }
   // Bit `place` of `qubits` in a sample is the value of the qubit.
   [[nodiscard]] int place_of(int qubit) const;
   // The value that a shot reads of a qubit, with a readout error if there is one.

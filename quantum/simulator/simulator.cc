@@ -9,6 +9,7 @@
 #include "quantum/circuit/random.h"
 #include "quantum/simulator/circuit_cache.h"
 #include "quantum/simulator/compiled_impl.h"
+#include "quantum/simulator/shot_memory.h"
 #include "quantum/simulator/trajectory_walk.h"
 #include "quantum/simulator/walk.h"
 #include "quantum/state/sampling.h"
@@ -31,10 +32,14 @@ static void check_options(const Circuit& circuit, const SimulationOptions& optio
   }
 }
 
+constexpr std::int64_t bytes_per_number = sizeof(std::uint64_t);  // of a shot or a trajectory
+constexpr std::int64_t bytes_per_history = 72;                    // of a trajectory: its events, and its place in runs
+
 static SimulationResult walk_circuit(const Circuit& circuit, const Group& group, const SimulationOptions& options,
                                      std::shared_ptr<const Placement> placement) {
   check_options(circuit, options);
   const SplitProgram split(circuit);
+  check_shots_fit(group, {"shots", options.shots, bytes_per_shot(split.words())});
   ProgramOptions all;
   static_cast<SimulationOptions&>(all) = options;
   return Walk(split, group, all, Walk::Style::circuit, std::move(placement)).run();
@@ -62,7 +67,12 @@ SimulationResult run_program(const Program& program, const Group& group, const P
   check_options(program.circuit, options);
   check_trajectories(options);
   const SplitProgram split(program);
-  if (options.histories && !options.mixed && program.has_histories()) return run_histories(split, group, options);
+  const bool histories = options.histories && !options.mixed && program.has_histories();
+  const std::int64_t trajectories = options.trajectories > 0 ? options.trajectories : options.shots;
+  const bool counts = histories || trajectories > options.shots;  // else their numbers are gone before shots are sorted
+  check_shots_fit(group, {"shots", options.shots, bytes_per_shot(split.words())},
+                  {"trajectories", counts ? trajectories : 0, histories ? bytes_per_history : bytes_per_number});
+  if (histories) return run_histories(split, group, options);
   return Walk(split, group, options, Walk::Style::program).run();
 }
 
@@ -114,6 +124,7 @@ std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubit
       throw BadInput(name + " is named twice");
     }
   }
+  check_shots_fit(state.group(), {"shots", shots, 3 * bytes_per_number});  // numbers, outcomes, and their copy
   std::vector<std::uint64_t> numbers(static_cast<std::size_t>(shots));
   std::iota(numbers.begin(), numbers.end(), std::uint64_t{0});
   return sample(state, qubits, numbers, seed);
