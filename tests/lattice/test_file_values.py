@@ -303,3 +303,10 @@ def test_a_checkpoint_without_checksum_is_refused(gauge: Gauge, tmp_path: Path) 
     put(path, [one for one in parts_of(path) if one[0] != "scidac-checksum"])
     with pytest.raises(BadInput, match="expected a checkpoint with the checksum of its links"):
         read_checkpoint(str(path), Group.alone(), None, settings)
+
+
+def test_an_open_file_is_continued(tmp_path: Path) -> None:
+    with (tmp_path / "field").open("wb") as file:
+        target = f"/dev/fd/{file.fileno()}"
+        write_gauge(target, Gauge(Group.alone(), EXTENTS), "nersc", overwrite=True)
+    assert read_gauge(tmp_path / "field")[1].extents == tuple(EXTENTS)

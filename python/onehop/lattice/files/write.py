@@ -20,7 +20,7 @@ from onehop.lattice.files.headers import MILC_MAGIC
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
 from onehop.lattice.geometry import LINK_BYTES, require_memory, sites_on_a_rank
-from onehop.output import check_file_target, unfinished_file
+from onehop.output import check_file_target, open_descriptor, unfinished_file
 
 # Of all links, in double precision: as numbers, in the file's precision, as bytes, and as a record with its padding.
 _COPIES_WHILE_WRITING = 5
@@ -125,7 +125,8 @@ def _format(path: str, name: str | None, precision: int | None) -> tuple[str, in
 
 def check_target(path: str, overwrite: bool) -> None:
     """Refuse, before a long computation, a file that exists and may not be replaced, or that cannot be written."""
-    check_file_target(path, "cannot write the file", replaces=True)
+    # A file that is open already, such as /dev/stdout, is continued.
+    check_file_target(path, "cannot write the file", replaces=open_descriptor(path) is None)
     if not overwrite and Path(path).exists():
         raise BadInput(
             f"{path} exists already; choose another name, or overwrite it (overwrite, --overwrite)"
