@@ -3,6 +3,7 @@
 import shutil
 import textwrap
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,37 @@ def test_a_network_that_drops_packets_is_left_out(
     first = results[0][1]
     assert f"messages between hosts use {lives}, not e{dead}, through which rank 0" in first, first
     assert f"ONEHOP_RAILS={lives}" in first, first
+
+
+def _drop_one_way(hosts: EmulatedHosts, link: int) -> None:
+    """Let the packets of host 0 vanish, and those of host 1 arrive."""
+    nobody = ["lladdr", "02:00:00:00:00:77", "nud", "permanent", "dev", f"e{link}"]
+    hosts.output(0, ["ip", "neigh", "replace", hosts.hosts[1].addresses[link], *nobody])
+
+
+def _drop_long_packets(hosts: EmulatedHosts, link: int) -> None:
+    """Let packets of more than 900 bytes to host 1 vanish, though it announces that it takes longer ones."""
+    device = f"e{link}"
+    for host in (0, 1):
+        hosts.output(host, ["ip", "link", "set", device, "gso_max_segs", "1"])
+    hosts.output(1, ["ip", "link", "set", device, "mtu", "900"])
+    network = hosts.output(1, ["ip", "route", "show", "dev", device]).split()[0]
+    source = ["src", hosts.hosts[1].addresses[link]]
+    lengths = ["advmss", "1460", "mtu", "lock", "900"]
+    hosts.output(1, ["ip", "route", "replace", network, "dev", device, *source, *lengths])
+
+
+@needs_ucx
+@pytest.mark.parametrize("own_hosts", [{"links": 2}], indirect=True, ids=["2 links"])
+@pytest.mark.parametrize("drop", [_drop_one_way, _drop_long_packets])
+def test_a_network_that_drops_some_packets_is_left_out(
+    own_hosts: EmulatedHosts, tmp_path: Path, drop: Callable[[EmulatedHosts, int], None]
+) -> None:
+    """A rail must carry long messages both ways before it is used."""
+    drop(own_hosts, 1)
+    results = _run(own_hosts, tmp_path, "moved()", ONEHOP_RAILS="e0,e1", ONEHOP_TIMEOUT="12")
+    assert [code for code, _ in results] == [0] * 4, results
+    assert "messages between hosts use e0, not e1, through which rank 0" in results[0][1], results
 
 
 @needs_ucx
