@@ -85,6 +85,11 @@ void check_address(const QMP_msgmem_struct& message, const std::byte* base) {
                  std::to_string(at + layout.behind));
 }
 
+bool is_allocated(const std::byte* base) {
+  const auto found = allocated().upper_bound(base);
+  return found != allocated().end() && base >= found->second.memory;
+}
+
 }  // namespace onehop::compat::qmp
 
 ONEHOP_COMPAT_FUNCTION(QMP_mem_t*, QMP_allocate_aligned_memory, (size_t nbytes, size_t alignment, int /*flags*/),

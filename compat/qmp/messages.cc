@@ -22,6 +22,7 @@ struct QMP_msghandle_struct {
     bool sends = false;
     QMP_msgmem_struct memory;  // as it was declared
     Message message;
+    bool allocated = false;  // its address is in memory of QMP_allocate_memory
   };
   std::unique_ptr<Part> own;  // set unless the handle is a multiple one
   std::vector<QMP_msghandle_t> children;
@@ -49,6 +50,7 @@ QMP_msghandle_t declare(QMP_comm_t comm, QMP_msgmem_t mem, int node, bool sends,
   message.tag = 4 * among.number + kind;
   message.layout = memory.layout.get();
   message.base = memory.base;
+  handle.own->allocated = is_allocated(memory.base);
   handle.parts = {handle.own.get()};
   return handles.add(std::move(handle));
 }
@@ -108,11 +110,17 @@ void change_addresses(QMP_msghandle_t handle, std::span<void* const> addresses, 
     auto* const base = static_cast<std::byte*>(addresses[i]);
     check_address(changed.parts[i]->memory, base);
     changed.parts[i]->message.base = base;
+    changed.parts[i]->allocated = is_allocated(base);
   }
 }
 
 void start(QMP_msghandle_t handle) {
   QMP_msghandle_struct& started = idle(handle);
+  for (const QMP_msghandle_struct::Part* part : started.parts) {
+    if (part->allocated && !is_allocated(part->message.base)) {
+      throw BadInput("expected a message in memory of QMP_allocate_memory, found one whose memory was freed");
+    }
+  }
   Mailbox& mailbox = qmp().mailbox;
   started.active = true;
   for (QMP_msghandle_struct::Part* part : started.parts) {

@@ -141,6 +141,8 @@ Topology& topology_of(QMP_comm_t comm);
 // Throws BadInput if a message at `base` would leave the range of addresses, or, if it is in one array, the memory of
 // QMP_allocate_memory that `base` is in.
 void check_address(const QMP_msgmem_struct& message, const std::byte* base);
+// Whether `base` is in memory of QMP_allocate_memory.
+[[nodiscard]] bool is_allocated(const std::byte* base);
 
 // The functions of MPI, if the program is linked with it. MPI_Comm is a pointer in Open MPI and an int in MPICH.
 struct ProgramMpi {

@@ -3,6 +3,8 @@
 // of these headers (docs/howto/compat_quest.md).
 //
 // Registers on accelerators are exchanged through the host's memory.
+#include <string.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -221,9 +223,12 @@ bool comm_isTrueOnRootNode(bool val) {
 std::vector<std::string> comm_gatherStringsToRoot(char* localChars, int maxNumLocalChars) {
   require_ranks();
   const auto length = static_cast<std::size_t>(maxNumLocalChars);
-  std::vector<char> everybodys(length * static_cast<std::size_t>(comm_getNumNodes()));
+  // A negative length is refused by the gathering, as one that no memory has.
+  std::vector<char> everybodys(maxNumLocalChars > 0 ? length * static_cast<std::size_t>(comm_getNumNodes()) : 0);
   onehop_quest_gather_to_root(localChars, length, everybodys.data());
   std::vector<std::string> strings;
-  for (std::size_t at = 0; at < everybodys.size(); at += length) strings.emplace_back(&everybodys[at]);
+  for (std::size_t at = 0; at < everybodys.size(); at += length) {
+    strings.emplace_back(&everybodys[at], strnlen(&everybodys[at], length));
+  }
   return strings;
 }

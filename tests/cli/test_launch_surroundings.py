@@ -45,6 +45,7 @@ def test_more_cores_than_there_are(ranks: Ranks) -> None:
         ("sched_setaffinity", "ENOSYS"),
         ("sched_getaffinity,setsid,waitid,prctl", "EPERM"),
         ("getppid", "EPERM"),
+        ("getppid", "ENOSYS"),
     ],
 )
 def test_a_sandbox_that_refuses_calls_of_the_launcher(ranks: Ranks, calls: str, error: str) -> None:

@@ -210,7 +210,9 @@ void strings() {
   mine[5] = static_cast<char>('a' + my_rank());
   const std::vector<std::string> all = comm_gatherStringsToRoot(mine, sizeof mine);
   CHECK(static_cast<int>(all.size()) == all_ranks());
+  const std::vector<std::string> cut = comm_gatherStringsToRoot(mine, 4);  // without a NUL
   if (my_rank() != 0) return;
+  CHECK(cut.front() == "node");
   for (int rank = 0; rank < all_ranks(); ++rank)
     CHECK(all[rank] == std::string("node ") + static_cast<char>('a' + rank));
 }
@@ -273,6 +275,12 @@ ERROR(different_lengths, 2, 1, "bytes from rank") {
   char send[16] = {};
   char receive[16];
   onehop_quest_exchange(send, receive, my_rank() == 0 ? 8 : 16, my_rank() ^ 1);
+}
+
+ERROR(negative_strings, 1, 1, "onehop_quest_gather_to_root: expected ") {
+  comm_init();
+  char name[8] = "node";
+  comm_gatherStringsToRoot(name, -1);
 }
 
 ERROR(endless, 2, 1, "onehop_quest_exchange: expected at most the") {

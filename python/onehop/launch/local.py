@@ -94,7 +94,7 @@ def _prepare(launcher: int, cores: set[int] | None) -> None:
         )
         os._exit(FAILURE)
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() not in (launcher, -1):  # -1: a sandbox refuses getppid
+    if (parent := os.getppid()) >= 0 and parent != launcher:  # negative: a sandbox refuses getppid
         os._exit(1)
     if cores is not None:
         with contextlib.suppress(OSError):  # such as for a core that has gone offline since
