@@ -113,7 +113,8 @@ BEGUN(memory_freed_twice, 1, 1, "QMP_free_msgmem: " MEMORY "one that was freed")
   QMP_free_msgmem(mem);
 }
 
-BEGUN(started_in_freed_memory, 1, 1, "QMP_start: expected a message in memory of QMP_allocate_memory, found one whose") {
+BEGUN(started_in_freed_memory, 1, 1,
+      "QMP_start: expected a message in memory of QMP_allocate_memory, found one whose") {
   QMP_mem_t* mem = QMP_allocate_memory(1 << 20);
   QMP_msghandle_t handle = QMP_declare_send_to(QMP_declare_msgmem(QMP_get_memory_pointer(mem), 1 << 20), 0, 0);
   QMP_free_memory(mem);

@@ -240,7 +240,7 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
 
 
 def _has_inverse(base: Any) -> bool:
-    """Check for an inverse of Qiskit's; that of a controlled gate ignores its definition, which decides what it does."""
+    """Check for an inverse of Qiskit's; that of a controlled gate ignores its definition, which decides."""
     from qiskit.circuit import ControlledGate
 
     own = isinstance(base, ControlledGate) and _class_of(base) not in _plain_controls()
