@@ -148,8 +148,9 @@ std::string raise(std::vector<Operation>& gate, double power) {
   made.kind = OperationKind::matrix;
   made.name = gate.front().name;
   made.values = power_of(matrix_of(gate, qubits), power);
-  made.targets = qubits;
-  gate.assign(1, std::move(made));
+  made.targets = std::move(qubits);
+  gate.clear();
+  gate.push_back(std::move(made));
   return {};
 }
 

@@ -33,7 +33,8 @@ Type Expander::type_of(const TypeName& name) {
   std::int64_t elements = 1;
   for (const Expression& one : name.dimensions) {
     const std::int64_t size = arithmetic_.integer(evaluate(one), one.place, "a dimension");
-    if (size < 1 || size > largest_array || (elements *= size) > largest_array) {
+    elements *= std::clamp<std::int64_t>(size, 0, largest_array + 1);
+    if (elements < 1 || elements > largest_array) {
       fail(one.place, "expected an array of at most 1048576 elements, found another one");
     }
     type.dimensions.push_back(static_cast<int>(size));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@ namespace onehop::quantum::language {
 inline constexpr int first_hidden = 1 << 28;
 
 // Functions of classical bits need more operations than a circuit may have.
-struct TooManyOperations {};
+struct TooManyOperations : std::exception {};
 
 // A hidden bit is set once. Constants are folded, and the same function of hidden bits is computed once.
 class Logic {
