@@ -63,7 +63,8 @@ class Numbers {
     if (kind_ == Kind::all_to_all) return value(r, rank_);
     if (kind_ == Kind::broadcast) return value(0, 0);
     const int part = kind_ == Kind::reduce_scatter ? rank_ : 0;
-    return static_cast<float>(ranks_ * (ranks_ + 1) / 2 * factor() + ranks_ * part);
+    const int summed = ranks_ * (ranks_ + 1) / 2;
+    return static_cast<float>(summed * factor() + ranks_ * part);
   }
 
   int rank_;

@@ -48,7 +48,7 @@ std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int
 // Sends several messages in both directions at once.
 template <class End>
 std::function<void(int)> both_ways(std::shared_ptr<End> end, std::int64_t bytes, int messages) {
-  return [=, touch = std::make_shared<Touch>()](int repetitions) {
+  return [end = std::move(end), bytes, messages, touch = std::make_shared<Touch>()](int repetitions) {
     const std::uint64_t lines = Touch::lines(bytes);
     for (int i = 0; i < repetitions; ++i) {
       for (int m = 0; m < messages; ++m) touch->dirty(end->source(m), lines * static_cast<std::uint64_t>(m));
