@@ -12,7 +12,6 @@
 namespace onehop::detail {
 
 // A number that is known not to be negative, as an index.
-
 [[nodiscard]] constexpr std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 // One neighbour of a position.

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "onehop/error.h"
 #include "quantum/state/pauli_masks.h"
 #include "quantum/state/precision.h"
+#include "src/base/text.h"
 
 namespace onehop::quantum {
 namespace {
@@ -59,7 +59,7 @@ class Parser {
     bool complete = false;
     if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '.')) {
       char* end = nullptr;
-      term.coefficient *= std::strtod(text_.c_str() + at_, &end);
+      term.coefficient *= base::decimal_number(text_.c_str() + at_, &end);
       if (!std::isfinite(term.coefficient.real())) fail("a weight that a double holds");
       at_ = static_cast<std::size_t>(end - text_.c_str());
       complete = true;

@@ -1,7 +1,10 @@
 #include "src/base/text.h"
 
+#include <locale.h>
+
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 
 namespace onehop::base {
 
@@ -19,6 +22,11 @@ std::string number_text(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", number);
   return text;
+}
+
+double decimal_number(const char* text, char** end) {
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  return strtod_l(text, end, plain);
 }
 
 std::string counted(std::int64_t number, std::string_view noun) {

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <clocale>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 namespace onehop::base {
 namespace {
@@ -29,6 +31,30 @@ TEST(Text, NounsAreCounted) {
   EXPECT_EQ(counted(3, "match"), "3 matches");
   EXPECT_EQ(counted(2, "entry"), "2 entries");
   EXPECT_EQ(counted(2, "array"), "2 arrays");
+}
+
+double read(const std::string& text, std::ptrdiff_t length) {
+  char* end = nullptr;
+  const double number = decimal_number(text.c_str(), &end);
+  EXPECT_EQ(end - text.c_str(), length) << text;
+  return number;
+}
+
+TEST(Text, NumbersAreRead) {
+  EXPECT_EQ(read("0.5*Z0", 3), 0.5);
+  EXPECT_EQ(read("2e-3", 4), 2e-3);
+  EXPECT_EQ(read("1e400", 5), std::numeric_limits<double>::infinity());
+}
+
+TEST(Text, NumbersHaveAPointInEveryLocale) {
+  const std::string before = std::setlocale(LC_NUMERIC, nullptr);
+  const char* found = nullptr;
+  for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "pt_BR.UTF-8"}) {
+    if (found == nullptr) found = std::setlocale(LC_NUMERIC, name);
+  }
+  if (found == nullptr) GTEST_SKIP() << "needs a locale with a decimal comma: apt-get install locales-all";
+  EXPECT_EQ(read("0.5", 3), 0.5);
+  std::setlocale(LC_NUMERIC, before.c_str());
 }
 
 }  // namespace

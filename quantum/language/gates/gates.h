@@ -20,7 +20,7 @@ struct Gate {
   std::int64_t cost = 1;  // operations of a call, at least
 };
 
-// The gates that an included library has; none if it is no library of onehop. Gates of `always` need no include.
+// The gates that an included library has; none if it is no library of onehop.
 [[nodiscard]] std::vector<std::string_view> library_gates(std::string_view file);
 [[nodiscard]] std::vector<std::string_view> gates_without_include(int version);
 // Definitions, in OpenQASM 2, of further gates of a library.

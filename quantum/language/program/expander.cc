@@ -11,7 +11,6 @@
 namespace onehop::quantum::language {
 namespace {
 
-constexpr int first_bit_term = 1 << 24;  // indices of bits among the parameters of an angle
 constexpr std::int64_t steps_between_checks = 4096;
 
 void renumber(std::vector<int>& bits, int clbits) {
@@ -52,7 +51,7 @@ Circuit Expander::run() {
 }
 
 void Expander::finish() {
-  for (auto& [variable, name] : outputs_) {
+  for (const std::string_view name : outputs_) {
     const Value& value = find(name)->value;
     const int width = value.type.bits();
     circuit_.registers.push_back({std::string(name), circuit_.clbits, width});

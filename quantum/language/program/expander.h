@@ -19,6 +19,9 @@
 
 namespace onehop::quantum::language {
 
+inline constexpr int first_bit_term = 1 << 24;   // indices of bits among the parameters of an angle
+inline constexpr int deepest_evaluation = 3000;  // statements and expressions inside each other, over subroutines
+
 class Expander {
  public:
   Expander(const std::string& text, const ReadOptions& options);
@@ -125,7 +128,7 @@ class Expander {
 
   // -- flow.cc
   Flow if_else(const Statement& statement);
-  Flow guarded(Condition condition, const std::vector<Statement>& body, Condition* after);
+  void guarded(Condition condition, const std::vector<Statement>& body, Condition* after);
   Flow for_loop(const Statement& statement);
   Flow while_loop(const Statement& statement);
   Flow iterate(const std::vector<Statement>& body, std::string_view name, const Value* value, Place place);
@@ -172,7 +175,7 @@ class Expander {
   std::vector<bool> fresh_;              // of the qubits: whether it is |0> at this point
   bool hardware_ = false;                // qubits such as $0
   std::vector<int> bit_terms_;           // classical bits on which angles depend
-  std::vector<std::pair<Variable, std::string_view>> outputs_;
+  std::vector<std::string_view> outputs_;
 
   std::vector<std::unique_ptr<Statement>> definitions_;
   std::vector<std::unique_ptr<Gate>> all_gates_;

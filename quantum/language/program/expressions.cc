@@ -8,7 +8,6 @@
 namespace onehop::quantum::language {
 namespace {
 
-constexpr int deepest = 3000;
 constexpr std::int64_t largest_array = 1 << 20;  // elements
 constexpr int largest_width = 65536;
 
@@ -53,7 +52,7 @@ Value Expander::value_of(const Variable& variable) const {
 }
 
 Value Expander::evaluate(const Expression& expression) {
-  if (++evaluations_ > deepest) {
+  if (++evaluations_ > deepest_evaluation) {
     fail(expression.place, "expressions or subroutines are nested too deeply; use fewer levels");
   }
   Value made;
@@ -78,8 +77,9 @@ Value Expander::evaluate(const Expression& expression) {
     case ExpressionKind::bits: {
       Bits bits;
       for (const char c : expression.text) {
-        if (c != '_') bits.insert(bits.begin(), c == '1' ? one_bit : zero_bit);
+        if (c != '_') bits.push_back(c == '1' ? one_bit : zero_bit);
       }
+      std::ranges::reverse(bits);  // the text has the most significant bit first
       made = bits_value(std::move(bits));
       break;
     }

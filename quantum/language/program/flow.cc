@@ -13,7 +13,7 @@ constexpr std::size_t deepest_calls = 64;
 
 // Runs a body under a condition. `after` receives the condition as it is at its end: as a hidden bit if the body has
 // changed its bits.
-Expander::Flow Expander::guarded(Condition condition, const std::vector<Statement>& body, Condition* after) {
+void Expander::guarded(Condition condition, const std::vector<Statement>& body, Condition* after) {
   if (gate_body_ != nullptr) {
     fail(body.empty() ? Place() : body[0].place, "expected a condition in a gate that does not depend on measurements");
   }
@@ -23,7 +23,6 @@ Expander::Flow Expander::guarded(Condition condition, const std::vector<Statemen
   if (after != nullptr) *after = guards_[at].condition;
   guards_.erase(guards_.begin() + static_cast<std::ptrdiff_t>(at));
   refresh_condition();
-  return Flow::next;
 }
 
 Expander::Flow Expander::if_else(const Statement& statement) {
@@ -35,14 +34,15 @@ Expander::Flow Expander::if_else(const Statement& statement) {
   // A comparison that nothing else needs is the condition itself.
   const bool own = bit >= first_hidden + hidden && !has_call(expression);
   Condition after;
-  (void)guarded(own ? logic_.condition_of(bit) : Condition{{bit}, 1}, statement.body, &after);
+  guarded(own ? logic_.condition_of(bit) : Condition{{bit}, 1}, statement.body, &after);
   if (statement.otherwise.empty()) return Flow::next;
   if (after.clbits.size() == 1) {
     after.value ^= 1U;
   } else {
     after.negated = !after.negated;
   }
-  return guarded(std::move(after), statement.otherwise, nullptr);
+  guarded(std::move(after), statement.otherwise, nullptr);
+  return Flow::next;
 }
 
 // One repetition of a loop.
@@ -136,7 +136,7 @@ Expander::Flow Expander::switch_case(const Statement& statement) {
   for (std::size_t k = 0; k < chosen.size(); ++k) {
     if (chosen[k] == zero_bit) continue;
     if (chosen[k] == one_bit) return execute_scope(statement.cases[k].body);
-    (void)guarded({{chosen[k]}, 1}, statement.cases[k].body, nullptr);
+    guarded({{chosen[k]}, 1}, statement.cases[k].body, nullptr);
   }
   return Flow::next;
 }

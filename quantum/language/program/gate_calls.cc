@@ -11,7 +11,6 @@
 namespace onehop::quantum::language {
 namespace {
 
-constexpr int first_bit_term = 1 << 24;
 constexpr std::int64_t most_controls = 61;
 constexpr std::int64_t largest_compared = 200;  // operations of a gate that may be a gate of the library
 constexpr int most_compared = 5;                // its qubits
@@ -70,13 +69,12 @@ std::int64_t Expander::check_body(std::vector<Statement>& body, const Statement&
         more = one.gate->cost;
         break;
       case StatementKind::if_else:
+        more = std::min(check_body(one.body, definition), check_body(one.otherwise, definition));
+        break;
       case StatementKind::for_loop:
       case StatementKind::block:
       case StatementKind::box:
-        more = one.kind == StatementKind::if_else ? 0 : check_body(one.body, definition);
-        if (one.kind == StatementKind::if_else) {
-          more = std::min(check_body(one.body, definition), check_body(one.otherwise, definition));
-        }
+        more = check_body(one.body, definition);
         break;
       case StatementKind::barrier:
       case StatementKind::delay:

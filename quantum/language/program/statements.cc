@@ -11,7 +11,6 @@ namespace {
 
 constexpr int most_qubits = 62;
 constexpr int most_bits = 65536;
-constexpr int deepest = 3000;  // statements and expressions inside each other, over subroutines
 
 }  // namespace
 
@@ -93,7 +92,7 @@ Expander::Flow Expander::execute_kind(const Statement& statement) {
 
 Expander::Flow Expander::execute_all(const std::vector<Statement>& statements) {
   for (const Statement& one : statements) {
-    if (++evaluations_ > deepest) {
+    if (++evaluations_ > deepest_evaluation) {
       fail(one.place, "statements or subroutines are nested too deeply; use fewer levels");
     }
     const Flow flow = execute(one);
@@ -150,7 +149,7 @@ void Expander::declare_variable(const Statement& statement) {
     fail(statement.place, "expected an output of bits, booleans, integers or angles of a size, found one of " +
                               type.text() + "; write the bits that it is made of");
   }
-  outputs_.emplace_back(Variable(), statement.name);
+  outputs_.push_back(statement.name);
 }
 
 void Expander::declare_register(const Statement& statement, const Type& type, Kind kind) {

@@ -197,9 +197,7 @@ bool Parser::three_only(Statement& made) {
   } else if (word == "while") {
     take();
     made.kind = StatementKind::while_loop;
-    expect(symbol("("), "(");
-    made.values.push_back(expression());
-    expect(symbol(")"), ")");
+    made.values.push_back(in_parentheses());
     made.body = body();
   } else if (word == "switch") {
     made = switch_case(std::move(made));
@@ -266,9 +264,7 @@ Statement Parser::measurement(Statement made) {
 Statement Parser::if_else(Statement made) {
   take();
   made.kind = StatementKind::if_else;
-  expect(symbol("("), "(");
-  made.values.push_back(expression());
-  expect(symbol(")"), ")");
+  made.values.push_back(in_parentheses());
   made.body = body();
   if (version_ == 3 && accept("else")) made.otherwise = body();
   return made;
@@ -296,9 +292,7 @@ Statement Parser::for_loop(Statement made) {
 Statement Parser::switch_case(Statement made) {
   take();
   made.kind = StatementKind::switch_case;
-  expect(symbol("("), "(");
-  made.values.push_back(expression());
-  expect(symbol(")"), ")");
+  made.values.push_back(in_parentheses());
   expect(symbol("{"), "{");
   while (!accept(symbol("}"))) {
     Case one;

@@ -44,7 +44,6 @@ class Parser {
   Statement statement();
   Statement by_keyword(bool& found);
   bool three_only(Statement& made);
-  bool definition(Statement& made);
   std::vector<Statement> block();
   std::vector<Statement> body();
   Statement qubits(Statement made);
@@ -70,6 +69,7 @@ class Parser {
   Expression unary();
   Expression postfix();
   Expression primary();
+  Expression in_parentheses();
   Expression literal(const Token& token);
   Expression range_or_expression();
   Expression value();

@@ -1,12 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
-#include <cstdlib>
-#include <numbers>
 #include <utility>
 
 #include "quantum/language/syntax/parser.h"
+#include "src/base/text.h"
 
 namespace onehop::quantum::language {
 namespace {
@@ -189,21 +187,21 @@ std::vector<Expression> Parser::list(Symbol close, const char* characters) {
   return found;
 }
 
+Expression Parser::in_parentheses() {
+  expect(symbol("("), "(");
+  Expression inside = expression();
+  expect(symbol(")"), ")");
+  return inside;
+}
+
 Expression Parser::primary() {
   const Token token = now();
-  if (token.is(symbol("("))) {
-    take();
-    Expression inside = expression();
-    expect(symbol(")"), ")");
-    return inside;
-  }
+  if (token.is(symbol("("))) return in_parentheses();
   if (token.kind == TokenKind::name) {
     if (version_ == 3 && begins_type()) {
       Expression made = make(ExpressionKind::cast, token.place);
       made.type = std::make_unique<TypeName>(type());
-      expect(symbol("("), "(");
-      made.parts.push_back(expression());
-      expect(symbol(")"), ")");
+      made.parts.push_back(in_parentheses());
       return made;
     }
     take();
@@ -247,7 +245,7 @@ Expression Parser::literal(const Token& token) {
     case TokenKind::imaginary:
     case TokenKind::duration: {
       char* end = nullptr;
-      made.number = std::strtod(digits.c_str(), &end);
+      made.number = base::decimal_number(digits.c_str(), &end);
       if (token.kind == TokenKind::real) made.kind = ExpressionKind::real;
       if (token.kind == TokenKind::imaginary) made.kind = ExpressionKind::imaginary;
       if (token.kind != TokenKind::duration) return made;

@@ -65,7 +65,7 @@ int Sources::include(std::string_view path, Place place) {
     if (++depth > deepest) fail(place, "expected at most " + std::to_string(deepest) + " nested includes, found more");
   }
   std::ifstream stream(found, std::ios::binary);
-  std::string text(most_bytes + 1 - bytes_, '\0');
+  std::string text(std::min<std::size_t>(std::filesystem::file_size(found, error), most_bytes - bytes_) + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
   if (stream.bad()) fail(place, "cannot read the included file '" + name + "'");

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 namespace onehop::quantum::language {
 namespace {
-
-constexpr double turn = 2 * std::numbers::pi;
 
 bool is_sized_angle(const Value& value) { return value.type.kind == TypeKind::angle && value.type.width > 0; }
 

@@ -10,8 +10,6 @@
 namespace onehop::quantum::language {
 namespace {
 
-constexpr double turn = 2 * std::numbers::pi;
-
 struct Function {
   std::string_view name;
   double (*of)(double);

@@ -117,12 +117,6 @@ Bits Logic::sum(const Bits& a, const Bits& b, int carry) {
   return found;
 }
 
-Bits Logic::negated(const Bits& a) {
-  Bits opposite;
-  for (const int bit : a) opposite.push_back(negation(bit));
-  return sum(opposite, Bits(a.size(), zero_bit), one_bit);
-}
-
 Bits Logic::product(const Bits& a, const Bits& b) {
   Bits found(a.size(), zero_bit);
   for (std::size_t k = 0; k < b.size(); ++k) {

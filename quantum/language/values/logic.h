@@ -40,7 +40,6 @@ class Logic {
   int equal(const Bits& a, const Bits& b);
   int less(const Bits& a, const Bits& b);  // of natural numbers
   Bits sum(const Bits& a, const Bits& b, int carry);
-  Bits negated(const Bits& a);
   Bits product(const Bits& a, const Bits& b);
   // If the last operation sets this hidden bit to the truth of a condition, removes it and returns the condition.
   Condition condition_of(int bit);

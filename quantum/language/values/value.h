@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@ namespace onehop::quantum::language {
 inline constexpr int zero_bit = -1;
 inline constexpr int one_bit = -2;
 inline constexpr int default_width = 64;  // of integers without a size
+inline constexpr double turn = 2 * std::numbers::pi;
 
 using Bits = std::vector<int>;  // numbers of classical bits, or constants, the least significant first
 
