@@ -168,8 +168,8 @@ def topology(root: Path = Path("/sys/devices/system")) -> Topology:
             if read(cache / "type") != "Instruction":
                 shared = read(cache / "shared_cpu_list", cpu.name)
                 caches.add((int(read(cache / "level")), _bytes_of(read(cache / "size")), shared))
-    counted = Counter((level, size) for level, size, _ in caches)
+    numbers = Counter((level, size) for level, size, _ in caches)
     nodes = len(list((root / "node").glob("node[0-9]*")))
-    ordered = tuple((level, size, count) for (level, size), count in sorted(counted.items()))
+    ordered = tuple((level, size, count) for (level, size), count in sorted(numbers.items()))
     processors = threads or machine_cores()
     return Topology(max(1, len(packages)), max(1, nodes), len(core_ids) or processors, processors, ordered)

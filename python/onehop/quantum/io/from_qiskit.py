@@ -260,9 +260,8 @@ class _Converter:
         if definition is not None and (is_plain or self._has_noise_inside(operation)):
             inner = {bit: context.clbits[instruction.clbits[k]] for k, bit in enumerate(definition.clbits)}
             noise = self.noise
-            self.noise = (
-                None if isinstance(operation, Initialize) else noise
-            )  # qiskit-aer sets a state at once
+            if isinstance(operation, Initialize):  # qiskit-aer sets a state at once
+                self.noise = None
             self.block(definition, replace(context, qubits=qubits, clbits=inner))
             self.noise = noise
             return False
