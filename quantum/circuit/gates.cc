@@ -41,8 +41,10 @@ void rotation(Operation& operation, const char* paulis, double angle) {
 void u(Operation& operation, double theta, double phi, double lambda, double gamma = 0) {
   const double c = std::cos(theta / 2);
   const double s = std::sin(theta / 2);
-  matrix(operation,
-         {phase(gamma) * c, -phase(gamma + lambda) * s, phase(gamma + phi) * s, phase(gamma + phi + lambda) * c});
+  // Products of phases: a sum of large angles is rounded so far that the matrix would not be unitary.
+  const Complex first = phase(gamma);
+  const Complex row = first * phase(phi);
+  matrix(operation, {first * c, -first * phase(lambda) * s, row * s, row * phase(lambda) * c});
 }
 
 void x(Operation& o, const Parameters&) { matrix(o, {0, 1, 1, 0}); }

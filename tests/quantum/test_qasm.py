@@ -194,7 +194,7 @@ PLAIN = "expected gates, measurements and classical values, found "
         # Numbers and matrices.
         (HEAD_3 + "x q[0];\ngphase(1e308 * 10);", "5:1: gate 'gphase': expected finite angles, found inf"),
         (HEAD_3 + "gphase(1);\n  gphase(1e308 * 10);\ngphase(2);", "5:3: gate 'gphase': expected finite angle"),
-        (HEAD_3 + "x q[1];\nx q[0]; U(1e308, 1e308, 1e308) q[0];", "5:9: gate 'U': expected finite numbers"),
+        (HEAD_3 + "x q[1];\nx q[0]; U(1e308 * 10, 0, 0) q[0];", "5:9: gate 'U': expected finite angles"),
         (HEAD_3 + "  pow(1e300) @ sx q[0];", "4:3: expected a power between -1e15 and 1e15"),
         (HEAD_3 + "rx(1 / 0) q[0];", "4:6: expected a number, found a division by zero"),
         # What onehop does not read, and what is no OpenQASM.

@@ -40,6 +40,7 @@ Circuit Expander::run() {
     if (statement->kind == StatementKind::gate || statement->kind == StatementKind::opaque) {
       define_gate(std::move(*statement));
     } else if (statement->kind == StatementKind::subroutine) {
+      check_new_name(*statement);
       definitions_.push_back(std::make_unique<Statement>(std::move(*statement)));
       subroutines_[definitions_.back()->name] = definitions_.back().get();
     } else {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -137,6 +138,7 @@ class Expander {
   Value call(const Statement& subroutine, const std::vector<const Expression*>& arguments, Place place);
 
   // -- gate_calls.cc
+  void check_new_name(const Statement& definition);
   void define_gate(Statement statement);
   void define_library(std::string_view file);
   std::int64_t check_body(std::vector<Statement>& body, const Statement& definition);
@@ -181,7 +183,8 @@ class Expander {
   std::vector<std::unique_ptr<Gate>> all_gates_;
   std::unordered_map<std::string_view, const Gate*> gates_;
   std::unordered_map<std::string_view, const Statement*> subroutines_;
-  std::vector<Operation>* gate_body_ = nullptr;  // where the operations of a gate go while its body is read
+  std::unordered_set<std::string_view> defined_;  // names of gates and subroutines of the program
+  std::vector<Operation>* gate_body_ = nullptr;   // where the operations of a gate go while its body is read
 };
 
 }  // namespace onehop::quantum::language

@@ -3,11 +3,13 @@
 #include <utility>
 
 #include "quantum/language/program/expander.h"
+#include "src/base/text.h"
 
 namespace onehop::quantum::language {
 namespace {
 
 constexpr std::size_t deepest_calls = 64;
+constexpr std::int64_t share_of_while = 16;  // of all operations and steps, for one loop, which may have no end
 
 }  // namespace
 
@@ -101,8 +103,16 @@ Expander::Flow Expander::while_loop(const Statement& statement) {
   const Expression& expression = statement.values[0];
   loops_.push_back({++levels_, 0, guards_.size(), scopes_.size()});
   Flow flow = Flow::next;
+  const auto spent = [this] { return steps_ + static_cast<std::int64_t>(circuit_.operations.size()); };
+  const std::int64_t most = spent() + options_.operations / share_of_while;
   while (flow == Flow::next) {
     spend(statement.place, 1);
+    if (spent() > most) {
+      fail(statement.place, "expected a while loop of at most " +
+                                base::counted(options_.operations / share_of_while, "operation") +
+                                " and steps, found a longer one; does it end? Write a for loop, or set "
+                                "ONEHOP_QASM_OPERATIONS to raise the limit");
+    }
     const int bit = arithmetic_.truth(evaluate(expression), expression.place);
     if (bit == zero_bit) break;
     if (bit != one_bit) {

@@ -38,7 +38,14 @@ void Expander::define_library(std::string_view name) {
   all_gates_.push_back(std::move(made));
 }
 
+// A program may define a gate of a library anew, but nothing twice: calls before and after would mean different things.
+void Expander::check_new_name(const Statement& definition) {
+  if (defined_.insert(definition.name).second) return;
+  fail(definition.name_place, "'" + std::string(definition.name) + "' is defined already; take another name");
+}
+
 void Expander::define_gate(Statement statement) {
+  check_new_name(statement);
   definitions_.push_back(std::make_unique<Statement>(std::move(statement)));
   Statement& definition = *definitions_.back();
   auto made = std::make_unique<Gate>();
@@ -47,11 +54,6 @@ void Expander::define_gate(Statement statement) {
   made->parameters = static_cast<int>(definition.parameters.size());
   made->definition = &definition;
   made->opaque = definition.kind == StatementKind::opaque;
-  const auto known = gates_.find(made->name);
-  if (known != gates_.end() && known->second->definition != nullptr &&
-      known->second->name.data() != made->name.data()) {
-    fail(definition.name_place, "gate '" + std::string(made->name) + "' is defined already; take another name");
-  }
   made->cost = std::max<std::int64_t>(check_body(definition.body, definition), 1);
   use_known_gate(*made);
   gates_[made->name] = made.get();

@@ -142,8 +142,9 @@ void Expander::declare_variable(const Statement& statement) {
   made.constant = statement.flag;
   made.value = lasting(initial(statement.values, type, statement.name_place));
   if (type.is_array()) made.type = made.value.type;
-  declare(statement.name, statement.name_place, std::move(made));
+  Variable& variable = declare(statement.name, statement.name_place, std::move(made));
   if (!is_output) return;
+  variable.depth = 0;  // it outlives the program, so an `end` that depends on measurements keeps its value
   if (type.is_array() || type.kind == TypeKind::complex || type.kind == TypeKind::duration ||
       type.kind == TypeKind::real || (type.kind == TypeKind::angle && type.width == 0)) {
     fail(statement.place, "expected an output of bits, booleans, integers or angles of a size, found one of " +

@@ -117,6 +117,54 @@ TEST(Language, BitsThatAreKnownNeedNoCondition) {
   EXPECT_EQ(steps(head + "if (c[0]) x q[0]; c[1] = 1; if (c[1]) x q[1];"), "assign, x 1");
 }
 
+// The value that a program leaves in an output when its qubits, which X prepares, are measured.
+std::uint64_t output(const std::string& program) {
+  const Circuit circuit = read_qasm("OPENQASM 3; include \"stdgates.inc\"; qubit[2] q; bit c; " + program);
+  std::vector<int> qubits(2, 0);
+  std::vector<int> bits(static_cast<std::size_t>(circuit.clbits + circuit.hidden_clbits), 0);
+  const auto holds = [&bits](const Condition& condition) {
+    bool same = true;
+    for (std::size_t k = 0; k < condition.clbits.size(); ++k) {
+      same = same && bits[static_cast<std::size_t>(condition.clbits[k])] == static_cast<int>(condition.value >> k & 1U);
+    }
+    return condition.clbits.empty() || same != condition.negated;
+  };
+  for (const Operation& one : circuit.operations) {
+    if (one.kind == OperationKind::assign) {
+      bits[static_cast<std::size_t>(one.clbits[0])] = holds(one.condition) ? 1 : 0;
+      continue;
+    }
+    if (!holds(one.condition)) continue;
+    for (std::size_t k = 0; k < one.targets.size(); ++k) {
+      int& qubit = qubits[static_cast<std::size_t>(one.targets[k])];
+      if (one.kind == OperationKind::measure) bits[static_cast<std::size_t>(one.clbits[k])] = qubit;
+      if (one.name == "x") qubit ^= 1;
+    }
+  }
+  const Register& last = circuit.registers.back();
+  std::uint64_t value = 0;
+  for (int k = 0; k < last.size; ++k) {
+    value |= static_cast<std::uint64_t>(bits[static_cast<std::size_t>(last.first + k)]) << k;
+  }
+  return value;
+}
+
+TEST(Language, OutputsKeepTheValueThatTheyHaveAtTheEnd) {
+  const std::string program = "output uint[4] n; n = 2; c = measure q[0]; if (c) end; n = 3;";
+  EXPECT_EQ(output(program), 3U);
+  EXPECT_EQ(output("x q[0]; " + program), 2U);
+  const std::string loop =
+      "output uint[4] n; n = 5; for int i in [0:1] { c = measure q[i]; if (c) { n = i; end; } } n += 1;";
+  EXPECT_EQ(output(loop), 6U);
+  EXPECT_EQ(output("x q[0]; " + loop), 0U);
+  EXPECT_EQ(output("x q[1]; " + loop), 1U);
+}
+
+TEST(Language, GatesOfLargeAnglesAreUnitary) {
+  read_qasm(head + "u3(7e15, 0.1, -1e22) q[0]; cu(363333820, 0.9, 1e308, -0.1) q[0], q[1]; u2(7e15, 9e18) q;")
+      .validate();
+}
+
 TEST(Language, InputsBecomeParameters) {
   const Circuit circuit = read_qasm("OPENQASM 3; include \"stdgates.inc\"; input float a; qubit q; rx(2 * a + 1) q;");
   EXPECT_EQ(circuit.parameters, std::vector<std::string>{"a"});
@@ -229,6 +277,10 @@ TEST(Language, Refusals) {
            {head + "x q[9];", "<text>:2:5: index 9 is out of range"},
            {head + "bit b; b = measure q[0];\nwhile (b) { b = measure q[0]; }", "<text>:3:1: expected a while loop"},
            {"", "<text>:1:1: expected an OpenQASM program"},
+           {head + "while (true) x q[0];", "<text>:2:1: expected a while loop of at most 625000 operations"},
+           {head + "def f(qubit a) { x a; }\ndef f(qubit a) { h a; }", "<text>:3:5: 'f' is defined already"},
+           {head + "gate h a { x a; }\ndef h(qubit a) { x a; }", "<text>:3:5: 'h' is defined already"},
+           {head + "gate h a { U(pi/2, 0, pi) a; }\ngate h a { x a; }", "<text>:3:6: 'h' is defined already"},
            {"OPENQASM 3; bit b;", "expected at least 1 qubit"}}) {
     EXPECT_NE(testing::thrown<BadInput>([&] { (void)read_qasm(program); }).find(message), std::string::npos) << program;
   }
