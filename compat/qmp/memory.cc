@@ -55,7 +55,7 @@ QMP_mem_t* allocate(std::size_t bytes, std::size_t alignment) {
   void* memory = nullptr;
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   const std::size_t multiple = std::max(alignment, sizeof(void*));  // QMP_ALIGN_ANY is 0
-  if (!std::has_single_bit(multiple)) {
+  if (alignment != 0 && !std::has_single_bit(alignment)) {
     throw BadInput("expected a power of two as the alignment, found " + std::to_string(alignment));
   }
   check_size(size);

@@ -95,13 +95,13 @@ def main() -> int:
             parser.error(f"expected --repeat KIND:NUMBER, found {asked.repeat}")
     if unknown := [kind for kind in kinds if kind not in KINDS]:
         parser.error(f"expected kinds out of {', '.join(KINDS)}, found {', '.join(unknown)}")
+    if not asked.hours > 0 or asked.trials < 1:
+        parser.error("expected --hours above 0 and --trials of at least 1")
     if not native.PROGRAM.exists() and {one.__name__ for one in native.TRIALS} & {*kinds}:
         names = ", ".join(one.__name__ for one in native.TRIALS)
         parser.error(f"{native.PROGRAM.name} is not built; run `make soak`, or leave out {names}")
     if over_ucx & {*kinds} and not stored.is_possible():
         parser.error(f"no UCX library was found; leave out {', '.join(sorted(over_ucx))}")
-    if not asked.hours > 0 or asked.trials < 1:
-        parser.error("expected --hours above 0 and --trials of at least 1")
     if asked.repeat:
         counts, wrong = trial(kinds[0], int(number))
         print(f"{asked.repeat}: {wrong or dict(counts)}")

@@ -84,5 +84,7 @@ ERROR(pointer_of_freed, 1, 1, "QMP_get_memory_pointer: " ALLOCATION "one that wa
 REFUSED(no_allocation, "QMP_get_memory_pointer: " ALLOCATION "a null pointer", QMP_get_memory_pointer(NULL));
 REFUSED(endless_allocation, "expected at most the", QMP_allocate_memory(SIZE_MAX - 100));
 REFUSED(endless_alignment, "expected at most the", QMP_allocate_aligned_memory(64, (size_t)1 << 63, 0));
+REFUSED(small_odd_alignment, "QMP_allocate_aligned_memory: expected a power of two as the alignment, found 6",
+        QMP_allocate_aligned_memory(64, 6, 0));
 REFUSED(odd_alignment, "QMP_allocate_aligned_memory: expected a power of two as the alignment, found 24",
         QMP_allocate_aligned_memory(64, 24, 0));
