@@ -99,7 +99,11 @@ def real_numbers(values: Any, name: str) -> list[float]:
 def complex_array(values: Any, name: str) -> NDArray[np.complex128]:
     """Return numbers, or nested sequences of them, as a contiguous array, or raise BadInput."""
     try:
-        return np.asarray(values, np.complex128, order="C")
+        found = np.asarray(values)
+        texts = found.dtype == object and any(isinstance(one, str | bytes) for one in found.flat)
+        if texts or found.dtype.kind not in "biufcO":  # NumPy would read texts and dates as numbers
+            raise TypeError
+        return np.asarray(found, np.complex128, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise BadInput(f"{name}: expected an array of numbers, found {quoted(values)}") from error
 

@@ -1,12 +1,15 @@
 """Errors of calls with arguments that no signature of a function of the library takes.
 
-The bindings call `explained` where nanobind would list all signatures of the function.
+The bindings call `explained` where nanobind would list all signatures of the function, and `onehop.error` calls
+`misfit` where a function of Python would raise an error of Python.
 """
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
-from onehop.arguments import is_sequence, quoted
+from onehop.arguments import LARGEST, is_sequence, quoted
 from onehop.error import WrongType
 from onehop.text import counted
 
@@ -28,6 +31,12 @@ _WORDS = {
     "None": "None",
     "str | os.PathLike[str]": "a path",
 }
+_BEGINS = {
+    "Callable[": "a function",
+    "Progress": "a function",
+    "NDArray[": "an array of numbers",
+    "Mapping[": "a mapping",
+}
 _MANY = {
     "int": "whole numbers",
     "float": "numbers",
@@ -37,7 +46,10 @@ _MANY = {
 }
 _VALUE = "arg"  # nanobind's name of the value that a property is set to
 _MOST_NAMES = 6  # of parameters that an error lists
-_SEQUENCE = re.compile(r"(?:collections\.abc\.)?Sequence\[(.*)\]$|list\[(.*)\]$")
+_NO_NAMES: Mapping[str, Any] = types.MappingProxyType({})
+_SEQUENCE = re.compile(
+    r"(?:collections\.abc\.)?(?:Sequence|Iterable)\[(.*)\]$|list\[(.*)\]$|tuple\[([^,]*), \.\.\.\]$"
+)
 _TUPLE = re.compile(r"tuple\[(.*)\]$")
 _ARRAY = re.compile(r"(?:numpy\.)?ndarray(?:\[dtype=(\w+)(?:, shape=\(([^)]*)\))?.*\])?$")
 
@@ -63,6 +75,29 @@ def explained(function: Any, positional: Sequence[Any], named: Mapping[str, Any]
     # The signature that takes the most arguments is the one that was meant.
     found = [_problem(name, signature[0], positional, named) for signature in signatures]
     return WrongType(max(found, key=operator.itemgetter(0))[1])
+
+
+def misfit(
+    function: Any, positional: Sequence[Any], named: Mapping[str, Any], error: Exception
+) -> WrongType | None:
+    """Say which argument of a function of Python has another type, where it raised an error of Python; None: none."""
+    try:
+        found = inspect.signature(function).bind(*positional, **named)
+    except TypeError:
+        return None
+    function_name = function.__qualname__.removesuffix(".__init__")
+    for name, value in found.arguments.items():
+        kind = str(found.signature.parameters[name].annotation)
+        what = ""
+        if not _fits(value, kind, function.__globals__):
+            what = f"{name} to be {_words(kind)}"
+        elif isinstance(error, AttributeError) and error.obj is value:
+            what = f"{name} to have {error.name!r}"
+        elif isinstance(error, OverflowError) and any(abs(one) > LARGEST for one in _integers(value)):
+            what = f"{name} in the range of its type"
+        if what:
+            return WrongType(f"{function_name}: expected {what}, found {_found(value, kind)}")
+    return None
 
 
 def _property(function: Any, positional: Sequence[Any]) -> str:
@@ -161,26 +196,33 @@ def _parameters(signature: str) -> tuple[list[_Parameter], str]:
     return found, result.strip().rstrip(":")
 
 
-def _class_of(kind: str) -> type | None:
-    found = getattr(_core, kind.rpartition(".")[2], None)
-    return found if isinstance(found, type) else None
+def _class_of(kind: str, known: Mapping[str, Any]) -> type | None:
+    name = kind.rpartition(".")[2]
+    found = known.get(name) or getattr(_core, name, None)
+    return found if isinstance(found, type) and found is not Any else None
 
 
-def _fits(value: Any, kind: str) -> bool:
-    """Whether a value may have this type; True for types that are not known here."""
+def _fits(value: Any, kind: str, names: Mapping[str, Any] = _NO_NAMES) -> bool:
+    """Whether a value may have this type; True for types that are not known here, nor by their names."""
     choices = _split(kind, "|")
     if len(choices) > 1:
-        return any(_fits(value, one) for one in choices)
+        return any(_fits(value, one, names) for one in choices)
     sequence = _SEQUENCE.match(kind)
     if sequence:
-        inside = sequence[1] or sequence[2]
-        return is_sequence(value) and all(_fits(one, inside) for one in value)
+        inside = sequence[sequence.lastindex or 1]
+        return is_sequence(value) and all(_fits(one, inside, names) for one in value)
     if parts := _TUPLE.match(kind):
         kinds = _split(parts[1], ",")
         return is_sequence(value) and len(value) == len(kinds) and all(map(_fits, value, kinds))
     if array := _ARRAY.match(kind):
         return _is_array(value, array[1], array[2])
-    known = _class_of(kind)
+    if kind.startswith(("Callable[", "Progress")):
+        return callable(value)
+    if kind.startswith("NDArray["):
+        return np.asarray(value).dtype.kind in "biufc"
+    if kind.startswith("Mapping["):
+        return isinstance(value, Mapping)
+    known = _class_of(kind, names)
     if known is not None:
         return isinstance(value, known)
     return _CHECKS.get(kind, lambda _value: True)(value)
@@ -230,17 +272,20 @@ def _words(kind: str) -> str:
         return " or ".join(map(_words, choices))
     sequence = _SEQUENCE.match(kind)
     if sequence:
-        inside = sequence[1] or sequence[2]
+        inside = sequence[sequence.lastindex or 1]
         return f"a sequence of {_many(inside)}"
     if array := _ARRAY.match(kind):
         return "an array" + _details(array[1], array[2] and len(_split(array[2], ",")))
+    for begin, words in _BEGINS.items():
+        if kind.startswith(begin):
+            return words
     return _with_article(_short(kind))
 
 
 def _many(kind: str) -> str:
     """Describe items of a type."""
     if sequence := _SEQUENCE.match(kind):
-        return f"sequences of {_many(sequence[1] or sequence[2])}"
+        return f"sequences of {_many(sequence[sequence.lastindex or 1])}"
     if parts := _TUPLE.match(kind):
         kinds = _split(parts[1], ",")
         if len(set(kinds)) == 1:
@@ -266,7 +311,7 @@ def _found(value: Any, kind: str) -> str:
         return quoted(value) + fix
     sequence = _SEQUENCE.match(kind)
     if sequence and is_sequence(value):
-        inside = sequence[1] or sequence[2]
+        inside = sequence[sequence.lastindex or 1]
         bad = next((one for one in value if not _fits(one, inside)), None)
         return f"one with {_found(bad, inside).removeprefix('one with ')}"
     if _TUPLE.match(kind) and is_sequence(value):

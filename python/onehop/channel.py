@@ -93,11 +93,13 @@ def open_channels(
     transport: str = "auto",
 ) -> Channels:
     """Open the channels of a group; see `Group.channels`."""
-    wanted = [(True, end, message) for end, message in (send or {}).items()]
-    wanted += [(False, end, message) for end, message in (receive or {}).items()]
+    wanted: list[tuple[bool, End, Message]] = []
     specs, shapers = [], []
     with heard_by_all(group):
         instance(transport, str, "transport")
+        for name, ends in (("send", send), ("receive", receive)):
+            listed = instance({} if ends is None else ends, Mapping, name).items()
+            wanted += [(name == "send", end, message) for end, message in listed]
         for sends, end, message in wanted:
             peer, tag = _peer_and_tag(end)
             size, shaper = _message(end, message)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core, compression_speed
-from onehop.error import BadInput
+from onehop.error import BadInput, explain_public
 
 __all__ = ["CODECS", "decode", "element_type", "encode", "encoded_bytes", "measure_speed", "tuned_rate"]
 
@@ -171,3 +171,6 @@ def tuned_rate(codec: str) -> float:
         One of `CODECS`, except "raw".
     """
     return compression_speed.tuned_rate("codecs", codec, lambda: measure_speed(codec))
+
+
+explain_public(globals())

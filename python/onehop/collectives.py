@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+import numpy as np
+
 from onehop import _core
 from onehop._core import Collective, Collectives
 from onehop.arguments import instance, quoted
@@ -181,10 +183,10 @@ def allreduce(
         return _allreduce_several(group, array, op, codec, algorithm, out, compress_above)
     kind = number_type(array)
     result = new_array(array, array.shape) if out is None else out
-    if element_type(result) != kind or tuple(result.shape) != tuple(array.shape):
+    if element_type(result) != kind or np.shape(result) != tuple(array.shape):
         raise BadInput(
             f"expected `out` with shape {tuple(array.shape)} and type {kind}, "
-            f"found {tuple(result.shape)} and {element_type(result)}"
+            f"found {tuple(np.shape(result))} and {element_type(result)}"
         )
     source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
     used = codec_to_use(group, codec, source.bytes, compress_above)
@@ -198,7 +200,7 @@ def allreduce(
 def codec_to_use(group: Group, codec: str, size: int, compress_above: int | str) -> str:
     """Return `codec`, or "raw" for an array of fewer than `compress_above` bytes, which is as for `allreduce`."""
     above: int | None
-    if compress_above == "auto":
+    if isinstance(compress_above, str) and compress_above == "auto":
         above = plans(group).collectives.compress_above(codec)
         if above is not None and not plans(group).links.pays(group, plans(group).collectives, codec):
             above = None

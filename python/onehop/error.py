@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import re
+import types
+from collections.abc import Callable
+from typing import Any
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+ *")
 
@@ -48,3 +53,37 @@ class PeerLost(Error, ConnectionError):
 
     def __reduce__(self) -> tuple[type[PeerLost], tuple[str, int]]:
         return type(self), (str(self), self.rank)
+
+
+def explain_public(names: dict[str, Any]) -> None:
+    """Let the functions and methods that a module has in `__all__` say which argument has another type."""
+    for name in names["__all__"]:
+        public = names[name]
+        if isinstance(public, types.FunctionType):
+            names[name] = with_explained_errors(public)
+        elif (
+            isinstance(public, type)
+            and public.__module__.startswith("onehop.")
+            and not hasattr(public, "_fields")
+        ):
+            for key, one in list(vars(public).items()):
+                if isinstance(one, types.FunctionType) and (key == "__init__" or not key.startswith("_")):
+                    setattr(public, key, with_explained_errors(one))
+
+
+def with_explained_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that says which argument has another type where Python would raise an error of its own."""
+
+    @functools.wraps(function)
+    def call(*positional: Any, **named: Any) -> Any:
+        try:
+            return function(*positional, **named)
+        except Error:
+            raise
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            misfit = importlib.import_module("onehop.call_errors").misfit(function, positional, named, error)
+            if misfit is None:
+                raise
+            raise misfit from error
+
+    return call

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
-from onehop.arguments import instance
+from onehop.arguments import instance, whole_number
 from onehop.channel import Channels, End, Message, open_channels
 from onehop.error import BadInput, PeerLost, Timeout
 from onehop.store import Store, agree_on_survivors, allgathers_through, store_of_torchrun
@@ -157,6 +157,7 @@ class Group(_core.Group):
             Takes the bytes of this rank and returns those of all ranks, in the order of ranks. Lengths may differ.
         """
         made: list[weakref.ref[Group]] = []  # once it is made
+        size = whole_number(size, "size")
 
         def limited(mine: bytes) -> Sequence[bytes]:
             return call_within(

@@ -9,6 +9,7 @@ import numpy as np
 from onehop import _core, compression_speed
 from onehop.codec import element_type
 from onehop.compression_speed import Speed
+from onehop.error import explain_public
 
 __all__ = ["TYPES", "Speed", "decode", "encode", "measure_speed", "most_bytes", "tuned_rate"]
 
@@ -118,3 +119,6 @@ def tuned_rate(dtype: Any) -> float:
     """Return the rate of a link, in Gbit/s, below which compression pays: that of `onehop tune`, else measured now."""
     kind = element_type(dtype)
     return compression_speed.tuned_rate("lossless", kind, lambda: measure_speed(kind))
+
+
+explain_public(globals())

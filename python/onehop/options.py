@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, ClassVar
 
-from onehop.error import BadInput
+from onehop.error import BadInput, WrongType
 from onehop.text import alternatives
 
 if typing.TYPE_CHECKING:
@@ -193,6 +193,9 @@ class Options:
         for name, field in known.items():
             if name not in keywords and field.default is field.default_factory is dataclasses.MISSING:
                 raise TypeError(f"{function}() missing a required keyword argument: {name!r}")
+        for name, value in keywords.items():
+            if str(known[name].type).startswith("Callable") and not (value is None or callable(value)):
+                raise WrongType(f"{name}: expected a function, found {value!r}")
         return cls(**keywords)
 
     def part(self, kind: type[Options]) -> dict[str, Any]:

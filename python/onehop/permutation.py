@@ -11,7 +11,7 @@ from onehop import _core
 from onehop._core import Schedule
 from onehop.arguments import whole_numbers
 from onehop.codec import element_type
-from onehop.error import BadInput
+from onehop.error import BadInput, explain_public
 
 __all__ = ["permute_bits", "permute_bits_one_swap_at_a_time"]
 
@@ -121,3 +121,6 @@ def _targets(
                 )
         targets[a], targets[b] = b, a
     return targets
+
+
+explain_public(globals())

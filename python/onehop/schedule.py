@@ -182,7 +182,7 @@ def _spec(options: HaloOptions) -> _core.HaloSpec:
     widths = _widths(options.width, dims)
     periodic = [truth(one, "periodic") for one in _per_dimension(options.periodic, dims, "periodic")]
     if options.fields is not None:
-        whole_number(options.fields, "fields", 1, 1024)
+        options.fields = whole_number(options.fields, "fields", 1, 1024)
     element_bytes = _element_bytes(options.dtype, options.fields)
     spec = filled(
         _core.HaloSpec(),

@@ -1,5 +1,6 @@
 """Lattice QCD on a grid of ranks: geometry, SU(3) gauge fields and their files, staggered and Wilson quarks."""
 
+from onehop.error import explain_public
 from onehop.lattice import mesons, smearing
 from onehop.lattice.field import Field
 from onehop.lattice.files import (
@@ -48,3 +49,5 @@ __all__ = [
     "write_gauge",
     "write_vectors",
 ]
+
+explain_public(globals())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop.arguments import whole_number
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.geometry import Geometry
@@ -116,6 +117,7 @@ class Field:
         parity : int, optional
             Exchange only the sites whose global coordinates have this parity.
         """
+        parity = None if parity is None else whole_number(parity, "parity")
         if parity not in self._faces:
             site_bytes = self.memory.dtype.itemsize // self.geometry.lanes
             schedule = self.geometry.halo(np.uint8, site_bytes, parity=parity)

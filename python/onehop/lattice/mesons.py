@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop.error import BadInput, Error
+from onehop.arguments import real_numbers, require_seed
+from onehop.error import BadInput, Error, explain_public
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import require_memory, sites_on_a_rank
 from onehop.lattice.staggered import Staggered
@@ -191,7 +192,7 @@ def effective_mass(correlator: NDArray[Any], distance: int = 1) -> NDArray[np.fl
     array
         The effective masses; NaN where no mass gives the ratio.
     """
-    correlator = np.asarray(correlator, float)
+    correlator = np.array(real_numbers(correlator, "correlator"))
     times = len(correlator)
     if times % 2 or not 1 <= distance <= times // 2:
         raise BadInput(
@@ -242,6 +243,7 @@ def chiral_condensate(
     Error
         A solve did not converge.
     """
+    seed = require_seed(seed)
     if noise_vectors < 1:
         raise BadInput(f"expected 1 noise vector or more, found {noise_vectors}")
     geometry = gauge.geometry
@@ -261,3 +263,6 @@ def chiral_condensate(
             progress(number)
     error = float(np.std(values, ddof=1) / np.sqrt(noise_vectors)) if noise_vectors > 1 else None
     return Condensate(float(np.mean(values)), error, values)
+
+
+explain_public(globals())

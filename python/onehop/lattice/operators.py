@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import complex_array
 from onehop.error import BadInput
 from onehop.options import LARGEST_INT, Options, option
 
@@ -103,7 +104,7 @@ def solver_options(options: SolverOptions) -> _core.LatticeSolverOptions:
 
 def complex_memory(array: NDArray[Any], what: str) -> Any:
     """Return an array as memory of complex numbers in double precision. `what` names it in error messages."""
-    return _core.Memory(np.ascontiguousarray(array, np.complex128), False, what)
+    return _core.Memory(np.ascontiguousarray(complex_array(array, what)), False, what)
 
 
 def fields_memory(fields: NDArray[Any], shape: tuple[int, ...]) -> tuple[Any, bool]:

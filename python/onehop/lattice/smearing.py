@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.error import BadInput
+from onehop.error import BadInput, explain_public
 from onehop.lattice.gauge import Gauge
 from onehop.text import alternatives
 
@@ -152,3 +152,6 @@ def stout(gauge: Gauge, rho: float, steps: int = 1, *, space_only: bool = False)
         Steps are below 0.
     """
     _core.lattice_smear_stout(gauge, rho, steps, space_only)
+
+
+explain_public(globals())

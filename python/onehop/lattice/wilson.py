@@ -52,6 +52,8 @@ def clover_blocks(strength: NDArray[Any], weight: float, *, inverse: bool = Fals
     Error
         A block is singular (only with `inverse`).
     """
+    if np.shape(strength)[-3:] != (6, 3, 3):
+        raise BadInput(f"expected a field strength of shape (..., 6, 3, 3), found {np.shape(strength)}")
     found = _core.lattice_clover_blocks(complex_memory(strength, "the field strength"), weight, inverse)
     return found.reshape(*strength.shape[:-3], 2, 6, 6)
 

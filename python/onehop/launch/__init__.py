@@ -6,7 +6,10 @@ The names are imported when they are first used: every command asks which launch
 from __future__ import annotations
 
 import importlib
+import types
 from typing import TYPE_CHECKING, Any
+
+from onehop.error import with_explained_errors
 
 if TYPE_CHECKING:
     from onehop.exit_code import BAD_INPUT as BAD_INPUT
@@ -46,6 +49,8 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'onehop.launch' has no attribute {name!r}")
     value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    if isinstance(value, types.FunctionType):
+        value = with_explained_errors(value)
     globals()[name] = value
     return value
 

@@ -17,6 +17,7 @@ from onehop._core import (
     TimeTable,
     Traffic,
 )
+from onehop.error import explain_public
 from onehop.machine.reader import (
     figures_of,
     load_machine,
@@ -65,3 +66,5 @@ __all__ = [
     "time_tables_of",
     "traffic_of",
 ]
+
+explain_public(globals())

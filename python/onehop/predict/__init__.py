@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from onehop.error import with_explained_errors
+
 if TYPE_CHECKING:
     from onehop.predict.circuit import CircuitPrediction, StagePrediction, predict_circuit
     from onehop.predict.lattice import SolverPrediction, predict_solver
@@ -23,4 +25,5 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     part = "lattice" if name in _LATTICE else "circuit"
-    return getattr(importlib.import_module(f"{__name__}.{part}"), name)
+    found = getattr(importlib.import_module(f"{__name__}.{part}"), name)
+    return found if isinstance(found, type) else with_explained_errors(found)

@@ -66,7 +66,12 @@ def imaginary_time(state: State, hamiltonian: Any, time: float, steps: int) -> l
     for _ in range(steps):
         for circuit in (there, back):
             state._core.apply(circuit, 0)
-        state._scale(1 / state.norm())
+        norm = state.norm()
+        if not 0 < norm < math.inf:
+            raise BadInput(
+                f"expected steps so short that the state keeps a finite norm, found {norm:g}; take more steps"
+            )
+        state._scale(1 / norm)
         energies.append(float(np.real(state.expectation(PauliSum(tuple(terms))))))
     return energies
 

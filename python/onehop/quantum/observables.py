@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onehop import _core
-from onehop.arguments import instance, quoted, whole_number
+from onehop.arguments import instance, is_sequence, quoted, whole_number
 from onehop.error import BadInput
 from onehop.text import counted
 
@@ -204,7 +204,7 @@ def sums_of(
     observables: Iterable[Any], qubits: int | None = None, *, hermitian: bool = False
 ) -> list[PauliSum]:
     """Convert several observables as `PauliSum.of` does; refuse one that needs more qubits, or is not Hermitian."""
-    if isinstance(observables, (str, PauliSum)) or not isinstance(observables, Iterable):
+    if isinstance(observables, PauliSum) or not is_sequence(observables):
         raise BadInput(f"expected a list of observables, found {observables!r}; put one observable in a list")
     sums = [PauliSum.of(one) for one in observables]
     for one in sums:

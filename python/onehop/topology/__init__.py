@@ -4,6 +4,7 @@ A map is computed from plain data, without communication. Equal inputs give equa
 """
 
 from onehop._core import HostLayout, MapCandidate, MapCost, RankMap
+from onehop.error import explain_public
 from onehop.topology.export import FORMATS, map_text
 from onehop.topology.figure import check_map_figure, save_map_figure
 from onehop.topology.grid import Grid, map_schedule, renumber
@@ -23,3 +24,5 @@ __all__ = [
     "renumber",
     "save_map_figure",
 ]
+
+explain_public(globals())

@@ -1,0 +1,191 @@
+"""Functions whose arguments are of another type: an error of onehop in one line, and none of Python's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onehop
+from onehop import codec, collectives, lattice, lossless, machine, predict, topology
+from onehop import quantum as q
+from onehop.launch import command_of, current_launch, find_mpi_launcher, launch
+
+WRONG = ["x", b"x", None, 2.5j, object(), np.array(3), np.datetime64("2020-01-01"), [Path], {}, float("nan"), -7,
+         np.array(["a"]), 2**70, "\ud800"]  # fmt: skip
+GROUP = onehop.Group.alone()
+GAUGE = lattice.Gauge(GROUP, [4, 4, 4, 4])
+STAGGERED, WILSON = lattice.Staggered(GAUGE), lattice.Wilson(GAUGE)
+SOURCE = np.ones((4, 4, 4, 4, 3), complex)
+SPINORS = np.ones((4, 4, 4, 4, 4, 3), complex)
+HALO = {"extents": [8], "grid": [2], "width": 1, "periodic": [True], "fields": 1}
+SCHEDULE = onehop.halo(**HALO)
+ARRAY = np.zeros(8)
+BITS = {
+    "bits": 4,
+    "local": 3,
+    "pairs": [(0, 3)],
+    "element_bytes": 16,
+    "dtype": None,
+    "codec": "raw",
+    "rank": 0,
+}
+GRID = {"extents": [4, 4, 4, 4], "grid": [1, 1, 1, 1], "map": None, "hosts": None}
+SOLVER = {"tolerance": 1e-2, "iterations": 1, "precision": "double", "sloppy_precision": "single",
+          "reproducible": False, "half_halo": False, "progress": None}  # fmt: skip
+SOLVES = {"tolerance": 1e-2, "iterations": 3, "progress": None}
+CIRCUIT = q.Circuit(2, 2).h(0)
+RUN = {"circuit": CIRCUIT, "group": GROUP, "shots": 1, "seed": 1, "precision": "double", "observables": [],
+       "progress": None, "every": 600, "profile": False, "threads": 1, "staging": 0, "search_seconds": 0.1}  # fmt: skip
+WIRE = codec.encode("q8", np.ones(8, np.float32))
+
+# Functions with arguments that they take.
+CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+    (onehop.halo, HALO),
+    (onehop.halo_block, {**HALO, "rank": 0}),
+    (onehop.allgather, {"ranks": 2, "elements": 4, "element_bytes": 8, "only_rank": 0}),
+    (onehop.count, {"schedule": SCHEDULE}),
+    (onehop.verify, {"schedule": SCHEDULE, "limit": 1}),
+    (onehop.merge, {"parts": [SCHEDULE.part(0), SCHEDULE.part(1)]}),
+    (onehop.permute_bits, BITS),
+    (onehop.permute_bits_one_swap_at_a_time, BITS),
+    (onehop.ArraySpec, {"name": "a", "elements": 4, "element_bytes": 8, "type": "bytes"}),
+    (onehop.Plan, {"schedule": onehop.allgather(1, 8, 8), "group": GROUP, "arrays": [ARRAY], "verify": False}),
+    (onehop.allreduce, {"group": GROUP, "array": ARRAY, "op": "sum", "codec": "raw", "algorithm": "auto", "out": None,
+                        "compress_above": 0}),
+    (onehop.reduce_scatter, {"group": GROUP, "array": ARRAY, "op": "sum", "codec": "raw", "out": None}),
+    (onehop.broadcast, {"group": GROUP, "array": ARRAY, "root": 0}),
+    (onehop.barrier, {"group": GROUP}),
+    (collectives.allgather, {"group": GROUP, "array": ARRAY, "out": None}),
+    (collectives.all_to_all, {"group": GROUP, "array": ARRAY, "out": None}),
+    (collectives.should_allreduce, {"array": ARRAY, "codec": "raw", "op": "sum"}),
+    (onehop.Poisson, {"group": GROUP, "extents": (4, 4), "mass": 1.0, "seed": 1}),
+    (GROUP.split, {"color": 0, "key": 0}),
+    (GROUP.allgather, {"mine": b"x"}),
+    (GROUP.empty, {"shape": (2,), "dtype": float}),
+    (GROUP.channels, {"send": None, "receive": None, "slots": 0, "slot_bytes": 0, "transport": "auto"}),
+    (onehop.Group.from_store, {"store": None, "rank": 0, "size": 1, "prefix": "a"}),
+    (onehop.Group.from_allgather, {"rank": 0, "size": 1, "allgather": lambda mine: [mine]}),
+    (onehop.Group.from_mpi, {"comm": None}),
+    (codec.encode, {"codec": "q8", "array": np.ones(8, np.float32), "dtype": None}),
+    (codec.decode, {"codec": "q8", "wire": WIRE, "out": np.ones(8, np.float32), "dtype": None, "add": False}),
+    (codec.encoded_bytes, {"codec": "q8", "dtype": "float32", "elements": 8}),
+    (codec.element_type, {"dtype": "float32"}),
+    (lossless.encode, {"array": np.ones(8, np.float32), "dtype": None}),
+    (lossless.decode, {"wire": lossless.encode(np.ones(8, np.float32)), "out": np.ones(8, np.float32)}),
+    (lossless.most_bytes, {"dtype": "float32", "elements": 8}),
+    (lattice.Gauge, {"group": GROUP, **GRID}),
+    (lattice.Geometry, {**GRID, "ranks": 1, "lanes": 1, "width": 1, "parities": 2}),
+    (lattice.Geometry.best_grid, {"extents": [4, 4], "ranks": 1, "width": 1}),
+    (lattice.Field, {"geometry": GAUGE.geometry, "group": GROUP, "numbers": (3,), "precision": "double"}),
+    (lattice.Field(GAUGE.geometry, GROUP).beside, {"direction": 0, "distance": 1}),
+    (lattice.Field(GAUGE.geometry, GROUP).faces, {"parity": 0}),
+    (GAUGE.set_links, {"links": GAUGE.links}),
+    (lattice.thermalize, {"gauge": GAUGE, "beta": 6.0, "sweeps": 0, "seed": 1, "over_relaxations": 0, "first": 0,
+                          "progress": None}),
+    (lattice.hybrid_monte_carlo, {"gauge": GAUGE, "beta": 6.0, "trajectories": 0, "length": 0.1, "steps": 1,
+                                  "integrator": "leapfrog", "seed": 1, "first": 0, "progress": None}),
+    (lattice.Hmc, {"gauge": GAUGE, "beta": 6.0, "length": 0.1, "steps": 1, "integrator": "omelyan", "seed": 1}),
+    (lattice.Hmc(GAUGE, 6.0, steps=1).reverse, {"number": 0}),
+    (lattice.gradient_flow, {"gauge": GAUGE, "time": 0.01, "step": 0.01, "tolerance": None, "every": 1,
+                             "progress": None}),
+    (lattice.Flow, {"gauge": GAUGE}),
+    (lattice.Flow(GAUGE).step_within, {"epsilon": 0.01, "tolerance": 0.1}),
+    (lattice.polyakov_loop, {"gauge": GAUGE}),
+    (lattice.field_strength, {"gauge": GAUGE}),
+    (lattice.clover_leaves, {"gauge": GAUGE}),
+    (lattice.clover_blocks, {"strength": lattice.clover_leaves(GAUGE), "weight": 0.1, "inverse": False}),
+    (lattice.Staggered, {"gauge": GAUGE, "action": "staggered", "u0": 1.0, "antiperiodic": True, "lanes": 8,
+                         "threads": 1, "phases": "standard"}),
+    (lattice.Wilson, {"gauge": GAUGE, "kappa": 0.1, "csw": 0.0, "antiperiodic": True, "recon": 18,
+                      "precision": "double", "lanes": 0, "threads": 1}),
+    (STAGGERED.solve, {"source": SOURCE, "mass": 1.0, **SOLVER}),
+    (STAGGERED.dslash, {"fields": SOURCE}),
+    (STAGGERED.apply, {"fields": SOURCE, "mass": 1.0}),
+    (WILSON.solve, {"source": SPINORS, **SOLVER, "method": "cgnr", "schwarz": 0}),
+    (WILSON.dslash, {"fields": SPINORS, "dagger": False}),
+    (WILSON.apply, {"fields": SPINORS, "dagger": False}),
+    (lattice.wilson_kappa, {"mass": 0.1}),
+    (lattice.read_gauge, {"path": "none", "group": GROUP, "grid": None, "tolerance": 1e-4, "width": 1}),
+    (lattice.read_links, {"path": "none", "group": GROUP, "grid": None, "width": 1}),
+    (lattice.read_vectors, {"path": "none", "geometry": GAUGE.geometry, "group": GROUP}),
+    (lattice.smearing.ape, {"gauge": GAUGE, "alpha": 0.1, "steps": 0, "space_only": False}),
+    (lattice.smearing.stout, {"gauge": GAUGE, "rho": 0.1, "steps": 0, "space_only": False}),
+    (lattice.smearing.fat_links, {"gauge": GAUGE, "weights": "asqtad", "u0": 1.0, "precision": "double"}),
+    (lattice.smearing.hisq_links, {"gauge": GAUGE, "naik_epsilon": 0.0, "precision": "double"}),
+    (lattice.smearing.path_weights, {"name": "asqtad", "u0": 1.0, "naik_epsilon": 0.0}),
+    (lattice.mesons.staggered_mesons, {"gauge": GAUGE, "operator": STAGGERED, "mass": 1.0, **SOLVES}),
+    (lattice.mesons.wilson_mesons, {"gauge": GAUGE, "operator": WILSON, **SOLVES}),
+    (lattice.mesons.chiral_condensate, {"gauge": GAUGE, "operator": STAGGERED, "mass": 1.0, "noise_vectors": 1,
+                                        "seed": 1, **SOLVES}),
+    (lattice.mesons.effective_mass, {"correlator": np.array([8.0, 4, 3, 4]), "distance": 1}),
+    (machine.load_machine, {"name": machine.machine_names()[0]}),
+    (machine.parse_machine, {"text": "x", "name": "m", "file": "f"}),
+    (machine.allreduce_traffic, {"ranks": 2, "elements": 4, "dtype": "float32", "algorithm": "two_shot"}),
+    (machine.halo_traffic, HALO),
+    (machine.message_traffic, {"ranks": 2, "rounds": [[(0, 1, 8)]]}),
+    (machine.permutation_traffic, {"bits": 4, "local": 3, "permutation": [3, 1, 2, 0], "dtype": "complex128",
+                                   "codec": "raw", "shared": False}),
+    (machine.goal, {"schedule": SCHEDULE, "compute_ns": 1, "copy_ns_per_byte": 0}),
+    (machine.loggops, {"schedule": SCHEDULE, "latency": 1, "overhead": 1, "gap": 1, "gap_per_byte": 1,
+                       "overhead_per_byte": 1, "compute_ns": 1, "copy_ns_per_byte": 0}),
+    (machine.traffic_of, {"schedule": SCHEDULE}),
+    (machine.simulate, {"schedule": SCHEDULE, "machine": machine.machine_names()[0]}),
+    (machine.machine_rails, {"schedule": SCHEDULE, "machine": machine.machine_names()[0], "ranks": None,
+                             "rule": "optimum", "min_piece": 1}),
+    (topology.Grid, {"extents": (2, 2), "periodic": False, "bytes": None}),
+    (topology.HostLayout, {"host_of_rank": [0, 0], "groups": [], "costs": [], "torus": []}),
+    (topology.machine_hosts, {"machine": machine.machine_names()[0], "ranks": 2, "costs": None}),
+    (topology.map_schedule, {"schedule": SCHEDULE, "hosts": topology.HostLayout([0, 0]), "refine": True, "seed": 1,
+                             "steps": 1}),
+    (topology.renumber, {"schedule": SCHEDULE, "rank_at": [1, 0]}),
+    (predict.predict_circuit, {"circuit": CIRCUIT, "machine": machine.machine_names()[0], "ranks": 1,
+                               "precision": "double", "places": None, "search_seconds": 0.01}),
+    (predict.predict_solver, {"extents": [8, 8, 8, 8], "machine": machine.machine_names()[0], "ranks": 1,
+                              "grid": None, "action": "hisq", "precision": "double", "recon": 18, "sums": "direct"}),
+    (launch, {"ranks": None, "command": ["true"]}),
+    (launch, {"ranks": 0, "command": ["true"]}),
+    (command_of, {"program": "a.py", "arguments": ["x"], "module": False}),
+    (current_launch, {"environment": {}}),
+    (find_mpi_launcher, {"mpi": "none"}),
+    (q.Circuit, {"qubits": 2, "clbits": 2}),
+    (q.simulate, RUN),
+    (q.compile, {"circuit": CIRCUIT, "group": GROUP}),
+    (q.simulate_density, {"circuit": CIRCUIT, "noise": None, "shots": 1, "seed": 1}),
+    (q.simulate_trajectories, {"circuit": CIRCUIT, "noise": None, "trajectories": 1, "shots": 1, "seed": 1}),
+    (q.plan, {"circuit": CIRCUIT, "ranks": 1}),
+    (q.gradients, {"circuit": q.Circuit(1).rx(q.Parameter("a"), 0), "bindings": [0.1], "observables": ["Z0"]}),
+    (q.imaginary_time, {"state": q.State(1), "hamiltonian": "Z0", "time": 0.1, "steps": 1}),
+    (q.State, {"qubits": 1, "precision": "double", "group": GROUP}),
+    (q.State(1).set_amplitudes, {"amplitudes": [1, 0], "normalize": False}),
+    (q.State(1).set_basis_state, {"index": 0}),
+    (q.State(1).sample, {"shots": 1, "seed": 1}),
+    (q.DensityMatrix, {"qubits": 1, "group": GROUP}),
+    (q.gate, {"name": "rx", "qubits": [0], "parameters": [0.1]}),
+    (q.channel, {"name": "bit_flip"}),
+    (q.NoiseModel().add, {"what": "bit_flip", "gates": ["x"], "qubits": [0]}),
+    (q.PauliSum, {"terms": []}),
+    (q.Parameter, {"name": "a"}),
+    (q.parse_qasm, {"text": "OPENQASM 3; qubit q;", "name": "a", "folder": "."}),
+]  # fmt: skip
+
+
+def wrong_calls(function: Callable[..., Any], good: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each call of a function with one wrong argument whose error is none of onehop's, and the error."""
+    for name in good:
+        for wrong in WRONG:
+            try:
+                function(**{**good, name: wrong})
+            except onehop.Error as error:
+                if "\n" in str(error):
+                    yield f"{name}={wrong!r}", str(error)
+            except Exception as error:
+                yield f"{name}={wrong!r}", f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda number: CALLS[number][0].__qualname__)
+def test_another_type_is_an_error_of_onehop(number: int) -> None:
+    assert dict(wrong_calls(*CALLS[number])) == {}
