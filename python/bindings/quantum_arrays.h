@@ -40,9 +40,7 @@ nb::ndarray<nb::numpy, T, nb::ndim<2>> as_rows(std::vector<T> values, std::size_
 }
 
 [[nodiscard]] inline onehop::quantum::Precision precision_from(const std::string& name) {
-  if (name == "single") return onehop::quantum::Precision::single_precision;
-  if (name == "double") return onehop::quantum::Precision::double_precision;
-  throw onehop::BadInput("expected the precision 'single' or 'double', found '" + name + "'");
+  return onehop::quantum::precision_from_string(name);
 }
 
 // Options of a state; `staging` 0: the default.

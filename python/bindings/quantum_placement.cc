@@ -16,7 +16,8 @@ using onehop::quantum::Stage;
 
 namespace {
 
-PlacementOptions options_of(int bytes_per_amplitude, double search_seconds, std::vector<int> bits, int ranks_per_host) {
+PlacementOptions options_of(double bytes_per_amplitude, double search_seconds, std::vector<int> bits,
+                            int ranks_per_host) {
   PlacementOptions options;
   options.ranks_per_host = ranks_per_host;
   options.bytes_per_amplitude = bytes_per_amplitude;
@@ -28,7 +29,7 @@ PlacementOptions options_of(int bytes_per_amplitude, double search_seconds, std:
 void bind_place(nb::module_& module) {
   module.def(
       "place_simulation",
-      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, int ranks_per_host) {
+      [](const Circuit& circuit, int ranks, double bytes_per_amplitude, double search_seconds, int ranks_per_host) {
         return place_simulation(circuit, ranks, options_of(bytes_per_amplitude, search_seconds, {}, ranks_per_host));
       },
       "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "ranks_per_host"_a = 0,
@@ -38,7 +39,7 @@ void bind_place(nb::module_& module) {
       "ranks is no power of two or too large.");
   module.def(
       "place_applied",
-      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits,
+      [](const Circuit& circuit, int ranks, double bytes_per_amplitude, double search_seconds, std::vector<int> bits,
          int ranks_per_host) {
         const auto options = options_of(bytes_per_amplitude, search_seconds, std::move(bits), ranks_per_host);
         return placement_of(compile_cached(circuit, ranks, options, false));
@@ -79,7 +80,7 @@ void bind_quantum_placement(nb::module_& module) {
       .def_ro("qubits", &Placement::qubits, "Number of qubits.")
       .def_ro("ranks", &Placement::ranks, "Number of ranks.")
       .def_ro("local_bits", &Placement::local_bits, "Number of bits of an amplitude's place within a rank.")
-      .def_ro("bytes_per_amplitude", &Placement::bytes_per_amplitude, "Bytes of an amplitude: 8 or 16.")
+      .def_ro("bytes_per_amplitude", &Placement::bytes_per_amplitude, "Bytes of an amplitude.")
       .def_prop_ro("wires", tuple_of(&Placement::wires), "Wire of each qubit at the end.")
       .def_prop_ro("stages", tuple_of(&Placement::stages), "Stages in the order of execution.")
       .def_prop_ro("exchanges", &Placement::exchanges, "Number of exchanges between ranks.")
@@ -153,6 +154,9 @@ void bind_quantum_placement(nb::module_& module) {
       },
       "qubits"_a, "ranks"_a, "precision"_a, "ranks_per_node"_a,
       "Compute the memory need of a state on `ranks` ranks, `ranks_per_node` of which share this machine. `precision` "
-      "is "
-      "\"double\" or \"single\". Not collective.");
+      "is one that a simulation takes. Not collective.");
+  module.def(
+      "bytes_per_amplitude",
+      [](const std::string& precision) { return bytes_per_amplitude(precision_from(precision)); }, "precision"_a,
+      "Return the bytes of an amplitude in a precision.");
 }

@@ -144,6 +144,7 @@ void bind_quantum_simulator(nb::module_& module) {
       .def_ro("exchanges", &SimulationResult::exchanges)
       .def_ro("bytes_moved", &SimulationResult::bytes_moved)
       .def_ro("bytes_between_hosts", &SimulationResult::bytes_between_hosts)
+      .def_ro("fidelity_estimate", &SimulationResult::fidelity_estimate)
       .def_prop_ro("passes", [](const SimulationResult& r) { return r.engine.passes; })
       .def_ro("pass_seconds", &SimulationResult::pass_seconds)
       .def_prop_ro(

@@ -79,8 +79,7 @@ void bind_state(nb::module_& module) {
       .def_prop_ro("local_bits", &State::local_bits)
       .def_prop_ro("ranks", [](const State& s) { return s.group().size(); })
       .def_prop_ro("rank", [](const State& s) { return s.group().rank(); })
-      .def_prop_ro("precision",
-                   [](const State& s) { return s.precision() == Precision::single_precision ? "single" : "double"; })
+      .def_prop_ro("precision", [](const State& s) { return std::string(to_string(s.precision())); })
       .def_prop_ro("bits", tuple_of(&State::bits))
       .def_prop_ro("flips", &State::flips)
       .def_prop_ro("exchanges", [](const State& s) { return s.counters().exchanges; })
@@ -90,7 +89,7 @@ void bind_state(nb::module_& module) {
       .def("local",
            [](nb::handle_t<State> self) -> nb::object {
              const auto& state = nb::cast<const State&>(self);
-             if (state.precision() == Precision::single_precision) {
+             if (state.precision() != Precision::double_precision) {
                const auto span = state.local<float>();
                return nb::cast(QuantumArray<std::complex<float>>(span.data(), {span.size()}, self),
                                nb::rv_policy::reference);
@@ -124,6 +123,7 @@ void bind_state(nb::module_& module) {
             apply_placed(s, *find_or_place(circuit, s.group().size(), options));
           },
           "circuit"_a, "search_seconds"_a, release())
+      .def_prop_ro("fidelity_estimate", &State::fidelity_estimate, release())
       .def("restore_order", &State::restore_order, release())
       .def("norm_squared", &State::norm_squared, release())
       .def(

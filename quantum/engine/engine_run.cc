@@ -119,7 +119,7 @@ void run_directly(const EngineStates<T>& states, const LocalOperation& op, const
 template <typename T>
 double run_passes(const EngineStates<T>& states, std::span<const LocalOperation> operations, const PassList& list,
                   const TileSizes& sizes, const Kernels<T>& kernels, int threads, std::vector<PassRecord>* records) {
-  const int bits = std::bit_width(states.ket.size()) - 1;
+  const int bits = states.bits();
   double multiply_adds = 0;
   for (const Pass& pass : list.passes) {
     PassRecord* record = nullptr;
@@ -131,7 +131,7 @@ double run_passes(const EngineStates<T>& states, std::span<const LocalOperation>
     if (pass.tile == 0) {
       run_directly(states, operations[pass.items.front().index], sizes, threads);
     } else {
-      TileProgram<T> program(pass, list.items, operations, bits, kernels);
+      TileProgram<T> program(pass, list.items, operations, bits, kernels, states.encoded == nullptr);
       if (record != nullptr) program.describe(record->pass);
       multiply_adds += program.multiply_adds_of_two();
       run_pass(states, program, threads, record);

@@ -1,10 +1,12 @@
 // The engine with tile sizes, kernels and threads as arguments, which `apply` chooses by itself and tests vary.
 #pragma once
 
+#include <bit>
 #include <complex>
 #include <span>
 
 #include "onehop/quantum/engine.h"
+#include "quantum/engine/encoded_amplitudes.h"
 #include "quantum/engine/engine_plan.h"
 #include "quantum/engine/engine_tile.h"
 #include "quantum/engine/gate_decomposition.h"
@@ -25,9 +27,12 @@ struct PassList {
 // The states of a pass: one, or two with the derivatives to which the products of both are added (`apply_to_both`).
 template <typename T>
 struct EngineStates {
-  std::span<std::complex<T>> ket;
+  std::span<std::complex<T>> ket = {};
   std::span<std::complex<T>> bra = {};  // empty: one state
   std::span<double> derivatives = {};
+  EncodedAmplitudes* encoded = nullptr;  // instead of `ket`, in single precision
+
+  [[nodiscard]] int bits() const { return encoded != nullptr ? encoded->bits() : std::bit_width(ket.size()) - 1; }
 };
 
 // `list` must come from the same operations and sizes. `records`: receives a record of each pass; nullptr: nothing is

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include "src/base/clock.h"
 
@@ -222,7 +223,7 @@ template <typename T>
 void TileProgram<T>::run_stretch(const Stretch& stretch, const States& states, std::uint64_t base, Scratch& scratch,
                                  bool gathers, bool scatters) const {
   const auto each_state = [&](const auto& body) {
-    if (states.ket != nullptr) body(states.ket, scratch.tile);
+    if (states.ket != nullptr || scratch.encoded != nullptr) body(states.ket, scratch.tile);
     if (states.bra != nullptr) body(states.bra, scratch.bra);
   };
   if (stretch.permutes) {
@@ -245,7 +246,7 @@ void TileProgram<T>::run_stretch(const Stretch& stretch, const States& states, s
     if (gathers) {
       timed(scratch.parts, PassPart::gather, [&] {
         each_state([&](std::complex<T>* state, T* tile) {
-          kernels_.gather(state + base, offsets_.data() + row, shape, tile + at, first + rows - row - shape.rows());
+          load(state, base, row, shape, tile + at, scratch.encoded, first + rows - row - shape.rows());
         });
       });
     }
@@ -264,35 +265,54 @@ void TileProgram<T>::run_stretch(const Stretch& stretch, const States& states, s
     }
     if (scatters) {
       timed(scratch.parts, PassPart::scatter, [&] {
-        each_state([&](std::complex<T>* state, const T* tile) {
-          kernels_.scatter(state + base, offsets_.data() + row, shape, tile + at, last_scale_, past_caches());
-        });
+        each_state(
+            [&](std::complex<T>* state, const T* tile) { store(state, base, row, shape, tile + at, scratch.encoded); });
       });
     }
   }
 }
 
 template <typename T>
-void TileProgram<T>::gather(const std::complex<T>* amplitudes, std::uint64_t base, std::size_t part, T* tile) const {
-  TileShape shape = shape_;
-  shape.bits -= std::countr_zero(parts_);
-  const std::size_t row = part * shape.rows();
-  kernels_.gather(amplitudes + base, offsets_.data() + row, shape, tile + row * shape.row_stride(), 0);
+void TileProgram<T>::load(const std::complex<T>* amplitudes, std::uint64_t base, std::size_t row,
+                          const TileShape& shape, T* tile, EncodedRows* encoded, std::size_t following) const {
+  if constexpr (std::is_same_v<T, float>) {
+    if (encoded != nullptr) return encoded->load(kernels_, base, offsets_.data() + row, shape, tile);
+  }
+  kernels_.gather(amplitudes + base, offsets_.data() + row, shape, tile, following);
 }
 
 template <typename T>
-void TileProgram<T>::scatter(std::complex<T>* amplitudes, std::uint64_t base, std::size_t part, const T* tile) const {
+void TileProgram<T>::store(std::complex<T>* amplitudes, std::uint64_t base, std::size_t row, const TileShape& shape,
+                           const T* tile, EncodedRows* encoded) const {
+  if constexpr (std::is_same_v<T, float>) {
+    if (encoded != nullptr) return encoded->store(kernels_, base, offsets_.data() + row, shape, tile, last_scale_);
+  }
+  kernels_.scatter(amplitudes + base, offsets_.data() + row, shape, tile, last_scale_, past_caches());
+}
+
+template <typename T>
+void TileProgram<T>::gather(const std::complex<T>* amplitudes, std::uint64_t base, const Scratch& scratch,
+                            T* tile) const {
+  TileShape shape = shape_;
+  shape.bits -= std::countr_zero(parts_);
+  const std::size_t row = scratch.part * shape.rows();
+  load(amplitudes, base, row, shape, tile + row * shape.row_stride(), scratch.encoded, 0);
+}
+
+template <typename T>
+void TileProgram<T>::scatter(std::complex<T>* amplitudes, std::uint64_t base, const Scratch& scratch,
+                             const T* tile) const {
   if (!permutes_on_scatter_) {
     TileShape shape = shape_;
     shape.bits -= std::countr_zero(parts_);
-    const std::size_t row = part * shape.rows();
-    return kernels_.scatter(amplitudes + base, offsets_.data() + row, shape, tile + row * shape.row_stride(),
-                            last_scale_, past_caches());
+    const std::size_t row = scratch.part * shape.rows();
+    return store(amplitudes, base, row, shape, tile + row * shape.row_stride(), scratch.encoded);
   }
   const Permutation& permutation = permutations_.back();
   const std::size_t split = split_without(permutation.step.group_mask);
-  if (!has_part(split, part)) return;
-  kernels_.scatter_permuted(amplitudes + base, offsets_.data(), shape_of_part(split, part), tile, permutation.step,
+  if (!has_part(split, scratch.part)) return;
+  const TileShape shape = shape_of_part(split, scratch.part);
+  kernels_.scatter_permuted(amplitudes + base, offsets_.data(), shape, tile, permutation.step,
                             flip_of(permutation, base), last_scale_, past_caches());
 }
 
@@ -324,8 +344,8 @@ void TileProgram<T>::run(std::complex<T>* ket, std::complex<T>* bra, std::size_t
   if (gather_first) {
     each_part([&](Scratch& scratch) {
       timed(scratch.parts, PassPart::gather, [&] {
-        gather(ket, base, scratch.part, scratch.tile);
-        if (bra != nullptr) gather(bra, base, scratch.part, scratch.bra);
+        gather(ket, base, scratch, scratch.tile);
+        if (bra != nullptr) gather(bra, base, scratch, scratch.bra);
       });
     });
   }
@@ -347,8 +367,8 @@ void TileProgram<T>::run(std::complex<T>* ket, std::complex<T>* bra, std::size_t
   meet(by_rows, permutes_on_scatter_);
   each_part([&](Scratch& scratch) {
     timed(scratch.parts, PassPart::scatter, [&] {
-      scatter(ket, base, scratch.part, scratch.tile);
-      if (bra != nullptr) scatter(bra, base, scratch.part, scratch.bra);
+      scatter(ket, base, scratch, scratch.tile);
+      if (bra != nullptr) scatter(bra, base, scratch, scratch.bra);
     });
   });
 }

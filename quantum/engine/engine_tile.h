@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "quantum/engine/encoded_amplitudes.h"
 #include "quantum/engine/engine_diagonal.h"
 #include "quantum/engine/engine_plan.h"
 #include "quantum/engine/gate_decomposition.h"
@@ -19,9 +20,10 @@ namespace onehop::quantum {
 template <typename T>
 class TileProgram {
  public:
-  // `pass` must have a tile. The operations must outlive the program.
+  // `pass` must have a tile. The operations must outlive the program. `permutes_on_scatter`: whether the scatter may
+  // perform a final permutation.
   TileProgram(const Pass& pass, const Items& items, std::span<const LocalOperation> operations, int bits,
-              const Kernels<T>& kernels);
+              const Kernels<T>& kernels, bool permutes_on_scatter = true);
 
   [[nodiscard]] std::size_t tiles() const { return std::size_t{1} << (bits_ - shape_.bits); }
   // A tile that holds the whole state is worked on in several parts, which threads share; otherwise 1.
@@ -58,6 +60,7 @@ class TileProgram {
     std::vector<double> rows;  // and the sum of the products of each row
     std::vector<typename DiagonalRun<T>::Scratch> diagonals;
     std::array<double, pass_parts>* parts = nullptr;  // receives the seconds spent; nullptr: nothing is timed
+    EncodedRows* encoded = nullptr;                   // instead of the ket; in single precision
   };
   // Sets the sizes of the vectors, so that run() allocates nothing where the tile holds the whole state.
   void prepare_scratch(Scratch& scratch) const;
@@ -212,8 +215,13 @@ class TileProgram {
   }
   [[nodiscard]] std::size_t rows_of_part() const { return shape_.rows() / parts_; }
   void count_multiply_adds();
-  void gather(const std::complex<T>* amplitudes, std::uint64_t base, std::size_t part, T* tile) const;
-  void scatter(std::complex<T>* amplitudes, std::uint64_t base, std::size_t part, const T* tile) const;
+  void gather(const std::complex<T>* amplitudes, std::uint64_t base, const Scratch& scratch, T* tile) const;
+  void scatter(std::complex<T>* amplitudes, std::uint64_t base, const Scratch& scratch, const T* tile) const;
+  // Copy the rows of the shape, from `row` on, between the amplitudes and a tile.
+  void load(const std::complex<T>* amplitudes, std::uint64_t base, std::size_t row, const TileShape& shape, T* tile,
+            EncodedRows* encoded, std::size_t following) const;
+  void store(std::complex<T>* amplitudes, std::uint64_t base, std::size_t row, const TileShape& shape, const T* tile,
+             EncodedRows* encoded) const;
   void permute(const Stretch& stretch, std::uint64_t base, std::size_t part, T*& tile, T*& other) const;
   // Runs a stretch on a part of the tile, a block of rows at a time if it is local, so that a block stays in L1.
   // `gathers` and `scatters`: also load the rows from the amplitudes before, and store them after.
@@ -251,7 +259,7 @@ class TileProgram {
   std::vector<DenseMatrix> dense_;
   std::vector<LaneMatrix> lane_matrices_;
   std::vector<Permutation> permutations_;
-  bool permutes_on_scatter_ = false;  // the scatter performs the last permutation, which is not in steps_
+  bool permutes_on_scatter_;  // the scatter performs the last permutation, which is not in steps_
   std::vector<Table> tables_;
   std::vector<DiagonalProbes> diagonal_probes_;
   std::vector<BitProbes> bit_probes_;

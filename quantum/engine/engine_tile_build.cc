@@ -26,8 +26,12 @@ TileShape shape_of(std::uint64_t tile, int lane_bits, std::size_t number_bytes) 
 
 template <typename T>
 TileProgram<T>::TileProgram(const Pass& pass, const Items& items, std::span<const LocalOperation> operations, int bits,
-                            const Kernels<T>& kernels)
-    : bits_(bits), tile_(pass.tile), shape_(shape_of(pass.tile, kernels.lane_bits, sizeof(T))), kernels_(kernels) {
+                            const Kernels<T>& kernels, bool permutes_on_scatter)
+    : bits_(bits),
+      tile_(pass.tile),
+      shape_(shape_of(pass.tile, kernels.lane_bits, sizeof(T))),
+      kernels_(kernels),
+      permutes_on_scatter_(permutes_on_scatter) {
   const std::uint64_t high = tile_ & ~((std::uint64_t{1} << shape_.row_bits) - 1);
   for (std::size_t r = 0; r < shape_.rows(); ++r) offsets_.push_back(deposit_bits(r, high));
   if (tiles() == 1 && bits_ >= least_bits_in_parts) parts_ = most_parts;

@@ -45,7 +45,7 @@ class TileProgram<T>::Builder {
     flush_signs();
     program_.last_scale_ = static_cast<T>(scale_);
     auto& steps = program_.steps_;
-    program_.permutes_on_scatter_ = !steps.empty() && steps.back().kind == StepKind::permute;
+    program_.permutes_on_scatter_ &= !steps.empty() && steps.back().kind == StepKind::permute;
     if (program_.permutes_on_scatter_) steps.pop_back();
   }
 

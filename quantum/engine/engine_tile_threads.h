@@ -6,6 +6,7 @@
 #include <atomic>
 #include <complex>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,7 @@ class TileThreads {
       : program_(program),
         states_(states),
         sums_(states.bra.empty() ? 0 : program.tiles() * program.parts() * program.probes().size()),
+        rounding_(states.encoded == nullptr ? 0 : program.tiles() * program.parts()),
         threads_(static_cast<int>(std::min(program.tiles() * program.parts(), static_cast<std::size_t>(threads)))),
         barrier_(threads_),
         scratches_(static_cast<std::size_t>(threads_)) {
@@ -34,6 +36,8 @@ class TileThreads {
       for (std::size_t part = first; part < last; ++part) {
         scratches_[thread].emplace_back().part = part;
         program.prepare_scratch(scratches_[thread].back());
+        if (states.encoded != nullptr) rows_.push_back(std::make_unique<EncodedRows>(*states.encoded));
+        if (states.encoded != nullptr) scratches_[thread].back().encoded = rows_.back().get();
       }
     }
     if (shares) {
@@ -58,9 +62,12 @@ class TileThreads {
     for (std::size_t t = next_++; t < program_.tiles(); t = next_++) run_tile(t, mine, nullptr);
   }
 
-  // Adds the products of both states to the derivatives, after all threads have run: in the order of parts, so that the
-  // result does not depend on the threads.
+  // Adds the products of both states to the derivatives, or the sums of encoded amplitudes, after all threads have run:
+  // in the order of parts, so that the result does not depend on the threads.
   void finish() const {
+    RoundingSums rounded;
+    for (const RoundingSums& part : rounding_) rounded.add(part);
+    if (states_.encoded != nullptr) states_.encoded->finish_pass(rounded);
     const std::size_t probes = program_.probes().size();
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       states_.derivatives[static_cast<std::size_t>(program_.probes()[i % probes])] +=
@@ -106,11 +113,18 @@ class TileThreads {
       if (!sums_.empty()) scratch.sums = sums_.data() + number * program_.probes().size();
     }
     program_.run(states_.ket.data(), states_.bra.data(), tile, mine, barrier);
+    for (const Scratch& scratch : mine) {
+      if (scratch.encoded != nullptr) {
+        rounding_[tile * program_.parts() + scratch.part] = scratch.encoded->take_sums();
+      }
+    }
   }
 
   const TileProgram<T>& program_;
   EngineStates<T> states_;
-  std::vector<double> sums_;  // of each probe, for each part of each tile
+  std::vector<double> sums_;                        // of each probe, for each part of each tile
+  std::vector<RoundingSums> rounding_;              // of encoded amplitudes, for each part of each tile
+  std::vector<std::unique_ptr<EncodedRows>> rows_;  // of each scratch, with encoded amplitudes
   int threads_;
   std::atomic<std::size_t> next_{0};
   base::Barrier barrier_;

@@ -168,7 +168,7 @@ std::vector<bool> remote_of(const std::vector<int>& bits, int local_bits) {
 }
 
 // The wires on the lowest bits, whose exchange would move parts of cache lines.
-std::vector<bool> pinned_of(const std::vector<int>& bits, int local_bits, int bytes_per_amplitude) {
+std::vector<bool> pinned_of(const std::vector<int>& bits, int local_bits, double bytes_per_amplitude) {
   if (local_bits < enough_local_bits) return {};
   const int low = bytes_per_amplitude >= 16 ? 3 : 4;
   std::vector<bool> pinned(bits.size(), false);
@@ -276,7 +276,7 @@ double Placement::fraction_moved() const noexcept {
 }
 
 std::int64_t Placement::bytes_per_rank(double fraction) const noexcept {
-  return std::llround(fraction * std::ldexp(static_cast<double>(bytes_per_amplitude), local_bits));
+  return std::llround(fraction * std::ldexp(bytes_per_amplitude, local_bits));
 }
 
 std::int64_t Placement::bytes_per_rank() const noexcept { return bytes_per_rank(fraction_moved()); }
@@ -296,7 +296,7 @@ std::vector<std::int64_t> Placement::bytes_by_level(std::span<const int> units) 
     std::vector<int> rank_bits;
     for (const auto& swap : stage.swaps) rank_bits.push_back(swap.second - local_bits);
     std::sort(rank_bits.begin(), rank_bits.end());
-    const std::int64_t share = (std::int64_t{bytes_per_amplitude} << local_bits) >> rank_bits.size();
+    const auto share = std::llround(std::ldexp(bytes_per_amplitude, local_bits - static_cast<int>(rank_bits.size())));
     for (std::size_t i = 0; i < rank_bits.size(); ++i) {
       std::size_t level = 0;
       while (level < units.size() && rank_bits[i] >= std::countr_zero(static_cast<unsigned>(units[level]))) ++level;
@@ -332,7 +332,7 @@ std::vector<std::vector<PassSummary>> Placement::groups(int rank) const {
   }
   std::vector<std::vector<PassSummary>> groups;
   for_each_stage(*this, rank, [&](const std::vector<LocalOperation>& local) {
-    groups.push_back(summarize_passes(local_bits, local, bytes_per_amplitude));
+    groups.push_back(summarize_passes(local_bits, local, static_cast<int>(bytes_per_amplitude)));
   });
   return groups;
 }
@@ -346,7 +346,7 @@ double Placement::passes() const {
 double Placement::passes_at_least() const {
   double sum = 0;
   for_each_stage(*this, 0, [&](const std::vector<LocalOperation>& local) {
-    sum += count_passes_at_least(local_bits, local, bytes_per_amplitude);
+    sum += count_passes_at_least(local_bits, local, static_cast<int>(bytes_per_amplitude));
   });
   return sum;
 }

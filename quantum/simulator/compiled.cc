@@ -45,6 +45,7 @@ void check_reproducible(int parts, int ranks) {
 
 Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOptions& the_options)
     : options(the_options), names(circuit.parameters), whole(group) {
+  require_plain(options.precision, "compiled circuits and gradients");
   circuit.validate();
   inside = first_inside(split_final_measurements(circuit).body);
   rotated = with_rotations(circuit);

@@ -1,5 +1,6 @@
 // Executes a placement on a state.
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "onehop/error.h"
@@ -90,7 +91,7 @@ void Executor::flush() {
   std::vector<PassRecord> records;
   const EngineCounters more = state_.apply(pending_, profile_ != nullptr ? &records : nullptr);
   if (profile_ != nullptr && more.operations > 0) {
-    const std::int64_t bytes = std::int64_t{2} * bytes_per_amplitude(state_.precision()) << state_.local_bits();
+    const auto bytes = std::llround(std::ldexp(2 * bytes_per_amplitude(state_.precision()), state_.local_bits()));
     profile_->add(more, records, static_cast<int>(stage_), bytes);
   }
   count(more);
@@ -101,8 +102,10 @@ void Executor::flush() {
 // operations other than unconditional gates. Profiles never take this path, because they show the planning and the
 // passes.
 bool Executor::run_compiled(std::size_t end) {
-  if (compiled_ == nullptr || profile_ != nullptr || state_.local_bits() > EngineProgram<double>::max_bits)
+  if (compiled_ == nullptr || profile_ != nullptr || state_.local_bits() > EngineProgram<double>::max_bits ||
+      is_encoded(state_.precision())) {
     return false;
+  }
   const std::uint64_t flips = state_.flips();
   const std::size_t begin = next_;
   const int rank = state_.group().rank();

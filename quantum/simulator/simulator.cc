@@ -12,6 +12,7 @@
 #include "quantum/simulator/shot_memory.h"
 #include "quantum/simulator/trajectory_walk.h"
 #include "quantum/simulator/walk.h"
+#include "quantum/state/precision.h"
 #include "quantum/state/sampling.h"
 #include "src/base/text.h"
 
@@ -63,6 +64,7 @@ static void check_trajectories(const ProgramOptions& options) {
 }
 
 SimulationResult run_program(const Program& program, const Group& group, const ProgramOptions& options) {
+  require_plain(options.precision, "programs with noise, saved data or density matrices");
   program.validate(options.mixed);
   check_options(program.circuit, options);
   check_trajectories(options);

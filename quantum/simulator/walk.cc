@@ -176,6 +176,7 @@ void Walk::follow(Branch branch, const CheckpointState* from) {
     if (!machine_->run()) return;
   }
   ++result_.runs;
+  result_.fidelity_estimate = std::min(result_.fidelity_estimate, result_.state->fidelity_estimate());
   finish(branch, std::move(run));
 }
 

@@ -165,6 +165,7 @@ std::complex<double> apply_sum(const State& state, const PauliSum& sum, State& r
 }
 
 std::vector<double> variances(const State& state, std::span<const PauliSum> sums) {
+  require_plain(state.precision(), "variances");
   check_observables(sums, state.qubits(), true);
   std::vector<double> result;
   if (sums.empty()) return result;

@@ -139,6 +139,7 @@ class Evaluation {
 
   void evaluate_local(const std::vector<std::size_t>& which) {
     if (which.empty()) return;
+    if (state_.windows() > 1) return evaluate_windows(which);
     const std::uint64_t inside = (std::uint64_t{1} << state_.local_bits()) - 1;
     std::vector<LocalPauli> paulis;
     for (const std::size_t i : which) {
@@ -146,12 +147,32 @@ class Evaluation {
     }
     std::vector<Sum> products(which.size());
     with_type(state_.precision(), [&]<typename T>() {
-      pauli_products<T>(state_.local<T>(), state_.local<T>(), paulis, products, state_.engine());
+      std::vector<std::complex<T>> memory;
+      const auto all = state_.piece<T>(0, std::size_t{1} << state_.local_bits(), memory);
+      pauli_products<T>(all, all, paulis, products, state_.engine());
     });
     for (std::size_t k = 0; k < which.size(); ++k) {
       const std::uint64_t z = on_bits(strings_[which[k]].z) & ~inside;
       values_[which[k]] = products[k] * factor(0, z, held());
     }
+  }
+
+  void evaluate_windows(const std::vector<std::size_t>& which) {
+    const int bits = state_.window_bits();
+    const std::size_t size = std::size_t{1} << bits;
+    std::map<std::uint64_t, std::vector<std::size_t>> by_shift;  // XOR of the numbers of both windows
+    for (const std::size_t i : which) by_shift[on_bits(strings_[i].x) >> bits].push_back(i);
+    with_type(state_.precision(), [&]<typename T>() {
+      std::vector<std::complex<T>> memory;
+      std::vector<std::complex<T>> other;
+      for (std::uint64_t w = 0; w < state_.windows(); ++w) {
+        const auto mine = state_.piece<T>(w * size, size, memory);
+        for (const auto& [shift, strings] : by_shift) {
+          const auto theirs = shift == 0 ? mine : state_.piece<T>((w ^ shift) * size, size, other);
+          add_products<T>(strings, mine, theirs, w, bits);
+        }
+      }
+    });
   }
 
   // Moves the qubits on which the fewest open strings have X or Y to rank bits. Returns false, without an exchange, if
@@ -216,12 +237,13 @@ class Evaluation {
   void stream(std::uint64_t partner, const std::vector<std::size_t>& which) {
     const int chunk_bits = std::min(state_.local_bits(), 16);
     const std::size_t chunk = std::size_t{1} << chunk_bits;
+    std::vector<std::complex<T>> mine;
     std::map<std::uint64_t, std::vector<std::size_t>> by_shift;  // XOR of the chunk numbers of both ranks
     for (const std::size_t i : which) by_shift[in_rank(strings_[i].x) >> chunk_bits].push_back(i);
     stream_partner<T>(
         state_, partner, chunk_bits, by_shift,
         [&](const std::vector<std::size_t>& strings, std::span<const std::complex<T>> got, std::uint64_t c) {
-          add_products<T>(strings, state_.local<T>().subspan(c * chunk, chunk), got, c, chunk_bits);
+          add_products<T>(strings, state_.piece<T>(c * chunk, chunk, mine), got, c, chunk_bits);
         });
   }
 

@@ -61,10 +61,10 @@ void stream_partner(const State& state, std::uint64_t partner, int chunk_bits,
   const std::array<std::span<std::byte>, 2> arrays{std::as_writable_bytes(std::span(sent)),
                                                    std::as_writable_bytes(std::span(got))};
   Plan plan(state.group(), schedule, arrays);
-  const std::span<std::complex<T>> local = state.local<T>();
+  std::vector<std::complex<T>> memory;
   for (const auto& [shift, what] : by_shift) {
-    for (std::uint64_t c = 0; c < local.size() / chunk; ++c) {
-      std::ranges::copy(local.subspan((c ^ shift) * chunk, chunk), sent.begin());
+    for (std::uint64_t c = 0; c >> (state.local_bits() - chunk_bits) == 0; ++c) {
+      std::ranges::copy(state.piece<T>((c ^ shift) * chunk, chunk, memory), sent.begin());
       plan.run();
       visit(what, std::span<const std::complex<T>>(got), c);
     }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <utility>
 
 #include "quantum/circuit/random.h"
+#include "quantum/state/precision.h"
 #include "quantum/state/sorted_order.h"
 #include "quantum/state/state_impl.h"
 #include "src/base/thread_pool.h"
@@ -83,21 +85,40 @@ class Places {
       if (bit < local) free_ &= ~(std::uint64_t{1} << bit);
     }
     for (std::uint64_t v = 0; v < std::uint64_t{1} << further; ++v) offsets_.push_back(scatter(v, further_));
+    window_ = (std::uint64_t{1} << state.window_bits()) - 1;
     rank_bits_ = ~((std::uint64_t{1} << local) - 1);
     held_ = ((static_cast<std::uint64_t>(state.group().rank()) << local) ^ state.flips()) & rank_bits_;
     rank_decided_ = scatter(~std::uint64_t{0}, decided_) & rank_bits_;
     rank_further_ = scatter(~std::uint64_t{0}, further_) & rank_bits_;
   }
 
-  // out[v] = the probability that the decided qubits have the value `prefix` and the further ones the value v.
-  void probabilities(std::uint64_t prefix, std::span<double> out) const {
+  // Orders the numbers of prefixes by the windows of amplitudes that they need: calls
+  // visit(amplitudes, first place, some numbers) for each window.
+  template <typename T, typename Visit>
+  void for_windows(std::span<const std::uint64_t> prefixes, const Visit& visit) const {
+    const std::uint64_t beyond = scatter(~std::uint64_t{0}, decided_) & ~rank_bits_ & ~window_;
+    std::map<std::uint64_t, std::vector<std::size_t>> by_bits;
+    for (std::size_t p = 0; p < prefixes.size(); ++p) by_bits[scatter(prefixes[p], decided_) & beyond].push_back(p);
+    std::vector<std::complex<T>> memory;
+    for (std::uint64_t first = 0; first >> state_->local_bits() == 0; first += window_ + 1) {
+      const auto found = by_bits.find(first & beyond);
+      if (found == by_bits.end()) continue;
+      visit(state_->piece<T>(first, window_ + 1, memory), first, std::span<const std::size_t>(found->second));
+    }
+  }
+
+  // Adds to out[v] the probability, in a window, that the decided qubits have the value `prefix` and the further ones
+  // the value v.
+  template <typename Amplitudes>
+  void add_probabilities(Amplitudes amplitudes, std::uint64_t first, std::uint64_t prefix,
+                         std::span<double> out) const {
     const std::uint64_t place = scatter(prefix, decided_);
     if (((place ^ held_) & rank_decided_) != 0) return;
+    const std::uint64_t beyond = ~rank_bits_ & ~window_ & ~free_;
     for (std::size_t v = 0; v < out.size(); ++v) {
       if (((offsets_[v] ^ held_) & rank_further_) != 0) continue;
-      const std::uint64_t first = (place | offsets_[v]) & ~rank_bits_;
-      out[v] = state_->precision() == Precision::single_precision ? sum(state_->local<float>(), first)
-                                                                  : sum(state_->local<double>(), first);
+      const std::uint64_t all = place | offsets_[v];
+      if (((all ^ first) & beyond) == 0) out[v] += sum(amplitudes, all & window_);
     }
   }
 
@@ -111,13 +132,14 @@ class Places {
 
   template <typename Amplitudes>
   [[nodiscard]] double sum(Amplitudes amplitudes, std::uint64_t place) const {
+    const std::uint64_t free = free_ & window_;
     double total = 0;
     for (std::uint64_t part = 0;;) {
       const auto& a = amplitudes[place | part];
       const double re = a.real();
       const double im = a.imag();
       total += re * re + im * im;
-      part = (part - free_) & free_;
+      part = (part - free) & free;
       if (part == 0) return total;
     }
   }
@@ -127,6 +149,7 @@ class Places {
   std::vector<int> further_;
   std::vector<std::uint64_t> offsets_;  // the bits of each value of the further qubits
   std::uint64_t free_ = 0;
+  std::uint64_t window_ = 0;  // the bits inside a window
   std::uint64_t rank_bits_ = 0;
   std::uint64_t held_ = 0;  // the values of the qubits on rank bits
   std::uint64_t rank_decided_ = 0;
@@ -164,10 +187,14 @@ void decide_some(const State& state, Deciding& deciding, std::span<const std::ui
   const std::size_t values = std::size_t{1} << count;
   const Places places(state, deciding, count);
   std::vector<double> weights(prefixes.size() * values);
-  base::parallel_for(threads, prefixes.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t p = begin; p < end; ++p) {
-      places.probabilities(prefixes[p], std::span(weights).subspan(p * values, values));
-    }
+  with_type(state.precision(), [&]<typename T>() {
+    places.for_windows<T>(prefixes, [&](auto amplitudes, std::uint64_t first, std::span<const std::size_t> some) {
+      base::parallel_for(threads, some.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
+        for (const std::size_t p : some.subspan(begin, end - begin)) {
+          places.add_probabilities(amplitudes, first, prefixes[p], std::span(weights).subspan(p * values, values));
+        }
+      });
+    });
   });
   sum_over_ranks(state.group(), weights);
   base::parallel_for(threads, prefixes.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {

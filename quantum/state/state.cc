@@ -12,6 +12,7 @@
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
+#include "quantum/engine/engine_encoded.h"
 #include "quantum/state/state_impl.h"
 #include "src/base/text.h"
 #include "src/base/thread_count.h"
@@ -20,7 +21,7 @@
 namespace onehop::quantum {
 namespace {
 
-int check_size(const Group& group, int qubits) {
+int check_size(const Group& group, int qubits, Precision precision) {
   const int ranks = group.size();
   if (!std::has_single_bit(static_cast<unsigned>(ranks))) {
     const auto fewer = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
@@ -32,6 +33,12 @@ int check_size(const Group& group, int qubits) {
   if (local_bits < 1) {
     throw BadInput("a state of " + base::counted(qubits, "qubit") + " has too few amplitudes for " +
                    base::counted(ranks, "rank") + "; take at most " + std::to_string(1 << (qubits - 1)));
+  }
+  const int rank_bits = qubits - local_bits;
+  if (is_encoded(precision) && local_bits < EncodedAmplitudes::block_bits + rank_bits) {
+    throw BadInput("expected at least " + std::to_string(EncodedAmplitudes::block_bits + 2 * rank_bits) +
+                   " qubits in precision " + std::string(to_string(precision)) + " on " + base::counted(ranks, "rank") +
+                   ", found " + std::to_string(qubits) + "; take precision single, or fewer ranks");
   }
   return local_bits;
 }
@@ -76,12 +83,13 @@ std::vector<double> sum_over_parts(const Group& group, std::span<const double> n
 
 State::Impl::Impl(const Group& the_group, int the_qubits, Precision the_precision, const StateOptions& options)
     : group(the_group), qubits(the_qubits), precision(the_precision) {
-  local_bits = check_size(group, qubits);
+  local_bits = check_size(group, qubits, precision);
   part_bits = local_bits;
   ranks_per_host = check_memory(group, qubits, precision, options);
   staging = staging_of(local_bits, group.size(), precision, options.staging);
   engine.threads = base::thread_count(options.threads, group);
-  memory = group.allocate(std::int64_t{bytes_per_amplitude(precision)} << local_bits);
+  memory = group.allocate(bytes_of_amplitudes(precision, local_bits));
+  if (is_encoded()) encoded = EncodedAmplitudes(codec_of(precision), local_bits, memory.bytes());
   // Not every system has huge pages for shared memory, so a failure is ignored.
   madvise(memory.bytes().data(), memory.bytes().size(), MADV_HUGEPAGE);
   bits.resize(static_cast<std::size_t>(qubits));
@@ -96,8 +104,12 @@ Plan& State::Impl::plan_for(const std::vector<int>& permutation) {
   std::int64_t held = 0;
   for (const auto& [key, plan] : plans) held += plan->staging_bytes();
   if (held > std::int64_t{1} << 20 || plans.size() >= 32) plans.clear();
-  const Schedule schedule =
-      permute_bits({qubits, local_bits, permutation, bytes_per_amplitude(precision)}, group.rank());
+  // Encoded blocks move whole.
+  const int inside = is_encoded() ? EncodedAmplitudes::block_bits : 0;
+  PermuteBitsSpec spec{qubits - inside, local_bits - inside, {permutation.begin() + inside, permutation.end()}};
+  for (int& bit : spec.permutation) bit -= inside;
+  spec.element_bytes = bytes_of_amplitudes(precision, inside);
+  const Schedule schedule = permute_bits(spec, group.rank());
   PlanOptions options;
   options.slot_bytes = std::max<std::int64_t>(staging / 2, 4096);
   const std::array<std::span<std::byte>, 1> arrays{memory.bytes()};
@@ -120,7 +132,7 @@ std::int64_t State::Impl::bytes_between_hosts(const std::vector<int>& permutatio
       fixed |= (rank >> (bit - local_bits) & 1U) << to;
     }
   }
-  const std::int64_t share = (std::int64_t{bytes_per_amplitude(precision)} << local_bits) >> free.size();
+  const std::int64_t share = bytes_of_amplitudes(precision, local_bits) >> free.size();
   std::int64_t bytes = 0;
   for (unsigned value = 0; value >> free.size() == 0; ++value) {
     unsigned destination = fixed;
@@ -153,7 +165,13 @@ void State::Impl::check_distinct(std::span<const int> list) const {
 State::State(const Group& group, int qubits, Precision precision, const StateOptions& options)
     : impl_(std::make_unique<Impl>(group, qubits, precision, options)) {
   // The memory is zero.
-  if (group.rank() == 0) impl_->visit([](auto amplitudes) { amplitudes[0] = 1; });
+  if (impl_->is_encoded()) {
+    std::vector<std::complex<float>> block(std::size_t{1} << EncodedAmplitudes::block_bits);
+    if (group.rank() == 0) block[0] = static_cast<float>(1 / EncodedAmplitudes::first_scale);
+    impl_->encoded.finish_pass(impl_->encoded.encode(0, block));
+  } else if (group.rank() == 0) {
+    impl_->visit([](auto amplitudes) { amplitudes[0] = 1; });
+  }
 }
 State::State(State&&) noexcept = default;
 State& State::operator=(State&&) noexcept = default;
@@ -172,6 +190,7 @@ void State::set_ranks_per_host(int ranks) noexcept { impl_->ranks_per_host = ran
 
 template <typename T>
 std::span<std::complex<T>> State::local() const {
+  require_plain(impl_->precision, "the amplitudes of a rank");
   if (sizeof(std::complex<T>) != static_cast<std::size_t>(bytes_per_amplitude(impl_->precision))) {
     throw BadInput(std::string("expected a request for amplitudes in ") +
                    (impl_->precision == Precision::single_precision ? "single" : "double") +
@@ -181,6 +200,17 @@ std::span<std::complex<T>> State::local() const {
 }
 template std::span<std::complex<float>> State::local() const;
 template std::span<std::complex<double>> State::local() const;
+
+template <typename T>
+std::span<const std::complex<T>> State::piece(std::uint64_t first, std::size_t count,
+                                              std::vector<std::complex<T>>& memory) const {
+  return impl_->piece(first, count, memory);
+}
+template std::span<const std::complex<float>> State::piece(std::uint64_t, std::size_t,
+                                                           std::vector<std::complex<float>>&) const;
+template std::span<const std::complex<double>> State::piece(std::uint64_t, std::size_t,
+                                                            std::vector<std::complex<double>>&) const;
+int State::window_bits() const noexcept { return impl_->window_bits(); }
 
 std::uint64_t State::index_of(std::uint64_t place) const {
   std::uint64_t index = 0;
@@ -207,6 +237,7 @@ void State::set_layout(std::vector<int> bits, std::uint64_t flips) {
 int State::part_bits() const noexcept { return impl_->part_bits; }
 
 void State::set_part_bits(int bits) {
+  require_plain(impl_->precision, "set_part_bits");
   if (bits < 1 || bits > impl_->local_bits) {
     throw BadInput("set_part_bits: expected 1 to " + std::to_string(impl_->local_bits) + " bits, found " +
                    std::to_string(bits));
@@ -255,18 +286,21 @@ void State::Impl::set_product_part(std::span<const std::array<std::complex<doubl
     for (std::size_t i = 0; i < size; ++i) table.push_back(times(table[i], one));
     for (std::size_t i = 0; i < size; ++i) table[i] = times(table[i], zero);
   }
-  visit([&]<typename T>(std::span<std::complex<T>> all) {
-    const auto amplitudes = all.subspan(part << part_bits, std::size_t{1} << part_bits);
+  const auto fill = [&]<typename T>(std::span<std::complex<T>> all, std::uint64_t first) {
+    const auto amplitudes = part_bits < local_bits ? all.subspan(part << part_bits, std::size_t{1} << part_bits) : all;
     base::parallel_for(engine.threads, amplitudes.size(), table.size(), [&](std::uint64_t begin, std::uint64_t) {
       std::complex<double> high = 1;
-      for (int bit = low; bit < part_bits; ++bit) high *= local[static_cast<std::size_t>(bit)][begin >> bit & 1U];
+      for (int bit = low; bit < part_bits; ++bit) {
+        high *= local[static_cast<std::size_t>(bit)][(first + begin) >> bit & 1U];
+      }
       for (std::size_t i = 0; i < table.size(); ++i) {
         const double re = table[i].real() * high.real() - table[i].imag() * high.imag();
         const double im = table[i].real() * high.imag() + table[i].imag() * high.real();
         amplitudes[begin + i] = {static_cast<T>(re), static_cast<T>(im)};
       }
     });
-  });
+  };
+  change_windows(fill, true);
 }
 
 void State::set_basis_state(std::uint64_t index) {
@@ -320,10 +354,11 @@ void State::set_amplitudes(std::span<const std::complex<double>> amplitudes, Nor
   std::iota(order.begin(), order.end(), 0);
   set_layout(order, 0);
   const std::size_t first = static_cast<std::size_t>(impl_->group.rank()) << impl_->local_bits;
-  impl_->visit([&](auto local) {
+  const auto set = [&](auto local, std::uint64_t begin) {
     using Amplitude = typename decltype(local)::value_type;
-    for (std::size_t i = 0; i < local.size(); ++i) local[i] = Amplitude(amplitudes[first + i] * factor);
-  });
+    for (std::size_t i = 0; i < local.size(); ++i) local[i] = Amplitude(amplitudes[first + begin + i] * factor);
+  };
+  impl_->change_windows(set, true);
 }
 
 void State::copy_from(const State& other) {
@@ -333,6 +368,7 @@ void State::copy_from(const State& other) {
   }
   impl_->bits = other.impl_->bits;
   impl_->flips = other.impl_->flips;
+  if (impl_->is_encoded()) return impl_->encoded.copy_from(other.impl_->encoded);
   impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
     const auto from = other.local<T>();
     base::parallel_for(impl_->engine.threads, local.size(), std::uint64_t{1} << 16,
@@ -346,21 +382,24 @@ EngineCounters State::apply(std::span<const LocalOperation> operations, std::vec
   if (operations.empty()) return {};
   EngineOptions options = impl_->engine;
   options.records = records;
+  if (impl_->is_encoded()) return apply_encoded(impl_->encoded, operations, options);
   return impl_->visit(
       [&]<typename T>(std::span<std::complex<T>> local) { return quantum::apply<T>(local, operations, options); });
 }
 
 void State::fill_zero() {
-  impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
+  const auto fill = [&]<typename T>(std::span<std::complex<T>> local, std::uint64_t) {
     base::parallel_for(impl_->engine.threads, local.size(), std::uint64_t{1} << 16,
                        [&](std::uint64_t begin, std::uint64_t end) {
                          std::fill(local.begin() + static_cast<std::ptrdiff_t>(begin),
                                    local.begin() + static_cast<std::ptrdiff_t>(end), std::complex<T>(0));
                        });
-  });
+  };
+  impl_->change_windows(fill, true);
 }
 
 void State::scale(double factor) {
+  if (impl_->is_encoded() && factor > 0) return impl_->encoded.set_scale(impl_->encoded.scale() * factor);
   const LocalOperation scale{.kind = LocalKind::diagonal, .values = {factor}};
   apply(std::span(&scale, 1));
 }
@@ -371,10 +410,13 @@ void State::collapse(int qubit, int value, double probability) {
   const int bit = impl_->bit_of(qubit);
   const double factor = 1 / std::sqrt(probability);
   if (bit < impl_->local_bits) {
-    impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
-      quantum::collapse<T>(local, bit, value, factor, impl_->engine);
-    });
-    return;
+    const int inside = impl_->window_bits();
+    const auto project = [&]<typename T>(std::span<std::complex<T>> local, std::uint64_t first) {
+      if (bit < inside) return quantum::collapse<T>(local, bit, value, factor, impl_->engine);
+      const bool stays = (first >> bit & 1U) == static_cast<unsigned>(value);
+      for (std::complex<T>& amplitude : local) amplitude *= static_cast<T>(stays ? factor : 0.0);
+    };
+    return impl_->change_windows(project);
   }
   const bool stays = impl_->held(bit) == static_cast<unsigned>(value);
   scale(stays ? factor : 0.0);

@@ -1,5 +1,9 @@
 // Exchanges that move the qubits of a state to other bits. Every exchange between ranks starts here.
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -13,10 +17,101 @@
 
 namespace onehop::quantum {
 
+namespace {
+
+bool moves(const std::vector<int>& permutation, std::size_t from, std::size_t to) {
+  for (std::size_t i = from; i < to; ++i) {
+    if (permutation[i] != static_cast<int>(i)) return true;
+  }
+  return false;
+}
+
+// A permutation of bits as three, of which only the second one moves bits between ranks, and keeps the lowest bits.
+std::array<std::vector<int>, 3> around_low_bits(std::vector<int> permutation, std::size_t low, std::size_t local) {
+  std::array<std::vector<int>, 3> parts;
+  for (auto& part : parts) {
+    part.resize(permutation.size());
+    std::iota(part.begin(), part.end(), 0);
+  }
+  const auto is_local = [&](std::size_t bit) { return static_cast<std::size_t>(permutation[bit]) < local; };
+  for (std::size_t bit = 0; bit < low; ++bit) {
+    if (is_local(bit)) continue;
+    std::size_t other = low;
+    while (!is_local(other)) ++other;
+    std::swap(parts[0][bit], parts[0][other]);
+    std::swap(permutation[bit], permutation[other]);
+  }
+  std::vector<bool> taken(permutation.size(), false);
+  for (std::size_t bit = low; bit < permutation.size(); ++bit) {
+    if (permutation[bit] < static_cast<int>(low)) continue;
+    parts[1][bit] = permutation[bit];
+    taken[static_cast<std::size_t>(permutation[bit])] = true;
+  }
+  std::size_t open = low;
+  for (std::size_t bit = low; bit < permutation.size(); ++bit) {
+    if (permutation[bit] >= static_cast<int>(low)) continue;
+    while (taken[open]) ++open;
+    parts[1][bit] = static_cast<int>(open++);
+  }
+  for (std::size_t bit = 0; bit < permutation.size(); ++bit) {
+    parts[2][static_cast<std::size_t>(parts[1][bit])] = permutation[bit];
+  }
+  return parts;
+}
+
+}  // namespace
+
+void State::Impl::permute_inside(State& state, std::vector<int> permutation) {
+  for (int& bit : bits) bit = permutation[static_cast<std::size_t>(bit)];
+  std::vector<LocalOperation> swaps;
+  for (std::size_t bit = 0; bit < permutation.size(); ++bit) {
+    // What is on this bit goes to its place, and what is there comes here.
+    while (permutation[bit] != static_cast<int>(bit)) {
+      const int to = permutation[bit];
+      swaps.push_back({.kind = LocalKind::swap, .bits = {static_cast<int>(bit), to}});
+      std::swap(permutation[bit], permutation[static_cast<std::size_t>(to)]);
+    }
+  }
+  state.apply(swaps);
+}
+
+void State::Impl::share_scale() {
+  struct Share {
+    double scale = 0;
+    double squares = 0;
+  };
+  Share mine{encoded.scale(), encoded.squares()};
+  if (mine.squares < 0) {
+    mine.squares = 0;
+    for_windows([&]<typename T>(std::span<const std::complex<T>> amplitudes, std::uint64_t) {
+      mine.squares += quantum::norm_squared<T>(amplitudes, engine) / (mine.scale * mine.scale);
+    });
+  }
+  double squares = 0;
+  double norm = 0;
+  for (const auto& bytes : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
+    Share theirs;
+    std::memcpy(&theirs, bytes.data(), sizeof theirs);
+    squares += theirs.squares;
+    norm += theirs.scale * theirs.scale * theirs.squares;
+  }
+  if (squares > 0 && norm > 0) encoded.set_scale(std::sqrt(norm / squares));
+  encoded.forget_squares();
+}
+
 void State::permute(const std::vector<int>& permutation) {
-  bool moves = false;
-  for (std::size_t i = 0; i < permutation.size(); ++i) moves = moves || permutation[i] != static_cast<int>(i);
-  if (!moves) return;
+  if (!moves(permutation, 0, permutation.size())) return;
+  if (impl_->is_encoded()) {
+    const auto local = static_cast<std::size_t>(impl_->local_bits);
+    if (!moves(permutation, local, permutation.size())) return impl_->permute_inside(*this, permutation);
+    constexpr auto low = static_cast<std::size_t>(EncodedAmplitudes::block_bits);
+    if (moves(permutation, 0, low)) {
+      const auto parts = around_low_bits(permutation, low, local);
+      for (const auto& part : parts) permute(part);
+      return;
+    }
+    impl_->share_scale();
+  }
   Plan& plan = impl_->plan_for(permutation);
   const std::int64_t before = plan.counters().bytes_sent;
   plan.run();
@@ -70,6 +165,16 @@ void State::make_local(std::span<const int> qubits) {
     swaps.emplace_back(slot--, bit);
   }
   exchange(swaps);
+}
+
+void State::make_lowest(std::span<const int> qubits) {
+  std::vector<int> permutation(impl_->bits.size());
+  std::iota(permutation.begin(), permutation.end(), 0);
+  for (std::size_t i = 0; i < qubits.size(); ++i) {
+    int& mine = permutation[static_cast<std::size_t>(impl_->bit_of(qubits[i]))];
+    std::iter_swap(std::ranges::find(permutation, static_cast<int>(i)), std::ranges::find(permutation, mine));
+  }
+  permute(permutation);
 }
 
 void State::restore_order() {

@@ -1,17 +1,24 @@
 // The private data of `State`, shared by its source files.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <complex>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "onehop/plan.h"
 #include "onehop/quantum/state.h"
+#include "quantum/engine/encoded_amplitudes.h"
+#include "quantum/state/precision.h"
 
 namespace onehop::quantum {
+
+// The bytes of 2^bits amplitudes.
+[[nodiscard]] std::int64_t bytes_of_amplitudes(Precision precision, int bits);
 
 // The bytes of staging per partner, such that the memory of the state stays within 1.02 times its amplitudes.
 [[nodiscard]] std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int64_t max_bytes);
@@ -32,8 +39,9 @@ struct State::Impl {
   EngineOptions engine;
   int ranks_per_host = 0;
   SharedArray memory;
-  std::vector<int> bits;    // the bit of each qubit
-  std::uint64_t flips = 0;  // a mask of rank bits and numbers of parts, see State::flips
+  EncodedAmplitudes encoded;  // in the memory, if the state is encoded
+  std::vector<int> bits;      // the bit of each qubit
+  std::uint64_t flips = 0;    // a mask of rank bits and numbers of parts, see State::flips
   StateCounters counters;
   std::vector<std::pair<std::vector<int>, std::unique_ptr<Plan>>> plans;
 
@@ -43,12 +51,57 @@ struct State::Impl {
   }
   [[nodiscard]] std::uint64_t parts() const { return std::uint64_t{1} << (local_bits - part_bits); }
 
-  // Calls the function with the amplitudes in the state's precision.
+  // Calls the function with the amplitudes in the state's precision, which is not an encoded one.
   template <typename Function>
   decltype(auto) visit(Function&& function) const {
+    require_plain(precision, "state");
     if (precision == Precision::single_precision) return function(amplitudes<float>());
     return function(amplitudes<double>());
   }
+
+  [[nodiscard]] bool is_encoded() const { return quantum::is_encoded(precision); }
+  // As State::window_bits.
+  [[nodiscard]] int window_bits() const { return is_encoded() ? std::min(local_bits, 18) : local_bits; }
+  // As State::piece.
+  template <typename T>
+  [[nodiscard]] std::span<const std::complex<T>> piece(std::uint64_t first, std::size_t count,
+                                                       std::vector<std::complex<T>>& decoded) const {
+    if (!is_encoded()) return amplitudes<T>().subspan(first, count);
+    if constexpr (std::is_same_v<T, float>) {
+      decoded.resize(count);
+      encoded.read(first, decoded, engine.threads);
+    }
+    return decoded;
+  }
+  // Calls function(amplitudes, first) for each window.
+  template <typename Function>
+  void for_windows(const Function& function) const {
+    with_type(precision, [&]<typename T>() {
+      std::vector<std::complex<T>> decoded;
+      const std::size_t count = std::size_t{1} << window_bits();
+      for (std::uint64_t first = 0; first >> local_bits == 0; first += count) {
+        function(piece<T>(first, count, decoded), first);
+      }
+    });
+  }
+  // Calls change(amplitudes, first) for each window, which may change them. With `fresh`, they need not be read first.
+  template <typename Change>
+  void change_windows(const Change& change, bool fresh = false) {
+    if (!is_encoded()) return visit([&](auto all) { change(all, 0); });
+    if (fresh) encoded.reset();
+    RoundingSums sums;
+    std::vector<std::complex<float>> window(std::size_t{1} << window_bits());
+    for (std::uint64_t first = 0; first >> local_bits == 0; first += window.size()) {
+      if (!fresh) encoded.read(first, window, engine.threads);
+      change(std::span(window), first);
+      sums.add(encoded.write(first, window, engine.threads));
+    }
+    encoded.finish_pass(sums);
+  }
+  // Gives encoded amplitudes of all ranks one scale, before they are exchanged. Collective.
+  void share_scale();
+  // Moves the qubits on local bits, where bit i becomes bit permutation[i], by swaps. For encoded states.
+  void permute_inside(State& state, std::vector<int> permutation);
 
   // The plan that moves bit i to bit permutation[i], from the cache if possible. Collective if it must be created.
   [[nodiscard]] Plan& plan_for(const std::vector<int>& permutation);

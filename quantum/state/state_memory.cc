@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -33,9 +34,13 @@ int ranks_per_host_of(const std::vector<std::int64_t>& blocks) {
 
 }  // namespace
 
+std::int64_t bytes_of_amplitudes(Precision precision, int bits) {
+  return std::llround(std::ceil(std::ldexp(bytes_per_amplitude(precision), bits)));
+}
+
 std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int64_t max_bytes) {
   if (ranks == 1) return 0;
-  const std::int64_t amplitudes = std::int64_t{bytes_per_amplitude(precision)} << local_bits;
+  const std::int64_t amplitudes = bytes_of_amplitudes(precision, local_bits);
   return std::clamp<std::int64_t>(amplitudes / (64 * std::int64_t{ranks - 1}),
                                   std::min<std::int64_t>(max_bytes, 1 << 14), max_bytes);
 }
@@ -50,8 +55,8 @@ MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per
     need.per_rank = need.in_all = need.here = std::numeric_limits<std::int64_t>::max();
     return need;
   }
-  need.per_rank = (std::int64_t{bytes_per_amplitude(precision)} << local_bits) +
-                  partners * staging_of(local_bits, ranks, precision, options.staging);
+  need.per_rank =
+      bytes_of_amplitudes(precision, local_bits) + partners * staging_of(local_bits, ranks, precision, options.staging);
   const auto times = [&](std::int64_t count) {
     std::int64_t product = 0;
     return __builtin_mul_overflow(need.per_rank, count, &product) ? std::numeric_limits<std::int64_t>::max() : product;
@@ -84,13 +89,18 @@ int check_memory(const Group& group, int qubits, Precision precision, const Stat
     --max_qubits;
   std::int64_t machines = 2;
   while (worst_need / machines > worst_available) machines *= 2;
-  std::string message = "a state of " + base::counted(qubits, "qubit") + " in " +
-                        (precision == Precision::single_precision ? "single" : "double") + " precision needs " +
-                        base::bytes_text(need.per_rank) + " on each of " + base::counted(group.size(), "rank") + ", " +
-                        base::bytes_text(worst_need) + " on a machine that has " + base::bytes_text(worst_available) +
-                        " left. It would fit on " + std::to_string(machines) + " times as many machines; here " +
-                        std::to_string(max_qubits) + " qubits fit";
-  if (precision == Precision::double_precision && worst_need / 2 <= worst_available) message += ", or single precision";
+  std::string message = "a state of " + base::counted(qubits, "qubit") + " in " + std::string(to_string(precision)) +
+                        " precision needs " + base::bytes_text(need.per_rank) + " on each of " +
+                        base::counted(group.size(), "rank") + ", " + base::bytes_text(worst_need) +
+                        " on a machine that has " + base::bytes_text(worst_available) + " left. It would fit on " +
+                        std::to_string(machines) + " times as many machines; here " + std::to_string(max_qubits) +
+                        " qubits fit";
+  for (const Precision other : {Precision::single_precision, Precision::fp16, Precision::q8, Precision::q6}) {
+    if (bytes_per_amplitude(other) >= bytes_per_amplitude(precision)) continue;
+    if (memory_need(qubits, group.size(), other, here, options).here > worst_available) continue;
+    message += ", or " + std::string(to_string(other)) + " precision";
+    break;
+  }
   throw Error(message);
 }
 

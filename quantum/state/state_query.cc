@@ -1,7 +1,10 @@
 // Queries of a state: amplitudes, probabilities, inner products and reduced density matrices.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "onehop/error.h"
 #include "quantum/state/state_impl.h"
@@ -26,14 +29,29 @@ void for_each_place(std::uint64_t place, std::uint64_t mask, Visit&& visit) {
 double State::pass_seconds() {
   std::vector<double> seconds(static_cast<std::size_t>(impl_->group.size()));
   sum_over_ranks(impl_->group, seconds);  // synchronises the ranks
-  seconds[static_cast<std::size_t>(impl_->group.rank())] = impl_->visit(
-      [&]<typename T>(std::span<std::complex<T>> a) { return quantum::pass_seconds<T>(a, impl_->engine); });
+  double& mine = seconds[static_cast<std::size_t>(impl_->group.rank())];
+  if (impl_->is_encoded()) {
+    // The time of memory alone: signs of bytes are exchanged and exchanged back.
+    mine = quantum::pass_seconds<float>({reinterpret_cast<std::complex<float>*>(impl_->memory.bytes().data()),
+                                         impl_->memory.bytes().size() / sizeof(std::complex<float>)},
+                                        impl_->engine);
+  } else {
+    mine = impl_->visit(
+        [&]<typename T>(std::span<std::complex<T>> a) { return quantum::pass_seconds<T>(a, impl_->engine); });
+  }
   sum_over_ranks(impl_->group, seconds);
   return *std::max_element(seconds.begin(), seconds.end());
 }
 
 double State::norm_squared() const {
   std::vector<double> norms;
+  if (impl_->is_encoded()) {
+    norms.push_back(0);
+    impl_->for_windows([&]<typename T>(std::span<const std::complex<T>> amplitudes, std::uint64_t) {
+      norms.front() += quantum::norm_squared<T>(amplitudes, impl_->engine);
+    });
+    return sum_over_parts(impl_->group, norms, 1).front();
+  }
   impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
     const std::size_t size = std::size_t{1} << impl_->part_bits;
     for (std::size_t begin = 0; begin < local.size(); begin += size) {
@@ -41,6 +59,12 @@ double State::norm_squared() const {
     }
   });
   return sum_over_parts(impl_->group, norms, 1).front();
+}
+
+double State::fidelity_estimate() const {
+  double lost = impl_->is_encoded() ? impl_->encoded.lost() : 0;
+  sum_over_ranks(impl_->group, std::span(&lost, 1));
+  return std::exp(-lost);
 }
 
 std::vector<Sum> State::amplitudes(std::span<const std::uint64_t> indices) const {
@@ -61,7 +85,14 @@ std::vector<Sum> State::amplitudes(std::span<const std::uint64_t> indices) const
         mine = mine && impl_->held(bit) == value;
       }
     }
-    if (mine) impl_->visit([&](auto local) { result[i] = Sum(local[place]); });
+    if (!mine) continue;
+    with_type(impl_->precision, [&]<typename T>() {
+      constexpr std::uint64_t block = std::uint64_t{1} << EncodedAmplitudes::block_bits;
+      std::vector<std::complex<T>> decoded;
+      const auto around = impl_->is_encoded() ? impl_->piece<T>(place & ~(block - 1), block, decoded)
+                                              : impl_->piece<T>(place, 1, decoded);
+      result[i] = Sum(around[impl_->is_encoded() ? place & (block - 1) : 0]);
+    });
   }
   sum_over_ranks(impl_->group, result);
   return result;
@@ -70,18 +101,31 @@ std::vector<Sum> State::amplitudes(std::span<const std::uint64_t> indices) const
 std::vector<Sum> State::gather() const {
   std::vector<Sum> whole(std::size_t{1} << impl_->qubits);
   const Gathered all = impl_->group.allgather(impl_->memory.bytes());
+  const double scale = impl_->encoded.scale();
+  const Gathered scales = impl_->group.allgather(std::as_bytes(std::span(&scale, 1)));
   std::vector<int> to(impl_->bits.size());  // the qubit of each bit
   for (std::size_t qubit = 0; qubit < to.size(); ++qubit)
     to[static_cast<std::size_t>(impl_->bits[qubit])] = static_cast<int>(qubit);
   const std::size_t size = std::size_t{1} << impl_->local_bits;
-  impl_->visit([&]<typename T>(std::span<std::complex<T>>) {
+  with_type(impl_->precision, [&]<typename T>() {
+    std::vector<std::complex<float>> decoded(impl_->is_encoded() ? size : 0);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      const std::byte* amplitudes = all[rank].data();
+      if (impl_->is_encoded()) {
+        std::vector<std::byte> copy(all[rank].begin(), all[rank].end());
+        EncodedAmplitudes theirs(codec_of(impl_->precision), impl_->local_bits, copy);
+        double of_rank = 0;
+        std::memcpy(&of_rank, scales[rank].data(), sizeof of_rank);
+        theirs.set_scale(of_rank);
+        theirs.read(0, decoded, impl_->engine.threads);
+        amplitudes = reinterpret_cast<const std::byte*>(decoded.data());
+      }
       for (std::size_t i = 0; i < size; ++i) {
         const std::uint64_t place = ((rank << impl_->local_bits) | i) ^ impl_->flips;
         std::uint64_t index = 0;
         for (std::size_t bit = 0; bit < to.size(); ++bit) index |= (place >> bit & 1U) << to[bit];
         std::complex<T> value;
-        std::memcpy(&value, all[rank].data() + i * sizeof(value), sizeof(value));
+        std::memcpy(&value, amplitudes + i * sizeof(value), sizeof(value));
         whole[index] = Sum(value);
       }
     }
@@ -95,29 +139,34 @@ std::vector<double> State::probabilities(std::span<const int> qubits) const {
     throw BadInput("probabilities: expected at most 24 qubits, found " + std::to_string(qubits.size()) +
                    "; sample, or ask for fewer");
   }
-  // The probabilities of the local qubits, placed at the value of the qubits on rank bits.
+  // The probabilities of the qubits inside a window, placed at the value of the qubits on higher bits.
   std::vector<int> bits;
   std::vector<std::size_t> positions;
-  std::size_t base = 0;
+  std::vector<std::pair<int, std::size_t>> higher;
+  std::size_t held = 0;
   for (std::size_t i = 0; i < qubits.size(); ++i) {
     const int bit = impl_->bit_of(qubits[i]);
-    if (bit < impl_->local_bits) {
+    if (bit < impl_->window_bits()) {
       bits.push_back(bit);
       positions.push_back(i);
+    } else if (bit < impl_->local_bits) {
+      higher.emplace_back(bit, i);
     } else {
-      base |= static_cast<std::size_t>(impl_->held(bit)) << i;
+      held |= static_cast<std::size_t>(impl_->held(bit)) << i;
     }
   }
   std::vector<double> local(std::size_t{1} << bits.size());
-  impl_->visit([&]<typename T>(std::span<std::complex<T>> amplitudes) {
-    quantum::probabilities<T>(amplitudes, bits, local, impl_->engine);
-  });
   std::vector<double> result(std::size_t{1} << qubits.size());
-  for (std::size_t i = 0; i < local.size(); ++i) {
-    std::size_t index = base;
-    for (std::size_t j = 0; j < positions.size(); ++j) index |= (i >> j & 1U) << positions[j];
-    result[index] = local[i];
-  }
+  impl_->for_windows([&]<typename T>(std::span<const std::complex<T>> amplitudes, std::uint64_t first) {
+    quantum::probabilities<T>(amplitudes, bits, local, impl_->engine);
+    std::size_t base = held;
+    for (const auto& [bit, position] : higher) base |= (first >> bit & 1U) << position;
+    for (std::size_t i = 0; i < local.size(); ++i) {
+      std::size_t index = base;
+      for (std::size_t j = 0; j < positions.size(); ++j) index |= (i >> j & 1U) << positions[j];
+      result[index] += local[i];
+    }
+  });
   sum_over_ranks(impl_->group, result);
   return result;
 }
@@ -137,8 +186,10 @@ Sum State::inner_product(State& other) {
     permutation[static_cast<std::size_t>(other.impl_->bits[qubit])] = impl_->bits[qubit];
   }
   other.permute(permutation);
-  Sum sum = impl_->visit([&]<typename T>(std::span<std::complex<T>> mine) {
-    return quantum::inner_product<T>(mine, other.local<T>(), impl_->engine);
+  Sum sum = 0;
+  impl_->for_windows([&]<typename T>(std::span<const std::complex<T>> mine, std::uint64_t first) {
+    std::vector<std::complex<T>> decoded;
+    sum += quantum::inner_product<T>(mine, other.piece(first, mine.size(), decoded), impl_->engine);
   });
   sum_over_ranks(impl_->group, std::span(&sum, 1));
   return sum;
@@ -149,6 +200,7 @@ std::vector<Sum> State::reduced_density_matrix(std::span<const int> qubits) {
     throw BadInput("reduced_density_matrix: expected at most 12 qubits, found " + std::to_string(qubits.size()));
   }
   make_local(qubits);
+  if (impl_->is_encoded()) make_lowest(qubits);
   const std::size_t size = std::size_t{1} << qubits.size();
   std::vector<std::uint64_t> offsets(size);
   std::uint64_t inside = 0;
@@ -159,8 +211,8 @@ std::vector<Sum> State::reduced_density_matrix(std::span<const int> qubits) {
   }
   std::vector<Sum> matrix(size * size);
   std::vector<Sum> part(size);
-  const std::uint64_t outside = ((std::uint64_t{1} << impl_->local_bits) - 1) & ~inside;
-  impl_->visit([&](auto local) {
+  const std::uint64_t outside = ((std::uint64_t{1} << impl_->window_bits()) - 1) & ~inside;
+  impl_->for_windows([&](auto local, std::uint64_t) {
     for_each_place(0, outside, [&](std::uint64_t place) {
       for (std::size_t i = 0; i < size; ++i) part[i] = Sum(local[place | offsets[i]]);
       for (std::size_t r = 0; r < size; ++r) {

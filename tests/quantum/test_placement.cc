@@ -146,7 +146,7 @@ std::vector<std::int64_t> bytes_from_schedules(const Placement& p, const std::ve
   std::vector<std::int64_t> bytes(units.size() + 1, 0);
   for (const Stage& stage : p.stages) {
     if (stage.swaps.empty()) continue;
-    PermuteBitsSpec spec{p.qubits, p.local_bits, {}, p.bytes_per_amplitude};
+    PermuteBitsSpec spec{p.qubits, p.local_bits, {}, std::llround(p.bytes_per_amplitude)};
     for (int bit = 0; bit < p.qubits; ++bit) spec.permutation.push_back(bit);
     for (const auto& [local, remote] : stage.swaps) {
       std::swap(spec.permutation[static_cast<std::size_t>(local)], spec.permutation[static_cast<std::size_t>(remote)]);

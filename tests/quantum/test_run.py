@@ -227,7 +227,7 @@ def test_a_state_that_does_not_fit_is_refused_at_once(
     error = capsys.readouterr().err
     assert "does not fit" in error
     assert "4 PiB" in error
-    assert "single" in error
+    assert "--precision q6 (416 TiB here)" in error
 
 
 @pytest.mark.parametrize("name", COMPARED)

@@ -21,7 +21,7 @@
 namespace onehop::quantum {
 
 struct PlacementOptions {
-  int bytes_per_amplitude = 16;
+  double bytes_per_amplitude = 16;
   // The bit of each wire at the beginning, for a state that exists already. Empty: the state begins as |0...0>; the
   // placement then chooses the bits, and absorbs gates at the beginning of a qubit into the first state.
   std::vector<int> bits = {};
@@ -60,7 +60,7 @@ struct Placement {
   int qubits = 0;
   int ranks = 1;
   int local_bits = 0;
-  int bytes_per_amplitude = 16;
+  double bytes_per_amplitude = 16;
   std::vector<Operation> operations;  // the circuit's operations in the same order, on wires
   std::vector<int> wires;             // for each qubit: its wire at the end
   std::vector<int> first_bits;        // the bit of each wire at the beginning

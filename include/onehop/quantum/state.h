@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,11 +22,20 @@
 
 namespace onehop::quantum {
 
-enum class Precision : std::uint8_t { single_precision, double_precision };
+// The last four keep the amplitudes encoded by the codec of this name, in blocks of 16 amplitudes along the state.
+// Every pass decodes them tile by tile, works in single precision, and encodes them again; exchanges carry encoded
+// bytes.
+enum class Precision : std::uint8_t { single_precision, double_precision, fp16, bf16, q8, q6 };
 
-[[nodiscard]] constexpr int bytes_per_amplitude(Precision precision) noexcept {
-  return precision == Precision::single_precision ? 8 : 16;
+[[nodiscard]] constexpr bool is_encoded(Precision precision) noexcept {
+  return precision > Precision::double_precision;
 }
+// "single", "double", or the name of the codec.
+[[nodiscard]] std::string_view to_string(Precision precision);
+// Throws BadInput for an unknown name.
+[[nodiscard]] Precision precision_from_string(std::string_view name);
+// 16, 8, 4 (fp16, bf16), 2.125 (q8) or 1.625 (q6).
+[[nodiscard]] double bytes_per_amplitude(Precision precision);
 
 struct StateOptions {
   int threads = 0;                               // threads per rank; 0: the rank's share of the cores available to it
@@ -64,7 +74,8 @@ enum class Norm { check, normalize, any };
 class State {
  public:
   // Creates |0...0> with qubit i on bit i. Throws BadInput if the number of ranks is not a power of two or exceeds the
-  // number of amplitudes. Throws Error, before anything is allocated, if the memory of a machine does not suffice; the
+  // number of amplitudes, or of those divided by 16 if the state is encoded and there are several. Throws Error, before
+  // anything is allocated, if the memory of a machine does not suffice; the
   // message says how much is needed, how much is available, and what would fit.
   State(const Group& group, int qubits, Precision precision = Precision::double_precision,
         const StateOptions& options = {});
@@ -86,8 +97,18 @@ class State {
   [[nodiscard]] int ranks_per_host() const noexcept;
   void set_ranks_per_host(int ranks) noexcept;
   // This rank's amplitudes. T must match the state's precision. A caller that writes them is responsible for the norm.
+  // Throws BadInput for another T, and for encoded states.
   template <typename T>
   [[nodiscard]] std::span<std::complex<T>> local() const;
+  // This rank's amplitudes from position `first` on. If the state is encoded, they are decoded into `memory` (T:
+  // float), and `first` and `count` must be multiples of 16 or `count` all amplitudes.
+  template <typename T>
+  [[nodiscard]] std::span<const std::complex<T>> piece(std::uint64_t first, std::size_t count,
+                                                       std::vector<std::complex<T>>& memory) const;
+  // Queries take this rank's amplitudes in pieces of 2^window_bits() of them: all at once, or if the state is encoded
+  // as many as a cache holds.
+  [[nodiscard]] int window_bits() const noexcept;
+  [[nodiscard]] std::uint64_t windows() const noexcept { return std::uint64_t{1} << (local_bits() - window_bits()); }
   // The index (qubit 0 least significant) of the amplitude at a position of this rank.
   [[nodiscard]] std::uint64_t index_of(std::uint64_t place) const;
 
@@ -123,6 +144,8 @@ class State {
   void exchange(std::span<const std::pair<int, int>> swaps);
   // Exchanges bits so that these qubits lie on local bits.
   void make_local(std::span<const int> qubits);
+  // Exchanges local bits so that these qubits, which are on such ones, lie on the lowest ones, in their order.
+  void make_lowest(std::span<const int> qubits);
   // Restores the layout with qubit i on bit i and no flips.
   void restore_order();
   // The probability that a qubit is 1.
@@ -134,6 +157,9 @@ class State {
 
   // -- queries --
   [[nodiscard]] double norm_squared() const;
+  // An estimate of the fidelity that the rounding of encoded amplitudes has left, from the changes that each pass made:
+  // exp(-the sum of their squares). 1 for other states.
+  [[nodiscard]] double fidelity_estimate() const;
   // The time in seconds that the slowest rank needs to read and write its amplitudes once while all ranks do so; see
   // engine.h.
   [[nodiscard]] double pass_seconds();

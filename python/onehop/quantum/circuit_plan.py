@@ -50,7 +50,7 @@ class CircuitPlan(MemoryPlan):
     ranks : int
         Number of ranks over which the state is split; fewer than asked for if the circuit is too small.
     precision : str
-        "double" or "single".
+        Precision of the amplitudes, as for `simulate`.
     operations : int
         Number of operations without swaps and without gates on fresh qubits, which cost nothing.
     fits : bool
@@ -117,7 +117,7 @@ def plan(
     ranks : int
         Number of ranks, a power of two. The ranks need not exist.
     precision : str
-        "double" or "single".
+        Precision of the amplitudes, as for `simulate`.
     ranks_per_node : int, optional
         Number of ranks that share this machine's memory. Default: all.
     ranks_per_host : int, optional
@@ -133,7 +133,7 @@ def plan(
     """
     instance(circuit, Circuit, "circuit").validate()
 
-    def place(ranks: int, amplitude_bytes: int, per_host: int) -> Placement:
+    def place(ranks: int, amplitude_bytes: float, per_host: int) -> Placement:
         return _core.place_simulation(circuit, ranks, amplitude_bytes, search_seconds, per_host)
 
     return _planned(circuit, plan_memory(circuit, ranks, precision, ranks_per_node), ranks_per_host, place)
@@ -145,7 +145,7 @@ def plan_matrices(
     """Plan, as `plan` does, gates whose matrices need not be unitary on a state with qubit i at bit i."""
     bits = list(range(circuit.qubits))
 
-    def place(ranks: int, amplitude_bytes: int, per_host: int) -> Placement:
+    def place(ranks: int, amplitude_bytes: float, per_host: int) -> Placement:
         return _core.place_applied(circuit, ranks, amplitude_bytes, 0, bits, per_host)
 
     return _planned(circuit, plan_memory(circuit, ranks, precision, ranks_per_node), ranks_per_host, place)
@@ -196,7 +196,7 @@ def levels_of(inside: int, between: int) -> dict[str, int]:
 
 
 def _planned(
-    circuit: Circuit, memory: MemoryPlan, asked: int | None, place: Callable[[int, int, int], Placement]
+    circuit: Circuit, memory: MemoryPlan, asked: int | None, place: Callable[[int, float, int], Placement]
 ) -> CircuitPlan:
     """Place a circuit; `asked`: the ranks on each host."""
     if asked is None:
@@ -204,9 +204,9 @@ def _planned(
     if whole_number(asked, "ranks_per_host") < 0 or asked & (asked - 1):
         raise BadInput(f"expected a number of ranks per host that is a power of two, or 0, found {asked}")
     ranks_per_host = min(asked, memory.ranks)
-    amplitude_bytes = 8 if memory.precision == "single" else 16
+    amplitude_bytes = _core.bytes_per_amplitude(memory.precision)
     placement = place(memory.ranks, amplitude_bytes, ranks_per_host)
-    share = amplitude_bytes << placement.local_bits
+    share = amplitude_bytes * 2**placement.local_bits
     baselines = placement.baselines
     levels = [one * placement.ranks for one in placement.bytes_by_level([max(ranks_per_host, 1)])]
     return CircuitPlan(
@@ -268,6 +268,7 @@ def predict(circuit_plan: CircuitPlan) -> float:
 
 def _traffic(circuit_plan: CircuitPlan) -> float:
     """Return the bytes of memory that the ranks of one machine read and write together."""
-    share = (16 if circuit_plan.precision == "double" else 8) << circuit_plan.placement.local_bits
+    placement = circuit_plan.placement
+    share = placement.bytes_per_amplitude * 2**placement.local_bits
     each = share * (1 + 2 * circuit_plan.passes) + 2 * circuit_plan.bytes_per_rank
     return each * circuit_plan.ranks_per_node

@@ -10,9 +10,20 @@ from typing import Any
 
 from onehop import _core
 from onehop.arguments import require_seed
-from onehop.error import WrongType
+from onehop.error import BadInput, WrongType
 from onehop.group import Group
 from onehop.options import LARGEST_SEED, LARGEST_SHOTS, Options, option
+
+# In the last four the state is kept encoded by the codec of this name.
+PRECISIONS = ("double", "single", "fp16", "bf16", "q8", "q6")
+
+
+def require_plain(precision: str, what: str) -> None:
+    """Raise BadInput if the precision keeps the state encoded, which `what` does not take."""
+    if precision in PRECISIONS[2:]:
+        raise BadInput(
+            f"{what}: expected precision double or single, found {precision}, which keeps the state encoded"
+        )
 
 
 class Duration(float):
@@ -45,8 +56,9 @@ class SimulationOptions(Options):
     )
     precision: str = option(
         "double",
-        "Precision of an amplitude: double (16 bytes) or single (8 bytes).",
-        choices=("double", "single"),
+        "Precision of an amplitude: double (16 bytes) or single (8 bytes), or a codec that keeps it in fewer: fp16 or "
+        "bf16 (4 bytes), q8 (2.125) or q6 (1.625).",
+        choices=PRECISIONS,
     )
     checkpoint: str | Path | None = option(
         None,

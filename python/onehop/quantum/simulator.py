@@ -17,7 +17,7 @@ from onehop.quantum.circuit import Circuit, Register
 from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
 from onehop.quantum.profile import Profile
 from onehop.quantum.run.checkpoint import Checkpoints
-from onehop.quantum.simulation_options import SimulationOptions, common_seed, core_options
+from onehop.quantum.simulation_options import SimulationOptions, common_seed, core_options, require_plain
 from onehop.quantum.state import State
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ class Result:
     profile: Profile | None = field(repr=False, default=None)
     """The times of passes and exchanges, if `profile=True` was given."""
     bytes_between_hosts: int = 0
+    fidelity_estimate: float = 1.0
+    """Estimate of the fidelity that the rounding of an encoded state has left, the lowest of all runs; 1 for other
+    precisions, whose rounding is not measured."""
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -165,7 +168,8 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     seed : int, optional
         The same seed gives the same shots on every number of ranks. Default: a random seed.
     precision : str
-        "double" or "single".
+        "double" or "single", or a codec that keeps the state in fewer bytes: "fp16", "bf16", "q8" or "q6". Gates then
+        work in single precision, and `Result.fidelity_estimate` says what the rounding costs.
     observables : sequence of PauliSum or str
         Observables whose expectation values to compute, before the final measurements.
     threads : int
@@ -200,6 +204,7 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     sums = sums_of(options.observables)
     seed, checkpoints = options.seed, None
     if options.checkpoint is not None:
+        require_plain(options.precision, "checkpoint")
         settings = {
             "seed": seed,
             "shots": options.shots,
@@ -218,7 +223,8 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     if checkpoints is not None:
         result.resumed, result.checkpoints = checkpoints.resumes, checkpoints.written
     if options.profile:
-        pass_bytes = 2 * (8 if options.precision == "single" else 16) * 2**circuit.qubits // core.ranks
+        amplitude_bytes = _core.bytes_per_amplitude(options.precision)
+        pass_bytes = round(2 * amplitude_bytes * 2**circuit.qubits / core.ranks)
         result.profile = Profile.gather(
             group, core.ranks, core.profile, core.seconds, core.pass_seconds, pass_bytes
         )
@@ -234,6 +240,7 @@ _FROM_CORE = (
     "bytes_moved",
     "bytes_between_hosts",
     "passes",
+    "fidelity_estimate",
     "outcomes",
 )
 

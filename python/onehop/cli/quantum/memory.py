@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel, gradients, plan_density
@@ -70,8 +71,21 @@ def remedy(circuit_plan: MemoryPlan) -> str:
     while circuit_plan.memory_in_all / ranks > circuit_plan.memory_available:
         ranks *= 2
     more = f"{ranks} machines like this one with a rank each" if ranks > 1 else "fewer ranks on this machine"
-    single = "" if circuit_plan.precision == "single" else ", or half as much with --precision single"
-    return f"use {more} ({bytes_text(circuit_plan.memory_in_all)} in all){single}"
+    return f"use {more} ({bytes_text(circuit_plan.memory_in_all)} in all){_smaller(circuit_plan)}"
+
+
+def _smaller(circuit_plan: MemoryPlan) -> str:
+    """Name the first precision, from the most accurate on, with which the circuit fits; the last one if none does."""
+    here = circuit_plan.memory_per_rank * circuit_plan.ranks_per_node
+    kept = _core.bytes_per_amplitude(circuit_plan.precision)
+    found = ""
+    for name in ("single", "fp16", "q8", "q6") if circuit_plan.kind == "state vector" else ("single",):
+        need = here * _core.bytes_per_amplitude(name) / kept
+        if need < here:
+            found = f", or --precision {name} ({bytes_text(round(need))} here)"
+            if need <= circuit_plan.memory_available:
+                break
+    return found
 
 
 def check_fits(circuit_plan: MemoryPlan, name: str, what: str = "circuit") -> None:

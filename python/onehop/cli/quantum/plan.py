@@ -19,6 +19,7 @@ from onehop.predict.common import check_ranks, ranks_per_host, ranks_per_unit
 from onehop.quantum import CircuitPlan, NoiseModel
 from onehop.quantum.circuit_plan import lower_bounds, predict
 from onehop.quantum.run.serialization import read_circuit
+from onehop.quantum.simulation_options import PRECISIONS, require_plain
 from onehop.text import bytes_text, counted
 
 
@@ -43,8 +44,8 @@ class Plan(JsonOptions):
     )
     precision: str = option(
         "double",
-        "Precision of an amplitude: double (16 bytes) or single (8 bytes).",
-        choices=("double", "single"),
+        "Precision of an amplitude, as for `run`.",
+        choices=PRECISIONS,
     )
     density: bool = option(False, "Plan for a density matrix: 4^n numbers instead of 2^n.")
     noise: str | None = option(
@@ -75,6 +76,9 @@ class Plan(JsonOptions):
             raise BadInput(
                 "--gradient is for state vectors on this machine: leave out --density, --noise and --machine"
             )
+        for name in ("density", "noise", "gradient"):
+            if getattr(self, name):
+                require_plain(self.precision, f"--{name}")
         if self.machine is not None and self.per_host is not None:
             raise BadInput("--per-host is for this machine; with --machine every processor has one rank")
         if self.hosts is None:

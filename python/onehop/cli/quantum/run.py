@@ -37,6 +37,7 @@ from onehop.quantum.memory_use import MemoryUse
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.profile import Profile
 from onehop.quantum.run.serialization import read_circuit, share_circuit
+from onehop.quantum.simulation_options import PRECISIONS
 from onehop.text import bytes_text, counted
 
 
@@ -227,7 +228,12 @@ def make_report(
         report["standard_errors"] = dict(zip(observables, result.errors, strict=True))
         report["runs"] = result.runs
     else:
-        report.update(passes=result.passes, resumed=result.resumed)
+        report.update(
+            passes=result.passes,
+            resumed=result.resumed,
+            fidelity_estimate=result.fidelity_estimate,
+            bytes_per_amplitude=_core.bytes_per_amplitude(precision),
+        )
     return report
 
 
@@ -268,6 +274,11 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
         variance = report.get("variances", {}).get(observable)
         suffix = "" if variance is None else f", variance {_shown(variance)}"
         screen.print(f"<{observable}> = {_shown(value)}{suffix}")
+    if report["precision"] in PRECISIONS[2:]:
+        screen.print(
+            f"rounding to {report['bytes_per_amplitude']:g} bytes an amplitude has left a fidelity of about "
+            f"{report['fidelity_estimate']:.6f}"
+        )
     between = report["bytes_by_level"]["between hosts"]
     screen.print(
         f"{report['seconds']:.3f} s on {counted(report['ranks'], 'rank')}; "

@@ -17,7 +17,7 @@ from onehop.quantum.gradients import is_pure
 from onehop.quantum.io.state_file import check_state_file
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import values_of
-from onehop.quantum.simulation_options import SimulationOptions
+from onehop.quantum.simulation_options import SimulationOptions, require_plain
 
 SIGKILL_AFTER_CHECKPOINT = 600.0
 DEFAULT_SHOTS = 1000
@@ -96,6 +96,9 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
             )
         if self.variance and not self.observable:
             raise BadInput("--variance: expected at least one --observable, found none")
+        for name in ("noise", "checkpoint", "save", "gradient", "variance"):
+            if getattr(self, name):
+                require_plain(self.precision, f"--{name}")
         if self.save is not None:
             check_state_file(self.save)
         if self.model is None:

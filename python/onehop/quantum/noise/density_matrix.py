@@ -17,6 +17,7 @@ from onehop.quantum.noise.channel import Channel, check_probability
 from onehop.quantum.noise.core_program import core_program, noisy_program
 from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.observables import sums_of
+from onehop.quantum.simulation_options import require_plain
 from onehop.quantum.split_state import SplitState, check_base, entropy_of
 from onehop.quantum.state import State
 from onehop.quantum.steps import Program, matrix_entries
@@ -65,6 +66,7 @@ class DensityMatrix(SplitState):
         staging: int = 0,
     ) -> None:
         self.qubits = qubits = whole_number(qubits, "qubits")
+        require_plain(precision, "density matrix")
         self._options: dict[str, Any] = {"precision": precision, "threads": threads, "staging": staging}
         self._whole = group_or_alone(group)
         self._split(_part_for(Circuit(2 * qubits), self._whole) if qubits > 0 else self._whole)

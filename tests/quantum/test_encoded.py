@@ -1,0 +1,74 @@
+"""States that are kept encoded (`precision="q8"` and others), against double precision."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commands import Command, refused
+from onehop import quantum
+from onehop.error import BadInput
+from onehop.quantum import generators, simulate
+from ranks import Ranks
+
+# The largest infidelity, and the bytes of an amplitude.
+ROUNDED = {"fp16": (1e-6, 4), "bf16": (2e-4, 4), "q8": (1e-3, 2.125), "q6": (2e-2, 1.625)}
+
+
+@pytest.mark.parametrize("precision", ROUNDED)
+def test_fidelity_is_estimated(precision: str) -> None:
+    circuit = generators.random_circuit(20, depth=6, seed=3).to_circuit()
+    observables = ["Z0 Z1", "X3 Y19 + 0.5*Z18"]
+    exact = simulate(circuit, observables=observables)
+    found = simulate(circuit, precision=precision, observables=observables, shots=500, seed=1)
+    one, other = exact.state.vector(), found.state.vector()
+    infidelity = 1 - abs(np.vdot(one, other)) ** 2 / np.vdot(other, other).real
+    assert infidelity < ROUNDED[precision][0]
+    assert 1 - found.fidelity_estimate == pytest.approx(infidelity, rel=0.2)
+    assert found.expectations == pytest.approx(exact.expectations, abs=4 * infidelity**0.5)
+    assert abs(np.vdot(other, other) - 1) < 1e-4
+    assert sum(found.counts.values()) == 500
+    assert found.state.precision == precision
+
+
+def test_command(tmp_path: Path, ranks: Ranks, command: Command) -> None:
+    file = tmp_path / "qft.qasm"
+    generators.qft(12).save(file)
+    words = ("run", file, "--shots", 100, "--seed", 2, "--precision", "q8", "--observable", "Z0")
+    for found in (
+        json.loads(command(*words, "--json").stdout),
+        json.loads(ranks.onehop(*words, "-n", 2, "--json").stdout),
+    ):
+        assert found["bytes_per_amplitude"] == 2.125
+        assert 0.999 < found["fidelity_estimate"] < 1
+        assert abs(found["expectations"]["Z0"]) < 0.01
+    assert "a fidelity of about 0.99" in command(*words).stdout
+    planned = json.loads(command("plan", file, "--precision", "q8", "--json").stdout)
+    assert planned["memory_per_rank"] == 2.125 * 2**12
+
+
+def test_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "qft.qasm"
+    generators.qft(6).save(file)
+    for words in (
+        ("run", file, "--noise", "dephasing=0.1"),
+        ("run", file, "--checkpoint", tmp_path / "c.h5"),
+        ("run", file, "--save", tmp_path / "s.h5"),
+        ("plan", file, "--density"),
+    ):
+        error = refused([*map(str, words), "--precision", "q6"], capsys)
+        assert "expected precision double or single, found q6" in error
+    circuit = generators.qft(6).to_circuit()
+    with pytest.raises(BadInput, match="expected precision double or single"):
+        simulate(circuit, precision="q8", checkpoint=tmp_path / "c.h5")
+    with pytest.raises(BadInput, match="expected precision double or single"):
+        quantum.DensityMatrix(4, precision="q8")
+    with pytest.raises(BadInput, match="at least 4 qubits"):
+        quantum.State(3, precision="q8")
+    with pytest.raises(BadInput, match="'q7'"):
+        quantum.State(6, precision="q7")
+    with pytest.raises(BadInput, match="encoded"):
+        quantum.State(6, precision="q8").local()
