@@ -92,7 +92,7 @@ std::optional<Contribution> unpacked(std::span<const std::byte> bytes) {
 }
 
 [[noreturn]] void throw_other_step(GroupState& group, std::size_t rank) {
-  group.out_of_step = true;
+  group.why_out_of_step = "open_channels: the ranks were in different steps";
   throw Mismatch("open_channels: rank " + std::to_string(rank) +
                  " is in another collective step (a barrier, an all-gather, a split); do all ranks make the same "
                  "steps in the same order?");

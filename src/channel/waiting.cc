@@ -48,7 +48,8 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
   const int lost = status.lost;
   if (lost >= 0) {
     group_.tell_lost(lost);
-    const char* const how = group_.has_ended(lost)       ? " has ended; "
+    const char* const how = group_.has_closed(lost)      ? " has closed its group; "
+                            : group_.has_ended(lost)     ? " has ended; "
                             : group_.has_left(lost)      ? " has aborted this group; "
                             : group_.shares_memory(lost) ? " has ended; "
                                                          : " has ended or cannot be reached; ";
@@ -61,11 +62,10 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
         closed == waiting.peer ? "it" : "rank " + std::to_string(waiting.peer) + ", which has gone since,";
     // Of a rank of another machine the peer that has gone only says that it missed it.
     const bool known = group_.has_left(closed);
-    throw PeerLost(
-        closed, group_.name_of(closed) + " has closed its group" + (known ? "" : ", has ended or cannot be reached") +
-                    " while " + rank + " still waits for " + after + " in " + waiting.what + "; " +
-                    (known && group_.missed_elsewhere_by(closed) < 0 ? "do all ranks make the same number of steps?"
-                                                                     : group_.where_to_look(closed)));
+    throw PeerLost(closed, group_.name_of(closed) + " has closed its group" +
+                               (known ? "" : ", has ended or cannot be reached") + " while " + rank +
+                               " still waits for " + after + " in " + waiting.what + "; " +
+                               group_.where_to_look(closed));
   }
   show(waiting);
   if (!deadline_) deadline_.emplace(group_.timeout);

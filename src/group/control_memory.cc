@@ -50,6 +50,15 @@ constexpr const char* elsewhere =
     "ranks have one namespace (run `onehop launch` inside the container, or docker run --pid=container:NAME), or use "
     "MPI or Group.from_store between containers";
 
+constexpr const char* without_proc =
+    " has no /proc, through which ranks reach each other's memory; mount it (chroot and sandboxes hide it)";
+
+// The numbers of the spaces of two processes that differ.
+std::string why_not_shared(std::uint64_t one, std::uint64_t other) {
+  if (one != no_proc && other != no_proc) return elsewhere;
+  return std::string(" cannot share memory: one of them") + without_proc;
+}
+
 Seat& seat_of(const SharedMemory& memory, int rank) {
   return *reinterpret_cast<Seat*>(memory.data() + header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * rank);
 }
@@ -145,7 +154,7 @@ class ControlBootstrap final : public Bootstrap {
   void throw_if_elsewhere(int other) const {
     const std::uint64_t theirs = seat(other).space.load(std::memory_order_acquire);
     if (theirs == 0 || theirs == space_) return;
-    throw Error(name_of(other) + " and rank " + std::to_string(rank_) + elsewhere);
+    throw Error(name_of(other) + " and rank " + std::to_string(rank_) + why_not_shared(theirs, space_));
   }
 
   void check(int other, Deadline& deadline) {
@@ -178,9 +187,10 @@ class ControlBootstrap final : public Bootstrap {
     const std::string who =
         pid != 0 ? name + " (process " + std::to_string(pid) + ") has ended" : name + " has ended without joining";
     const int world = world_ranks_.empty() ? lost : world_ranks_[static_cast<std::size_t>(lost)];
-    throw PeerLost(lost, (lost == other ? "" : name_of(lost) + " has ended, and after it ") + who + " while rank " +
-                             std::to_string(rank_) + " waited for it in " + step + "; see the output of rank " +
-                             std::to_string(world) + (world_ranks_.empty() ? "" : " of the world") + " for the reason");
+    const char* const before = seat(lost).pid.load() != 0 ? " has ended, and after it " : " has not joined, and so ";
+    throw PeerLost(lost, (lost == other ? "" : name_of(lost) + before) + who + " while rank " + std::to_string(rank_) +
+                             " waited for it in " + step + "; see the output of rank " + std::to_string(world) +
+                             (world_ranks_.empty() ? "" : " of the world") + " for the reason");
   }
 
   // "rank 1", "rank 1 of this group (rank 3 of the world)"
@@ -223,6 +233,10 @@ void ControlMemory::tell_ended(int rank) {
   seat_of(memory_, rank).ended.store(1, std::memory_order_release);
 }
 
+void ControlMemory::tell_missing(int rank) {
+  seat_of(memory_, 0).reported_lost.store(static_cast<std::uint32_t>(rank) + 1, std::memory_order_release);
+}
+
 std::string ControlMemory::path() const {
   return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(memory_.fd());
 }
@@ -230,7 +244,7 @@ std::string ControlMemory::path() const {
 void check_space(int rank, pid_t launcher, std::uint64_t space) {
   if (space == process_space()) return;
   throw Error("rank " + std::to_string(rank) + " and its launcher (process " + std::to_string(launcher) + ")" +
-              elsewhere);
+              why_not_shared(space, process_space()));
 }
 
 std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank, int ranks, pid_t launcher) {
@@ -242,6 +256,8 @@ std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank
       throw PeerLost(-1, "the launcher (process " + std::to_string(launcher) + ") has ended before rank " +
                              std::to_string(rank) + " joined");
     }
+    if (process_space() == no_proc)
+      throw Error(std::string("cannot reach the launcher's memory: this process") + without_proc);
     if (!proc_is_of_own_space()) {
       throw Error(std::string("cannot reach the launcher's memory: ") + error.what() +
                   "; /proc belongs to another PID namespace than this process: mount one of its own (unshare "

@@ -23,6 +23,8 @@ class ControlMemory {
   [[nodiscard]] int fd() const { return memory_.fd(); }
   // For the launcher: records that the process of `rank` has ended, even if it never joined.
   void tell_ended(int rank);
+  // Tells all ranks that rank 0 gives up because this rank has not joined.
+  void tell_missing(int rank);
 
  private:
   SharedMemory memory_;

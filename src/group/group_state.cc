@@ -46,11 +46,17 @@ std::string GroupState::name_of(int other) const {
          " of the world; " + process;
 }
 
+bool GroupState::has_closed(int other) const {
+  const auto own = static_cast<std::uint32_t>(other) + 1;  // it reports itself if it has aborted the group
+  return has_left(other) && pages[static_cast<std::size_t>(other)].page->reported_lost.load() != own;
+}
+
 std::string GroupState::where_to_look(int other) const {
   if (const int elsewhere = missed_elsewhere_by(other); elsewhere >= 0) {
     const std::string first = "rank " + std::to_string(elsewhere);
     return "it had lost " + first + " of the world before; see the output of " + first + " of the world for the reason";
   }
+  if (has_closed(other)) return "do all ranks make the same number of steps?";
   const int world = world_ranks.empty() ? other : world_ranks[static_cast<std::size_t>(other)];
   return "see the output of rank " + std::to_string(world) + (world_ranks.empty() ? "" : " of the world") +
          " for the reason";
@@ -163,11 +169,12 @@ void GroupState::throw_if_lost(const std::string& step, int polls) {
 
 Gathered GroupState::allgather(std::span<const std::byte> mine) {
   check_process();
-  if (out_of_step) {
+  if (!why_out_of_step.empty()) {
     throw Error("rank " + std::to_string(rank) +
                 " did not complete an earlier collective step of this group (a barrier, an all-gather, opening "
                 "channels, a split), so its steps no longer match those of the others; make a new group, or start the "
-                "program again");
+                "program again. What ended that step: " +
+                why_out_of_step);
   }
   const ShownStep shown(own_page());
   try {
@@ -185,12 +192,20 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
       first = status.closed >= 0 ? status.closed : error.rank();
       note_loss(*this, first);
     }
+    if (has_closed(first)) {
+      throw PeerLost(first, name_of(first) + " has closed its group while rank " + std::to_string(rank) +
+                                " waited for rank " + std::to_string(error.rank()) + " in a collective step of it; " +
+                                where_to_look(first));
+    }
     const bool lost_elsewhere = missed_elsewhere_by(first) >= 0;
     if (first == error.rank() && !lost_elsewhere) throw;
     throw PeerLost(first, (first == error.rank() ? "" : name_of(first) + " has ended, and after it ") + error.what() +
                               (lost_elsewhere ? "; " + where_to_look(first) : ""));
+  } catch (const Error& error) {
+    why_out_of_step = error.what();
+    throw;
   } catch (...) {
-    out_of_step = true;
+    why_out_of_step = "an exception of the program";
     throw;
   }
 }

@@ -68,8 +68,9 @@ struct GroupState {
   // Every rank can run a barrier on the threads of all others (membarrier); else ranks sleep only briefly
   // (docs/design/protocol.md).
   bool process_barrier = false;
-  // A collective step was interrupted on this rank (time limit, signal), so its steps no longer match the others'.
-  bool out_of_step = false;
+  // What interrupted a collective step on this rank (time limit, signal, the end of MPI), so that its steps no longer
+  // match the others'; empty: nothing.
+  std::string why_out_of_step;
   // Numbers channels; the same on all ranks because opening is collective.
   std::uint32_t channels_opened = 0;
   // Shared pointers, so that a group needs the name of a transport only.
@@ -94,13 +95,17 @@ struct GroupState {
     return peer.page != nullptr && peer.page->left.load(std::memory_order_acquire) != 0;
   }
 
+  // Whether a rank of this machine has closed its group, in order.
+  [[nodiscard]] bool has_closed(int other) const;
+
   // "rank 1 (process 7)", "rank 1 of this group (rank 3 of the world; process 7)"; between hosts "process 7 on node2"
   [[nodiscard]] std::string name_of(int other) const;
   // The number in the world of the rank that a rank lost, as its page or report says, if that one is not in this group;
   // -1: none.
   [[nodiscard]] int missed_elsewhere_by(int gone) const;
 
-  // "see the output of rank 3 for the reason"; if that rank had lost one that is not in this group, names that one
+  // "see the output of rank 3 for the reason"; if that rank had lost one that is not in this group, names that one; if
+  // it has closed the group in order, asks for the steps
   [[nodiscard]] std::string where_to_look(int other) const;
 
   // Throws Error in a forked child of the process that made the group.

@@ -36,6 +36,11 @@ bool memfd_is_refused() {
   return refused;
 }
 
+// Removes the name of a file. A sandbox may refuse one of the two calls.
+bool remove_name(const std::string& path) {
+  return unlink(path.c_str()) == 0 || unlinkat(AT_FDCWD, path.c_str(), 0) == 0;
+}
+
 // A new file without a name that only this user can open; -1 and a reason if the folder has none, or no room for it.
 int new_file_in(const std::string& folder, std::int64_t bytes, std::string& reasons) {
   std::string path = folder + "/" + std::string(file_name) + "XXXXXX";
@@ -43,9 +48,13 @@ int new_file_in(const std::string& folder, std::int64_t bytes, std::string& reas
     reasons += (reasons.empty() ? "" : ", ") + folder + " (" + reason + ")";
     return -1;
   };
-  const int fd = mkostemp(path.data(), O_CLOEXEC);
+  // A sandbox may refuse to remove files. Then one is made that never has a name, which `onehop status` does
+  // not find.
+  const bool removes = remove_name(path) || errno == ENOENT;
+  const int fd = removes ? mkostemp(path.data(), O_CLOEXEC)
+                         : open(folder.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (fd < 0) return refused(std::strerror(errno));
-  unlink(path.c_str());
+  if (removes) remove_name(path);
   struct statvfs space{};
   if (fstatvfs(fd, &space) == 0 && space.f_bavail < static_cast<std::uint64_t>(bytes) / std::max(space.f_frsize, 1UL)) {
     close(fd);

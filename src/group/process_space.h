@@ -21,10 +21,11 @@ namespace onehop::detail {
   throw Error(std::string("the system refuses geteuid (") + std::strerror(errno) + "); allow it in this sandbox");
 }
 
-// The number of the space, which no other space of this machine has; 1 if the system does not tell (there is no /proc).
+// The number of the space, which no other space of this machine has; `no_proc` if there is no /proc that tells it.
+inline constexpr std::uint64_t no_proc = 1;
 [[nodiscard]] inline std::uint64_t process_space() noexcept {
   struct stat space{};
-  return stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 1;
+  return stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : no_proc;
 }
 
 // Whether /proc shows the process numbers of this space. Not so under `unshare -p -f` without --mount-proc.

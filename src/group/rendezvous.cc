@@ -234,8 +234,9 @@ class Reception {
     return open;
   }
 
-  [[noreturn]] void give_up() const {
+  [[noreturn]] void give_up() {
     const std::vector<int> open = open_ranks();
+    control_.tell_missing(open.front());
     std::string who;
     for (std::size_t i = 0; i < std::min<std::size_t>(open.size(), 8); ++i) {
       who += (i == 0 ? " " : ", ") + std::to_string(open[i]);

@@ -248,8 +248,11 @@ class UcxTransport final : public Transport {
     for (const auto& end : receivers) end->announce();
     for (const auto& end : senders) connections_->greet(end->shape().to);
     for (const auto& end : receivers) connections_->greet(end->shape().from);
-    for (const auto& end : senders) await(*group, *end, end->shape().to, [&] { return end->can_send(); });
-    for (const auto& end : receivers) await(*group, *end, end->shape().from, [] { return true; });
+    // Rails from which no answer came may be slow, but what that took counts.
+    const double spent = std::exchange(probed_seconds_, 0);
+    const double end_of_wait = group->timeout > 0 && spent > 0 ? base::steady_seconds() + group->timeout - spent : 0;
+    for (const auto& end : senders) await(*group, *end, end->shape().to, end_of_wait, [&] { return end->can_send(); });
+    for (const auto& end : receivers) await(*group, *end, end->shape().from, end_of_wait, [] { return true; });
     Opened opened;
     for (auto& end : senders) {
       opened.senders.push_back({end->ring(), &end->released_word, &always_up(), end});
@@ -266,6 +269,7 @@ class UcxTransport final : public Transport {
   // the ranks may only be slow, and else the first channel says what is wrong.
   void leave_out_silent_rails(GroupState& group, const Hello& own, const std::vector<RailDevice>& devices) {
     if (devices.size() < 2) return;
+    const double begin = base::steady_seconds();
     std::vector<std::int32_t> silent(devices.size(), -1);
     const std::exception_ptr failure = failure_of([&] {
       // A device that was silent in an earlier group need not be waited for again.
@@ -288,8 +292,11 @@ class UcxTransport final : public Transport {
         left_out += silent_rail(group, devices[k], static_cast<int>(r), silent[k]);
       }
     }
-    if (std::ranges::find(answers, true) == answers.end()) return;
     if (std::ranges::find(answers, false) == answers.end()) return;
+    if (std::ranges::find(answers, true) == answers.end()) {
+      probed_seconds_ = base::steady_seconds() - begin;
+      return;
+    }
     connections_->keep_rails(answers);
     std::string kept;
     for (std::size_t k = 0; k < devices.size(); ++k) {
@@ -315,23 +322,29 @@ class UcxTransport final : public Transport {
     return word;
   }
 
-  // Waits until the connection is complete, so that messages leave without further calls, and until `more()`.
+  // Waits until the connection is complete, so that messages leave without further calls, and until `more()`; until
+  // `end_of_wait` at most, unless that is 0.
   template <class More>
-  void await(GroupState& group, Endpoint& end, int peer, const More& more) {
+  void await(GroupState& group, Endpoint& end, int peer, double end_of_wait, const More& more) {
     Waiting waiting(group, true);
     const auto ready = [&] { return connections_->is_complete(peer) && more(); };
+    const auto describe = [&] {
+      return WaitingFor{peer, end.name() + ", whose connection is not complete (" + connections_->networks() +
+                                  "; does a firewall drop packets there? ONEHOP_RAILS or UCX_NET_DEVICES chooses "
+                                  "other interfaces),"};
+    };
     while (!ready()) {
       end.progress();
-      waiting.idle(ready, [&] {
-        return WaitingFor{peer, end.name() + ", whose connection is not complete (" + connections_->networks() +
-                                    "; does a firewall drop packets there? ONEHOP_RAILS or UCX_NET_DEVICES chooses "
-                                    "other interfaces),"};
-      });
+      waiting.idle(ready, describe);
+      if (end_of_wait == 0 || base::steady_seconds() < end_of_wait) continue;
+      throw Timeout("rank " + std::to_string(group.rank) + " waited for rank " + std::to_string(peer) + " in " +
+                    describe().what + " longer than the timeout of the group");
     }
   }
 
   std::shared_ptr<Connections> connections_;
   bool puts_ = false;
+  double probed_seconds_ = 0;  // what it took to find that no rail answers; 0: one does
 };
 
 }  // namespace ucx

@@ -63,6 +63,19 @@ def test_rank_that_ends_early_with_status_0_has_closed_its_group(ranks: Ranks, s
     assert "has closed its group" in done.stdout
 
 
+def test_a_rank_that_ended_well_gives_no_reason_to_look_for(ranks: Ranks) -> None:
+    """Rank 1 waits for it, rank 2 for rank 1, which has failed, and rank 3 in a barrier."""
+    source = PROGRAM.format(end="pass", in_part=False).replace(
+        "try:\n", "if group.rank == 0:\n    sys.exit()\ntry:\n    group.rank == 3 and group.barrier()\n"
+    )
+    done = ranks.launch(4, source, *SURVIVORS)
+    said = [line for line in done.stdout.splitlines() if " lost " in line]
+    assert survivors(done.stdout) == [(1, 0), (2, 0), (3, 0)], done.stderr
+    for line in said:
+        assert " has closed its group" in line, line
+        assert line.endswith("do all ranks make the same number of steps?"), line
+
+
 def test_end_of_a_program_is_not_missed(ranks: Ranks) -> None:
     # Rank 0 ends first. Its group and a part of it are in variables and in a reference cycle.
     source = """

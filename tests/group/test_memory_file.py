@@ -1,5 +1,6 @@
 """Shared memory where the system refuses memfd_create, as a sandbox or vm.memfd_noexec does, or other calls."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,37 @@ def test_files_without_a_name_take_the_place_of_memfd(ranks: Ranks, error: str) 
     assert set(done.stdout.splitlines()) == {f"[{rank}] 0o0 file" for rank in (0, 1)}
     assert not list(Path("/dev/shm").glob("onehop-memory-*"))
     assert not list(ranks.temporary.glob("onehop-memory-*"))
+
+
+@pytest.mark.parametrize("names", ["unlink", "unlinkat", "unlink,unlinkat"])
+def test_no_file_is_left_where_files_cannot_be_removed(ranks: Ranks, names: str) -> None:
+    source = """
+        import numpy as np
+        from onehop import Group, allreduce
+        print(allreduce(Group.world(), np.ones(3))[0])
+    """
+    before = set(Path("/dev/shm").iterdir())
+    done = run_with_refused_calls(ranks, "EPERM", f"memfd_create,{names}", ranks.script(source))
+    assert sorted(done.stdout.splitlines()) == ["[0] 2.0", "[1] 2.0"], done.stderr
+    assert not {one.name for one in set(Path("/dev/shm").iterdir()) - before if "onehop" in one.name}
+    assert not list(ranks.temporary.glob("onehop-memory-*"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change its root folder")
+def test_ranks_without_proc_do_not_blame_the_launcher(ranks: Ranks) -> None:
+    source = """
+        import os
+        from onehop import Error, Group
+        os.makedirs("empty", exist_ok=True)
+        os.chroot("empty")
+        try:
+            Group.world()
+        except Error as error:
+            print("error:", error, flush=True)
+            os._exit(0)
+    """
+    done = ranks.launch(2, source)
+    assert done.stdout.count("has no /proc, through which ranks reach each other's memory") == 2, done.stdout
 
 
 @pytest.mark.parametrize(

@@ -149,10 +149,10 @@ def test_a_network_that_drops_packets_is_left_out(
     assert f"ONEHOP_RAILS={lives}" in first, first
 
 
-def _drop_one_way(hosts: EmulatedHosts, link: int) -> None:
-    """Let the packets of host 0 vanish, and those of host 1 arrive."""
+def _drop_one_way(hosts: EmulatedHosts, link: int, of: int = 0) -> None:
+    """Let the packets of a host vanish, and those of the other one arrive."""
     nobody = ["lladdr", "02:00:00:00:00:77", "nud", "permanent", "dev", f"e{link}"]
-    hosts.output(0, ["ip", "neigh", "replace", hosts.hosts[1].addresses[link], *nobody])
+    hosts.output(of, ["ip", "neigh", "replace", hosts.hosts[1 - of].addresses[link], *nobody])
 
 
 def _drop_long_packets(hosts: EmulatedHosts, link: int) -> None:
@@ -178,6 +178,30 @@ def test_a_network_that_drops_some_packets_is_left_out(
     results = _run(own_hosts, tmp_path, "moved()", ONEHOP_RAILS="e0,e1", ONEHOP_TIMEOUT="12")
     assert [code for code, _ in results] == [0] * 4, results
     assert "messages between hosts use e0, not e1, through which rank 0" in results[0][1], results
+
+
+@needs_ucx
+@pytest.mark.parametrize("own_hosts", [{"links": 2}], indirect=True, ids=["2 links"])
+def test_the_time_limit_includes_the_probe_of_networks(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """Each network drops the packets of one host, so none of them is of use."""
+    _drop_one_way(own_hosts, 0, of=0)
+    _drop_one_way(own_hosts, 1, of=1)
+    results = _run(
+        own_hosts,
+        tmp_path,
+        """
+        import time
+        begin = time.monotonic()
+        tells_error()
+        print("after", time.monotonic() - begin, flush=True)
+        """,
+        ONEHOP_RAILS="e0,e1",
+        ONEHOP_TIMEOUT="4",
+    )
+    for code, text in results:
+        assert code == 0, results
+        assert "error: Timeout rank " in text, results
+        assert 3 < float(text.rpartition("after ")[2].split()[0]) < 6, text
 
 
 @needs_ucx

@@ -41,6 +41,8 @@ _NUMBERS = {
         "wait4": 61,
         "epoll_ctl": 233,
         "ioctl": 16,
+        "unlink": 87,
+        "unlinkat": 263,
     },
     "aarch64": {
         "sched_setaffinity": 122,
@@ -67,6 +69,8 @@ _NUMBERS = {
         "wait4": 260,
         "epoll_ctl": 21,
         "ioctl": 29,
+        "unlink": 35,  # the system has only unlinkat
+        "unlinkat": 35,
     },
 }
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06  # instructions of a filter
