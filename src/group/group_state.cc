@@ -170,11 +170,9 @@ void GroupState::throw_if_lost(const std::string& step, int polls) {
 Gathered GroupState::allgather(std::span<const std::byte> mine) {
   check_process();
   if (!why_out_of_step.empty()) {
-    throw Error("rank " + std::to_string(rank) +
-                " did not complete an earlier collective step of this group (a barrier, an all-gather, opening "
-                "channels, a split), so its steps no longer match those of the others; make a new group, or start the "
-                "program again. What ended that step: " +
-                why_out_of_step);
+    throw Error(why_out_of_step + "; so rank " + std::to_string(rank) +
+                " did not complete an earlier collective step of this group, and its steps no longer match those of "
+                "the others: make a new group, or start the program again");
   }
   const ShownStep shown(own_page());
   try {

@@ -93,6 +93,12 @@ missing = set(first) - set(said)
 assert not missing, missing
 assert all("MPI_Finalize" in one or "finalised" in one for one in said.values()), said
 assert onehop.Group.world() is world
+for again in range(2):
+    try:
+        groups["barrier"].barrier()
+        raise SystemExit("a barrier without MPI")
+    except onehop.Error as error:
+        assert "the program has called MPI_Finalize" in str(error), error
 field[:] = world.rank
 ready.run()  # in shared memory, and made before
 assert (field[0, 1:-1] == peer).all()
