@@ -13,7 +13,8 @@
 namespace onehop::lattice::detail {
 
 // BiCGStab (van der Vorst, 1992) for any nonsingular A. On entry r = b - A x. Updates x and r until |r|^2 <= target.
-// Returns the iterations, of two applications each. Restarts after a breakdown, and gives up when |r| has grown by 1e5.
+// Returns the iterations, of two applications each. Restarts after a breakdown, and gives up when |r| has grown by 1e5
+// or the rule of `stopping` says that it stalls.
 // The residual is not monotonic: if it ends above the smallest one that was saved, x is the saved solution, while r
 // stays that of the last iteration.
 template <class Real>
@@ -53,6 +54,7 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
   std::vector<double> largest(norms);
   for (double& norm : largest) norm *= divergence;
   BestSolution<Real> best(space, x, norms);
+  if (stopping.stall != nullptr) stopping.stall->begin(norms);
   std::int64_t iterations = 0;
   while (!all_below(norms, stopping.target) && iterations + done < stopping.iterations) {
     a.apply(direction.data(), v.data());
@@ -71,6 +73,7 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     space.dot(shadow.data(), r, rho_next);
     progress.at(done + ++iterations, norms);
     if (!all_below(norms, largest)) break;
+    if (stopping.stall != nullptr && stopping.stall->stalls(norms)) break;
     if (total(norms) < worth_saving * best.least()) best.keep(x, norms);
     bool broken = false;
     bool dead = true;  // a restart would not make a step either

@@ -57,7 +57,7 @@ void refine(LinearOperator<Real>& a, const Real* b, Real* x, Real* r, Stopping s
     a.residual(b, x, r, norms);
     if (limits.total && !(total(norms) < least)) return space.copy(before.data(), x);
     least = total(norms);
-    if (all_below(norms, accepted)) return;
+    if (stopping.stalled() || all_below(norms, accepted)) return;
   }
 }
 
@@ -76,7 +76,8 @@ SolveCounts corrected(LinearOperator<High>& high, VectorSpace<Low>& space, const
   SolveCounts done;
   outer.norm(r, norms);
   int idle = 0;  // consecutive corrections that did not reduce any residual by 10%
-  while (!all_below(norms, stopping.target) && done.iterations < stopping.iterations && idle < 3) {
+  while (!all_below(norms, stopping.target) && done.iterations < stopping.iterations && idle < 3 &&
+         !stopping.stalled()) {
     convert(space.pool(), r, residual.data(), space.size());
     space.zero(part.data());
     Stopping inner = stopping;

@@ -101,6 +101,7 @@ class Run {
 
   StaggeredSolve result() {
     SolverReport& report = result_.report;
+    report.method = "cg";
     report.converged = report.worst_residual() <= options_.tolerance;
     report.seconds = base::steady_seconds() - begin_;
     add_counts(whole_, dslash_, before_);

@@ -256,8 +256,8 @@ WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& 
   if (options.precision == Precision::half)
     throw BadInput("wilson: expected precision single or double, found half; use it as the sloppy precision");
   check_half_halo(options);
-  if (solver.schwarz < 0 || (solver.schwarz > 0 && solver.method != WilsonMethod::bicgstab))
-    throw BadInput("wilson: expected 0 Schwarz steps, or more with the method bicgstab, found " +
+  if (solver.schwarz < 0 || (solver.schwarz > 0 && solver.method == WilsonMethod::cgnr))
+    throw BadInput("wilson: expected 0 Schwarz steps, or more with the method auto or bicgstab, found " +
                    std::to_string(solver.schwarz) + (solver.method == WilsonMethod::cgnr ? " with cgnr" : ""));
   detail::require_memory_for(impl_->group, impl_->spec.extents,
                              solver_spinors * num_rhs * static_cast<double>(impl_->geometry.sites()) * 24 *

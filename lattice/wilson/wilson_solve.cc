@@ -182,22 +182,35 @@ class Solver {
     core_.blocks(1, b_[1].data(), work_[1].data(), true);
     core_.dslash(0, work_[1].data(), source.data(),
                  {.form = WilsonForm::add, .factor = impl_.options.kappa, .other = b_[0].data()});
-    const Stopping stopping = detail::stopping_rule(options_, 0, squares_);
+    Stopping stopping = detail::stopping_rule(options_, 0, squares_);
     const Sloppy<Low> low = make_sloppy<Low>();
     std::unique_ptr<Schwarz<T>> schwarz;
     if (solver_.schwarz > 0 && !mixed_) schwarz = std::make_unique<Schwarz<T>>(impl_, core_, high_, solver_.schwarz);
     std::vector<double> norms(num_rhs_);
     const T* const b = source.data();
     high_.residual(b, x_[0].data(), residual.data(), norms);
+    // Solves with attempts of one method, as far as the residual is not low enough yet.
+    const auto solve = [&](const char* name, Stopping until, auto&& attempted) {
+      until.iterations -= report.iterations;
+      if (!std::isfinite(detail::total(norms)) || detail::all_below(norms, until.target) || until.iterations <= 0)
+        return;
+      report.method = name;
+      detail::refine(high_, b, x_[0].data(), residual.data(), until,
+                     {.attempts = max_attempts, .total = detail::total(norms)}, report, attempted);
+      high_.residual(b, x_[0].data(), residual.data(), norms);
+    };
+    detail::StallRule stall;
+    if (solver_.method == WilsonMethod::automatic) stopping.stall = &stall;
+    report.method = solver_.method == WilsonMethod::cgnr ? "cgnr" : "bicgstab";
+    if (solver_.method != WilsonMethod::cgnr)
+      solve("bicgstab", stopping,
+            [&](const Stopping& until) { return attempt(low, schwarz.get(), b, residual.data(), until); });
+    stopping.stall = nullptr;
     double shrink = 1;
-    if (std::isfinite(detail::total(norms)) && !detail::all_below(norms, stopping.target)) {
-      detail::refine(high_, b, x_[0].data(), residual.data(), stopping,
-                     {.attempts = max_attempts, .total = detail::total(norms)}, report, [&](const Stopping& until) {
-                       if (solver_.method == WilsonMethod::bicgstab)
-                         return attempt(low, schwarz.get(), b, residual.data(), until);
-                       return attempt_cgnr(low, residual.data(), until, std::exchange(shrink, 0.1 * shrink));
-                     });
-    }
+    if (solver_.method != WilsonMethod::bicgstab)
+      solve("cgnr", stopping, [&](const Stopping& until) {
+        return attempt_cgnr(low, residual.data(), until, std::exchange(shrink, 0.1 * shrink));
+      });
     low.add_to(report);
   }
 

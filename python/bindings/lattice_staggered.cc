@@ -56,6 +56,7 @@ void bind_solver(nb::module_& module) {
   nb::class_<SolverReport>(module, "LatticeSolverReport", "See `onehop.lattice.QuarkSolve`.")
       .def_ro("iterations", &SolverReport::iterations)
       .def_ro("reliable_updates", &SolverReport::reliable_updates)
+      .def_ro("method", &SolverReport::method)
       .def_ro("residuals", &SolverReport::residuals)
       .def_prop_ro("true_residual", &SolverReport::worst_residual)
       .def_ro("converged", &SolverReport::converged)

@@ -13,12 +13,15 @@ auto as_fields(std::vector<std::complex<double>> values, const Wilson& wilson) {
   return block_array(std::move(values), wilson.geometry(), {4, 3}, true);
 }
 
-auto solve(Wilson& wilson, const Memory& source, onehop::lattice::SolverOptions options, bool cgnr, int schwarz,
-           const nb::object& progress) {
+WilsonMethod method_of(const std::string& name) {
+  if (name == "auto") return WilsonMethod::automatic;
+  return name == "cgnr" ? WilsonMethod::cgnr : WilsonMethod::bicgstab;
+}
+
+auto solve(Wilson& wilson, const Memory& source, onehop::lattice::SolverOptions options, const std::string& method,
+           int schwarz, const nb::object& progress) {
   options.progress = callback<std::int64_t, double>(progress);
-  auto found = released([&] {
-    return wilson.solve(numbers(source), options, {cgnr ? WilsonMethod::cgnr : WilsonMethod::bicgstab, schwarz});
-  });
+  auto found = released([&] { return wilson.solve(numbers(source), options, {method_of(method), schwarz}); });
   return std::tuple(as_fields(std::move(found.solution), wilson), std::move(found.report));
 }
 
@@ -56,7 +59,7 @@ void bind_lattice_wilson(nb::module_& module) {
             return as_fields(released([&] { return w.precondition(numbers(fields), dagger); }), w);
           },
           "fields"_a, "dagger"_a)
-      .def("solve", &solve, "source"_a, "options"_a, "cgnr"_a, "schwarz"_a, "progress"_a.none());
+      .def("solve", &solve, "source"_a, "options"_a, "method"_a, "schwarz"_a, "progress"_a.none());
   module.def("lattice_kappa", &onehop::lattice::wilson_kappa, "mass"_a);
   module.def(
       "lattice_clover_leaves",

@@ -42,7 +42,7 @@ def free_propagator(
     return found
 
 
-@pytest.mark.parametrize("method", ["bicgstab", "cgnr"])
+@pytest.mark.parametrize("method", ["auto", "bicgstab", "cgnr"])
 def test_free_propagator(method: str) -> None:
     extents, kappa = (4, 6, 4, 8), 0.11
     source = np.zeros((*extents[::-1], 4, 3), complex)

@@ -10,13 +10,13 @@ import pytest
 import wilson_reference as reference
 from commands import Command
 from onehop import BadInput, Group
-from onehop.lattice import Wilson, WilsonSolve, write_gauge
+from onehop.lattice import Gauge, Wilson, WilsonSolve, thermalize, write_gauge
 from ranks import Ranks
 from threads import run_threads
 from wilson_reference import random_gauge, some_field
 
 
-@pytest.mark.parametrize("method", ["bicgstab", "cgnr"])
+@pytest.mark.parametrize("method", ["auto", "bicgstab", "cgnr"])
 @pytest.mark.parametrize(
     ("csw", "sloppy_precision"), [(0.0, "double"), (1.4, "single"), (0.0, "half"), (1.4, "half")]
 )
@@ -44,7 +44,7 @@ def test_solutions_and_reports(method: str, csw: float, sloppy_precision: str) -
     assert not nothing.solution.any()
 
 
-@pytest.mark.parametrize("method", ["bicgstab", "cgnr"])
+@pytest.mark.parametrize("method", ["auto", "bicgstab", "cgnr"])
 @pytest.mark.parametrize("sloppy_precision", ["double", "single", "half"])
 def test_a_solve_without_a_solution_returns_its_best(method: str, sloppy_precision: str) -> None:
     gauge = random_gauge(Group.alone(), (4, 4, 4, 4))
@@ -69,6 +69,33 @@ def test_a_solve_without_a_solution_returns_its_best(method: str, sloppy_precisi
     assert found[1].true_residual <= 1.5 * found[0].true_residual < 0.5
 
 
+def test_auto_is_near_the_better_method() -> None:
+    """On fields at light quark masses and beyond, where BiCGStab hardly converges, and at heavy ones."""
+    used = set()
+    for extents, beta, csw, kappas in (
+        ((4, 4, 4, 8), 5.9, 0.0, (0.12, 0.14, 0.15, 0.16, 0.165)),
+        ((4, 4, 4, 4), 5.7, 1.2, (0.12, 0.13, 0.14)),
+    ):
+        gauge = Gauge(Group.alone(), extents)
+        thermalize(gauge, beta=beta, sweeps=10)
+        source = np.zeros((*extents[::-1], 4, 3), complex)
+        source[0, 0, 0, 0, 0, 0] = 1
+        for kappa in kappas:
+            wilson = Wilson(gauge, kappa, csw=csw, threads=1)
+            best = min(
+                one.iterations
+                for method in ("bicgstab", "cgnr")
+                if (one := wilson.solve(source, method=method, iterations=400)).converged
+            )
+            for sloppy_precision in ("double", "single"):
+                found = wilson.solve(source, sloppy_precision=sloppy_precision)
+                assert found.converged
+                if sloppy_precision == "double":
+                    assert found.iterations <= 1.3 * best
+                used.add(found.method)
+    assert used == {"bicgstab", "cgnr"}
+
+
 def test_solves_in_single_precision_reach_its_rounding() -> None:
     extents = (4, 4, 4, 4)
     gauge = random_gauge(Group.alone(), extents)
@@ -79,7 +106,7 @@ def test_solves_in_single_precision_reach_its_rounding() -> None:
     assert np.linalg.norm(rest) / np.linalg.norm(source) < 2e-5
 
 
-@pytest.mark.parametrize("method", ["bicgstab", "cgnr"])
+@pytest.mark.parametrize("method", ["auto", "bicgstab", "cgnr"])
 @pytest.mark.parametrize("sloppy_precision", ["double", "single", "half"])
 def test_sources_of_every_size(method: str, sloppy_precision: str) -> None:
     """Scaling a source by a power of two only scales the solution, on every grid: ranks agree on the factor."""

@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "onehop/lattice/precision.h"
@@ -39,6 +40,7 @@ void check_half_halo(const SolverOptions& options);
 struct SolverReport {
   std::int64_t iterations = 0;
   std::int64_t reliable_updates = 0;  // how often the residual was recomputed in the outer precision
+  std::string method;                 // that ended the solve: "cg", "bicgstab" or "cgnr"
   std::vector<double> residuals;      // |b - M x| / |b| of each solution, recomputed with the whole operator
   bool converged = false;             // whether all of them are at most the tolerance
   double seconds = 0;

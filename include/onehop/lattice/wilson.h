@@ -37,12 +37,13 @@ struct WilsonOptions {
 };
 
 enum class WilsonMethod : std::uint8_t {
+  automatic,  // BiCGStab, and CGNR from where it stalls
   bicgstab,
   cgnr,  // conjugate gradients on the normal equations
 };
 
 struct WilsonSolver {
-  WilsonMethod method = WilsonMethod::bicgstab;
+  WilsonMethod method = WilsonMethod::automatic;
   // Number of Schwarz preconditioner steps, 0 for none. In each step every rank refines the solution on its own block
   // with Dirichlet boundaries, without communication.
   int schwarz = 0;
@@ -84,7 +85,7 @@ class Wilson {
 
   // Solves M x = b with even-odd preconditioning. A solve that does not converge returns the best solution it found,
   // with `report.converged` false. Throws BadInput for another length, a tolerance that is not above 0, half precision
-  // as the outer precision, and a Schwarz preconditioner with another method than BiCGStab.
+  // as the outer precision, and a Schwarz preconditioner with CGNR.
   [[nodiscard]] WilsonSolve solve(std::span<const std::complex<double>> sources, const SolverOptions& options = {},
                                   const WilsonSolver& solver = {});
 

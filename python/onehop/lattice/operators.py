@@ -14,6 +14,8 @@ from onehop.arguments import complex_array
 from onehop.error import BadInput
 from onehop.options import LARGEST_INT, Options, option
 
+METHODS = ("auto", "bicgstab", "cgnr")  # of Wilson quarks
+
 
 @dataclass(kw_only=True)
 class SolverOptions(Options):
@@ -44,9 +46,10 @@ class WilsonSolverOptions(SolverOptions):
     title = "Wilson and clover quarks"
 
     method: str = option(
-        "bicgstab",
-        "Solver: BiCGStab, or conjugate gradients on the normal equations.",
-        choices=("bicgstab", "cgnr"),
+        "auto",
+        "Solver: BiCGStab, conjugate gradients on the normal equations, or (auto) the latter from where BiCGStab "
+        "stalls.",
+        choices=METHODS,
     )
     schwarz: int = option(0, "Number of Schwarz preconditioner steps.", low=0, high=LARGEST_INT)
 
@@ -73,6 +76,8 @@ class QuarkSolve(NamedTuple):
         How often the residual was recomputed in the outer precision.
     residuals : tuple of float
         `|b - M x| / |b|` of each solution.
+    method : str
+        The method that ended the solve: "cg", "bicgstab" or "cgnr".
     """
 
     solution: NDArray[np.complex128]
@@ -85,6 +90,7 @@ class QuarkSolve(NamedTuple):
     bytes: float
     reliable_updates: int
     residuals: tuple[float, ...]
+    method: str
 
 
 def quark_solve(solution: NDArray[np.complex128], report: _core.LatticeSolverReport) -> QuarkSolve:

@@ -11,6 +11,7 @@ from onehop import _core
 from onehop.error import BadInput
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.operators import (
+    METHODS,
     QuarkSolve,
     WilsonSolverOptions,
     complex_memory,
@@ -19,6 +20,7 @@ from onehop.lattice.operators import (
     quark_solve,
     solver_options,
 )
+from onehop.text import alternatives
 
 if TYPE_CHECKING:
     from onehop._keywords import Unpack, WilsonSolverKeywords
@@ -149,7 +151,8 @@ class Wilson(_core.LatticeWilson):
         iterations : int
             Largest number of iterations. A solve that reaches it returns its best solution, with `converged` false.
         method : str
-            "bicgstab", or "cgnr" for conjugate gradients on the normal equations.
+            "bicgstab", "cgnr" for conjugate gradients on the normal equations, or "auto" (the default): BiCGStab, and
+            CGNR from where its residual stalls.
         precision, sloppy_precision : str
             Precision of the solution ("double" or "single"), and of most iterations (also "half"; default:
             `precision`).
@@ -159,7 +162,7 @@ class Wilson(_core.LatticeWilson):
             Send the halo of sloppy iterations as 16-bit numbers. Needs a `sloppy_precision` below `precision`, and no
             `reproducible`.
         schwarz : int
-            Number of Schwarz preconditioner steps (BiCGStab only), 0 for none. In each step every rank refines the
+            Number of Schwarz preconditioner steps (not with "cgnr"), 0 for none. In each step every rank refines the
             solution on its own block, without communication.
         progress : callable, optional
             Called on every rank from time to time with the number of iterations and the relative residual.
@@ -170,10 +173,10 @@ class Wilson(_core.LatticeWilson):
             The shape, method or precision is wrong, the tolerance is not above 0, or numbers are not finite.
         """
         options = WilsonSolverOptions.of("solve", keywords)
-        if options.method not in ("bicgstab", "cgnr"):
-            raise BadInput(f"expected the method bicgstab or cgnr, found {options.method!r}")
+        if options.method not in METHODS:
+            raise BadInput(f"expected the method {alternatives(METHODS)}, found {options.method!r}")
         memory, several = fields_memory(source, self._shape)
         solutions, report = super().solve(
-            memory, solver_options(options), options.method == "cgnr", options.schwarz, options.progress
+            memory, solver_options(options), options.method, options.schwarz, options.progress
         )
         return quark_solve(solutions if several else solutions[0], report)

@@ -35,6 +35,7 @@ from onehop.launch import ensure_ranks
 from onehop.text import counted
 
 Progress = Callable[[int, float], None]
+_NAMES = {"cg": "CG", "bicgstab": "BiCGStab", "cgnr": "CGNR"}
 
 
 def _read(options: Solve, width: int = 1) -> Gauge:
@@ -153,7 +154,8 @@ def _solve_wilson(options: Solve, progress: Progress | None) -> None:
 def solve(options: Solve) -> None:
     """Solve M x = b for staggered or Wilson quarks, and verify the solution with the full operator.
 
-    Staggered quarks are solved by conjugate gradients, Wilson quarks by BiCGStab or CGNR. The rates count the
+    Staggered quarks are solved by conjugate gradients, Wilson quarks by BiCGStab, and by
+    CGNR from where that stalls. The rates count the
     operator and the solver's linear algebra of all ranks. If the solve does not converge, the exit status is 1, and
     the best solution found is still written.
     """
@@ -186,6 +188,7 @@ def solve_report(
         **choice,
         "tolerance": tolerance,
         "iterations": result.iterations,
+        "ended_by": result.method,
         "reliable_updates": result.reliable_updates,
         "true_residual": result.true_residual,
         "true_residuals": list(result.residuals),
@@ -213,7 +216,8 @@ def finish_solve(report: dict[str, Any], json_target: str | None, advice: str) -
     iterations, residual = report["iterations"], report["true_residual"]
     if own_rank() == 0:
         console(json_target).print(
-            f"{counted(iterations, 'iteration')} in {report['seconds']:.4f} s, "
+            f"{counted(iterations, 'iteration')}, the last of {_NAMES[report['ended_by']]}, in "
+            f"{report['seconds']:.4f} s, "
             f"{report['communication_seconds']:.4f} s of "
             f"them in halo exchanges and sums; |b - M x| / |b| = {residual:.3e}; {report['gflops']:.2f} GFLOP/s"
         )

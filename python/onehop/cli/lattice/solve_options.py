@@ -141,7 +141,7 @@ def check_wilson(options: WilsonOptions, action: str, masses: list[float]) -> No
         )
     if action == "wilson":
         options.refuse(("csw",), "is for --action clover, found --action wilson")
-    if options.schwarz and options.method != "bicgstab":
-        raise BadInput(f"--schwarz goes with --method bicgstab, found {options.method!r}")
+    if options.schwarz and options.method == "cgnr":
+        raise BadInput("--schwarz goes with --method auto or bicgstab, found cgnr")
     if masses:
         wilson_kappa(masses[0])
