@@ -137,6 +137,9 @@ def test_entropy_of_density_matrices() -> None:
         (lambda _, m: lindblad(m, "Z0", [(np.eye(4), [0, 0])], 1, 1), "distinct qubits"),
         (lambda _, m: lindblad(m, "Z0", [(np.full((2, 2), np.inf), [0])], 1, 1), "finite jump"),
         (lambda _, m: lindblad(m, "Z0", [], -1, 1), "0 or more"),
+        (lambda s, _: imaginary_time(s, "Z0", 1e9, 1), "a finite norm, found 0; take more steps"),
+        (lambda _, m: lindblad(m, "Z0", [(np.eye(2) * 1e200, [0])], 1, 1), "found nan; take more steps"),
+        (lambda _, m: lindblad(m, "Z0", [([[0, 1e5], [0, 0]], [0])], 1, 1), "take more steps"),
     ],
 )
 def test_bad_input_is_refused(run: Any, message: str) -> None:

@@ -28,6 +28,7 @@ from onehop.quantum.steps import Program
 __all__ = ["imaginary_time", "lindblad"]
 
 _LARGEST_JUMP = 3  # qubits
+_LARGEST_STEP = 1e6  # of a rate times a time, beyond which the exponential is not exact
 
 
 def imaginary_time(state: State, hamiltonian: Any, time: float, steps: int) -> list[float]:
@@ -182,9 +183,15 @@ def _channel(jump_on: Any, time: float, available: int) -> tuple[Channel, list[i
     if len(set(where)) != len(where) or any(not 0 <= one < available for one in where):
         raise BadInput(f"lindblad: expected distinct qubits from 0 to {available - 1}, found {where}")
     # On a matrix stored column by column: A rho B is (B^T (x) A) rho.
-    one, square = np.eye(size), jump.conj().T @ jump
-    dissipator = np.kron(jump.conj(), jump) - (np.kron(one, square) + np.kron(square.T, one)) / 2
-    return Channel(_kraus(_exponential(time * dissipator)), "jump"), where
+    with np.errstate(all="ignore"):
+        one, square = np.eye(size), jump.conj().T @ jump
+        dissipator = time * (np.kron(jump.conj(), jump) - (np.kron(one, square) + np.kron(square.T, one)) / 2)
+    if not np.abs(dissipator).max() < _LARGEST_STEP:
+        raise BadInput(
+            f"lindblad: expected rates of jumps below {_LARGEST_STEP:g} in half a step, found "
+            f"{np.abs(dissipator).max():g}; take more steps"
+        )
+    return Channel(_kraus(_exponential(dissipator)), "jump"), where
 
 
 def _exponential(matrix: NDArray[np.complex128]) -> NDArray[np.complex128]:
