@@ -12,7 +12,8 @@ CASES = st.integers(1, 9).flatmap(
 )
 
 
-@pytest.mark.timeout(60, method="thread")  # of a wrong permutation the library may never see the end of a cycle
+# Of a wrong permutation the library may never see the end of a cycle.
+@pytest.mark.timeout(60, method="thread")
 @settings(deadline=None, max_examples=60)
 @given(CASES)
 def test_moves_what_a_transpose_moves(case: tuple[int, list[int]]) -> None:
