@@ -71,7 +71,7 @@ def test_multiply_adds_limit_passes() -> None:
     assert found.arithmetic_seconds == pytest.approx(sum(one for one in times if one > memory))
     assert 0 < found.arithmetic_seconds < found.pass_seconds
     assert found.counts_arithmetic
-    # The file does not give the rate in single precision.
+    # The file does not give the rate in another precision.
     single = predict_circuit(circuit, two_hosts(multiply_adds=rate), precision="single")
     assert not single.counts_arithmetic
     assert single.pass_seconds == pytest.approx(single.passes * memory / 2)
@@ -125,7 +125,7 @@ def test_bad_input() -> None:
         match=r"of 33 qubits on 1 rank does not fit: expected at most 40 GB .*perlmutter, found 137.*4 ranks or more",
     ):
         predict_circuit(circuit, "perlmutter")
-    with pytest.raises(BadInput, match=r"fewer qubits or single precision"):
+    with pytest.raises(BadInput, match=r"fewer qubits or another precision"):
         predict_circuit(generators.qft(40).to_circuit(), "mi300x", 8)
 
 

@@ -48,6 +48,17 @@ def test_command(tmp_path: Path, ranks: Ranks, command: Command) -> None:
     assert "a fidelity of about 0.99" in command(*words).stdout
     planned = json.loads(command("plan", file, "--precision", "q8", "--json").stdout)
     assert planned["memory_per_rank"] == 2.125 * 2**12
+    choices = {row["precision"]: row for row in planned["choices"]}
+    assert list(choices) == ["double", "single", "fp16", "q8", "q6"]
+    assert choices["q8"]["memory_in_all"] == planned["memory_in_all"]
+    assert choices["single"]["memory_per_rank"] == 8 * 2**12
+    assert choices["double"]["predicted_fidelity"] == 1
+    assert choices["fp16"]["predicted_fidelity"] > choices["q8"]["predicted_fidelity"]
+    # The bytes of a pass over the bandwidth of a processor are its time there, unless arithmetic takes longer.
+    elsewhere = json.loads(command("plan", file, "-n", 2, "--machine", "genesis", "--json").stdout)
+    times = {row["precision"]: row["predicted_seconds"] for row in elsewhere["choices"]}
+    assert times["double"] == elsewhere["predicted_seconds"]
+    assert 0 < times["q8"] < times["single"] < times["double"]
 
 
 def test_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from onehop import _core
 from onehop.error import BadInput
 from onehop.machine import Machine, Simulation, permutation_traffic, simulate
 from onehop.machine.reader import machine_of
@@ -18,9 +21,8 @@ from onehop.predict.common import (
     ranks_per_host,
 )
 from onehop.quantum import Circuit, CircuitPlan, plan
+from onehop.quantum.simulation_options import BLOCK_BITS
 from onehop.text import counted
-
-_AMPLITUDES = {"single": "complex64", "double": "complex128"}
 
 
 @dataclass(frozen=True)
@@ -115,15 +117,18 @@ class _Exchanges:
     def simulated(self, swaps: Sequence[tuple[int, int]]) -> Simulation:
         key = tuple(sorted(rank_bit for _, rank_bit in swaps))
         if key not in self.known:
-            placement = self.plan.placement
-            permutation = list(range(placement.qubits))
+            placement, precision = self.plan.placement, self.plan.precision
+            # Encoded amplitudes move in blocks of 2^inside.
+            inside = 0 if precision in ("double", "single") else BLOCK_BITS
+            permutation = list(range(placement.qubits - inside))
             for one, other in swaps:
-                permutation[one], permutation[other] = permutation[other], permutation[one]
+                low, high = max(one - inside, 0), other - inside
+                permutation[low], permutation[high] = permutation[high], permutation[low]
             traffic = permutation_traffic(
-                placement.qubits,
-                local=placement.local_bits,
+                placement.qubits - inside,
+                local=placement.local_bits - inside,
                 permutation=permutation,
-                dtype=_AMPLITUDES[self.plan.precision],
+                dtype=np.dtype(f"V{round(_core.bytes_per_amplitude(precision) * 2**inside)}"),
             )
             self.known[key] = simulate(traffic, self.machine, ranks=self.places)
         return self.known[key]
@@ -135,7 +140,9 @@ class _Passes:
     def __init__(self, circuit_plan: CircuitPlan, machine: Machine) -> None:
         double = circuit_plan.precision == "double"
         self.amplitudes = 1 << circuit_plan.placement.local_bits
-        self.bytes = 2 * (16 if double else 8) * self.amplitudes
+        self.bytes = round(2 * _core.bytes_per_amplitude(circuit_plan.precision) * self.amplitudes)
+        # Decoding and encoding an amplitude takes the time of so many multiply-adds.
+        self.recoding = 0 if circuit_plan.precision in ("double", "single") else 100
         self.memory_seconds = self.bytes / machine.memory_bandwidth.value
         # Per second; 0 if the machine file does not say.
         self.multiply_adds = (machine.multiply_adds_double if double else machine.multiply_adds_single).value
@@ -144,7 +151,10 @@ class _Passes:
         """Return the number of passes, their seconds, and the seconds of those that multiply-adds limit."""
         arithmetic = []
         if self.multiply_adds > 0:
-            arithmetic = [group["multiply_adds"] * self.amplitudes / self.multiply_adds for group in groups]
+            arithmetic = [
+                (group["multiply_adds"] + self.recoding) * self.amplitudes / self.multiply_adds
+                for group in groups
+            ]
         longer = sum(seconds for seconds in arithmetic if seconds > self.memory_seconds)
         others = len(groups) - sum(1 for seconds in arithmetic if seconds > self.memory_seconds)
         return len(groups), longer + others * self.memory_seconds, float(longer)
@@ -158,8 +168,8 @@ def _check(circuit_plan: CircuitPlan, machine: Machine) -> None:
     remedy = (
         f"use {counted(needed, 'rank')} or more"
         if needed <= machine.processors and needed > ranks
-        else "use fewer qubits or single precision"
-        if circuit_plan.precision == "double"
+        else "use fewer qubits or another precision"
+        if circuit_plan.precision != "q6"
         else "use fewer qubits"
     )
     what = f"a {circuit_plan.kind} of {counted(circuit_plan.qubits, 'qubit')} on {counted(ranks, 'rank')}"
@@ -191,7 +201,7 @@ def predict_circuit(
     ranks : int
         Number of ranks, a power of two. The ranks need not exist.
     precision : str
-        "double" or "single".
+        Precision of the amplitudes, as for `onehop.quantum.simulate`.
     places : sequence of int, optional
         The place of every rank on the machine, as for `onehop.machine.simulate`.
     search_seconds : float

@@ -16,6 +16,7 @@ from onehop.options import LARGEST_SEED, LARGEST_SHOTS, Options, option
 
 # In the last four the state is kept encoded by the codec of this name.
 PRECISIONS = ("double", "single", "fp16", "bf16", "q8", "q6")
+BLOCK_BITS = 4  # so many bits of an amplitude's place stay together
 
 
 def require_plain(precision: str, what: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from onehop._core import __version__
 from onehop.cli.common import JsonOptions, console, write_json
+from onehop.cli.quantum.choices import choices_of, choices_table
 from onehop.cli.quantum.memory import GRADIENT_STATES, GRADIENT_SWEEPS, plan_run, remedy, with_gradient
 from onehop.cli.quantum.profile import forms, ranges
 from onehop.cli.screen import Screen, Table, coloured
@@ -240,6 +241,10 @@ def plan(options: Plan) -> None:
         _show_prediction(screen, found, described, options.rows)
     elif not circuit_plan.fits:
         screen.print(f"it does not fit on this machine: {remedy(circuit_plan)}")
+    choices = []
+    if circuit_plan.kind == "state vector":
+        choices = choices_of(circuit_plan, described, **divided)
+        screen.print(choices_table(choices))
     if any(stages):
         screen.print(_groups(stages, options.rows))
     report = {
@@ -248,6 +253,7 @@ def plan(options: Plan) -> None:
         "stages": len(circuit_plan.placement.stages),
         **{name: getattr(circuit_plan, name) for name in _KEYS},
         **bounds,
+        "choices": choices,
     }
     if found is not None and described is not None:
         # The state fits there; the prediction has checked it.

@@ -179,7 +179,8 @@ def _run(options: Run, group: Group) -> None:
         )
     if own_rank() != 0:
         return
-    if options.model is None and not report["resumed"] and is_pure(circuit):
+    plain = options.precision in PRECISIONS[:2]
+    if plain and options.model is None and not report["resumed"] and is_pure(circuit):
         keep_rate(circuit_plan, report["seconds"])
     _show(options, circuit, report, time_profile, screen)
     write_json(options.json, report)

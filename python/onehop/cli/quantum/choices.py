@@ -1,0 +1,85 @@
+"""The precisions in which a circuit can run: memory, passes, and predicted time and fidelity of each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from onehop import _core
+from onehop.cli.screen import Table, coloured
+from onehop.error import Error
+from onehop.machine import Machine
+from onehop.predict import predict_circuit
+from onehop.quantum import CircuitPlan, plan
+from onehop.quantum.circuit_plan import predict
+from onehop.text import bytes_text
+
+# The infidelity of a pass over the amplitudes of random circuits, measured at 20 and 22 qubits.
+_LOST_PER_PASS = {"fp16": 4e-8, "q8": 5e-5, "q6": 8e-4}
+
+
+def choices_of(
+    circuit_plan: CircuitPlan, machine: Machine | None, **divided: int | None
+) -> list[dict[str, Any]]:
+    """Plan a circuit in every precision; `divided` are the arguments of `plan` that divide the ranks over hosts."""
+    plans = {circuit_plan.precision: circuit_plan}
+    rows = []
+    for name in ("double", "single", *_LOST_PER_PASS):
+        # Encoded amplitudes have the passes of single precision.
+        like = name if name == "double" else "single"
+        if name not in plans and like not in plans:
+            plans[like] = plan(circuit_plan.circuit, circuit_plan.ranks, like, **divided)
+        one = plans.get(name) or _in_precision(plans[like], name)
+        row = {
+            "precision": name,
+            "storage": "memory",
+            "bytes_per_amplitude": _core.bytes_per_amplitude(name),
+            "memory_per_rank": one.memory_per_rank,
+            "memory_in_all": one.memory_in_all,
+            "fits": one.fits if machine is None else one.memory_per_rank <= machine.memory.value,
+            "passes": one.passes,
+            "predicted_seconds": _seconds(one, machine),
+            "predicted_fidelity": math.exp(-one.passes * _LOST_PER_PASS.get(name, 0)),
+        }
+        rows.append(row)
+    return rows
+
+
+def _in_precision(single: CircuitPlan, name: str) -> CircuitPlan:
+    share = _core.bytes_per_amplitude(name) / _core.bytes_per_amplitude(single.precision)
+    need = _core.memory_need(single.qubits, single.ranks, name, single.ranks_per_node)
+    return replace(
+        single,
+        precision=name,
+        memory_per_rank=need.per_rank,
+        memory_in_all=need.in_all,
+        fits=need.fits,
+        bytes_per_rank=round(single.bytes_per_rank * share),
+    )
+
+
+def _seconds(one: CircuitPlan, machine: Machine | None) -> float | None:
+    if machine is None:
+        return predict(one)
+    try:
+        return predict_circuit(one, machine).predicted_seconds
+    except Error:
+        return None  # it does not fit there
+
+
+def choices_table(rows: list[dict[str, Any]]) -> Table:
+    """Tabulate the choices."""
+    headers = ("precision", ">memory in all", "fits", ">passes", ">predicted time", ">fidelity")
+    table = Table(*headers, title="choices of --precision")
+    for row in rows:
+        seconds = row["predicted_seconds"]
+        table.add_row(
+            row["precision"],
+            bytes_text(row["memory_in_all"]),
+            "yes" if row["fits"] else coloured("no", "bold red"),
+            f"{row['passes']:.4g}",
+            "" if seconds is None else f"{seconds:.3g} s",
+            f"{row['predicted_fidelity']:.7g}",
+        )
+    return table
