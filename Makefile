@@ -40,7 +40,7 @@ run: build  ## Run the tour on two ranks: checked computations, compared with pl
 
 test: test-cpp test-python  ## Run all tests: ctest, then pytest
 
-setup-test: ; @tools/setup.sh base mpi quantum gtest test
+setup-test: ; @tools/setup.sh base mpi quantum lattice gtest test
 
 test-cpp: setup-test
 	@tools/build.sh release

@@ -68,8 +68,8 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error_on_all_ranks(
     path.write_bytes(data)
     real = reader.read_header
 
-    def shrinks(file: str) -> Any:
-        layout = real(file)
+    def shrinks(file: str, *extents: Any) -> Any:
+        layout = real(file, *extents)
         os.truncate(path, len(data) // 2)
         return layout
 
@@ -86,7 +86,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error_on_all_ranks(
     path.write_bytes(data)
     both = real(str(path))
     os.truncate(path, len(data) // 2)  # the first half, which rank 0 reads, is still there
-    monkeypatch.setattr(reader, "read_header", lambda _file: both)
+    monkeypatch.setattr(reader, "read_header", lambda *_: both)
     refused_on(2, SAYS, lambda group: read_gauge(str(path), group, (1, 1, 1, 2)))
 
 

@@ -53,8 +53,8 @@ def test_a_stopped_run_resumes(tmp_path: Path) -> None:
         write_gauge(str(kept), gauge, overwrite=True, note=note)
         with pytest.raises(BadInput, match="not a checkpoint"):
             read_checkpoint(str(kept), group, None, settings)
-    with pytest.raises(BadInput, match="expected the format ildg"):
-        write_gauge(str(tmp_path / "a.nersc"), gauge, note="something")
+    with pytest.raises(BadInput, match="expected the format ildg or nersc"):
+        write_gauge(str(tmp_path / "a.milc"), gauge, note="something")
 
 
 def test_generate_smear_measure(ranks: Ranks, command: Command, tmp_path: Path) -> None:

@@ -92,7 +92,9 @@ def zeroed(gauge: Gauge, where: tuple[object, ...]) -> np.ndarray:
 def test_open_boundaries_are_called_so(gauge: Gauge, tmp_path: Path) -> None:
     path = tmp_path / "cfg"
     path.write_bytes(openqcd_file(zeroed(gauge, (-1, ..., 3, slice(None), slice(None))), "", 0.4))
-    says = r"links in time at t = 3 are 0: the field has open boundaries"
+    says = (
+        r"links in time from the last time are 0: the field has open boundaries in time, which only `measure`"
+    )
     found = [refused_on(ranks, says, lambda group: read_gauge(str(path), group)) for ranks in (1, 2)]
     assert found[0] == found[1]
     assert "reunitarise" not in found[0]

@@ -21,6 +21,7 @@ REFUSED = {
     "measure no.lime": "--flow-step 0.02, --flow-every 1, --flow-tolerance 1e-3, --mass 0.1, --csw 1.0, "
     "--noise-vectors 2, --residual 1e-9, --phases milc",
     **{f"measure no.lime --quarks {action} --mass 0.1": "--csw 2" for action in STAGGERED},
+    "measure no.lime a.lime -o b.h5 --flow 1": "--flow-tolerance 1e-3, --plot b.png",
     "measure no.lime --quarks wilson --mass 0.1": "--csw 2, --noise-vectors 0, --phases standard",
     "measure no.lime --quarks clover --mass 0.1": "--noise-vectors 0, --phases standard",
     **{
@@ -31,7 +32,8 @@ REFUSED = {
     },
     f"{SOLVE} --source-file a.lime": "--source point, --colour 0",
     f"{SOLVE} --sloppy-precision double": "--half-halo",
-    "solve --fat a.lime --mass 0.1": "--boundary periodic, --phases standard, --su3-tolerance 1e-4",
+    "solve --fat a.lime --mass 0.1": "--boundary periodic, --phases standard, --su3-tolerance 1e-4, "
+    "--extent 4x4x4x4, --accept-checksum",
     **{
         f"{SOLVE} --action {action}": "--u0 1, --phases milc, --lanes 8, --output-precision single, --overwrite, "
         "--half-halo"
@@ -45,7 +47,8 @@ REFUSED = {
     f"{SOLVE} --action wilson --method cgnr": "--schwarz 2",
     f"{THERMALIZE} --algorithm hmc --trajectories 1": "--sweeps 1",
     THERMALIZE: "--trajectories 1, --length 1, --steps 20, --integrator omelyan, --save-every 10, --format ildg, "
-    "--precision double, --overwrite",
+    "--precision double, --overwrite, --keep 2, --every 3",
+    f"{THERMALIZE} --keep 2 -o a": "--checkpoint b, --format ildg, --precision double, --overwrite",
     f"{THERMALIZE} --algorithm hmc": "--over-relaxations 4",
     "smear no.lime": "--format ildg, --precision double, --overwrite, --time 1, --u0 1, --naik-epsilon 0, --phases, "
     "--phases milc, --fat a.lime, --long a.lime",
@@ -57,10 +60,13 @@ WITHOUT_EFFECT = [(command, option) for command, options in REFUSED.items() for 
 # Options that always have an effect.
 ALWAYS = {
     "info": "extent grid lanes width parities site_bytes local machine json",
-    "measure": "file flow quarks plot grid ranks tolerance json",
+    "check": " ".join(field.name for field in FIELDS["check"]),
+    "reproduce": " ".join(field.name for field in FIELDS["reproduce"]),
+    "analyse": " ".join(field.name for field in FIELDS["analyse"]),
+    "measure": "file flow quarks plot output grid ranks tolerance extent accept_checksum json",
     "convert": " ".join(field.name for field in FIELDS["convert"]),
     "thermalize": "extent beta sweeps algorithm seed start first checkpoint output grid ranks json",
-    "smear": "file kind output grid ranks tolerance json",
+    "smear": "file kind output grid ranks tolerance extent accept_checksum json",
     "solve": "file mass action tolerance iterations precision sloppy_precision reproducible grid ranks json",
 }
 

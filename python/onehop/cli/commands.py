@@ -96,7 +96,17 @@ _LATTICE = Group(
     "Lattice QCD: halo layout, SU(3) gauge fields and quark propagators on a grid of ranks.",
     {
         name: Command(f".lattice.{name}:{name}")
-        for name in ("info", "measure", "convert", "thermalize", "smear", "solve")
+        for name in (
+            "info",
+            "check",
+            "measure",
+            "convert",
+            "thermalize",
+            "reproduce",
+            "analyse",
+            "smear",
+            "solve",
+        )
     },
 )
 _SCHEDULE = Group(

@@ -21,7 +21,7 @@ class Former(NamedTuple):
 
     `values` has the present form of former values; others stay as they are, and are no former spelling if the name
     stays as well. A former option without a value stands for `flag`. The former meaning holds beside the option
-    `beside` with this value only, and for values that contain `like` only.
+    `beside` with this value only, without the option `without` only, and for values that contain `like` only.
     """
 
     old: str
@@ -29,18 +29,19 @@ class Former(NamedTuple):
     values: Mapping[str, str] = {}
     flag: str | None = None
     beside: tuple[str, str] | None = None
+    without: str = ""
     like: str = ""
 
     def applies(self, text: str, others: Mapping[str, str]) -> bool:
         """Whether an option of the former name with this value, among others, is the former spelling."""
         if self.beside is not None and others.get(self.beside[0]) != self.beside[1]:
             return False
-        return self.like in text
+        return self.like in text and self.without not in others
 
     @property
     def is_conditional(self) -> bool:
         """Whether the former name has a present meaning as well."""
-        return self.beside is not None or bool(self.like)
+        return self.beside is not None or bool(self.like or self.without)
 
 
 _BITS = {"32": "single", "64": "double"}
@@ -71,7 +72,7 @@ OPTIONS: dict[str, tuple[Former, ...]] = {
     ),
     "lattice thermalize": (
         *_FILES,
-        Former("--every", "--save-every"),
+        Former("--every", "--save-every", without="--keep"),
         Former("--sweeps", "--trajectories", beside=("--algorithm", "hmc")),
     ),
     "poisson": (Former("--global", "--extent"),),

@@ -11,7 +11,7 @@ from typing import Any
 
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.lattice.files.read import read_gauge, read_note
+from onehop.lattice.files.read import GaugeFile, read_gauge, read_note
 from onehop.lattice.files.write import write_gauge
 from onehop.lattice.gauge import Gauge
 
@@ -36,48 +36,42 @@ def write_checkpoint(path: str, gauge: Gauge, state: Checkpoint) -> None:
     The replacement is atomic: an interrupted write leaves the previous file. Collective.
     """
     try:
-        note = json.dumps({**asdict(state), "digest": _digest(asdict(state))}, allow_nan=False)
+        note = recipe_text(state)
     except ValueError as error:
         raise BadInput(f"cannot write {path}: expected a history of finite numbers, found {error}") from error
     write_gauge(path, gauge, "ildg", precision=64, overwrite=True, note=note)
 
 
+def recipe_text(state: Checkpoint) -> str:
+    """Return the note of a file whose links a run with this progress has made. Raises ValueError for NaN."""
+    return json.dumps({**asdict(state), "digest": _digest(asdict(state))}, allow_nan=False)
+
+
+def recipe_of(settings: dict[str, Any], first: int, start: GaugeFile | None) -> dict[str, Any]:
+    """Return settings with which `reproduce` can begin a run: also its first update, and the hash of its start."""
+    return {**settings, "first": first, **({} if start is None else {"start_sha256": start.sha256})}
+
+
 def read_checkpoint(
-    path: str, group: Group, grid: Any, settings: dict[str, Any], first: int = 0
+    path: str, group: Group, grid: Any, settings: dict[str, Any], first: int | None = 0
 ) -> tuple[Gauge, Checkpoint] | None:
     """Read a checkpoint and return its gauge field and progress, or None if there is no such file. Collective.
 
-    The run that resumes has these `settings`, and `first` is the number of its first sweep or trajectory. Raise
+    The run that resumes has these `settings`, and `first` is the number of its first sweep or trajectory, or None for a
+    file whose records are not those of the whole run. Raise
     BadInput if the file is not a checkpoint, or it belongs to a run with other settings, or its links do not have the
     plaquette of its last record. The file is not changed.
     """
     if not Path(path).exists():
         return None
-    note = read_note(path)
-    try:
-        fields = json.loads(note, parse_constant=_refuse)
-        digest = fields.pop("digest", None) if isinstance(fields, dict) else None
-        if digest not in (None, _digest(fields)):  # older checkpoints have none
-            raise ValueError("its note was altered")
-        state = Checkpoint(**fields)
-        if fields.keys() != asdict(state).keys() or not _is_valid(state):
-            raise ValueError("its note was altered")
-    except BadInput as error:
-        raise BadInput(
-            f"{path}: {error}; the file was altered, name another file, or start from it with --start"
-        ) from error
-    except (ValueError, TypeError, RecursionError) as error:
-        raise BadInput(
-            f"{path} exists, but is not a checkpoint, or one that was altered; name another file, or start from it "
-            "with --start"
-        ) from error
+    state = read_state(path)
     different = [
         f"{name} {state.settings.get(name)!r} instead of {value!r}"
         for name, value in settings.items()
         if state.settings.get(name) != value
     ]
     begun = state.done - len(state.history)
-    if begun != first:
+    if first is not None and begun != first:
         different.append(f"the first update {begun} instead of {first}")
     if different:
         raise BadInput(
@@ -103,6 +97,29 @@ def read_checkpoint(
             f"{file.plaquettes.all:.12g}; the file was altered, name another file"
         )
     return gauge, state
+
+
+def read_state(path: str) -> Checkpoint:
+    """Return the progress in a file, which is also the recipe of its links. Raises BadInput without a valid one."""
+    note = read_note(path)
+    try:
+        fields = json.loads(note, parse_constant=_refuse)
+        digest = fields.pop("digest", None) if isinstance(fields, dict) else None
+        if digest not in (None, _digest(fields)):  # older checkpoints have none
+            raise ValueError("its note was altered")
+        state = Checkpoint(**fields)
+        if fields.keys() != asdict(state).keys() or not _is_valid(state):
+            raise ValueError("its note was altered")
+    except BadInput as error:
+        raise BadInput(
+            f"{path}: {error}; the file was altered, name another file, or start from it with --start"
+        ) from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadInput(
+            f"{path} exists, but is not a checkpoint, or one that was altered; name another file, or start from it "
+            "with --start"
+        ) from error
+    return state
 
 
 def _digest(fields: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -120,6 +121,27 @@ class Gauge(_core.LatticeGauge):
             block = np.frombuffer(part, np.complex128).reshape(*geometry.block_shape, dims, 3, 3)
             whole[geometry.block_slices(rank)] = block
         return whole
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of the links in lexicographic order, the same on every grid of ranks. Collective.
+
+        It is that of all links as an array of shape (t, z, y, x, direction, row, column), of complex numbers in double
+        precision and little-endian order.
+        """
+        geometry, links = self.geometry, self.links
+        mine = geometry.block_slices(self.group.rank)
+        digest = hashlib.sha256()
+        for slowest in range(geometry.shape[0]):
+            here = mine[0].start <= slowest < mine[0].stop
+            part = links[slowest - mine[0].start] if here else links[:0]
+            parts = self.group.allgather(part.tobytes()) if self.group.size > 1 else [part.tobytes()]
+            whole = np.empty((*geometry.shape[1:], *links.shape[len(geometry.shape) :]), np.complex128)
+            for rank, found in enumerate(parts):
+                if found:
+                    others = geometry.block_slices(rank)[1:]
+                    whole[others] = np.frombuffer(found, np.complex128).reshape(whole[others].shape)
+            digest.update(whole)
+        return digest.hexdigest()
 
     def plaquettes(self) -> Plaquettes:
         """Return the average plaquettes, the same bits on every grid of ranks. Collective."""

@@ -183,42 +183,42 @@ def effective_mass(correlator: NDArray[Any], distance: int = 1) -> NDArray[np.fl
     Parameters
     ----------
     correlator : array
-        A periodic correlator of T times; its two halves are averaged.
+        A periodic correlator of T times, or several, of shape (..., T); its two halves are averaged.
     distance : int
         Separation of the two times; use 2 if a part of the correlator alternates in time.
 
     Returns
     -------
     array
-        The effective masses; NaN where no mass gives the ratio.
+        The effective masses, of shape (..., times); NaN where no mass gives the ratio.
     """
-    correlator = np.array(real_numbers(correlator, "correlator"))
-    times = len(correlator)
+    if np.ndim(correlator) < 2:
+        correlator = real_numbers(correlator, "correlator")
+    correlator = np.asarray(correlator, float)
+    times = correlator.shape[-1]
     if times % 2 or not 1 <= distance <= times // 2:
         raise BadInput(
             f"expected an even number of times and a distance up to half of it, found {times} and {distance}"
         )
-    folded = (correlator + np.roll(correlator[::-1], 1))[: times // 2 + 1] / 2
-    masses = np.full(times // 2 - distance + 1, np.nan)
-    for t in range(len(masses)):
-        if folded[t] * folded[t + distance] <= 0:
-            continue
-        wanted = np.log(folded[t] / folded[t + distance])
-        near, far = times / 2 - t - distance, times / 2 - t
+    folded = (correlator + np.roll(correlator[..., ::-1], 1, axis=-1))[..., : times // 2 + 1] / 2
+    first, then = folded[..., : times // 2 + 1 - distance], folded[..., distance:]
+    far = times / 2 - np.arange(first.shape[-1])
 
-        def log_ratio(mass: float, near: float = near, far: float = far) -> float:
-            return (
-                mass * (far - near) + np.log1p(np.exp(-2 * mass * far)) - np.log1p(np.exp(-2 * mass * near))
-            )
+    def log_ratio(mass: Any) -> Any:
+        return (
+            mass * distance
+            + np.log1p(np.exp(-2 * mass * far))
+            - np.log1p(np.exp(-2 * mass * (far - distance)))
+        )
 
-        low, high = 0.0, 50.0
-        if not 0 < wanted < log_ratio(high):
-            continue
-        for _ in range(100):
-            middle = (low + high) / 2
-            low, high = (middle, high) if log_ratio(middle) < wanted else (low, middle)
-        masses[t] = (low + high) / 2
-    return masses
+    wanted = np.log(np.divide(first, then, out=np.ones_like(first), where=first * then > 0))
+    low, high = np.zeros_like(wanted), np.full_like(wanted, 50.0)
+    solvable = (wanted > 0) & (wanted < log_ratio(high))
+    for _ in range(100):
+        middle = (low + high) / 2
+        below = log_ratio(middle) < wanted
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.where(solvable, (low + high) / 2, np.nan)
 
 
 def chiral_condensate(

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from onehop.cli.common import GridOptions, JsonOptions, RanksOptions, console
-from onehop.lattice import Plaquettes
+from onehop.lattice import GaugeFile, Plaquettes
+from onehop.lattice.files.parsing import ACCEPTED
 from onehop.lattice.phases import PHASES
 from onehop.options import LARGEST_INT, Options, argument, option
 
-GAUGE_FILE = "Gauge field file: MILC 5, NERSC, ILDG, SciDAC or openQCD."
+GAUGE_FILE = "Gauge field file: MILC, NERSC, ILDG, SciDAC, openQCD, or raw links with --extent."
 _BITS = {None: None, "single": 32, "double": 64}
 
 
@@ -24,7 +25,29 @@ class ExtentOptions(Options):
 
 
 @dataclass(kw_only=True)
-class GaugeOptions(GridOptions, RanksOptions, JsonOptions):
+class ReadOptions(Options):
+    """How a gauge field is read."""
+
+    title = "Files that are read"
+
+    extent: tuple[int, ...] | None = option(
+        None,
+        "Extents of a file that does not give them: raw links, or ILDG without its format record.",
+        high=LARGEST_INT,
+        length=4,
+    )
+    accept_checksum: bool = option(
+        False,
+        "Read links whose checksum is wrong. Every report of them, and of what is made from them, says so.",
+    )
+
+    def reading(self) -> dict[str, Any]:
+        """Return the keywords of `read_gauge` that these options give."""
+        return {"extents": self.extent, "accept_checksum": self.accept_checksum}
+
+
+@dataclass(kw_only=True)
+class GaugeOptions(ReadOptions, GridOptions, RanksOptions, JsonOptions):
     """The options of commands that read a gauge field."""
 
     file: str = argument("FILE", GAUGE_FILE)
@@ -91,3 +114,32 @@ def say_unverified(file: str, has_checksum: bool, json_target: str | None) -> No
     """Print, on rank 0, that a file has no checksum, so that not every damage to it would be noticed."""
     if not has_checksum:
         console(json_target).print(f"{file}: the file has no checksum, so its numbers are not verified")
+
+
+def say_about(found: GaugeFile, json_target: str | None) -> None:
+    """Print, on rank 0, that the links of a file are not verified, or that their wrong checksum was accepted."""
+    say_unverified(found.path, found.has_checksum or bool(found.accepted), json_target)
+    for wrong in found.accepted:
+        console(json_target).print(f"{found.path}: a wrong checksum was accepted: {wrong}")
+
+
+def note_of(found: GaugeFile) -> str:
+    """Return the note with which links from a file are written, so that a wrong checksum stays known."""
+    return f"{ACCEPTED}{'; '.join(found.accepted)}" if found.accepted else ""
+
+
+def report_of(file: GaugeFile) -> dict[str, Any]:
+    """Return the part of the JSON report that describes the file."""
+    accepted = {"accepted_checksums": list(file.accepted)} if file.accepted else {}
+    return {
+        "file": file.path,
+        "format": file.format,
+        "extent": list(file.extents),
+        "precision": file.precision,
+        "boundary": file.boundary,
+        **averages(file.plaquettes, file.link_trace),
+        "checksums": {name: f"{value:08x}" for name, value in file.checksums.items()},
+        "verified": list(file.verified),
+        **accepted,
+        "sha256": file.sha256,
+    }

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 from onehop.cli.common import console, own_rank, write_json
-from onehop.cli.lattice.common import FileOptions, GaugeOptions, say_unverified
-from onehop.cli.lattice.measure import report_of
+from onehop.cli.lattice.common import FileOptions, GaugeOptions, note_of, report_of, say_about
 from onehop.group import Group
 from onehop.lattice import read_gauge, write_gauge
 from onehop.lattice.files import check_gauge_target
@@ -32,13 +31,15 @@ def convert(options: Convert) -> None:
     check_gauge_target(options.output, **options.how())
     ensure_ranks(options.ranks)
     group = Group.world()
-    gauge, found = read_gauge(options.file, group, options.grid, tolerance=options.tolerance)
-    say_unverified(options.file, found.has_checksum, options.json)
+    gauge, found = read_gauge(
+        options.file, group, options.grid, tolerance=options.tolerance, accept_open=True, **options.reading()
+    )
+    say_about(found, options.json)
     if options.reunitarise:
         gauge.reunitarise()
-    write_gauge(options.output, gauge, **options.how())
+    write_gauge(options.output, gauge, **options.how(), note=note_of(found))
     # --tolerance applies to the input file only: with fewer bits, links may deviate slightly more.
-    _, written = read_gauge(options.output, group, options.grid, tolerance=math.inf)
+    _, written = read_gauge(options.output, group, options.grid, tolerance=math.inf, accept_open=True)
     if own_rank() != 0:
         return
     console(options.json).print(

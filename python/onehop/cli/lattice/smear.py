@@ -11,8 +11,9 @@ from onehop.cli.lattice.common import (
     GaugeOptions,
     averages,
     boundary_option,
+    note_of,
     phases_option,
-    say_unverified,
+    say_about,
 )
 from onehop.error import BadInput
 from onehop.group import Group
@@ -180,8 +181,10 @@ def smear(options: Smear) -> None:
     """
     options.check()
     ensure_ranks(options.ranks)
-    gauge, found = read_gauge(options.file, Group.world(), options.grid, tolerance=options.tolerance)
-    say_unverified(options.file, found.has_checksum, options.json)
+    gauge, found = read_gauge(
+        options.file, Group.world(), options.grid, tolerance=options.tolerance, **options.reading()
+    )
+    say_about(found, options.json)
     report: dict[str, object] = {
         "file": options.file,
         "kind": options.kind,
@@ -196,7 +199,7 @@ def smear(options: Smear) -> None:
         report |= averages(gauge.plaquettes(), gauge.link_trace())
         report["charge"] = field_strength(gauge).charge
         if options.output is not None:
-            write_gauge(options.output, gauge, **options.how())
+            write_gauge(options.output, gauge, **options.how(), note=note_of(found))
     if own_rank() != 0:
         return
     screen = console(options.json)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.cli.common import console, own_rank, write_json
-from onehop.cli.lattice.common import say_unverified
+from onehop.cli.lattice.common import say_about, say_unverified
 from onehop.cli.lattice.smear import NO_PHASES
 from onehop.cli.lattice.solve_options import WILSON_ACTIONS, Solve
 from onehop.cli.screen import changing_line
@@ -40,9 +40,15 @@ _NAMES = {"cg": "CG", "bicgstab": "BiCGStab", "cgnr": "CGNR"}
 
 def _read(options: Solve, width: int = 1) -> Gauge:
     gauge, found = read_gauge(
-        options.file or "", Group.world(), options.grid, tolerance=options.su3_tolerance, width=width
+        options.file or "",
+        Group.world(),
+        options.grid,
+        tolerance=options.su3_tolerance,
+        width=width,
+        accept_open=options.action in ("staggered", "wilson"),
+        **options.reading(),
     )
-    say_unverified(found.path, found.has_checksum, options.json)
+    say_about(found, options.json)
     return gauge
 
 

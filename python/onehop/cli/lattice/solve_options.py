@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onehop.cli.common import GridOptions, JsonOptions, RanksOptions
-from onehop.cli.lattice.common import GAUGE_FILE, boundary_option, phases_option
+from onehop.cli.lattice.common import GAUGE_FILE, ReadOptions, boundary_option, phases_option
 from onehop.error import BadInput
 from onehop.lattice import wilson_kappa
 from onehop.lattice.files import check_target
@@ -38,7 +38,7 @@ class WilsonOptions(WilsonSolverOptions):
 
 
 @dataclass(kw_only=True)
-class Solve(WilsonOptions, GridOptions, RanksOptions, JsonOptions):
+class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
     title = "Options"
 
     file: str | None = argument("FILE", GAUGE_FILE, None)
@@ -115,7 +115,10 @@ class Solve(WilsonOptions, GridOptions, RanksOptions, JsonOptions):
             self.refuse(("long",), "goes with --fat, not with a gauge field")
         else:
             self.refuse(("boundary", "phases"), "is for a gauge field: links of --fat contain all signs")
-            self.refuse(("su3_tolerance",), "is for a gauge field: links of --fat are not in SU(3)")
+            self.refuse(
+                ("su3_tolerance", "extent", "accept_checksum"),
+                "is for a gauge field: links of --fat are not in SU(3)",
+            )
             if self.action != "staggered":
                 raise BadInput(
                     f"--action {self.action} needs a gauge field, FILE, found --fat; leave --action out"

@@ -1,4 +1,4 @@
-"""`onehop lattice thermalize`: a gauge field of the Wilson action, by heat bath or hybrid Monte Carlo."""
+"""`onehop lattice thermalize`: gauge fields of the Wilson action, by heat bath or hybrid Monte Carlo."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from onehop.cli.common import GridOptions, JsonOptions, RanksOptions, console, own_rank, progress, write_json
-from onehop.cli.lattice.common import FileOptions, averages, say_unverified
+from onehop.cli.lattice.common import FileOptions, averages, say_about
 from onehop.cli.screen import Screen
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.lattice import Gauge, hybrid_monte_carlo, read_gauge, write_gauge
-from onehop.lattice import thermalize as sweep
-from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from onehop.lattice import Gauge, read_gauge, write_gauge
+from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, recipe_of, recipe_text, write_checkpoint
+from onehop.lattice.ensemble import Ensemble, make_ensemble, start_field, update
 from onehop.lattice.files import check_gauge_target, check_target, require_memory_to_write
 from onehop.lattice.hmc import HmcOptions
 from onehop.lattice.statistics import acceptance, mean_of_second_half
@@ -53,7 +53,24 @@ class Thermalize(HmcOptions, FileOptions, GridOptions, RanksOptions, JsonOptions
     save_every: int = option(
         10, "Number of sweeps or trajectories between two checkpoints.", low=1, high=LARGEST_INT
     )
-    output: str | None = file_option("Write the gauge field to FILE.", "the gauge field", "-o", "--output")
+    keep: int = option(
+        0,
+        "Number of configurations to keep in the folder of --output; the first one after all sweeps or trajectories.",
+        low=0,
+        high=999_999,
+    )
+    every: int = option(
+        10,
+        "Number of sweeps or trajectories between two configurations (only with --keep).",
+        low=1,
+        high=999_999,
+    )
+    output: str | None = file_option(
+        "Write the gauge field to FILE, or with --keep the configurations to FOLDER.",
+        "the gauge field",
+        *("-o", "--output"),
+        metavar="FILE|FOLDER",
+    )
 
     @property
     def is_hmc(self) -> bool:
@@ -81,54 +98,36 @@ class Thermalize(HmcOptions, FileOptions, GridOptions, RanksOptions, JsonOptions
         else:
             self.refuse(("trajectories", "length", "steps", "integrator"), "is for --algorithm hmc")
         if self.output is None:
-            self.refuse(("file_format", "precision", "overwrite"), "is for --output")
-        if self.checkpoint is None:
+            self.refuse(("file_format", "precision", "overwrite", "keep"), "is for --output")
+        if self.checkpoint is None and not self.keep:
             self.refuse(("save_every",), "is for --checkpoint")
+        if self.keep:
+            self.refuse(
+                ("file_format", "precision", "overwrite", "checkpoint"),
+                "is for one field: the configurations of --keep are ILDG files of 64 bits, never overwritten, and a "
+                "run goes on at the last one",
+            )
+        else:
+            self.refuse(("every",), "is for --keep")
         for name, file in (("--output", self.output), ("--checkpoint", self.checkpoint)):
             if file is not None and self.extent is not None and len(self.extent) != 4:
                 raise BadInput(
                     f"expected four directions for {name}, because files have four, found {len(self.extent)}"
                 )
-        if self.output is not None:
+        if self.output is not None and not self.keep:
             check_gauge_target(self.output, **self.how())
         if self.checkpoint is not None:
             check_target(self.checkpoint, overwrite=True)
-
-
-def _some(
-    options: Thermalize, gauge: Gauge, first: int, count: int, advance: Callable[[float], None]
-) -> list[Any]:
-    """Do sweeps or trajectories [first, first + count) and return one record of each."""
-    common: dict[str, Any] = {
-        "seed": options.seed,
-        "first": first,
-        "progress": lambda _number: advance(1),
-    }
-    if not options.is_hmc:
-        return sweep(gauge, options.beta, count, over_relaxations=options.over_relaxations, **common)
-    moved = hybrid_monte_carlo(gauge, options.beta, count, **options.part(HmcOptions), **common)
-    return [trajectory._asdict() for trajectory in moved]
 
 
 def _finish(options: Thermalize, gauge: Gauge, state: Checkpoint, advance: Callable[[float], None]) -> None:
     """Do all remaining updates, with a checkpoint every `save_every` updates and at the end."""
     while state.done < options.last:
         count = min(options.save_every if options.checkpoint else options.last, options.last - state.done)
-        state.history += _some(options, gauge, state.done, count, advance)
+        state.history += update(gauge, state.settings, state.done, count, advance)
         state.done += count
         if options.checkpoint:
             write_checkpoint(options.checkpoint, gauge, state)
-
-
-def _begin(options: Thermalize, group: Group) -> Gauge:
-    if options.extent is None:
-        read, found = read_gauge(options.start, group, options.grid)
-        say_unverified(options.start, found.has_checksum, options.json)
-        return read
-    gauge = Gauge(group, options.extent, options.grid)
-    if options.start == "random":
-        gauge.set_random(options.seed)
-    return gauge
 
 
 def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) -> dict[str, Any]:
@@ -143,6 +142,7 @@ def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) ->
         "resumed_from": resumed,
         "history": history,
         **averages(gauge.plaquettes(), gauge.link_trace()),
+        "sha256": gauge.sha256(),
         "mean_plaquette": mean,
         "mean_plaquette_error": error,
     }
@@ -165,18 +165,56 @@ def _show(screen: Screen, report: dict[str, Any], what: str) -> None:
         screen.print(f"mean of the second half: {report['mean_plaquette']:.6f}{width}")
 
 
+def _keep(options: Thermalize, group: Group) -> None:
+    """Generate an ensemble. Collective."""
+    folder, settings = options.output or "", options.settings()
+    start = None if options.extent is not None else read_gauge(options.start, group, options.grid)[1]
+    updates = options.last - options.first
+    recipe = recipe_of(settings, options.first, start)
+    ensemble = Ensemble(
+        folder, recipe, options.first, updates, options.keep, options.every, options.save_every
+    )
+    what = "trajectory" if options.is_hmc else "sweep"
+    total = ensemble.numbers[-1] - options.first
+    with progress(counted(2, what)[2:], total=total) as advance:
+        gauge, lines, before = make_ensemble(ensemble, group, options.grid, advance)
+    plaquettes = [line["plaquettes"]["all"] for line in lines]
+    report = _report(gauge, Checkpoint(settings, options.first + total), options.first, None)
+    report |= {"history": plaquettes, "resumed_from": before or None, "configurations": lines}
+    report["mean_plaquette"], report["mean_plaquette_error"] = mean_of_second_half(plaquettes)
+    if own_rank() != 0:
+        return
+    screen = console(options.json)
+    if before:
+        screen.print(f"resumed from {folder}: {counted(before, 'configuration')} there before")
+    _show(screen, report, f"{counted(len(lines), 'configuration')} in {folder}, the last one")
+    write_json(options.json, report)
+
+
 def thermalize(options: Thermalize) -> None:
     """Generate a quenched gauge field of the Wilson action, by heat bath with over-relaxation or by hybrid Monte Carlo.
 
     The same seed gives the same field, bit for bit, on every grid of ranks. With --checkpoint an interrupted run
-    resumes when the same command is given again, and ends with the same field as an uninterrupted run.
+    resumes when the same command is given again, and ends with the same field as an uninterrupted run. With --keep the
+    command makes an ensemble, and resumes it, too: a folder of configurations, with a line of JSON for each in
+    configurations.jsonl. The header of an ILDG file is its recipe for `onehop lattice reproduce`.
     """
     options.check()
     ensure_ranks(options.ranks)
     group = Group.world()
+    if options.keep:
+        _keep(options, group)
+        return
     settings, file = options.settings(), options.checkpoint
     kept = read_checkpoint(file, group, options.grid, settings, options.first) if file else None
-    gauge, state = kept or (_begin(options, group), Checkpoint(settings, options.first))
+    start = None
+    if kept is None:
+        gauge, start = start_field(settings, group, options.grid)
+        state = Checkpoint(settings, options.first)
+        if start is not None:
+            say_about(start, options.json)
+    else:
+        gauge, state = kept
     resumed = state.done if kept else None
     if state.done > options.last:
         raise BadInput(
@@ -190,7 +228,10 @@ def thermalize(options: Thermalize) -> None:
     with progress(counted(2, what)[2:], total=max(options.last - state.done, 0)) as advance:
         _finish(options, gauge, state, advance)
     if options.output is not None:
-        write_gauge(options.output, gauge, **options.how())
+        is_ildg = check_gauge_target(options.output, **options.how()) == "ildg"
+        recipe = recipe_of(settings, options.first, start)
+        note = recipe_text(Checkpoint(recipe, state.done)) if is_ildg and (start or options.extent) else ""
+        write_gauge(options.output, gauge, **options.how(), note=note)
     report = _report(gauge, state, options.first, resumed)
     if own_rank() != 0:
         return

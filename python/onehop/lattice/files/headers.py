@@ -16,11 +16,21 @@ from onehop.error import BadInput
 from onehop.lattice.files.blocks import first_bytes, read_block
 from onehop.lattice.files.layout import HeaderAverage, Layout
 from onehop.lattice.files.lime_headers import lime
-from onehop.lattice.files.parsing import averages_in, check_extents, checksum_number, what_it_is, whole_number
+from onehop.lattice.files.parsing import (
+    accepted_in,
+    averages_in,
+    check_extents,
+    checksum_number,
+    what_it_is,
+    whole_number,
+)
 from onehop.text import shortened
 
 MILC_MAGIC = 20103
 MILC_HEADER = 96
+OLDEST_MILC_MAGIC = 59354
+NOTE = "NOTE"  # the line of a NERSC header that `write_gauge` puts a note in
+RAW_DEVIATION = 1e-2  # of the norm of a row in raw links
 _LONGEST_MESSAGE = 500  # characters besides the path
 
 
@@ -42,6 +52,19 @@ def milc(path: str, start: bytes) -> Layout | None:
         checksums = {"sum29": sum29, "sum31": sum31}
         dtype = np.dtype(f"{order}f4")
         return Layout(path, "milc", check_extents(path, extents), MILC_HEADER, dtype, 3, checksums)
+    return None
+
+
+def oldest_milc(path: str, start: bytes) -> Layout | None:
+    """Read a header of MILC versions 1 to 4: a magic number, four extents and two parameters, without a checksum.
+
+    The whole numbers have 32 bits, or 64 bits in the files of a Cray; the links are in single precision.
+    """
+    for kind in ("<5i2f", ">5i2f", ">5q2f"):
+        header = struct.Struct(kind)
+        if len(start) >= header.size and header.unpack(start[: header.size])[0] == OLDEST_MILC_MAGIC:
+            extents = check_extents(path, header.unpack(start[: header.size])[1:5])
+            return Layout(path, "milc-v1", extents, header.size, np.dtype(f"{kind[0]}f4"))
     return None
 
 
@@ -80,14 +103,18 @@ def nersc(path: str, start: bytes) -> Layout | None:
             f"{path}: expected a NERSC header, found one without a usable {error}; it was altered, or is not complete"
         ) from error
     rows = {"4D_SU3_GAUGE": 2, "4D_SU3_GAUGE_3x3": 3, "4D_SU3_GAUGE_3X3": 3}.get(kind)
-    dtype = re.fullmatch(r"IEEE(32|64)(BIG|LITTLE)?", point)
+    dtype = re.fullmatch(r"IEEE(32|64)(BIG|LITTLE)?", point.upper())
     if rows is None or dtype is None:
         raise BadInput(
             f"{path}: expected DATATYPE 4D_SU3_GAUGE or 4D_SU3_GAUGE_3x3 and FLOATING_POINT IEEE32 or IEEE64, BIG or "
             f"LITTLE, found {kind}, {point}"
         )
     numbers = np.dtype(f"{'<' if dtype[2] == 'LITTLE' else '>'}f{int(dtype[1]) // 8}")
-    return Layout(path, "nersc", check_extents(path, extents), end.end(), numbers, rows, checksums, averages)
+    layout = Layout(
+        path, "nersc", check_extents(path, extents), end.end(), numbers, rows, checksums, averages
+    )
+    layout.accepted += accepted_in(values.get(NOTE, ""))
+    return layout
 
 
 _OWN_DIRECTION = (3, 0, 1, 2)  # openQCD's directions are t, x, y, z
@@ -151,21 +178,65 @@ def openqcd(path: str, start: bytes) -> Layout | None:
     return layout if length <= layout.bytes_needed and length > 24 else None
 
 
-HEADERS: tuple[Callable[[str, bytes], Layout | None], ...] = (milc, nersc, lime, openqcd)
+def raw_links(path: str, extents: tuple[int, ...]) -> Layout | None:
+    """Return the layout of links without any header, in the order of ILDG, or None if the length is not theirs.
+
+    The length gives the precision and the number of rows, the first row of each of the first links the byte order.
+    """
+    length, links = Path(path).stat().st_size, 4 * math.prod(extents)
+    for rows, width in ((3, 8), (3, 4), (2, 8), (2, 4)):
+        if length != links * rows * 6 * width:
+            continue
+        count = min(links, 64)
+        for order in "><":
+            dtype = np.dtype(f"{order}f{width}")
+            first = read_block(path, dtype, 0, (links, rows * 6), (slice(0, count),))[:, :6]
+            with np.errstate(over="ignore", invalid="ignore"):
+                norms = np.square(first, dtype=np.float64).sum(axis=1)
+            if (abs(norms - 1) < RAW_DEVIATION).all():
+                return Layout(path, "raw", extents, 0, dtype, rows)
+        raise BadInput(
+            f"{path}: expected {8 * width}-bit links of {rows} rows, as its length fits {'x'.join(map(str, extents))}, "
+            "found first rows whose norm is not 1 in either byte order; its numbers are in another order, or no links"
+        )
+    return None
 
 
-def read_header(path: str) -> Layout:
-    """Read the header of a gauge file of any known format, and compare it with the length of the file."""
+HEADERS: tuple[Callable[[str, bytes], Layout | None], ...] = (milc, oldest_milc, nersc, lime, openqcd)
+
+
+def read_header(path: str, extents: tuple[int, ...] | None = None) -> Layout:
+    """Read the header of a gauge file of any known format, and compare it with the length of the file.
+
+    `extents` are those of a file that does not give them: ILDG without its record `ildg-format`, or raw links.
+    """
     start = first_bytes(path)
+    if extents is not None:
+        extents = check_extents("the given extents", tuple(extents))
     for header in HEADERS:
         try:
-            layout = header(path, start)
+            layout = lime(path, start, extents) if header is lime else header(path, start)
         except BadInput as error:  # it may quote a header of any length
             raise BadInput(shortened(str(error), len(path) + _LONGEST_MESSAGE)) from error
         if layout is not None:
             layout.check_length()
+            if extents not in (None, layout.extents):
+                raise BadInput(
+                    f"{path}: expected a lattice of {'x'.join(map(str, extents or ()))}, as was given, found "
+                    f"{'x'.join(map(str, layout.extents))} in its {layout.format} header; leave the extents out"
+                )
             return layout
+    layout = None if extents is None else raw_links(path, extents)
+    if layout is not None:
+        return layout
+    what = what_it_is(start)
+    raw = "; raw links need their extents (extent, --extent)" if what.startswith("a file that begins") else ""
+    if extents is not None:
+        raw = (
+            f"; raw links of {'x'.join(map(str, extents))} have {4 * math.prod(extents) * 72} bytes in single and "
+            f"twice as many in double precision, found {Path(path).stat().st_size}"
+        )
     raise BadInput(
-        f"{path} has an unknown format: expected MILC version 5, NERSC, ILDG or SciDAC (LIME), or openQCD, "
-        f"found {what_it_is(start)}"
+        f"{path} has an unknown format: expected MILC (versions 1 to 5), NERSC, ILDG or SciDAC (LIME), or openQCD, "
+        f"found {what}{raw}"
     )

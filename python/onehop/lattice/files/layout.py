@@ -65,6 +65,8 @@ class Layout:
     rows: int = 3  # stored rows per link
     checksums: dict[str, int] = field(default_factory=dict)
     averages: list[HeaderAverage] = field(default_factory=list)
+    accepts_checksum: bool = False  # whether a wrong checksum is noted in `accepted`, rather than an error
+    accepted: list[str] = field(default_factory=list)  # what was wrong, now or when the links were first read
     what: ClassVar[str] = "links"
 
     @property
@@ -86,7 +88,7 @@ class Layout:
                 f"{self.path} is cut off: expected {self.bytes_needed} bytes for a lattice of "
                 f"{'x'.join(map(str, self.extents))} ({self.format}), found {found}; copy it again"
             )
-        if found > self.bytes_needed and self.format in ("milc", "nersc"):
+        if found > self.bytes_needed and self.format in ("milc", "milc-v1", "nersc"):
             raise BadInput(
                 f"{self.path}: expected {self.bytes_needed} bytes for the lattice {'x'.join(map(str, self.extents))} "
                 f"of its {self.format} header with {self.rows} rows of {8 * self.dtype.itemsize}-bit numbers, found "
@@ -250,8 +252,11 @@ def _check_sums(layout: Layout, raw: NDArray[Any], sites: NDArray[np.int64], gro
     for name, value in layout.checksums.items():
         if name in found and found[name] != value:
             which = "" if names == ("checksum",) else f" {name}"
-            raise BadInput(
-                f"{layout.path} was altered: expected the {layout.format} checksum{which} {value:08x} of its header, "
-                f"found {found[name]:08x} from its {'links' if layout.what == 'links' else 'numbers'}; copy it again"
+            wrong = (
+                f"expected the {layout.format} checksum{which} {value:08x} of its header, found {found[name]:08x} "
+                f"from its {'links' if layout.what == 'links' else 'numbers'}"
             )
+            if not layout.accepts_checksum:
+                raise BadInput(f"{layout.path} was altered: {wrong}; copy it again")
+            layout.accepted.append(f"{Path(layout.path).name}: {wrong}")
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,13 @@ import numpy as np
 from onehop.error import BadInput
 from onehop.lattice.files.layout import HeaderAverage, Layout
 from onehop.lattice.files.lime import Record, is_lime, records
-from onehop.lattice.files.parsing import averages_in, check_extents, checksum_number, whole_number
+from onehop.lattice.files.parsing import (
+    accepted_in,
+    averages_in,
+    check_extents,
+    checksum_number,
+    whole_number,
+)
 
 LIME_TEXTS = (
     "ildg-format",
@@ -71,7 +78,20 @@ def text_of(path: str, record: Record | None) -> str:
             f"{path} was cut off while it was read: expected {wanted} bytes in the record {record.name}, found "
             f"{len(text)}; copy it again"
         )
-    return text.decode("latin-1")
+    found = text.decode("latin-1")
+    return found if record.name == "xlf-info" else _without_comments(found)
+
+
+def _without_comments(text: str) -> str:
+    """Return XML without its comments."""
+    parts = []
+    begin = 0
+    while (at := text.find("<!--", begin)) >= 0:
+        parts.append(text[begin:at])
+        begin = text.find("-->", at + 4) + 3
+        if begin < 3:  # a comment that does not end
+            return "".join(parts)
+    return "".join([*parts, text[begin:]])
 
 
 def _only(path: str, texts: dict[str, str], record: str, name: str) -> str:
@@ -79,7 +99,7 @@ def _only(path: str, texts: dict[str, str], record: str, name: str) -> str:
     if record not in texts:
         raise BadInput(
             f"{path}: expected a LIME record {record}, which describes the lattice, found none; the program that wrote "
-            "the links left it out: write them with one that adds it"
+            "the links left it out: give the extents (extent, --extent)"
         )
     found = tag(texts[record], name)
     if found is None:
@@ -245,15 +265,27 @@ def _of_one_field(path: str, all_records: Sequence[Record]) -> tuple[Record, dic
     return data, texts, sums[0] if sums else None
 
 
-def lime(path: str, start: bytes) -> Layout | None:
-    """Read the headers of an ILDG or SciDAC file: LIME records, with numbers in big-endian order."""
+def _given_shape(data: Record, extents: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    """Return the extents and the bits of a number of a record that no other one describes."""
+    return extents, 64 if data.length == np.prod(extents, dtype=float) * 4 * 18 * 8 else 32
+
+
+def lime(path: str, start: bytes, given: tuple[int, ...] | None = None) -> Layout | None:
+    """Read the headers of an ILDG or SciDAC file: LIME records, with numbers in big-endian order.
+
+    `given` are the extents of an ILDG file without its record `ildg-format`.
+    """
     if not is_lime(start):
         return None
     data, texts, sums = _of_one_field(path, list(records(path)))
     checksums = scidac_sums(path, sums)
     name = data.name.removesuffix("-binary-data")
     try:
-        extents, bits = (_ildg_shape if name == "ildg" else _scidac_shape)(path, texts)
+        if given is not None and name == "ildg" and "ildg-format" not in texts:
+            extents, bits = _given_shape(data, given)
+            scidac_dims(path, texts.get("scidac-private-file-xml", ""), extents)
+        else:
+            extents, bits = (_ildg_shape if name == "ildg" else _scidac_shape)(path, texts)
         averages = _averages(texts)
     except BadInput:  # BadInput is a ValueError
         raise
@@ -268,4 +300,6 @@ def lime(path: str, start: bytes) -> Layout | None:
             f"{path}: expected {layout.bytes_needed - data.offset} bytes of links for a lattice of "
             f"{'x'.join(map(str, extents))} ({name}), found a record of {data.length}"
         )
+    info = texts.get("scidac-record-xml", "").partition("<info>")[2].partition("</info>")[0]
+    layout.accepted += accepted_in(unescape(info))
     return layout

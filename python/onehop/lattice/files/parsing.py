@@ -45,6 +45,14 @@ def averages_in(
     return [HeaderAverage.of_text(what, text, scales) for what, text, scales in found if text is not None]
 
 
+ACCEPTED = "accepted checksum: "
+
+
+def accepted_in(note: str) -> list[str]:
+    """Return the wrong checksum that was accepted when the links were first read, if a note tells of one."""
+    return [note.removeprefix(ACCEPTED).strip()] if note.startswith(ACCEPTED) else []
+
+
 _KINDS: tuple[tuple[bytes, str], ...] = (
     (
         b"version https://git-lfs",

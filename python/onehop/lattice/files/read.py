@@ -25,6 +25,10 @@ from onehop.text import counted
 
 # Links that deviate more were not only rounded.
 _MOST_ROUNDING = 0.1
+OPEN = (
+    "the links in time from the last time are 0: the field has open boundaries in time, which only `measure`, without "
+    "--flow and --quarks, `convert`, `check`, and `solve` with --action staggered or wilson accept (accept_open)"
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class GaugeFile:
     Attributes
     ----------
     format : str
-        "milc", "nersc", "ildg", "scidac" or "openqcd".
+        "milc", "milc-v1" (versions 1 to 4), "nersc", "ildg", "scidac", "openqcd" or "raw".
     extents : tuple of int
         Extents of the lattice, x first.
     precision : int
@@ -47,6 +51,13 @@ class GaugeFile:
         are only computed.
     link_trace : float
         The average of Re tr / 3 over all links.
+    sha256 : str
+        `Gauge.sha256` of the links.
+    boundary : str
+        "periodic", or "open" for open boundaries in time: the links in time from the last time are 0, and averages are
+        those over the plaquettes and links that there are.
+    accepted : tuple of str
+        Wrong checksums that were accepted, now or when the links were first read.
     """
 
     path: str
@@ -57,6 +68,9 @@ class GaugeFile:
     verified: tuple[str, ...]
     plaquettes: Plaquettes
     link_trace: float
+    sha256: str
+    boundary: str = "periodic"
+    accepted: tuple[str, ...] = ()
 
     @property
     def has_checksum(self) -> bool:
@@ -89,10 +103,7 @@ def _zero_links(links: NDArray[np.complex128], sites: NDArray[np.int64], layout:
     if total == 0:
         return ""
     if total == at_end == np.prod(layout.extents[:3]):
-        return (
-            f"the links in time at t = {time - 1} are 0: the field has open boundaries in time, and onehop's lattices "
-            "are periodic; use the program that made it"
-        )
+        return OPEN
     number, direction = min(part[2] for part in parts if part[2] is not None)
     return (
         f"{counted(total, 'link')} of {4 * int(np.prod(layout.extents))} {'is' if total == 1 else 'are'} 0, the "
@@ -123,6 +134,9 @@ def read_gauge(
     *,
     tolerance: float = 1e-4,
     width: int = 1,
+    extents: tuple[int, ...] | None = None,
+    accept_checksum: bool = False,
+    accept_open: bool = False,
 ) -> tuple[Gauge, GaugeFile]:
     """Read a gauge field of any known format. Collective: every rank reads its block.
 
@@ -139,6 +153,12 @@ def read_gauge(
         Largest deviation of a link from SU(3), above 0. Infinity accepts all finite links.
     width : int
         Width of the halo of operators on this field: 3 for operators with long links.
+    extents : tuple of int, optional
+        Extents, x first, of a file that does not give them: raw links, or ILDG without its record `ildg-format`.
+    accept_checksum : bool
+        Whether to read links whose checksum is wrong; `GaugeFile.accepted` tells of it.
+    accept_open : bool
+        Whether to read a field with open boundaries in time. Its links in time from the last time are 0.
 
     Returns
     -------
@@ -157,7 +177,8 @@ def read_gauge(
         raise BadInput(f"expected a tolerance above 0, found {tolerance}")
     group = Group.alone() if group is None else group
     with together(group, f"cannot read {path}"):
-        layout = read_header(str(path))
+        layout = read_header(str(path), extents)
+    layout.accepts_checksum = accept_checksum
     try:
         if grid is None:
             grid = Geometry.best_grid(layout.extents, group.size, width)
@@ -169,8 +190,12 @@ def read_gauge(
     links, sites, sums = read_numbers(layout, gauge.geometry, group)
     gauge.set_links(links)
     worst = gauge.deviation()
+    zero = "" if worst.value <= min(tolerance, 0.5) else _zero_links(links, sites, layout, group)
+    is_open = zero == OPEN and accept_open
+    if is_open:
+        worst, zero = worst._replace(value=_largest_deviation(links, group)), ""
     if not worst.value <= tolerance:
-        _refuse_links(layout.path, worst, _zero_links(links, sites, layout, group))
+        _refuse_links(layout.path, worst, zero)
     del links
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
     computed = {
@@ -181,7 +206,10 @@ def read_gauge(
     }
     for average in layout.averages:
         _check_average(layout, average, computed[average.what])
-    verified = dict.fromkeys([*layout.checksums, *(average.what for average in layout.averages)])
+    if is_open:
+        plaquettes, trace = _averages_of_open(plaquettes, trace, layout.extents[3])
+    right = [name for name, value in layout.checksums.items() if sums.get(name, value) == value]
+    verified = dict.fromkeys([*right, *(average.what for average in layout.averages)])
     file = GaugeFile(
         str(path),
         layout.format,
@@ -191,8 +219,28 @@ def read_gauge(
         tuple(verified),
         plaquettes,
         trace,
+        gauge.sha256(),
+        "open" if is_open else "periodic",
+        tuple(layout.accepted),
     )
     return gauge, file
+
+
+def _largest_deviation(links: NDArray[np.complex128], group: Group) -> float:
+    """Return the largest deviation from SU(3) of the links that are not 0. Collective."""
+    flat = links.reshape(-1, 3, 3)
+    flat = flat[flat.any(axis=(1, 2))]
+    unit = np.abs(flat @ flat.conj().swapaxes(1, 2) - np.eye(3)).max(initial=0)
+    mine = max(float(unit), float(np.abs(np.linalg.det(flat) - 1).max(initial=0)))
+    return max(json.loads(part) for part in group.allgather(json.dumps(mine).encode()))
+
+
+def _averages_of_open(raw: Plaquettes, trace: float, times: int) -> tuple[Plaquettes, float]:
+    """Return the averages over the plaquettes and links of a field with open boundaries in time."""
+    everything = raw.all * 2 * times / (2 * times - 1)
+    return Plaquettes(everything, raw.space, raw.time * times / (times - 1)), trace * 4 * times / (
+        4 * times - 1
+    )
 
 
 def _check_note_fits(path: str, length: int) -> None:

@@ -16,7 +16,7 @@ from onehop._core import __version__
 from onehop.error import BadInput
 from onehop.group import Group, together
 from onehop.lattice.files import lime
-from onehop.lattice.files.headers import MILC_MAGIC
+from onehop.lattice.files.headers import MILC_MAGIC, NOTE
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
 from onehop.lattice.geometry import LINK_BYTES, require_memory, sites_on_a_rank
@@ -54,7 +54,7 @@ def _milc(links: Links, _precision: int, _plaquettes: Plaquettes, _trace: float)
     return [header, struct.pack("<2I", *milc_checksums(raw, _sites(links))), raw.tobytes()]
 
 
-def _nersc(links: Links, precision: int, plaquettes: Plaquettes, trace: float) -> list[bytes]:
+def _nersc(links: Links, precision: int, plaquettes: Plaquettes, trace: float, note: str = "") -> list[bytes]:
     raw = _numbers(links, f">f{precision // 8}")
     lines = [
         "BEGIN_HEADER",
@@ -67,6 +67,7 @@ def _nersc(links: Links, precision: int, plaquettes: Plaquettes, trace: float) -
         *(f"BOUNDARY_{d} = PERIODIC" for d in (1, 2, 3, 4)),
         f"CHECKSUM = {nersc_checksum(raw, _sites(links))[0]:x}",
         f"CREATOR = onehop {__version__}",
+        *([f"{NOTE} = {' '.join(note.split())}"] if note else []),
         f"FLOATING_POINT = IEEE{precision}BIG",
         "END_HEADER",
     ]
@@ -186,7 +187,7 @@ def write_gauge(
     overwrite : bool
         Whether an existing file may be replaced.
     note : str
-        Text to store in the file for `read_note` (ILDG only).
+        Text to store in the file for `read_note` (ILDG), or in a line of its header (NERSC).
 
     Raises
     ------
@@ -201,8 +202,8 @@ def write_gauge(
         raise BadInput(
             f"expected a lattice of four directions to write to a file, found {len(gauge.geometry.block)}"
         )
-    if note and name != "ildg":
-        raise BadInput(f"expected the format ildg for a file with a note, found {name}")
+    if note and name == "milc":
+        raise BadInput(f"expected the format ildg or nersc for a file with a note, found {name}")
     more = (note,) if note else ()
     require_memory_to_write(gauge)
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()

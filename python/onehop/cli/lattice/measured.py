@@ -1,0 +1,210 @@
+"""What `onehop lattice measure` measures on a configuration, and its options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onehop.cli.common import progress
+from onehop.cli.lattice.common import GAUGE_FILE, GaugeOptions, phases_option, report_of
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.lattice import (
+    Flow,
+    FlowPoint,
+    Gauge,
+    GaugeFile,
+    Staggered,
+    Wilson,
+    field_strength,
+    gradient_flow,
+    mesons,
+    polyakov_loop,
+    read_gauge,
+    wilson_kappa,
+)
+from onehop.lattice.flow import FLOW_STEP, check_flow_tolerance, flow_steps, reference_time
+from onehop.lattice.staggered import STAGGERED_ACTIONS
+from onehop.options import LARGEST_INT, Options, argument, file_option, option
+from onehop.output import check_file_target
+
+
+@dataclass(kw_only=True)
+class FlowOptions(Options):
+    """The gradient flow along which is measured."""
+
+    title = "Gradient flow"
+
+    flow: float | None = option(
+        None, "Also measure along the gradient flow, up to this flow time.", metavar="TIME"
+    )
+    flow_step: float = option(
+        FLOW_STEP, "Step size of the flow; with --flow-tolerance the size of the first step."
+    )
+    flow_tolerance: float | None = option(
+        None,
+        "Adapt the step size so that the error of each link stays below this in every step, for example 1e-4.",
+    )
+    flow_every: int = option(1, "Number of flow steps between two measurements.", low=1, high=LARGEST_INT)
+
+
+ACTIONS = (*STAGGERED_ACTIONS, "wilson", "clover")
+
+
+@dataclass(kw_only=True)
+class QuarkOptions(Options):
+    """The quarks that are measured."""
+
+    title = "Quarks"
+
+    quarks: str | None = option(
+        None,
+        "Also measure pion and rho correlators with this quark action, from a point source.",
+        choices=ACTIONS,
+    )
+    mass: float | None = option(None, "Quark mass; above 0 for staggered quarks.")
+    csw: float = option(1.0, "Clover coefficient (clover only).")
+    phases: str = phases_option("standard", "Staggered phases.")
+    noise_vectors: int = option(
+        0,
+        "Number of noise vectors for the chiral condensate (staggered quarks only); 0: do not measure it.",
+        low=0,
+        high=LARGEST_INT,
+    )
+    residual: float = option(1e-9, "Tolerance |b - M x| / |b| of the propagators.", above=0)
+
+    def check_quarks(self) -> None:
+        """Check the options before any rank starts."""
+        action = self.quarks
+        if action is None:
+            self.refuse(("mass", "csw", "noise_vectors", "residual", "phases"), "goes with --quarks")
+            return
+        if self.mass is None or (action in STAGGERED_ACTIONS and not self.mass > 0):
+            raise BadInput(
+                f"expected --mass with --quarks {action}, above 0 for staggered quarks, found {self.mass}"
+            )
+        if action not in STAGGERED_ACTIONS:
+            self.refuse(("noise_vectors", "phases"), f"is for staggered quarks, found --quarks {action}")
+        if action != "clover":
+            self.refuse(("csw",), f"is for --quarks clover, found {action}")
+
+
+def _numbers(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+def quark_report(gauge: Gauge, options: QuarkOptions, mass: float) -> dict[str, Any]:
+    """Measure correlators with effective masses, and with noise vectors the condensate. Collective."""
+    action, noise_vectors = options.quarks or "", options.noise_vectors
+    staggered = action in STAGGERED_ACTIONS
+    with progress("propagators", total=(3 if staggered else 12) + noise_vectors) as advance:
+        how: dict[str, Any] = {"tolerance": options.residual, "progress": lambda _number: advance(1)}
+        if staggered:
+            operator = Staggered(gauge, action, phases=options.phases)
+            found = mesons.staggered_mesons(gauge, operator, mass, **how)
+        else:
+            csw = options.csw if action == "clover" else 0.0
+            found = mesons.wilson_mesons(gauge, Wilson(gauge, wilson_kappa(mass), csw=csw), **how)
+        report: dict[str, Any] = {
+            "action": action,
+            "mass": mass,
+            "pion": found.pion.tolist(),
+            "rho": found.rho.tolist(),
+            "pion_mass": _numbers(mesons.effective_mass(found.pion)),
+            "rho_mass": _numbers(mesons.effective_mass(found.rho, 2 if staggered else 1)),
+            "iterations": found.iterations,
+            "true_residual": found.true_residual,
+        }
+        if noise_vectors:
+            condensate = mesons.chiral_condensate(gauge, operator, mass, noise_vectors=noise_vectors, **how)
+            report["condensate"] = condensate.mean
+            report["condensate_error"] = condensate.error
+    return report
+
+
+@dataclass(kw_only=True)
+class Measure(QuarkOptions, FlowOptions, GaugeOptions):
+    file: list[str] = argument(
+        "FILE...", f"{GAUGE_FILE} Several files are the configurations of an ensemble."
+    )  # type: ignore[assignment]
+    output: str | None = file_option(
+        "Write the measurements to FILE (HDF5). If FILE exists, add the configurations that it has not.",
+        "checkpoint",
+        *("-o", "--output"),
+    )
+    plot: str | None = file_option(
+        "Plot t² E and charge over flow time, correlators and masses to FILE.", "the plot"
+    )
+
+    def check(self) -> None:
+        """Check the options before any rank starts."""
+        self.check_quarks()
+        if len(self.file) > 1 or self.output is not None:
+            self.refuse(
+                ("plot",), "is for one file without --output; `onehop lattice analyse` draws plots of many"
+            )
+            self.refuse(
+                ("flow_tolerance",), "is for one file, because measurements of many need the same flow times"
+            )
+            if self.output is self.json is None:
+                raise BadInput("expected --output or --json with several files, found neither")
+        if self.output is not None:
+            check_file_target(self.output, "--output", replaces=True)
+        if self.flow is None:
+            self.refuse(("flow_step", "flow_tolerance", "flow_every"), "goes with --flow")
+        else:
+            flow_steps(self.flow, self.flow_step)
+        if self.flow_tolerance is not None:
+            check_flow_tolerance(self.flow_tolerance)
+        if self.plot is not None and self.flow is None and self.quarks is None:
+            raise BadInput(
+                "expected --flow or --quarks with --plot, which draws their results, found neither"
+            )
+
+
+def _flow(gauge: Gauge, options: FlowOptions, time: float) -> tuple[Flow, list[FlowPoint]]:
+    step, tolerance = options.flow_step, options.flow_tolerance
+    total = max(1, flow_steps(time, step)) if tolerance is None else None
+    with progress("flow", total=total) as advance:
+        return gradient_flow(
+            gauge,
+            time,
+            step=step,
+            tolerance=tolerance,
+            every=options.flow_every,
+            progress=lambda _number: advance(1),
+        )
+
+
+def measured(options: Measure, file: str, group: Group) -> tuple[dict[str, Any], GaugeFile, list[FlowPoint]]:
+    """Measure one configuration, and return its report, its file and its flow. Collective."""
+    width = 3 if options.quarks in ("asqtad", "hisq") else 1
+    gauge, found = read_gauge(
+        file,
+        group,
+        options.grid,
+        tolerance=options.tolerance,
+        width=width,
+        accept_open=options.flow is options.quarks is None,
+        **options.reading(),
+    )
+    is_open = found.boundary == "open"
+    loop, strength = polyakov_loop(gauge), field_strength(gauge)
+    flowing, points = (None, []) if options.flow is None else _flow(gauge, options, options.flow)
+    quarks = None
+    if options.quarks is not None and options.mass is not None:
+        quarks = quark_report(gauge, options, options.mass)
+    report: dict[str, Any] = report_of(found) | {
+        "polyakov_loop": None if is_open else [loop.real, loop.imag],
+        **{name: None if is_open else value for name, value in strength._asdict().items()},
+    }
+    if flowing is not None:
+        report["flow_step_error"] = flowing.largest_error
+        report["flow"] = [point._asdict() for point in points]
+        report["charge_after_flow"] = points[-1].charge
+        report["reference_time"] = reference_time(points)
+    if quarks is not None:
+        report["quarks"] = quarks
+    return report, found, points

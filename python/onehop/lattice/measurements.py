@@ -1,0 +1,233 @@
+"""Measurements of an ensemble: an HDF5 file of series, which says what was measured with which options."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop._core import __version__
+from onehop.error import BadInput, Error
+from onehop.lattice.files.headers import read_header
+from onehop.output import write_file
+
+__all__ = ["Measurements", "check_ensemble", "read_measurements", "require_h5py", "write_measurements"]
+
+_KIND = "onehop lattice measurements"
+_ABOUT = ("file", "number", "checksums", "hash")
+_AVERAGES = ("plaquette", "plaquette_space", "plaquette_time", "link_trace")
+_OBSERVABLES = ("polyakov_loop", "energy_plaquette", "energy_clover", "charge")
+_ORDER = (*_AVERAGES, *_OBSERVABLES)
+_FLOW = ("energy_plaquette", "energy_clover", "t2_energy", "charge")
+
+
+@dataclass
+class Measurements:
+    """What was measured on the configurations of an ensemble.
+
+    Attributes
+    ----------
+    options : dict
+        The options of the measurement, on which its numbers depend.
+    extents : tuple of int
+        Extents of the lattice, x first.
+    configurations : list of dict
+        The file, number, checksums and hash of each configuration.
+    flow_times : list of float
+        The flow times; empty without a flow.
+    series : dict
+        One array for each observable, whose first axis counts configurations. Names with / are of a group:
+        "flow/t2_energy", "correlators/pion".
+    """
+
+    options: dict[str, Any]
+    extents: tuple[int, ...]
+    configurations: list[dict[str, Any]] = field(default_factory=list)
+    flow_times: list[float] = field(default_factory=list)
+    series: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def add(self, reports: Sequence[dict[str, Any]]) -> None:
+        """Add reports of `onehop lattice measure`, each with the `number` of its configuration, in their order."""
+        for report in reports:
+            self.configurations.append({name: report[name] for name in ("file", "number", "checksums")})
+            self.configurations[-1]["hash"] = report["sha256"]
+            values = {name: report[name] for name in (*_AVERAGES, *_OBSERVABLES) if report[name] is not None}
+            if "flow" in report:
+                self.flow_times = [point["time"] for point in report["flow"]]
+                values |= {f"flow/{name}": [point[name] for point in report["flow"]] for name in _FLOW}
+            if "quarks" in report:
+                quarks = report["quarks"]
+                values |= {f"correlators/{name}": quarks[name] for name in ("pion", "rho")}
+                values |= {"condensate": quarks["condensate"]} if "condensate" in quarks else {}
+            for name, value in values.items():
+                known = self.series.get(name)
+                added = np.asarray(value, np.float64)[None]
+                self.series[name] = added if known is None else np.concatenate([known, added])
+        order = sorted(range(len(self.configurations)), key=lambda at: _order(self.configurations[at]))
+        self.configurations = [self.configurations[at] for at in order]
+        self.series = {name: values[order] for name, values in self.series.items()}
+
+    def parts(self) -> dict[str, Any]:
+        """Return the configurations, and the correlators with a list of values for each configuration, for JSON."""
+        averages = {"all": "plaquette", "space": "plaquette_space", "time": "plaquette_time"}
+        configurations = [
+            one | {"plaquettes": {name: float(self.series[series][at]) for name, series in averages.items()}}
+            for at, one in enumerate(self.configurations)
+        ]
+        correlators = [
+            {"name": name.removeprefix("correlators/"), "momentum": [0, 0, 0], "values": values.tolist()}
+            for name, values in self.series.items()
+            if name.startswith("correlators/")
+        ]
+        return {"configurations": configurations, "correlators": correlators}
+
+    def missing(self, configurations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the configurations that are not measured. Raises BadInput if a file has other links than it had."""
+        known = {Path(one["file"]).name: one for one in self.configurations}
+        for one in configurations:
+            before = known.get(Path(one["file"]).name)
+            if before is not None and one["checksums"].items() - before["checksums"].items():
+                raise BadInput(
+                    f"{one['file']}: expected the links that were measured, with the checksums "
+                    f"{before['checksums']}, found {one['checksums']}; measure into another file"
+                )
+        return [one for one in configurations if Path(one["file"]).name not in known]
+
+
+def _order(configuration: dict[str, Any]) -> tuple[float, str]:
+    number = configuration["number"]
+    return (np.inf if number is None else number, configuration["file"])
+
+
+def _number(path: str) -> int | None:
+    """Return the number of a configuration, the last one in its name; None without any."""
+    digits = re.findall(r"\d{1,15}", Path(path).stem)
+    return int(digits[-1]) if digits else None
+
+
+def check_ensemble(
+    files: Sequence[str], extents: tuple[int, ...] | None = None, more: Sequence[int | None] = ()
+) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
+    """Read the headers of an ensemble, and return its extents and the file, number and checksums of each configuration.
+
+    `extents` are those of files that do not give them, `more` the numbers of configurations measured before.
+
+    Raises
+    ------
+    BadInput
+        Two files have one name or other extents, or numbers are missing in their sequence.
+    """
+    found = []
+    lattices: dict[tuple[int, ...], str] = {}
+    for path in files:
+        layout = read_header(path, extents)
+        lattices.setdefault(layout.extents, path)
+        checksums = {name: f"{value:08x}" for name, value in layout.checksums.items()}
+        found.append({"file": path, "number": _number(path), "checksums": checksums})
+    if len(lattices) > 1:
+        (one, first), (other, second), *_ = lattices.items()
+        raise BadInput(
+            f"expected files of one lattice, found {'x'.join(map(str, one))} in {first} and "
+            f"{'x'.join(map(str, other))} in {second}; measure them apart"
+        )
+    names: dict[str, str] = {}
+    for path in files:
+        if names.setdefault(Path(path).name, path) != path or files.count(path) > 1:
+            raise BadInput(
+                f"expected files with names of their own, found {names[Path(path).name]} and {path}"
+            )
+    numbers = {one["number"] for one in found}
+    if None in numbers or len(numbers) < len(found):  # the names do not count configurations
+        found = [one | {"number": None} for one in found]
+    else:
+        _check_numbers(sorted({number for number in [*numbers, *more] if number is not None}))
+    return next(iter(lattices)), found
+
+
+def _check_numbers(numbers: list[int]) -> None:
+    steps = [after - before for before, after in pairwise(numbers)]
+    for number, step in zip(numbers, steps, strict=False):
+        if step != min(steps):
+            raise BadInput(
+                f"expected configurations {min(steps)} apart, found none between {number} and {number + step}: with a "
+                "gap, no autocorrelation is known; name the files of one side of the gap"
+            )
+
+
+def write_measurements(path: str, found: Measurements) -> None:
+    """Write all measurements to an HDF5 file, in place of an earlier one."""
+    h5py = require_h5py()
+    memory = io.BytesIO()
+    with h5py.File(memory, "w") as stored:
+        stored.attrs["kind"] = _KIND
+        stored.attrs["version"] = __version__
+        stored.attrs["options"] = json.dumps(found.options)
+        stored.attrs["extents"] = found.extents
+        for name in _ABOUT:
+            texts = [json.dumps(one[name]) for one in found.configurations]
+            stored.create_dataset(f"configurations/{name}", data=texts, dtype=h5py.string_dtype())
+        if found.flow_times:
+            stored["flow/time"] = found.flow_times
+        for name, values in found.series.items():
+            stored[f"series/{name}"] = values
+    write_file(path, memory.getvalue(), "the measurements")
+
+
+def read_measurements(path: str) -> Measurements:
+    """Read measurements. Raises BadInput if the file is none of `write_measurements`, or is damaged."""
+    h5py = require_h5py()
+    try:
+        with h5py.File(path, "r") as stored:
+            if stored.attrs.get("kind") != _KIND:
+                raise BadInput(
+                    f"{path}: expected a file of `onehop lattice measure -o`, found another HDF5 file"
+                )
+            columns = {
+                name: [json.loads(text) for text in stored[f"configurations/{name}"]] for name in _ABOUT
+            }
+            names: list[str] = []
+            stored["series"].visit(names.append)
+            ordered = [
+                *(name for name in _ORDER if name in names),
+                *(name for name in names if name not in _ORDER),
+            ]
+            parts = {name: stored[f"series/{name}"] for name in ordered}
+            series = {name: item[()] for name, item in parts.items() if isinstance(item, h5py.Dataset)}
+            found = Measurements(
+                json.loads(stored.attrs["options"]),
+                tuple(int(one) for one in stored.attrs["extents"]),
+                [dict(zip(_ABOUT, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+                [float(time) for time in stored["flow/time"]] if "flow" in stored else [],
+                series,
+            )
+    except BadInput:
+        raise
+    except (OSError, KeyError, ValueError, TypeError, RuntimeError) as error:
+        raise BadInput(f"cannot read measurements from {path}: {error}") from error
+    for name, values in series.items():
+        if (
+            values.dtype != np.float64
+            or len(values) != len(found.configurations)
+            or not np.isfinite(values).all()
+        ):
+            raise BadInput(
+                f"{path}: expected a finite number for each configuration in {name}, found other values"
+            )
+    return found
+
+
+def require_h5py() -> Any:
+    """Return the module h5py. Raises Error if it is not installed."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise Error("measurements in files need h5py: `pip install 'onehop[lattice]'`") from error
+    return h5py
