@@ -212,6 +212,8 @@ def read_measurements(path: str) -> Measurements:
         raise
     except (OSError, KeyError, ValueError, TypeError, RuntimeError) as error:
         raise BadInput(f"cannot read measurements from {path}: {error}") from error
+    if "plaquette" not in series:
+        raise BadInput(f"{path}: expected the plaquettes of each configuration, found none")
     for name, values in series.items():
         if (
             values.dtype != np.float64

@@ -116,8 +116,9 @@ def _plot(
         axes[0][1].set_xlabel("flow time / a²")
         axes[0][1].set_ylabel("t² E")
     else:
-        axes[0][1].plot(found.series.get("charge", found.series["link_trace"]), linewidth=1)
-        axes[0][1].set_ylabel("charge" if "charge" in found.series else "link trace")
+        name = "charge" if "charge" in found.series else "plaquette_time"
+        axes[0][1].plot(found.series.get(name, []), linewidth=1)
+        axes[0][1].set_ylabel(name.replace("_", " "))
     for panel, one in zip(axes[-1], masses, strict=False):
         good = np.isfinite(one.errors)
         panel.errorbar(np.flatnonzero(good), one.values[good], one.errors[good], fmt="o", markersize=4)

@@ -1,0 +1,183 @@
+"""Statistics against exact results: autocorrelated series, Gaussian means, correlated fits, flows in closed form."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commands import Command
+from onehop import BadInput
+from onehop.lattice.measurements import Measurements, write_measurements
+
+pytest.importorskip("pyerrors")
+
+from onehop.lattice.analysis import (
+    AnalysisSettings,
+    Quantity,
+    Statistics,
+    analyse,
+    bootstrap_error,
+    jackknife_error,
+    plateau,
+)
+
+EXTENTS = (4, 4, 4, 24)
+
+
+def autoregressive(rng: np.random.Generator, count: int, a: float, *shape: int) -> np.ndarray:
+    """A series of unit variance with the autocorrelation a^|t|, whose tau_int is (1 + a) / (2 (1 - a))."""
+    series = rng.normal(size=(count, *shape))
+    for i in range(1, count):
+        series[i] = a * series[i - 1] + np.sqrt(1 - a * a) * series[i]
+    return series
+
+
+def measurements(**series: np.ndarray) -> Measurements:
+    count = len(next(iter(series.values())))
+    plain = {"plaquette": np.full(count, 0.5)}
+    named = {name.replace("__", "/"): values for name, values in series.items()}
+    times = np.arange(named["flow/t2_energy"].shape[1]) * 0.05 if "flow/t2_energy" in named else []
+    about = [{"file": f"{i}.lime", "number": i, "checksums": {}, "hash": ""} for i in range(count)]
+    return Measurements({"quarks": "wilson"}, EXTENTS, about, list(times), plain | named)
+
+
+@pytest.mark.parametrize("a", [0.0, 0.5, 0.8])
+def test_the_gamma_method_on_a_series_with_a_known_autocorrelation(a: float) -> None:
+    rng, count = np.random.default_rng(7), 20000
+    series = 3 + autoregressive(rng, count, a)
+    tau = (1 + a) / (1 - a) / 2
+    found = Statistics(AnalysisSettings()).quantity("x", series[:, None], lambda means: means[..., 0])
+    assert found.tau_int is not None
+    assert found.error is not None
+    assert found.tau_int == pytest.approx(tau, abs=4 * (found.tau_int_error or 0) + 0.01)
+    assert found.error == pytest.approx(np.sqrt(2 * tau / count), rel=0.1)
+    # Bins of four tau_int leave out about an eighth of the correlation.
+    assert found.jackknife_error == pytest.approx(found.error, rel=0.15)
+    assert found.bootstrap_error == pytest.approx(found.error, rel=0.15)
+    assert abs((found.value or 0) - 3) < 4 * found.error
+
+
+def test_errors_of_functions_are_those_of_their_derivatives() -> None:
+    rng = np.random.default_rng(3)
+    columns = np.array([2.0, 5.0]) + 0.1 * rng.normal(size=(4000, 2)) @ np.array([[1, 0.5], [0, 1]])
+    found = Statistics(AnalysisSettings()).quantity("r", columns, lambda means: means[..., 0] / means[..., 1])
+    gradient = np.array([1 / 5, -2 / 25])
+    exact = np.sqrt(gradient @ np.cov(columns.T) @ gradient / 4000)
+    assert found.error == pytest.approx(exact, rel=0.08)
+    assert jackknife_error(columns, lambda means: means[..., 0] / means[..., 1]) == pytest.approx(
+        exact, rel=0.02
+    )
+    assert bootstrap_error(columns, lambda m: m[..., 0] / m[..., 1], 2000, 1) == pytest.approx(
+        exact, rel=0.06
+    )
+    mean = jackknife_error(columns, lambda means: means[..., 0])
+    assert mean == pytest.approx(columns[:, 0].std(ddof=1) / np.sqrt(4000), rel=1e-12)
+
+
+def test_a_plateau_is_the_generalised_least_squares_fit() -> None:
+    from scipy.optimize import minimize_scalar
+    from scipy.stats import chi2 as distribution
+
+    rng = np.random.default_rng(5)
+    root = np.eye(5) + 0.3 * rng.normal(size=(5, 5))
+    covariance = 0.01 * root @ root.T
+    values = 0.7 + np.linalg.cholesky(covariance) @ rng.normal(size=5)
+    weights, chi2, p = plateau(values, covariance)
+
+    def cost(mass: float) -> float:
+        return float((values - mass) @ np.linalg.solve(covariance, values - mass))
+
+    best = minimize_scalar(cost, bracket=(0, 1), tol=1e-12)
+    assert weights @ values == pytest.approx(best.x, rel=1e-7)
+    assert chi2 == pytest.approx(best.fun, rel=1e-9)
+    assert p == pytest.approx(distribution.sf(best.fun, 4), rel=1e-9)
+    drawn = 0.7 + rng.normal(size=(2000, 5)) @ np.linalg.cholesky(covariance).T
+    ps = [plateau(one, covariance)[2] for one in drawn]
+    assert np.mean(ps) == pytest.approx(0.5, abs=0.03)  # p is uniform
+
+
+def correlators(rng: np.random.Generator, count: int, excited: float = 0.5) -> np.ndarray:
+    times = np.arange(24)
+    exact = np.cosh(0.4 * (times - 12)) + excited * np.cosh(0.4 * 12) * np.cosh(1.4 * (times - 12)) / np.cosh(
+        1.4 * 12
+    )
+    noise = 0.01 * autoregressive(rng, count, 0.4, 24) + 0.05 * autoregressive(rng, count, 0.4)[:, None]
+    return exact * (1 + noise)
+
+
+def by_name(quantities: list[Quantity]) -> dict[str, Quantity]:
+    return {one.name: one for one in quantities}
+
+
+def test_masses_from_correlated_plateaus() -> None:
+    rng = np.random.default_rng(11)
+    found = measurements(correlators__pion=correlators(rng, 1500))
+    quantities, masses = analyse(found)
+    pion = by_name(quantities)["pion_mass"]
+    assert pion.error is not None
+    assert pion.fit_range is not None
+    assert pion.fit_range[0] > 2  # behind the excited state
+    assert abs((pion.value or 0) - 0.4) < 4 * pion.error < 0.01
+    assert (pion.p or 0) > 0.05
+    assert pion.jackknife_error == pytest.approx(pion.error, rel=0.3)
+    np.testing.assert_allclose(masses[0].values[7:11], 0.4, atol=0.02)
+    fixed = by_name(analyse(found, AnalysisSettings(fit=(6, 10)))[0])["pion_mass"]
+    assert fixed.fit_range == [6, 10]
+    with pytest.raises(BadInput, match="expected a plateau of the pion mass from 1 to 8, found p = "):
+        analyse(found, AnalysisSettings(fit=(1, 8)))
+    with pytest.raises(BadInput, match="expected --fit with times at which the pion has an effective mass"):
+        analyse(found, AnalysisSettings(fit=(4, 30)))
+
+
+def test_t0_w0_and_susceptibility_in_closed_form() -> None:
+    rng, count = np.random.default_rng(2), 3000
+    scale = 1 + 0.05 * autoregressive(rng, count, 0.5)
+    times = np.arange(100) * 0.05
+    charges = np.repeat(2 * autoregressive(rng, count, 0.5)[:, None], 100, axis=1)
+    found = measurements(flow__t2_energy=0.12 * scale[:, None] * times, flow__charge=charges)
+    named = by_name(analyse(found)[0])
+    # t² E = c t, so that t0 = 0.3 / c, and t d/dt (t² E) = c t, so that w0² = t0; their errors follow from that of c.
+    c = 0.12 * scale.mean()
+    tau = 1.5  # of the series
+    error = 0.3 / c * 0.05 / scale.mean() * np.sqrt(2 * tau / count)
+    assert named["t0"].value == pytest.approx(0.3 / c, rel=1e-9)
+    assert named["w0"].value == pytest.approx(np.sqrt(0.3 / c), rel=1e-9)
+    assert named["t0"].error == pytest.approx(error, rel=0.15)
+    assert named["w0"].error == pytest.approx(error / (2 * np.sqrt(0.3 / c)), rel=0.15)
+    chi = named["topological_susceptibility"]
+    assert chi.value == pytest.approx((charges[:, 0] ** 2).mean() / np.prod(EXTENTS))
+    assert chi.said.startswith("at the flow time 2.5")
+    short = measurements(flow__t2_energy=0.12 * scale[:, None] * times[:20], flow__charge=charges[:, :20])
+    assert "does not reach 0.3 up to the flow time 0.95" in by_name(analyse(short)[0])["t0"].said
+
+
+def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, command: Command) -> None:
+    rng = np.random.default_rng(4)
+    stored, plot = tmp_path / "run.h5", tmp_path / "plot.svg"
+    slow = 3 + autoregressive(rng, 200, 0.95)
+    write_measurements(str(stored), measurements(correlators__pion=correlators(rng, 200), charge=slow))
+    done = command("lattice", "analyse", stored, "--plot", plot, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    named = {one["name"]: one for one in json.loads(done.stdout)["quantities"]}
+    assert named["charge"]["error"] is named["charge"]["jackknife_error"] is None
+    assert (
+        "charge: no error, because 200 configurations are fewer than 50 autocorrelation times" in done.stderr
+    )
+    assert {"value", "error", "tau_int", "chi2_per_dof"} <= named["pion_mass"].keys()
+    assert named["pion_mass"]["chi2_per_dof"] < 3
+    assert plot.stat().st_size > 1000
+    noise = measurements(correlators__pion=rng.normal(size=(100, 24)))
+    write_measurements(str(stored), noise)
+    done = command("lattice", "analyse", stored)
+    assert done.returncode == 1
+    assert "error: pion_mass: no plateau" in done.stderr
+    for words, says in (
+        ((stored, "--skip", 97), "expected at least 4 configurations behind those that are skipped, found 3"),
+        ((stored, "--fit", "5"), "expected --fit as FIRST-LAST"),
+        ((tmp_path / "none.h5",), "cannot read measurements from"),
+        ((plot,), "cannot read measurements from"),
+    ):
+        refused = command("lattice", "analyse", *words)
+        assert refused.returncode == 2
+        assert says in refused.stderr

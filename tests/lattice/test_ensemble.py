@@ -1,0 +1,213 @@
+"""Ensembles from one command each: generated, resumed, reproduced and measured, with one error for what is wrong."""
+
+import json
+import shutil
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from commands import Command
+from onehop import Group
+from onehop.lattice import Gauge, hybrid_monte_carlo, read_gauge, thermalize
+from ranks import Ranks
+
+MAKE = (
+    "lattice",
+    "thermalize",
+    "--extent",
+    "4x4x2x4",
+    "--beta",
+    5.6,
+    "--sweeps",
+    2,
+    "--every",
+    3,
+    "--seed",
+    5,
+)
+
+
+def report(command: Command, *words: object) -> dict:
+    done = command(*words, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def run(command: Command, tmp_path: Path) -> Path:
+    report(command, *MAKE, "--keep", 4, "-o", tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_an_ensemble_is_that_of_one_long_run_and_resumes(run: Path, command: Command) -> None:
+    names = [f"{number:06d}.lime" for number in (2, 5, 8, 11)]
+    assert [path.name for path in sorted(run.glob("*.lime"))] == names
+    lines = [json.loads(line) for line in (run / "configurations.jsonl").read_text().splitlines()]
+    gauge = Gauge(Group.alone(), (4, 4, 2, 4))
+    done = 0
+    for line in lines:
+        plaquettes = thermalize(gauge, 5.6, line["number"] - done, seed=5, first=done)
+        done = line["number"]
+        assert (line["hash"], line["plaquettes"]["all"]) == (gauge.sha256(), plaquettes[-1])
+    assert done == 11
+    # As after an interrupt: the last file and its line, and a half of the line before, are missing.
+    (run / names[3]).unlink()
+    kept = (run / "configurations.jsonl").read_text()
+    (run / "configurations.jsonl").write_text("\n".join(kept.splitlines()[:3])[:-40])
+    again = report(command, *MAKE, "--keep", 4, "-o", run)
+    assert again["resumed_from"] == 3
+    assert (run / "configurations.jsonl").read_text() == kept
+    assert again["configurations"] == lines
+    assert again["sha256"] == lines[-1]["hash"]
+
+
+def test_an_interrupted_thermalization_resumes(run: Path, command: Command, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(run / "000002.lime", other / "checkpoint")  # of the same run, after two of eight sweeps
+    longer = [8 if word == 2 else word for word in MAKE]
+    report(command, *longer, "--keep", 2, "-o", other)
+    assert sorted(path.name for path in other.iterdir()) == [
+        "000008.lime",
+        "000011.lime",
+        "configurations.jsonl",
+    ]
+    assert read_gauge(str(other / "000011.lime"))[1].sha256 == read_gauge(str(run / "000011.lime"))[1].sha256
+
+
+@pytest.mark.parametrize("algorithm", ["heatbath", "hmc"])
+def test_a_file_is_reproduced_on_any_ranks(
+    algorithm: str, command: Command, ranks: Ranks, tmp_path: Path
+) -> None:
+    file, single = tmp_path / "a.lime", tmp_path / "single.lime"
+    how = ["--sweeps", 3] if algorithm == "heatbath" else ["--trajectories", 2, "--steps", 4]
+    words = [
+        "lattice",
+        "thermalize",
+        "--extent",
+        "4x4x2x4",
+        "--algorithm",
+        algorithm,
+        *how,
+        "--start",
+        "random",
+    ]
+    made = report(command, *words, "-o", file)
+    done = ranks.onehop("lattice", "reproduce", file, "-n", 2, "--grid", "1x2x1x1", "--json", "-")
+    found = json.loads(done.stdout)
+    assert "made the same bits; SHA-256" in done.stderr
+    assert (found["same"], found["ranks"], found["updates"]) == (True, 2, 3 if algorithm == "heatbath" else 2)
+    assert found["sha256"] == found["reproduced_sha256"] == made["sha256"] == read_gauge(str(file))[1].sha256
+    assert report(command, *words, "-o", single, "--precision", "single")["sha256"] == made["sha256"]
+    assert report(command, "lattice", "reproduce", single)["same"]
+    gauge = read_gauge(str(file))[0]
+    more = report(command, *words[:2], *words[4:-2], "--start", file, "--first", 7, "-o", tmp_path / "b.lime")
+    if algorithm == "hmc":
+        hybrid_monte_carlo(gauge, 6.0, 2, steps=4, first=7)
+    else:
+        thermalize(gauge, 6.0, 3, first=7)
+    assert more["sha256"] == gauge.sha256()
+    assert report(command, "lattice", "reproduce", tmp_path / "b.lime")["same"]
+    shutil.copy(single, file)  # another start than that of the recipe
+    refused = command("lattice", "reproduce", tmp_path / "b.lime")
+    assert refused.returncode == 2
+    assert "it is another file than the one that the run began with" in refused.stderr
+
+
+def test_reproduce_finds_other_bits(run: Path, command: Command, tmp_path: Path) -> None:
+    file = run / "000005.lime"
+    data = file.read_bytes()
+    assert b'"done": 5' in data
+    file.write_bytes(data.replace(b'"beta": 5.6', b'"beta": 5.7'))
+    refused = command("lattice", "reproduce", file)
+    assert refused.returncode == 2
+    assert "is not a checkpoint, or one that was altered" in refused.stderr
+    assert command("lattice", "convert", run / "000002.lime", "-o", tmp_path / "c.lime").returncode == 0
+    assert command("lattice", "reproduce", tmp_path / "c.lime").returncode == 2  # without a recipe
+
+
+def test_bad_folders_of_ensembles(run: Path, command: Command) -> None:
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    other_beta = [5.9 if word == 5.6 else word for word in MAKE]
+    for words, says in (
+        ((*MAKE, "--keep", 2), "expected no further configuration"),
+        ((*MAKE[:-3], 4, *MAKE[-2:], "--keep", 6), "expected 000006.lime of an ensemble"),
+        ((*other_beta, "--keep", 6), "another run, with beta 5.6 instead of 5.9"),
+    ):
+        refused = command(*words, "-o", run)
+        assert refused.returncode == 2
+        assert says in refused.stderr
+        assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+    (run / "000005.lime").unlink()
+    assert "a file is missing" in command(*MAKE, "--keep", 6, "-o", run).stderr
+
+
+def test_measurements_of_all_configurations(
+    run: Path, command: Command, ranks: Ranks, tmp_path: Path
+) -> None:
+    files, stored = sorted(run.glob("*.lime")), tmp_path / "run.h5"
+    how = ["--flow", 0.2, "--flow-step", 0.1, "--quarks", "wilson", "--mass", 0.6]
+    assert command("lattice", "measure", *files[:2], "-o", stored, *how).returncode == 0
+    done = ranks.onehop("lattice", "measure", *files, "-o", stored, *how, "-n", 2, "--json", "-")
+    assert "2 configurations measured now, by 1 rank each, 2 before" in done.stderr
+    found = json.loads(done.stdout)
+    lines = [json.loads(one) for one in (run / "configurations.jsonl").read_text().splitlines()]
+    assert [one["hash"] for one in found["configurations"]] == [one["hash"] for one in lines]
+    assert [one["plaquettes"] for one in found["configurations"]] == [one["plaquettes"] for one in lines]
+    with h5py.File(stored) as inside:
+        assert json.loads(inside.attrs["options"])["flow"] == 0.2
+        pions, energies = inside["series/correlators/pion"][:], inside["series/flow/t2_energy"][:]
+    assert (pions.shape, energies.shape) == ((4, 4), (4, 3))
+    for number in (0, 3):
+        alone = report(command, "lattice", "measure", files[number], *how)
+        assert alone["quarks"]["pion"] == pytest.approx(pions[number], rel=1e-6)
+        assert [one["t2_energy"] for one in alone["flow"]] == energies[number].tolist()
+        assert alone["configurations"][0]["hash"] == lines[number]["hash"]
+        assert alone["correlators"][0] == {
+            "name": "pion",
+            "momentum": [0, 0, 0],
+            "values": [alone["quarks"]["pion"]],
+        }
+    assert found["correlators"][0]["values"] == pions.tolist()
+    grid = ranks.onehop("lattice", "measure", *files, "-n", 2, "--grid", "1x1x1x2", "--json", "-")
+    assert "4 configurations measured now, by 2 ranks each" in grid.stderr
+    assert json.loads(grid.stdout)["series"]["plaquette"] == found["series"]["plaquette"]
+
+
+def test_bad_ensembles_are_refused_and_nothing_is_changed(
+    run: Path, command: Command, tmp_path: Path
+) -> None:
+    files, stored = sorted(run.glob("*.lime")), tmp_path / "run.h5"
+    assert command("lattice", "measure", *files[:3], "-o", stored).returncode == 0
+    before = stored.read_bytes()
+    other = tmp_path / "000014.lime"
+    report(command, "lattice", "thermalize", "--extent", "4x4x4x4", "--sweeps", 1, "-o", other)
+    (tmp_path / "b").mkdir()
+    altered = tmp_path / "b" / files[0].name
+    shutil.copy(files[3], altered)
+    (tmp_path / "not.h5").write_text("no HDF5")
+    with h5py.File(tmp_path / "other.h5", "w") as inside:
+        inside["numbers"] = np.zeros(3)
+    for words, says in (
+        ((*files, other, "-o", stored), "expected files of one lattice, found 4x4x2x4"),
+        (
+            (files[0], files[1], files[3], "--json", "-"),
+            "expected configurations 3 apart, found none between 5 and 11",
+        ),
+        ((*files, "--flow", 0.1, "-o", stored), "was measured with other options, flow None instead of 0.1"),
+        ((altered, *files[1:], "-o", stored), "expected the links that were measured, with the checksums"),
+        ((*files, files[0], "-o", stored), "with names of their own"),
+        ((*files,), "expected --output or --json with several files"),
+        ((*files, "-o", tmp_path / "not.h5"), "cannot read measurements from"),
+        ((*files, "-o", tmp_path / "other.h5"), "found another HDF5 file"),
+        ((*files, "--grid", "1x1x1x3", "-o", stored), "a number of ranks that divides 1"),
+    ):
+        refused = command("lattice", "measure", *words)
+        assert refused.returncode == 2, words
+        assert says in refused.stderr
+        assert stored.read_bytes() == before
+    files[3].write_bytes(files[3].read_bytes()[:-3000])
+    assert "cut off" in command("lattice", "measure", *files, "-o", stored).stderr
+    assert stored.read_bytes() == before
