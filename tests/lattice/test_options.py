@@ -32,11 +32,12 @@ REFUSED = {
     },
     f"{SOLVE} --source-file a.lime": "--source point, --colour 0",
     f"{SOLVE} --sloppy-precision double": "--half-halo",
+    "eigen no.lime": "--u0 1, --output-precision half, --overwrite",
     "solve --fat a.lime --mass 0.1": "--boundary periodic, --phases standard, --su3-tolerance 1e-4, "
     "--extent 4x4x4x4, --accept-checksum",
     **{
         f"{SOLVE} --action {action}": "--u0 1, --phases milc, --lanes 8, --output-precision single, --overwrite, "
-        "--half-halo"
+        "--half-halo, --deflate a.npz"
         + (
             ", --csw 1, --fat a.lime, --long a.lime, --source-file a.lime, --output a.lime"
             if action == "wilson"
@@ -67,6 +68,8 @@ ALWAYS = {
     "convert": " ".join(field.name for field in FIELDS["convert"]),
     "thermalize": "extent beta sweeps algorithm seed start first checkpoint output grid ranks json",
     "smear": "file kind output grid ranks tolerance extent accept_checksum json",
+    "eigen": "file count residual degree applications action phases boundary output grid ranks tolerance extent "
+    "accept_checksum json",
     "solve": "file mass action tolerance iterations precision sloppy_precision reproducible grid ranks json",
 }
 

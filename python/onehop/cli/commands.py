@@ -106,6 +106,7 @@ _LATTICE = Group(
             "analyse",
             "smear",
             "solve",
+            "eigen",
         )
     },
 )

@@ -2,6 +2,13 @@
 
 from onehop.error import explain_public
 from onehop.lattice import mesons, smearing
+from onehop.lattice.eigen import (
+    Eigenvectors,
+    deflated_solve,
+    lowest_eigenvectors,
+    read_eigenvectors,
+    write_eigenvectors,
+)
 from onehop.lattice.field import Field
 from onehop.lattice.files import (
     GaugeFile,
@@ -22,6 +29,7 @@ from onehop.lattice.wilson import Wilson, clover_blocks, clover_leaves, wilson_k
 StaggeredSolve = WilsonSolve = QuarkSolve  # the former names
 
 __all__ = [
+    "Eigenvectors",
     "Field",
     "Flow",
     "FlowPoint",
@@ -35,17 +43,21 @@ __all__ = [
     "Wilson",
     "clover_blocks",
     "clover_leaves",
+    "deflated_solve",
     "field_strength",
     "gradient_flow",
     "hybrid_monte_carlo",
+    "lowest_eigenvectors",
     "mesons",
     "polyakov_loop",
+    "read_eigenvectors",
     "read_gauge",
     "read_links",
     "read_vectors",
     "smearing",
     "thermalize",
     "wilson_kappa",
+    "write_eigenvectors",
     "write_gauge",
     "write_vectors",
 ]

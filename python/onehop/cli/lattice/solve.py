@@ -23,6 +23,8 @@ from onehop.lattice import (
     QuarkSolve,
     Staggered,
     Wilson,
+    deflated_solve,
+    read_eigenvectors,
     read_gauge,
     read_links,
     read_vectors,
@@ -124,8 +126,14 @@ def _solve_staggered(options: Solve, progress: Progress | None) -> None:
         if own_rank() == 0:
             say_unverified(file, vectors_have_checksum(file), options.json)
     mass = options.mass[0] if len(options.mass) == 1 else options.mass
-    result = operator.solve(source, mass, **options.part(SolverOptions), progress=progress)
+    how: dict[str, Any] = {**options.part(SolverOptions), "progress": progress}
     chosen = {"action": options.action, "mass": mass}
+    if options.deflate is not None:
+        low = read_eigenvectors(options.deflate, operator)
+        chosen["eigenvectors"] = len(low.values)
+        result = deflated_solve(operator, source, mass, low, **how)
+    else:
+        result = operator.solve(source, mass, **how)
     report = solve_report(group, geometry, operator.threads, chosen, options.tolerance, result)
     if options.output is not None:
         write_vectors(

@@ -47,6 +47,11 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
         "Quark mass. Staggered: above 0, with M = 2 m + D; repeat the option to solve for several masses at once. "
         "Wilson and clover: the bare mass.",
     )
+    deflate: str | None = option(
+        None,
+        "Begin with the solution in the space of the eigenvectors in FILE, of `onehop lattice eigen`.",
+        metavar="FILE",
+    )
     action: str = option("staggered", "Quark action to build from the gauge field.", choices=ACTIONS)
     fat: str | None = option(
         None,
@@ -97,7 +102,7 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
                 "out --fat, --source-file and --output"
             )
         self.refuse(
-            ("u0", "phases", "lanes", "long", "output_precision", "overwrite"),
+            ("u0", "phases", "lanes", "long", "output_precision", "overwrite", "deflate"),
             f"is for staggered quarks, found --action {self.action}",
         )
         check_wilson(self, self.action, self.mass)
