@@ -10,7 +10,7 @@ import pytest
 
 from commands import Command
 from onehop import Group
-from onehop.lattice import Gauge, hybrid_monte_carlo, read_gauge, thermalize
+from onehop.lattice import Gauge, Staggered, Wilson, hybrid_monte_carlo, mesons, read_gauge, thermalize
 from ranks import Ranks
 
 MAKE = (
@@ -211,3 +211,26 @@ def test_bad_ensembles_are_refused_and_nothing_is_changed(
     files[3].write_bytes(files[3].read_bytes()[:-3000])
     assert "cut off" in command("lattice", "measure", *files, "-o", stored).stderr
     assert stored.read_bytes() == before
+
+
+def test_measure_takes_the_options_of_solve(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "cfg.lime"
+    report(command, "lattice", "thermalize", "--extent", "4x4x4x4", "--sweeps", 1, "-o", file)
+    gauge = read_gauge(str(file), width=3)[0]
+    for words, made in (
+        (
+            ("asqtad", "--u0", 0.9, "--boundary", "periodic"),
+            Staggered(gauge, "asqtad", u0=0.9, antiperiodic=False),
+        ),
+        (("hisq", "--naik-epsilon", 0.2), Staggered(gauge, "hisq", naik_epsilon=0.2)),
+    ):
+        found = report(command, "lattice", "measure", file, "--mass", 0.5, "--quarks", *words)["quarks"]
+        expected = mesons.staggered_mesons(gauge, made, 0.5, tolerance=1e-9)
+        np.testing.assert_allclose(found["pion"], expected.pion, rtol=1e-7)
+    periodic = ("lattice", "measure", file, "--quarks", "wilson", "--boundary", "periodic")
+    found = report(command, *periodic, "--kappa", 0.11)["quarks"]
+    np.testing.assert_allclose(found["mass"], 1 / 0.22 - 4)
+    expected = mesons.wilson_mesons(gauge, Wilson(gauge, 0.11, antiperiodic=False), tolerance=1e-9)
+    np.testing.assert_allclose(found["pion"], expected.pion, rtol=1e-7)
+    both = command(*periodic, "--kappa", 0.11, "--mass", 1)
+    assert "expected either --mass or --kappa" in both.stderr

@@ -19,15 +19,19 @@ REFUSED = {
     "info --extent 4x4x4x4 --machine mira": "--width 1, --site-bytes 48",
     "info --extent 4x4x4x4 --machine mira --action hisq": "--recon 12",
     "measure no.lime": "--flow-step 0.02, --flow-every 1, --flow-tolerance 1e-3, --mass 0.1, --csw 1.0, "
-    "--noise-vectors 2, --residual 1e-9, --phases milc",
-    **{f"measure no.lime --quarks {action} --mass 0.1": "--csw 2" for action in STAGGERED},
+    "--noise-vectors 2, --residual 1e-9, --phases milc, --kappa 0.1, --u0 1, --naik-epsilon 0, --boundary periodic",
+    **{f"measure no.lime --quarks {action} --mass 0.1": "--csw 2, --kappa 0.1" for action in STAGGERED},
+    "measure no.lime --quarks hisq --mass 0.1": "--csw 2, --kappa 0.1, --u0 1",
+    "measure no.lime --quarks asqtad --mass 0.1": "--csw 2, --kappa 0.1, --naik-epsilon 0",
     "measure no.lime a.lime -o b.h5 --flow 1": "--flow-tolerance 1e-3, --plot b.png",
-    "measure no.lime --quarks wilson --mass 0.1": "--csw 2, --noise-vectors 0, --phases standard",
+    "measure no.lime --quarks wilson --mass 0.1": "--csw 2, --noise-vectors 0, --phases standard, "
+    "--kappa 0.1, --u0 1, --naik-epsilon 0",
     "measure no.lime --quarks clover --mass 0.1": "--noise-vectors 0, --phases standard",
     **{
         f"{SOLVE} --action {action}": "--kappa 0.1, --csw 1.0, --spin 0, --method bicgstab, --schwarz 0, --recon 12, "
         "--output-precision single, --overwrite, --half-halo, --long a.lime"
         + (", --u0 1" if action != "asqtad" else "")
+        + (", --naik-epsilon 0" if action != "hisq" else "")
         for action in STAGGERED
     },
     f"{SOLVE} --source-file a.lime": "--source point, --colour 0",

@@ -207,3 +207,18 @@ def test_bad_input_is_refused() -> None:
         staggered.solve(np.stack([some_field((4, 4), 1)] * 2), [0.1, 0.2])
     with pytest.raises(BadInput, match="parity 0"):
         staggered.dslash(some_field((4, 4), 1), parity=2)
+
+
+def test_naik_epsilon_changes_the_links_in_proportion() -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    gauge.set_random(2)
+    rng = np.random.default_rng(1)
+    field = rng.normal(size=(*gauge.geometry.block_shape, 3, 2)) @ [1, 1j]
+    # The operator without it takes another path, in C++. Weights of paths are linear in epsilon.
+    results = [
+        Staggered(gauge, "hisq", naik_epsilon=one, phases="milc").dslash(field) for one in (0.0, 0.2, 0.4)
+    ]
+    np.testing.assert_allclose(results[2] - results[1], results[1] - results[0], rtol=0, atol=1e-12)
+    assert abs(results[1] - results[0]).max() > 0.01
+    with pytest.raises(BadInput, match="expected the action hisq with naik_epsilon"):
+        Staggered(gauge, "asqtad", naik_epsilon=0.1)

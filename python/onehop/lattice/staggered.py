@@ -23,7 +23,8 @@ from onehop.lattice.operators import (
     quark_solve,
     solver_options,
 )
-from onehop.lattice.phases import check_phases
+from onehop.lattice.phases import check_phases, with_staggered_phases
+from onehop.lattice.smearing import hisq_links
 from onehop.options import Options
 from onehop.text import alternatives
 
@@ -70,11 +71,14 @@ class Staggered:
     phases : {"standard", "milc"}
         Convention of the phases. In MILC's, time comes first: `eta_t = 1`, and in space
         `eta_i(x) = (-1)^(t + x_0 + ... + x_(i-1))`. Use it with sources and solutions of MILC.
+    naik_epsilon : float
+        Correction of Naik's weight for heavy quarks (hisq only).
 
     Raises
     ------
     BadInput
-        An extent is odd, or the action or the convention of phases is unknown; with long links, a block has fewer than
+        An extent is odd, the action or the convention of phases is unknown, or `naik_epsilon` is not 0 with another
+        action than hisq; with long links, a block has fewer than
         three sites in a direction that is cut.
     """
 
@@ -88,14 +92,29 @@ class Staggered:
         lanes: int = 8,
         threads: int = 0,
         phases: str = "standard",
+        naik_epsilon: float = 0.0,
     ) -> None:
         check_phases(phases)
         if action not in STAGGERED_ACTIONS:
             raise BadInput(f"expected the action {alternatives(STAGGERED_ACTIONS)}, found {action!r}")
-        core = _core.LatticeStaggered.from_gauge(
-            gauge, action, u0, antiperiodic, lanes, threads, phases == "milc"
+        if naik_epsilon == 0:
+            core = _core.LatticeStaggered.from_gauge(
+                gauge, action, u0, antiperiodic, lanes, threads, phases == "milc"
+            )
+            self._begin(core, gauge.group, gauge.geometry)
+            return
+        if action != "hisq":
+            raise BadInput(f"expected the action hisq with naik_epsilon {naik_epsilon:g}, found {action!r}")
+        geometry, made = gauge.geometry, hisq_links(gauge, naik_epsilon=naik_epsilon)
+        signs: dict[str, Any] = {"antiperiodic": antiperiodic, "phases": phases}
+        fat, long = (
+            with_staggered_phases(links, geometry, gauge.group.rank, length=length, **signs)
+            for links, length in ((made.fat, 1), (made.long_links, 3))
         )
-        self._begin(core, gauge.group, gauge.geometry)
+        where = geometry.rank_at or None
+        keywords: dict[str, Any] = {"lanes": lanes, "threads": threads, "map": where}
+        found = Staggered.of_links(gauge.group, geometry.extents, fat, long, geometry.grid, **keywords)
+        self._begin(found.core, gauge.group, geometry)
 
     def _begin(self, core: _core.LatticeStaggered, group: Group, geometry: Geometry) -> None:
         self._core = core

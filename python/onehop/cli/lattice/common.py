@@ -105,6 +105,11 @@ def phases_option(default: str | None, text: str, **accepted: Any) -> Any:
     )
 
 
+def naik_epsilon_option() -> Any:
+    """Make the field of the correction of Naik's weight."""
+    return option(0.0, "Naik epsilon (hisq only).")
+
+
 def boundary_option(text: str) -> Any:
     """Make the field of the boundary in time."""
     return option("antiperiodic", text, choices=("antiperiodic", "periodic"))

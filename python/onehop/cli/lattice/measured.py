@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from onehop.cli.common import progress
-from onehop.cli.lattice.common import GAUGE_FILE, GaugeOptions, phases_option, report_of
+from onehop.cli.lattice.common import (
+    GAUGE_FILE,
+    GaugeOptions,
+    boundary_option,
+    naik_epsilon_option,
+    phases_option,
+    report_of,
+)
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice import (
@@ -65,6 +72,10 @@ class QuarkOptions(Options):
         choices=ACTIONS,
     )
     mass: float | None = option(None, "Quark mass; above 0 for staggered quarks.")
+    kappa: float | None = option(None, "Hopping parameter in place of a mass (wilson and clover only).")
+    u0: float = option(1.0, "Tadpole factor u0 (asqtad only).")
+    naik_epsilon: float = naik_epsilon_option()
+    boundary: str = boundary_option("Boundary of the quarks in time.")
     csw: float = option(1.0, "Clover coefficient (clover only).")
     phases: str = phases_option("standard", "Staggered phases.")
     noise_vectors: int = option(
@@ -79,8 +90,31 @@ class QuarkOptions(Options):
         """Check the options before any rank starts."""
         action = self.quarks
         if action is None:
-            self.refuse(("mass", "csw", "noise_vectors", "residual", "phases"), "goes with --quarks")
+            others = (
+                "mass",
+                "kappa",
+                "u0",
+                "naik_epsilon",
+                "boundary",
+                "csw",
+                "noise_vectors",
+                "residual",
+                "phases",
+            )
+            self.refuse(others, "goes with --quarks")
             return
+        if self.kappa is not None and action not in STAGGERED_ACTIONS:
+            if self.mass is not None or not 0 < self.kappa < 1:
+                raise BadInput(
+                    f"expected either --mass or --kappa between 0 and 1 with --quarks {action}, found --kappa "
+                    f"{self.kappa:g}{' and --mass' if self.mass is not None else ''}"
+                )
+            self.mass = 1 / (2 * self.kappa) - 4
+        elif self.kappa is not None:
+            self.refuse(("kappa",), f"is for --quarks wilson and clover, found {action}")
+        for name, of in (("u0", "asqtad"), ("naik_epsilon", "hisq")):
+            if action != of:
+                self.refuse((name,), f"is for --quarks {of}, found {action}")
         if self.mass is None or (action in STAGGERED_ACTIONS and not self.mass > 0):
             raise BadInput(
                 f"expected --mass with --quarks {action}, above 0 for staggered quarks, found {self.mass}"
@@ -98,18 +132,22 @@ def _numbers(values: np.ndarray) -> list[float | None]:
 def quark_report(gauge: Gauge, options: QuarkOptions, mass: float) -> dict[str, Any]:
     """Measure correlators with effective masses, and with noise vectors the condensate. Collective."""
     action, noise_vectors = options.quarks or "", options.noise_vectors
-    staggered = action in STAGGERED_ACTIONS
+    staggered, antiperiodic = action in STAGGERED_ACTIONS, options.boundary == "antiperiodic"
     with progress("propagators", total=(3 if staggered else 12) + noise_vectors) as advance:
         how: dict[str, Any] = {"tolerance": options.residual, "progress": lambda _number: advance(1)}
         if staggered:
-            operator = Staggered(gauge, action, phases=options.phases)
+            links: dict[str, Any] = {"u0": options.u0, "naik_epsilon": options.naik_epsilon}
+            operator = Staggered(gauge, action, antiperiodic=antiperiodic, phases=options.phases, **links)
             found = mesons.staggered_mesons(gauge, operator, mass, **how)
         else:
             csw = options.csw if action == "clover" else 0.0
-            found = mesons.wilson_mesons(gauge, Wilson(gauge, wilson_kappa(mass), csw=csw), **how)
+            kappa = wilson_kappa(mass) if options.kappa is None else options.kappa
+            wilson = Wilson(gauge, kappa, csw=csw, antiperiodic=antiperiodic)
+            found = mesons.wilson_mesons(gauge, wilson, **how)
         report: dict[str, Any] = {
             "action": action,
             "mass": mass,
+            "boundary": options.boundary,
             "pion": found.pion.tolist(),
             "rho": found.rho.tolist(),
             "pion_mass": _numbers(mesons.effective_mass(found.pion)),

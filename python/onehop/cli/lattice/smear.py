@@ -11,6 +11,7 @@ from onehop.cli.lattice.common import (
     GaugeOptions,
     averages,
     boundary_option,
+    naik_epsilon_option,
     note_of,
     phases_option,
     say_about,
@@ -56,7 +57,7 @@ class Smear(FileOptions, GaugeOptions):
     time: float = option(1.0, "Flow time (flow only).", low=0)
     space_only: bool = option(False, "Smear only spatial links, with spatial staples (stout and ape only).")
     u0: float = option(1.0, "Tadpole factor u0 (asqtad, fat7, fat5 and fat3 only).")
-    naik_epsilon: float = option(0.0, "Naik epsilon (hisq only).")
+    naik_epsilon: float = naik_epsilon_option()
     phases: str | None = phases_option(
         None,
         "Multiply fat and long links with the staggered phases and the boundary in time, as `solve --fat` expects.",

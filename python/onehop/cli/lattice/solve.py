@@ -89,6 +89,7 @@ def _staggered(options: Solve) -> Staggered:
         antiperiodic=options.boundary == "antiperiodic",
         lanes=options.lanes,
         phases=options.phases,
+        naik_epsilon=options.naik_epsilon,
     )
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onehop.cli.common import GridOptions, JsonOptions, RanksOptions
-from onehop.cli.lattice.common import GAUGE_FILE, ReadOptions, boundary_option, phases_option
+from onehop.cli.lattice.common import (
+    GAUGE_FILE,
+    ReadOptions,
+    boundary_option,
+    naik_epsilon_option,
+    phases_option,
+)
 from onehop.error import BadInput
 from onehop.lattice import wilson_kappa
 from onehop.lattice.files import check_target
@@ -72,6 +78,7 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
     output_precision: str = option("single", "Precision of the output file.", choices=("double", "single"))
     overwrite: bool = option(False, "Overwrite an existing file.")
     u0: float = option(1.0, "Tadpole factor u0 (asqtad only).")
+    naik_epsilon: float = naik_epsilon_option()
     phases: str = phases_option("standard", "Staggered phases.")
     boundary: str = boundary_option("Boundary in time.")
     lanes: int = option(8, "Largest number of sites in a SIMD vector.", low=1, high=LARGEST_INT)
@@ -102,7 +109,7 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
                 "out --fat, --source-file and --output"
             )
         self.refuse(
-            ("u0", "phases", "lanes", "long", "output_precision", "overwrite", "deflate"),
+            ("u0", "naik_epsilon", "phases", "lanes", "long", "output_precision", "overwrite", "deflate"),
             f"is for staggered quarks, found --action {self.action}",
         )
         check_wilson(self, self.action, self.mass)
@@ -130,6 +137,8 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
                 )
         if self.action != "asqtad":
             self.refuse(("u0",), f"is for --action asqtad, found {self.action!r}")
+        if self.action != "hisq":
+            self.refuse(("naik_epsilon",), f"is for --action hisq, found {self.action!r}")
         self.refuse(
             ("kappa", "csw", "spin", "method", "schwarz", "recon"),
             f"is for --action {' and '.join(WILSON_ACTIONS)}, found {self.action!r}",
