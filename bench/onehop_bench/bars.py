@@ -141,7 +141,7 @@ def save_rate_plot(result: Bench, file: str) -> None:
 
 def save_solver_plot(result: Bench, file: str) -> None:
     """Draw the solves of `onehop bench solver`: whole ones on the left, and a number of iterations on the right."""
-    whole = [row for row in result.rows if row.limit_us is None]
+    whole = [row for row in result.rows if row.limit_us is None and "bicgstab" not in row.variants]
     parts = [row for row in result.rows if row.limit_us is not None]
     figure = empty_figure(10, 5.5)
     whole_axes, part_axes = figure.subplots(1, 2, width_ratios=(2, 3))

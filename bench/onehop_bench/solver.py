@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.lattice import Gauge, Staggered, StaggeredSolve, smearing
+from onehop.lattice import Gauge, Staggered, StaggeredSolve, Wilson, smearing
 from onehop.lattice.phases import with_staggered_phases
 from onehop.options import option
 from onehop.text import counted
@@ -34,6 +34,8 @@ _MILC_FLOP = 1205, 15  # per site and iteration: of one mass, and of each furthe
 _MANY_SITES = 100_000  # per rank; scalar code takes a third of a second per iteration there
 _MAX_ROUNDS = 7
 _MAX_ITERATIONS = 10000  # of a whole solve
+_WILSON_SITES = 10_000  # per rank; Wilson quarks are solved on blocks up to this
+_METHODS = {"auto": "ours", "bicgstab": "variant", "cgnr": "variant"}
 
 _Solve = Callable[[int], StaggeredSolve]  # takes the largest number of iterations
 
@@ -43,6 +45,9 @@ class Solver(ThreadsOptions, PlotOptions, RanksBenchOptions):
     seconds: float = seconds_option(60)
     blocks: list[str] | None = blocks_option(BLOCKS)
     mass: float = option(0.05, "Quark mass of the solves for one mass.", above=0)
+    kappa: list[float] = option(
+        [0.12, 0.14, 0.15, 0.155, 0.16, 0.165], "Hopping parameters of the solves of Wilson quarks."
+    )
     tolerance: float = option(1e-10, "Relative residual |b - M x| / |b| at which a solve ends.", above=0)
 
 
@@ -238,6 +243,31 @@ class _Block:
         return make_row(case, round(found.bytes), self.on.group.size, samples)
 
 
+def _wilson_rows(on: Run, block: Sequence[int], options: Solver) -> Iterator[Row]:
+    """Solve for Wilson quarks with each method, and note the iterations."""
+    gauge = Gauge(on.group, (*block[:3], block[3] * on.group.size), (1, 1, 1, on.group.size))
+    for sweep in range(1 if on.quick else 30):
+        gauge.heat_bath(6.0, 11, sweep)
+    source = np.zeros((*gauge.geometry.block_shape, 4, 3), complex)
+    source[(0,) * 6] = on.group.rank == 0
+    for kappa in options.kappa[:1] if on.quick else options.kappa:
+        wilson = Wilson(gauge, kappa, threads=options.threads)
+        found = {
+            name: wilson.solve(source, method=name, tolerance=options.tolerance, iterations=2000)
+            for name in _METHODS
+        }
+        case = f"{'x'.join(map(str, block))} a rank, Wilson, kappa {kappa:g}"
+        samples = [
+            Samples(name, _METHODS[name], np.array([1e6 * one.seconds])) for name, one in found.items()
+        ]
+        each = ", ".join(
+            f"{counted(one.iterations, 'iteration')} of {name}{'' if one.converged else ' (not converged)'}"
+            for name, one in found.items()
+        )
+        on.result.notes.append(f"{case}: {each}")
+        yield make_row(case, int(np.prod(block)) * 96, on.group.size, samples)
+
+
 def _of_whole(case: str, candidate: _Candidate, double: _Candidate) -> str:
     """A note on a whole solve."""
     found = candidate.last
@@ -257,13 +287,16 @@ def bench_solver(options: Solver) -> None:
 
     Whole solves use half, single and double precision inside. A fixed number of iterations, 100 on small blocks and 25
     on large ones, in double precision and with four masses at once in single precision, is compared with plain MPI,
-    scalar code (few iterations, scaled), and reading as many bytes.
+    scalar code (few iterations, scaled), and reading as many bytes. On small blocks Wilson quarks are solved with each
+    method at several kappas.
     """
     blocks = four_directions(options.blocks, "8x8x8x8,12x12x12x12,16x16x16x16,24x24x24x24")
 
     def rows(on: Run) -> Iterator[Row]:
         for block in on.cases:
             yield from _Block(on, block.extents, options).rows()
+            if np.prod(block.extents) <= _WILSON_SITES:
+                yield from _wilson_rows(on, block.extents, options)
 
     benchmark = Benchmark(name="solver", cases=blocks, rows=rows, memory=True)
     run(options, benchmark, flag=False, draw=save_solver_plot)

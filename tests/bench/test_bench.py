@@ -277,7 +277,9 @@ def test_dslash_and_solver(ranks: Ranks, command: Command) -> None:
     assert "GB/s a rank, of 2 that read 1 GiB" in notes
     assert "peak of one thread" in notes
     assert "times as fast as all in double" in notes
-    whole, double, masses = solver["rows"]
+    whole, double, masses, wilson = solver["rows"]
+    assert set(wilson["variants"]) == {"bicgstab", "cgnr"}
+    assert "iterations of auto" in notes
     assert {"single inside", "double"} <= set(whole["variants"])
     # Eight iterations of both parities: 128 sites, sixteen links and three vectors each, and more for sums of vectors.
     assert double["bytes"] > 8 * 2 * 128 * 2448
