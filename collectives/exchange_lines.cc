@@ -145,12 +145,12 @@ void Exchange::choose_stores(double us) {
 
 void Exchange::throw_unequal(int peer, const Header& theirs) {
   if (theirs.kind == Header::Kind::refused) {
-    throw Error("rank " + std::to_string(rank) + " runs " + describe(running->header) + ", but rank " +
+    throw Error("rank " + std::to_string(rank) + " runs " + describe(running->header, running->header) + ", but rank " +
                 std::to_string(peer) +
                 " has not enough memory for the slots of its paths (its own error says how much is missing)");
   }
-  disagree("rank " + std::to_string(rank) + " runs " + describe(running->header) + ", but rank " +
-           std::to_string(peer) + " runs " + describe(theirs));
+  disagree("rank " + std::to_string(rank) + " runs " + describe(running->header, theirs) + ", but rank " +
+           std::to_string(peer) + " runs " + describe(theirs, running->header));
 }
 
 void Exchange::disagree(const std::string& what) {
@@ -164,7 +164,7 @@ void Exchange::disagree(const std::string& what) {
 }
 
 void Exchange::disagree_about_lengths(const std::string& difference) {
-  const std::string what = describe(running->header) + " in which ";
+  const std::string what = describe(running->header, running->header) + " in which ";
   disagree(difference.empty() ? what + "other ranks disagree about the length of a block; see their errors"
                               : what + difference);
 }

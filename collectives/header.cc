@@ -67,12 +67,28 @@ std::uint64_t length_hash(int from, int to, std::int64_t bytes) noexcept {
   return (value ^ value >> 29U) * 0xbf58476d1ce4e5b9U;
 }
 
-std::string describe(const Header& what) {
+namespace {
+
+// The operation and the codec, and the settings that the library chooses where they alone differ from those of `other`.
+std::string settings(const Header& what, const Header& other) {
+  std::string text = " (" + std::string(to_string(what.op));
+  if (what.codec != Codec::raw || other.codec != Codec::raw) text += ", codec " + std::string(to_string(what.codec));
+  Header same = other;
+  same.algorithm = what.algorithm;
+  same.log2_chunk = what.log2_chunk;
+  if (same == what && !(what == other)) {
+    text += ", algorithm " + std::string(to_string(what.algorithm)) + ", chunks of at most 2^" +
+            std::to_string(what.log2_chunk) + " elements: do all ranks have the same tuning file?";
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+std::string describe(const Header& what, const Header& other) {
   const std::string count = std::to_string(what.elements);
-  const std::string numbers = count + " " + std::string(to_string(what.type)) + shape_text(what.shape, what.elements) +
-                              " (" + std::string(to_string(what.op)) + ", " + std::string(to_string(what.codec)) +
-                              ", " + std::string(to_string(what.algorithm)) + ", chunks of at most 2^" +
-                              std::to_string(what.log2_chunk) + " elements)";
+  const std::string numbers =
+      count + " " + std::string(to_string(what.type)) + shape_text(what.shape, what.elements) + settings(what, other);
   const bool typed = what.type != ElementType::bytes;
   const std::string content = (typed ? " of " + std::string(to_string(what.type)) : "") + shape_text(what.shape, 0);
   switch (what.kind) {

@@ -50,8 +50,8 @@ struct Header {
 };
 static_assert(sizeof(Header) == 24 && std::has_unique_object_representations_v<Header>);
 
-// "an all-reduce of 24 float32 in shape (4, 6) (sum, raw, ...)"
-[[nodiscard]] std::string describe(const Header& what);
+// "an all-reduce of 24 float32 in shape (4, 6) (sum)", for a message about its difference from `other`.
+[[nodiscard]] std::string describe(const Header& what, const Header& other);
 
 // Packs extents into 64 bits, with -1 between those of several arrays. For one array of up to eight dimensions with
 // ordinary extents, shape_text can restore them from the word and the number of elements; otherwise the word is a hash.

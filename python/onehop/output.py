@@ -11,6 +11,7 @@ import re
 import secrets
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -259,3 +260,21 @@ def write_file(path: str | Path, data: bytes | str, what: str, *, make_parents: 
         raise BadInput(
             f"cannot write {what} to {path}: {getattr(error, 'strerror', None) or error}"
         ) from error
+
+
+def date_text(form: str) -> str:
+    """The date of a file that is being written, formatted by `time.strftime`.
+
+    SOURCE_DATE_EPOCH in the environment, a number of seconds since 1970, sets it; with 0 the text is empty. Equal data
+    then give equal files. Raises BadInput if it is no such number.
+    """
+    text = os.environ.get("SOURCE_DATE_EPOCH", "")
+    try:
+        seconds = int(text) if text else None
+        if seconds is not None and seconds < 0:
+            raise ValueError
+        return "" if seconds == 0 else time.strftime(form, time.gmtime(seconds))
+    except (ValueError, OverflowError, OSError):
+        raise BadInput(
+            f"SOURCE_DATE_EPOCH: expected a whole number of seconds since 1970, 0 or more, found {text!r}"
+        ) from None

@@ -74,3 +74,14 @@ def number(value: float | None, digits: int = 3) -> str:
         return f"{value:.0f}"
     text = f"{value:.{digits}g}"
     return text if "e" not in text else f"{value:.4f}"
+
+
+def ranges(numbers: list[int]) -> str:
+    """Format ascending numbers as ranges, such as 0-9, 14, 16-19."""
+    texts = []
+    begin = 0
+    for i in range(len(numbers)):
+        if i + 1 == len(numbers) or numbers[i + 1] != numbers[i] + 1:
+            texts.append(f"{numbers[begin]}-{numbers[i]}" if i > begin else f"{numbers[i]}")
+            begin = i + 1
+    return ", ".join(texts)

@@ -22,6 +22,8 @@ constexpr std::chrono::milliseconds idle_period{5};
 constexpr std::chrono::microseconds busy_period{200};
 // How many seconds a group that closes waits until its peers have its last messages.
 constexpr double drain_limit = 2;
+// The same once a rank is lost: the whole network may be, and the process should end within a second.
+constexpr double drain_limit_after_loss = 0.3;
 // How many seconds pass from the failure of one rail to the loss of the peer: messages that the peer sent on the others
 // before it died may still arrive.
 constexpr double rail_grace = 0.2;
@@ -108,7 +110,9 @@ Connections::~Connections() {
 // Drives rails until `ready(rail)` for each, or until the limit. No other thread drives them meanwhile.
 template <class Ready>
 void Connections::drain(std::span<const std::unique_ptr<Rail>> rails, const Ready& ready) {
-  const double end = base::steady_seconds() + drain_limit;
+  const bool misses_ranks = told_.load(std::memory_order_relaxed) || heard() >= 0 ||
+                            std::ranges::any_of(rails, [](const auto& rail) { return rail->has_failures(); });
+  const double end = base::steady_seconds() + (misses_ranks ? drain_limit_after_loss : drain_limit);
   while (!std::ranges::all_of(rails, ready) && base::steady_seconds() < end) {
     const std::lock_guard guard(mutex_);
     for (const auto& rail : rails) rail->progress();

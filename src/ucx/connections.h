@@ -79,7 +79,7 @@ class Connections final : public Driven, public LossReports, private Arrivals {
  public:
   // `rails` has at least one.
   Connections(std::span<const RailChoice> rails, int rank, int ranks);
-  // Waits up to two seconds for each peer to confirm that it has the last messages.
+  // Waits up to two seconds for the peers to confirm that they have the last messages; once a rank is lost, 0.3.
   ~Connections() override;
 
   // The addresses of this rank's rails, to be sent to the other ranks.

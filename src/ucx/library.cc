@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -76,6 +77,7 @@ std::unique_ptr<Library> load(const std::string& name, std::string& reason) {
     reason = name + ": has no " + missing + "; a newer UCX is expected";
     return nullptr;
   }
+  library->push_log = reinterpret_cast<decltype(library->push_log)>(::dlsym(handle, "ucs_log_push_handler"));
   library->path = path_of_function(reinterpret_cast<void*>(library->get_version), name);
   unsigned release = 0;
   library->get_version(&library->major, &library->minor, &release);
@@ -104,6 +106,13 @@ std::vector<std::string> in_process() {
   return names;
 }
 
+// Errors come back as a status, on which onehop falls back or throws. UCX would print them, too.
+int keep_quiet(const char* /*file*/, unsigned /*line*/, const char* /*function*/, int level, const void* /*component*/,
+               const char* /*format*/, va_list /*arguments*/) {
+  constexpr int fatal = 0;
+  return level > fatal ? 0 : 1;
+}
+
 std::unique_ptr<Library> search(std::vector<std::string>& tried) {
   if (switched_off(sought, tried)) return nullptr;
   const auto wanted = env::text(sought.variable);
@@ -124,7 +133,9 @@ std::unique_ptr<Library> search(std::vector<std::string>& tried) {
     return nullptr;
   }
   tried.emplace_back("this process: no UCX is loaded");
-  return load_shipped_library_with(sought, load, tried);
+  auto library = load_shipped_library_with(sought, load, tried);
+  if (library && library->push_log != nullptr && std::getenv("UCX_LOG_LEVEL") == nullptr) library->push_log(keep_quiet);
+  return library;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Finds and loads UCX, and binds the functions that onehop calls.
 #pragma once
 
+#include <cstdarg>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,12 +11,18 @@
 namespace onehop::detail::ucx {
 
 // One loaded UCX library. It is never unloaded.
+// Returns 0 to keep the line from being printed, 1 to let UCX print it.
+using LogHandler = int (*)(const char* file, unsigned line, const char* function, int level, const void* component,
+                           const char* format, va_list arguments);
+
 struct Library {
   std::string path;
   std::string version;  // "1.20.0"
   unsigned major = 0;
   unsigned minor = 0;
 
+  // Takes a function that is called for each line that UCX would print; null where a version has none.
+  void (*push_log)(LogHandler);
   void (*get_version)(unsigned*, unsigned*, unsigned*);
   const char* (*status_text)(Status);
   Status (*config_read)(const char*, const char*, Config**);

@@ -1,6 +1,7 @@
 // A rail: one worker of UCX, on one network interface or on all, and its connections to the same rail of other ranks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -90,6 +91,9 @@ class Rail {
 
   // Whether the connection to a rank has failed, since when (base::steady_seconds()), and UCX's reason.
   [[nodiscard]] bool has_failed(int rank) const noexcept;
+  [[nodiscard]] bool has_failures() const noexcept {
+    return std::ranges::any_of(peers_, [](const auto& peer) { return peer->failure != 0; });
+  }
   [[nodiscard]] double failed_since(int rank) const noexcept;
   [[nodiscard]] std::string failure(int rank) const;
 

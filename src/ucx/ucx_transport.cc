@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,12 +39,13 @@ struct Hello {
   static constexpr std::int32_t common = 0;        // one rail for each network that all ranks have
   static constexpr std::int32_t one_for_all = -1;  // one rail for all networks, among which UCX chooses
   std::int32_t rails = one_for_all;
-  std::int32_t reserved = 0;
+  std::int32_t mode = 0;  // ONEHOP_UCX_MODE, a place in `modes`
 };
 
+constexpr std::array<std::string_view, 3> modes{"auto", "messages", "puts"};
+
 // What ONEHOP_UCX_MODE asks for.
-bool wants_puts(const ProcessContext& context) {
-  const std::string mode = env::choice("ONEHOP_UCX_MODE");
+bool wants_puts(const ProcessContext& context, std::string_view mode) {
   return mode == "auto" ? context.writes_remotely : mode == "puts";
 }
 
@@ -61,7 +63,9 @@ Hello greeting() {
   own.major = context.library.major;
   own.minor = context.library.minor;
   context.library.version.copy(own.version.data(), own.version.size() - 1);
-  own.puts = wants_puts(context) ? 1 : 0;
+  const std::string mode = env::choice("ONEHOP_UCX_MODE");
+  own.mode = static_cast<std::int32_t>(std::ranges::find(modes, mode) - modes.begin());
+  own.puts = wants_puts(context, mode) ? 1 : 0;
   const std::size_t named = named_rails().size();
   if (own.puts == 0 && named > 0) {  // UCX distributes puts itself
     own.rails = static_cast<std::int32_t>(named);
@@ -173,7 +177,7 @@ double probe_seconds(const GroupState& group) {
   return group.timeout > 0 ? std::min(most, group.timeout / 2) : most;
 }
 
-// Throws Mismatch if versions differ. Returns whether all ranks use puts.
+// Throws Mismatch if versions or modes differ. Returns whether all ranks use puts.
 bool check_versions(const Gathered& all) {
   const Hello first = hello_of(all[0], 0);
   bool puts = true;
@@ -183,6 +187,12 @@ bool check_versions(const Gathered& all) {
       throw Mismatch("rank 0 has UCX " + std::string(first.version.data()) + ", but rank " + std::to_string(r) +
                      " has UCX " + hello.version.data() +
                      "; versions may speak differently: let all ranks load the same one (ONEHOP_UCX)");
+    }
+    if (hello.mode != first.mode) {
+      const auto name = [](const Hello& one) { return std::string(modes.at(static_cast<std::size_t>(one.mode))); };
+      throw Mismatch("ONEHOP_UCX_MODE is '" + name(first) + "' on rank 0, but '" + name(hello) + "' on rank " +
+                     std::to_string(r) +
+                     "; all ranks need the same mode (does the launcher pass the variable on to other hosts?)");
     }
     puts = puts && hello.puts != 0;
   }

@@ -62,15 +62,25 @@ TEST(Header, SaysWhatARankDoes) {
                     .log2_chunk = 6,
                     .elements = 24,
                     .shape = shape_word(Extents{4, 6})};
-  EXPECT_EQ(describe(what),
-            "an all-reduce of 24 float32 in shape (4, 6) (max, raw, two_shot, chunks of at most 2^6 elements)");
+  EXPECT_EQ(describe(what, what), "an all-reduce of 24 float32 in shape (4, 6) (max)");
+  Header other = what;
+  other.codec = Codec::q8;
+  other.algorithm = ReduceAlgorithm::one_shot;
+  EXPECT_EQ(describe(what, other), "an all-reduce of 24 float32 in shape (4, 6) (max, codec raw)");
+  EXPECT_EQ(describe(other, what), "an all-reduce of 24 float32 in shape (4, 6) (max, codec q8)");
+  other.codec = Codec::raw;
+  EXPECT_EQ(describe(what, other),
+            "an all-reduce of 24 float32 in shape (4, 6) (max, algorithm two_shot, chunks of at most 2^6 elements: do "
+            "all ranks have the same tuning file?)");
 }
+
+std::string described(const Header& what) { return describe(what, what); }
 
 TEST(Header, SaysWhatIsMoved) {
   const std::uint64_t shape = shape_word(Extents{4, 6});
-  EXPECT_EQ(describe({.kind = Header::Kind::allgather, .elements = 96}), "an all-gather of 96 bytes in all");
+  EXPECT_EQ(described({.kind = Header::Kind::allgather, .elements = 96}), "an all-gather of 96 bytes in all");
   EXPECT_EQ(
-      describe(
+      described(
           {.kind = Header::Kind::broadcast, .type = ElementType::int32, .root = 3, .elements = 96, .shape = shape}),
       "a broadcast of 96 bytes of int32 in shape (4, ...) from rank 3");
 }

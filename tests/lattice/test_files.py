@@ -46,6 +46,24 @@ def test_reads_every_format_on_every_grid(gauge: Gauge, tmp_path: Path, case: in
         assert found == file
 
 
+def test_equal_fields_give_equal_files_without_dates(
+    gauge: Gauge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written(name: str, epoch: str) -> bytes:
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+        write_gauge(str(tmp_path / "out"), gauge, name, precision=32)
+        return (tmp_path / "out").read_bytes()
+
+    assert written("milc", "0")[20:84] == bytes(64)
+    assert written("milc", "86400")[20:84].rstrip(b"\0") == b"Fri Jan  2 00:00:00 1970".replace(b"  ", b" 0")
+    assert b"<date></date>" in written("ildg", "0")
+    assert b"<date>Fri Jan 02 00:00:00 1970 UTC</date>" in written("ildg", "86400")
+    for name in ("milc", "ildg", "nersc"):
+        assert written(name, "0") == written(name, "0")
+    with pytest.raises(BadInput, match=r"SOURCE_DATE_EPOCH: expected a whole number .* found 'now'"):
+        written("milc", "now")
+
+
 @pytest.mark.parametrize(
     ("name", "precision"), [("nersc", 32), ("nersc", 64), ("ildg", 32), ("ildg", 64), ("milc", 32)]
 )

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from onehop.cli import main
-from onehop.cli.quantum.profile import forms, ranges
+from onehop.cli.quantum.profile import forms
 from onehop.quantum import simulate
 from onehop.quantum.generators import random_circuit
 from onehop.quantum.profile import KINDS, PARTS
+from onehop.text import ranges
 from ranks import Ranks
 
 pytest.importorskip("qiskit")

@@ -136,7 +136,7 @@ def fail_one(ranks: Ranks, source: random.Random, work: Sequence[str]) -> Counte
     fault, victim = source.choice(["kill", "kill", "kill", "stop", "exit", "raise"]), source.randrange(size)
     own = [fault, victim, source.choice([0, 1, 10, 300])] if fault in ("exit", "raise") else ["none", -1, 0]
     about = f"{fault} of rank {victim} of {size} in {kind}"
-    line = ["launch", "-n", size, "--kill-after", 15, PROGRAMS / "work.py", kind, *own]
+    line = ["launch", "-n", size, "--grace", 15, PROGRAMS / "work.py", kind, *own]
     process = ranks.popen("-m", "onehop", *line)
     try:
         pids = {} if fault in ("exit", "raise") else _pids(process, size)

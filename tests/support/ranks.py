@@ -20,7 +20,7 @@ from onehop.launch.mpi import find_mpi_launcher, mpi_command
 #: a test, so that the test says what did not come.
 PATIENCE = 250
 #: Options of a launch whose ranks say what they find after one of them has failed. They end by themselves.
-SURVIVORS = ("--kill-after", 100)
+SURVIVORS = ("--grace", 100)
 
 PYTHON_FOLDER = Path(__file__).resolve().parents[2] / "python"
 

@@ -8,20 +8,36 @@ from onehop._core import __version__
 from onehop.cli.common import JsonOptions, RanksOptions, console, own_rank, write_json
 from onehop.cli.screen import Table, changing_line, coloured
 from onehop.launch import ensure_ranks
-from onehop.options import option
+from onehop.options import file_option, option
+from onehop.text import bytes_text, ranges
 
 
 @dataclass(kw_only=True)
 class Doctor(RanksOptions, JsonOptions):
     tests: bool = option(True, "Test each transport on two ranks.", "--tests", off="--no-tests")
+    all: bool = option(
+        False, "Compare all ranks of this launch, and measure the links of all pairs of hosts.", "--all"
+    )
+    plot: str | None = file_option(
+        "With --all: plot the times and rates of the links to FILE (.png, .svg or .pdf).", "the plot"
+    )
 
 
 def doctor(options: Doctor) -> int:
     """Examine this machine and its software, test the transports, and say how to mend problems.
 
     The exit code is 1 if something that onehop requires is broken.
+
+    --all, under `onehop launch`, mpiexec, srun or torchrun, compares the versions, settings and speeds of all ranks,
+    and measures the time of a message and the rate between every pair of hosts.
     """
+    if options.all:
+        options.refuse(["tests"], "has no effect with --all")
+    else:
+        options.refuse(["plot"], "needs --all")
     ensure_ranks(options.ranks)
+    if options.all:
+        return _all(options)
     from onehop.doctor import State, examine, host
 
     first = own_rank() == 0
@@ -46,3 +62,42 @@ def doctor(options: Doctor) -> int:
     }
     write_json(options.json, result)
     return int(broken)
+
+
+def _all(options: Doctor) -> int:
+    from onehop.doctor.allocation import examine_all
+    from onehop.group import Group
+
+    with changing_line(quiet=own_rank() != 0) as show:
+        found = examine_all(Group.world(), show or (lambda _text: None))
+    screen = console(options.json)
+    hosts = Table("host", "ranks", ">cores", ">memory", ">clock", ">copies", ">speed", "UCX", title="Hosts")
+    for host in found.hosts:
+        hosts.add_row(
+            host["name"],
+            ranges(host["ranks"]),
+            host["cores"],
+            "-" if host["memory"] is None else bytes_text(host["memory"]),
+            "-" if host["clock_mhz"] is None else f"{host['clock_mhz']:.0f} MHz",
+            f"{host['memory_gb_per_s']:.3g} GB/s",
+            f"{host['compute']:.2f}",
+            host["ucx"] or "not here",
+        )
+    screen.print(hosts)
+    names = [host["name"] for host in found.hosts]
+    links = Table(
+        "", *(f">{name}" for name in names), title="Links: time of 16 bytes in µs, and rate of 4 MiB in GB/s"
+    )
+    by_pair = {(one.a, one.b): f"{one.us:.3g}\n{one.gb_per_s:.3g}" for one in found.pairs}
+    for a, name in enumerate(names):
+        links.add_row(name, *(by_pair.get((min(a, b), max(a, b)), "-") for b in range(len(names))))
+    screen.print(links)
+    for line in (*found.differences, *found.slow):
+        screen.print(f"- {line}")
+    screen.print(f"verdict: {found.verdict}")
+    write_json(options.json, {"version": __version__, **found.to_dict()})
+    if options.plot is not None and own_rank() == 0:
+        from onehop.doctor.plot import save_links_plot
+
+        save_links_plot(options.plot, names, found.pairs)
+    return 0

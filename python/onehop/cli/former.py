@@ -55,7 +55,7 @@ _EXTENTS = Former("--extents", "--extent")
 OPTIONS: dict[str, tuple[Former, ...]] = {
     "bench wilson": (Former("--ways", "--variants"),),
     "launch": (
-        Former("--grace", "--kill-after"),
+        Former("--kill-after", "--grace"),
         Former("--output", "--prefix", {"prefix": "rank"}),
     ),
     "lattice info": (Former("--colours", "--parities"),),

@@ -68,24 +68,17 @@ def current_launch(environment: Mapping[str, str] | None = None) -> Launched | N
     return None
 
 
-# Seconds from SIGTERM (SIGINT) to SIGKILL.
-SIGKILL_AFTER = 2.0
-
 # Set for the ranks of a command that has started itself again (`ensure_ranks`).
 RESTARTED = "ONEHOP_RESTARTED"
 
 
+# The variables that `onehop launch` sets for its ranks.
+OWN = ("ONEHOP_CONTROL", "ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_LAUNCHER_PID", "ONEHOP_LAUNCHER_SPACE")
+
+
 def variables() -> list[str]:
     """The names of all variables that tell a process its rank."""
-    own = [
-        "ONEHOP_CONTROL",
-        "ONEHOP_RANK",
-        "ONEHOP_RANKS",
-        "ONEHOP_LAUNCHER_PID",
-        "ONEHOP_LAUNCHER_SPACE",
-        RESTARTED,
-    ]
-    return sorted({*own, *(name for _, *names in _MARKS for name in names)})
+    return sorted({*OWN, RESTARTED, *(name for _, *names in _MARKS for name in names)})
 
 
 def check_paths(environment: Mapping[str, str] | None = None) -> None:

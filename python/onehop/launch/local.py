@@ -11,7 +11,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,15 @@ class Output(str, enum.Enum):
     """The output of rank 0, unchanged. If another rank fails, the end of its stderr."""
     RAW = "raw"
     """Unchanged, straight to the terminal."""
+
+
+@dataclass(frozen=True)
+class RankStart:
+    """What one rank runs: its command line, more variables, and its cores (None: as the options say)."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cores: set[int] | None = None
 
 
 # Each rank is a process; more would fill the process table.
@@ -115,10 +125,12 @@ def _cores_of_ranks(ranks: int, cores_each: int) -> list[set[int]] | None:
     return cores
 
 
-def _streams(rank: int, output: Output, stdout: int) -> dict[str, int | None]:
+def _streams(rank: int, output: Output, stdout: int, file: int | None) -> dict[str, int | None]:
     """Return the standard streams of a rank; None stands for the stream of the launcher."""
     typed = rank == 0 and os.isatty(0)
     stdin = (subprocess.PIPE if typed else None) if rank == 0 else subprocess.DEVNULL
+    if file is not None:
+        return {"stdin": stdin, "stdout": file, "stderr": file}
     if output == Output.RAW or (output == Output.RANK0 and rank == 0):
         return {"stdin": stdin, "stdout": None if stdout == 1 else stdout, "stderr": None}
     if output == Output.RANK0:
@@ -126,18 +138,30 @@ def _streams(rank: int, output: Output, stdout: int) -> dict[str, int | None]:
     return {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
-def _start(
-    rank: int,
-    command: Sequence[str],
-    environment: dict[str, str],
-    cores: set[int] | None,
-    streams: dict[str, int | None],
-) -> Rank:
+def _open_files(folder: str, ranks: int, stack: contextlib.ExitStack) -> list[tuple[Path, int]]:
+    """Make the file of each rank in a folder, which is made if there is none. The stack closes them."""
+    found = []
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for rank in range(ranks):
+            file = Path(folder) / f"rank-{rank}.txt"
+            number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            stack.callback(os.close, number)
+            found.append((file, number))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(
+            f"cannot write the output of the ranks to the folder '{folder}': {reason}; name another --output-dir"
+        ) from error
+    return found
+
+
+def _start(rank: int, start: RankStart, environment: dict[str, str], streams: dict[str, int | None]) -> Rank:
     launcher = os.getpid()
     process = subprocess.Popen(
-        command,
-        env={**environment, "ONEHOP_RANK": str(rank)},
-        preexec_fn=lambda: _prepare(launcher, cores),
+        start.command,
+        env={**environment, **start.environment, "ONEHOP_RANK": str(rank)},
+        preexec_fn=lambda: _prepare(launcher, start.cores),
         **streams,
     )
     return Rank(rank, process)
@@ -182,17 +206,26 @@ def _not_run(command: Sequence[str], ranks: int, error: OSError | subprocess.Sub
     return Error(f"could not run {command[0]!r} on {counted(ranks, 'rank')}: {why}")
 
 
-def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords]) -> int:
+def _whole_command(starts: Sequence[RankStart]) -> list[str]:
+    """The command line of the ranks: different ones one after the other, with a colon between them."""
+    different = [tuple(start.command) for start in starts]
+    first, *others = dict.fromkeys(different)
+    return [*first, *(word for each in others for word in (":", *each))]
+
+
+def launch(
+    ranks: int | Sequence[RankStart], command: Sequence[str] = (), **keywords: Unpack[LaunchKeywords]
+) -> int:
     """Run `command` on `ranks` ranks of this machine and wait for them.
 
-    The first rank that fails ends the launch: the others get SIGTERM, and two seconds later SIGKILL. So does Ctrl-C.
-    SIGUSR1 is passed on to the ranks.
+    The first rank that fails ends the launch: the others get SIGTERM, and two seconds later SIGKILL. Ctrl-C and SIGTERM
+    are passed on, and SIGKILL follows as after a failure. SIGUSR1 and SIGUSR2 are passed on to the ranks.
     Whatever a rank leaves in its process group is killed when the rank ends.
 
     Parameters
     ----------
-    ranks : int
-        Number of ranks.
+    ranks : int or sequence of RankStart
+        Number of ranks, or what each rank runs.
     command : sequence of str
         The command line of each rank; see `command_of`.
 
@@ -204,8 +237,11 @@ def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords
         Bind each rank to its own cores if there are enough.
     cores_each : int
         Cores per rank.
-    kill_after : float
-        Seconds that the other ranks have to exit by themselves after the first failure.
+    grace : float, optional
+        Seconds that the other ranks have to end by themselves after the first failure, before SIGTERM, and seconds
+        from SIGTERM to SIGKILL. By default 0 and 2.
+    output_dir : str, optional
+        Folder of a file for the output of each rank, which then goes nowhere else.
     report : bool
         Print on stderr which rank failed. False: only if it is not rank 0, which prints its own error.
     environment : mapping of str to str, optional
@@ -214,8 +250,6 @@ def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords
         File descriptor that receives the standard output of the ranks.
     on_result : callable, optional
         Called at the end with the result of the launch.
-    sigkill_after : float
-        Seconds from SIGTERM to SIGKILL.
     quiet : bool
         Print nothing if a signal ends the launch.
 
@@ -228,7 +262,8 @@ def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords
     Raises
     ------
     BadInput
-        The number of ranks is below 1, or there are too few cores for more than one core per rank.
+        The number of ranks is below 1, there are too few cores for more than one core per rank, or no files can be
+        made in the folder of the output.
     Error
         The ranks could not be started.
     """
@@ -237,13 +272,19 @@ def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords
         raise Error(
             f"cannot start ranks: the system refuses {refused}, which each of them needs; allow it in this sandbox"
         )
-    _check(ranks, options.cores_each, options.bind)
+    number = ranks if isinstance(ranks, int) else len(ranks)
+    _check(number, options.cores_each, options.bind)
+    starts = [RankStart(command)] * number if isinstance(ranks, int) else list(ranks)
     output = Output(options.output)
-    cores = _cores_of_ranks(ranks, options.cores_each) if options.bind else None
-    control = _core.create_control(ranks)
+    if options.bind and (cores := _cores_of_ranks(number, options.cores_each)):
+        starts = [
+            replace(start, cores=own) if start.cores is None else start
+            for start, own in zip(starts, cores, strict=True)
+        ]
+    control = _core.create_control(number)
     environment = dict(os.environ if options.environment is None else options.environment)
     environment.update(
-        ONEHOP_CONTROL=control.path, ONEHOP_RANKS=str(ranks), ONEHOP_LAUNCHER_PID=str(os.getpid())
+        ONEHOP_CONTROL=control.path, ONEHOP_RANKS=str(number), ONEHOP_LAUNCHER_PID=str(os.getpid())
     )
     with contextlib.suppress(OSError):
         environment["ONEHOP_LAUNCHER_SPACE"] = str(Path("/proc/self/ns/pid").stat().st_ino)
@@ -256,29 +297,30 @@ def launch(ranks: int, command: Sequence[str], **keywords: Unpack[LaunchKeywords
     try:
         with contextlib.ExitStack() as stack:
             stack.callback(control.close)
+            files = [] if options.output_dir is None else _open_files(options.output_dir, number, stack)
             watchdog = Watchdog()
             stack.callback(watchdog.close)
             supervisor = Supervisor(
                 watchdog,
                 control.tell_ended,
                 prefixed=output == Output.PREFIX,
-                kill_after=options.kill_after,
+                grace=options.grace,
                 report=options.report,
                 quiet=options.quiet,
                 stdout=options.stdout,
-                sigkill_after=options.sigkill_after,
             )
             stack.callback(supervisor.close)
-            for rank in range(ranks):
-                streams = _streams(rank, output, options.stdout)
-                supervisor.add(_start(rank, command, environment, cores[rank] if cores else None, streams))
+            for rank, start in enumerate(starts):
+                file, descriptor = files[rank] if files else (None, None)
+                streams = _streams(rank, output, options.stdout, descriptor)
+                supervisor.add(replace(_start(rank, start, environment, streams), file=file))
             code = supervisor.run()
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
     except (OSError, subprocess.SubprocessError) as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise  # the ranks ran, but their output did not fit on the disk
-        raise _not_run(command, ranks, error) from error
+        raise _not_run(starts[0].command, number, error) from error
     if options.on_result is not None:
-        options.on_result(supervisor.result(command, code))
+        options.on_result(supervisor.result(_whole_command(starts), code))
     return code

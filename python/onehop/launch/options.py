@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from onehop.launch.environment import SIGKILL_AFTER
 from onehop.launch.result import LaunchResult
 from onehop.options import Options, option
 
@@ -18,16 +17,21 @@ class LaunchOptions(Options):
         True, "Bind each rank to its own cores if there are enough.", "--bind", off="--no-bind"
     )
     cores_each: int = option(1, "Number of cores that each rank is bound to.", "--cores", metavar="CORES")
-    kill_after: float = option(
-        0.0,
-        "Time that the other ranks have to exit by themselves after one has failed.",
+    grace: float | None = option(
+        None,
+        "Time that ranks have to end: by themselves after one has failed, before SIGTERM; then before SIGKILL.",
         metavar="SECONDS",
         low=0,
+        default="0, and 2 before SIGKILL",
+    )
+    output_dir: str | None = option(
+        None,
+        "Write the output of each rank to FOLDER/rank-0.txt and so on, and nothing to the terminal.",
+        metavar="FOLDER",
     )
     output: str = "prefix"
     report: bool = True
     environment: Mapping[str, str] | None = None
     stdout: int = 1
     on_result: Callable[[LaunchResult], None] | None = None
-    sigkill_after: float = SIGKILL_AFTER
     quiet: bool = False

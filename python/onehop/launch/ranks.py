@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from onehop.error import BadInput
-from onehop.launch.environment import RESTARTED, SIGKILL_AFTER, current_launch
+from onehop.launch.environment import RESTARTED, current_launch
 from onehop.text import counted
 
 
@@ -19,7 +19,7 @@ def ensure_ranks(
     launcher: str = "local",
     mpi: str | None = None,
     bind: bool = True,
-    sigkill_after: float = SIGKILL_AFTER,
+    grace: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> None:
     """Return on every one of `ranks` ranks of this command.
@@ -59,7 +59,7 @@ def ensure_ranks(
             bind=bind,
             report=False,
             environment=variables,
-            sigkill_after=sigkill_after,
+            grace=grace,
         )
     )
 

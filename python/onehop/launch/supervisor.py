@@ -13,10 +13,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Protocol
 
 from onehop.exit_code import PEER_LOST
-from onehop.launch.environment import SIGKILL_AFTER
 from onehop.launch.output import Lines, Tail, write_all
 from onehop.launch.result import LaunchResult, RankResult, signal_name
 from onehop.launch.watchdog import Watchdog, kill_group
@@ -25,8 +25,13 @@ from onehop.launch.watchdog import Watchdog, kill_group
 # lost its peer may end before the peer's own end is seen, and other ranks may fail for the same reason.
 SETTLE = 0.1
 SETTLE_PEER_LOST = 1.0
+# Seconds from SIGTERM (SIGINT) to SIGKILL, unless the user says how long.
+SIGKILL_AFTER = 2.0
 # If only rank 0 prints: seconds for it to find the same error as the rank that has failed, and to print it.
 SETTLE_RANK0 = 0.5
+
+# Signals for the ranks, which may save a checkpoint.
+_PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2)
 
 
 class Sink(Protocol):
@@ -50,6 +55,7 @@ class Rank:
     began: float = field(default_factory=time.monotonic)
     ended: float = 0.0
     last_words: Tail | None = None
+    file: Path | None = None  # of its output
 
 
 def describe_end(rank: Rank) -> str:
@@ -76,11 +82,10 @@ class Supervisor:
         tell_ended: Callable[[int], None],
         *,
         prefixed: bool,
-        kill_after: float,
+        grace: float | None,
         report: bool,
         quiet: bool = False,
         stdout: int = 1,
-        sigkill_after: float = SIGKILL_AFTER,
     ) -> None:
         self._watchdog = watchdog
         self._tell_ended = (
@@ -88,10 +93,9 @@ class Supervisor:
         )
         self._prefixed = prefixed
         self._stdout = stdout
-        self._kill_after = kill_after
+        self._grace = grace
         self._report = report
         self._quiet = quiet  # about signals
-        self._sigkill_after = sigkill_after
         self._ranks: list[Rank] = []
         self._failed: list[Rank] = []  # in the order of their ends
         self._sinks: list[Sink] = []
@@ -189,7 +193,7 @@ class Supervisor:
         if code == 0 or rank.stopped or self._signal is not None:
             return
         self._failed.append(rank)
-        settle = max(SETTLE_PEER_LOST if code == PEER_LOST else SETTLE, self._kill_after)
+        settle = max(SETTLE_PEER_LOST if code == PEER_LOST else SETTLE, self._grace or 0.0)
         if rank.last_words is not None:
             settle = max(settle, SETTLE_RANK0)
         decide_at = time.monotonic() + settle
@@ -200,7 +204,7 @@ class Supervisor:
             if rank.code is None:
                 rank.stopped = True
                 kill_group(rank.process.pid, number)
-        self._kill_at = time.monotonic() + self._sigkill_after
+        self._kill_at = time.monotonic() + (SIGKILL_AFTER if self._grace is None else self._grace)
 
     # -- time and signals ------------------------------------------------------------------------------------------
 
@@ -230,7 +234,7 @@ class Supervisor:
                 for rank in self._ranks:
                     if rank.code is None:
                         kill_group(rank.process.pid, signal.SIGCONT)
-            elif number == signal.SIGUSR1:  # for the ranks, which may save a checkpoint
+            elif number in _PASSED_ON:
                 for rank in self._ranks:
                     if rank.code is None:
                         kill_group(rank.process.pid, number)
@@ -249,7 +253,7 @@ class Supervisor:
             return
         self._saved_wakeup = signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
         self._saved[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGUSR1):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, *_PASSED_ON):
             if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
                 self._saved[number] = signal.signal(
                     number, lambda received, _: self._signals.append(received)
@@ -342,4 +346,6 @@ class Supervisor:
                 text += f" (it lost a peer: rank {', '.join(done)} had already ended with exit code 0)"
         if any(rank.stopped for rank in self._ranks):
             text += "; the others were stopped"
+        if cause.file is not None:
+            text += f"; its output is in {cause.file}"
         return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from time import perf_counter
 
@@ -11,6 +10,7 @@ import numpy as np
 from onehop import _core
 from onehop._core import __version__
 from onehop.doctor.machine import cpu_name
+from onehop.output import date_text
 from onehop.text import counted
 from onehop.tune.machine_times import MachineTimes, Table
 
@@ -63,12 +63,12 @@ def machine_text(times: MachineTimes, cores: int, command: str = "onehop tune --
     """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / cores
     least = times.one_way[0][1] * 1e-6
+    origin = (f"onehop {__version__}", command, date_text("%Y-%m-%d"), _plain(cpu_name()))
     return f"""\
 title = "A host with {counted(cores, "core")}, measured between two of them"
 
 [sources]
-tune = "onehop {__version__}, {command}, {datetime.date.today().isoformat()}, \
-{_plain(cpu_name())}"
+tune = "{", ".join(filter(None, origin))}"
 
 [memory] # of one core
 bandwidth = {_figure(memory_bandwidth(), f"copies of {_COPY_BYTES >> 20} MiB")}

@@ -9,7 +9,7 @@ from onehop._core import __version__
 from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.quantum.choices import choices_of, choices_table
 from onehop.cli.quantum.memory import GRADIENT_STATES, GRADIENT_SWEEPS, plan_run, remedy, with_gradient
-from onehop.cli.quantum.profile import forms, ranges
+from onehop.cli.quantum.profile import forms
 from onehop.cli.screen import Screen, Table, coloured
 from onehop.error import BadInput
 from onehop.group import Group
@@ -21,7 +21,7 @@ from onehop.quantum import CircuitPlan, NoiseModel
 from onehop.quantum.circuit_plan import lower_bounds, predict
 from onehop.quantum.run.serialization import read_circuit
 from onehop.quantum.simulation_options import PRECISIONS, require_plain
-from onehop.text import bytes_text, counted
+from onehop.text import bytes_text, counted, ranges
 
 
 @dataclass(kw_only=True)

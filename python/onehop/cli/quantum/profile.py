@@ -8,6 +8,7 @@ from typing import Any
 from onehop.cli.screen import Screen, Table, coloured
 from onehop.figure import empty_figure, save_figure
 from onehop.quantum.profile import KINDS, PARTS, Entry, Profile
+from onehop.text import ranges
 
 MAX_PASSES = 60
 _HATCHES = ("", "//", "||", "xx", "--", "\\\\", "++")  # to tell parts apart in grey
@@ -20,17 +21,6 @@ _COLOURS = {
     "sampling": "tab:green",
     "expectations": "tab:cyan",
 }
-
-
-def ranges(numbers: list[int]) -> str:
-    """Format ascending numbers as ranges, such as 0-9, 14, 16-19."""
-    texts = []
-    begin = 0
-    for i in range(len(numbers)):
-        if i + 1 == len(numbers) or numbers[i + 1] != numbers[i] + 1:
-            texts.append(f"{numbers[begin]}-{numbers[i]}" if i > begin else f"{numbers[i]}")
-            begin = i + 1
-    return ", ".join(texts)
 
 
 def forms(engine_pass: dict[str, Any]) -> str:

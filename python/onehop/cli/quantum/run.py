@@ -65,7 +65,7 @@ def _start_ranks(options: Run) -> None:
     ensure_ranks(
         needed.ranks,
         arguments,
-        sigkill_after=options.sigkill_after,
+        grace=options.grace,
         environment=share_circuit(options.file, circuit),
     )
 

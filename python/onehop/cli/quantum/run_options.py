@@ -9,7 +9,6 @@ from functools import cached_property
 from onehop.cli.common import JsonOptions, RanksOptions
 from onehop.cli.quantum.memory import check_fits, check_gradient, memory_of_gradient
 from onehop.error import BadInput
-from onehop.launch.environment import SIGKILL_AFTER
 from onehop.options import LARGEST_SHOTS, argument, file_option, option
 from onehop.quantum import Circuit, NoiseModel
 from onehop.quantum.compiled import REPRODUCIBLE_RANKS
@@ -19,7 +18,7 @@ from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import values_of
 from onehop.quantum.simulation_options import SimulationOptions, require_plain
 
-SIGKILL_AFTER_CHECKPOINT = 600.0
+GRACE_OF_CHECKPOINT = 600.0
 DEFAULT_SHOTS = 1000
 
 
@@ -117,9 +116,9 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
             raise BadInput("--profile does not work with --noise; leave one of them out")
 
     @property
-    def sigkill_after(self) -> float:
+    def grace(self) -> float | None:
         """Seconds from SIGTERM to SIGKILL: a rank needs time to write its checkpoint."""
-        return SIGKILL_AFTER if self.checkpoint is None else SIGKILL_AFTER_CHECKPOINT
+        return None if self.checkpoint is None else GRACE_OF_CHECKPOINT
 
     def values_for(self, circuit: Circuit) -> list[float]:
         """Return the values of the parameters of a circuit, in its order of them."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from onehop.error import BadInput
+from onehop.output import date_text
 
 MAGIC = 0x456789AB
 _HEADER = struct.Struct(">IHHQ128s")
@@ -94,7 +94,7 @@ def scidac_record(kind: str, bits: int, numbers: int, count: int) -> tuple[str, 
     return xml(
         "scidac-private-record-xml",
         "<scidacRecord><version>1.1</version>"
-        f"<date>{time.strftime('%a %b %d %H:%M:%S %Y UTC', time.gmtime())}</date><recordtype>0</recordtype>"
+        f"<date>{date_text('%a %b %d %H:%M:%S %Y UTC')}</date><recordtype>0</recordtype>"
         f"<datatype>USQCD_{letter}3_{kind}</datatype><precision>{letter}</precision><colors>3</colors>"
         f"<typesize>{numbers * bits // 8}</typesize><datacount>{count}</datacount></scidacRecord>",
     )

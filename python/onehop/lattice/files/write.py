@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -20,7 +19,7 @@ from onehop.lattice.files.headers import MILC_MAGIC, NOTE
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
 from onehop.lattice.geometry import LINK_BYTES, require_memory, sites_on_a_rank
-from onehop.output import check_file_target, open_descriptor, unfinished_file
+from onehop.output import check_file_target, date_text, open_descriptor, unfinished_file
 
 # Of all links, in double precision: as numbers, in the file's precision, as bytes, and as a record with its padding.
 _COPIES_WHILE_WRITING = 5
@@ -49,7 +48,7 @@ def _extents(links: Links) -> tuple[int, ...]:
 
 def _milc(links: Links, _precision: int, _plaquettes: Plaquettes, _trace: float) -> list[bytes]:
     raw = _numbers(links, "<f4")
-    stamp = time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime()).encode()
+    stamp = date_text("%a %b %d %H:%M:%S %Y").encode()
     header = struct.pack("<5i64si", MILC_MAGIC, *_extents(links), stamp, 0)
     return [header, struct.pack("<2I", *milc_checksums(raw, _sites(links))), raw.tobytes()]
 
