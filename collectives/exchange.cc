@@ -5,12 +5,15 @@
 #include <mutex>
 #include <string>
 
+#include "collectives/header.h"
 #include "collectives/policy.h"
 #include "collectives/relay.h"
 #include "onehop/error.h"
 #include "src/base/clock.h"
 #include "src/base/slot_policy.h"
+#include "src/base/trace.h"
 #include "src/channel/staging.h"
+#include "src/group/group_trace.h"
 
 namespace onehop::collectives::detail {
 
@@ -159,6 +162,8 @@ void Exchange::throw_busy() {
 }
 
 void Exchange::start(const Operation& operation) {
+  if (trace::is_on()) [[unlikely]]
+    traced_from_ = trace::now();
   if (disagreed_) settle();
   if (broken) throw_failed();
   broken = true;  // stays so after an exception
@@ -222,8 +227,23 @@ void Exchange::finish() {
       finish_relayed();
   }
   ++counters.operations;
+  if (trace::is_on()) [[unlikely]]
+    trace_end();
   running = nullptr;
   broken = false;
+}
+
+void Exchange::trace_end() {
+  const std::int64_t bytes = counters.bytes_sent - traced_bytes_;
+  traced_bytes_ = counters.bytes_sent;
+  trace::record({.begin = traced_from_,
+                 .end = trace::now(),
+                 .name = trace::name_of(short_name(running->header.kind)),
+                 .kind = trace::Kind::collective,
+                 .bytes = bytes});
+  for (int peer = 0; peer < size && size > 1; ++peer) {
+    if (peer != rank) onehop::detail::trace_sent(group, peer, bytes / (size - 1));
+  }
 }
 
 void Exchange::finish_phases() {

@@ -112,6 +112,9 @@ struct Exchange {
   // place of its header, so that all ranks notice.
   void back_staging();
   void send_headers();
+  // Records the operation, from its start, in the trace of the run. Which bytes went to which rank is not counted, so
+  // they are taken to be the same for all.
+  void trace_end();
   void start_phases();
   void finish_phases();
   // Polls the first lines of all peers for a moment, so that lines that arrive at the same time are not awaited one by
@@ -211,6 +214,8 @@ struct Exchange {
   std::size_t checked_ = 0;  // peers whose header equals that of the running operation
   // The last operation was a mismatch. Its headers had this many lines; 0: one line, with the contributions sent
   // separately.
+  std::int64_t traced_from_ = 0;
+  std::int64_t traced_bytes_ = 0;
   bool disagreed_ = false;
   int disagreed_lines_ = 0;
   bool abandoned_shares_ = false;  // whether its block, if sent, went through the shared area

@@ -67,6 +67,13 @@ std::uint64_t length_hash(int from, int to, std::int64_t bytes) noexcept {
   return (value ^ value >> 29U) * 0xbf58476d1ce4e5b9U;
 }
 
+std::string_view short_name(Header::Kind kind) noexcept {
+  constexpr std::array<std::string_view, 6> names{"barrier",    "all-reduce", "reduce-scatter",
+                                                  "all-gather", "broadcast",  "all-to-all"};
+  const auto place = static_cast<std::size_t>(kind);
+  return place < names.size() ? names[place] : "recovery";
+}
+
 namespace {
 
 // The operation and the codec, and the settings that the library chooses where they alone differ from those of `other`.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "onehop/channel.h"
@@ -49,6 +50,9 @@ struct Header {
   }
 };
 static_assert(sizeof(Header) == 24 && std::has_unique_object_representations_v<Header>);
+
+// "all-reduce"
+[[nodiscard]] std::string_view short_name(Header::Kind kind) noexcept;
 
 // "an all-reduce of 24 float32 in shape (4, 6) (sum)", for a message about its difference from `other`.
 [[nodiscard]] std::string describe(const Header& what, const Header& other);

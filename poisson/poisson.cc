@@ -14,6 +14,7 @@
 #include "poisson/poisson_sum.h"
 #include "src/base/clock.h"
 #include "src/base/text.h"
+#include "src/base/trace.h"
 
 namespace onehop::poisson {
 
@@ -299,6 +300,7 @@ PoissonResult Poisson::Impl::solve(const PoissonControl& control) {
   const double begin = base::steady_seconds();
   std::int64_t k = 0;
   for (; k < control.iterations && !result.reached_tolerance; ++k) {
+    const trace::Scope traced(trace::Kind::solver, "iteration", 0, static_cast<std::uint32_t>(k + 1));
     const bool residual = k % control.residual_every == 0;
     const bool look = k % timed_every == timed_every / 2;
     looked_at += look ? 1 : 0;

@@ -22,6 +22,7 @@
 #include "onehop/lattice/solver.h"
 #include "src/base/clock.h"
 #include "src/base/text.h"
+#include "src/base/trace.h"
 
 namespace onehop::lattice::detail {
 
@@ -102,6 +103,8 @@ class Progress {
  public:
   explicit Progress(const Stopping& stopping) : stopping_(stopping) {}
   void at(std::int64_t iteration, std::span<const double> norms) {
+    if (trace::is_on()) [[unlikely]]
+      trace_iteration(iteration);
     if (stopping_.progress == nullptr || !*stopping_.progress) return;
     const double now = base::steady_seconds();
     if (now - last_ < 0.25) return;
@@ -115,8 +118,19 @@ class Progress {
   }
 
  private:
+  void trace_iteration(std::int64_t iteration) {
+    const std::int64_t now = trace::now();
+    trace::record({.begin = traced_,
+                   .end = now,
+                   .name = trace::name_of("iteration"),
+                   .kind = trace::Kind::solver,
+                   .count = static_cast<std::uint32_t>(iteration)});
+    traced_ = now;
+  }
+
   const Stopping& stopping_;
   double last_ = base::steady_seconds();
+  std::int64_t traced_ = trace::now();  // the end of the last iteration
 };
 
 inline bool all_below(std::span<const double> norms, std::span<const double> target) {

@@ -4,6 +4,7 @@
 #include "python/bindings/bindings.h"
 #include "src/base/cpu.h"
 #include "src/base/env.h"
+#include "src/base/trace.h"
 
 namespace {
 
@@ -47,4 +48,7 @@ void bind_environment(nb::module_& module) {
              "BadInput for an invalid value.");
   module.def("check_environment", &onehop::env::check,
              "Check ONEHOP_SIMD and all environment variables that are numbers. Raises BadInput for an invalid value.");
+  module.def("merge_trace", &onehop::trace::merge, "file"_a, "complete"_a,
+             "Make the trace of a run from the files of its ranks, and remove them. Return the number of ranks; 0 if "
+             "there are no such files. With `complete`, only if all ranks have ended. Raises BadInput.");
 }

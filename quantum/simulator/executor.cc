@@ -7,6 +7,7 @@
 #include "onehop/quantum/simulator.h"
 #include "quantum/simulator/circuit_cache.h"
 #include "src/base/text.h"
+#include "src/base/trace.h"
 
 namespace onehop::quantum {
 namespace {
@@ -14,6 +15,17 @@ namespace {
 // The maximum number of operations handed to the engine at once: large enough for good passes, small enough to report
 // progress.
 constexpr std::size_t max_pending = 512;
+
+void trace_passes(std::span<const PassRecord> records) {
+  const std::uint32_t name = trace::name_of("pass");
+  for (const PassRecord& record : records) {
+    trace::record({.begin = static_cast<std::int64_t>(record.begin * 1e9),
+                   .end = static_cast<std::int64_t>((record.begin + record.seconds) * 1e9),
+                   .name = name,
+                   .kind = trace::Kind::pass,
+                   .count = static_cast<std::uint32_t>(record.pass.gates)});
+  }
+}
 
 }  // namespace
 
@@ -89,7 +101,9 @@ void Executor::count(const EngineCounters& more) {
 
 void Executor::flush() {
   std::vector<PassRecord> records;
-  const EngineCounters more = state_.apply(pending_, profile_ != nullptr ? &records : nullptr);
+  const bool timed = profile_ != nullptr || trace::is_on();
+  const EngineCounters more = state_.apply(pending_, timed ? &records : nullptr);
+  if (trace::is_on()) trace_passes(records);
   if (profile_ != nullptr && more.operations > 0) {
     const auto bytes = std::llround(std::ldexp(2 * bytes_per_amplitude(state_.precision()), state_.local_bits()));
     profile_->add(more, records, static_cast<int>(stage_), bytes);
@@ -102,8 +116,8 @@ void Executor::flush() {
 // operations other than unconditional gates. Profiles never take this path, because they show the planning and the
 // passes.
 bool Executor::run_compiled(std::size_t end) {
-  if (compiled_ == nullptr || profile_ != nullptr || state_.local_bits() > EngineProgram<double>::max_bits ||
-      is_encoded(state_.precision())) {
+  if (compiled_ == nullptr || profile_ != nullptr || trace::is_on() ||
+      state_.local_bits() > EngineProgram<double>::max_bits || is_encoded(state_.precision())) {
     return false;
   }
   const std::uint64_t flips = state_.flips();

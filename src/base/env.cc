@@ -129,6 +129,9 @@ constexpr std::array table{
              "raises `Timeout`. 0: no limit. While a group is made under torchrun or srun without MPI, ranks wait "
              "for each other for one minute unless this variable sets another limit.",
              "src/group/liveness.cc", "user"},
+    Variable{"ONEHOP_TRACE", Text{"path"}, "none",
+             "The file that gets the time line of the run of all ranks; see `onehop trace`. The same on all ranks.",
+             "src/base/trace.cc", "user"},
     Variable{"ONEHOP_TRACEBACK", off_or_on, "0",
              "1: a command that fails prints Python's traceback before its error message.",
              "python/onehop/cli/failure.py", "user"},

@@ -19,6 +19,7 @@ void Waiting::throw_silent(int silent, const WaitingFor& waiting) {
 }
 
 void Waiting::show(const WaitingFor& waiting) noexcept {
+  prepare_notes();
   if (shown_ == nullptr) {
     for (WaitRecord& record : group_.own_page().waits) {
       if (!record.claim()) continue;
@@ -34,9 +35,11 @@ void Waiting::show(const WaitingFor& waiting) noexcept {
   shown_->write(waiting.peer, base::steady_seconds(), known ? group_.name_of(waiting.peer) : "", waiting.what);
 }
 
-void Waiting::hide() noexcept {
-  shown_->release();
-  shown_ = nullptr;
+void Waiting::forget() noexcept {
+  noted_ = false;
+  if (shown_ != nullptr) shown_->release();
+  if (traced_begin_ == 0 || traced_peer_ < 0) return;
+  trace::record({.begin = traced_begin_, .end = trace::now(), .name = traced_name_, .peer = traced_peer_});
 }
 
 void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {

@@ -12,6 +12,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/cpu.h"
+#include "src/base/trace.h"
 #include "src/channel/wait_limits.h"
 #include "src/group/driven.h"
 #include "src/group/group_state.h"
@@ -31,8 +32,8 @@ class Waiting {
   // `polls`: the caller must make progress between two polls, so the rank may not sleep.
   Waiting(GroupState& group, bool polls) noexcept : group_(group), polls_(polls) {}
   ~Waiting() {
-    if (shown_ != nullptr) [[unlikely]]
-      hide();
+    if (noted_) [[unlikely]]
+      forget();
   }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
@@ -41,14 +42,16 @@ class Waiting {
   void reset() noexcept {
     failed_polls_ = 0;
     deadline_.reset();
-    if (shown_ != nullptr) [[unlikely]]
-      hide();
+    if (noted_) [[unlikely]]
+      forget();
   }
 
   // Spins, yields or sleeps, depending on how often it was called. `ready()` returns whether there is anything to do;
   // `describe()` returns a WaitingFor. Throws PeerLost, Timeout, or the exception of the interrupt check.
   template <class Ready, class Describe>
   void idle(const Ready& ready, const Describe& describe) {
+    if (trace::is_on()) [[unlikely]]
+      note(describe);
     if (failed_polls_ < spins()) [[likely]] {
       if (++failed_polls_ > wait_limits.polls_without_pause) cpu::pause();
       return;
@@ -94,6 +97,7 @@ class Waiting {
   static constexpr int polls_per_drive = 16;
   static constexpr double driven_nap = 0.0001;  // seconds
   static constexpr int naps_per_liveness_check = 200;
+  static constexpr int polls_before_name = 30;
   // Seconds. At the time limit, a rank elsewhere that has been silent for so long counts as lost; it gives signs of
   // life every half second. And how long a rank waits beyond the limit for others to report such a rank.
   static constexpr double silence_that_counts = 1.8;
@@ -138,16 +142,41 @@ class Waiting {
   static void process_barrier() noexcept;
   void judge(const WaitingFor& waiting, const PeerStatus& status);
   [[noreturn]] void throw_silent(int silent, const WaitingFor& waiting);
-  // Shows this wait to `onehop status`, until hide().
+  // Shows this wait to `onehop status`, until forget().
   void show(const WaitingFor& waiting) noexcept;
-  void hide() noexcept;
+  // Notes when this wait began, for the trace of the run; and whom it waits for, once it has taken a while.
+  template <class Describe>
+  void note(const Describe& describe) {
+    if (!noted_ || traced_begin_ == 0) {
+      prepare_notes();
+      traced_begin_ = trace::now();
+      traced_peer_ = -1;
+    } else if (traced_peer_ < 0 && failed_polls_ >= std::min(spins(), polls_before_name)) {
+      const WaitingFor waiting = describe();
+      if (waiting.peer < 0) return;
+      traced_name_ = trace::name_of(waiting.what);
+      traced_peer_ = group_.world_rank(waiting.peer);
+    }
+  }
+  void prepare_notes() noexcept {
+    if (noted_) return;
+    noted_ = true;
+    shown_ = nullptr;
+    traced_begin_ = 0;
+  }
+  // Ends what show() and note() have begun.
+  void forget() noexcept;
 
   GroupState& group_;
   bool polls_;
   int failed_polls_ = 0;
   std::optional<Deadline> deadline_;
-  WaitRecord* shown_ = nullptr;
-  int shown_peer_ = -1;
+  bool noted_ = false;  // the rest is valid
+  WaitRecord* shown_;
+  int shown_peer_;
+  std::int64_t traced_begin_;  // 0: not traced
+  std::uint32_t traced_name_;
+  int traced_peer_;
 };
 
 }  // namespace onehop::detail

@@ -98,6 +98,10 @@ struct GroupState {
   // Whether a rank of this machine has closed its group, in order.
   [[nodiscard]] bool has_closed(int other) const;
 
+  // The number of a rank in the world that this group was split from.
+  [[nodiscard]] int world_rank(int rank) const {
+    return world_ranks.empty() ? rank : world_ranks[static_cast<std::size_t>(rank)];
+  }
   // "rank 1 (process 7)", "rank 1 of this group (rank 3 of the world; process 7)"; between hosts "process 7 on node2"
   [[nodiscard]] std::string name_of(int other) const;
   // The number in the world of the rank that a rank lost, as its page or report says, if that one is not in this group;

@@ -45,14 +45,10 @@ void note(GroupState& group, int rank) {
   group.own_page().missed.store(static_cast<std::uint32_t>(rank) + 1, std::memory_order_release);
 }
 
-int world_rank(const GroupState& group, int rank) {
-  return group.world_ranks.empty() ? rank : group.world_ranks[static_cast<std::size_t>(rank)];
-}
-
 // The rank of a group with a number in the world; -1: none but perhaps this one.
 int rank_of_world(const GroupState& group, int number) {
   for (int r = 0; r < group.size; ++r) {
-    if (r != group.rank && world_rank(group, r) == number) return r;
+    if (r != group.rank && group.world_rank(r) == number) return r;
   }
   return -1;
 }
@@ -118,10 +114,10 @@ void note_loss(GroupState& seen_in, int lost) noexcept {
   if (dead.host == nullptr) return;  // the group is being made
   // A rank that aborted or closed this group may go on in others.
   const bool ended = seen_in.has_ended(lost);
-  const int number = world_rank(seen_in, lost);
+  const int number = seen_in.world_rank(lost);
   // It may have ended because of another one, which this group does not have.
   const int elsewhere = seen_in.missed_elsewhere_by(lost);
-  const int first = elsewhere < 0 || elsewhere == world_rank(seen_in, seen_in.rank) ? number : elsewhere;
+  const int first = elsewhere < 0 || elsewhere == seen_in.world_rank(seen_in.rank) ? number : elsewhere;
   // Told once the lock is released: the lost rank, by its number in the group or in the world.
   std::vector<std::pair<std::shared_ptr<LossReports>, int>> in_groups;
   std::vector<std::pair<std::shared_ptr<LossReports>, int>> in_others;

@@ -21,7 +21,9 @@
 #include "src/base/cpu.h"
 #include "src/base/env.h"
 #include "src/base/text.h"
+#include "src/base/trace.h"
 #include "src/group/group_state.h"
+#include "src/group/group_trace.h"
 #include "src/group/leaving.h"
 
 namespace onehop::detail {
@@ -33,7 +35,7 @@ struct Introduction {
   std::int32_t pid = 0;
   std::int32_t fd = -1;
   std::int32_t process_barrier = 0;
-  std::int32_t padding = 0;
+  std::int32_t traced = 0;            // whether ONEHOP_TRACE names a file
   std::uint64_t word = 0;             // RankPage::word of the rank's page
   std::uint64_t processors[16] = {};  // the first 1024 that the rank may run on
   char machine[64] = {};              // its name, for messages
@@ -56,6 +58,7 @@ Introduction introduce(int fd, std::uint64_t word) {
   if (uname(&system) == 0) std::string(system.nodename).copy(own.machine, sizeof own.machine - 1);
   std::string(version()).copy(own.version, sizeof own.version - 1);
   env::choice("ONEHOP_NETWORK").copy(own.network, sizeof own.network - 1);
+  own.traced = trace::is_wanted() ? 1 : 0;
   own.pid = getpid();
   own.fd = fd;
   own.process_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;
@@ -160,8 +163,8 @@ void map_page(GroupState& group, int rank, const Introduction& own, const Introd
 }
 
 // Exchanges introductions and maps the peers' pages. Introductions take more memory than pages, and in the next step a
-// rank waits for all others, so none is kept until then.
-void meet(GroupState& group) {
+// rank waits for all others, so none is kept until then. Returns whether all ranks are traced.
+bool meet(GroupState& group) {
   RankPage& page = group.own_page();
   const Introduction own = introduce(group.pages[static_cast<std::size_t>(group.rank)].memory.fd(), page.word);
   const Gathered gathered = group.bootstrap->allgather(bytes_of(own));
@@ -171,12 +174,14 @@ void meet(GroupState& group) {
   SameTexts machines(group.texts);
   LocalProcessors processors;
   group.process_barrier = true;
+  bool traced = true;
   for (int rank = 0; rank < group.size; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     const Introduction other = introduction_of(gathered[at], at);
     check_version(first, other, at);
     check_network(first, other, at);
     group.process_barrier = group.process_barrier && other.process_barrier != 0;
+    traced = traced && other.traced != 0;
     PeerPage& peer = group.pages[at];
     peer.pid = other.pid;
     peer.host = hosts(other.host);
@@ -188,6 +193,7 @@ void meet(GroupState& group) {
     if (rank != group.rank) map_page(group, rank, own, other);
   }
   group.oversubscribed = processors.are_oversubscribed();
+  return traced;
 }
 
 // Consecutive ranks.
@@ -295,8 +301,9 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   own.page->size.store(size, std::memory_order_relaxed);
   own.page->mark.store(RankPage::status_mark, std::memory_order_release);
   std::optional<ShownStep> shown(std::in_place, *own.page);
-  meet(*group);
+  const bool traced = meet(*group);
   agree_on_sharing(*group);
+  if (world == 0) begin_trace(*group, traced);
   shown.reset();
   group->world = world != 0 ? world : own.page->group_word.load(std::memory_order_relaxed);
   group->remote = group->bootstrap->remote_transport();

@@ -119,6 +119,12 @@ TEST(Ucx, NamesAWrongMode) {
                  {"ONEHOP_UCX_MODE", "'pigeons'", "auto, messages or puts"});
 }
 
+TEST(Ucx, RanksTakeTheSameMode) {
+  ONEHOP_NEEDS_UCX();
+  expect_refusal([] { setenv("ONEHOP_UCX_MODE", "puts", 1); },
+                 {"ONEHOP_UCX_MODE is 'auto' on rank 0, but 'puts' on rank 1"});
+}
+
 // A rank that dies is noticed by its peer, and what it sent before counts.
 TEST(Ucx, NamesTheRankThatDied) {
   ONEHOP_NEEDS_UCX();

@@ -155,6 +155,7 @@ COMMANDS = Group(
             ".tour:tour",
             "Run small examples of each kind on a few ranks, check the results, and compare the times with plain MPI.",
         ),
+        "trace": Command(".trace:trace"),
         "tune": Command(
             ".tune:tune",
             "Measure the fastest stores, chunks, slots, waiting and all-reduce algorithms of this machine and save "

@@ -206,6 +206,25 @@ def _not_run(command: Sequence[str], ranks: int, error: OSError | subprocess.Sub
     return Error(f"could not run {command[0]!r} on {counted(ranks, 'rank')}: {why}")
 
 
+def _trace_file(file: str) -> str:
+    """Return the path of a trace, from which an older one is removed."""
+    path = Path(file).absolute()
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    return str(path)
+
+
+def _end_trace(file: str) -> None:
+    """Make the trace of a launch, unless its last rank has, as when a rank was killed. Errors end no launch."""
+    try:
+        found = _core.merge_trace(file, False)
+    except Error as error:
+        print(f"onehop: {error}", file=sys.stderr)
+        return
+    if not found and not Path(file).exists():
+        print(f"onehop: no rank has written a trace to {file}: none has made a group", file=sys.stderr)
+
+
 def _whole_command(starts: Sequence[RankStart]) -> list[str]:
     """The command line of the ranks: different ones one after the other, with a colon between them."""
     different = [tuple(start.command) for start in starts]
@@ -248,6 +267,8 @@ def launch(
         The environment of the ranks; by default this process's own.
     stdout : int
         File descriptor that receives the standard output of the ranks.
+    trace : str, optional
+        File that gets the time line of all ranks (`onehop.trace`).
     on_result : callable, optional
         Called at the end with the result of the launch.
     quiet : bool
@@ -288,6 +309,8 @@ def launch(
     )
     with contextlib.suppress(OSError):
         environment["ONEHOP_LAUNCHER_SPACE"] = str(Path("/proc/self/ns/pid").stat().st_ino)
+    if options.trace is not None:
+        environment["ONEHOP_TRACE"] = _trace_file(options.trace)
     environment.pop("TORCHELASTIC_RUN_ID", None)  # a torchrun around this launch did not start these ranks
     if output != Output.RAW:
         # Python would buffer its output to a pipe until the end.
@@ -321,6 +344,8 @@ def launch(
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise  # the ranks ran, but their output did not fit on the disk
         raise _not_run(starts[0].command, number, error) from error
+    if options.trace is not None:
+        _end_trace(environment["ONEHOP_TRACE"])
     if options.on_result is not None:
         options.on_result(supervisor.result(_whole_command(starts), code))
     return code

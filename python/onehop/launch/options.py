@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from onehop.launch.result import LaunchResult
-from onehop.options import Options, option
+from onehop.options import Options, file_option, option
 
 
 @dataclass(kw_only=True)
@@ -28,6 +28,10 @@ class LaunchOptions(Options):
         None,
         "Write the output of each rank to FOLDER/rank-0.txt and so on, and nothing to the terminal.",
         metavar="FOLDER",
+    )
+    trace: str | None = file_option(
+        "Write a time line of all ranks to FILE, which `onehop trace`, chrome://tracing and Perfetto read.",
+        "the trace",
     )
     output: str = "prefix"
     report: bool = True

@@ -117,7 +117,7 @@ Guard::Guard(const Schedule& schedule, std::span<const std::span<std::byte>> arr
   pages_ = std::make_unique<PageGuard>(std::move(ghosts), inside);
 }
 
-void Guard::poison() noexcept {
+void Guard::begins() noexcept {
   for (const MemoryRange& range : poisoned_) {
     std::memset(range.begin, 0xff, static_cast<std::size_t>(range.end - range.begin));
   }

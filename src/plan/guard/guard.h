@@ -11,22 +11,23 @@
 
 #include "onehop/schedule.h"
 #include "src/plan/guard/page_guard.h"
+#include "src/plan/program/plan_watch.h"
 
 namespace onehop::detail {
 
-class Guard {
+class Guard final : public PlanWatch {
  public:
   // Null unless the environment asks for guards. `arrays` are those of `rank`.
   static std::unique_ptr<Guard> make(const Schedule& schedule, std::span<const std::span<std::byte>> arrays, int rank);
 
   // Fills what the first round overwrites with ones, in all types of floating-point numbers a NaN, so that results show
   // that it was read. Call it before a run begins.
-  void poison() noexcept;
-  // The program goes on until open(). Nothing else may touch the arrays meanwhile.
-  void close();
-  void open();
+  void begins() noexcept override;
+  // Nothing but the program may touch the arrays until open().
+  void close() override;
+  void open() override;
   // Throws BadInput about the first wrong access of the run, if there was one.
-  void report();
+  void report() override;
 
  private:
   Guard(const Schedule& schedule, std::span<const std::span<std::byte>> arrays, int rank);

@@ -19,6 +19,7 @@
 #include "src/plan/program/plan_dependencies.h"
 #include "src/plan/program/plan_part.h"
 #include "src/plan/program/plan_rails.h"
+#include "src/plan/program/plan_trace.h"
 #include "src/plan/program/step_builder.h"
 #include "src/plan/program/wire_turns.h"
 #include "src/schedule/bit_permutation.h"
@@ -40,14 +41,14 @@ class Builder {
     parts_ = sort_transfers(schedule, rank_);
     check_memory_overlap(schedule, arrays, rank_);
     if (options.rails) check_rails(*options.rails, schedule, parts_, rank_);
-    program_.guard = Guard::make(schedule, arrays, rank_);
+    program_.watch = Guard::make(schedule, arrays, rank_);
   }
 
   // Collective.
   Program build(const Group& group, const PlanOptions& options) {
     const bool may_share =
         options.transport == TransportKind::automatic || options.transport == TransportKind::shared_memory;
-    shared_.emplace(*group.state(), arrays_, may_share && program_.guard == nullptr, permutations_of(schedule_));
+    shared_.emplace(*group.state(), arrays_, may_share && program_.watch == nullptr, permutations_of(schedule_));
     steps_.emplace(program_, schedule_, arrays_, rank_, *shared_);
     messages_.emplace(program_, schedule_, *steps_);
     try {
@@ -61,6 +62,7 @@ class Builder {
     const std::exception_ptr failure = failure_of([&] {
       build_rounds(options.direct_puts);
       if (options.rails) assign_rails(program_, *options.rails, rank_);
+      if (!program_.watch) program_.watch = make_plan_trace(program_, schedule_.name, *group.state());
     });
     agree(*group.state(), "making a plan", failure);
     return std::move(program_);

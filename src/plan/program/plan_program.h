@@ -150,8 +150,8 @@ struct Program {
   std::vector<std::int64_t> puts_done;  // fragments, one per sender
   double patience = 0;                  // seconds to wait until a receiver has exposed its array
   std::vector<Signals> signals;         // of direct exchanges, one per rank that takes part
-  std::vector<SharedMemory> kept;  // the arrays in shared memory of this rank, and those of others that it accesses
-  std::unique_ptr<Guard> guard;    // null unless ONEHOP_GUARD asks for one
+  std::vector<SharedMemory> kept;    // the arrays in shared memory of this rank, and those of others that it accesses
+  std::unique_ptr<PlanWatch> watch;  // null unless the arrays are guarded or the run is traced
   std::int64_t staging_bytes = 0;
   bool exposes = false;  // some incoming message does
   bool polls = false;    // some end needs progress() between polls

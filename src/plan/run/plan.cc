@@ -41,7 +41,7 @@ void Plan::Impl::begin(bool at_once) {
   state = State::broken;  // stays so after an exception
   round = 0;
   runs_on = at_once;
-  if (program.guard) program.guard->poison();
+  if (program.watch) program.watch->begins();
   if (!program.rounds.empty()) begin_round();
   state = State::running;
 }
@@ -68,7 +68,7 @@ Plan::~Plan() = default;
 
 void Plan::start() {
   impl_->begin(false);
-  if (impl_->program.guard) impl_->program.guard->close();
+  if (impl_->program.watch) impl_->program.watch->close();
 }
 void Plan::finish() { impl_->finish(); }
 void Plan::run() {
@@ -93,7 +93,7 @@ void Plan::Impl::finish() {
   group->check_process();
   if (state == State::idle) throw BadInput("finish() needs a start() before it");
   state = State::broken;  // until the run is complete; stays so after an exception
-  if (program.guard) program.guard->open();
+  if (program.watch) program.watch->open();
   try {
     do {
       wait_for_round();
@@ -103,7 +103,7 @@ void Plan::Impl::finish() {
   }
   state = State::idle;
   ++counters.runs;
-  if (program.guard) program.guard->report();
+  if (program.watch) program.watch->report();
 }
 
 bool Plan::test() {
@@ -112,7 +112,7 @@ bool Plan::test() {
   run.group->check_process();
   if (run.state == Impl::State::idle) return true;
   run.state = Impl::State::broken;  // stays so after an exception
-  if (run.program.guard) run.program.guard->open();
+  if (run.program.watch) run.program.watch->open();
   do {
     if (run.program.polls) run.progress();
     while (!run.all_moved() && run.move()) {
@@ -129,7 +129,7 @@ bool Plan::test() {
       throw_undefined(lost);
     }
   }
-  if (!complete && run.program.guard) run.program.guard->close();
+  if (!complete && run.program.watch) run.program.watch->close();
   run.state = Impl::State::running;
   return complete;
 }
