@@ -18,14 +18,23 @@ from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop.exit_code import install_excepthook
 
 if TYPE_CHECKING:
+    from onehop.array_movement import allgather as allgather
+    from onehop.array_movement import alltoall as alltoall
+    from onehop.array_movement import broadcast as broadcast
+    from onehop.array_movement import gather as gather
+    from onehop.array_movement import scatter as scatter
     from onehop.channel import Channels as Channels
     from onehop.channel import Receiver as Receiver
     from onehop.channel import Sender as Sender
     from onehop.collectives import allreduce as allreduce
     from onehop.collectives import barrier as barrier
-    from onehop.collectives import broadcast as broadcast
+    from onehop.collectives import reduce as reduce
     from onehop.collectives import reduce_scatter as reduce_scatter
+    from onehop.collectives import scan as scan
     from onehop.group import Group as Group
+    from onehop.messages import isend as isend
+    from onehop.messages import receive as receive
+    from onehop.messages import send as send
     from onehop.permutation import *  # noqa: F403
     from onehop.plan import *  # noqa: F403
     from onehop.poisson import Poisson as Poisson
@@ -35,14 +44,16 @@ if TYPE_CHECKING:
 # The names that are imported when they are first used, by their modules.
 _NAMES = {
     "channel": ["Channels", "Receiver", "Sender"],
-    "collectives": ["allreduce", "barrier", "broadcast", "reduce_scatter"],
+    "array_movement": ["allgather", "alltoall", "broadcast", "gather", "scatter"],
+    "collectives": ["allreduce", "barrier", "reduce", "reduce_scatter", "scan"],
+    "messages": ["isend", "receive", "send"],
     "group": ["Group"],
     "permutation": ["permute_bits", "permute_bits_one_swap_at_a_time"],
     "plan": ["Plan", "PlanCounters"],
     "poisson": ["Poisson", "PoissonResult"],
     "schedule": [
         *("ArraySpec", "Count", "HaloBlock", "PairCount", "Place", "RankCount", "Round", "Schedule", "Slice"),
-        *("Transfer", "Violation", "allgather", "count", "halo", "halo_block", "merge", "verify"),
+        *("Transfer", "Violation", "count", "halo", "halo_block", "merge", "verify"),
         "verify_or_throw",
     ],
 }
@@ -50,8 +61,8 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 # The public modules, which are imported in the same way.
 _MODULES = (
     *("channel", "cirq", "codec", "collectives", "error", "group", "lattice", "launch", "lossless"),
-    *("machine", "pennylane", "permutation", "plan", "poisson", "predict", "pytket", "qiskit", "quantum"),
-    *("quickreduce", "schedule", "topology", "torch"),
+    *("machine", "messages", "patterns", "pennylane", "permutation", "plan", "poisson", "predict", "pytket"),
+    *("qiskit", "quantum", "quickreduce", "schedule", "topology", "torch"),
 )
 
 __all__ = ["BadInput", "Error", "Mismatch", "PeerLost", "Timeout", "__version__", *_MODULE_OF]

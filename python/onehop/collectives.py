@@ -1,81 +1,73 @@
-"""Collective operations on tensors: all-reduce, reduce-scatter, all-gather, broadcast, all-to-all, barrier.
+"""Collective operations on arrays: reductions and scans here, those that move arrays in `onehop.array_movement`.
 
-Arrays are NumPy arrays, or any other object with the buffer protocol or DLPack (such as torch tensors on the CPU). They
-must be C-contiguous and are not copied. All functions but `should_allreduce` are collective: every rank of the group
-calls them, in the same order, with arrays of the same shape and type.
+Arrays are NumPy arrays, or, in most functions, any other object with the buffer protocol or DLPack (such as torch
+tensors on the CPU). C-contiguous arrays are not copied; of the others only NumPy arrays may have gaps. All functions
+but `should_allreduce` are collective: every rank of the group calls them, in the same order, with arrays of the same
+shape and type.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
 from onehop import _core
 from onehop._core import Collective, Collectives
-from onehop.arguments import instance, quoted
+from onehop.arguments import instance
 from onehop.array_memory import NUMBER_TYPES, element_count, element_type, memory_of, new_array, number_type
+from onehop.array_movement import (
+    allgather,
+    alltoall,
+    block_lengths,
+    broadcast,
+    check_root,
+    dense,
+    gather,
+    returned,
+    scatter,
+    shape_of,
+    target_of,
+)
+from onehop.collective_plans import MAX_PLANS, Plans, plans
+from onehop.combine import (
+    NATIVE,
+    allreduce_any,
+    check_type,
+    operator_of,
+    reduce_any,
+    reduce_blocks,
+    scan_any,
+)
 from onehop.error import BadInput, WrongType
 from onehop.group import Group
-from onehop.links import Links
 from onehop.text import counted
 
 __all__ = [
+    "MAX_PLANS",
     "Collective",
     "Collectives",
+    "Plans",
     "all_to_all",
     "allgather",
     "allreduce",
+    "alltoall",
     "barrier",
     "broadcast",
     "codec_to_use",
     "extents_of",
+    "gather",
+    "plans",
+    "reduce",
     "reduce_scatter",
+    "scan",
+    "scatter",
     "should_allreduce",
 ]
 
-MAX_PLANS = 512
-
-
-class Plans:
-    """A cache of prepared collective operations of a group, which drops the least recently used. Collective."""
-
-    def __init__(self, group: Group) -> None:
-        self.collectives = Collectives(group)
-        self._operations: OrderedDict[tuple[Any, ...], Collective] = OrderedDict()
-        self.links = Links()
-
-    def get(self, kind: str, *arguments: Any) -> Collective:
-        """Return the operation `Collectives.kind(*arguments)` from the cache, or prepare it."""
-        key = (kind, *arguments)
-        try:
-            operation = self._operations.get(key)
-        except TypeError:  # a list, for example, where a text belongs: the operation says so
-            return getattr(self.collectives, kind)(*arguments)
-        if operation is None:
-            operation = getattr(self.collectives, kind)(*arguments)
-            self._operations[key] = operation
-            if len(self._operations) > MAX_PLANS:
-                self._operations.popitem(last=False)
-        else:
-            self._operations.move_to_end(key)
-        return operation
-
-    def __len__(self) -> int:
-        return len(self._operations)
-
-
-def plans(group: Group) -> Plans:
-    """Return the plan cache of a group. The first call makes it, which is collective."""
-    found: Plans | None = instance(group, Group, "group").__dict__.get("_plans")
-    if found is None:
-        found = Plans(group)
-        group.__dict__["_plans"] = found
-    return found
+all_to_all = alltoall
 
 
 @dataclass(frozen=True)
@@ -142,10 +134,14 @@ def allreduce(
     group : Group
         The ranks.
     array : array, or sequence of arrays
-        Contribution of this rank: float64, float32, float16, bfloat16, int32 or int64. Several arrays of one type are
-        combined in one operation.
+        Contribution of this rank: a NumPy array of bool, integers or floating-point numbers of 8 to 64 bits (also those
+        of ml_dtypes) or complex numbers, or an array of another library with float64, float32, float16, bfloat16, int32
+        or int64. Several arrays of one of these types are combined in one operation. 8-bit numbers are combined as
+        16-bit ones.
     op : str
-        "sum", "mean" (not for integers), "min", "max" or "prod". A NaN on any rank gives a NaN in the result.
+        "sum", "mean" or "average" (not for integers), "min", "max" (not for complex numbers), "prod"; "logical_and",
+        "logical_or", "logical_xor"; "bitwise_and", "bitwise_or", "bitwise_xor" (for integers and bool). A NaN on any
+        rank gives a NaN in the result.
     codec : str
         Format on the wire: "raw", or another codec for fewer bytes and less precision (docs/reference/codecs.md).
     algorithm : str
@@ -181,13 +177,16 @@ def allreduce(
     """
     if isinstance(array, (list, tuple)):
         return _allreduce_several(group, array, op, codec, algorithm, out, compress_above)
+    op = operator_of(op)
+    if not _is_native(array, op):
+        return _allreduce_any(group, array, op, codec, out)
     kind = number_type(array)
-    result = new_array(array, array.shape) if out is None else out
-    if element_type(result) != kind or np.shape(result) != tuple(array.shape):
-        raise BadInput(
-            f"expected `out` with shape {tuple(array.shape)} and type {kind}, "
-            f"found {tuple(np.shape(result))} and {element_type(result)}"
-        )
+    shape = tuple(array.shape)
+    target, result = target_of(out, array, shape)
+    if target is not result or dense(array) is not array:  # one of them has gaps
+        target[...] = array
+        allreduce(group, target, op, codec, algorithm, out=target, compress_above=compress_above)
+        return returned(target, result)
     source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
     used = codec_to_use(group, codec, source.bytes, compress_above)
     operation = plans(group).get(
@@ -195,6 +194,27 @@ def allreduce(
     )
     operation.run(source, target)
     return result
+
+
+def _is_native(array: Any, op: str) -> bool:
+    """Whether C++ combines arrays of this kind; others must be NumPy arrays."""
+    return not isinstance(array, np.ndarray) or (element_type(array) in NUMBER_TYPES and op in NATIVE)
+
+
+def _allreduce_any(group: Group, array: np.ndarray, op: str, codec: str, out: Any) -> Any:
+    _check_any(array, op, codec)
+    target, result = target_of(out, array, array.shape)
+    target[...] = array
+    allreduce_any(plans(group), target.reshape(-1), op, array.shape)
+    return returned(target, result)
+
+
+def _check_any(array: Any, op: str, codec: str = "raw") -> None:
+    if not isinstance(array, np.ndarray):
+        raise WrongType(f"expected a NumPy array for {op}, found a {type(array).__name__}")
+    check_type(array.dtype, op)
+    if codec != "raw":
+        raise BadInput(f'expected the codec "raw" for {op} of {array.dtype}, found {codec!r}')
 
 
 def codec_to_use(group: Group, codec: str, size: int, compress_above: int | str) -> str:
@@ -264,6 +284,7 @@ def reduce_scatter(
     op: str = "sum",
     codec: str = "raw",
     *,
+    lengths: Sequence[int] | None = None,
     out: Any = None,
     algorithm: str = "auto",
 ) -> Any:
@@ -274,7 +295,9 @@ def reduce_scatter(
     group, op, codec
         As for `allreduce`.
     array : array
-        The first dimension is split evenly over the ranks: rank r receives block r of the result.
+        The first dimension is split over the ranks, evenly or by `lengths`: rank r receives block r of the result.
+    lengths : sequence of int
+        Rows of the block of each rank, the same on all ranks, where they differ.
     out : array
         Receives this rank's block; None: a new array.
     algorithm : str
@@ -289,91 +312,79 @@ def reduce_scatter(
     Raises
     ------
     BadInput
-        The first dimension is not a multiple of the number of ranks.
+        The first dimension is not a multiple of the number of ranks, or not the sum of `lengths`.
     Mismatch, PeerLost, Timeout
         As for `allreduce`.
     """
-    shape = _block_shape(group, array)
-    result = new_array(array, shape) if out is None else out
-    kind = number_type(array)
-    arguments = (element_count(shape), kind, op, codec, 0, shape, algorithm)
-    source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
-    plans(group).get("reduce_scatter", *arguments).run(source, target)
-    return result
+    op = operator_of(op)
+    shape = shape_of(array)
+    rows = block_lengths(group, shape, lengths)
+    block = (rows[group.rank], *shape[1:])
+    target, result = target_of(out, array, block)
+    source = dense(array)
+    if lengths is None and _is_native(array, op):
+        arguments = (element_count(block), number_type(array), op, codec, 0, block, algorithm)
+        memory = memory_of(source, False, "the array"), memory_of(target, True, "the result")
+        plans(group).get("reduce_scatter", *arguments).run(*memory)
+    else:
+        _check_any(array, op, codec)
+        row = element_count(shape[1:])
+        target[...] = reduce_blocks(plans(group), source, [row * one for one in rows], op).reshape(block)
+    return returned(target, result)
 
 
-def _block_shape(group: Group, array: Any) -> tuple[int, ...]:
-    shape = _shape_of(array)
-    if not shape or shape[0] % instance(group, Group, "group").size:
-        raise BadInput(
-            f"expected an array whose first dimension is a multiple of {counted(group.size, 'rank')}, "
-            f"found shape {shape}"
-        )
-    return (shape[0] // group.size, *shape[1:])
-
-
-def _shape_of(array: Any) -> tuple[int, ...]:
-    if not hasattr(array, "shape"):
-        raise WrongType(f"expected an array, found {quoted(array)}; numpy.asarray makes one")
-    return tuple(array.shape)
-
-
-def _content(array: Any) -> tuple[str, tuple[int, ...]]:
-    """Return the type and shape of an array that is only moved, to be compared between the ranks.
-
-    A type that no reduction supports is "bytes", with a checksum of its name as part of the shape.
-    """
-    name, shape = element_type(array), tuple(getattr(array, "shape", ()))
-    return (name, shape) if name in NUMBER_TYPES else ("bytes", (*shape, -1, crc32(name.encode())))
-
-
-def allgather(group: Group, array: Any, *, out: Any = None) -> Any:
-    """Gather the arrays of all ranks on every rank.
+def reduce(group: Group, array: Any, root: int = 0, op: str = "sum", *, out: Any = None) -> Any:
+    """Combine the arrays of all ranks element by element, and return the result on rank `root`.
 
     Parameters
     ----------
     group : Group
         The ranks.
-    array : array
-        Contribution of this rank, of any type, with the same shape on every rank.
+    array : NumPy array
+        Contribution of this rank; types as for `allreduce`.
+    root : int
+        The rank that gets the result.
+    op : str
+        As for `allreduce`, which gives the same bits.
     out : array
-        Receives the arrays, with shape (ranks, *shape); None: a new array.
+        On rank `root`: receives the result; None: a new array.
 
     Returns
     -------
-    array
-        `out`; out[r] is the array of rank r.
+    array or None
+        `out` on rank `root`, None on the others.
 
     Raises
     ------
     BadInput, Mismatch, PeerLost, Timeout
         As for `allreduce`.
     """
-    shape = (instance(group, Group, "group").size, *_shape_of(array))
-    result = new_array(array, shape) if out is None else out
-    source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
-    plans(group).get("allgather", (source.bytes,) * group.size, *_content(array)).run(source, target)
-    return result
+    op, root = operator_of(op), check_root(instance(group, Group, "group"), root)
+    _check_any(array, op)
+    is_root = group.rank == root
+    target, result = target_of(out, array, array.shape) if is_root else (None, None)
+    found = reduce_any(plans(group), dense(array).reshape(-1), op, root, array.shape)
+    if target is None or found is None:
+        return None
+    target[...] = found.reshape(array.shape)
+    return returned(target, result)
 
 
-def broadcast(group: Group, array: Any, root: int = 0) -> Any:
-    """Overwrite the arrays of all ranks, of any type, with the array of rank `root`, and return `array`."""
-    memory = memory_of(array, True, "the array")
-    plans(group).get("broadcast", memory.bytes, root, *_content(array)).run(memory, memory)
-    return array
-
-
-def all_to_all(group: Group, array: Any, *, out: Any = None) -> Any:
-    """Send block r of the array to rank r, and receive block r of the result from rank r.
+def scan(group: Group, array: Any, op: str = "sum", *, exclusive: bool = False, out: Any = None) -> Any:
+    """Return the combination of the arrays of the ranks up to this one, in the order of ranks.
 
     Parameters
     ----------
     group : Group
         The ranks.
-    array : array
-        The first dimension is split evenly over the ranks into blocks.
+    array : NumPy array
+        Contribution of this rank; types as for `allreduce`.
+    op : str
+        As for `allreduce`.
+    exclusive : bool
+        Whether to leave out this rank: rank 0 gets the neutral element. Not for "min", "max" and "mean".
     out : array
-        Receives the blocks, with the same shape; None: a new array.
+        Receives the result; None: a new array.
 
     Returns
     -------
@@ -382,17 +393,19 @@ def all_to_all(group: Group, array: Any, *, out: Any = None) -> Any:
 
     Raises
     ------
-    BadInput
-        The first dimension is not a multiple of the number of ranks.
-    Mismatch, PeerLost, Timeout
+    BadInput, Mismatch, PeerLost, Timeout
         As for `allreduce`.
     """
-    _block_shape(group, array)
-    result = new_array(array, array.shape) if out is None else out
-    source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
-    lengths = (source.bytes // group.size,) * group.size
-    plans(group).get("all_to_all", lengths, lengths, *_content(array)).run(source, target)
-    return result
+    op = operator_of(op)
+    instance(group, Group, "group")
+    _check_any(array, op)
+    if exclusive and op in ("min", "max", "mean"):
+        raise BadInput(f"expected an operator with a neutral element for an exclusive scan, found {op}")
+    target, result = target_of(out, array, array.shape)
+    target[...] = scan_any(plans(group), dense(array).reshape(-1), op, bool(exclusive), array.shape).reshape(
+        array.shape
+    )
+    return returned(target, result)
 
 
 def barrier(group: Group) -> None:

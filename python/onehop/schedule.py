@@ -1,4 +1,4 @@
-"""Schedules as data, and the patterns that build them: `halo` and `allgather`."""
+"""Schedules as data, and the pattern `halo`; the others are in `onehop.patterns`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from onehop._core import (
     Slice,
     Transfer,
     Violation,
-    allgather,
     count,
     merge,
     verify,
@@ -49,7 +48,6 @@ __all__ = [
     "Slice",
     "Transfer",
     "Violation",
-    "allgather",
     "count",
     "halo",
     "halo_block",

@@ -64,21 +64,21 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "SimulationResult",
     ),
     (
-        lambda: onehop.allgather(onehop.Group.alone(), np.zeros(3)),
+        lambda: onehop.patterns.allgather(onehop.Group.alone(), np.zeros(3)),
         "allgather: expected ranks to be a whole number, found a Group; it takes (ranks, elements, element_bytes, "
         "only_rank) and returns a Schedule",
     ),
     (
-        lambda: onehop.allgather(2, 3),
+        lambda: onehop.patterns.allgather(2, 3),
         "allgather: expected element_bytes, a whole number, found no such argument; it takes (ranks, elements, "
         "element_bytes, only_rank) and returns a Schedule",
     ),
     (
-        lambda: onehop.allgather(2, 3, 4, root=0),
+        lambda: onehop.patterns.allgather(2, 3, 4, root=0),
         "allgather: there is no argument 'root'; expected one of (ranks, elements, element_bytes, only_rank)",
     ),
     (
-        lambda: onehop.allgather(2, 3, 4, "0"),
+        lambda: onehop.patterns.allgather(2, 3, 4, "0"),
         "allgather: expected only_rank to be a whole number or None, found '0'; it takes (ranks, elements, "
         "element_bytes, only_rank) and returns a Schedule",
     ),
@@ -87,7 +87,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "Group.allgather: expected mine to be bytes, found 'text'; it takes (mine) and returns a sequence of bytes",
     ),
     (
-        lambda: onehop.allgather(1 << 70, 1, 8),
+        lambda: onehop.patterns.allgather(1 << 70, 1, 8),
         "allgather: expected ranks to be a whole number in the range of its type, found "
         "1180591620717411303424; it takes (ranks, elements, element_bytes, only_rank) and returns a Schedule",
     ),

@@ -112,8 +112,7 @@ def test_prepared_operations_are_kept_and_bounded() -> None:
 def test_says_what_is_wrong() -> None:
     group = onehop.Group.alone()
     for array, message in (
-        (np.zeros(3, np.complex128), "complex128"),
-        (np.zeros((4, 4))[:, 1], "contiguous"),
+        (np.zeros(3, "M8[s]"), "datetime64"),
         (np.zeros(3, ">f8"), "byte order"),
         ([np.zeros(3), np.zeros(3, np.float32)], "one type"),
         ([1.0, 2.0], "found a float"),
@@ -123,10 +122,10 @@ def test_says_what_is_wrong() -> None:
             onehop.allreduce(group, array)
     with pytest.raises(BadInput, match="out"):
         onehop.allreduce(group, np.zeros(3), out=np.zeros(4))
-    with pytest.raises(BadInput, match="mean of int32"):
+    with pytest.raises(BadInput, match=r"mean of int32"):
         onehop.allreduce(group, np.zeros(3, np.int32), "mean")
-    with pytest.raises(BadInput, match="average"):
-        onehop.allreduce(group, np.zeros(3), "average")
+    with pytest.raises(BadInput, match="found 'median'"):
+        onehop.allreduce(group, np.zeros(3), "median")
     frozen = np.zeros(3)
     frozen.flags.writeable = False
     with pytest.raises(BadInput, match="read-only"):

@@ -34,7 +34,7 @@ def schedules() -> dict[str, Traffic]:
     )
     found["open halo"] = traffic_of(onehop.halo(extents=(40, 9), grid=(5, 3), periodic=False, width=2))
     for ranks in (2, 3, 8, 16):
-        found[f"allgather {ranks}"] = traffic_of(onehop.allgather(ranks, 100, 8))
+        found[f"allgather {ranks}"] = traffic_of(onehop.patterns.allgather(ranks, 100, 8))
     for pairs in ([(0, 4)], [(0, 4), (1, 5)], [(0, 4), (1, 5), (2, 6)]):
         found[f"permutation {len(pairs)}"] = traffic_of(onehop.permute_bits(7, local=4, pairs=pairs))
     found["permutation of ranks"] = traffic_of(

@@ -12,7 +12,8 @@ from onehop.error import BadInput
 from onehop.machine import load_machine, machine_rails, message_traffic, simulate, traffic_of
 from onehop.machine.rails import RailAssignment, schedule_rails
 from onehop.machine.schedule_rails import compare_schedule_rails
-from onehop.schedule import Schedule, allgather, halo
+from onehop.patterns import allgather
+from onehop.schedule import Schedule, halo
 from onehop.topology import machine_hosts, map_schedule
 
 SCHEDULE = halo(extents=(64, 48, 32), grid=(4, 4, 4))

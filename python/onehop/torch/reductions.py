@@ -10,6 +10,7 @@ import torch.distributed as dist
 
 from onehop.array_memory import element_type
 from onehop.collectives import Collective, Plans, extents_of
+from onehop.combine import allreduce_any, operator_of, reduce_blocks
 from onehop.error import BadInput, Mismatch
 from onehop.torch.arguments import (
     BITWISE,
@@ -28,10 +29,6 @@ from onehop.torch.arguments import (
 )
 from onehop.torch.names import Names
 from onehop.torch.work import Task, Work, in_sequence
-
-#: A reduction needs at most this many bytes for elements of another type, or for those of all ranks.
-_SLICE_BYTES = 1 << 20
-_BITWISE = {"and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor}
 
 
 class Reductions(Names):
@@ -149,8 +146,8 @@ class Reductions(Names):
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
     def _combine(self, tensors: Sequence[torch.Tensor], op: Reduction, dtype: torch.dtype) -> None:
-        if _needs_slices(tensors[0], op, dtype):
-            return self._combine_slices(tensors, op, dtype)
+        if _is_combined_here(tensors[0], op, dtype):
+            return self._combine_any(tensors, op)
         used = [_prepared(tensor, op) for tensor in tensors]
         elements = sum(tensor.numel() for tensor in used)
         operation = self._allreduce(used[0], elements, op.name, extents_of(used))
@@ -163,27 +160,21 @@ class Reductions(Names):
                 tensor.copy_(one)
         return None
 
-    def _combine_slices(self, tensors: Sequence[torch.Tensor], op: Reduction, dtype: torch.dtype) -> None:
-        step = self._slice_elements(op, dtype, 1)
-        extents = extents_of(tensors)
-        self._compare(tensors, step)
-        for tensor in tensors:
-            whole = tensor.contiguous()
-            for part in whole.view(-1).split(step):
-                wide = part.to(dtype)
-                if op.name in BITWISE:
-                    wide = self._bitwise(wide, op.name)
-                else:
-                    operation = self._allreduce(wide, wide.numel(), op.name, extents)
-                    operation.run_at(wide.data_ptr(), wide.data_ptr())
-                part.copy_(wide)
-            if whole is not tensor:
-                tensor.copy_(whole)
+    def _combine_any(self, tensors: Sequence[torch.Tensor], op: Reduction) -> None:
+        whole = flat(tensors, tensors[0].dtype)
+        allreduce_any(self._plans, whole.numpy(), operator_of(op.name), extents_of(tensors))
+        parts = whole.split([tensor.numel() for tensor in tensors])
+        for tensor, part in zip(tensors, parts, strict=True):
+            tensor.copy_(part.view(tensor.shape))
 
     def _scatter(self, source: torch.Tensor, output: torch.Tensor, op: Reduction, dtype: torch.dtype) -> None:
         block = memory_for(output)
-        if _needs_slices(source, op, dtype):
-            self._scatter_slices(source, block, op, dtype)
+        if _is_combined_here(source, op, dtype):
+            lengths = [block.numel()] * self._size
+            found = reduce_blocks(
+                self._plans, source.contiguous().view(-1).numpy(), lengths, operator_of(op.name)
+            )
+            block.copy_(torch.from_numpy(found).view(block.shape))
         else:
             whole = _prepared(source, op)
             operation = self._plans.get("reduce_scatter", block.numel(), element_type(whole), op.name)
@@ -191,56 +182,9 @@ class Reductions(Names):
         if block is not output:
             output.copy_(block)
 
-    def _scatter_slices(
-        self, source: torch.Tensor, block: torch.Tensor, op: Reduction, dtype: torch.dtype
-    ) -> None:
-        step = self._slice_elements(op, dtype, self._size)
-        self._compare([source], self._size * step)
-        rows = source.contiguous().view(self._size, block.numel())
-        for part, columns in zip(block.view(-1).split(step), rows.split(step, 1), strict=True):
-            wide = columns.to(dtype).contiguous()
-            if op.name in BITWISE:
-                result = self._bitwise(wide, op.name)[self._rank]
-            else:
-                result = torch.empty(part.shape, dtype=dtype)
-                operation = self._plans.get("reduce_scatter", part.numel(), element_type(wide), op.name)
-                operation.run_at(wide.data_ptr(), result.data_ptr())
-            part.copy_(result)
 
-    def _slice_elements(self, op: Reduction, dtype: torch.dtype, rows: int) -> int:
-        """The length of slices of `rows` rows, of which a bitwise operation gathers those of all ranks."""
-        copies = rows * (self._size if op.name in BITWISE else 1)
-        return max(_SLICE_BYTES // (copies * dtype.itemsize), 1)
-
-    def _compare(self, tensors: Sequence[torch.Tensor], step: int) -> None:
-        """Raise Mismatch on all ranks if their tensors would be cut into other slices. One slice compares itself."""
-        length = sum(tensor.numel() for tensor in tensors)
-        if len(tensors) == 1 and length <= step:
-            return
-        bounds = torch.tensor([length, -length])
-        # The extents are compared, too; -1 distinguishes them from those of one slice.
-        operation = self._allreduce(bounds, 2, "max", (-1, *extents_of(tensors)))
-        operation.run_at(bounds.data_ptr(), bounds.data_ptr())
-        most, least = int(bounds[0]), -int(bounds[1])
-        if most != least:
-            raise Mismatch(
-                f"expected tensors of one length on all ranks, found {least} to {most} elements; "
-                f"rank {self._rank} has {length}"
-            )
-
-    def _bitwise(self, tensor: torch.Tensor, op: str) -> torch.Tensor:
-        """Gather the tensors of all ranks and combine them locally, as bitwise reductions are rare."""
-        gathered = torch.empty((self._size, *tensor.shape), dtype=tensor.dtype)
-        gather = self._plans.get("allgather", (tensor.nbytes,) * self._size)
-        gather.run_at(tensor.data_ptr(), gathered.data_ptr())
-        total = gathered[0]
-        for one in gathered[1:]:
-            _BITWISE[op](total, one, out=total)
-        return total
-
-
-def _needs_slices(tensor: torch.Tensor, op: Reduction, dtype: torch.dtype) -> bool:
-    """Whether a reduction needs memory for elements of another type, or for those of other ranks."""
+def _is_combined_here(tensor: torch.Tensor, op: Reduction, dtype: torch.dtype) -> bool:
+    """Whether C++ has no reduction of this kind."""
     return op.name in BITWISE or tensor.dtype != dtype
 
 
