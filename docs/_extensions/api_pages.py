@@ -8,7 +8,8 @@ GENERATED = ROOT / "build" / "generated"
 
 # The modules of each page in reference/python, below `onehop`.
 MODULES = {
-    "core": "group channel schedule patterns plan codec lossless collectives array_movement messages permutation poisson error",
+    "core": "group channel schedule patterns plan codec lossless collectives array_movement messages permutation "
+    "poisson error",
     "lattice": "lattice.geometry lattice.gauge lattice.hmc lattice.smearing lattice.flow lattice.staggered "
     "lattice.wilson lattice.operators lattice.mesons lattice.statistics lattice.field lattice.files",
     "launch": "launch qiskit.backend qiskit.primitives qiskit.job",
