@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onehop import _core
-from onehop.error import BadInput, Error
+from onehop.error import BadInput, Error, WrongType
 from onehop.exit_code import FAILURE
 from onehop.launch.cores import available_cores, share_cores, why_not_bound
 from onehop.launch.interpreter import python_module
@@ -292,6 +292,10 @@ def launch(
     if refused := refused_to_ranks():
         raise Error(
             f"cannot start ranks: the system refuses {refused}, which each of them needs; allow it in this sandbox"
+        )
+    if not isinstance(ranks, (int, list, tuple)):
+        raise WrongType(
+            f"launch: expected ranks to be a whole number, or a list of what each rank runs, found {ranks!r}"
         )
     number = ranks if isinstance(ranks, int) else len(ranks)
     _check(number, options.cores_each, options.bind)
