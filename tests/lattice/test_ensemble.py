@@ -123,7 +123,7 @@ def test_reproduce_finds_other_bits(run: Path, command: Command, tmp_path: Path)
     file.write_bytes(data.replace(b'"beta": 5.6', b'"beta": 5.7'))
     refused = command("lattice", "reproduce", file)
     assert refused.returncode == 2
-    assert "is not a checkpoint, or one that was altered" in refused.stderr
+    assert "expected the recipe of its links, which" in refused.stderr
     assert command("lattice", "convert", run / "000002.lime", "-o", tmp_path / "c.lime").returncode == 0
     assert command("lattice", "reproduce", tmp_path / "c.lime").returncode == 2  # without a recipe
 

@@ -250,7 +250,13 @@ def reproduce(path: str, group: Group, grid: Any = None, progress: Progress | No
         not there or differ.
     """
     with together(group, f"cannot read {path}"):
-        state = read_state(path)
+        try:
+            state = read_state(path)
+        except BadInput as error:
+            raise BadInput(
+                f"{path}: expected the recipe of its links, which `onehop lattice thermalize` writes into ILDG files, "
+                "found none, or one that was altered"
+            ) from error
     settings = state.settings
     first = settings.get("first", state.done - len(state.history))
     _, file = read_gauge(path, group, grid)
