@@ -16,10 +16,6 @@ constexpr std::int64_t cached_bytes = std::int64_t{24} << 20;
 // (notes/lattice.md).
 constexpr std::int64_t fetched_bytes = std::int64_t{6} << 20;
 
-std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
-
-Side side_of(int neighbour) { return neighbour % 2 == 0 ? Side::below : Side::above; }
-
 // Bytes of a site's half spinor in a half-precision halo: a scale and twelve 16-bit integers. A vector's scales precede
 // its integers.
 constexpr std::int64_t short_face_bytes = sizeof(float) + 12 * sizeof(std::int16_t);

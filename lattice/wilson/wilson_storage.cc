@@ -16,10 +16,6 @@ namespace {
 
 constexpr double table_bytes = 200;  // of a site: its neighbours, and its place
 
-std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
-
-Side side_of(int neighbour) { return neighbour % 2 == 0 ? Side::below : Side::above; }
-
 // Packs `numbers` numbers of each of these sites, given in lexicographic order, as [vector][number][lane].
 template <class T>
 Buffer<T> in_lanes(std::span<const double> values, std::size_t numbers, std::span<const std::int64_t> sites,

@@ -14,6 +14,11 @@
 
 namespace onehop::lattice::detail {
 
+inline std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
+
+// Neighbours and faces are numbered 2 * direction + side.
+inline Side side_of(int neighbour) { return neighbour % 2 == 0 ? Side::below : Side::above; }
+
 // The number of lanes that fill a vector register at cpu::level().
 template <class T>
 [[nodiscard]] int wilson_lanes();

@@ -132,7 +132,6 @@ TEST_P(Killed, EveryOtherRankThrowsPeerLostInTime) {
     const SharedCounter there;
     Clock::time_point killed;
     ForkOptions options;
-    options.limit_seconds = 5;
     options.meanwhile = [&](const std::vector<int>& pids) {
       while (*there < ranks) nap(0.001);
       nap(delay);
@@ -204,7 +203,6 @@ TEST(Faults, AFailureBecauseOfALossIsALossOnEveryRank) {
 // The middle rank of a chain dies. The last one waits for the first, and still learns which rank died.
 TEST(Faults, WhoIsLostIsPassedOn) {
   ForkOptions options;
-  options.limit_seconds = 5;
   const auto ended = fork_ranks(
       3,
       [](const Group& group) {

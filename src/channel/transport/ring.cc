@@ -10,11 +10,11 @@
 namespace onehop::detail {
 namespace {
 
-constexpr std::int64_t line = 64;
+constexpr std::int64_t cache_line = 64;
 constexpr std::int64_t pair_of_lines = 128;  // processors fetch lines in pairs: flags of two slots stay apart
 
 std::int64_t slot_stride(const ChannelShape& shape) {
-  const std::int64_t payload = shape.slot_bytes + 8 <= line ? 8 : line;
+  const std::int64_t payload = shape.slot_bytes + 8 <= cache_line ? 8 : cache_line;
   return (payload + shape.slot_bytes + pair_of_lines - 1) / pair_of_lines * pair_of_lines;
 }
 
@@ -23,13 +23,13 @@ std::int64_t slot_stride(const ChannelShape& shape) {
 std::int64_t ring_bytes(const ChannelShape& shape) { return slot_stride(shape) * shape.slots; }
 
 SlotRing make_ring(const ChannelShape& shape, std::byte* memory) {
-  assert(reinterpret_cast<std::uintptr_t>(memory) % line == 0);
+  assert(reinterpret_cast<std::uintptr_t>(memory) % cache_line == 0);
   SlotRing ring;
   ring.first = memory;
   ring.stride = static_cast<std::uint64_t>(slot_stride(shape));
   ring.slots = static_cast<std::uint32_t>(shape.slots);
   if (memory != nullptr) ring.end = memory + ring_bytes(shape);
-  ring.payload = shape.slot_bytes + 8 <= line ? 8 : static_cast<std::uint32_t>(line);
+  ring.payload = shape.slot_bytes + 8 <= cache_line ? 8 : static_cast<std::uint32_t>(cache_line);
   ring.slot_bytes = shape.slot_bytes;
   ring.chunk_bytes = shape.chunk_bytes;
   ring.message_bytes = shape.bytes;
