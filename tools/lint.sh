@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lint.sh [--fix | --quick] [FILE...]
 # Checks the given files, or all files that git knows: formatting (clang-format, ruff, rumdl), common mistakes (clang-tidy, ruff),
-# the dependencies between parts (tools/check_layers.py), and whether public headers and Python modules have tests that are named
+# the dependencies between parts (tools/check_layers.py), whether public headers and Python modules have tests that are named
 # after them (tools/check_tests.py). --fix applies the fixes that the tools offer. --quick leaves out clang-tidy, which takes most
 # of the time.
 set -uo pipefail
@@ -53,6 +53,7 @@ fi
 
 python tools/check_layers.py >/dev/null || status=1
 python tools/check_tests.py >/dev/null || status=1
+python tools/check_names.py || status=1
 
 if [ ${#sources[@]} -gt 0 ] && ! $fix && ! $quick; then
   tools/build.sh dev configure_only || exit 1

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int bisection_steps = 50;
 
-RailPieces whole_pieces(const RailProblem& problem, const RailChoice& choice) {
-  RailPieces pieces(problem.speeds.size());
+CutPieces whole_pieces(const RailProblem& problem, const RailChoice& choice) {
+  CutPieces pieces(problem.speeds.size());
   for (std::size_t i = 0; i < choice.size(); ++i) {
     pieces[static_cast<std::size_t>(choice[i])].push_back({i, 0, problem.sizes[i]});
   }
@@ -23,7 +23,7 @@ RailPieces whole_pieces(const RailProblem& problem, const RailChoice& choice) {
 // Brings every rail down to its capacity.
 class Levelling {
  public:
-  Levelling(RailPieces pieces, std::vector<std::int64_t> loads, std::vector<std::int64_t> capacities,
+  Levelling(CutPieces pieces, std::vector<std::int64_t> loads, std::vector<std::int64_t> capacities,
             std::int64_t min_piece)
       : pieces_(std::move(pieces)),
         loads_(std::move(loads)),
@@ -31,7 +31,7 @@ class Levelling {
         min_piece_(min_piece) {}
 
   // Returns nothing if it does not succeed.
-  std::optional<RailPieces> run() {
+  std::optional<CutPieces> run() {
     // Each step empties a piece, satisfies a rail or fills one.
     std::size_t steps = 4 * loads_.size();
     for (const auto& held : pieces_) steps += 2 * held.size();
@@ -55,8 +55,8 @@ class Levelling {
     const std::int64_t excess = -room(rail);
     const std::int64_t space = room(target);
     const std::int64_t wanted = std::max(std::min(excess, space), min_piece_);
-    std::vector<RailPiece>& held = pieces_[rail];
-    const auto longest = std::ranges::max_element(held, {}, &RailPiece::bytes);
+    std::vector<CutPiece>& held = pieces_[rail];
+    const auto longest = std::ranges::max_element(held, {}, &CutPiece::bytes);
     if (longest == held.end()) return false;
     std::int64_t moved = wanted;
     if (longest->bytes - moved < min_piece_) moved = longest->bytes - min_piece_;
@@ -72,7 +72,7 @@ class Levelling {
 
   // Moves the longest piece that the target has room for.
   bool move_whole(std::size_t rail, std::size_t target) {
-    std::vector<RailPiece>& held = pieces_[rail];
+    std::vector<CutPiece>& held = pieces_[rail];
     auto chosen = held.end();
     for (auto piece = held.begin(); piece != held.end(); ++piece) {
       if (piece->bytes <= room(target) && (chosen == held.end() || piece->bytes > chosen->bytes)) chosen = piece;
@@ -85,36 +85,36 @@ class Levelling {
     return true;
   }
 
-  RailPieces pieces_;
+  CutPieces pieces_;
   std::vector<std::int64_t> loads_;
   std::vector<std::int64_t> capacities_;
   std::int64_t min_piece_;
 };
 
-std::vector<std::int64_t> loads_of(const RailPieces& pieces) {
+std::vector<std::int64_t> loads_of(const CutPieces& pieces) {
   std::vector<std::int64_t> loads;
   for (const auto& held : pieces) {
     loads.push_back(std::accumulate(held.begin(), held.end(), std::int64_t{0},
-                                    [](std::int64_t sum, const RailPiece& piece) { return sum + piece.bytes; }));
+                                    [](std::int64_t sum, const CutPiece& piece) { return sum + piece.bytes; }));
   }
   return loads;
 }
 
 }  // namespace
 
-RailPieces cut_choice(const RailProblem& problem, const RailChoice& choice, std::int64_t min_piece) {
+CutPieces cut_choice(const RailProblem& problem, const RailChoice& choice, std::int64_t min_piece) {
   const std::vector<std::int64_t> loads = rail_loads(problem, choice);
   const auto levelled = [&](double seconds) {
     std::vector<std::int64_t> capacities;
     for (const double speed : problem.speeds) capacities.push_back(rail_capacity(seconds, speed));
     return Levelling(whole_pieces(problem, choice), loads, std::move(capacities), min_piece).run();
   };
-  RailPieces best = whole_pieces(problem, choice);
+  CutPieces best = whole_pieces(problem, choice);
   double low = area_bound(std::accumulate(loads.begin(), loads.end(), std::int64_t{0}), problem.speeds);
   double high = busiest_rail(loads, problem.speeds);
   for (int step = 0; step < bisection_steps && low < high; ++step) {
     const double middle = step == 0 ? low : std::midpoint(low, high);
-    std::optional<RailPieces> found = levelled(middle);
+    std::optional<CutPieces> found = levelled(middle);
     if (found) {
       best = std::move(*found);
       high = busiest_rail(loads_of(best), problem.speeds);

@@ -40,15 +40,15 @@ using RailChoice = std::vector<int>;  // the rail of each message
 [[nodiscard]] RailChoice searched_choice(const RailProblem& problem);
 
 // A part of a message on a rail.
-struct RailPiece {
+struct CutPiece {
   std::size_t message = 0;
   std::int64_t first = 0;
   std::int64_t bytes = 0;
 };
 
-using RailPieces = std::vector<std::vector<RailPiece>>;  // one list per rail
+using CutPieces = std::vector<std::vector<CutPiece>>;  // one list per rail
 
 // Cuts messages of a choice so that the busiest rail finishes earlier. Returns whole messages if no cut helps.
-[[nodiscard]] RailPieces cut_choice(const RailProblem& problem, const RailChoice& choice, std::int64_t min_piece);
+[[nodiscard]] CutPieces cut_choice(const RailProblem& problem, const RailChoice& choice, std::int64_t min_piece);
 
 }  // namespace onehop::detail

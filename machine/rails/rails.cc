@@ -22,7 +22,7 @@ namespace {
 using detail::area_bound;
 using detail::busiest_rail;
 using detail::RailChoice;
-using detail::RailPieces;
+using detail::CutPieces;
 using detail::RailProblem;
 
 constexpr std::array<std::string_view, 4> rule_names{"by_rank", "round_robin", "longest_first", "optimum"};
@@ -98,12 +98,12 @@ void append_piece(std::vector<RailAssignment>& assignments, const RailAssignment
   }
 }
 
-RailPlan cut_plan(std::span<const RailMessage> messages, const RailProblem& problem, const RailPieces& pieces) {
+RailPlan cut_plan(std::span<const RailMessage> messages, const RailProblem& problem, const CutPieces& pieces) {
   std::vector<std::vector<RailAssignment>> of_message(messages.size());
   RailPlan plan;
   plan.loads.resize(pieces.size());
   for (std::size_t rail = 0; rail < pieces.size(); ++rail) {
-    for (const detail::RailPiece& piece : pieces[rail]) {
+    for (const detail::CutPiece& piece : pieces[rail]) {
       const RailMessage& message = messages[piece.message];
       of_message[piece.message].push_back({message.from, message.to, static_cast<int>(rail), piece.first, piece.bytes});
       plan.loads[rail] += piece.bytes;
