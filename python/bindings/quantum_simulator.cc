@@ -1,9 +1,11 @@
 #include "onehop/quantum/program.h"
 
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <functional>
 #include <memory>
+#include <tuple>
 #include <type_traits>
 
 #include "python/bindings/quantum_arrays.h"
@@ -19,6 +21,9 @@ using onehop::quantum::Progress;
 using onehop::quantum::SimulationResult;
 
 namespace {
+
+using OutcomesParts =
+    std::tuple<int, std::vector<std::vector<std::uint64_t>>, std::vector<std::int64_t>, std::vector<std::uint32_t>>;
 
 // Shots become arrays, because there may be millions of them.
 nb::list as_list(const std::vector<Branch>& branches) {
@@ -132,7 +137,11 @@ void bind_quantum_simulator(nb::module_& module) {
       .def_prop_ro("counts", array_of(&Outcomes::counts), nb::rv_policy::automatic,
                    "Number of shots with each of `values`.")
       .def_prop_ro("of_shot", array_of(&Outcomes::of_shot), nb::rv_policy::automatic,
-                   "Index into `values` of each shot's outcome.");
+                   "Index into `values` of each shot's outcome.")
+      .def("__getstate__", [](const Outcomes& o) { return OutcomesParts(o.clbits, o.values, o.counts, o.of_shot); })
+      .def("__setstate__", [](Outcomes& o, const OutcomesParts& parts) {
+        new (&o) Outcomes{std::get<0>(parts), std::get<1>(parts), std::get<2>(parts), std::get<3>(parts)};
+      });
   nb::class_<SimulationResult>(module, "SimulationResult", "The result of `simulate`; the same on every rank.")
       .def_ro("outcomes", &SimulationResult::outcomes)
       .def_prop_ro("expectations", array_of(&SimulationResult::expectations), nb::rv_policy::automatic)

@@ -125,6 +125,16 @@ class Group(_core.Group):
         """Return a group of this process alone, whatever the launcher."""
         return cls(_core.Group.alone())
 
+    def __deepcopy__(self, memo: Any) -> Group:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.size > 1:
+            raise BadInput(
+                f"expected a group of one rank to pickle, found one of {self.size}: other processes are no ranks of it"
+            )
+        return Group.alone, ()
+
     @classmethod
     def from_mpi(cls, comm: Any) -> Group:
         """Make a group of the ranks of an mpi4py communicator. The communicator is duplicated.

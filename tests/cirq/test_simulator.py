@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -196,3 +198,9 @@ def test_bad_input_is_refused(run: Any, message: str) -> None:
     with pytest.raises(BadInput, match=message) as caught:
         run(OnehopSimulator())
     assert "\n" not in str(caught.value)
+
+
+def test_copies() -> None:
+    made = OnehopSimulator(precision="single")
+    assert copy.deepcopy(made).precision == "single"
+    assert pickle.loads(pickle.dumps(made)).precision == "single"

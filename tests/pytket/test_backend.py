@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -113,3 +115,9 @@ def _conditional() -> Circuit:
 def test_bad_input_is_refused(run: Any, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         run(OnehopBackend())
+
+
+def test_copies() -> None:
+    made = OnehopBackend(precision="single")
+    assert copy.deepcopy(made).precision == "single"
+    assert pickle.loads(pickle.dumps(made)).precision == "single"

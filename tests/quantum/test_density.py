@@ -28,6 +28,7 @@ NAMED = [
     ("pauli", {"XY": 0.1, "ZI": 0.2}),
     ("amplitude_damping", 0.3),
     ("phase_damping", 0.35),
+    ("thermal_relaxation", 50.0, 80.0, 20.0, 0.2),
 ]
 
 
@@ -431,3 +432,33 @@ def test_depolarizing_after_a_large_gate_is_refused() -> None:
     for qubits in (0, -1, 40):
         with pytest.raises(BadInput, match=rf"expected 1 to 6 qubits, .* found {qubits}"):
             quantum.channel("depolarizing", 0.1, qubits)
+
+
+@pytest.mark.parametrize("t2", [30.0, 50.0, 80.0, 100.0])
+@pytest.mark.parametrize("excited", [0.0, 0.3, 1.0])
+def test_thermal_relaxation(t2: float, excited: float) -> None:
+    rho = np.array([[0.3, 0.2 - 0.1j], [0.2 + 0.1j, 0.7]])
+    for time in 0.0, 7.0, 1e5:
+        found = quantum.channel("thermal_relaxation", 50.0, t2, time, excited)
+        one = excited + (0.7 - excited) * np.exp(-time / 50)
+        off = rho[0, 1] * np.exp(-time / t2)
+        expected = np.array([[1 - one, off], [off.conjugate(), one]])
+        after = (found.superoperator() @ rho.T.reshape(-1)).reshape(2, 2).T
+        np.testing.assert_allclose(after, expected, rtol=0, atol=1e-12)
+        aer = pytest.importorskip("qiskit_aer.noise")
+        theirs = aer.thermal_relaxation_error(50.0, t2, time, excited)
+        from qiskit.quantum_info import SuperOp
+
+        np.testing.assert_allclose(found.superoperator(), SuperOp(theirs).data, rtol=0, atol=1e-9)
+
+
+def test_thermal_relaxation_as_text() -> None:
+    noise = NoiseModel.parse("thermal_relaxation=50e-6,70e-6,1e-6:cx; thermal_relaxation=50,70,1,0.1")
+    assert repr(noise) == "<NoiseModel: thermal_relaxation after cx; thermal_relaxation>"
+    for text, words in {
+        "thermal_relaxation=1,3,1": "at most 2 t1",
+        "thermal_relaxation=1,1": "three or four for thermal_relaxation",
+        "thermal_relaxation=1,1,1,2": "probability from 0 to 1",
+    }.items():
+        with pytest.raises(BadInput, match=words):
+            NoiseModel.parse(text)

@@ -21,6 +21,9 @@ from onehop.quantum.observables import PauliSum, PauliTerm
         ("(0.5-1.5j) [] + 1e5 X10", [(0.5 - 1.5j, ""), (1e5, "X10")]),
         ("X1 Z0", [(1, "Z0 X1")]),
         ("(-3) X0", [(-3, "X0")]),
+        ("IZZ", [(1, "Z0 Z1")]),
+        ("-0.5*XYI + 2 IIZ - I + Y1", [(-0.5, "Y1 X2"), (2, "Z0"), (-1, ""), (1, "Y1")]),
+        ("X", [(1, "X0")]),
     ],
 )
 def test_text(text: str, terms: list[tuple[complex, str]]) -> None:
@@ -53,6 +56,9 @@ def test_thousands_of_terms() -> None:
         ("Z0 Q1", "column 4: found 'Q1'"),
         ("Z0 Z0", "column 4: qubit 0 occurs twice"),
         ("Z0 X", "column 4: found 'X'"),
+        ("XX + XIX", "column 6: found 3 letters after a term of 2"),
+        ("XX Z0", "column 4: found 'Z0'"),
+        ("XQ", "column 1: found 'XQ'"),
         ("Z0 +", "a term is missing"),
         ("3*", r"column 2: found '\*'"),
         ("Z0 * * Z1", r"column 4: found '\*'"),

@@ -10,7 +10,7 @@ from pennylane.measurements import ExpectationMP
 from pennylane.numpy import tensor
 from pennylane.tape import QuantumScript
 
-from onehop.pennylane.operations import named, postselects
+from onehop.pennylane.operations import is_channel, named, postselects
 
 
 def has_pauli_form(observable: Any) -> bool:
@@ -21,10 +21,11 @@ def has_pauli_form(observable: Any) -> bool:
 def why_not_adjoint(circuit: QuantumScript) -> str | None:
     """Return why the adjoint method cannot differentiate a circuit, or None if it can."""
     for index, one in enumerate(circuit.operations):
-        if postselects(one):
+        if postselects(one) or is_channel(one):
+            found = "the channel" if is_channel(one) else "the postselection of"
             return (
-                f"adjoint derivatives{_first_parameter(circuit)}: expected gates that preserve the norm, found the "
-                f"postselection of {named(index, one)}"
+                f"adjoint derivatives{_first_parameter(circuit)}: expected gates that keep a state pure and "
+                f"normalised, found {found} {named(index, one)}"
             )
     return why_not_expectations(circuit)
 

@@ -20,6 +20,7 @@ from pennylane.devices.preprocess import (
     validate_observables,
 )
 from pennylane.devices.qubit.simulate import measure_final_state
+from pennylane.devices.qubit_mixed import measure_final_state as measure_mixed_state
 from pennylane.exceptions import DeviceError, QuantumFunctionError
 from pennylane.measurements import ExpectationMP
 from pennylane.operation import StatePrepBase
@@ -37,17 +38,21 @@ from onehop.pennylane.adjoint import (
 )
 from onehop.pennylane.operations import (
     append,
+    append_channel,
+    is_channel,
     is_differentiable,
     is_known,
     kept_shots,
+    named,
     pauli_sum,
     postselects,
     project,
     require_valid,
 )
 from onehop.pennylane.tree import measured_tree
-from onehop.quantum import Circuit, Parameter, State
+from onehop.quantum import Circuit, DensityMatrix, Parameter, State
 from onehop.quantum.foreign import check_precision
+from onehop.quantum.steps import Program
 
 __all__ = ["OnehopQubit"]
 
@@ -78,6 +83,8 @@ def _differentiable(operator: Any) -> bool:
 @single_tape_support
 class OnehopQubit(Device):
     """State vectors of onehop as a PennyLane device, `qml.device("onehop.qubit", wires=4)`.
+
+    A circuit with channels runs on a density matrix, which has the memory of a state vector of twice as many qubits.
 
     Expectation values of Pauli strings and their derivatives by the adjoint method are computed on the state where it
     is. All other measurements, and shots, take the whole state vector. Measurements inside a circuit are deferred, or,
@@ -222,9 +229,12 @@ class OnehopQubit(Device):
     def _execute(self, script: QuantumScript, postselect_mode: str | None) -> Any:
         require_valid(script)
         script = script.map_to_standard_wires()
+        mixed = any(map(is_channel, script.operations))
         if any(isinstance(one, MidMeasure) for one in script.operations):
+            if mixed:
+                raise DeviceError("channels need mcm_method 'deferred', found 'tree-traversal'")
             return self._tree(script)
-        state, chance = self._state(script)
+        state, chance = (self._mixed(script), 1.0) if mixed else self._state(script)
         if script.shots and any(map(postselects, script.operations)):
             script = kept_shots(script, chance, postselect_mode, self._rng)
         if why_not_expectations(script) is None:
@@ -232,7 +242,28 @@ class OnehopQubit(Device):
             found = tuple(np.array(np.real(one)) for one in state.expectations(sums))
             return found[0] if len(found) == 1 else found
         shape = (2,) * len(script.wires)
+        if isinstance(state, DensityMatrix):
+            return measure_mixed_state(script, state.matrix().reshape(2 * shape), False, rng=self._rng)
         return measure_final_state(script, state.vector().reshape(shape), False, rng=self._rng)
+
+    def _mixed(self, script: QuantumScript) -> DensityMatrix:
+        """Return the final density matrix of a circuit with channels."""
+        start, operations = _split(script)
+        matrix = DensityMatrix(len(script.wires), **self._options)
+        if start is not None:
+            matrix.set_vector(start)
+        program = Program(Circuit(matrix.qubits))
+        for index, one in enumerate(operations):
+            if postselects(one):
+                raise DeviceError(
+                    f"expected a circuit with channels and without postselection, found {named(index, one)}"
+                )
+            if is_channel(one):
+                append_channel(program, one, _places(script))
+            else:
+                _append_number(program.circuit, one, _places(script))
+        matrix.run_program(program)
+        return matrix
 
     def _tree(self, script: QuantumScript) -> Any:
         start, operations = _split(script)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pennylane as qml
 from pennylane.exceptions import DeviceError
+from pennylane.operation import Channel
 from pennylane.ops import Projector
 from pennylane.tape import QuantumScript
 
@@ -15,6 +16,7 @@ from onehop.error import BadInput
 from onehop.quantum import Circuit, PauliSum, State, gate_names
 from onehop.quantum.foreign import LARGEST_MATRIX, observable_of
 from onehop.quantum.parameters import Angle
+from onehop.quantum.steps import Program
 
 # PennyLane's names of gates that OpenQASM names, with the same parameters, controls first.
 _NAMED = {
@@ -40,10 +42,15 @@ def is_differentiable(operator: Any) -> bool:
     return _name_of(operator) in _DIFFERENTIABLE
 
 
+def is_channel(operator: Any) -> bool:
+    """Check whether an operator is a noise channel."""
+    return isinstance(operator, Channel)
+
+
 def is_known(operator: Any) -> bool:
     """Check that an operator can be converted."""
     name = _name_of(operator)
-    if name in _NAMED or name in _SPECIAL or name in ("Identity", "Barrier"):
+    if name in _NAMED or name in _SPECIAL or name in ("Identity", "Barrier") or is_channel(operator):
         return True
     return operator.has_matrix and 0 < len(operator.wires) <= LARGEST_MATRIX
 
@@ -114,6 +121,13 @@ def append(circuit: Circuit, operator: Any, qubit_of: Callable[[Any], int], angl
     else:
         # PennyLane's first wire is the most significant bit of the matrix's index.
         circuit.unitary(np.asarray(operator.matrix(), complex), where[::-1], name=operator.name)
+
+
+def append_channel(program: Program, operator: Any, qubit_of: Callable[[Any], int]) -> None:
+    """Append a channel to a program."""
+    kraus = tuple(np.asarray(one, complex) for one in operator.kraus_matrices())
+    # PennyLane's first wire is the most significant bit of a matrix's index.
+    program.channel(kraus, [qubit_of(wire) for wire in operator.wires][::-1], operator.name)
 
 
 def pauli_sum(observable: Any, qubit_of: Callable[[Any], int]) -> PauliSum:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from onehop import _core
 from onehop._core import Condition, Operation, Register, gate, gate_names
 from onehop.arguments import complex_array, instance, is_sequence, whole_number, whole_numbers
 from onehop.error import BadInput
+from onehop.quantum.composition import Composition
 from onehop.quantum.named_gates import NamedGates
 from onehop.quantum.parameters import Angle, Bindings, Expression, placeholder, terms_of, values_of
 from onehop.text import counted
@@ -19,7 +20,7 @@ from onehop.text import counted
 __all__ = ["Circuit", "Condition", "Operation", "Register", "gate", "gate_names"]
 
 
-class Circuit(NamedGates, _core.Circuit):
+class Circuit(NamedGates, Composition):
     """A quantum circuit as plain data, built operation by operation.
 
     Bits are ordered as in Qiskit: qubit 0 is the least significant bit of an amplitude's index, and the first target
@@ -229,17 +230,6 @@ class Circuit(NamedGates, _core.Circuit):
         """
         bound = _core.bind(self, values_of(self, bindings))
         return Circuit._like(bound)
-
-    @classmethod
-    def _like(cls, core: _core.Circuit, operations: Iterable[Operation] | None = None) -> Circuit:
-        """Copy a circuit of the library, with other operations if there are any."""
-        circuit = cls(core.qubits, core.clbits, core.name)
-        circuit.hidden_clbits = core.hidden_clbits
-        circuit.registers = core.registers
-        circuit.parameters = core.parameters
-        for operation in core.operations if operations is None else operations:
-            circuit.add(operation)
-        return circuit
 
     # -- operations other than gates ---------------------------------------------------------------------------------
 

@@ -11,17 +11,19 @@ from typing import Any
 from onehop import _core
 from onehop.arguments import instance, is_sequence, quoted, whole_number
 from onehop.error import BadInput
-from onehop.text import counted
+from onehop.text import counted, shortened
 
 __all__ = ["PauliSum", "PauliTerm"]
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _FACTOR = r"(?:[IXYZ]_?\d+|I(?![A-Za-z0-9_]))"
+_LABEL = r"[IXYZ]+(?![A-Za-z0-9_])"
 _FACTORS = rf"{_FACTOR}(?:\s*(?:\*\s*)?{_FACTOR})*"
 _TERM = re.compile(
     rf"""(?P<signs>(?:\s*[+-])*) \s*
     (?P<weight>\(\s*[+-]?[\d.eE+\-\s]*j\s*\) | \(\s*[+-]?{_NUMBER}\s*\) | {_NUMBER})?
-    (?P<product>\s*(?P<times>\*\s*)? (?:(?P<open>\[)\s*(?:{_FACTORS})?\s*(?P<close>\])? | {_FACTORS}))?""",
+    (?P<product>\s*(?P<times>\*\s*)? (?:
+        (?P<open>\[)\s*(?:{_FACTORS})?\s*(?P<close>\])? | (?P<label>{_LABEL}) | {_FACTORS}))?""",
     re.X | re.ASCII,
 )
 
@@ -75,7 +77,7 @@ class PauliTerm:
         return "*".join([weight, " ".join(f"{letter}{qubit}" for qubit, letter in self.paulis) or "I"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PauliSum:
     """A weighted sum of Pauli strings: a Hamiltonian or another observable.
 
@@ -92,12 +94,14 @@ class PauliSum:
         """Parse text such as `Z0 Z1 + 0.5*X2 - Y0*Y3 + 2`, or HamLib's `(1+0j) [Z0 Z1] + (2+0j) [X0]`.
 
         A term is an optional weight and factors, separated by a space or `*`. A factor is a letter and a qubit. A
-        weight without factors is a multiple of the identity, which may be written `I`.
+        weight without factors is a multiple of the identity, which may be written `I`. A term may also be a letter for
+        each qubit, as in `0.5*IZZ + XXI`; the last one belongs to qubit 0, as in Qiskit.
 
         Raises
         ------
         BadInput
-            The text has another form, or a qubit occurs twice in a term. The message names the column.
+            The text has another form, a qubit occurs twice in a term, or terms have different numbers of letters. The
+            message names the column.
         """
         return cls(tuple(_terms(instance(text, str, "text"))))
 
@@ -179,6 +183,9 @@ class PauliSum:
     def __str__(self) -> str:
         return " + ".join(map(str, self.terms)) or "0"
 
+    def __repr__(self) -> str:
+        return f"<PauliSum: {shortened(str(self), 60)}>"
+
 
 _NEXT = {"X": "Y", "Y": "Z", "Z": "X"}
 
@@ -237,7 +244,7 @@ def _terms(text: str) -> Iterator[PauliTerm]:
     """Parse all terms of an observable."""
     if not text.strip():
         raise _bad(text, 0, "the text is empty")
-    place, end = 0, len(text.rstrip())
+    place, end, letters = 0, len(text.rstrip()), 0
     while place < end:
         match = _TERM.match(text, place)
         assert match is not None  # all its parts are optional
@@ -247,6 +254,10 @@ def _terms(text: str) -> Iterator[PauliTerm]:
         is_empty = match["weight"] is match["product"] is None
         if is_empty or (place and not match["signs"]) or (match["times"] and not match["weight"]):
             raise _unexpected(text, begin, "a term")
+        length = len(match["label"] or "")
+        if letters and length > 1 and length != letters:
+            raise _bad(text, match.start("label"), f"found {length} letters after a term of {letters}")
+        letters = length if length > 1 else letters
         weight = _weight(text, match) * (-1) ** match["signs"].count("-")
         yield PauliTerm(weight, _paulis(text, match))
         place = match.end()
@@ -263,6 +274,8 @@ def _weight(text: str, match: re.Match[str]) -> complex:
 
 
 def _paulis(text: str, match: re.Match[str]) -> tuple[tuple[int, str], ...]:
+    if match["label"]:
+        return _from_label(match["label"]).paulis
     factors: dict[int, str] = {}
     for factor in re.finditer(r"([XYZ])_?(\d+)", match["product"] or "", re.ASCII):
         place = match.start("product") + factor.start()
@@ -285,5 +298,5 @@ def _bad(text: str, column: int, problem: str) -> BadInput:
     shown = text if len(text) <= 60 else text[max(0, column - 30) : column + 30] + "..."
     return BadInput(
         f"observable {shown!r}, column {column + 1}: {problem}; expected terms as in "
-        '"Z0 Z1 + 0.5*X2", with a letter X, Y or Z and a qubit in each factor'
+        '"Z0 Z1 + 0.5*X2", with a letter X, Y or Z and a qubit in each factor, or as in "IZZ"'
     )

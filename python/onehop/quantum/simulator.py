@@ -19,6 +19,7 @@ from onehop.quantum.profile import Profile
 from onehop.quantum.run.checkpoint import Checkpoints
 from onehop.quantum.simulation_options import SimulationOptions, common_seed, core_options, require_plain
 from onehop.quantum.state import State
+from onehop.text import counted, seconds_text
 
 if TYPE_CHECKING:
     from onehop._keywords import SimulationKeywords, Unpack
@@ -29,9 +30,11 @@ __all__ = ["Result", "simulate"]
 R = TypeVar("R", bound="Result")
 
 
-@dataclass
+@dataclass(repr=False)
 class Result:
     """The result of a simulation; the same on every rank.
+
+    Copies and pickles have no state if it is split over several ranks.
 
     Attributes
     ----------
@@ -102,6 +105,18 @@ class Result:
         """Outcome of each shot as a hexadecimal number."""
         values = [hex(v) for v in self.outcomes.values]
         return [values[i] for i in self.outcomes.of_shot.tolist()]
+
+    def __repr__(self) -> str:
+        values = f", {counted(len(self.expectations), 'expectation')}" if self.expectations else ""
+        return (
+            f"<{type(self).__name__}: {counted(self.shots, 'shot')}, "
+            f"{counted(len(self.outcomes.values), 'outcome')}{values}, "
+            f"{seconds_text(self.seconds)} on {counted(self.ranks, 'rank')}>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        is_split = self.state is not None and self.state.ranks > 1
+        return self.__dict__ | ({"state": None} if is_split else {})
 
     def shot_values(self) -> NDArray[Any]:
         """Return the outcome of each shot as a number.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import real_number, whole_numbers
 from onehop.error import BadInput
+from onehop.group import Group
 from onehop.quantum.observables import core_sum, real_where_real, sums_of
 from onehop.text import counted
 
@@ -184,8 +185,29 @@ class SplitState(ABC):
         """Return the listed qubits, or all for None."""
         return list(range(self.qubits)) if qubits is None else whole_numbers(qubits, "qubits")
 
+    @classmethod
+    @abstractmethod
+    def _of(cls, core: _core.State) -> Any: ...
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.ranks > 1:
+            raise BadInput(
+                f"expected a state of one rank to copy or pickle, found one that is split over {self.ranks}; `save` "
+                "writes it to a file"
+            )
+        values = self._core.gather()
+        if self.precision != "double":
+            values = values.astype(np.complex64)
+        return _restored, (type(self), self._core.qubits, self.precision, values)
+
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__}: {counted(self.qubits, 'qubit')}, {self.precision} precision, "
             f"{counted(self.ranks, 'rank')}>"
         )
+
+
+def _restored(kind: type[SplitState], qubits: int, precision: str, values: NDArray[Any]) -> Any:
+    core = _core.State(Group.alone(), qubits=qubits, precision=precision, threads=0, staging=0)
+    core.set_amplitudes(values.astype(np.complex128), check=False)
+    return kind._of(core)

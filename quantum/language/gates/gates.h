@@ -27,7 +27,8 @@ struct Gate {
 [[nodiscard]] std::string_view library_text(std::string_view file);
 
 // Modifiers of a gate that is written as operations without conditions. Each returns an empty text, or what is wrong.
-void add_controls(std::vector<Operation>& gate, const std::vector<int>& controls, bool negative);
+// `values` has bit i where controls[i] must be 1.
+void add_controls(std::vector<Operation>& gate, const std::vector<int>& controls, std::uint64_t values);
 [[nodiscard]] std::string invert(std::vector<Operation>& gate);
 [[nodiscard]] std::string raise(std::vector<Operation>& gate, double power);
 

@@ -1,5 +1,6 @@
 // Controls, inverses and powers of gates.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -7,6 +8,7 @@
 
 #include "onehop/error.h"
 #include "quantum/language/gates/gates.h"
+#include "src/base/text.h"
 
 namespace onehop::quantum::language {
 namespace {
@@ -25,7 +27,26 @@ std::vector<Operation> rotations(std::vector<Operation> gate) {
   return with_rotations(circuit).operations;
 }
 
+// The name of the inverse of a named gate without angles; the other names are kept.
+std::string inverse_name(const std::string& name) {
+  static constexpr std::array<std::string_view, 10> pairs{"s",     "t",       "sx",  "cs",   "csx",
+                                                          "iswap", "c3sqrtx", "dcx", "rc3x", "rcccx"};
+  for (std::size_t k = 0; k < pairs.size(); ++k) {
+    std::string other = std::string(pairs[k]) + (k < 4 ? "dg" : "_dg");
+    if (name == pairs[k]) return other;
+    if (name == other) return std::string(pairs[k]);
+  }
+  return name;
+}
+
+// The name of a power of a gate: a gate with angles keeps its name.
+std::string power_name(const std::string& name, double power) {
+  const auto fixed = [&](const GateName& one) { return one.name == name && one.parameters == 0; };
+  return std::ranges::any_of(gate_names(), fixed) ? name + "^" + base::number_text(power) : name;
+}
+
 Operation inverse(Operation operation) {
+  operation.name = inverse_name(operation.name);
   operation.angle = -operation.angle;
   for (onehop::quantum::Expression& angle : operation.angles) {
     angle.constant = -angle.constant;
@@ -72,9 +93,11 @@ bool raise_one(Operation& operation, double power) {
       operation.angle *= power;
       return true;
     case OperationKind::diagonal:
+      operation.name = power_name(operation.name, power);
       for (Complex& value : operation.values) value = std::polar(1.0, power * phase_of(value));
       return true;
     case OperationKind::matrix:
+      operation.name = power_name(operation.name, power);
       operation.values = power_of(operation.values, power);
       return true;
     default:
@@ -84,9 +107,8 @@ bool raise_one(Operation& operation, double power) {
 
 }  // namespace
 
-void add_controls(std::vector<Operation>& gate, const std::vector<int>& controls, bool negative) {
+void add_controls(std::vector<Operation>& gate, const std::vector<int>& controls, std::uint64_t values) {
   std::erase_if(gate, [](const Operation& one) { return !one.is_gate(); });
-  const std::uint64_t values = negative ? 0 : (std::uint64_t{1} << controls.size()) - 1;
   for (Operation& one : gate) {
     one.control_values = values | one.control_values << controls.size();
     one.controls.insert(one.controls.begin(), controls.begin(), controls.end());
@@ -97,7 +119,7 @@ std::string invert(std::vector<Operation>& gate) {
   try {
     gate = rotations(std::move(gate));
   } catch (const BadInput&) {
-    return "expected a gate with numbers as angles behind inv, found one that depends on inputs or measurements";
+    return "expected a gate with numbers as angles to invert, found one that depends on inputs or measurements";
   }
   std::ranges::reverse(gate);
   for (Operation& one : gate) one = inverse(std::move(one));
@@ -146,7 +168,7 @@ std::string raise(std::vector<Operation>& gate, double power) {
   }
   Operation made;
   made.kind = OperationKind::matrix;
-  made.name = gate.front().name;
+  made.name = gate.size() == 1 ? power_name(gate.front().name, power) : "power";
   made.values = power_of(matrix_of(gate, qubits), power);
   made.targets = std::move(qubits);
   gate.clear();

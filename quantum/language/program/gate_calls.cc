@@ -238,7 +238,9 @@ std::vector<Operation> Expander::operations_of(const Gate& gate, const Statement
     } else {
       const auto count = static_cast<std::size_t>(arithmetic_.integer(argument, one.place, "a number of controls"));
       const auto end = qubits.begin() + static_cast<std::ptrdiff_t>(at);
-      add_controls(found, {end - static_cast<std::ptrdiff_t>(count), end}, one.kind == ModifierKind::negative_control);
+      const std::uint64_t ones = (std::uint64_t{1} << count) - 1;
+      add_controls(found, {end - static_cast<std::ptrdiff_t>(count), end},
+                   one.kind == ModifierKind::negative_control ? 0 : ones);
       at -= count;
     }
     if (!wrong.empty()) fail(one.place, wrong);

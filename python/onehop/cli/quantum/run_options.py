@@ -36,7 +36,8 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
     )
     observable: list[str] = option(
         [],
-        'Observable to evaluate, for example "Z0 Z1 + 0.5*X2". The option may be repeated.',
+        'Observable to evaluate, for example "Z0 Z1 + 0.5*X2", or "IZZ" with the letter of qubit 0 last. The option '
+        "may be repeated.",
         metavar="TEXT",
     )
     bind: list[str] = option(

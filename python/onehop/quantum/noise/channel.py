@@ -28,7 +28,7 @@ _PAULI: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Channel:
     """A noise channel on k qubits: rho becomes the sum of K rho K^dagger over the Kraus operators K.
 
@@ -86,6 +86,10 @@ class Channel:
         """Number of qubits on which the channel acts."""
         return len(self.kraus[0]).bit_length() - 1
 
+    def __repr__(self) -> str:
+        number = counted(len(self.kraus), "Kraus operator")
+        return f"<Channel {self.name}: {counted(self.qubits, 'qubit')}, {number}>"
+
     def superoperator(self) -> Matrix:
         """Return the matrix of shape (4^k, 4^k) that acts on a density matrix stored column by column."""
         return sum((np.kron(matrix.conj(), matrix) for matrix in self.kraus), np.zeros((1, 1), complex))
@@ -138,6 +142,42 @@ def pauli(weights: Mapping[str, float]) -> Channel:
     return _mixture("pauli", {**weights, identity: 1 - check_probability("pauli", rest)})
 
 
+def thermal_relaxation(t1: float, t2: float, time: float, excited: float = 0.0) -> Channel:
+    """Relaxation of a qubit during a time.
+
+    The deviation of the population from its equilibrium decays as exp(-time/t1), and the off-diagonal elements as
+    exp(-time/t2): generalised amplitude damping and phase damping with the definition of T1 and T2 in M. A. Nielsen and
+    I. L. Chuang, Quantum Computation and Quantum Information, sections 7.7.4, 8.3.5 and 8.3.6.
+
+    Parameters
+    ----------
+    t1, t2, time : float
+        Relaxation times and the time that passes, in one unit; t2 is at most 2 t1.
+    excited : float
+        Population of |1> in equilibrium.
+    """
+    name = "thermal_relaxation"
+    t1, t2, time = (real_number(one, name) for one in (t1, t2, time))
+    one = check_probability(name, excited)
+    if not (t1 > 0 and 0 < t2 <= 2 * t1 and 0 <= time < math.inf):
+        raise BadInput(
+            f"{name}: expected times t1 above 0, t2 above 0 and at most 2 t1, and a time of 0 or more, found "
+            f"{t1:g}, {t2:g} and {time:g}"
+        )
+    reset, coherence = -math.expm1(-time / t1), math.exp(-time / t2)
+    # The diagonal Kraus operators are the Cholesky factor of [[stays in 0, coherence], [coherence, stays in 1]].
+    first = math.sqrt(1 - one * reset)
+    second = coherence / first if first else 0.0
+    rest = max(0.0, 1 - (1 - one) * reset - second**2)
+    operators: list[Any] = [
+        np.diag([first, second]),
+        np.diag([0, math.sqrt(rest)]),
+        [[0, math.sqrt((1 - one) * reset)], [0, 0]],
+        [[0, 0], [math.sqrt(one * reset), 0]],
+    ]
+    return Channel(tuple(operator for operator in operators if np.any(operator)), name)
+
+
 # The other channels have one parameter, a probability p.
 _MIXTURES: dict[str, Callable[[float], Mapping[str, float]]] = {
     "dephasing": lambda p: {"I": 1 - p / 2, "Z": p / 2},
@@ -148,7 +188,12 @@ _DAMPINGS: dict[str, Callable[[float], Any]] = {
     "amplitude_damping": lambda p: [[0, math.sqrt(p)], [0, 0]],
     "phase_damping": lambda p: np.diag([0, math.sqrt(p)]),
 }
-_NAMES = ("depolarizing", *_MIXTURES, *_DAMPINGS, "pauli")
+_MAKERS: dict[str, Callable[..., Channel]] = {
+    "depolarizing": depolarizing,
+    "pauli": pauli,
+    "thermal_relaxation": thermal_relaxation,
+}
+_NAMES = ("depolarizing", *_MIXTURES, *_DAMPINGS, "pauli", "thermal_relaxation")
 
 
 def channel_names() -> list[str]:
@@ -164,10 +209,12 @@ def channel(name: str, *parameters: Any) -> Channel:
     name : str
         One of `depolarizing`, `dephasing` (off-diagonal elements are multiplied by 1 - p), `bit_flip` (X with
         probability p), `phase_flip` (Z with probability p), `amplitude_damping` (|1> decays to |0> with probability
-        p), `phase_damping` (off-diagonal elements are multiplied by sqrt(1 - p)), `pauli`.
+        p), `phase_damping` (off-diagonal elements are multiplied by sqrt(1 - p)), `pauli`, `thermal_relaxation`.
     *parameters
         A probability; `depolarizing` takes a number of qubits after it; `pauli` takes a mapping from Pauli strings
-        to probabilities.
+        to probabilities. `thermal_relaxation` takes T1, T2, the time that passes, and optionally the population of |1>
+        in equilibrium (default 0): the population decays to it as exp(-time/T1), the off-diagonal elements as
+        exp(-time/T2) (M. A. Nielsen and I. L. Chuang, Quantum Computation and Quantum Information, section 8.3).
 
     Raises
     ------
@@ -178,8 +225,8 @@ def channel(name: str, *parameters: Any) -> Channel:
     if name not in _NAMES:
         raise BadInput(f"there is no channel called {quoted(name)}; there are {', '.join(_NAMES)}")
     try:
-        if name in ("depolarizing", "pauli"):
-            return {"depolarizing": depolarizing, "pauli": pauli}[name](*parameters)
+        if name in _MAKERS:
+            return _MAKERS[name](*parameters)
     except TypeError as error:
         raise BadInput(f"{name}: {error}") from error
     if len(parameters) != 1:

@@ -164,8 +164,12 @@ class DensityMatrix(SplitState):
                 f"{found.name}: expected {counted(found.qubits, 'qubit')}, found {len(qubits)}: {list(qubits)}"
             )
         program.channel(found.kraus, qubits, found.name)
-        self._run(core_program(program, mixed=True), 0)
+        self.run_program(program)
         return self
+
+    def run_program(self, program: Program) -> None:
+        """Run a program of gates and channels on this matrix."""
+        self._run(core_program(program, mixed=True), 0)
 
     def _run(self, program: _core.Program, seed: int) -> list[int]:
         """Run a program on this matrix, split over fewer ranks if an operation needs it; return the classical bits."""

@@ -13,7 +13,7 @@ from onehop.arguments import instance, items, whole_numbers
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Operation, gate_names
 from onehop.quantum.noise.channel import Channel, channel, check_probability, depolarizing
-from onehop.text import counted
+from onehop.text import counted, shortened
 
 __all__ = ["NoiseModel"]
 
@@ -211,6 +211,14 @@ class NoiseModel:
                 return zero, one
         return 0.0, 0.0
 
+    def __repr__(self) -> str:
+        parts = [
+            rule.channel.name + (f" after {', '.join(sorted(rule.gates))}" if rule.gates is not None else "")
+            for rule in self._rules
+        ]
+        parts += ["readout"] * bool(self._readout)
+        return f"<NoiseModel: {shortened('; '.join(parts) or 'no noise', 200)}>"
+
     @classmethod
     def parse(cls, text: str) -> NoiseModel:
         """Parse a model such as `depolarizing=0.01:cx,cz; amplitude_damping=0.002; readout=0.02,0.03`.
@@ -236,9 +244,14 @@ class NoiseModel:
                 raise BadInput(f"expected noise as NAME=NUMBERS or NAME=NUMBERS:GATES, found '{part}'")
             if name.strip() == "readout" and len(values) <= 2:
                 model.readout(*values)
-            elif len(values) > 1 or name.strip() == "pauli":
+            elif name.strip() == "thermal_relaxation" and 3 <= len(values) <= 4:
+                model.add("thermal_relaxation", *values, gates=_names(gates))
+            elif len(values) > 1 or name.strip() in ("pauli", "thermal_relaxation"):
                 if name.strip() != "pauli" or len(values) != 3:
-                    raise BadInput(f"'{part}': expected one number, two for readout, or three for pauli")
+                    raise BadInput(
+                        f"'{part}': expected one number, two for readout, three for pauli, or three or four for "
+                        "thermal_relaxation"
+                    )
                 weights = dict(zip("XYZ", values, strict=True))
                 model.add("pauli", weights, gates=_names(gates))
             else:

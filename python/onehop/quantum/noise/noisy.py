@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories"]
 
 
-@dataclass
+@dataclass(repr=False)
 class NoisyResult(Result):
     """The result of a simulation with noise; the same on every rank. It has no checkpoints and no profile.
 

@@ -21,7 +21,19 @@ from onehop.serialization import decode, decode_error, encode, read_framed, writ
 from onehop.text import counted
 
 
-class GroupExecutor:
+class _Shared:
+    """Copies of an executor are the executor itself; pickles of it become another one of as many ranks."""
+
+    size: int
+
+    def __deepcopy__(self, memo: Any) -> _Shared:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return find_executor, (self.size if self.size > 1 else None,)
+
+
+class GroupExecutor(_Shared):
     """Runs tasks on the ranks of a group, all of which call it with the same tasks."""
 
     def __init__(self, group: Group) -> None:
@@ -55,7 +67,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-class ProcessExecutor:
+class ProcessExecutor(_Shared):
     """Runs tasks on processes of this machine, which start with the first task and end with this process."""
 
     def __init__(self, ranks: int) -> None:
