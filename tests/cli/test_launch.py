@@ -29,6 +29,24 @@ def test_any_program(ranks: Ranks) -> None:
     assert sorted(done.stdout.splitlines()) == ["[0] 0 of 2", "[1] 1 of 2"]
 
 
+def test_ranks_have_the_variables_of_torch(ranks: Ranks) -> None:
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    show = ["sh", "-c", "echo " + " ".join(f"${name}" for name in names)]
+    rows = sorted(line.split() for line in ranks.onehop("launch", "-n", 2, *show).stdout.splitlines())
+    assert [row[:-1] for row in rows] == [
+        [f"[{rank}]", f"{rank}", "2", f"{rank}", "2", "127.0.0.1"] for rank in (0, 1)
+    ]
+    assert rows[0][-1] == rows[1][-1] != "0"
+    given = {"RANK": "7", "MASTER_ADDR": "host", "MASTER_PORT": "1234"}
+    rows = [
+        line.split()
+        for line in ranks.onehop(
+            "launch", "-n", 1, *show, env={**ranks.environment, **given}
+        ).stdout.splitlines()
+    ]
+    assert rows == [["[0]", "7", "1", "0", "1", "host", "1234"]]
+
+
 def test_missing_program_is_bad_input(ranks: Ranks) -> None:
     for name in ("no_such_program", "no_such_program.py", "./no_such_program"):
         done = ranks.onehop("launch", "-n", 2, name)

@@ -90,9 +90,11 @@ def _run(words: Sequence[str]) -> int:
     check_environment()
     check_paths()
     current_launch()
-    if first == "--version":
+    if first in ("-V", "--version"):
         print(f"onehop {__version__}")
         return 0
+    if first == "help":
+        words = [*words[1:], "--help"]
     if first in former.COMMANDS:
         former.say_renamed(f"onehop {first}", f"onehop {former.COMMANDS[first]}")
         words = [*former.COMMANDS[first].split(), *words[1:]]

@@ -123,6 +123,10 @@ _SCHEDULE = Group(
 COMMANDS = Group(
     "Move data between the ranks of a distributed simulation in one hop.",
     {
+        "completion": Command(
+            ".completion:completion",
+            "Print a script with which bash, zsh or fish complete commands and options.",
+        ),
         "doctor": Command(
             ".doctor:doctor",
             "Examine this machine and its software, test the transports, and say how to mend problems.",

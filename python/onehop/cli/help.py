@@ -58,7 +58,7 @@ def group_help(path: str, about: str, commands: Mapping[str, str]) -> str:
     usage = f"{_heading('Usage:')} {path} [OPTIONS] COMMAND [ARGS]..."
     options = [("-h, --help", "Show this help and exit.")]
     if " " not in path:
-        options.insert(0, ("--version", "Print the version and exit."))
+        options.insert(0, ("-V, --version", "Print the version and exit."))
     column = max(14, *(len(name) + 4 for name in commands))
     return "\n\n".join(
         [

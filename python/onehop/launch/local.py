@@ -20,6 +20,7 @@ from onehop import _core
 from onehop.error import BadInput, Error, WrongType
 from onehop.exit_code import FAILURE
 from onehop.launch.cores import available_cores, share_cores, why_not_bound
+from onehop.launch.environment import RESTARTED
 from onehop.launch.interpreter import python_module
 from onehop.launch.options import LaunchOptions
 from onehop.launch.refusal import reason_of, remedy_of
@@ -160,11 +161,24 @@ def _start(rank: int, start: RankStart, environment: dict[str, str], streams: di
     launcher = os.getpid()
     process = subprocess.Popen(
         start.command,
-        env={**environment, **start.environment, "ONEHOP_RANK": str(rank)},
+        env={"RANK": str(rank), "LOCAL_RANK": str(rank), **environment, **start.environment, "ONEHOP_RANK": str(rank)},
         preexec_fn=lambda: _prepare(launcher, start.cores),
         **streams,
     )
     return Rank(rank, process)
+
+
+def _add_torch_variables(environment: dict[str, str], ranks: int) -> None:
+    """Set what `init_process_group` of torch reads, as torchrun does; values that are set stay."""
+    import socket
+
+    own = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
+    if "MASTER_PORT" not in environment:
+        with contextlib.suppress(OSError), socket.socket() as free:  # a sandbox may refuse sockets
+            free.bind(("127.0.0.1", 0))
+            own["MASTER_PORT"] = str(free.getsockname()[1])
+    for name, value in own.items():
+        environment.setdefault(name, value)
 
 
 def check_ranks(ranks: int) -> None:
@@ -316,6 +330,8 @@ def launch(
     if options.trace is not None:
         environment["ONEHOP_TRACE"] = _trace_file(options.trace)
     environment.pop("TORCHELASTIC_RUN_ID", None)  # a torchrun around this launch did not start these ranks
+    if RESTARTED not in environment:  # a program of the user
+        _add_torch_variables(environment, ranks)
     if output != Output.RAW:
         # Python would buffer its output to a pipe until the end.
         environment.setdefault("PYTHONUNBUFFERED", "1")
