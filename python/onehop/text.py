@@ -28,9 +28,16 @@ def time_unit(seconds: float) -> tuple[float, str]:
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration in the unit of `time_unit`, with 4 digits: "1.408 µs"."""
+    """A duration in the unit of `time_unit`, or from 2 min on in min or h, with 4 digits: "1.408 µs", "12.5 min"."""
+    if seconds >= 120:
+        return f"{seconds / 60:.4g} min" if seconds < 7200 else f"{seconds / 3600:.4g} h"
     factor, unit = time_unit(seconds)
     return f"{seconds * factor:.4g} {unit}"
+
+
+def rate_text(number: float) -> str:
+    """A rate in bytes per second, in GB/s with 4 digits: "12.5 GB/s"."""
+    return f"{number / 1e9:.4g} GB/s"
 
 
 def message_bytes(message: str) -> bytes:

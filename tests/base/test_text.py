@@ -46,7 +46,9 @@ def test_names_are_a_choice() -> None:
         (1.40812e-6, "1.408 µs"),
         (0.25, "250 ms"),
         (1, "1 s"),
-        (7200, "7200 s"),
+        (119.5, "119.5 s"),
+        (150, "2.5 min"),
+        (9000, "2.5 h"),
     ],
 )
 def test_durations(seconds: float, text: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import onehop
 from onehop.cli import main
-from onehop.cli.commands import leaves
+from onehop.cli.commands import COMMANDS, leaves
 
 # What bash completes, by the words on the command line, of which the last one is completed.
 CASES = {
@@ -68,3 +68,10 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"onehop {onehop.__version__}\n"
     assert main(["help", "nothing"]) == 2
     assert "no such command 'nothing'" in capsys.readouterr().err
+
+
+def test_the_help_lists_every_command_once(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = [name for names in (COMMANDS.sections or {}).values() for name in names]
+    assert sorted(listed) == sorted(COMMANDS.commands)
+    assert main(["--help"]) == 0
+    assert "Measure:" in capsys.readouterr().out

@@ -58,7 +58,9 @@ def _run_group(group: Group, path: Sequence[str], left: Sequence[str]) -> int:
     if left and left[0] not in ("-h", "--help"):
         raise BadInput(f"no such option: {left[0].partition('=')[0]}; see `{where} --help`")
     summaries = {name: command.about for name, command in group.commands.items()}
-    print(group_help(where, group.about, summaries))
+    sections = group.sections or {"Commands": tuple(summaries)}
+    rows = {title: {name: summaries[name] for name in names} for title, names in sections.items()}
+    print(group_help(where, group.about, rows))
     if left:
         return 0
     from onehop.cli.common import print_error

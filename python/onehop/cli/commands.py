@@ -48,6 +48,7 @@ class Group(NamedTuple):
 
     about: str
     parts: dict[str, Command | Group] | str
+    sections: dict[str, tuple[str, ...]] | None = None  # headings of the help with their commands
 
     @property
     def commands(self) -> dict[str, Command | Group]:
@@ -172,6 +173,13 @@ COMMANDS = Group(
         "lattice": _LATTICE,
         "quantum": _QUANTUM,
         "schedule": _SCHEDULE,
+    },
+    {
+        "Run": ("run", "launch", "lattice", "poisson", "quantum", "status"),
+        "Describe": ("plan", "schedule", "simulate"),
+        "Machines": ("doctor", "machines", "map", "rails"),
+        "Measure": ("bench", "tour", "tune"),
+        "Shell": ("completion",),
     },
 )
 

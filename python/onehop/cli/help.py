@@ -53,19 +53,19 @@ def _rows(heading: str, rows: Iterable[tuple[str, str]], column: int = _COLUMN) 
     return "\n".join(lines)
 
 
-def group_help(path: str, about: str, commands: Mapping[str, str]) -> str:
-    """Return the help of a group of commands, such as "onehop lattice", from their summaries."""
+def group_help(path: str, about: str, sections: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the help of a group of commands, such as "onehop lattice", from their summaries by headings."""
     usage = f"{_heading('Usage:')} {path} [OPTIONS] COMMAND [ARGS]..."
     options = [("-h, --help", "Show this help and exit.")]
     if " " not in path:
         options.insert(0, ("-V, --version", "Print the version and exit."))
-    column = max(14, *(len(name) + 4 for name in commands))
+    column = max(14, *(len(name) + 4 for rows in sections.values() for name in rows))
     return "\n\n".join(
         [
             usage,
             _paragraphs(about),
             _rows("Options", options, column),
-            _rows("Commands", commands.items(), column),
+            *(_rows(title, rows.items(), column) for title, rows in sections.items()),
         ]
     )
 

@@ -10,7 +10,7 @@ from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.screen import Table
 from onehop.machine import Machine, figures_of, load_machine, machine_names, time_tables_of
 from onehop.options import argument
-from onehop.text import bytes_text, counted
+from onehop.text import bytes_text, counted, rate_text
 
 _TIMES = ("latency", "hop_latency", "overhead", "gap", "packed_piece", "copied_piece", "used_line")
 
@@ -21,7 +21,7 @@ def figure_text(name: str, value: float) -> str:
         return f"{value * 1e6:.4g} µs"
     if name == "memory":
         return f"{value / 1e9:.4g} GB" if value % 1e9 == 0 else bytes_text(value)
-    return f"{value / 1e9:.4g} {'10^9/s' if name.startswith('multiply_adds') else 'GB/s'}"
+    return f"{value / 1e9:.4g} 10^9/s" if name.startswith("multiply_adds") else rate_text(value)
 
 
 def _list(json_target: str | None) -> None:

@@ -16,7 +16,7 @@ from onehop.machine import Machine, load_machine
 from onehop.options import LARGEST_INT, LARGEST_SEED, file_option, option
 from onehop.output import write_file
 from onehop.schedule import Schedule
-from onehop.text import counted
+from onehop.text import counted, seconds_text
 from onehop.topology import (
     FORMATS,
     Grid,
@@ -158,7 +158,7 @@ def _show(found: RankMap, screen: Screen, weighted: bool, levels: bool, torus: b
     bound = ""
     if found.lower_bound is not None:
         bound = f"; no map has fewer than {counted(found.lower_bound, 'byte' if weighted else 'edge')}"
-    screen.print(f"chosen: {found.chosen}{bound} ({found.seconds:.3f} s)")
+    screen.print(f"chosen: {found.chosen}{bound} ({seconds_text(found.seconds)})")
 
 
 def _describe(layout: HostLayout, machine: Machine | None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from onehop.group import Group
 from onehop.launch import ensure_ranks
 from onehop.options import LARGEST_INT, file_option, option
 from onehop.poisson import Poisson, PoissonOptions, PoissonResult, poisson_layout, solve_directly
-from onehop.text import counted
+from onehop.text import counted, seconds_text
 
 # Larger lattices are gathered and checked only with --check.
 CHECKED_SITES = 1 << 22
@@ -102,7 +102,7 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
     if report["tolerance"] > 0:
         ended = f"tolerance {report['tolerance']:g} {'' if report['reached_tolerance'] else 'NOT '}reached"
     screen.print(
-        f"{counted(report['iterations'], 'iteration')} in {report['seconds']:.4f} s ({ended}); "
+        f"{counted(report['iterations'], 'iteration')} in {seconds_text(report['seconds'])} ({ended}); "
         f"rank 0 sends {report['bytes_sent']} bytes per iteration"
     )
     if report["error"] is not None:

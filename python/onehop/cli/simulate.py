@@ -32,7 +32,7 @@ from onehop.machine.traffic_rails import RAIL_RULES, host_level, hosts_of_ranks,
 from onehop.options import LARGEST_INT, LARGEST_SIZE, argument, file_option, option
 from onehop.output import write_file
 from onehop.schedule import HaloOptions
-from onehop.text import bytes_text, counted, seconds_text
+from onehop.text import bytes_text, counted, rate_text, seconds_text
 
 # The options of each pattern.
 _PATTERNS = {
@@ -188,7 +188,7 @@ def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
         links.add_row(
             link.name,
             bytes_text(link.bytes),
-            f"{link.bandwidth / 1e9:.4g} GB/s",
+            rate_text(link.bandwidth),
             f"{busy:.0%}",
             f"{link.alike:,}",
         )

@@ -11,7 +11,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks_beside_mpi
 from onehop.options import option
-from onehop.text import bytes_text, counted
+from onehop.text import bytes_text, counted, seconds_text
 from onehop.tour import STEPS, StepResult, run, why_no_baseline
 from onehop.tour_lattice import gauge_field  # noqa: F401, adds the lattice steps to STEPS
 
@@ -19,7 +19,7 @@ from onehop.tour_lattice import gauge_field  # noqa: F401, adds the lattice step
 def _time(seconds: float | None) -> str:
     if seconds is None:
         return "–"
-    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.2f} µs"
+    return seconds_text(seconds)
 
 
 MOST_RANKS = 64

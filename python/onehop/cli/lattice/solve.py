@@ -34,7 +34,7 @@ from onehop.lattice import (
 from onehop.lattice.files import links_have_checksum, read_note, vectors_have_checksum
 from onehop.lattice.operators import SolverOptions, WilsonSolverOptions
 from onehop.launch import ensure_ranks
-from onehop.text import counted
+from onehop.text import counted, seconds_text
 
 Progress = Callable[[int, float], None]
 _NAMES = {"cg": "CG", "bicgstab": "BiCGStab", "cgnr": "CGNR"}
@@ -232,8 +232,8 @@ def finish_solve(report: dict[str, Any], json_target: str | None, advice: str) -
     if own_rank() == 0:
         console(json_target).print(
             f"{counted(iterations, 'iteration')}, the last of {_NAMES[report['ended_by']]}, in "
-            f"{report['seconds']:.4f} s, "
-            f"{report['communication_seconds']:.4f} s of "
+            f"{seconds_text(report['seconds'])}, "
+            f"{seconds_text(report['communication_seconds'])} of "
             f"them in halo exchanges and sums; |b - M x| / |b| = {residual:.3e}; {report['gflops']:.2f} GFLOP/s"
         )
         write_json(json_target, report)

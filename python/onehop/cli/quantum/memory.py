@@ -15,7 +15,7 @@ from onehop.quantum.circuit_plan import MemoryPlan, plan_memory
 from onehop.quantum.gradients import is_pure, require_exact
 from onehop.quantum.noise.noisy import plan_density_memory
 from onehop.quantum.observables import PauliSum
-from onehop.text import bytes_text, counted
+from onehop.text import bytes_text, counted, seconds_text
 
 
 def _as_density(noise: NoiseModel | None, trajectories: int | None) -> bool:
@@ -61,7 +61,7 @@ def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None
     return (
         f"{counted(circuit_plan.qubits, 'qubit')}{what} on {counted(circuit_plan.ranks, 'rank')}: "
         f"{bytes_text(circuit_plan.memory_per_rank)} a rank, {counted(circuit_plan.exchanges, 'exchange')}, "
-        f"{bytes_text(circuit_plan.bytes_per_rank)} sent by each rank, {passes}, about {seconds:.2g} s{each}"
+        f"{bytes_text(circuit_plan.bytes_per_rank)} sent by each rank, {passes}, about {seconds_text(seconds)}{each}"
     )
 
 

@@ -21,7 +21,7 @@ from onehop.quantum import CircuitPlan, NoiseModel
 from onehop.quantum.circuit_plan import lower_bounds, predict
 from onehop.quantum.run.serialization import read_circuit
 from onehop.quantum.simulation_options import PRECISIONS, require_plain
-from onehop.text import bytes_text, counted, ranges
+from onehop.text import bytes_text, counted, ranges, seconds_text
 
 
 @dataclass(kw_only=True)
@@ -121,7 +121,7 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None, bounds: 
     table.add_row("passes over a rank's memory", f"{circuit_plan.passes:.4g}")
     table.add_row("passes, lower bound", f"{bounds['passes_at_least']:.4g}")
     if seconds is not None:
-        table.add_row("predicted time", f"{seconds:.3g} s")
+        table.add_row("predicted time", seconds_text(seconds))
     return table
 
 
@@ -130,14 +130,14 @@ def _show_prediction(screen: Screen, found: CircuitPrediction, machine: Machine,
     share = 100 / found.predicted_seconds if found.predicted_seconds else 0
     table = Table("", ">", ">", title=f"on {machine.name}, one rank for each processor", show_header=False)
     table.add_row(
-        counted(found.passes, "pass"), f"{found.pass_seconds:.4g} s", f"{found.pass_seconds * share:.0f} %"
+        counted(found.passes, "pass"), seconds_text(found.pass_seconds), f"{found.pass_seconds * share:.0f} %"
     )
     table.add_row(
         counted(found.exchanges, "exchange"),
-        f"{found.exchange_seconds:.4g} s",
+        seconds_text(found.exchange_seconds),
         f"{found.exchange_seconds * share:.0f} %",
     )
-    table.add_row("predicted time", f"{found.predicted_seconds:.4g} s", "")
+    table.add_row("predicted time", seconds_text(found.predicted_seconds), "")
     table.add_row("bound", found.bound, "")
     table.add_section()
     table.add_row("bytes a pass reads and writes", bytes_text(found.bytes_per_pass), "of each rank")
@@ -148,8 +148,8 @@ def _show_prediction(screen: Screen, found: CircuitPrediction, machine: Machine,
         ">stage", ">exchange", "rank bits", "bound", ">passes", ">in passes", title="predicted stages"
     )
     for number, stage in enumerate(found.stages[:rows], 1):
-        exchange = f"{stage.exchange_seconds:.4g} s" if stage.rank_bits else ""
-        bits, seconds = ranges(list(stage.rank_bits)), f"{stage.pass_seconds:.4g} s"
+        exchange = seconds_text(stage.exchange_seconds) if stage.rank_bits else ""
+        bits, seconds = ranges(list(stage.rank_bits)), seconds_text(stage.pass_seconds)
         stages.add_row(number, exchange, bits, stage.bound, stage.passes, seconds)
     if len(found.stages) > rows:
         stages.add_row("", f"{len(found.stages) - rows} more")

@@ -8,7 +8,7 @@ from typing import Any
 from onehop.cli.screen import Screen, Table, coloured
 from onehop.figure import empty_figure, save_figure
 from onehop.quantum.profile import KINDS, PARTS, Entry, Profile
-from onehop.text import ranges
+from onehop.text import ranges, rate_text, seconds_text
 
 MAX_PASSES = 60
 _HATCHES = ("", "//", "||", "xx", "--", "\\\\", "++")  # to tell parts apart in grey
@@ -45,11 +45,10 @@ def _operations(entry: Entry) -> tuple[str, str]:
 def _entries(profile: Profile, rows: int) -> Table:
     shown = [e for e in profile.ranks[0] if e.kind in ("pass", "exchange")]
     slowest = sorted(shown, key=lambda e: -e.seconds)[:rows]
-    limit = profile.bandwidth * 1e-9
     table = Table(
         *(">stage", ">gates", "operations", "tile", ">fma", ">ms", ">GB/s", ">share"),
-        title=f"passes and exchanges of rank 0; memory bandwidth {limit:.3g} GB/s, or a pass in "
-        f"{1e3 * profile.pass_seconds:.3g} ms",
+        title=f"passes and exchanges of rank 0; memory bandwidth {rate_text(profile.bandwidth)}, or a pass in "
+        f"{seconds_text(profile.pass_seconds)}",
         caption="tile: bits of an amplitude's place; fma: multiply-adds per amplitude; share: of the memory bandwidth",
     )
     for entry in shown:

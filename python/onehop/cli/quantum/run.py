@@ -38,7 +38,7 @@ from onehop.quantum.observables import PauliSum
 from onehop.quantum.profile import Profile
 from onehop.quantum.run.serialization import read_circuit, share_circuit
 from onehop.quantum.simulation_options import PRECISIONS
-from onehop.text import bytes_text, counted
+from onehop.text import bytes_text, counted, seconds_text
 
 
 def _start_ranks(options: Run) -> None:
@@ -282,7 +282,7 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
         )
     between = report["bytes_by_level"]["between hosts"]
     screen.print(
-        f"{report['seconds']:.3f} s on {counted(report['ranks'], 'rank')}; "
+        f"{seconds_text(report['seconds'])} on {counted(report['ranks'], 'rank')}; "
         f"{bytes_text(report['bytes_moved'])} moved in {counted(report['exchanges'], 'exchange')}"
         f"{f', {bytes_text(between)} of them between hosts' if between else ''}; "
         f"peak memory {bytes_text(report['peak_memory_per_rank'])} a rank; "
