@@ -58,7 +58,9 @@ def _run_group(group: Group, path: Sequence[str], left: Sequence[str]) -> int:
     if left and left[0] not in ("-h", "--help"):
         raise BadInput(f"no such option: {left[0].partition('=')[0]}; see `{where} --help`")
     summaries = {name: command.about for name, command in group.commands.items()}
-    sections = group.sections or {"Commands": tuple(summaries)}
+    sections = dict(group.sections or {})
+    if others := tuple(summaries.keys() - {name for names in sections.values() for name in names}):
+        sections["Commands"] = tuple(name for name in summaries if name in others)
     rows = {title: {name: summaries[name] for name in names} for title, names in sections.items()}
     print(group_help(where, group.about, rows))
     if left:

@@ -178,7 +178,7 @@ COMMANDS = Group(
         "Run": ("run", "launch", "lattice", "poisson", "quantum", "status"),
         "Describe": ("plan", "schedule", "simulate"),
         "Machines": ("doctor", "machines", "map", "rails"),
-        "Measure": ("bench", "tour", "tune"),
+        "Measure": ("bench", "tour", "trace", "tune"),
         "Shell": ("completion",),
     },
 )

@@ -161,7 +161,13 @@ def _start(rank: int, start: RankStart, environment: dict[str, str], streams: di
     launcher = os.getpid()
     process = subprocess.Popen(
         start.command,
-        env={"RANK": str(rank), "LOCAL_RANK": str(rank), **environment, **start.environment, "ONEHOP_RANK": str(rank)},
+        env={
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            **environment,
+            **start.environment,
+            "ONEHOP_RANK": str(rank),
+        },
         preexec_fn=lambda: _prepare(launcher, start.cores),
         **streams,
     )
@@ -331,7 +337,7 @@ def launch(
         environment["ONEHOP_TRACE"] = _trace_file(options.trace)
     environment.pop("TORCHELASTIC_RUN_ID", None)  # a torchrun around this launch did not start these ranks
     if RESTARTED not in environment:  # a program of the user
-        _add_torch_variables(environment, ranks)
+        _add_torch_variables(environment, number)
     if output != Output.RAW:
         # Python would buffer its output to a pipe until the end.
         environment.setdefault("PYTHONUNBUFFERED", "1")
