@@ -1,7 +1,7 @@
 """List the C++ types that two files define under one name, outside unnamed namespaces.
 
-The linker would take templates of one for the other without a word: a vector of the larger type would get the room of the
-smaller one. The formatter makes one form of namespaces and types, so that lines suffice to find them.
+The linker would take templates of one for the other without a word: a vector of the larger type would get the
+room of the smaller one. The formatter makes one form of namespaces and types, so that lines suffice to find them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OPENS = re.compile(r"(?:inline )?namespace ?([\w:]*) \{(?!.*\})")
-DEFINES = re.compile(r"(?:struct|class|enum class|union) (?:alignas\(.*\) |\[\[\w+\]\] )?(\w+) (?:final )?(?::[^:].*)?\{")
+DEFINES = re.compile(
+    r"(?:struct|class|enum class|union) (?:alignas\(.*\) |\[\[\w+\]\] )?(\w+) (?:final )?(?::[^:].*)?\{"
+)
 
 
 def types_of(text: str) -> dict[str, int]:
@@ -35,8 +37,11 @@ def main() -> int:
     """Print the types that several files define; exit status 1 if there are any."""
     sources = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.h", "*.cc"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout.split()  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
     places = defaultdict(list)
     for source in filter(lambda one: (ROOT / one).is_file(), sources):
         for name, line in types_of((ROOT / source).read_text()).items():

@@ -19,7 +19,8 @@
 namespace onehop::testing {
 namespace {
 
-// A rank that runs longer hangs. ctest allows a test 60 s, and 300 s with a sanitizer, which makes some ranks twenty times slower.
+// A rank that runs longer hangs. ctest allows a test 60 s, and 300 s with a sanitizer, which makes some ranks twenty
+// times slower.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::chrono::seconds longest_run{240};
 #else

@@ -22,13 +22,13 @@ struct ForkOptions {
   std::function<void(const std::vector<int>&)> meanwhile;
 };
 
-// Runs `rank_main` in `ranks` forked processes, each with a group made as `onehop launch` makes it. Ranks that hang are killed and
-// count as failed.
+// Runs `rank_main` in `ranks` forked processes, each with a group made as `onehop launch` makes it. Ranks that hang are
+// killed and count as failed.
 std::vector<Ended> fork_ranks(int ranks, const std::function<void(const Group&)>& rank_main,
                               const ForkOptions& options = {});
 
-// The same, expecting (EXPECT) that every rank ends well. The thread sanitizer sees no race between processes, so its build skips
-// these ranks.
+// The same, expecting (EXPECT) that every rank ends well. The thread sanitizer sees no race between processes, so its
+// build skips these ranks.
 void on_ranks(int ranks, const std::function<void(const Group&)>& rank_main);
 
 // Runs `rank_main` in `ranks` threads of this process, with a group made from an all-gather between threads. The first
