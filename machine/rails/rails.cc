@@ -21,8 +21,8 @@ namespace {
 
 using detail::area_bound;
 using detail::busiest_rail;
-using detail::RailChoice;
 using detail::CutPieces;
+using detail::RailChoice;
 using detail::RailProblem;
 
 constexpr std::array<std::string_view, 4> rule_names{"by_rank", "round_robin", "longest_first", "optimum"};

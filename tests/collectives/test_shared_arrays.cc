@@ -188,9 +188,9 @@ TEST(SharedReductions, ARankThatIsKilledIsLost) {
                                   for (;;) operation.run(array.bytes, array.bytes);
                                 },
                                 {.meanwhile = [](const std::vector<int>& processes) {
-                                   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                                   kill(processes[0], SIGKILL);
-                                 }});
+                                  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                                  kill(processes[0], SIGKILL);
+                                }});
   EXPECT_EQ(ended[0].signal, SIGKILL);
   EXPECT_EQ(ended[1].exit_code, 3) << ended[1].message;
 }

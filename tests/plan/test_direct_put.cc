@@ -313,13 +313,13 @@ TEST(DirectPut, ASenderThatIsKilledWhileItWritesIsLostAndTheArrayUndefined) {
                             for (;; (*runs)++) plan.run();
                           },
                           {.meanwhile = [&runs](const std::vector<int>& processes) {
-                             const auto begin = std::chrono::steady_clock::now();
-                             while (*runs == 0 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)) {
-                               std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                             }
-                             std::this_thread::sleep_for(std::chrono::milliseconds(100));
-                             kill(processes[0], SIGKILL);
-                           }});
+                            const auto begin = std::chrono::steady_clock::now();
+                            while (*runs == 0 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)) {
+                              std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                            }
+                            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                            kill(processes[0], SIGKILL);
+                          }});
   EXPECT_EQ(ended[0].signal, SIGKILL);
   EXPECT_EQ(ended[1].exit_code, 3) << ended[1].message;
   EXPECT_NE(ended[1].message.find("rank 0"), std::string::npos) << ended[1].message;
