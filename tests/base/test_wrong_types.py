@@ -112,6 +112,22 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (lattice.read_gauge, {"path": "none", "group": GROUP, "grid": None, "tolerance": 1e-4, "width": 1}),
     (lattice.read_links, {"path": "none", "group": GROUP, "grid": None, "width": 1}),
     (lattice.read_vectors, {"path": "none", "geometry": GAUGE.geometry, "group": GROUP}),
+    (
+        lattice.write_vectors,
+        {
+            "path": "none/none",
+            "vectors": SOURCE[None],
+            "geometry": GAUGE.geometry,
+            "group": GROUP,
+            "precision": 32,
+            "note": "a",
+            "overwrite": False,
+        },
+    ),
+    (
+        lattice.write_gauge,
+        {"path": "none/none", "gauge": GAUGE, "file_format": "ildg", "precision": 32, "note": ""},
+    ),
     (lattice.smearing.ape, {"gauge": GAUGE, "alpha": 0.1, "steps": 0, "space_only": False}),
     (lattice.smearing.stout, {"gauge": GAUGE, "rho": 0.1, "steps": 0, "space_only": False}),
     (lattice.smearing.fat_links, {"gauge": GAUGE, "weights": "asqtad", "u0": 1.0, "precision": "double"}),
@@ -187,5 +203,9 @@ def wrong_calls(function: Callable[..., Any], good: dict[str, Any]) -> Iterator[
 
 
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda number: CALLS[number][0].__qualname__)
-def test_another_type_is_an_error_of_onehop(number: int) -> None:
+def test_another_type_is_an_error_of_onehop(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert dict(wrong_calls(*CALLS[number])) == {}
+    assert {one.name for one in tmp_path.iterdir()} <= {"x"}  # a path of another type names no file

@@ -211,12 +211,22 @@ def test_a_vector_is_not_lost_with_the_name_of_its_record(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, complex(0, -np.inf)])
-def test_vectors_that_are_not_finite_are_refused(tmp_path: Path, value: complex) -> None:
+def test_vectors_that_are_not_finite_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: complex
+) -> None:
     path = str(tmp_path / "x.lime")
     geometry = Geometry(EXTENTS)
     vectors = np.ones((2, *geometry.shape, 3), complex)
     vectors[1, 3, 5, 1, 2, 1] = value
-    write_vectors(path, vectors, geometry, Group.alone(), precision=64)
+    for precision, wrong in ((64, value), (32, value), (32, 1e39)):
+        with pytest.raises(BadInput, match=f"finite in {precision} bits"):
+            write_vectors(
+                path, np.where(vectors == 1, 1, wrong), geometry, Group.alone(), precision=precision
+            )
+        assert not Path(path).exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "isfinite", np.ones_like)
+        write_vectors(path, vectors, geometry, Group.alone(), precision=64)
     says = r"expected finite vectors, found one .* at \(x, y, z, t\) = \(2, 1, 5, 3\)"
     with pytest.raises(BadInput, match=says):
         read_vectors(path, geometry, Group.alone())

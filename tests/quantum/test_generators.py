@@ -207,6 +207,7 @@ def test_hamlib_file(tmp_path: Path) -> None:
         (lambda: tfim((2, 3, 4)), "one or two dimensions"),
         (lambda: tfim((4,), lattice="triangular"), "two dimensions"),
         (lambda: tfim((4,), lattice="kagome"), "expected a lattice"),
+        (lambda: tfim((99999, 99999)), "at most 1048576 sites, found 9999800001"),
         (lambda: add_trotter(QasmProgram(4), tfim((4,)), 1, 0), "at least 1 Trotter step"),
         (lambda: add_trotter(QasmProgram(4), tfim((4,)), 1, 1, order=4), "order 1 or 2"),
         (lambda: add_trotter(QasmProgram(1), PauliSum.parse("(0+1j) X0"), 1, 1), "real weights"),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import instance, whole_number, whole_numbers
+from onehop.arguments import complex_array, instance, whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.geometry import LARGEST_LATTICE, LINK_BYTES, Geometry, require_memory, sites_on_a_rank
@@ -107,7 +107,7 @@ class Gauge(_core.LatticeGauge):
         expected = (*self.geometry.block_shape, dims, 3, 3)
         if np.shape(links) != expected:
             raise BadInput(f"expected links of shape {expected}, found {np.shape(links)}")
-        links = np.ascontiguousarray(links, np.complex128)
+        links = complex_array(links, "the links")
         super().set_links(_core.Memory(links, False, "the links"))
 
     def gather(self) -> NDArray[np.complex128]:

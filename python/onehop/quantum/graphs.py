@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ from onehop.error import BadInput
 
 Bond = tuple[int, int]
 LATTICES = ("grid", "triangular")
+MOST_SITES = 1 << 20
 
 
 def lattice_bonds(extents: Sequence[int], *, lattice: str = "grid", periodic: bool = False) -> list[Bond]:
@@ -40,6 +42,8 @@ def lattice_bonds(extents: Sequence[int], *, lattice: str = "grid", periodic: bo
         raise BadInput(
             f"expected a lattice of one or two dimensions of at least one site each, found {extents}"
         )
+    if math.prod(extents) > MOST_SITES:
+        raise BadInput(f"expected a lattice of at most {MOST_SITES} sites, found {math.prod(extents)}")
     if lattice == "triangular" and len(extents) != 2:
         raise BadInput(f"a triangular lattice has two dimensions, found {len(extents)}")
     steps = [tuple(int(axis == other) for other in range(len(extents))) for axis in range(len(extents))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onehop.arguments import quoted
 from onehop.cli.common import JsonOptions, console, write_json
 from onehop.error import BadInput
 from onehop.options import argument, option
@@ -33,8 +34,8 @@ class ListNames(JsonOptions):
 def _lattice(text: str) -> tuple[tuple[int, ...], str]:
     """Parse a lattice, such as `20`, `4x5` or `3x4t`; return its extents and its kind."""
     parts = text.removesuffix("t").lower().split("x")
-    if not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise BadInput(f"expected a lattice as 20 or 4x5, found {text!r}")
+    if not all(part.isdecimal() and len(part) < 10 and int(part) > 0 for part in parts):
+        raise BadInput(f"expected a lattice as 20 or 4x5, found {quoted(text)}")
     return tuple(map(int, parts)), "triangular" if text.endswith("t") else "grid"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from onehop.arguments import quoted
 from onehop.error import BadInput
 from onehop.output import date_text
 
@@ -75,7 +76,12 @@ def pack(messages: Sequence[Sequence[tuple[str, bytes]]]) -> bytes:
 
 def xml(name: str, text: str) -> tuple[str, bytes]:
     """Return a record of XML."""
-    return name, f'<?xml version="1.0" encoding="UTF-8"?>{text}'.encode()
+    try:
+        return name, f'<?xml version="1.0" encoding="UTF-8"?>{text}'.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"expected a text to store, found half of a character: {quoted(error.object[error.start])}"
+        ) from error
 
 
 def scidac_file(extents: Sequence[int], title: str) -> list[tuple[str, bytes]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onehop._core import __version__
+from onehop.arguments import complex_array
 from onehop.error import BadInput
 from onehop.group import Group, together
 from onehop.lattice.files import lime
@@ -19,6 +21,7 @@ from onehop.lattice.files.lime_headers import check_scidac_record, scidac_dims, 
 from onehop.lattice.files.parsing import what_it_is, whole_number
 from onehop.lattice.files.write import write_from_one
 from onehop.lattice.geometry import LINK_BYTES, TABLE_BYTES, Geometry, require_memory, sites_on_a_rank
+from onehop.output import file_path
 
 
 def read_links(
@@ -188,11 +191,16 @@ def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.comp
 
 
 def _record(vector: NDArray[np.complex128], bits: int, note: str) -> list[tuple[str, bytes]]:
-    raw = np.stack([vector.real, vector.imag], axis=-1).astype(f">f{bits // 8}")
+    with np.errstate(over="ignore"):
+        raw = np.stack([vector.real, vector.imag], axis=-1).astype(f">f{bits // 8}")
+    if not np.isfinite(raw).all():
+        raise BadInput(
+            f"expected vectors of numbers that are finite in {bits} bits, found NaN, an infinity or one beyond them"
+        )
     sums = scidac_checksums(raw, np.arange(np.prod(vector.shape[:-1]), dtype=np.int64))
     return [
         lime.scidac_record("ColorVector", bits, 6, 1),
-        lime.xml("scidac-record-xml", f"<note>{note}</note>"),
+        lime.xml("scidac-record-xml", f"<note>{escape(note, quote=False)}</note>"),
         ("scidac-binary-data", raw.tobytes()),
         lime.scidac_checksum(*sums),
     ]
@@ -230,11 +238,17 @@ def write_vectors(
     Raises
     ------
     BadInput
-        On all ranks: the precision is neither 32 nor 64, or the file exists or cannot be written.
+        On all ranks: the precision is neither 32 nor 64, a number is not finite in it, or the file exists or cannot be
+        written.
     """
     if precision not in (32, 64):
         raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
-    mine = np.ascontiguousarray(vectors, np.complex128)
+    mine = complex_array(vectors, "vectors")
+    if mine.shape[1:] != (*geometry.block_shape, 3):
+        raise BadInput(
+            f"expected vectors of shape (vectors, {', '.join(map(str, geometry.block_shape))}, 3), found "
+            f"{mine.shape}"
+        )
     # The bytes of all ranks on each of them; on rank 0 also the whole vectors, their records, and the file.
     whole = sites_on_a_rank(geometry.extents, 1) * 48 * len(mine)
     require_memory(group, geometry.extents, (1 + 5 * (group.rank == 0)) * whole, "writing vectors")
@@ -248,4 +262,4 @@ def write_vectors(
         head = lime.scidac_file(geometry.extents, f"written by onehop {__version__}")
         return [lime.pack([head, *(_record(one, precision, note) for one in whole)])]
 
-    write_from_one(str(path), group, make, overwrite)
+    write_from_one(str(file_path(path, "path")), group, make, overwrite)

@@ -19,7 +19,7 @@ from onehop.lattice.files.headers import MILC_MAGIC, NOTE
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
 from onehop.lattice.geometry import LINK_BYTES, require_memory, sites_on_a_rank
-from onehop.output import check_file_target, date_text, open_descriptor, unfinished_file
+from onehop.output import check_file_target, date_text, file_path, open_descriptor, unfinished_file
 
 # Of all links, in double precision: as numbers, in the file's precision, as bytes, and as a record with its padding.
 _COPIES_WHILE_WRITING = 5
@@ -196,7 +196,7 @@ def write_gauge(
     Error
         On all ranks: a machine has too little memory left.
     """
-    name, bits = _format(str(path), file_format, precision)
+    name, bits = _format(str(file_path(path, "path")), file_format, precision)
     if len(gauge.geometry.block) != 4:
         raise BadInput(
             f"expected a lattice of four directions to write to a file, found {len(gauge.geometry.block)}"
