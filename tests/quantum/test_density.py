@@ -462,3 +462,15 @@ def test_thermal_relaxation_as_text() -> None:
     }.items():
         with pytest.raises(BadInput, match=words):
             NoiseModel.parse(text)
+
+
+def test_encoded_states_are_refused() -> None:
+    circuit, noise = quantum.Circuit(4).h(0), NoiseModel().add("bit_flip", 0.1)
+    for run in (
+        lambda: quantum.simulate_density(circuit, noise=noise, precision="q8"),
+        lambda: quantum.simulate_trajectories(circuit, noise=noise, precision="q8", trajectories=2),
+        lambda: quantum.plan_density(circuit, 1, "q8"),
+        lambda: DensityMatrix(4, precision="fp16"),
+    ):
+        with pytest.raises(BadInput, match="expected precision double or single, found"):
+            run()
