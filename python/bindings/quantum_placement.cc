@@ -34,9 +34,25 @@ void bind_place(nb::module_& module) {
       },
       "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "ranks_per_host"_a = 0,
       nb::call_guard<nb::gil_scoped_release>(),
-      "Return the placement with which `simulate` runs a validated circuit, without its final measurements.\n\n"
+      "Return the placement with which `simulate` runs a circuit of `stored_circuits`.\n\n"
       "`simulate` does not place the circuit again as long as the placement lives. Raises BadInput if the number of "
       "ranks is no power of two or too large.");
+  module.def(
+      "stored_circuits",
+      [](const Circuit& circuit, bool divide, int largest, const std::vector<onehop::quantum::PauliSum>& observables) {
+        return onehop::quantum::stored_circuits(circuit, divide, largest, observables);
+      },
+      "circuit"_a, "divide"_a = true, "largest"_a = 62, "observables"_a = std::vector<onehop::quantum::PauliSum>(),
+      "Return the parts of a validated circuit that no operation joins, without final measurements.\n\n"
+      "Each has a state of its own when the circuit runs; idle qubits are in none. Without `divide` they are one part, "
+      "which is what a run with a checkpoint has. `largest` is the number of qubits of the largest state that fits.");
+  module.def(
+      "largest_state",
+      [](int ranks, const std::string& precision, int ranks_per_node) {
+        return onehop::quantum::largest_state(ranks, precision_from(precision), ranks_per_node);
+      },
+      "ranks"_a, "precision"_a, "ranks_per_node"_a,
+      "Return the number of qubits of the largest state that the physical memory of this machine can hold.");
   module.def(
       "place_applied",
       [](const Circuit& circuit, int ranks, double bytes_per_amplitude, double search_seconds, std::vector<int> bits,

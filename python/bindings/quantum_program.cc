@@ -52,6 +52,8 @@ void bind_program(nb::module_& module) {
       .def("validate", &Program::validate, "mixed"_a, "Check all operations. Raises BadInput.")
       .def_prop_ro("has_gates_only", &Program::has_gates_only,
                    "Whether it has only gates and channels without conditions, and measurements at its end.")
+      .def("without_idle", &onehop::quantum::without_idle,
+           "Return the program without final measurements and without qubits that no operation uses.")
       .def("on_rows_and_columns", &onehop::quantum::on_rows_and_columns,
            "Return gates and channels as a circuit on the vector of a density matrix.");
   nb::class_<Run>(module, "Run", "A run of a program: one record of its random choices.")

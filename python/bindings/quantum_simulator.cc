@@ -10,6 +10,9 @@
 
 #include "python/bindings/quantum_arrays.h"
 #include "python/bindings/quantum_profile.h"
+#include "quantum/circuit/final_measurements.h"
+#include "quantum/simulator/shots.h"
+#include "quantum/state/sampling.h"
 
 using onehop::Group;
 using onehop::quantum::Branch;
@@ -19,6 +22,10 @@ using onehop::quantum::Outcomes;
 using onehop::quantum::ProgramOptions;
 using onehop::quantum::Progress;
 using onehop::quantum::SimulationResult;
+
+// The trait of the standard library is true for a vector whose elements cannot be copied.
+template <>
+struct nb::detail::is_copy_constructible<SimulationResult> : std::false_type {};
 
 namespace {
 
@@ -164,7 +171,43 @@ void bind_quantum_simulator(nb::module_& module) {
             return list;
           },
           nb::sig("def profile(self) -> list[dict[str, Any]]"))
-      .def("take_state", [](SimulationResult& r) { return std::move(r.state); });
+      .def_ro("largest_state_qubits", &SimulationResult::largest_state_qubits)
+      .def_ro("measures_early", &SimulationResult::measures_early)
+      .def(
+          "take_state",
+          [](SimulationResult& r) { return onehop::quantum::product_of(std::move(r.factors), r.qubits, r.ones); },
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Return the final state of all qubits, the first time; None on a rank that has none. Collective.");
+  module.def(
+      "outcomes_of",
+      [](const QuantumIndices& values, int clbits, std::int64_t shots) {
+        onehop::quantum::Shots all(clbits, shots);
+        all.set_words(words(values));
+        return all.outcomes();
+      },
+      "words"_a, "clbits"_a, "shots"_a, "Return the outcomes of shots from their classical bits, in words of 64.");
+  module.def(
+      "split_measurements",
+      [](const Circuit& circuit) {
+        onehop::quantum::SplitProgram split(circuit);
+        Circuit body = onehop::quantum::without_fresh_resets(std::move(split.body.circuit));
+        return nb::make_tuple(std::move(body), split.bits, std::move(split.last));
+      },
+      nb::sig("def split_measurements(circuit: Circuit) -> tuple[Circuit, int, list[tuple[int, int]]]"), "circuit"_a,
+      "Return a circuit without the measurements at its end and without resets that draw nothing, the number of bits "
+      "of an outcome, and these "
+      "measurements: pairs of a bit and a qubit.");
+  module.def(
+      "draw_numbers",
+      [](std::uint64_t seed, const QuantumIndices& shots, std::uint64_t event, bool at_end) {
+        std::vector<double> numbers;
+        for (const std::uint64_t shot : words(shots)) {
+          numbers.push_back(onehop::quantum::draw_number(seed, shot, event, at_end));
+        }
+        return as_array(numbers);
+      },
+      "seed"_a, "shots"_a, "event"_a, "at_end"_a,
+      "Return the number in [0, 1) that each shot draws: of an event inside a circuit or of a measurement at its end.");
   module.def("ranks_per_host", &onehop::quantum::ranks_per_host, "group"_a, nb::call_guard<nb::gil_scoped_release>(),
              "Return the number of ranks on each host; 0 unless every host has the same number of ranks, a power of "
              "two, one after the other. Collective; the same on every rank.");

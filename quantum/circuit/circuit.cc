@@ -153,8 +153,9 @@ bool Condition::holds(const std::vector<bool>& all) const {
 }
 
 void Circuit::validate(bool unitary) const {
-  if (qubits < 1 || qubits > 62) {
-    throw BadInput("expected a circuit of 1 to 62 qubits, found " + std::to_string(qubits));
+  if (qubits < 1 || qubits > most_qubits) {
+    throw BadInput("expected a circuit of 1 to " + std::to_string(most_qubits) + " qubits, found " +
+                   std::to_string(qubits));
   }
   if (clbits < 0 || hidden_clbits < 0) {
     throw BadInput("expected 0 classical bits or more, found " + std::to_string(std::min(clbits, hidden_clbits)));

@@ -86,4 +86,18 @@ Commutation commutation_of(const Operation& operation) {
   return commutation;
 }
 
+bool is_plain_swap(const Operation& operation) {
+  return operation.kind == OperationKind::swap && operation.controls.empty() && operation.condition.clbits.empty();
+}
+
+bool is_independent(const Operation& operation) {
+  // The angles of gates that depend on parameters change from run to run.
+  if (!operation.angles.empty()) return false;
+  if (!operation.controls.empty() || !operation.condition.clbits.empty()) return false;
+  if (operation.kind == OperationKind::reset) return true;
+  return operation.targets.size() == 1 &&
+         (operation.kind == OperationKind::matrix || operation.kind == OperationKind::diagonal ||
+          operation.kind == OperationKind::pauli_rotation);
+}
+
 }  // namespace onehop::quantum::detail

@@ -27,6 +27,13 @@ inline constexpr double negligible = 1e-15;
 // diagonal matrix.
 [[nodiscard]] bool is_flip(const Operation& operation);
 
+// Whether the operation is a swap that only renames wires.
+[[nodiscard]] bool is_plain_swap(const Operation& operation);
+
+// Whether the operation, at the beginning of its wires, becomes a part of their first state: a gate on one wire that
+// does not depend on parameters, or a reset, which then draws nothing.
+[[nodiscard]] bool is_independent(const Operation& operation);
+
 // Whether a matrix is block-diagonal in target `t`: no entry connects the two values of that target.
 [[nodiscard]] bool selects(const Operation& operation, std::size_t t);
 

@@ -1,6 +1,11 @@
 #include "quantum/circuit/final_measurements.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "quantum/circuit/commutation.h"
 
 namespace onehop::quantum {
 
@@ -42,6 +47,45 @@ SplitCircuit split_final_measurements(const Circuit& circuit) {
     for (const int bit : operation.condition.clbits) bit_used[static_cast<std::size_t>(bit)] = true;
   }
   return result;
+}
+
+Circuit without_fresh_resets(Circuit circuit) {
+  std::vector<std::size_t> wires(static_cast<std::size_t>(circuit.qubits));  // of each qubit
+  std::iota(wires.begin(), wires.end(), std::size_t{0});
+  std::vector<bool> fresh(wires.size(), true);
+  std::vector<std::vector<std::size_t>> before(wires.size());  // operations on each wire so far, while it is fresh
+  std::vector<bool> gone(circuit.operations.size(), false);
+  for (std::size_t i = 0; i < circuit.operations.size(); ++i) {
+    const Operation& operation = circuit.operations[i];
+    const auto wire_of = [&](int qubit) { return wires[static_cast<std::size_t>(qubit)]; };
+    if (operation.kind == OperationKind::barrier) continue;
+    if (detail::is_plain_swap(operation)) {
+      std::swap(wires[static_cast<std::size_t>(operation.targets[0])],
+                wires[static_cast<std::size_t>(operation.targets[1])]);
+      continue;
+    }
+    const auto is_fresh = [&](int qubit) { return fresh[wire_of(qubit)]; };
+    const bool absorbed = detail::is_independent(operation) && std::ranges::all_of(operation.targets, is_fresh);
+    gone[i] = absorbed && operation.kind == OperationKind::reset;
+    for (const int target : operation.targets) {
+      std::vector<std::size_t>& gates = before[wire_of(target)];
+      if (gone[i]) {
+        for (const std::size_t gate : gates) gone[gate] = true;
+        gates.clear();
+      } else if (absorbed) {
+        gates.push_back(i);
+      } else {
+        fresh[wire_of(target)] = false;
+      }
+    }
+    for (const int control : operation.controls) fresh[wire_of(control)] = false;
+  }
+  std::vector<Operation> kept;
+  for (std::size_t i = 0; i < gone.size(); ++i) {
+    if (!gone[i]) kept.push_back(std::move(circuit.operations[i]));
+  }
+  circuit.operations = std::move(kept);
+  return circuit;
 }
 
 }  // namespace onehop::quantum

@@ -17,4 +17,8 @@ struct SplitCircuit {
 // A measurement is final if no operation uses its qubit or its classical bit afterwards, and no condition guards it.
 [[nodiscard]] SplitCircuit split_final_measurements(const Circuit& circuit);
 
+// The circuit without resets that draw nothing, because only gates that become a part of the first state come before
+// them, and without these gates.
+[[nodiscard]] Circuit without_fresh_resets(Circuit circuit);
+
 }  // namespace onehop::quantum

@@ -22,10 +22,6 @@ constexpr int enough_local_bits = 10;
 // The approximate number of steps that a scheduler makes in a second.
 constexpr double steps_per_second = 3e6;
 
-bool is_plain_swap(const Operation& operation) {
-  return operation.kind == OperationKind::swap && operation.controls.empty() && operation.condition.clbits.empty();
-}
-
 // Rewrites the circuit's operations to act on wires. Sets `wires[q]` to the wire that is qubit q at the end.
 std::vector<Operation> on_wires(Circuit circuit, std::vector<int>& wires) {
   wires.resize(static_cast<std::size_t>(circuit.qubits));
@@ -35,7 +31,7 @@ std::vector<Operation> on_wires(Circuit circuit, std::vector<int>& wires) {
     for (auto* list : {&operation.targets, &operation.controls}) {
       for (int& qubit : *list) qubit = wires[static_cast<std::size_t>(qubit)];
     }
-    if (!is_plain_swap(operation)) continue;
+    if (!detail::is_plain_swap(operation)) continue;
     // The targets are wires by now.
     for (int& wire : wires) {
       if (wire == operation.targets[0]) {
@@ -52,20 +48,10 @@ std::vector<Operation> on_wires(Circuit circuit, std::vector<int>& wires) {
 std::vector<bool> absent_of(const std::vector<Operation>& operations, const std::vector<bool>& done) {
   std::vector<bool> absent(operations.size(), false);
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    absent[i] =
-        operations[i].kind == OperationKind::barrier || is_plain_swap(operations[i]) || (!done.empty() && done[i]);
+    absent[i] = operations[i].kind == OperationKind::barrier || detail::is_plain_swap(operations[i]) ||
+                (!done.empty() && done[i]);
   }
   return absent;
-}
-
-// Gates that depend on parameters are not absorbed: their angles change from run to run.
-bool is_independent(const Operation& operation) {
-  if (!operation.angles.empty()) return false;
-  if (!operation.controls.empty() || !operation.condition.clbits.empty()) return false;
-  if (operation.kind == OperationKind::reset) return true;
-  return operation.targets.size() == 1 &&
-         (operation.kind == OperationKind::matrix || operation.kind == OperationKind::diagonal ||
-          operation.kind == OperationKind::pauli_rotation);
 }
 
 // Absorbs one-qubit gates and resets at the beginning of a wire into its first state, and marks them as absent.
@@ -76,7 +62,8 @@ void absorb(const std::vector<Operation>& operations, std::vector<bool>& absent,
     const Operation& operation = operations[i];
     if (absent[i]) continue;
     const auto is_fresh = [&](int wire) { return fresh[static_cast<std::size_t>(wire)]; };
-    if (is_independent(operation) && std::all_of(operation.targets.begin(), operation.targets.end(), is_fresh)) {
+    if (detail::is_independent(operation) &&
+        std::all_of(operation.targets.begin(), operation.targets.end(), is_fresh)) {
       absent[i] = true;
       if (operation.kind == OperationKind::reset) {
         for (const int wire : operation.targets) states[static_cast<std::size_t>(wire)] = {1, 0};
@@ -253,7 +240,7 @@ Placement place(Circuit circuit, int ranks, const PlacementOptions& options) {
 int local_bits_needed(const Circuit& circuit) {
   std::size_t needed = 1;
   for (const Operation& operation : circuit.operations) {
-    if (!is_plain_swap(operation)) needed = std::max(needed, detail::commutation_of(operation).local.size());
+    if (!detail::is_plain_swap(operation)) needed = std::max(needed, detail::commutation_of(operation).local.size());
   }
   return static_cast<int>(needed);
 }

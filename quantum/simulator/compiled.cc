@@ -48,11 +48,11 @@ Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOp
   require_plain(options.precision, "compiled circuits and gradients");
   circuit.validate();
   inside = first_inside(split_final_measurements(circuit).body);
-  rotated = with_rotations(circuit);
-  Circuit body = split_final_measurements(rotated).body;
+  stored = stored_parts(SplitProgram(with_rotations(circuit)), {.divide = false});
+  Circuit body = stored[0].split.body.circuit;
   int per_host = -1;
   const Group part = part_for(body, group, per_host);
-  state = std::make_unique<State>(part, circuit.qubits, options.precision, options.state);
+  state = std::make_unique<State>(part, body.qubits, options.precision, options.state);
   if (per_host >= 0) state->set_ranks_per_host(per_host);
   PlacementOptions how;
   how.bytes_per_amplitude = bytes_per_amplitude(options.precision);
@@ -74,6 +74,13 @@ Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOp
   stages.resize(placement.stages.size());
   inverses.resize(placement.stages.size());
   inverse_angles = angles;
+}
+
+std::vector<PauliSum> Compiled::Impl::on_state(std::span<const PauliSum> sums, bool hermitian) const {
+  const int qubits = circuit->qubits;
+  std::vector<PauliSum> own = ObservableParts(sums, stored, qubits).of(0);
+  check_observables(own, placement.qubits, hermitian);
+  return own;
 }
 
 void Compiled::Impl::require_gates() const {
@@ -202,15 +209,20 @@ State& Compiled::run(std::span<const double> values) {
   impl_->require_gates();
   impl_->run(values);
   impl_->state->set_part_bits(impl_->state->local_bits());
-  return *impl_->state;
+  if (impl_->state->qubits() == impl_->circuit->qubits) return *impl_->state;
+  std::vector<StateFactor> factors;
+  factors.push_back({impl_->new_state(), impl_->stored[0].qubits});
+  factors[0].state->copy_from(*impl_->state);
+  impl_->all_qubits = product_of(std::move(factors), impl_->circuit->qubits);
+  return *impl_->all_qubits;
 }
 
 std::vector<std::complex<double>> Compiled::expectations(std::span<const double> values,
                                                          std::span<const PauliSum> sums) {
   impl_->require_gates();
-  check_observables(sums, impl_->placement.qubits, false);
+  const std::vector<PauliSum> own = impl_->on_state(sums, false);
   impl_->run(values);
-  return impl_->final_values(sums);
+  return impl_->final_values(own);
 }
 
 std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bindings, std::size_t count,
@@ -222,12 +234,12 @@ std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bin
     throw BadInput("expected " + std::to_string(count) + " bindings of " + std::to_string(parameters) +
                    " values, found " + std::to_string(bindings.size()) + " values");
   }
-  check_observables(sums, impl.placement.qubits, false);
+  const std::vector<PauliSum> own = impl.on_state(sums, false);
   for (std::size_t i = 0; i < count; ++i) impl.check(bindings.subspan(i * parameters, parameters));
   std::vector<std::complex<double>> results(count * sums.size());
   const auto one = [&](Impl& worker, std::size_t i) {
     worker.run(bindings.subspan(i * parameters, parameters));
-    const auto values = worker.final_values(sums);
+    const auto values = worker.final_values(own);
     std::copy(values.begin(), values.end(), results.begin() + static_cast<std::ptrdiff_t>(i * sums.size()));
   };
   if (impl.placement.qubits > max_small_qubits) {
@@ -260,16 +272,17 @@ SimulationResult Compiled::simulate(std::span<const double> values, const Simula
   own.precision = impl_->options.precision;
   own.state = impl_->options.state;
   if (impl_->options.reproducible != 0) {  // the placement may be one for more ranks
-    return simulate_placed(bind_parameters(*impl_->circuit, values), impl_->whole, own, nullptr);
+    return quantum::simulate(bind_parameters(*impl_->circuit, values), impl_->whole, own);
   }
   // The placement lives as long as this object.
-  return simulate_placed(impl_->rotated, impl_->whole, own, {std::shared_ptr<const void>(), &impl_->placement});
+  return simulate_placed(impl_->stored, impl_->circuit->qubits, impl_->whole, own,
+                         {std::shared_ptr<const void>(), &impl_->placement});
 }
 
 Gradients Compiled::gradients(std::span<const double> values, std::span<const PauliSum> sums,
                               std::span<const double> weights, bool variance) {
   impl_->require_gates();
-  return impl_->gradients(values, sums, weights, variance);
+  return impl_->gradients(values, impl_->on_state(sums, true), weights, variance);
 }
 
 }  // namespace onehop::quantum

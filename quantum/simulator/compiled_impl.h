@@ -12,14 +12,15 @@
 #include "onehop/quantum/compiled.h"
 #include "onehop/quantum/simulator.h"
 #include "quantum/engine/engine_program.h"
+#include "quantum/simulator/storage.h"
 
 namespace onehop::quantum {
 
-// `simulate` with the placement of a circuit without its final measurements, whose operations may have other angles.
-// The circuit must be valid.
-[[nodiscard]] SimulationResult simulate_placed(const Circuit& circuit, const Group& group,
+// `simulate` with the placement of the only part of a valid circuit, whose operations may have other angles. `qubits`:
+// of the circuit.
+[[nodiscard]] SimulationResult simulate_placed(const std::vector<StoredPart>& parts, int qubits, const Group& group,
                                                const SimulationOptions& options,
-                                               std::shared_ptr<const Placement> placement);
+                                               const std::shared_ptr<const Placement>& placement);
 
 struct Compiled::Impl {
   Impl(const Circuit& circuit, const Group& group, const CompileOptions& options);
@@ -53,6 +54,8 @@ struct Compiled::Impl {
   void make_stage(StageProgram& program, const Stage& stage, std::size_t part) const;
   // The expectation values in the final state, whose amplitudes may move.
   [[nodiscard]] std::vector<Complex> final_values(std::span<const PauliSum> sums);
+  // Observables of the circuit on the qubits of the state. Throws BadInput for wrong ones.
+  [[nodiscard]] std::vector<PauliSum> on_state(std::span<const PauliSum> sums, bool hermitian) const;
 
   // In gradients.cc.
   Gradients gradients(std::span<const double> values, std::span<const PauliSum> sums, std::span<const double> weights,
@@ -73,10 +76,11 @@ struct Compiled::Impl {
   std::vector<std::vector<StageProgram>> inverses;  // of the stages, for two states
   std::uint64_t inverse_flips = 0;                  // of the final state for which they were made
   std::vector<double> inverse_angles;               // the negative of `angles`
-  std::unique_ptr<State> state, bra, kept;
+  std::unique_ptr<State> state, bra, kept, all_qubits;
   EngineCounters counters;
   std::unique_ptr<Circuit> circuit;  // to make workers
-  Circuit rotated;                   // the circuit with gates that depend on parameters as rotations
+  // The circuit with gates that depend on parameters as rotations, without idle qubits: one part.
+  std::vector<StoredPart> stored;
   int inside = -1;  // the first operation of `circuit` that only simulate() takes, such as a measurement; -1: none
   std::vector<std::unique_ptr<Impl>> workers;  // for run_many, on one thread each
 };

@@ -130,7 +130,6 @@ std::vector<Complex> Compiled::Impl::final_values(std::span<const PauliSum> sums
 
 Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<const PauliSum> sums,
                                     std::span<const double> weights, bool variance) {
-  check_observables(sums, placement.qubits, true);
   if (!weights.empty() && weights.size() != sums.size()) {
     throw BadInput("expected a weight for each of " + std::to_string(sums.size()) + " observables, found " +
                    std::to_string(weights.size()));

@@ -21,11 +21,12 @@ struct SplitProgram {
   Program body;
   int bits = 0;                           // of an outcome: the classical bits, or all qubits of a circuit without
   std::vector<std::pair<int, int>> last;  // (bit, qubit), measured at the end
-  std::vector<int> qubits;                // of `last`, ascending
+  std::vector<int> qubits;                // of `last`, ascending; without those that are idle (storage.h)
+  std::vector<int> draws;                 // as for `sample` (quantum/state/sampling.h)
 
   // Words of 64 bits of an outcome.
   [[nodiscard]] int words() const noexcept { return (bits + 63) / 64; }
-  // Bit `place` of `qubits` in a sample is the value of the qubit.
+  // Bit `place` of `qubits` in a sample is the value of the qubit; that of an idle one is 0.
   [[nodiscard]] int place_of(int qubit) const;
   // The value that a shot reads of a qubit, with a readout error if there is one.
   [[nodiscard]] bool read(std::uint64_t seed, std::uint64_t shot, const std::pair<int, int>& bit_and_qubit,

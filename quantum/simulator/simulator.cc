@@ -1,6 +1,8 @@
 #include "onehop/quantum/simulator.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 #include <numeric>
 #include <string>
 
@@ -10,6 +12,7 @@
 #include "quantum/simulator/circuit_cache.h"
 #include "quantum/simulator/compiled_impl.h"
 #include "quantum/simulator/shot_memory.h"
+#include "quantum/simulator/storage.h"
 #include "quantum/simulator/trajectory_walk.h"
 #include "quantum/simulator/walk.h"
 #include "quantum/state/precision.h"
@@ -18,16 +21,43 @@
 
 namespace onehop::quantum {
 std::shared_ptr<const Placement> place_simulation(const Circuit& circuit, int ranks, const PlacementOptions& options) {
-  return placement_of(compile_cached(split_final_measurements(circuit).body, ranks, options));
+  return placement_of(compile_cached(circuit, ranks, options, false));
 }
 
-static void check_options(const Circuit& circuit, const SimulationOptions& options) {
+std::vector<Circuit> stored_circuits(const Circuit& circuit, bool divide, int largest,
+                                     std::span<const PauliSum> observables) {
+  StorageOptions options;
+  options.divide = divide;
+  options.observables = observables;
+  options.largest = [largest] { return largest; };
+  std::vector<Circuit> result;
+  for (StoredPart& part : stored_parts(SplitProgram(circuit), options)) {
+    result.push_back(std::move(part.split.body.circuit));
+  }
+  return result;
+}
+
+// The largest state that fits into the memory of all machines of a group. Collective.
+static int largest_state(const Group& group, const SimulationOptions& options) {
+  const auto here = static_cast<int>(group.local_ranks().size());
+  const int mine = largest_state(group.size(), options.precision, here);
+  int all = mine;
+  for (const auto& theirs : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
+    int number = 0;
+    if (theirs.size() != sizeof number) throw Mismatch("storage: expected a number of every rank");
+    std::memcpy(&number, theirs.data(), sizeof number);
+    all = std::min(all, number);
+  }
+  return all;
+}
+
+static void check_options(int qubits, const SimulationOptions& options) {
   if (options.shots < 0 || options.shots > max_shots) {
     throw BadInput("expected 0 to 2^31 shots, found " + std::to_string(options.shots));
   }
   for (const PauliSum& sum : options.observables) {
-    if (sum.qubits() > circuit.qubits) {
-      throw BadInput("expected observables on qubits 0 to " + std::to_string(circuit.qubits - 1) + ", found qubit " +
+    if (sum.qubits() > qubits) {
+      throw BadInput("expected observables on qubits 0 to " + std::to_string(qubits - 1) + ", found qubit " +
                      std::to_string(sum.qubits() - 1));
     }
   }
@@ -36,25 +66,97 @@ static void check_options(const Circuit& circuit, const SimulationOptions& optio
 constexpr std::int64_t bytes_per_number = sizeof(std::uint64_t);  // of a shot or a trajectory
 constexpr std::int64_t bytes_per_history = 72;                    // of a trajectory: its events, and its place in runs
 
-static SimulationResult walk_circuit(const Circuit& circuit, const Group& group, const SimulationOptions& options,
-                                     std::shared_ptr<const Placement> placement) {
-  check_options(circuit, options);
-  const SplitProgram split(circuit);
-  check_shots_fit(group, {"shots", options.shots, bytes_per_shot(split.words())});
+// Adds the result of another part of a program.
+static void add_part(SimulationResult& all, SimulationResult part) {
+  if (part.largest_state_qubits > all.largest_state_qubits) {
+    all.largest_state_qubits = part.largest_state_qubits;
+    all.ranks = part.ranks;
+    all.pass_seconds = part.pass_seconds;
+  }
+  all.seconds += part.seconds;
+  all.runs = std::max(all.runs, part.runs);
+  all.exchanges += part.exchanges;
+  all.bytes_moved += part.bytes_moved;
+  all.bytes_between_hosts += part.bytes_between_hosts;
+  all.fidelity_estimate *= part.fidelity_estimate;
+  all.engine.passes += part.engine.passes;
+  all.engine.operations += part.engine.operations;
+  all.engine.seconds += part.engine.seconds;
+  std::ranges::move(part.profile, std::back_inserter(all.profile));
+  std::ranges::move(part.made, std::back_inserter(all.made));
+  all.outcomes = std::move(part.outcomes);
+}
+
+// Whether all ranks have the memory for a state of all qubits of a program.
+static bool fits_everywhere(int qubits, const Group& group, const ProgramOptions& options) {
+  const auto here = static_cast<int>(group.local_ranks().size());
+  const Precision precision = is_encoded(options.precision) ? Precision::single_precision : options.precision;
+  const bool mine = memory_need(qubits, group.size(), precision, here, options.state).fits();
+  bool all = true;
+  for (const auto& theirs : group.allgather(std::as_bytes(std::span(&mine, 1)))) all = all && theirs[0] != std::byte{0};
+  return all;
+}
+
+// Walks the parts one after the other. `qubits`: of the program.
+static SimulationResult walk_parts(const std::vector<StoredPart>& parts, int qubits, const Group& group,
+                                   const ProgramOptions& options, Walk::Style style,
+                                   const std::shared_ptr<const Placement>& placement = nullptr) {
+  const ObservableParts observables(options.observables, parts, qubits);
+  Shots shots(parts[0].split.bits, options.shots);
+  SimulationResult result;
+  result.qubits = options.mixed ? 2 * qubits : qubits;
+  const bool keeps = parts.size() == 1 || fits_everywhere(qubits, group, options);
+  std::vector<std::vector<Complex>> values;
+  for (const StoredPart& part : parts) {
+    ProgramOptions own = options;
+    own.observables = observables.of(values.size());
+    const bool last = values.size() + 1 == parts.size();
+    Walk walk(part.split, group, own, style, shots, placement, part.first_event);
+    SimulationResult found = walk.run(last);
+    for (const auto& [qubit, bit] : part.left) {
+      if (qubit < 62 && walk.clbits()[static_cast<std::size_t>(bit)]) result.ones |= std::uint64_t{1} << qubit;
+    }
+    result.measures_early = result.measures_early || part.early;
+    values.push_back(std::move(found.expectations));
+    found.largest_state_qubits = part.split.body.circuit.qubits;
+    add_part(result, std::move(found));
+    if (keeps) result.factors.push_back({walk.take_state(), part.qubits});
+    if (!options.mixed) continue;
+    for (const int qubit : part.qubits) result.factors.back().qubits.push_back(qubits + qubit);
+  }
+  result.expectations = observables.join(std::move(values));
+  return result;
+}
+
+// Checks that the shots of a circuit fit into memory, and runs it.
+static SimulationResult walk_circuit(const std::vector<StoredPart>& parts, int qubits, const Group& group,
+                                     const SimulationOptions& options,
+                                     const std::shared_ptr<const Placement>& placement) {
+  check_shots_fit(group, {"shots", options.shots, bytes_per_shot(parts[0].split.words())});
   ProgramOptions all;
   static_cast<SimulationOptions&>(all) = options;
-  return Walk(split, group, all, Walk::Style::circuit, std::move(placement)).run();
+  return walk_parts(parts, qubits, group, all, Walk::Style::circuit, placement);
 }
 
 SimulationResult simulate(const Circuit& circuit, const Group& group, const SimulationOptions& options) {
   circuit.validate();
   circuit.require_bound();
-  return walk_circuit(circuit, group, options, nullptr);
+  check_options(circuit.qubits, options);
+  StorageOptions how;
+  how.divide = !options.due && options.resume == nullptr;  // a checkpoint has one state
+  how.observables = options.observables;
+  how.largest = [&] { return largest_state(group, options); };
+  return walk_circuit(stored_parts(SplitProgram(circuit), how), circuit.qubits, group, options, nullptr);
 }
 
-SimulationResult simulate_placed(const Circuit& circuit, const Group& group, const SimulationOptions& options,
-                                 std::shared_ptr<const Placement> placement) {
-  return walk_circuit(circuit, group, options, std::move(placement));
+SimulationResult simulate_placed(const std::vector<StoredPart>& parts, int qubits, const Group& group,
+                                 const SimulationOptions& options, const std::shared_ptr<const Placement>& placement) {
+  check_options(qubits, options);
+  return walk_circuit(parts, qubits, group, options, placement);
+}
+
+Program without_idle(const Program& program) {
+  return std::move(stored_parts(SplitProgram(program), {.divide = false}).front().split.body);
 }
 
 static void check_trajectories(const ProgramOptions& options) {
@@ -66,16 +168,23 @@ static void check_trajectories(const ProgramOptions& options) {
 SimulationResult run_program(const Program& program, const Group& group, const ProgramOptions& options) {
   require_plain(options.precision, "programs with noise, saved data or density matrices");
   program.validate(options.mixed);
-  check_options(program.circuit, options);
+  check_options(program.circuit.qubits, options);
   check_trajectories(options);
-  const SplitProgram split(program);
+  SplitProgram split(program);
   const bool histories = options.histories && !options.mixed && program.has_histories();
   const std::int64_t trajectories = options.trajectories > 0 ? options.trajectories : options.shots;
   const bool counts = histories || trajectories > options.shots;  // else their numbers are gone before shots are sorted
   check_shots_fit(group, {"shots", options.shots, bytes_per_shot(split.words())},
                   {"trajectories", counts ? trajectories : 0, histories ? bytes_per_history : bytes_per_number});
-  if (histories) return run_histories(split, group, options);
-  return Walk(split, group, options, Walk::Style::program).run();
+  const std::vector<StoredPart> parts = stored_parts(std::move(split), {.divide = false});
+  if (!histories) return walk_parts(parts, program.circuit.qubits, group, options, Walk::Style::program);
+  ProgramOptions own = options;
+  own.observables = ObservableParts(options.observables, parts, program.circuit.qubits).of(0);
+  SimulationResult result = run_histories(parts[0].split, group, own);
+  for (StateFactor& factor : result.factors) factor.qubits = parts[0].qubits;
+  result.qubits = program.circuit.qubits;
+  result.largest_state_qubits = parts[0].split.body.circuit.qubits;
+  return result;
 }
 
 std::vector<bool> run_program(State& state, const Program& program, bool mixed, std::uint64_t seed) {

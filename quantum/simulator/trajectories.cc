@@ -157,7 +157,7 @@ SimulationResult run_histories(const SplitProgram& split, const Group& group, co
   StateCounters counters;
   for (const auto& walk : walks) counters.add(walk->counters());
   count_traffic(result, counters, group);
-  if (!walks.empty()) result.state = walks.front()->take_state();
+  if (!walks.empty()) result.factors.push_back({walks.front()->take_state(), {}});
   result.seconds = base::steady_seconds() - begin;
   return result;
 }

@@ -277,7 +277,7 @@ void TrajectoryWalk::sample(const Node& node) {
   std::vector<std::uint64_t> runs;
   for (const Live& live : node.live) runs.push_back(live.trajectory);
   const std::vector<std::uint64_t> own = shots_of(runs, static_cast<std::int64_t>(events_->size()), options_.shots);
-  const auto values = quantum::sample(state(node.depth), split_.qubits, own, options_.seed);
+  const auto values = quantum::sample(state(node.depth), split_.qubits, own, options_.seed, split_.draws);
   const std::size_t first = outcomes.size();
   shots.insert(shots.end(), own.begin(), own.end());
   outcomes.resize(first + own.size() * words_);

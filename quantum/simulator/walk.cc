@@ -9,6 +9,7 @@
 
 #include "onehop/error.h"
 #include "quantum/circuit/random.h"
+#include "quantum/engine/encoded_amplitudes.h"
 #include "quantum/simulator/record_seed.h"
 #include "quantum/state/sampling.h"
 #include "src/base/clock.h"
@@ -48,8 +49,12 @@ int index_of(std::span<const double> weights, double number) {
   return static_cast<int>(weights.size()) - 1;
 }
 
-Group part_for(const Circuit& circuit, const Group& whole, int& per_host) {
-  const int ranks = usable_ranks(circuit, whole.size());
+Group part_for(const Circuit& circuit, const Group& whole, int& per_host, Precision precision) {
+  int ranks = usable_ranks(circuit, whole.size());
+  if (is_encoded(precision)) {  // a rank needs a block for each pair of ranks
+    const int most = (circuit.qubits - EncodedAmplitudes::block_bits) / 2;
+    ranks = std::min(ranks, 1 << std::clamp(most, 0, 30));
+  }
   if (!std::has_single_bit(static_cast<unsigned>(whole.size()))) {
     throw BadInput("expected a number of ranks that is a power of two, found " + std::to_string(whole.size()) +
                    "; take " + std::to_string(ranks) + " or " + std::to_string(2 * ranks));
@@ -67,14 +72,15 @@ void count_traffic(SimulationResult& result, const StateCounters& counters, cons
   result.bytes_between_hosts = static_cast<std::int64_t>(bytes[1]);
 }
 
-Walk::Walk(const SplitProgram& split, const Group& group, const ProgramOptions& options, Style style,
-           std::shared_ptr<const Placement> placement)
+Walk::Walk(const SplitProgram& split, const Group& group, const ProgramOptions& options, Style style, Shots& shots,
+           std::shared_ptr<const Placement> placement, std::uint64_t first_event)
     : split_(split),
       options_(options),
       style_(style),
       trajectories_(options.trajectories > 0 ? options.trajectories : std::max<std::int64_t>(options.shots, 1)),
       placement_(std::move(placement)),
-      shots_(split.bits, options.shots) {
+      shots_(shots),
+      first_event_(first_event) {
   make_state(group);
   if (style_ == Style::circuit) place_circuit();
   Machine::Setup setup;
@@ -89,18 +95,18 @@ Walk::Walk(const SplitProgram& split, const Group& group, const ProgramOptions& 
     made_->saved.push_back({save, machine_->clbits(), std::move(values)});
   };
   if (style_ == Style::circuit) calls.between = [this](Executor& executor) { between(executor, *present_); };
-  machine_ = std::make_unique<Machine>(split.body, *result_.state, std::move(calls), std::move(setup));
+  machine_ = std::make_unique<Machine>(split.body, *state_, std::move(calls), std::move(setup));
 }
 
 void Walk::make_state(const Group& group) {
   const Circuit& circuit = split_.body.circuit;
   int per_host = -1;
-  const Group part =
-      part_for(style_ == Style::circuit ? circuit : widest(split_.body, options_.mixed), group, per_host);
+  const Group part = part_for(style_ == Style::circuit ? circuit : widest(split_.body, options_.mixed), group, per_host,
+                              options_.precision);
   result_.ranks = part.size();
   const int qubits = options_.mixed ? 2 * circuit.qubits : circuit.qubits;
-  result_.state = std::make_unique<State>(part, qubits, options_.precision, options_.state);
-  if (per_host >= 0) result_.state->set_ranks_per_host(per_host);
+  state_ = std::make_unique<State>(part, qubits, options_.precision, options_.state);
+  if (per_host >= 0) state_->set_ranks_per_host(per_host);
 }
 
 void Walk::place_circuit() {
@@ -112,7 +118,7 @@ void Walk::place_circuit() {
 }
 
 PlacementOptions Walk::placement_options() const {
-  PlacementOptions how = quantum::placement_options(*result_.state);
+  PlacementOptions how = quantum::placement_options(*state_);
   how.bits.clear();
   how.search_seconds = options_.search_seconds;
   return how;
@@ -124,7 +130,7 @@ void Walk::timed(ProfileEntry::Kind kind, const Body& body) {
   profile_.timed(kind, -1, body);
 }
 
-SimulationResult Walk::run() {
+SimulationResult Walk::run(bool last) {
   const double begin = base::steady_seconds();
   profile_ = Profile();
   // Without shots a circuit with measurements inside runs once, as shot 0 would.
@@ -141,13 +147,13 @@ SimulationResult Walk::run() {
   }
   std::stable_sort(result_.made.begin(), result_.made.end(),
                    [](const Run& a, const Run& b) { return a.first < b.first; });
-  timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(); });
-  count_traffic(result_, result_.state->counters(), result_.state->group());
+  if (last) timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(); });
+  count_traffic(result_, state_->counters(), state_->group());
   result_.engine = machine_->counters();
   result_.seconds = base::steady_seconds() - begin;
   if (options_.profile) {
     result_.profile = profile_.entries();
-    result_.pass_seconds = result_.state->pass_seconds();
+    result_.pass_seconds = state_->pass_seconds();
   }
   return std::move(result_);
 }
@@ -163,28 +169,28 @@ void Walk::follow(Branch branch, const CheckpointState* from) {
     how.bits = from->bits;
     how.done = from->done;
     const Placement rest = place(split_.body.circuit, result_.ranks, how);
-    result_.state->set_layout(from->bits, 0);
-    options_.restore(*result_.state);
+    state_->set_layout(from->bits, 0);
+    options_.restore(*state_);
     machine_->run_rest(rest, from->clbits);
   } else {
     if (style_ == Style::program) {
-      std::vector<int> bits(static_cast<std::size_t>(result_.state->qubits()));
+      std::vector<int> bits(static_cast<std::size_t>(state_->qubits()));
       std::iota(bits.begin(), bits.end(), 0);
-      result_.state->set_layout(std::move(bits), 0);
-      result_.state->set_basis_state(0);
+      state_->set_layout(std::move(bits), 0);
+      state_->set_basis_state(0);
     }
     if (!machine_->run()) return;
   }
   ++result_.runs;
-  result_.fidelity_estimate = std::min(result_.fidelity_estimate, result_.state->fidelity_estimate());
+  result_.fidelity_estimate = std::min(result_.fidelity_estimate, state_->fidelity_estimate());
   finish(branch, std::move(run));
 }
 
 void Walk::finish(const Branch& branch, Run run) {
   if (options_.shots > 0) timed(ProfileEntry::Kind::sampling, [&] { note(branch, machine_->clbits()); });
   timed(ProfileEntry::Kind::expectations, [&] {
-    run.values = options_.mixed ? mixed_expectations(*result_.state, options_.observables)
-                                : expectations(*result_.state, options_.observables);
+    run.values = options_.mixed ? mixed_expectations(*state_, options_.observables)
+                                : expectations(*state_, options_.observables);
   });
   const double part = static_cast<double>(branch.shots.size()) / static_cast<double>(trajectories_);
   for (std::size_t i = 0; i < run.values.size(); ++i) result_.expectations[i] += run.values[i] * part;
@@ -217,7 +223,7 @@ std::vector<int> Walk::chosen(const Branch& branch, std::span<const double> weig
     return result;
   }
   for (std::size_t i = 0; i < result.size(); ++i) {
-    const double number = detail::uniform(options_.seed, branch.shots[i], event);
+    const double number = detail::uniform(options_.seed, branch.shots[i], first_event_ + event);
     result[i] = style_ == Style::circuit ? static_cast<int>(number < weights[1]) : index_of(weights, number);
   }
   return result;
@@ -269,13 +275,13 @@ int Walk::take_first(Branch& branch, std::span<const double> weights) {
 
 // The values of the qubits that are measured at the end, for each of these shots.
 std::vector<std::uint64_t> Walk::samples(const Branch& branch, std::span<const std::uint64_t> shots) {
-  State& state = *result_.state;
-  if (style_ == Style::circuit) return quantum::sample(state, split_.qubits, shots, options_.seed);
+  State& state = *state_;
+  if (style_ == Style::circuit) return quantum::sample(state, split_.qubits, shots, options_.seed, split_.draws);
   const std::uint64_t seed = record_seed(options_.seed, branch.record);
   if (options_.mixed) return mixed_sample(state, split_.qubits, static_cast<std::int64_t>(shots.size()), seed);
   std::vector<std::uint64_t> numbers(shots.size());
   std::iota(numbers.begin(), numbers.end(), std::uint64_t{0});
-  return quantum::sample(state, split_.qubits, numbers, seed);
+  return quantum::sample(state, split_.qubits, numbers, seed, split_.draws);
 }
 
 void Walk::note(const Branch& branch, const std::vector<bool>& clbits) {
@@ -289,7 +295,7 @@ void Walk::note(const Branch& branch, const std::vector<bool>& clbits) {
   }
   const auto values = samples(branch, shots);
   const bool exact = split_.body.readout.empty();
-  base::parallel_for(result_.state->engine().threads, values.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
+  base::parallel_for(state_->engine().threads, values.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
     for (const auto& last : split_.last) {
       const int place = split_.place_of(last.second);
       for (std::uint64_t i = begin; i < end; ++i) {
@@ -354,7 +360,7 @@ void Walk::resume(const CheckpointState& checkpoint) {
 
 void Walk::keep(Executor& executor, const Branch& branch) const {
   CheckpointState checkpoint;
-  checkpoint.bits.assign(result_.state->bits().begin(), result_.state->bits().end());
+  checkpoint.bits.assign(state_->bits().begin(), state_->bits().end());
   checkpoint.done = executor.done();
   checkpoint.clbits = executor.clbits();
   checkpoint.events = event_;
@@ -363,7 +369,7 @@ void Walk::keep(Executor& executor, const Branch& branch) const {
   checkpoint.outcomes = shots_.words();
   checkpoint.expectations = result_.expectations;
   checkpoint.runs = result_.runs;
-  options_.keep(*result_.state, checkpoint);
+  options_.keep(*state_, checkpoint);
 }
 
 std::int64_t Walk::open_shots(const Branch& branch) const {

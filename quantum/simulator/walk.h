@@ -23,12 +23,17 @@ class Walk {
     program,  // placed in parts; the choices are numbered in the order of the run
   };
 
-  // The split program and the options must outlive the walk. `placement`: that of a circuit; nullptr: it is found or
-  // made.
-  Walk(const SplitProgram& split, const Group& group, const ProgramOptions& options, Style style,
-       std::shared_ptr<const Placement> placement = nullptr);
+  // The split program, the options and the shots, which receive the classical bits, must outlive the walk. `placement`:
+  // that of a circuit; nullptr: it is found or made.
+  // `first_event`: of the outcomes that are drawn inside.
+  Walk(const SplitProgram& split, const Group& group, const ProgramOptions& options, Style style, Shots& shots,
+       std::shared_ptr<const Placement> placement = nullptr, std::uint64_t first_event = 0);
 
-  [[nodiscard]] SimulationResult run();
+  // Runs the program. The result has the outcomes of all shots if this is the last walk that gives bits of them.
+  [[nodiscard]] SimulationResult run(bool last = true);
+  // The state after the last run.
+  [[nodiscard]] std::unique_ptr<State> take_state() { return std::move(state_); }
+  [[nodiscard]] const std::vector<bool>& clbits() const { return machine_->clbits(); }
 
  private:
   [[nodiscard]] PlacementOptions placement_options() const;
@@ -60,9 +65,11 @@ class Walk {
   std::shared_ptr<PlacedCircuit> placed_;
   std::shared_ptr<const Placement> placement_;
   std::int64_t operations_ = 0;
-  Shots shots_;
+  Shots& shots_;
+  std::unique_ptr<State> state_;
   std::vector<Branch> open_;
   std::size_t event_ = 0;  // choices made in the present run
+  std::uint64_t first_event_;
   std::unique_ptr<Machine> machine_;
   Branch* present_ = nullptr;
   Run* made_ = nullptr;
@@ -80,6 +87,7 @@ class Walk {
 // `whole`, or the part of it that shares a state of this circuit; the parts repeat the same run. Throws BadInput unless
 // the number of ranks is a power of two. `per_host`: receives the ranks per host of the whole group if it is divided,
 // so that all parts place the circuit alike; -1 otherwise. Collective.
-[[nodiscard]] Group part_for(const Circuit& circuit, const Group& whole, int& per_host);
+[[nodiscard]] Group part_for(const Circuit& circuit, const Group& whole, int& per_host,
+                             Precision precision = Precision::double_precision);
 
 }  // namespace onehop::quantum

@@ -29,25 +29,25 @@ class Tree {
     for (std::size_t i = size_ - 1; i > 0; --i) nodes_[i] = nodes_[2 * i] + nodes_[2 * i + 1];
   }
 
-  // Draws a value for a shot, with the random numbers of the events from `first` on.
-  [[nodiscard]] std::uint64_t draw(std::uint64_t seed, std::uint64_t shot, std::uint64_t first) const {
+  // Draws a value for a shot, with the random numbers of these events.
+  [[nodiscard]] std::uint64_t draw(std::uint64_t seed, std::uint64_t shot, const std::uint64_t* events) const {
     std::size_t node = 1;
-    for (std::uint64_t event = first; node < size_; ++event) node = child(node, detail::uniform(seed, shot, event));
+    for (; node < size_; ++events) node = child(node, detail::uniform(seed, shot, *events));
     return node - size_;
   }
 
   // The same for many shots. Several descend the tree in lockstep, which hides the latency of memory if the tree is
   // larger than a cache.
-  void draw_many(std::uint64_t seed, std::span<const std::uint64_t> shots, std::uint64_t first,
+  void draw_many(std::uint64_t seed, std::span<const std::uint64_t> shots, const std::uint64_t* events,
                  std::span<std::uint64_t> out) const {
     constexpr std::size_t lockstep = 16;
     for (std::size_t begin = 0; begin < shots.size(); begin += lockstep) {
       const std::size_t count = std::min(lockstep, shots.size() - begin);
       std::size_t nodes[lockstep];
       std::fill_n(nodes, count, 1);
-      for (std::uint64_t event = first; nodes[0] < size_; ++event) {  // all nodes have the same depth
+      for (const std::uint64_t* event = events; nodes[0] < size_; ++event) {  // all nodes have the same depth
         for (std::size_t k = 0; k < count; ++k) {
-          nodes[k] = child(nodes[k], detail::uniform(seed, shots[begin + k], event));
+          nodes[k] = child(nodes[k], detail::uniform(seed, shots[begin + k], *event));
           __builtin_prefetch(nodes_.data() + 2 * std::min(nodes[k], size_ - 1));
         }
       }
@@ -68,7 +68,8 @@ class Tree {
 
 // The progress of sampling: the first `decided` qubits in `order` have values for each shot.
 struct Deciding {
-  std::vector<int> order;  // the qubits, the highest first
+  std::vector<int> order;             // the qubits in the order of their draws
+  std::vector<std::uint64_t> events;  // of their draws
   std::size_t decided = 0;
   std::vector<std::uint64_t> values;  // for each shot; bit 0 is the value of the last decided qubit
 };
@@ -164,7 +165,7 @@ void decide_first(const State& state, Deciding& deciding, std::span<const std::u
   Tree tree;
   tree.set(state.probabilities(lowest_first));
   base::parallel_for(state.engine().threads, shots.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
-    tree.draw_many(seed, shots.subspan(begin, end - begin), sampling_events,
+    tree.draw_many(seed, shots.subspan(begin, end - begin), deciding.events.data(),
                    std::span(deciding.values).subspan(begin, end - begin));
   });
   deciding.decided = count;
@@ -203,7 +204,7 @@ void decide_some(const State& state, Deciding& deciding, std::span<const std::ui
       tree.set(std::span(weights).subspan(p * values, values));
       for (const std::uint32_t i : sorted.subspan(starts[p], starts[p + 1] - starts[p])) {
         deciding.values[i] =
-            deciding.values[i] << count | tree.draw(seed, shots[i], sampling_events + deciding.decided);
+            deciding.values[i] << count | tree.draw(seed, shots[i], deciding.events.data() + deciding.decided);
       }
     }
   });
@@ -227,11 +228,20 @@ void decide_next(const State& state, Deciding& deciding, std::span<const std::ui
 
 }  // namespace
 
+double draw_number(std::uint64_t seed, std::uint64_t shot, std::uint64_t event, bool at_end) {
+  return detail::uniform(seed, shot, at_end ? sampling_events + event : event);
+}
+
 std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubits, std::span<const std::uint64_t> shots,
-                                  std::uint64_t seed) {
+                                  std::uint64_t seed, std::span<const int> draws) {
   Deciding deciding;
-  deciding.order.assign(qubits.begin(), qubits.end());
-  std::sort(deciding.order.begin(), deciding.order.end(), std::greater<>());
+  std::vector<std::pair<std::int64_t, int>> order;  // the draw or the negative qubit, and the qubit
+  for (std::size_t i = 0; i < qubits.size(); ++i) order.emplace_back(draws.empty() ? -qubits[i] : draws[i], qubits[i]);
+  std::sort(order.begin(), order.end());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    deciding.order.push_back(order[i].second);
+    deciding.events.push_back(sampling_events + (draws.empty() ? i : static_cast<std::uint64_t>(order[i].first)));
+  }
   deciding.values.assign(shots.size(), 0);
   if (qubits.empty() || shots.empty()) return deciding.values;
   decide_first(state, deciding, shots, seed);

@@ -1,4 +1,6 @@
 // The memory that a state needs, checked before it is allocated, and the hosts of its ranks.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,6 +12,7 @@
 
 #include "onehop/error.h"
 #include "quantum/state/state_impl.h"
+#include "src/base/memory_left.h"
 #include "src/base/text.h"
 
 namespace onehop::quantum {
@@ -64,6 +67,15 @@ MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per
   need.in_all = times(ranks);
   need.here = times(ranks_per_node);
   return need;
+}
+
+int largest_state(int ranks, Precision precision, int ranks_per_node) {
+  const std::int64_t memory = detail::memory_is_pretended()
+                                  ? available_memory()
+                                  : std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  int qubits = 62;
+  while (qubits > 1 && memory_need(qubits, ranks, precision, ranks_per_node).here > memory) --qubits;
+  return qubits;
 }
 
 int check_memory(const Group& group, int qubits, Precision precision, const StateOptions& options) {

@@ -96,7 +96,10 @@ def test_the_busier_rank_counts() -> None:
 
 @pytest.mark.parametrize(("qubits", "ranks"), [(33, 1), (36, 8), (39, 64)])
 @pytest.mark.parametrize("family", ["qft", "qpe", "tfim", "ghz"])
-def test_large_states_are_never_allocated(family: str, qubits: int, ranks: int) -> None:
+def test_large_states_are_never_allocated(
+    family: str, qubits: int, ranks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ONEHOP_TEST_FREE_MEMORY", str(1 << 40))  # so that `plan` has no qubits measured early
     program = (
         generators.evolution(generators.tfim((qubits,)), qubits, steps=2)
         if family == "tfim"

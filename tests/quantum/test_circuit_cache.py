@@ -162,7 +162,8 @@ def test_a_circuit_that_is_too_long_for_the_cache_is_found_while_its_plan_lives(
     circuit = quantum.Circuit(3)
     for k in range(70_000):
         circuit.rx(0.1 * k, k % 3)
-    short = quantum.Circuit(3).h(0).cx(0, 1)
+    circuit.cx(0, 1).cx(1, 2)
+    short = quantum.Circuit(2).h(0).cx(0, 1)
     assert counted_run(short, held=False) == (1, 1)
     assert counted_run(circuit, held=True, search_seconds=0) == (1, 1)
     assert counted_run(circuit, held=False, search_seconds=0) == (2, 0)
@@ -206,7 +207,8 @@ def test_number_of_ranks_of_a_plan() -> None:
             BadInput, match=f"expected a number of ranks that is a power of two, found {ranks}; {remedy}"
         ):
             quantum.plan(quantum.Circuit(5).h(0), ranks)
-    assert quantum.plan(quantum.Circuit(5).h(0), 2**30).ranks == 16
+    chain = quantum.Circuit(5).cx(0, 1).cx(1, 2).cx(2, 3).cx(3, 4)
+    assert quantum.plan(chain, 2**30).ranks == 16
     for ranks in (2**31, 2**40, 2**60, 2**62 + 1):
         with pytest.raises(BadInput, match=rf"expected at most {2**30} ranks \(2\^30\), found {ranks}$"):
             quantum.plan(quantum.Circuit(5).h(0), ranks)

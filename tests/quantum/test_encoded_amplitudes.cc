@@ -232,11 +232,12 @@ TEST(EncodedState, RunsCircuitsOnAnyRanks) {
                                              std::pair(Precision::fp16, 1e-6), std::pair(Precision::bf16, 1e-3)}) {
         options.precision = precision;
         const SimulationResult found = simulate(c, group, options);
-        const double infidelity = 1 - fidelity(exact.state->gather(), found.state->gather());
+        const double infidelity =
+            1 - fidelity(exact.factors.at(0).state->gather(), found.factors.at(0).state->gather());
         EXPECT_LT(infidelity, worst) << to_string(precision);
         EXPECT_LT(found.fidelity_estimate, 1);
         EXPECT_NEAR((1 - found.fidelity_estimate) / infidelity, 1, 0.5) << to_string(precision);
-        EXPECT_NEAR(found.state->norm_squared(), 1, 1e-4);
+        EXPECT_NEAR(found.factors.at(0).state->norm_squared(), 1, 1e-4);
       }
     });
   }

@@ -224,8 +224,8 @@ input float theta;
 bit[1] c;
 """
 INSIDE = HEAD + "qubit[3] q;\nrx(theta) q[0];\nc[0] = measure q[0];\nh q[0];\n"
-RESET = HEAD + "qubit[24] q;\nrx(theta) q[0];\nreset q[0];\n"
-LARGE = HEAD + "qubit[24] q;\nrx(theta) q[0];\ncx q[0], q[1];\n"
+RESET = HEAD + "qubit[24] q;\nrx(theta) q;\nreset q[0];\n"
+LARGE = HEAD + "qubit[24] q;\nrx(theta) q;\ncx q[0], q[1];\n"
 
 
 @pytest.mark.parametrize("ranks", [[], ["-n", "2"]])
@@ -268,6 +268,8 @@ def test_the_command_checks_gradients_first(
 
 def test_memory_of_gradients() -> None:
     pure = Circuit(10, 1).rx(0.3, 0).cx(0, 1).measure(0, 0)
+    for qubit in range(2, 10):
+        pure.h(qubit)
     one = plan_memory(pure, 2, "double", 2)
     for observables, states in ((1, 2), (2, 3), (5, 3)):
         found = memory_of_gradient(pure, 2, None, observables, "double", 2)

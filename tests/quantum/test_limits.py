@@ -47,11 +47,11 @@ ATTACKS = {
     "condition": (HEAD_2 + f"creg c[2];\nif(c=={'9' * 30}) x q[0];", "f.qasm:5:7: expected an integer"),
     "register_2": (
         "OPENQASM 2.0;\nqreg q[999999999999];",
-        "f.qasm:2:1: expected registers of at most 62 qubits together, found 999999999999",
+        "f.qasm:2:1: expected registers of at most 10000 qubits together, found 999999999999",
     ),
     "register_3": (
         "OPENQASM 3.0;\nqubit[1000000 * 1000000] q;",
-        "f.qasm:2:1: expected registers of at most 6",
+        "f.qasm:2:1: expected registers of at most 10000 qubits",
     ),
     "bits": ("OPENQASM 3.0;\nbit[100000000] b;", "f.qasm:2:1: expected registers of at most 6"),
     "hexadecimal": (

@@ -257,7 +257,7 @@ def test_byte_order_marks(tmp_path: Path) -> None:
         ("gate foo a {\n rz(((((1)))) a; }", "mine.inc:2:"),
         ("gate foo a { h a; }\ngate big a {" + 300 * "(", "mine.inc:2:13: expected a statement"),
         ("gate foo a { h a; }\n/* ", "mine.inc:2:1: the comment that begins here has no end"),
-        ("gate foo a { h a; }\nqreg r[99];", "mine.inc:2:1: expected registers of at most 62 qubits"),
+        ("gate foo a { h a; }\nqreg r[99999];", "mine.inc:2:1: expected registers of at most 10000 qubits"),
         ("gate foo a { h a; }\nopaque op a;\nop\n q[0];", "mine.inc:3:1: the instruction 'op' has neither"),
         ('include "mine.inc";', "mine.inc:1:9: mine.inc includes itself"),
         ("gate foo a {\n h a;\n }\n\n", "f.qasm:6:1: 'after' is not defined"),

@@ -286,8 +286,16 @@ def _small(circuit: quantum.Circuit, group: Group) -> list[Any]:
     return [*result.memory, result.ranks]
 
 
+def joined_pairs(qubits: int) -> quantum.Circuit:
+    """Return a circuit whose qubits all have to be in the state at once."""
+    circuit = quantum.Circuit(qubits)
+    for one, other in itertools.combinations(range(qubits), 2):
+        circuit.cp(0.3, one, other)
+    return circuit
+
+
 def test_bad_input_is_refused() -> None:
-    circuit = quantum.Circuit(3, 3).h(0)
+    circuit = quantum.Circuit(3, 3).h(0).cx(0, 1).cx(1, 2)
     with pytest.raises(BadInput, match="a number of ranks that is a power of two, found 3; take 2 or 4"):
         run_threads(3, lambda g: quantum.simulate(circuit, g))
     with pytest.raises(BadInput, match="too few amplitudes for 8 ranks; take at most 4"):
@@ -305,8 +313,8 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(BadInput, match="named twice"):
         quantum.State(2).probabilities([1, 1])
     with pytest.raises(Error, match=r"qubits in double precision needs .* on each of 1 rank,.*qubits fit"):
-        quantum.simulate(quantum.Circuit(45).h(0))
-    plan = quantum.plan(quantum.Circuit(45).h(0), 64)
+        quantum.simulate(joined_pairs(45))
+    plan = quantum.plan(joined_pairs(45), 64)
     assert not plan.fits
     assert plan.memory_in_all >= 16 << 45
 

@@ -88,7 +88,10 @@ def test_derivatives_of_variances_are_those_of_parameter_shifts(ranks: int) -> N
 
 def test_derivatives_take_at_most_three_states() -> None:
     use = MemoryUse()
-    compiled = quantum.compile(Circuit(20).ry(Parameter("a"), 0).cx(0, 1).rx(Parameter("b"), 1))
+    circuit = Circuit(20).ry(Parameter("a"), 0).cx(0, 1).rx(Parameter("b"), 1)
+    for qubit in range(2, 20):
+        circuit.h(qubit)
+    compiled = quantum.compile(circuit)
     for weights in (None, [0.5, -2.0]):
         for variance in (True, False):
             compiled.gradients([0.4, 1.1], ["Z1", "X0 X1"], weights, variance=variance)

@@ -16,6 +16,8 @@ namespace onehop::quantum {
 
 using Complex = std::complex<double>;
 
+inline constexpr int most_qubits = 10'000;  // of a circuit; a state has at most 62
+
 enum class OperationKind : std::uint8_t {
   matrix,          // `values`: 4^k numbers, row-major, on k targets
   diagonal,        // `values`: 2^k numbers on k targets (none for k = 0: with controls, a phase of the controls)

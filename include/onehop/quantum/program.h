@@ -89,6 +89,9 @@ struct ProgramOptions : SimulationOptions {
 // Collective.
 std::vector<bool> run_program(State& state, const Program& program, bool mixed, std::uint64_t seed);
 
+// The program as `run_program` runs it: without final measurements and without qubits that no operation uses.
+[[nodiscard]] Program without_idle(const Program& program);
+
 // -- density matrices, as vectors of 2n qubits: qubit q is row bit q, and qubit n + q its column bit ------------------
 
 // The gates and channels of a program as a circuit on 2n qubits: gates act on rows and, complex conjugated, on columns;

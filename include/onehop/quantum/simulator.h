@@ -155,6 +155,17 @@ struct Run {
   std::vector<SavedData> saved;
 };
 
+// A factor of a state that is a product.
+struct StateFactor {
+  std::unique_ptr<State> state;
+  std::vector<int> qubits;  // the qubit of the product that each qubit of `state` is
+};
+
+// The product of these factors and of |0>, or |1> for those in the mask `ones`, for all other qubits, on the ranks of
+// the largest factor, in single precision if that is encoded. Without factors: nullptr. Collective. Throws Error if the
+// memory does not suffice.
+[[nodiscard]] std::unique_ptr<State> product_of(std::vector<StateFactor> factors, int qubits, std::uint64_t ones = 0);
+
 struct SimulationResult {
   Outcomes outcomes;
   // The value of each observable; for a circuit with measurements inside, the average over the shots.
@@ -171,7 +182,14 @@ struct SimulationResult {
   double fidelity_estimate = 1;       // the lowest State::fidelity_estimate of all runs
   std::vector<ProfileEntry> profile;  // the profile of this rank, if `options.profile`
   double pass_seconds = 0;            // if `options.profile`: the minimum time of a pass, measured on all ranks at once
-  std::unique_ptr<State> state;       // the state after the last run, before final measurements
+  int largest_state_qubits = 0;       // of the largest state: qubits that no operation joins are not in one
+  // The state after the last run, before final measurements: `product_of` these has `qubits` qubits; for a density
+  // matrix, those of rows, then those of columns. Empty if there were several states, and their product does not fit
+  // into memory.
+  std::vector<StateFactor> factors;
+  int qubits = 0;
+  std::uint64_t ones = 0;       // qubits that are in no factor and |1>
+  bool measures_early = false;  // whether qubits were measured before the end because the state did not fit
 };
 
 // Runs a circuit from |0...0>. Collective; every rank gets the same result. The same seed gives the same shots on every
@@ -180,18 +198,25 @@ struct SimulationResult {
 //
 // Shots of a circuit without classical bits are those of a measurement of all qubits at its end.
 //
+// Idle qubits take no memory, and qubits that no operation joins have separate states.
+//
 // Final measurements do not change the state: shots are sampled from it. With measurements inside the circuit, shots
 // with equal measurement records share a run: the circuit runs once for each record that occurs, and there is never a
 // second state. Throws BadInput if the circuit or an option is invalid, and Error if the memory does not suffice.
 [[nodiscard]] SimulationResult simulate(const Circuit& circuit, const Group& group,
                                         const SimulationOptions& options = {});
 
-// Returns the placement with which `simulate` runs a circuit on `ranks` ranks, without its final measurements, which
-// are sampled. `simulate` with options that agree (precision, search_seconds and the ranks per host) finds it again as
-// long as the caller holds it, and usually longer. The circuit must be valid; `options.bits` and `options.done` must be
-// empty. Not collective.
+// Returns the placement with which `simulate` runs a circuit of `stored_circuits` on `ranks` ranks. `simulate` with
+// options that agree (precision, search_seconds and the ranks per host) finds it again as long as the caller holds it,
+// and usually longer. `options.bits` and `options.done` must be empty. Not collective.
 [[nodiscard]] std::shared_ptr<const Placement> place_simulation(const Circuit& circuit, int ranks,
                                                                 const PlacementOptions& options = {});
+
+// The parts of a valid circuit that no operation joins, without final measurements, as `simulate` runs them; idle
+// qubits are in none. Without `divide` they are one part, which is what a run with checkpoints has. `largest`: the
+// number of qubits of the largest state that fits.
+[[nodiscard]] std::vector<Circuit> stored_circuits(const Circuit& circuit, bool divide = true, int largest = 62,
+                                                   std::span<const PauliSum> observables = {});
 
 // Runs a circuit on an existing state and makes its measurements, with random numbers from `seed`. Returns the
 // classical bits. Collective.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from onehop.predict.common import (
     check_ranks,
     ranks_per_host,
 )
-from onehop.quantum import Circuit, CircuitPlan, plan
+from onehop.quantum import Circuit, CircuitPlan
+from onehop.quantum.circuit_plan import LARGEST_STATE, plan_states
 from onehop.quantum.simulation_options import BLOCK_BITS
 from onehop.text import counted
 
@@ -229,38 +230,39 @@ def predict_circuit(
     else:
         # With places of their own, ranks with neighbouring numbers may be far apart.
         per_host = ranks_per_host(described, ranks) if places is None else 0
-        hosts = {"ranks_per_node": 1, "ranks_per_host": per_host}
-        circuit_plan = plan(circuit, ranks, precision, search_seconds=search_seconds, **hosts)
+        options = {"search_seconds": search_seconds, "largest": LARGEST_STATE}
+        circuit_plan = plan_states(circuit, ranks, precision, (1, per_host), **options)
     check_ranks(circuit_plan.ranks, described)
     _check(circuit_plan, described)
-    passes = _Passes(circuit_plan, described)
-    exchanges = _Exchanges(circuit_plan, described, places)
+    stages = [stage for one in circuit_plan.states for stage in _stages(one, described, places)]
+    return _sum_up(described, circuit_plan, stages)
+
+
+def _stages(
+    circuit_plan: CircuitPlan, machine: Machine, places: Sequence[int] | None
+) -> Iterator[StagePrediction]:
+    """Predict the stages of one state."""
+    passes = _Passes(circuit_plan, machine)
+    exchanges = _Exchanges(circuit_plan, machine, places)
     local = circuit_plan.placement.local_bits
     # Controls on bits of the rank number leave rank 0 the least to do and the last rank the most, or the reverse.
     both = (circuit_plan.placement.groups(0), circuit_plan.placement.groups(circuit_plan.ranks - 1))
-    stages = []
     for stage, *groups in zip(circuit_plan.placement.stages, *both, strict=True):
         found = exchanges.simulated(stage.swaps) if stage.swaps else None
         number, pass_seconds, arithmetic_seconds = max(map(passes.timed, groups), key=lambda timed: timed[1])
-        stages.append(
-            StagePrediction(
-                exchange_seconds=found.seconds if found else 0.0,
-                rank_bits=tuple(sorted(bit - local for _, bit in stage.swaps)),
-                bytes_by_level={}
-                if found is None
-                else {k: round(v) for k, v in found.bytes_by_level.items()},
-                bound="" if found is None else bounding_level(found),
-                passes=number,
-                pass_seconds=pass_seconds,
-                arithmetic_seconds=arithmetic_seconds,
-            )
+        yield StagePrediction(
+            exchange_seconds=found.seconds if found else 0.0,
+            rank_bits=tuple(sorted(bit - local for _, bit in stage.swaps)),
+            bytes_by_level={} if found is None else {k: round(v) for k, v in found.bytes_by_level.items()},
+            bound="" if found is None else bounding_level(found),
+            passes=number,
+            pass_seconds=pass_seconds,
+            arithmetic_seconds=arithmetic_seconds,
         )
-    return _sum_up(described, circuit_plan.ranks, passes, stages)
 
 
-def _sum_up(
-    machine: Machine, ranks: int, passes: _Passes, stages: list[StagePrediction]
-) -> CircuitPrediction:
+def _sum_up(machine: Machine, circuit_plan: CircuitPlan, stages: list[StagePrediction]) -> CircuitPrediction:
+    passes = _Passes(circuit_plan, machine)
     passing = sum(stage.pass_seconds for stage in stages)
     computing = sum(stage.arithmetic_seconds for stage in stages)
     parts = {"memory bandwidth": passing - computing, "multiply-adds": computing}
@@ -272,7 +274,7 @@ def _sum_up(
     exchanging = sum(stage.exchange_seconds for stage in stages)
     return CircuitPrediction(
         machine=machine.name,
-        ranks=ranks,
+        ranks=circuit_plan.ranks,
         predicted_seconds=passing + exchanging,
         pass_seconds=passing,
         exchange_seconds=exchanging,

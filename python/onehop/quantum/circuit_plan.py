@@ -6,9 +6,10 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from onehop import _core
 from onehop._core import Placement
@@ -17,9 +18,11 @@ from onehop.cores import usable_cores
 from onehop.error import BadInput, Error
 from onehop.output import write_file
 from onehop.quantum.circuit import Circuit
+from onehop.quantum.observables import PauliSum, core_sum
 
 __all__ = ["CircuitPlan", "plan"]
 
+LARGEST_STATE = 62  # qubits
 LARGEST_RANKS = 2**30  # the largest power of two that an `int` of C++ holds
 
 
@@ -36,6 +39,7 @@ class MemoryPlan:
     memory_available: int
     ranks_per_node: int
     kind: str = "state vector"
+    largest_state_qubits: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +52,9 @@ class CircuitPlan(MemoryPlan):
     ----------
     qubits : int
         Number of qubits of the circuit.
+    largest_state_qubits : int
+        Number of qubits of the largest state. Idle qubits are in no state, and qubits that no operation joins are in
+        separate ones, which run one after the other. Memory, ranks and placement are those of the largest one.
     ranks : int
         Number of ranks over which the state is split; fewer than asked for if the circuit is too small.
     precision : str
@@ -85,6 +92,8 @@ class CircuitPlan(MemoryPlan):
         Number of ranks that share this machine.
     kind : str
         "state vector" or "density matrix".
+    parts : tuple of CircuitPlan
+        Plans of the states if there are several.
     """
 
     operations: int
@@ -97,7 +106,13 @@ class CircuitPlan(MemoryPlan):
     ranks_per_host: int
     bytes_by_level: dict[str, int]
     placement: Placement = field(repr=False, compare=False)
-    circuit: Circuit = field(repr=False, compare=False)
+    circuit: _core.Circuit = field(repr=False, compare=False)
+    parts: tuple[CircuitPlan, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def states(self) -> tuple[CircuitPlan, ...]:
+        """Plans of the states."""
+        return self.parts or (self,)
 
 
 def plan(
@@ -132,12 +147,96 @@ def plan(
     BadInput
         The circuit is invalid, or the number of ranks or of ranks on each host is no power of two.
     """
+    hosts = (ranks_per_node, ranks_per_host)
+    return plan_states(circuit, ranks, precision, hosts, search_seconds=search_seconds)
+
+
+def plan_states(
+    circuit: Circuit,
+    ranks: int,
+    precision: str,
+    hosts: tuple[int | None, int | None],
+    *,
+    search_seconds: float = 1,
+    **storage: Any,
+) -> CircuitPlan:
+    """Plan as `plan` does; `hosts` are `ranks_per_node` and `ranks_per_host`, `storage` as for `stored_circuits`."""
     instance(circuit, Circuit, "circuit").validate()
+    parts = stored_circuits(circuit, (ranks, precision, hosts[0]), **storage)
+    if (most := max(one.qubits for one in parts)) > LARGEST_STATE:
+        raise BadInput(f"expected a circuit whose largest state has at most 62 qubits, found one of {most}")
+    found = _plan_parts(parts, ranks, precision, hosts, search_seconds)
+    measured = sum(one.kind == "measure" for one in circuit.operations)
+    return replace(found, qubits=circuit.qubits, operations=found.operations + measured)
 
-    def place(ranks: int, amplitude_bytes: float, per_host: int) -> Placement:
-        return _core.place_simulation(circuit, ranks, amplitude_bytes, search_seconds, per_host)
 
-    return _planned(circuit, plan_memory(circuit, ranks, precision, ranks_per_node), ranks_per_host, place)
+def in_precision(
+    circuit_plan: CircuitPlan, precision: str, hosts: tuple[int | None, int | None]
+) -> CircuitPlan:
+    """Plan the states of a plan in another precision; `hosts` as for `plan_states`."""
+    parts = [one.circuit for one in circuit_plan.states]
+    found = _plan_parts(parts, circuit_plan.ranks, precision, hosts, 1)
+    return replace(found, qubits=circuit_plan.qubits, operations=circuit_plan.operations)
+
+
+def _plan_parts(
+    parts: list[_core.Circuit],
+    ranks: int,
+    precision: str,
+    hosts: tuple[int | None, int | None],
+    search_seconds: float,
+) -> CircuitPlan:
+    def planned(part: _core.Circuit) -> CircuitPlan:
+        def place(ranks: int, amplitude_bytes: float, per_host: int) -> Placement:
+            return _core.place_simulation(part, ranks, amplitude_bytes, search_seconds, per_host)
+
+        return _planned(part, plan_memory(part, ranks, precision, hosts[0]), hosts[1], place)
+
+    plans = [planned(part) for part in parts]
+    largest = max(plans, key=lambda one: one.qubits)
+    sums = ("exchanges", "bytes_per_rank", "baseline_bytes_per_rank", "one_swap_at_a_time_bytes_per_rank")
+    return replace(
+        largest,
+        parts=tuple(plans) if len(plans) > 1 else (),
+        operations=sum(one.operations for one in plans),
+        passes=sum(one.passes for one in plans),
+        bytes_per_exchange=[moved for one in plans for moved in one.bytes_per_exchange],
+        bytes_by_level={
+            level: sum(one.bytes_by_level.get(level, 0) for one in plans) for level in largest.bytes_by_level
+        },
+        **{name: sum(getattr(one, name) for one in plans) for name in sums},
+    )
+
+
+def stored_circuits(
+    circuit: Circuit,
+    where: tuple[int, str, int | None],
+    *,
+    divide: bool = True,
+    observables: Sequence[PauliSum] = (),
+    largest: int | None = None,
+) -> list[_core.Circuit]:
+    """Return the parts of a valid circuit that have states of their own, without final measurements.
+
+    `where` is the number of ranks, the precision and the number of ranks on this machine (None: all). Without
+    `divide`, qubits that are not idle are in one state. Qubits of `observables` stay in the state. `largest` is the
+    number of qubits of the largest state that fits. Default: into the memory of this machine.
+    """
+    ranks, precision, here = where
+    ranks = _number_of_ranks(ranks)
+    here = ranks if here is None else whole_number(here, "ranks_per_node", 1)
+    if largest is None:
+        largest = _core.largest_state(ranks, precision, min(here, ranks))
+    return _core.stored_circuits(circuit, divide, largest, [core_sum(one) for one in observables])
+
+
+def plan_largest(
+    circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None, **storage: Any
+) -> MemoryPlan:
+    """Compute the ranks and the memory of the largest state of a valid circuit, without placing it."""
+    parts = stored_circuits(circuit, (ranks, precision, ranks_per_node), **storage)
+    largest = max(parts, key=lambda one: one.qubits)
+    return replace(plan_memory(largest, ranks, precision, ranks_per_node), qubits=circuit.qubits)
 
 
 def plan_matrices(
@@ -157,15 +256,14 @@ def lower_bounds(circuit_plan: CircuitPlan, sweeps: int = 1) -> dict[str, float]
 
     No placement has fewer exchanges. With the stages of this one, no choice of tiles has fewer passes.
     """
-    placement = circuit_plan.placement
+    placements = [one.placement for one in circuit_plan.states]
     return {
-        "exchanges_at_least": sweeps * placement.exchanges_at_least(),
-        "passes_at_least": sweeps * placement.passes_at_least(),
+        "exchanges_at_least": sweeps * sum(one.exchanges_at_least() for one in placements),
+        "passes_at_least": sweeps * sum(one.passes_at_least() for one in placements),
     }
 
 
-def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None) -> MemoryPlan:
-    """Compute the ranks and the memory that a circuit would take, without placing it; arguments as for `plan`."""
+def _number_of_ranks(ranks: int) -> int:
     ranks = whole_number(ranks, "ranks")
     if ranks > LARGEST_RANKS:
         raise BadInput(f"expected at most {LARGEST_RANKS} ranks (2^30), found {ranks}")
@@ -174,6 +272,12 @@ def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: in
         raise BadInput(
             f"expected a number of ranks that is a power of two, found {ranks}; take {fewer} or {2 * fewer}"
         )
+    return ranks
+
+
+def plan_memory(circuit: _core.Circuit, ranks: int, precision: str, ranks_per_node: int | None) -> MemoryPlan:
+    """Compute the ranks and the memory that a circuit would take, without placing it; arguments as for `plan`."""
+    ranks = _number_of_ranks(ranks)
     usable = _core.usable_ranks(circuit, ranks)
     local_ranks = (
         usable if ranks_per_node is None else min(whole_number(ranks_per_node, "ranks_per_node", 1), usable)
@@ -181,6 +285,7 @@ def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: in
     need = _core.memory_need(circuit.qubits, usable, precision, local_ranks)
     return MemoryPlan(
         qubits=circuit.qubits,
+        largest_state_qubits=circuit.qubits,
         ranks=usable,
         precision=precision,
         fits=need.fits,
@@ -197,7 +302,10 @@ def levels_of(inside: int, between: int) -> dict[str, int]:
 
 
 def _planned(
-    circuit: Circuit, memory: MemoryPlan, asked: int | None, place: Callable[[int, float, int], Placement]
+    circuit: _core.Circuit,
+    memory: MemoryPlan,
+    asked: int | None,
+    place: Callable[[int, float, int], Placement],
 ) -> CircuitPlan:
     """Place a circuit; `asked`: the ranks on each host."""
     if asked is None:
@@ -226,11 +334,12 @@ def _planned(
     )
 
 
-def _operations(circuit: Circuit, placement: Placement) -> int:
-    """Count the operations of a run with its final measurements, which the placement leaves out."""
-    placed = {index for stage in placement.stages for index in stage.operations}
-    measurements = (index for index, one in enumerate(circuit.operations) if one.kind == "measure")
-    return len(placed.union(measurements))
+def _operations(circuit: _core.Circuit, placement: Placement) -> int:
+    """Count the operations of a placement other than measurements."""
+    operations = circuit.operations
+    return sum(
+        operations[index].kind != "measure" for stage in placement.stages for index in stage.operations
+    )
 
 
 # Bytes per second that the ranks of a machine together read and write, before a run has shown how many they are.
@@ -275,6 +384,8 @@ def predict(circuit_plan: CircuitPlan) -> float:
 
 def _traffic(circuit_plan: CircuitPlan) -> float:
     """Return the bytes of memory that the ranks of one machine read and write together."""
+    if circuit_plan.parts:
+        return sum(map(_traffic, circuit_plan.parts))
     share = _core.bytes_per_amplitude(circuit_plan.precision) * 2**circuit_plan.placement.local_bits
     each = share * (1 + 2 * circuit_plan.passes) + 2 * circuit_plan.bytes_per_rank
     return each * circuit_plan.ranks_per_node

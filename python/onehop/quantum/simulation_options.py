@@ -42,6 +42,9 @@ class Duration(float):
         return super().__new__(cls, seconds)
 
 
+METHODS = ("auto", "statevector", "clifford")
+
+
 @dataclass(kw_only=True)
 class SimulationOptions(Options):
     """The options of a simulation; `simulate` documents them."""
@@ -60,6 +63,12 @@ class SimulationOptions(Options):
         "Precision of an amplitude: double (16 bytes) or single (8 bytes), or a codec that keeps it in fewer: fp16 or "
         "bf16 (4 bytes), q8 (2.125) or q6 (1.625).",
         choices=PRECISIONS,
+    )
+    method: str = option(
+        "auto",
+        "Simulate on a state vector, or Clifford circuits with stim (extra clifford); auto: with stim if it is "
+        "installed and the state would have more than 20 qubits. The shots are the same.",
+        choices=METHODS,
     )
     checkpoint: str | Path | None = option(
         None,
@@ -82,6 +91,11 @@ class SimulationOptions(Options):
     staging: int = 0
     search_seconds: float = 1
     progress: Callable[[int, int, int, int], None] | None = None
+
+    @property
+    def needs_state(self) -> bool:
+        """Whether the run needs a state vector, whatever the circuit."""
+        return self.checkpoint is not None or self.profile
 
 
 def core_options(**values: Any) -> _core.ProgramOptions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,12 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.error import BadInput, Error
 from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit, Register
+from onehop.quantum.clifford import CliffordCircuit, NotClifford, has_stim
 from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
 from onehop.quantum.profile import Profile
 from onehop.quantum.run.checkpoint import Checkpoints
-from onehop.quantum.simulation_options import SimulationOptions, common_seed, core_options, require_plain
+from onehop.quantum.simulation_options import (
+    METHODS,
+    SimulationOptions,
+    common_seed,
+    core_options,
+    require_plain,
+)
 from onehop.quantum.state import State
 from onehop.text import counted, seconds_text
 
@@ -57,6 +65,9 @@ class Result:
         Part of these bytes that was sent from one host to another. Ranks that share memory are on one host.
     passes : float
         Number of passes over a rank's amplitudes.
+    largest_state_qubits : int
+        Number of qubits of the largest state. Idle qubits are in no state, and qubits that no operation joins are in
+        separate states.
     outcomes : Outcomes
         The distinct outcomes, their counts, and the outcome of each shot.
     """
@@ -70,8 +81,6 @@ class Result:
     exchanges: int
     bytes_moved: int
     passes: float
-    state: State
-    """The state after the last run, before the final measurements."""
     outcomes: _core.Outcomes = field(repr=False)
     _registers: tuple[_core.Register, ...] = field(repr=False, default=())
     resumed: bool = False
@@ -84,6 +93,34 @@ class Result:
     fidelity_estimate: float = 1.0
     """Estimate of the fidelity that the rounding of an encoded state has left, the lowest of all runs; 1 for other
     precisions, whose rounding is not measured."""
+    largest_state_qubits: int = 0
+    method: str = "statevector"
+    """How the circuit ran: "statevector", "clifford", "density_matrix" or "trajectories"."""
+    measures_early: bool = False
+    """Whether qubits were measured before the end because their state does not fit into memory."""
+    _core: Any = field(repr=False, compare=False, default=None)
+    _run: Callable[[], Any] | None = field(repr=False, compare=False, default=None)
+    _state: Any = field(repr=False, compare=False, default=None)
+
+    @property
+    def state(self) -> State:
+        """The state of all qubits after the last run, before the final measurements. Collective at first.
+
+        It is made when it is asked for if the circuit ran on smaller states or on tableaus. Raises Error if its memory
+        does not suffice.
+        """
+        if self._core is None and self._run is not None:
+            self._core = self._run()
+        # No cached_property: before Python 3.12 its lock would keep ranks that are threads from meeting.
+        if self._state is None and self._core is not None:
+            found = self._core.take_state()
+            self._state = None if found is None else State._of(found)
+        if self._state is None and self._core is not None:
+            raise Error(
+                "the state of all qubits does not fit into memory; the largest state of the run has "
+                f"{self.largest_state_qubits} qubits; ask for counts or observables instead"
+            )
+        return self._state
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -115,8 +152,11 @@ class Result:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        is_split = self.state is not None and self.state.ranks > 1
-        return self.__dict__ | ({"state": None} if is_split else {})
+        alone = self.ranks == 1
+        if alone and self._core is not None:
+            with contextlib.suppress(Error):  # the state of all qubits does not fit
+                _ = self.state
+        return self.__dict__ | {"_core": None, "_run": None, "_state": self._state if alone else None}
 
     def shot_values(self) -> NDArray[Any]:
         """Return the outcome of each shot as a number.
@@ -205,6 +245,10 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         Time between checkpoints in seconds.
     profile : bool
         Record the time of each pass and exchange in `Result.profile`.
+    method : str
+        "statevector"; "clifford", with the package stim, for circuits of Clifford gates, measurements, resets and
+        conditions; or "auto": "clifford" for such circuits whose largest state has more than 20 qubits, if stim is
+        installed. The shots are the same. `Result.method` says which one ran.
 
     Raises
     ------
@@ -226,12 +270,18 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
             "precision": options.precision,
             "observables": [repr(s.terms) for s in sums],
         }
-        checkpoints = Checkpoints(options.checkpoint, group, circuit, settings, options.every)
+        circuit.validate()
+        circuit.require_bound()
+        (stored,) = _core.stored_circuits(circuit, divide=False)
+        checkpoints = Checkpoints(options.checkpoint, group, circuit, stored, settings, options.every)
         seed = checkpoints.settings["seed"]
     seed = common_seed(seed, group)
     names = ("shots", "precision", "threads", "staging", "search_seconds", "profile", "progress")
     given = {name: getattr(options, name) for name in names}
     asked = core_options(**given, seed=seed, observables=[core_sum(one) for one in sums])
+    clifford = clifford_of(circuit, group, options)
+    if clifford is not None:
+        return _clifford_result(clifford, circuit, sums, asked, lambda: _core.simulate(circuit, group, asked))
     with contextlib.nullcontext() if checkpoints is None else checkpoints.writing(asked):
         core = _core.simulate(circuit, group, asked)
     result = pure_result(core, circuit, sums, options.shots, seed)
@@ -239,11 +289,71 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         result.resumed, result.checkpoints = checkpoints.resumes, checkpoints.written
     if options.profile:
         amplitude_bytes = _core.bytes_per_amplitude(options.precision)
-        pass_bytes = round(2 * amplitude_bytes * 2**circuit.qubits / core.ranks)
+        pass_bytes = round(2 * amplitude_bytes * 2**core.largest_state_qubits / core.ranks)
         result.profile = Profile.gather(
             group, core.ranks, core.profile, core.seconds, core.pass_seconds, pass_bytes
         )
     return result
+
+
+# A Clifford circuit with a larger state goes to stim, unless another method is asked for.
+_LARGEST_STATE = 20
+
+
+def clifford_of(circuit: Circuit, group: Group, options: SimulationOptions) -> CliffordCircuit | None:
+    """Return the circuit for stim if it runs there. Collective for large circuits."""
+    if options.method not in METHODS:
+        raise BadInput(f"expected the method {' or '.join(METHODS)}, found {options.method!r}")
+    if options.method == "clifford" and options.needs_state:
+        raise BadInput(
+            "method 'clifford': expected no checkpoint, profile or file for the state, which need a state vector"
+        )
+    if options.method == "auto":
+        if options.needs_state or circuit.qubits <= _LARGEST_STATE:
+            return None
+        circuit.validate()
+        # Without qubits that are measured early.
+        parts = _core.stored_circuits(circuit, largest=circuit.qubits)
+        if max(one.qubits for one in parts) <= _LARGEST_STATE:
+            return None
+        if not all(group.allgather(b"1" if has_stim() else b"")):
+            return None
+        try:
+            return CliffordCircuit(circuit)
+        except NotClifford:
+            return None
+    if options.method != "clifford":
+        return None
+    circuit.validate()
+    return CliffordCircuit(circuit)
+
+
+def _clifford_result(
+    clifford: CliffordCircuit,
+    circuit: Circuit,
+    sums: Sequence[PauliSum],
+    asked: _core.ProgramOptions,
+    run: Callable[[], _core.SimulationResult],
+) -> Result:
+    """Run a circuit on tableaus. `run` runs it on a state vector, if its state is asked for."""
+    for one in sums:
+        one.require(circuit.qubits)
+    outcomes, values, runs, seconds = clifford.run(asked.shots, asked.seed, sums)
+    return Result(
+        shots=asked.shots,
+        seed=asked.seed,
+        expectations=real_where_real(sums, values),
+        seconds=seconds,
+        ranks=1,
+        runs=runs,
+        exchanges=0,
+        bytes_moved=0,
+        passes=0.0,
+        outcomes=outcomes,
+        _registers=tuple(circuit.registers),
+        method="clifford",
+        _run=run,
+    )
 
 
 # The attributes that a result takes from that of the library.
@@ -257,17 +367,20 @@ _FROM_CORE = (
     "passes",
     "fidelity_estimate",
     "outcomes",
+    "largest_state_qubits",
+    "measures_early",
 )
 
 
 def result_of(kind: type[R], core: _core.SimulationResult, circuit: Circuit, **fields: Any) -> R:
     """Return a result with the values of the library's result, and with further fields."""
-    return kind(**fields, **{name: getattr(core, name) for name in _FROM_CORE}, _registers=circuit.registers)
+    values = {name: getattr(core, name) for name in _FROM_CORE}
+    return kind(**fields, **values, _registers=circuit.registers, _core=core)
 
 
 def pure_result(
     core: _core.SimulationResult, circuit: Circuit, sums: Sequence[PauliSum], shots: int, seed: int
 ) -> Result:
     """Return the result of a run on a state vector, with the expectation values of these sums."""
-    expectations, state = real_where_real(sums, core.expectations), State._of(core.take_state())
-    return result_of(Result, core, circuit, shots=shots, seed=seed, expectations=expectations, state=state)
+    expectations = real_where_real(sums, core.expectations)
+    return result_of(Result, core, circuit, shots=shots, seed=seed, expectations=expectations)

@@ -299,7 +299,9 @@ std::vector<int> Expander::qubits_of(const Expression& expression) {
     if (!hardware_ && circuit_.qubits > 0) {
       fail(expression.place, "expected either declared qubits or physical qubits such as $0, found both");
     }
-    if (expression.integer >= 62) fail(expression.place, "expected physical qubits below $62, found another one");
+    if (expression.integer >= most_qubits) {
+      fail(expression.place, "expected physical qubits below $" + std::to_string(most_qubits) + ", found another one");
+    }
     hardware_ = true;
     circuit_.qubits = std::max(circuit_.qubits, static_cast<int>(expression.integer) + 1);
     fresh_.resize(static_cast<std::size_t>(circuit_.qubits), true);

@@ -9,7 +9,6 @@
 namespace onehop::quantum::language {
 namespace {
 
-constexpr int most_qubits = 62;
 constexpr int most_bits = 65536;
 
 }  // namespace

@@ -11,8 +11,8 @@ from onehop.cli.screen import Table, coloured
 from onehop.error import Error
 from onehop.machine import Machine
 from onehop.predict import predict_circuit
-from onehop.quantum import CircuitPlan, plan
-from onehop.quantum.circuit_plan import predict
+from onehop.quantum import CircuitPlan
+from onehop.quantum.circuit_plan import in_precision, predict
 from onehop.text import bytes_text
 
 # The infidelity of a pass over the amplitudes of random circuits, measured at 20 and 22 qubits.
@@ -29,7 +29,8 @@ def choices_of(
         # Encoded amplitudes have the passes of single precision.
         like = name if name == "double" else "single"
         if name not in plans and like not in plans:
-            plans[like] = plan(circuit_plan.circuit, circuit_plan.ranks, like, **divided)
+            hosts = (divided["ranks_per_node"], divided["ranks_per_host"])
+            plans[like] = in_precision(circuit_plan, like, hosts)
         one = plans.get(name) or _in_precision(plans[like], name)
         row = {
             "precision": name,
@@ -48,7 +49,7 @@ def choices_of(
 
 def _in_precision(single: CircuitPlan, name: str) -> CircuitPlan:
     share = _core.bytes_per_amplitude(name) / _core.bytes_per_amplitude(single.precision)
-    need = _core.memory_need(single.qubits, single.ranks, name, single.ranks_per_node)
+    need = _core.memory_need(single.largest_state_qubits, single.ranks, name, single.ranks_per_node)
     return replace(
         single,
         precision=name,
@@ -56,6 +57,7 @@ def _in_precision(single: CircuitPlan, name: str) -> CircuitPlan:
         memory_in_all=need.in_all,
         fits=need.fits,
         bytes_per_rank=round(single.bytes_per_rank * share),
+        parts=tuple(_in_precision(part, name) for part in single.parts),
     )
 
 

@@ -10,8 +10,7 @@ from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel, gradients, plan_density
-from onehop.quantum import plan as plan_circuit
-from onehop.quantum.circuit_plan import MemoryPlan, plan_memory
+from onehop.quantum.circuit_plan import MemoryPlan, plan_largest, plan_states
 from onehop.quantum.gradients import is_pure, require_exact
 from onehop.quantum.noise.noisy import plan_density_memory
 from onehop.quantum.observables import PauliSum
@@ -22,16 +21,28 @@ def _as_density(noise: NoiseModel | None, trajectories: int | None) -> bool:
     return noise is not None and trajectories is None
 
 
+def _storage(noise: NoiseModel | None, storage: dict[str, Any]) -> dict[str, Any]:
+    return storage if noise is None else {"divide": False}
+
+
 def memory_of_run(
-    circuit: Circuit, ranks: int, noise: NoiseModel | None, trajectories: int | None, precision: str
+    circuit: Circuit,
+    ranks: int,
+    noise: NoiseModel | None,
+    trajectories: int | None,
+    precision: str,
+    **storage: Any,
 ) -> MemoryPlan:
-    """Compute the ranks and the memory of a run on this machine. They do not depend on a placement."""
+    """Compute the ranks and the memory of a run on this machine. They do not depend on a placement.
+
+    `storage` as for `stored_circuits`. With noise, qubits that are not idle are in one state.
+    """
     if noise is not None:
         noise.check_names(circuit)
         if _as_density(noise, trajectories):
             return plan_density_memory(circuit, ranks, precision, noise, ranks)
     circuit.validate()
-    return plan_memory(circuit, ranks, precision, ranks)
+    return plan_largest(circuit, ranks, precision, ranks, **_storage(noise, storage))
 
 
 def plan_run(
@@ -40,17 +51,22 @@ def plan_run(
     noise: NoiseModel | None,
     trajectories: int | None,
     precision: str,
-    **hosts: int | None,
+    *,
+    ranks_per_node: int | None,
+    ranks_per_host: int | None,
+    **storage: Any,
 ) -> CircuitPlan:
-    """Plan a run on `ranks` ranks. `hosts` are the arguments `ranks_per_node` and `ranks_per_host` of `plan`.
+    """Plan a run on `ranks` ranks. Arguments are those of `plan` and of `memory_of_run`.
 
     With noise and without trajectories, the plan is for a density matrix.
     """
+    hosts = {"ranks_per_node": ranks_per_node, "ranks_per_host": ranks_per_host}
     if noise is not None:
         noise.check_names(circuit)
     if _as_density(noise, trajectories):
         return plan_density(circuit, ranks, precision, noise=noise, **hosts)
-    return plan_circuit(circuit, ranks, precision, **hosts)
+    each = (ranks_per_node, ranks_per_host)
+    return plan_states(circuit, ranks, precision, each, **_storage(noise, storage))
 
 
 def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:
@@ -59,10 +75,17 @@ def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None
     what = " as a density matrix" if circuit_plan.kind == "density matrix" else ""
     passes = f"{circuit_plan.passes:.4g} pass{'' if circuit_plan.passes == 1 else 'es'}"
     return (
-        f"{counted(circuit_plan.qubits, 'qubit')}{what} on {counted(circuit_plan.ranks, 'rank')}: "
+        f"{qubits_of(circuit_plan)}{what} on {counted(circuit_plan.ranks, 'rank')}: "
         f"{bytes_text(circuit_plan.memory_per_rank)} a rank, {counted(circuit_plan.exchanges, 'exchange')}, "
         f"{bytes_text(circuit_plan.bytes_per_rank)} sent by each rank, {passes}, about {seconds_text(seconds)}{each}"
     )
+
+
+def qubits_of(circuit_plan: MemoryPlan) -> str:
+    """Name the qubits of a circuit, and those of its largest state if these are fewer."""
+    largest = circuit_plan.largest_state_qubits
+    fewer = f" ({largest} in the largest state)" if largest < circuit_plan.qubits else ""
+    return counted(circuit_plan.qubits, "qubit") + fewer
 
 
 def remedy(circuit_plan: MemoryPlan) -> str:
@@ -94,7 +117,7 @@ def check_fits(circuit_plan: MemoryPlan, name: str, what: str = "circuit") -> No
         need = "1 rank needs" if circuit_plan.ranks == 1 else f"{circuit_plan.ranks} ranks need"
         each = "" if circuit_plan.ranks == 1 else " each"
         raise Error(
-            f"{what} {name} of {counted(circuit_plan.qubits, 'qubit')} does not fit: {need} "
+            f"{what} {name} of {qubits_of(circuit_plan)} does not fit: {need} "
             f"{bytes_text(circuit_plan.memory_per_rank)}{each}, and "
             f"{bytes_text(circuit_plan.memory_available)} are available on this machine; "
             f"{remedy(circuit_plan)}"
@@ -156,7 +179,7 @@ def memory_of_gradient(
     """Compute the memory of a gradient, which takes a density matrix for noise and for circuits with resets."""
     if noise is not None or not is_pure(circuit):
         return plan_density_memory(circuit, ranks, precision, noise or NoiseModel(), ranks_per_node)
-    one = plan_memory(circuit, ranks, precision, ranks_per_node)
+    one = plan_largest(circuit, ranks, precision, ranks_per_node, divide=False)
     states = GRADIENT_STATES if observables > 1 else 2
     return replace(
         one,

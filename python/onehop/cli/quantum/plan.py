@@ -18,9 +18,10 @@ from onehop.options import argument, option
 from onehop.predict import CircuitPrediction, predict_circuit
 from onehop.predict.common import check_ranks, ranks_per_host, ranks_per_unit
 from onehop.quantum import CircuitPlan, NoiseModel
-from onehop.quantum.circuit_plan import lower_bounds, predict
+from onehop.quantum.circuit_plan import LARGEST_STATE, lower_bounds, predict
 from onehop.quantum.run.serialization import read_circuit
-from onehop.quantum.simulation_options import PRECISIONS, require_plain
+from onehop.quantum.simulation_options import PRECISIONS, SimulationOptions, require_plain
+from onehop.quantum.simulator import clifford_of
 from onehop.text import bytes_text, counted, ranges, seconds_text
 
 
@@ -97,6 +98,9 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None, bounds: 
     title = f"{name}: {counted(circuit_plan.qubits, 'qubit')} on {counted(circuit_plan.ranks, 'rank')}"
     table = Table("", ">", title=title, show_header=False)
     table.add_row("simulated as a", circuit_plan.kind)
+    table.add_row("qubits of the largest state", circuit_plan.largest_state_qubits)
+    if circuit_plan.parts:
+        table.add_row("separate states", len(circuit_plan.parts))
     table.add_row("memory of a rank", bytes_text(circuit_plan.memory_per_rank))
     table.add_row("memory in all", bytes_text(circuit_plan.memory_in_all))
     if seconds is not None:
@@ -104,7 +108,7 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None, bounds: 
         table.add_row("fits on this machine", "yes" if circuit_plan.fits else coloured("no", "bold red"))
     table.add_section()
     table.add_row("operations", circuit_plan.operations)
-    table.add_row("stages", len(circuit_plan.placement.stages))
+    table.add_row("stages", sum(len(one.placement.stages) for one in circuit_plan.states))
     table.add_row("exchanges", circuit_plan.exchanges)
     table.add_row("exchanges, lower bound", bounds["exchanges_at_least"])
     table.add_row("bytes sent by each rank", bytes_text(circuit_plan.bytes_per_rank))
@@ -179,7 +183,17 @@ def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
 
 # The attributes of a plan that are keys of the JSON.
 _KEYS = (
-    *("qubits", "ranks", "precision", "kind", "fits", "memory_per_rank", "memory_in_all", "memory_available"),
+    *(
+        "qubits",
+        "largest_state_qubits",
+        "ranks",
+        "precision",
+        "kind",
+        "fits",
+        "memory_per_rank",
+        "memory_in_all",
+        "memory_available",
+    ),
     *("operations", "exchanges", "bytes_per_rank", "bytes_per_exchange", "bytes_by_level", "passes"),
     *("baseline_bytes_per_rank", "one_swap_at_a_time_bytes_per_rank"),
 )
@@ -221,20 +235,27 @@ def plan(options: Plan) -> None:
         check_ranks(ranks, described)
     divided = _divided(options, described)
     circuit = read_circuit(options.file, Group.alone())
-    circuit_plan = plan_run(circuit, ranks, model, options.trajectories, options.precision, **divided)
+    storage: dict[str, Any] = {"divide": not options.gradient}
+    if described is not None:
+        storage["largest"] = LARGEST_STATE
+    circuit_plan = plan_run(
+        circuit, ranks, model, options.trajectories, options.precision, **storage, **divided
+    )
     if options.gradient:
         circuit_plan = with_gradient(circuit_plan)
     screen = console(options.json)
     found = None if described is None else predict_circuit(circuit_plan, described)
     sweeps = GRADIENT_SWEEPS if options.gradient else 1
     seconds = predict(circuit_plan) if found is None else None
-    stages = circuit_plan.placement.groups()
+    stages = [stage for one in circuit_plan.states for stage in one.placement.groups()]
     bounds = lower_bounds(circuit_plan, sweeps)
     screen.print(_table(circuit_plan, circuit.name, seconds, bounds))
     if options.trajectories is not None:
         screen.print(
             f"these numbers are for each of up to {counted(options.trajectories, 'trajectory')}; equal ones run once"
         )
+    if model is None and clifford_of(circuit, Group.alone(), SimulationOptions()) is not None:
+        screen.print("`run` takes stim instead of this state vector, because it is a Clifford circuit")
     if circuit_plan.ranks < ranks:
         screen.print(f"the circuit is too small for more than {counted(circuit_plan.ranks, 'rank')}")
     if found is not None and described is not None:
@@ -250,7 +271,7 @@ def plan(options: Plan) -> None:
     report = {
         "version": __version__,
         "circuit": circuit.name,
-        "stages": len(circuit_plan.placement.stages),
+        "stages": len(stages),
         **{name: getattr(circuit_plan, name) for name in _KEYS},
         **bounds,
         "choices": choices,

@@ -50,7 +50,11 @@ def _start_ranks(options: Run) -> None:
     circuit = read_circuit(options.file, Group.alone())
     options.observables_for(circuit)
     values = options.values_for(circuit)
-    needed = memory_of_run(circuit, ranks, options.model, options.trajectories, options.precision)
+    if options.is_clifford(circuit.bind(values) if circuit.parameters else circuit, Group.alone()):
+        console(options.json).print(f"{circuit.name} is a Clifford circuit, which needs no more than 1 rank")
+        return
+    asked = (options.model, options.trajectories, options.precision)
+    needed = memory_of_run(circuit, ranks, *asked, **options.storage(circuit))
     check_fits(needed, circuit.name)
     options.check_extras_fit(
         circuit.bind(values) if circuit.parameters else circuit, needed.ranks, needed.ranks
@@ -78,8 +82,12 @@ def _place(options: Run, circuit: Circuit, group: Group, screen: Screen) -> tupl
     on 64 (QFT of 30 qubits: 0.2 and 1 ms). To take it from the launcher would take 12 ms more: that is the time to
     encode and decode as many operations.
     """
-    hosts = {"ranks_per_node": len(group.local_ranks), "ranks_per_host": _core.ranks_per_host(group)}
+    hosts: dict[str, Any] = {
+        "ranks_per_node": len(group.local_ranks),
+        "ranks_per_host": _core.ranks_per_host(group),
+    }
     noise, trajectories = options.model, options.trajectories
+    hosts |= options.storage(circuit)
     circuit_plan = plan_run(circuit, group.size, noise, trajectories, options.precision, **hosts)
     check_fits(circuit_plan, circuit.name)
     options.check_extras_fit(circuit, group.size, len(group.local_ranks))
@@ -112,7 +120,9 @@ def _simulate(
     else:
         with progress(circuit.name, 1.0) as advance:
             memory, begin = MemoryUse(), time.perf_counter()
+            method = "statevector" if options.needs_state else options.method
             asked |= {"checkpoint": options.checkpoint, "every": options.every, "profile": options.profile}
+            asked["method"] = method
             tell = since_last(advance)
             result = simulate(
                 circuit, group, progress=lambda done, total, *_: tell(done / max(total, 1)), **asked
@@ -159,7 +169,8 @@ def _run(options: Run, group: Group) -> None:
     circuit = unbound.bind(values) if unbound.parameters else unbound
     observables = options.observables_for(circuit)
     screen = console(options.json)
-    circuit_plan, predicted = _place(options, circuit, group, screen)
+    clifford = options.is_clifford(circuit, group)
+    circuit_plan, predicted = (None, None) if clifford else _place(options, circuit, group, screen)
     result, report = _simulate(options, circuit, observables, group)
     report["predicted_seconds"] = predicted
     time_profile = result.profile
@@ -179,7 +190,7 @@ def _run(options: Run, group: Group) -> None:
         )
     if own_rank() != 0:
         return
-    plain = options.precision in PRECISIONS[:2]
+    plain = circuit_plan is not None and options.precision in PRECISIONS[:2]
     if plain and options.model is None and not report["resumed"] and is_pure(circuit):
         keep_rate(circuit_plan, report["seconds"])
     _show(options, circuit, report, time_profile, screen)
@@ -212,7 +223,17 @@ def make_report(
     circuit: Circuit, result: Result, observables: Sequence[str], precision: str
 ) -> dict[str, Any]:
     """Return the results of a run as the JSON shows them."""
-    names = ("shots", "seconds", "ranks", "bytes_moved", "exchanges", "seed")
+    names = (
+        "method",
+        "largest_state_qubits",
+        "measures_early",
+        "shots",
+        "seconds",
+        "ranks",
+        "bytes_moved",
+        "exchanges",
+        "seed",
+    )
     report: dict[str, Any] = {
         "version": __version__,
         "circuit": circuit.name,
@@ -287,6 +308,8 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
         f"{f', {bytes_text(between)} of them between hosts' if between else ''}; "
         f"peak memory {bytes_text(report['peak_memory_per_rank'])} a rank; "
         f"seed {report['seed']}"
+        f"{'; method clifford (stim)' if report['method'] == 'clifford' else ''}"
+        f"{'; qubits were measured early, because their state does not fit' if report['measures_early'] else ''}"
     )
 
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from onehop.cli.common import JsonOptions, RanksOptions
 from onehop.cli.quantum.memory import check_fits, check_gradient, memory_of_gradient
 from onehop.error import BadInput
+from onehop.group import Group
 from onehop.options import LARGEST_SHOTS, argument, file_option, option
 from onehop.quantum import Circuit, NoiseModel
+from onehop.quantum.circuit_plan import plan_largest
 from onehop.quantum.compiled import REPRODUCIBLE_RANKS
 from onehop.quantum.gradients import is_pure
 from onehop.quantum.io.state_file import check_state_file
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import values_of
 from onehop.quantum.simulation_options import SimulationOptions, require_plain
+from onehop.quantum.simulator import clifford_of
 
 GRACE_OF_CHECKPOINT = 600.0
 DEFAULT_SHOTS = 1000
@@ -113,8 +117,9 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
             raise BadInput(
                 "--save needs one final state, and --trajectories simulates many: leave one of them out"
             )
-        if self.profile:
-            raise BadInput("--profile does not work with --noise; leave one of them out")
+        for name, given in (("--profile", self.profile), ("--method", self.method != "auto")):
+            if given:
+                raise BadInput(f"{name} does not work with --noise; leave one of them out")
 
     @property
     def grace(self) -> float | None:
@@ -147,9 +152,26 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
                 )
         return found
 
+    @property
+    def needs_state(self) -> bool:
+        """Whether the run needs a state vector, whatever the circuit."""
+        return super().needs_state or self.save is not None
+
+    def is_clifford(self, circuit: Circuit, group: Group) -> bool:
+        """Whether the circuit runs on tableaus. Collective for large circuits."""
+        return self.model is None and clifford_of(circuit, group, self) is not None
+
+    def storage(self, circuit: Circuit) -> dict[str, Any]:
+        """Return what decides on the states of a run, as for `stored_circuits`."""
+        return {"divide": self.checkpoint is None, "observables": self.observables_for(circuit)}
+
     def has_variances_of_state(self, circuit: Circuit) -> bool:
-        """Whether to compute variances, and from the final state, which takes a second one."""
-        return self.variance and self.model is None and is_pure(circuit)
+        """Whether to compute variances, and from the only state, which takes a second one."""
+        if not self.variance or self.model is not None or not is_pure(circuit):
+            return False
+        if self.is_clifford(circuit, Group.alone()):
+            return False
+        return plan_largest(circuit, 1, self.precision, 1).largest_state_qubits == circuit.qubits
 
     def check_extras_fit(self, circuit: Circuit, ranks: int, ranks_per_node: int) -> None:
         """Check that variances and the gradient, if asked for, fit into memory; all parameters have values."""

@@ -42,12 +42,18 @@ class NoisyResult(Result):
         Standard error of each average; 0 for a density matrix without measurements inside the circuit.
     runs : int
         Number of distinct records of measurement outcomes and noise; each is run once.
-    state : State, DensityMatrix or None
-        State after a run, the only one if `runs` is 1. None on a rank that computed no trajectory.
     """
 
-    state: State | DensityMatrix | None = field(repr=False)  # type: ignore[assignment]
     errors: list[float] = field(default_factory=list)
+    _kind: type[State | DensityMatrix] = field(repr=False, default=State)
+
+    @property
+    def state(self) -> State | DensityMatrix | None:  # type: ignore[override]
+        """The state after a run, the only one if `runs` is 1; None on a rank that computed no trajectory."""
+        found = None if self._core is None else self._core.take_state()
+        if found is not None:
+            self._state = self._kind._of(found)
+        return self._state
 
 
 @dataclass(kw_only=True)
@@ -93,7 +99,6 @@ def run_noisy(circuit: Circuit, group: Group | None, options: NoisyOptions, **mo
     )
     core = _core.run_program(noisy_program(circuit, noise), group, asked)
     expectations, errors = _averages(core, sums)
-    state = core.take_state()
     return result_of(
         NoisyResult,
         core,
@@ -102,7 +107,8 @@ def run_noisy(circuit: Circuit, group: Group | None, options: NoisyOptions, **mo
         seed=seed,
         expectations=expectations,
         errors=errors,
-        state=None if state is None else (DensityMatrix if more["mixed"] else State)._of(state),
+        method="density_matrix" if more["mixed"] else "trajectories",
+        _kind=DensityMatrix if more["mixed"] else State,
     )
 
 
@@ -147,9 +153,18 @@ def plan_density(
     require_plain(precision, "plan_density")
     if noise is not None:
         instance(noise, NoiseModel, "noise")
-    both = noisy_program(circuit, noise).on_rows_and_columns()
+    both = noisy_program(circuit, noise).without_idle().on_rows_and_columns()
     planned = plan_matrices(both, ranks, precision, ranks_per_node, ranks_per_host)
-    return replace(planned, qubits=circuit.qubits, kind="density matrix")
+    return replace(planned, **_as_density(circuit, both))
+
+
+def _as_density(circuit: Circuit, both: Circuit) -> dict[str, Any]:
+    """Return what a plan of the rows and columns of a density matrix says about its circuit."""
+    return {
+        "qubits": circuit.qubits,
+        "largest_state_qubits": both.qubits // 2,
+        "kind": "density matrix",
+    }
 
 
 def plan_density_memory(
@@ -157,9 +172,9 @@ def plan_density_memory(
 ) -> MemoryPlan:
     """Compute the ranks and the memory of `simulate_density`, without a placement; arguments as for `plan_density`."""
     circuit.validate()
-    both = noisy_program(circuit, noise).on_rows_and_columns()
+    both = noisy_program(circuit, noise).without_idle().on_rows_and_columns()
     needed = plan_memory(both, ranks, precision, ranks_per_node)
-    return replace(needed, qubits=circuit.qubits, kind="density matrix")
+    return replace(needed, **_as_density(circuit, both))
 
 
 def simulate_density(

@@ -45,12 +45,19 @@ def circuit_digest(circuit: Circuit) -> str:
 class Checkpoints:
     """Writes the checkpoints of one simulation, and reads the checkpoint from which it resumes. Collective.
 
-    The settings, on which the shots depend, must equal those of the checkpoint; in `settings`, its values replace None.
+    `stored` is the part of the circuit that has a state. The settings, on which the shots depend, must equal those of
+    the checkpoint; in `settings`, its values replace None.
     `written` is the number of checkpoints so far.
     """
 
     def __init__(
-        self, file: str | Path, group: Group, circuit: Circuit, settings: Mapping[str, Any], every: float
+        self,
+        file: str | Path,
+        group: Group,
+        circuit: Circuit,
+        stored: _core.Circuit,
+        settings: Mapping[str, Any],
+        every: float,
     ) -> None:
         if not every > 0:
             raise BadInput(f"expected more than 0 seconds between checkpoints, found {every}")
@@ -69,7 +76,7 @@ class Checkpoints:
         if group.allgather(b"1" if self._file.exists() else b"")[0]:
             with together(group):
                 self._stored = self._read()
-                self._state = CheckpointReader(self._stored, circuit).state()
+                self._state = CheckpointReader(self._stored, stored).state()
         self._last = time.monotonic()
 
     def _read(self) -> StoredState:
@@ -209,9 +216,9 @@ def check_settings(stored: StoredState) -> None:
 
 
 class CheckpointReader:
-    """Reads the state of a run of this circuit from its checkpoint."""
+    """Reads the state of a run of this circuit, which has no idle qubits, from its checkpoint."""
 
-    def __init__(self, stored: StoredState, circuit: Circuit) -> None:
+    def __init__(self, stored: StoredState, circuit: _core.Circuit) -> None:
         self._stored = stored
         self._circuit = circuit
         self._shots: int = stored.about["settings"]["shots"]
