@@ -217,8 +217,8 @@ def test_the_launcher_places_nothing(
 def test_a_state_that_does_not_fit_is_refused_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = str(tmp_path / "ghz.qasm")
-    assert main(["quantum", "circuit", "ghz", "--qubits", "48", "-o", file]) == 0
+    file = str(tmp_path / "qft.qasm")
+    assert main(["quantum", "circuit", "qft", "--qubits", "48", "-o", file]) == 0
     assert main(["plan", file, "-n", "2", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["fits"] is False
