@@ -134,13 +134,29 @@ void check_operation(std::size_t index, const Operation& operation, int qubits, 
       if (operation.clbits.size() != 1) bad(index, operation, "expected one classical bit to write");
       break;
     default:
-      if (operation.kind > OperationKind::assign) bad(index, operation, "expected a program, found a circuit");
+      if (operation.is_of_programs()) bad(index, operation, "expected a program, found a circuit");
       break;
   }
   if (!std::isfinite(operation.angle)) bad(index, operation, "expected a finite angle, found an infinity or NaN");
 }
 
+void check_jumps(const std::vector<Operation>& operations) {
+  std::set<int> marks;
+  for (const Operation& operation : operations) {
+    if (operation.kind != OperationKind::mark) continue;
+    if (!marks.insert(operation.index).second) throw BadInput("expected one mark for each jump, found two");
+  }
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    if (operations[i].kind != OperationKind::jump || marks.contains(operations[i].index)) continue;
+    bad(i, operations[i], "expected a jump to a mark, found none");
+  }
+}
+
 }  // namespace
+
+bool Circuit::has_jumps() const {
+  return std::ranges::any_of(operations, [](const Operation& one) { return one.kind == OperationKind::jump; });
+}
 
 bool Condition::holds(const std::vector<bool>& all) const {
   if (clbits.empty()) return true;
@@ -165,6 +181,7 @@ void Circuit::validate(bool unitary) const {
     check_operation(i, operations[i], qubits, clbits + hidden_clbits, unitary);
     check_angles(i, operations[i], parameters.size());
   }
+  check_jumps(operations);
 }
 
 }  // namespace onehop::quantum

@@ -49,7 +49,7 @@ Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOp
   circuit.validate();
   inside = first_inside(split_final_measurements(circuit).body);
   stored = stored_parts(SplitProgram(with_rotations(circuit)), {.divide = false});
-  Circuit body = stored[0].split.body.circuit;
+  Circuit body = without_jumps(stored[0].split.body.circuit);
   int per_host = -1;
   const Group part = part_for(body, group, per_host);
   state = std::make_unique<State>(part, body.qubits, options.precision, options.state);
@@ -271,7 +271,8 @@ SimulationResult Compiled::simulate(std::span<const double> values, const Simula
   SimulationOptions own = options;
   own.precision = impl_->options.precision;
   own.state = impl_->options.state;
-  if (impl_->options.reproducible != 0) {  // the placement may be one for more ranks
+  // With `reproducible` the placement may be one for more ranks; loops are placed in parts.
+  if (impl_->options.reproducible != 0 || impl_->circuit->has_jumps()) {
     return quantum::simulate(bind_parameters(*impl_->circuit, values), impl_->whole, own);
   }
   // The placement lives as long as this object.

@@ -22,6 +22,9 @@ namespace onehop::quantum {
                                                const SimulationOptions& options,
                                                const std::shared_ptr<const Placement>& placement);
 
+// A circuit to place: each mark and jump becomes a barrier, so that the body of a loop is placed once.
+[[nodiscard]] Circuit without_jumps(Circuit circuit);
+
 struct Compiled::Impl {
   Impl(const Circuit& circuit, const Group& group, const CompileOptions& options);
 

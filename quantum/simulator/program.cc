@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <set>
 
 #include "onehop/error.h"
 #include "quantum/circuit/final_measurements.h"
@@ -36,12 +35,7 @@ void check_channel(const Channel& channel) {
 // Checks the operations that circuits do not have.
 class Checker {
  public:
-  Checker(const Program& program, bool mixed) : program_(program), mixed_(mixed) {
-    for (const Operation& operation : program.circuit.operations) {
-      if (operation.kind != OperationKind::mark) continue;
-      if (!marks_.insert(operation.index).second) throw BadInput("program: expected one mark for each jump");
-    }
-  }
+  Checker(const Program& program, bool mixed) : program_(program), mixed_(mixed) {}
 
   void check(std::size_t index, const Operation& operation) const {
     switch (operation.kind) {
@@ -60,9 +54,6 @@ class Checker {
         if (operation.values.size() != std::size_t{1} << 2 * operation.clbits.size()) {
           bad(index, operation, "expected a table of " + base::counted(operation.clbits.size(), "bit"));
         }
-        break;
-      case OperationKind::jump:
-        if (!marks_.contains(operation.index)) bad(index, operation, "expected a jump to a mark, found none");
         break;
       default:
         break;
@@ -119,7 +110,6 @@ class Checker {
 
   const Program& program_;
   bool mixed_;
-  std::set<int> marks_;
 };
 
 bool is_unconditional(const Circuit& body, bool (*also)(OperationKind)) {
@@ -139,7 +129,7 @@ void Program::validate(bool mixed) const {
   }
   Circuit plain = circuit;  // other operations name qubits and bits as barriers would
   for (Operation& operation : plain.operations) {
-    if (operation.kind > OperationKind::assign) operation.kind = OperationKind::barrier;
+    if (operation.is_of_programs()) operation.kind = OperationKind::barrier;
   }
   plain.validate();
   plain.require_bound();

@@ -20,14 +20,26 @@
 #include "src/base/text.h"
 
 namespace onehop::quantum {
+Circuit without_jumps(Circuit circuit) {
+  for (Operation& operation : circuit.operations) {
+    if (operation.kind < OperationKind::mark) continue;
+    operation = Operation();
+    operation.name = "barrier";
+    operation.targets.resize(static_cast<std::size_t>(circuit.qubits));
+    std::iota(operation.targets.begin(), operation.targets.end(), 0);
+  }
+  return circuit;
+}
+
 std::shared_ptr<const Placement> place_simulation(const Circuit& circuit, int ranks, const PlacementOptions& options) {
+  if (circuit.has_jumps()) return placement_of(compile_cached(without_jumps(circuit), ranks, options));
   return placement_of(compile_cached(circuit, ranks, options, false));
 }
 
 std::vector<Circuit> stored_circuits(const Circuit& circuit, bool divide, int largest,
                                      std::span<const PauliSum> observables) {
   StorageOptions options;
-  options.divide = divide;
+  options.divide = divide && !circuit.has_jumps();
   options.observables = observables;
   options.largest = [largest] { return largest; };
   std::vector<Circuit> result;
@@ -142,6 +154,16 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, const Simu
   circuit.validate();
   circuit.require_bound();
   check_options(circuit.qubits, options);
+  if (circuit.has_jumps()) {
+    if (options.due || options.resume != nullptr) {
+      throw BadInput(
+          "checkpoints: expected a circuit without loops whose end depends on measurements, found one; run it without "
+          "a checkpoint");
+    }
+    ProgramOptions all;
+    static_cast<SimulationOptions&>(all) = options;
+    return run_program({circuit, {}, {}, {}}, group, all);
+  }
   StorageOptions how;
   how.divide = !options.due && options.resume == nullptr;  // a checkpoint has one state
   how.observables = options.observables;
@@ -207,6 +229,7 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
     throw BadInput("the circuit has " + base::counted(circuit.qubits, "qubit") + ", the state " +
                    std::to_string(state.qubits()));
   }
+  if (circuit.has_jumps()) return run_program(state, {circuit, {}, {}, {}}, false, seed);
   const auto plan = compile_cached(circuit, state.group().size(), placement_options(state), true);
   std::uint64_t event = 0;
   Executor executor(state, plan->placement(), circuit.clbits + circuit.hidden_clbits,

@@ -138,13 +138,63 @@ def test_on_two_ranks() -> None:
     assert same_on(2, results) == results(Group.alone())
 
 
-def _repeated() -> cirq.CircuitOperation:
-    """A measurement that is repeated until it gives 1."""
+_M, _BITS = sympy.Symbol("m"), sympy.IndexedBase("m")
+# Conditions on a number m of three bits, of which the first one is the most significant, and when they hold.
+_CONDITIONS = [
+    (cirq.KeyCondition(cirq.MeasurementKey("m")), lambda m: m != 0),
+    (cirq.BitMaskKeyCondition("m", bitmask=6), lambda m: m & 6 != 0),
+    (cirq.BitMaskKeyCondition("m", bitmask=6, target_value=4), lambda m: m & 6 != 4),
+    (cirq.BitMaskKeyCondition.create_equal_mask("m", 5), lambda m: m & 5 == 5),
+    (cirq.BitMaskKeyCondition("m", target_value=9, equal_target=True), lambda m: False),
+    (cirq.SympyCondition(_M > 4), lambda m: m > 4),
+    (cirq.SympyCondition(sympy.Eq(_M % 3, 1)), lambda m: m % 3 == 1),
+    (cirq.SympyCondition(sympy.Xor(_BITS[0], _BITS[2])), lambda m: (m >> 2) ^ (m & 1) == 1),
+]
+
+
+def test_conditions_on_numbers() -> None:
+    qubits = cirq.LineQubit.range(4)
+    for flip in (False, True):
+        for condition, holds in _CONDITIONS:
+            circuit = cirq.Circuit(
+                cirq.H.on_each(qubits[:3]),
+                cirq.measure(*qubits[:3], key="m", invert_mask=(flip,)),
+                cirq.X(qubits[3]).with_classical_controls(condition),
+                cirq.measure(qubits[3], key="n"),
+            )
+            records = OnehopSimulator(seed=4).run(circuit, repetitions=60).records
+            numbers = records["m"][:, 0] @ [4, 2, 1]
+            assert len(set(numbers)) == 8
+            assert records["n"][:, 0, 0].tolist() == [int(holds(one)) for one in numbers], condition
+
+
+def _repeated(condition: Any = None) -> cirq.CircuitOperation:
+    """Return coins that are thrown until there is a 1, and a counter of the turns."""
+    a, b = QUBITS[:2]
     return cirq.CircuitOperation(
-        cirq.FrozenCircuit(cirq.H(QUBITS[0]), cirq.measure(QUBITS[0], key="m")),
-        repeat_until=cirq.KeyCondition(cirq.MeasurementKey("m")),
+        cirq.FrozenCircuit(cirq.reset(a), cirq.H(a), cirq.measure(a, key="m"), cirq.X(b)),
+        repeat_until=condition or cirq.KeyCondition(cirq.MeasurementKey("m")),
         use_repetition_ids=False,
     )
+
+
+def test_repetitions_until_a_measurement() -> None:
+    a, b, c = QUBITS[:3]
+    inner = cirq.CircuitOperation(
+        cirq.FrozenCircuit(_repeated(), cirq.H(c), cirq.measure(c, key="go")),
+        repeat_until=cirq.SympyCondition(sympy.Eq(sympy.Symbol("go"), 1)),
+        use_repetition_ids=False,
+    )
+    for operation in (_repeated(), inner):
+        circuit = cirq.Circuit(operation, cirq.measure(b, key="odd"), cirq.measure(a, key="last"))
+        ours = OnehopSimulator(seed=5).run(circuit, repetitions=1000).records
+        theirs = [cirq.Simulator(seed=k).simulate(circuit).measurements["odd"][0] for k in range(60)]
+        assert (ours["m"][:, 0] == 1).all()
+        assert (ours["last"][:, 0] == 1).all()
+        odd = float(ours["odd"].mean())
+        if operation is not inner:
+            assert abs(odd - 2 / 3) < 5 / np.sqrt(1000 * 4)
+        assert abs(odd - np.mean(theirs)) < 5 / np.sqrt(60 * 4)
 
 
 @pytest.mark.parametrize(
@@ -165,16 +215,6 @@ def _repeated() -> cirq.CircuitOperation:
             "without measurements",
         ),
         (
-            lambda s: s.run(
-                cirq.Circuit(
-                    cirq.measure(QUBITS[0], key="m"),
-                    cirq.X(QUBITS[0]).with_classical_controls(sympy.Symbol("m") + 1),
-                    cirq.measure(QUBITS[0], key="n"),
-                )
-            ),
-            "measurement keys as classical controls",
-        ),
-        (
             lambda s: s.simulate(cirq.Circuit(cirq.X(QUBITS[0]).with_classical_controls("z"))),
             "expected a measurement with the key 'z' and the index -1 before it, found none",
         ),
@@ -187,7 +227,15 @@ def _repeated() -> cirq.CircuitOperation:
             ),
             "expected a measurement with the key 'm' and the index 1 before it, found 1 with this key",
         ),
-        (lambda s: s.simulate(cirq.Circuit(_repeated())), "repeated a known number of times"),
+        (
+            lambda s: s.run(
+                cirq.Circuit(
+                    cirq.measure(*cirq.LineQubit.range(11), key="m"),
+                    cirq.X(QUBITS[0]).with_classical_controls(sympy.Symbol("m") > 3),
+                )
+            ),
+            "a condition of at most 10 measured bits, found one of 11",
+        ),
         (
             lambda s: s.simulate(cirq.Circuit(cirq.KrausChannel([np.eye(2)], key="k")(QUBITS[0]))),
             "expected an operation with a matrix",

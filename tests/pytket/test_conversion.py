@@ -155,5 +155,7 @@ def test_swaps_that_are_names_only_hold_in_boxes_in_boxes(name: str) -> None:
 
 
 def test_a_type_that_is_no_gate_is_refused() -> None:
+    circuit = Circuit(1)
+    circuit.set_rng_seed(circuit.add_c_register("seed", 64))
     with pytest.raises(BadInput, match="expected gates, measurements, resets and conditions, found"):
-        converted(Circuit(1, 2).add_c_setbits([True], [1]))
+        converted(circuit)

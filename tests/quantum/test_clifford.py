@@ -127,3 +127,11 @@ def test_what_is_refused() -> None:
         quantum.simulate(quantum.Circuit(2).h(0), method="stim")
     with pytest.raises(BadInput, match="qubit 7"):
         quantum.simulate(quantum.Circuit(2).h(0), method="clifford", observables=["Z7"])
+
+
+def test_loops_run_on_the_state_vector() -> None:
+    text = "qubit q; bit c = 1; while (c) { U(pi/2, 0, pi) q; c = measure q; }"
+    circuit = quantum.parse_qasm(text)
+    assert quantum.simulate(circuit, shots=20, seed=1).counts == {"0": 20}
+    with pytest.raises(BadInput, match="'clifford': expected a circuit without loops"):
+        quantum.simulate(circuit, shots=1, method="clifford")

@@ -270,19 +270,42 @@ def test_reset_in_the_middle() -> None:
 
 
 def _while() -> QuantumCircuit:
-    circuit = QuantumCircuit(1, 1)
+    """Flip a coin until it gives 1, at most three times; count the other results of the third bit."""
+    circuit = QuantumCircuit(1, 3)
     with circuit.while_loop((circuit.clbits[0], 0)):
+        circuit.reset(0)
+        circuit.h(0)
         circuit.measure(0, 0)
+        with circuit.if_test((circuit.clbits[0], 1)):
+            circuit.continue_loop()
+        with circuit.if_test((circuit.clbits[1], 1)):
+            circuit.break_loop()
+        circuit.x(0)
+        circuit.measure(0, 1)
     return circuit
 
 
 def _break() -> QuantumCircuit:
-    circuit = QuantumCircuit(1, 1)
+    circuit = QuantumCircuit(1, 2)
     with circuit.for_loop(range(3)):
+        circuit.reset(0)
+        circuit.h(0)
         circuit.measure(0, 0)
         with circuit.if_test((circuit.clbits[0], 1)):
             circuit.break_loop()
+        circuit.x(0)
+        circuit.measure(0, 1)
     return circuit
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [(_while, {0b001: 0.5, 0b011: 0.25, 0b010: 0.25}), (_break, {0b01: 0.5, 0b11: 0.375, 0b10: 0.125})],
+)
+def test_loops_that_end_by_measurements(
+    make: Callable[[], QuantumCircuit], expected: dict[int, float]
+) -> None:
+    assert distribution(from_qiskit(make())) == pytest.approx(expected)
 
 
 def _not_linear() -> QuantumCircuit:
@@ -302,8 +325,6 @@ def _unknown() -> QuantumCircuit:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (_while, "a while loop has no known end"),
-        (_break, "break_loop cannot be simulated"),
         (_not_linear, "expected linear expressions of parameters, found theta"),
         (_unknown, "'mystery' has neither a matrix nor a definition"),
         (QuantumCircuit, "expected at least 1 qubit, found none"),

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onehop.quantum import parse_qasm
+from onehop import BadInput
+from onehop.quantum import from_qiskit, parse_qasm
 from reference_circuit import distribution, final_state
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases" / "qasm3"
@@ -88,6 +89,60 @@ def test_random_programs_agree_with_qiskit(version: int) -> None:
             parsed = qasm2.loads(text, custom_instructions=qasm2.LEGACY_CUSTOM_INSTRUCTIONS)
         difference = np.abs(final_state(parse_qasm(text)) - Statevector(parsed).data).max()
         assert difference < 1e-11, f"seed {seed}\n{text}"
+
+
+def _dynamic(version: int, seed: int) -> str:
+    """Return a program with measurements, resets, conditions and loops."""
+    draw = random.Random(seed)
+    qubits = [f"q[{k}]" for k in range(3)]
+    if version == 2:
+        lines = ['OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[3];\ncreg c[2];\ncreg d[1];\nh q;']
+    else:
+        lines = ['OPENQASM 3.0;\ninclude "stdgates.inc";\nqubit[3] q;\nbit[2] c;\nbit[1] d;\nh q;']
+    for _ in range(8):
+        one, bit = draw.choice(qubits), draw.choice(["c[0]", "c[1]", "d[0]"])
+        gates = _gates(draw, 1, qubits, own=False).replace("sin(0.5)", "0.5") or f"x {one};"
+        lines.append(gates)
+        if version == 2:
+            name, size = draw.choice([("c", 4), ("d", 2)])
+            condition = f"if({name}=={draw.randrange(size)}) "
+            lines += [
+                draw.choice([f"measure {one} -> {bit};", f"reset {one};", condition + gates,
+                             f"{condition}measure {one} -> {bit};", f"{condition}reset {one};", "barrier q;"])
+            ]  # fmt: skip
+            continue
+        condition = draw.choice([f"c == {draw.randrange(4)}", bit, f"!{bit}", f"c == {draw.randrange(4)}"])
+        measured = f"{bit} = measure {one};"
+        lines.append(
+            draw.choice([
+                measured,
+                f"reset {one};",
+                f"if ({condition}) {{ {gates} {measured} }} else {{ x {one}; }}",
+                f"while (!d[0]) {{ h {one}; d[0] = measure {one}; {gates} }}",
+                f"for int i in [1:2] {{ if (c == 1) {{ {measured} continue; }} x {one}; }}",
+            ])
+        )  # fmt: skip
+    return "\n".join(lines)
+
+
+def dynamic_programs_agree(version: int, seeds: range) -> None:
+    """Compare programs with what Qiskit's reader makes of them, over all outcomes."""
+    from qiskit import qasm2, qasm3
+
+    for seed in seeds:
+        text = _dynamic(version, seed)
+        if version == 2:
+            theirs = qasm2.loads(text, custom_instructions=qasm2.LEGACY_CUSTOM_INSTRUCTIONS)
+        else:
+            theirs = qasm3.loads(text)
+        found = distribution(parse_qasm(text), 1e-4)
+        assert found == pytest.approx(distribution(from_qiskit(theirs), 1e-4), abs=2e-2), f"{seed}\n{text}"
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_dynamic_programs_agree_with_qiskit(version: int) -> None:
+    pytest.importorskip("qiskit_qasm3_import")
+    dynamic_programs_agree(version, range(4))
 
 
 def _unrolled(circuit: object) -> object:
@@ -194,3 +249,51 @@ def test_honeywell_library() -> None:
     head = 'OPENQASM 2.0; include "hqslib1.inc"; qreg q[2]; '
     text = head + "U1q(0.5*pi, 0.25*pi) q[0]; ZZ q[0], q[1]; RZZ(0.3) q[0], q[1];"
     assert [one.name for one in parse_qasm(text).operations] == ["U", "rzz", "rzz"]
+
+
+def test_gates_of_braket() -> None:
+    """The matrices of Braket's documentation, whose first qubit is the most significant."""
+    a, b, c = 0.3, 1.1, 0.7
+    i2, x, y = np.eye(2), np.array([[0, 1], [1, 0]]), np.array([[0, -1j], [1j, 0]])
+    z, zero, one = np.diag([1, -1]), np.diag([1, 0]), np.diag([0, 1])
+
+    def turn(p: float) -> np.ndarray:
+        return np.array([[0, np.exp(-1j * p)], [np.exp(1j * p), 0]])
+
+    def exponential(angle: float, generator: np.ndarray) -> np.ndarray:
+        return math.cos(angle / 2) * np.eye(len(generator)) - 1j * math.sin(angle / 2) * generator
+
+    def phase(place: int, angle: float) -> np.ndarray:
+        return np.diag(np.exp(1j * angle * (np.arange(4) == place)))
+
+    root = np.array([[1 + 1j, 1 - 1j], [1 - 1j, 1 + 1j]]) / 2
+    even = np.kron(i2, i2) + np.kron(z, z)
+    hop = np.kron(x, x) + np.kron(y, y)
+    middle = np.diag([0, 1, 1, 0])
+    gates = {
+        "i": i2, "v": root, "vi": root.conj(), "si": np.diag([1, -1j]), "ti": np.diag([1, np.exp(-0.25j * np.pi)]),
+        f"phaseshift({a})": np.diag([1, np.exp(1j * a)]), f"prx({a}, {b})": exponential(a, turn(b)),
+        f"gpi({a})": turn(a), f"gpi2({a})": exponential(np.pi / 2, turn(a)),
+        "cnot": np.kron(zero, i2) + np.kron(one, x), "cv": np.kron(zero, i2) + np.kron(one, root),
+        f"cphaseshift({a})": phase(3, a), f"cphaseshift00({a})": phase(0, a), f"cphaseshift01({a})": phase(1, a),
+        f"cphaseshift10({a})": phase(2, a), f"xx({a})": exponential(a, np.kron(x, x)),
+        f"yy({a})": exponential(a, np.kron(y, y)), f"zz({a})": exponential(a, np.kron(z, z)),
+        f"xy({a})": even / 2 + math.cos(a / 2) * middle + 0.5j * math.sin(a / 2) * hop,
+        f"pswap({a})": even / 2 + np.exp(1j * a) * hop / 2, "iswap": even / 2 + 0.5j * hop,
+        "ecr": (np.kron(x, i2) - np.kron(y, x)) / math.sqrt(2),
+        f"ms({a}, {b}, {c})": exponential(c, np.kron(turn(a), turn(b))),
+    }  # fmt: skip
+    for call, matrix in gates.items():
+        size = int(math.log2(len(matrix)))
+        names = [f"q[{k}]" for k in range(size)]
+        start = "".join(f"U({0.4 + k}, {0.2 - k}, 0.3) q[{k}]; " for k in range(size))
+        before = final_state(parse_qasm(f"OPENQASM 3.0; qubit[{size}] q; {start}"))
+        after = final_state(parse_qasm(f"OPENQASM 3.0; qubit[{size}] q; {start} {call} {', '.join(names)};"))
+        order = [int(f"{k:0{size}b}"[::-1], 2) for k in range(1 << size)]
+        assert np.abs(matrix @ before[order] - after[order]).max() < 1e-12, call
+    text = "OPENQASM 3.0;\n#pragma braket verbatim\nqubit[3] q;\nx q[0:1];\nccnot q[0], q[1], q[2];\n"
+    assert abs(final_state(parse_qasm(text))[7]) == pytest.approx(1)
+    with pytest.raises(
+        BadInput, match=r"2:\d+: expected pragmas that may be left out, found 'braket unitary'"
+    ):
+        parse_qasm("OPENQASM 3.0;\n#pragma braket unitary([[0, 1], [1, 0]]) q[0]\nqubit q;")

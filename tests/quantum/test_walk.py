@@ -118,6 +118,25 @@ def test_a_tree_with_postselection() -> None:
 
 def test_circuits_have_no_operations_of_programs() -> None:
     circuit = quantum.Circuit(1)
-    circuit.add(Operation("jump", "jump", []))
+    circuit.add(Operation("save", "save", []))
     with pytest.raises(BadInput, match="expected a program"):
         quantum.simulate(circuit)
+
+
+def test_circuits_with_jumps() -> None:
+    circuit = quantum.Circuit(1)
+    circuit.add(Operation("jump", "jump", []))
+    with pytest.raises(BadInput, match=r"operation 0 .* expected a jump to a mark"):
+        quantum.simulate(circuit)
+    coins = flips_until_zero()
+    loop = quantum.Circuit._like(coins.circuit, coins.circuit.operations[:-1]).measure(1, 0)
+    result = quantum.simulate(loop, shots=4000, seed=3, observables=["Z1"])
+    z = sum(cos(0.3 * turns) / 2 ** (turns + 1) for turns in range(60))
+    assert result.expectations[0] == pytest.approx(z, abs=0.02)
+    assert result.counts["1"] / 4000 == pytest.approx((1 - z) / 2, abs=0.04)
+    density = quantum.simulate_density(loop, shots=400, seed=3, observables=["Z1"])
+    assert density.expectations[0] == pytest.approx(z, abs=0.06)
+    assert quantum.compile(loop).simulate(shots=4000, seed=3).counts == result.counts
+    state = quantum.State(2)
+    state.run(loop, seed=1)
+    assert quantum.plan(loop).passes > 0

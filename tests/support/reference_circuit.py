@@ -40,37 +40,41 @@ def _reset(branch: Branch, qubit: int) -> list[Branch]:
     return [one for one in made if np.vdot(one.state, one.state).real > 1e-14]
 
 
-def branches(circuit: Circuit) -> list[Branch]:
-    """Return the branches of a circuit, one for each sequence of outcomes."""
+def branches(circuit: Circuit, least: float = 1e-14) -> list[Branch]:
+    """Return the branches of a circuit, one for each sequence of outcomes of a higher probability than `least`."""
     circuit.validate()
+    operations = circuit.operations
+    marks = {one.index: place for place, one in enumerate(operations) if one.kind == "mark"}
     state = np.zeros(1 << circuit.qubits, complex)
     state[0] = 1
-    found = [Branch(state)]
-    for operation in circuit.operations:
-        following: list[Branch] = []
-        for branch in found:
-            if operation.kind == "assign":
-                branch.bits[operation.clbits[0]] = int(branch.holds(operation.condition))
-                following.append(branch)
-            elif not branch.holds(operation.condition) or operation.kind == "barrier":
-                following.append(branch)
-            elif operation.kind in ("measure", "reset"):
-                ways = [branch]
-                for k, qubit in enumerate(operation.targets):
-                    ways = [
-                        new
-                        for one in ways
-                        for new in (
-                            _measured(one, qubit, operation.clbits[k])
-                            if operation.kind == "measure"
-                            else _reset(one, qubit)
-                        )
-                    ]
-                following += ways
-            else:
-                branch.state = brute_force.apply(branch.state, operation)
-                following.append(branch)
-        found = following
+    found, open_ = [], [(Branch(state), 0)]
+    while open_:
+        branch, place = open_.pop()
+        if place == len(operations):
+            found.append(branch)
+            continue
+        operation, place = operations[place], place + 1
+        ways = [branch]
+        if least > 1e-14 and operation.kind == "jump" and np.vdot(branch.state, branch.state).real < least:
+            continue
+        if operation.kind == "assign":
+            branch.bits[operation.clbits[0]] = int(branch.holds(operation.condition))
+        elif branch.holds(operation.condition) and operation.kind == "jump":
+            place = marks[operation.index]
+        elif branch.holds(operation.condition) and operation.kind in ("measure", "reset"):
+            for k, qubit in enumerate(operation.targets):
+                ways = [
+                    new
+                    for one in ways
+                    for new in (
+                        _measured(one, qubit, operation.clbits[k])
+                        if operation.kind == "measure"
+                        else _reset(one, qubit)
+                    )
+                ]
+        elif branch.holds(operation.condition) and operation.kind not in ("barrier", "mark"):
+            branch.state = brute_force.apply(branch.state, operation)
+        open_ += [(one, place) for one in ways]
     return found
 
 
@@ -80,10 +84,10 @@ def final_state(circuit: Circuit) -> np.ndarray:
     return only.state
 
 
-def distribution(circuit: Circuit) -> dict[int, float]:
-    """The probability of each value of the classical bits (the hidden ones left out)."""
+def distribution(circuit: Circuit, least: float = 1e-14) -> dict[int, float]:
+    """The probability of each value of the classical bits, the hidden ones left out; `least` as for `branches`."""
     found: dict[int, float] = {}
-    for branch in branches(circuit):
+    for branch in branches(circuit, least):
         key = sum(value << bit for bit, value in branch.bits.items() if bit < circuit.clbits)
         found[key] = found.get(key, 0.0) + float(np.vdot(branch.state, branch.state).real)
     return found

@@ -34,8 +34,9 @@ enum class OperationKind : std::uint8_t {
   save,        // keeps data of the state of the targets
   set_state,   // `values` replace the state of all qubits
   postselect,  // ends a run, which then counts for nothing, unless `condition` holds
-  mark,        // a place for jumps with its `index`
-  jump,        // the run goes on at the mark
+  // Loops whose end depends on measurements, in circuits, too:
+  mark,  // a place for jumps with its `index`
+  jump,  // the run goes on at the mark if `condition` holds
 };
 
 // The condition of an operation: it is done if `clbits`, read as a number with clbits[0] least significant, equals
@@ -72,10 +73,14 @@ struct Operation {
   // global_phase the only one. Until `bind_parameters`, `values` and `angle` hold those of arbitrary angles. Empty: no
   // parameters.
   std::vector<Expression> angles = {};
-  int index = 0;  // of a channel, saved data or a mark of a program
+  int index = 0;  // of a channel or saved data of a program, or of a mark
   friend bool operator==(const Operation&, const Operation&) = default;
 
   [[nodiscard]] bool is_gate() const noexcept { return kind <= OperationKind::global_phase; }
+  // Whether it is of programs only.
+  [[nodiscard]] bool is_of_programs() const noexcept {
+    return kind > OperationKind::assign && kind < OperationKind::mark;
+  }
 };
 
 // A classical register of the source, such as "c" of 3 bits beginning at classical bit 0.
@@ -97,11 +102,13 @@ struct Circuit {
 
   // Throws BadInput that names the operation ("operation 17 (cx): ...") if it is one of programs only, if qubits or
   // bits do not exist or are repeated, if the number of values is wrong, if a matrix or diagonal is not unitary within
-  // 1e-9 (checked only if `unitary`), if a Pauli is not X, Y or Z, or if an angle names a parameter that does not
-  // exist.
+  // 1e-9 (checked only if `unitary`), if a Pauli is not X, Y or Z, if an angle names a parameter that does not exist,
+  // or if a jump has no mark, or several.
   void validate(bool unitary = true) const;
   // Throws BadInput that names an operation and its parameter if a gate depends on one.
   void require_bound() const;
+  // Whether a jump is in it, so that the number of its steps is not known before a run.
+  [[nodiscard]] bool has_jumps() const;
 
   friend bool operator==(const Circuit&, const Circuit&) = default;
 };

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import cirq
 import numpy as np
+import sympy
 
 from onehop.error import BadInput
 from onehop.quantum import Circuit, PauliSum
 from onehop.quantum.circuit import Condition
+from onehop.quantum.classical import FALSE, TRUE, BitLogic
 from onehop.quantum.foreign import LARGEST_MATRIX, append_matrix, observable_of
 from onehop.quantum.steps import ALWAYS, Program
 
@@ -40,15 +43,27 @@ def convert(
         raise BadInput("expected one or more qubits of two levels each")
     if not measured and not circuit.are_all_measurements_terminal():
         raise BadInput("expected measurements at the end of the circuit only")
-    try:
-        flat = cirq.unroll_circuit_op(circuit, deep=True, tags_to_check=None)
-    except ValueError as error:  # `repeat_until`
-        raise BadInput(f"expected circuits that are repeated a known number of times: {error}") from error
-    clbits = sum(len(one.qubits) for one in flat.all_operations() if cirq.is_measurement(one))
-    converter = _Converter(qubits, clbits, measured)
+    converter = _Converter(qubits, _measured_bits(circuit), measured)
     if start is not None:
         converter.result.program.set_state(start, range(len(qubits)))
-    return converter.all(flat)
+    return converter.all(circuit)
+
+
+def _measured_bits(circuit: cirq.AbstractCircuit) -> int:
+    """Count the bits that a circuit measures. A loop writes to the same ones in each turn."""
+    found = 0
+    for one in circuit.all_operations():
+        operation = one.without_classical_controls().untagged
+        if isinstance(operation, cirq.CircuitOperation):
+            found += _measured_bits(_inside(operation))
+        elif cirq.is_measurement(operation):
+            found += len(operation.qubits)
+    return found
+
+
+def _inside(operation: cirq.CircuitOperation) -> cirq.Circuit:
+    """Return the repetitions of a circuit, or one turn of a loop."""
+    return (operation.replace(repeat_until=None) if operation.repeat_until else operation).mapped_circuit()
 
 
 class _Converter:
@@ -58,6 +73,8 @@ class _Converter:
         self.result = Converted(Program(self.circuit))
         self.measured = measured
         self.used = 0
+        self.logic = BitLogic(self.circuit)
+        self.labels = count()
 
     def all(self, circuit: cirq.AbstractCircuit) -> Converted:
         for operation in circuit.all_operations():
@@ -67,6 +84,8 @@ class _Converter:
     def operation(self, operation: Any) -> None:
         if isinstance(operation, cirq.ClassicallyControlledOperation):
             self._conditional(operation)
+        elif isinstance(operation, cirq.CircuitOperation):
+            self._repeated(operation)
         elif isinstance(operation.gate, cirq.MeasurementGate):
             if self.measured:
                 self._measurement(operation)
@@ -86,23 +105,69 @@ class _Converter:
             )
 
     def _conditional(self, operation: Any) -> None:
-        conditions = list(operation.classical_controls)
-        if not all(isinstance(one, cirq.KeyCondition) for one in conditions):
-            raise BadInput(
-                f"{_text(operation)}: expected measurement keys as classical controls, found other conditions"
-            )
-        for one in conditions:
-            measured = len(self.result.keys.get(str(one.key), ()))
-            if not -measured <= one.index < measured:
-                raise BadInput(
-                    f"{_text(operation)}: expected a measurement with the key {str(one.key)!r} and the index "
-                    f"{one.index} before it, found {measured or 'none'} with this key"
-                )
+        bits = [self._truth(one, operation) for one in operation.classical_controls]
+        if FALSE in bits:
+            return
         with ExitStack() as blocks:
-            for one in conditions:
-                bits, inverted = self.result.keys[str(one.key)][one.index]
-                blocks.enter_context(self.circuit.when(bits, inverted, negated=True))
+            for bit in bits:
+                if bit != TRUE:
+                    blocks.enter_context(self.circuit.when(bit))
             self.operation(operation.without_classical_controls())
+
+    def _repeated(self, operation: cirq.CircuitOperation) -> None:
+        until = operation._mapped_repeat_until
+        if until is None:
+            self.all(_inside(operation))
+            return
+        program, start = self.result.program, next(self.labels)
+        program.mark(start)  # Cirq has no conditions on operations that measure
+        self.all(_inside(operation))
+        bit = self._truth(until, operation)
+        if bit != TRUE:
+            program.jump(start, ALWAYS if bit == FALSE else Condition([bit], 0))
+
+    def _truth(self, condition: cirq.Condition, operation: Any) -> int:
+        """Return the bit that says whether a condition holds."""
+        if isinstance(condition, cirq.SympyCondition):
+            return self._sympy_truth(condition, operation)
+        if not isinstance(condition, (cirq.KeyCondition, cirq.BitMaskKeyCondition)):
+            raise BadInput(
+                f"{_text(operation)}: expected conditions on measurement keys, found {type(condition).__name__}"
+            )
+        bits = self._read(condition.key, condition.index, operation)
+        if isinstance(condition, cirq.KeyCondition):
+            return self.logic.any_of(bits)
+        if condition.bitmask is not None:
+            bits = [bit if condition.bitmask >> k & 1 else FALSE for k, bit in enumerate(bits)]
+        equal = FALSE if condition.target_value < 0 else self.logic.equals(bits, condition.target_value)
+        return equal if condition.equal_target else self.logic.negation(equal)
+
+    def _sympy_truth(self, condition: cirq.SympyCondition, operation: Any) -> int:
+        bits = {str(key): self._read(key, -1, operation) for key in condition.keys}
+        whole = {one.base.name for one in condition.expr.free_symbols if isinstance(one, sympy.Indexed)}
+
+        def holds(number: int) -> bool:
+            values: dict[str, Any] = {}
+            for key, read in bits.items():
+                value = number & (1 << len(read)) - 1
+                number >>= len(read)
+                digits = tuple(value >> k & 1 for k in reversed(range(len(read))))
+                values[key] = digits if key in whole else value
+            return bool(condition.expr.subs(values))
+
+        return self.logic.table([bit for read in bits.values() for bit in read], holds)
+
+    def _read(self, key: cirq.MeasurementKey, index: int, operation: Any) -> list[int]:
+        """Return the bits that a key measured, the least significant first."""
+        instances = self.result.keys.get(str(key), [])
+        if not -len(instances) <= index < len(instances):
+            raise BadInput(
+                f"{_text(operation)}: expected a measurement with the key {str(key)!r} and the index {index} before "
+                f"it, found {len(instances) or 'none'} with this key"
+            )
+        bits, inverted = instances[index]
+        read = [self.logic.negation(bit) if inverted >> k & 1 else bit for k, bit in enumerate(bits)]
+        return read[::-1]  # Cirq's first bit is the most significant
 
     def _measurement(self, operation: Any) -> None:
         gate = operation.gate

@@ -10,6 +10,7 @@ from pytket.circuit import Circuit as TketCircuit
 from pytket.circuit import OpType
 
 from onehop.error import BadInput
+from onehop.pytket.classical import CLASSICAL, append_classical
 from onehop.quantum import Circuit, PauliSum
 from onehop.quantum.foreign import LARGEST_MATRIX, append_matrix, observable_of
 
@@ -58,7 +59,7 @@ def _append_all(result: Circuit, circuit: TketCircuit, places: dict[Any, int]) -
     if circuit.phase:
         result.global_phase(np.pi * float(circuit.phase))
     for command in circuit.get_commands():
-        _append(result, command.op, [places[unit] for unit in command.args])
+        _append(result, command.op, [places.get(unit, -1) for unit in command.args])
     # Swaps that pytket removed by naming the outputs differently.
     moves = {places[one]: places[other] for one, other in circuit.implicit_qubit_permutation().items()}
     if any(one != other for one, other in moves.items()):
@@ -73,6 +74,8 @@ def _append(result: Circuit, operation: Any, where: list[int]) -> None:
             _append(result, operation.op, where[width:])
     elif kind == OpType.Measure:
         result.measure(where[0], where[1])
+    elif kind in CLASSICAL:
+        append_classical(result, operation, where)
     elif kind == OpType.Reset:
         result.reset(where)
     elif kind in (OpType.Barrier, OpType.noop):

@@ -1,4 +1,4 @@
-"""Qiskit's classical expressions, translated to `assign` operations on hidden bits."""
+"""Classical expressions, translated to `assign` operations on hidden bits."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # Constants, in place of the number of a classical bit.
 FALSE, TRUE = -1, -2
+_LARGEST_TABLE = 10  # bits of a function that is given by its values
 Bits = Sequence[int]
 
 
@@ -121,16 +122,57 @@ class BitLogic:
             answer = self.either(below, self.all_of([(above, 0), (answer, 1)]))
         return answer
 
+    def sum(self, a: Bits, b: Bits, carry: int = FALSE) -> list[int]:
+        """Compute a + b + carry, as wide as the longer number."""
+        found = []
+        for x, y in zip(*_same_length(a, b), strict=True):
+            half = self.different(x, y)
+            found.append(self.different(half, carry))
+            carry = self.either(self.both(x, y), self.both(half, carry))
+        return found
+
+    def difference(self, a: Bits, b: Bits) -> list[int]:
+        """Compute a - b modulo 2^n, as wide as the longer number."""
+        a, b = _same_length(a, b)
+        return self.sum(a, [self.negation(bit) for bit in b], TRUE)
+
+    def product(self, a: Bits, b: Bits, width: int) -> list[int]:
+        """Compute a b modulo 2^width."""
+        found = [FALSE] * width
+        for k, bit in enumerate(b[:width]):
+            row = [*[FALSE] * k, *(self.both(one, bit) for one in a)][:width]
+            found = self.sum(found, row)
+        return found
+
+    def select(self, number: Bits, options: Sequence[Bits]) -> list[int]:
+        """Compute the option with this number; zeros if there is none."""
+        hits = [self.equals(number, k) for k in range(len(options))]
+        columns = zip(*options, strict=True)
+        return [self.any_of([self.both(hit, bit) for hit, bit in zip(hits, column, strict=True)])
+                for column in columns]  # fmt: skip
+
+    def table(self, bits: Bits, holds: Callable[[int], bool]) -> int:
+        """Compute a function of the number that the bits are, given by its values."""
+        if len(bits) > _LARGEST_TABLE:
+            raise BadInput(
+                f"expected a condition of at most {_LARGEST_TABLE} measured bits, found one of {len(bits)}"
+            )
+        found = [number for number in range(1 << len(bits)) if holds(number)]
+        if 2 * len(found) <= 1 << len(bits):
+            return self.any_of([self.equals(bits, number) for number in found])
+        others = sorted(set(range(1 << len(bits))) - set(found))
+        return self.negation(self.any_of([self.equals(bits, number) for number in others]))
+
+
+def number_bits(value: int, width: int) -> list[int]:
+    """Write a number as `width` constants."""
+    return [TRUE if value >> k & 1 else FALSE for k in range(width)]
+
 
 def _same_length(a: Bits, b: Bits) -> tuple[list[int], list[int]]:
     """Pad the shorter number with zeros."""
     width = max(len(a), len(b))
     return [*a, *[FALSE] * (width - len(a))], [*b, *[FALSE] * (width - len(b))]
-
-
-def _number(value: int, width: int) -> list[int]:
-    """Write a number as `width` constants."""
-    return [TRUE if value >> k & 1 else FALSE for k in range(width)]
 
 
 def evaluate(logic: BitLogic, clbits: Mapping[Clbit, int], node: expr.Expr) -> list[int]:
@@ -150,15 +192,18 @@ def evaluate(logic: BitLogic, clbits: Mapping[Clbit, int], node: expr.Expr) -> l
             return [clbits[bit] for bit in node.var]
         raise BadInput(f"the variable {node.name!r} of {node.type} has no value; store one before its use")
     if isinstance(node, expr.Value) and isinstance(node.type, (types.Bool, types.Uint)):
-        return _number(int(node.value), width(node))
+        return number_bits(int(node.value), width(node))
     if isinstance(node, expr.Cast):
         inside = evaluate(logic, clbits, node.operand)
         if isinstance(node.type, types.Bool):
             return [logic.any_of(inside)]
         if isinstance(node.type, types.Uint):
             return [*inside, *[FALSE] * width(node)][: width(node)]
-    if isinstance(node, expr.Index) and isinstance(node.index, expr.Value):
-        return [evaluate(logic, clbits, node.target)[int(node.index.value)]]
+    if isinstance(node, expr.Index):
+        inside = evaluate(logic, clbits, node.target)
+        if isinstance(node.index, expr.Value):
+            return [inside[int(node.index.value)]]
+        return logic.select(evaluate(logic, clbits, node.index), [[bit] for bit in inside])
     if isinstance(node, expr.Unary) and node.op.name in ("LOGIC_NOT", "BIT_NOT"):
         inside = evaluate(logic, clbits, node.operand)
         if node.op.name == "LOGIC_NOT":
@@ -189,14 +234,17 @@ def store_expression(
 def _binary(logic: BitLogic, node: Any, value_of: Callable[[expr.Expr], list[int]]) -> list[int] | None:
     """Evaluate a binary operation; return None if it is not supported."""
     name = node.op.name
-    if name.startswith("SHIFT") and hasattr(node.right, "value"):
-        bits = value_of(node.left)
-        by = min(int(node.right.value), len(bits))
+    if name.startswith("SHIFT"):
+        bits, by = value_of(node.left), value_of(node.right)
+        zeros = [FALSE] * len(bits)
         if name == "SHIFT_RIGHT":
-            return [*bits[by:], *[FALSE] * by][: len(bits)]
-        return [*[FALSE] * by, *bits][: len(bits)]
+            return logic.select(by, [[*bits[k:], *zeros[:k]] for k in range(len(bits))])
+        return logic.select(by, [[*zeros[:k], *bits[: len(bits) - k]] for k in range(len(bits))])
     a, b = _same_length(value_of(node.left), value_of(node.right))
     bitwise = {"BIT_AND": logic.both, "BIT_OR": logic.either, "BIT_XOR": logic.different}
+    numbers = {"ADD": logic.sum, "SUB": logic.difference, "MUL": lambda x, y: logic.product(x, y, len(x))}
+    if name in numbers and hasattr(node.type, "width"):
+        return numbers[name](a, b)
     if name in bitwise:
         return [bitwise[name](x, y) for x, y in zip(a, b, strict=True)]
     answers = {

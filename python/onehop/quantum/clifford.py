@@ -55,6 +55,11 @@ class CliffordCircuit:
         for operation in body.operations:
             if operation.kind == "barrier":
                 continue
+            if operation.kind == "jump":
+                raise NotClifford(
+                    "method 'clifford': expected a circuit without loops whose end depends on measurements, found "
+                    "one; simulate with method 'statevector'"
+                )
             gates = self._gates(operation) if operation.is_gate else None
             if gates is None or operation.condition:
                 self._steps.append((operation, gates))

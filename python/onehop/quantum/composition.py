@@ -223,7 +223,13 @@ def _append_moved(
     circuit.hidden_clbits += other.hidden_clbits
     names = list(dict.fromkeys([*circuit.parameters, *other.parameters]))
     circuit.parameters = names
+    labels = 1 + max((one.index for one in circuit.operations if one.kind == "mark"), default=-1)
     for operation in other.operations:
+        if operation.kind in ("mark", "jump"):
+            number = operation.index + labels
+            operation = Operation(
+                operation.kind, operation.name, [], condition=operation.condition, index=number
+            )
         operation.targets = [where[one] for one in operation.targets]
         operation.controls = [where[one] for one in operation.controls]
         operation.clbits = [places[one] for one in operation.clbits]

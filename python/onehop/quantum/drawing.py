@@ -151,6 +151,9 @@ def _cells(circuit: Circuit, most: int) -> Iterator[_Cell]:
                 written = operation.clbits[place : place + 1]
                 label = f"M→{conditions.bit(written[0])}" if written else "|0⟩"
                 yield _Cell({qubit: label + suffix}, bits=[*bits, *written])
+        elif operation.kind in ("mark", "jump"):
+            rows = dict.fromkeys(range(circuit.qubits), "░")
+            yield _Cell({**rows, 0: f"{operation.kind} {operation.index}{suffix}"}, joined=False, bits=bits)
         elif operation.kind == "barrier":
             if operation.targets:
                 yield _Cell(dict.fromkeys(operation.targets, "░"), joined=False)

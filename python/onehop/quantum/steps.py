@@ -1,4 +1,4 @@
-"""`Program`: a circuit with operations that a `Circuit` cannot hold: channels, saved data, set states and loops."""
+"""`Program`: a circuit with operations that a `Circuit` cannot hold: channels, saved data and set states."""
 
 from __future__ import annotations
 
@@ -110,11 +110,11 @@ class Program:
 
     def mark(self, label: int) -> None:
         """Append a place that `jump` goes to."""
-        self._add("mark", "mark", ALWAYS, index=label)
+        self.circuit.add(Operation("mark", "mark", [], index=label))
 
     def jump(self, label: int, condition: Condition = ALWAYS) -> None:
         """Append a jump to a mark."""
-        self._add("jump", "jump", condition, index=label)
+        self.circuit.add(Operation("jump", "jump", [], condition=condition, index=label))
 
     def _add(
         self, kind: str, name: str, condition: Condition, qubits: Sequence[int] = (), **fields: Any

@@ -20,10 +20,11 @@ struct Gate {
   std::int64_t cost = 1;  // operations of a call, at least
 };
 
-// The gates that an included library has; none if it is no library of onehop.
+// The gates that an included library has; none if it is no library of onehop. "braket" has the gates that programs of
+// Amazon Braket use without an include.
 [[nodiscard]] std::vector<std::string_view> library_gates(std::string_view file);
 [[nodiscard]] std::vector<std::string_view> gates_without_include(int version);
-// Definitions, in OpenQASM 2, of further gates of a library.
+// Definitions of further gates of a library.
 [[nodiscard]] std::string_view library_text(std::string_view file);
 
 // Modifiers of a gate that is written as operations without conditions. Each returns an empty text, or what is wrong.

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -61,6 +63,20 @@ class Expander {
     Type type;
     Value result;
   };
+  // An index, or a bound of a loop (size -1), that depends on measurements.
+  struct UnknownNumber : std::exception {
+    UnknownNumber(const Expression& which, Value bits, std::int64_t limit)
+        : expression(&which), value(std::move(bits)), size(limit) {}
+    const Expression* expression;
+    Value value;
+    std::int64_t size;
+  };
+  // What such an expression is, while one of its values is read.
+  struct Choice {
+    const Expression* expression = nullptr;
+    std::size_t calls = 0;
+    std::int64_t number = 0;
+  };
   // How a statement ends: the rest of its block is done, or not. `dead`: not, for measurements that led here.
   enum class Flow : std::uint8_t { next, dead, broken, continued, returned, ended };
 
@@ -90,6 +106,7 @@ class Expander {
   // -- expressions.cc
   Value evaluate(const Expression& expression);
   Value evaluate_index(const Expression& expression);
+  Value element(const Expression& expression);
   const Value* element_of(const Expression& expression, std::size_t& next);
   Value evaluate_call(const Expression& expression);
   Value concatenation(const Expression& expression);
@@ -137,10 +154,27 @@ class Expander {
   Flow return_value(const Statement& statement);
   Value call(const Statement& subroutine, const std::vector<const Expression*>& arguments, Place place);
 
+  // -- choices.cc
+  std::int64_t number_of(const Expression& expression, const char* what, std::int64_t size);
+  std::vector<std::pair<std::int64_t, int>> choices(const UnknownNumber& unknown);
+  Flow execute_choices(const Statement& statement, const UnknownNumber& unknown);
+  Value chosen_element(const Expression& expression, const UnknownNumber& unknown);
+
+  // -- loops.cc
+  void repeat(const Statement& statement, int bit);
+  void assigned_names(const std::vector<Statement>& statements, std::set<std::string_view>& names) const;
+  Value housed(const Value& value, Place place);
+  void move_home(const Value& home, const Value& value, std::string_view name, Place place,
+                 std::vector<std::pair<int, int>>& moves) const;
+  void move_bits(std::vector<std::pair<int, int>> moves);
+  void add_jump(OperationKind kind, int label, Place place);
+  void keep_left(std::size_t first, int level, std::size_t place);
+
   // -- gate_calls.cc
   void check_new_name(const Statement& definition);
   void define_gate(Statement statement);
   void define_library(std::string_view file);
+  void define_braket();
   std::int64_t check_body(std::vector<Statement>& body, const Statement& definition);
   void check_call(Statement& call, const Statement& definition);
   const Gate* find_gate(const Statement& call);
@@ -172,11 +206,15 @@ class Expander {
   Condition condition_;  // all of them
   std::vector<Loop> loops_;
   std::vector<Call> calls_;
+  std::vector<Choice> choices_;
   int levels_ = 0;
+  int marks_ = 0;
+  int repeated_ = 0;                     // loops around, whose end depends on measurements
   std::vector<std::int8_t> known_bits_;  // of the classical bits: 0, 1, or -1 if it depends on measurements
   std::vector<bool> fresh_;              // of the qubits: whether it is |0> at this point
-  bool hardware_ = false;                // qubits such as $0
-  std::vector<int> bit_terms_;           // classical bits on which angles depend
+  bool has_braket_ = false;
+  bool hardware_ = false;       // qubits such as $0
+  std::vector<int> bit_terms_;  // classical bits on which angles depend
   std::vector<std::string_view> outputs_;
 
   std::vector<std::unique_ptr<Statement>> definitions_;

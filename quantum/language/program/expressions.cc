@@ -177,6 +177,16 @@ const Value* Expander::element_of(const Expression& expression, std::size_t& nex
 }
 
 Value Expander::evaluate_index(const Expression& expression) {
+  const int evaluations = evaluations_;
+  try {
+    return element(expression);
+  } catch (const UnknownNumber& unknown) {
+    evaluations_ = evaluations;
+    return chosen_element(expression, unknown);
+  }
+}
+
+Value Expander::element(const Expression& expression) {
   std::vector<int> places;
   bool single = true;
   if (places_of(expression, Kind::bits, places, single)) {
@@ -219,8 +229,7 @@ Value Expander::evaluate_index(const Expression& expression) {
 std::vector<std::int64_t> Expander::range(const Expression& expression, std::int64_t size) {
   const auto part = [&](std::size_t k, std::int64_t missing) {
     if ((expression.integer >> k & 1) == 0) return missing;
-    const Expression& one = expression.parts[k];
-    return arithmetic_.integer(evaluate(one), one.place, "a number in the range");
+    return number_of(expression.parts[k], "a number in the range", size);
   };
   const std::int64_t step = part(1, 1);
   if (step == 0) fail(expression.place, "expected a step other than 0 in the range, found 0");
@@ -249,12 +258,10 @@ std::vector<int> Expander::indices(const Expression& expression, std::int64_t si
   if (expression.kind == ExpressionKind::range) {
     asked = range(expression, size);
   } else if (expression.kind == ExpressionKind::set) {
-    for (const Expression& one : expression.parts) {
-      asked.push_back(arithmetic_.integer(evaluate(one), one.place, "an index"));
-    }
+    for (const Expression& one : expression.parts) asked.push_back(number_of(one, "an index", size));
   } else {
     single = true;
-    asked.push_back(arithmetic_.integer(evaluate(expression), expression.place, "an index"));
+    asked.push_back(number_of(expression, "an index", size));
   }
   std::vector<int> found;
   for (const std::int64_t one : asked) {
@@ -283,6 +290,15 @@ bool Expander::places_of(const Expression& expression, Kind kind, std::vector<in
     }
     places.insert(places.end(), more.begin(), more.end());
     single = false;
+    return true;
+  }
+  const Expression* const root = expression.kind == ExpressionKind::index ? &expression.parts[0] : nullptr;
+  if (root != nullptr && root->kind == ExpressionKind::name && expression.parts.size() == 2) {  // without a copy of all
+    const Variable* const found = find(root->text);
+    if (found == nullptr || found->kind != kind) return false;
+    for (const int k : indices(expression.parts[1], static_cast<std::int64_t>(found->places.size()), single)) {
+      places.push_back(found->places[static_cast<std::size_t>(k)]);
+    }
     return true;
   }
   if (expression.kind != ExpressionKind::index || !places_of(expression.parts[0], kind, places, single)) return false;

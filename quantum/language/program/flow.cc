@@ -115,11 +115,10 @@ Expander::Flow Expander::while_loop(const Statement& statement) {
     }
     const int bit = arithmetic_.truth(evaluate(expression), expression.place);
     if (bit == zero_bit) break;
-    if (bit != one_bit) {
-      fail(statement.place,
-           "expected a while loop whose end is known before the run, found one whose condition depends "
-           "on measurements; write the repetitions as a for loop with an if statement, or run it as a "
-           "Qiskit circuit on `onehop.qiskit.OnehopBackend`");
+    const bool may_be_left = std::ranges::find(guards_, loops_.back().leave, &Guard::level) != guards_.end();
+    if (bit != one_bit || may_be_left) {
+      repeat(statement, bit);
+      break;
     }
     flow = iterate(statement.body, {}, nullptr, statement.place);
   }

@@ -124,6 +124,18 @@ void Expander::check_call(Statement& call, const Statement& definition) {
   }
 }
 
+// Programs of Amazon Braket use its gates without an include.
+void Expander::define_braket() {
+  has_braket_ = true;
+  for (const std::string_view name : library_gates("braket")) {
+    if (!gates_.contains(name)) define_library(name);
+  }
+  Parser library(sources_, sources_.add("gates of Amazon Braket", std::string(library_text("braket"))));
+  while (std::optional<Statement> one = library.next()) {
+    if (!gates_.contains(one->name)) define_gate(std::move(*one));
+  }
+}
+
 const Gate* Expander::find_gate(const Statement& call) {
   if (call.gate != nullptr) return call.gate;
   if (const auto found = gates_.find(call.name); found != gates_.end()) return found->second;
@@ -133,6 +145,10 @@ const Gate* Expander::find_gate(const Statement& call) {
     const bool missing = std::ranges::find(library, call.name) != library.end();
     fail(call.name_place, "'" + name + "' is not defined; " +
                               (missing ? "is `include \"qelib1.inc\";` missing?" : "define it with `gate`"));
+  }
+  if (!has_braket_ && name != "u") {
+    define_braket();
+    return find_gate(call);
   }
   if (name == "u") fail(call.name_place, "gate 'u' is not defined; write U(theta, phi, lambda)");
   fail(call.name_place, "gate '" + name + "' is not defined; define it with `gate`, or use one of stdgates.inc");
@@ -251,11 +267,11 @@ std::vector<Operation> Expander::operations_of(const Gate& gate, const Statement
 Operation Expander::named(const Gate& gate, const std::vector<Linear>& angles, const std::vector<int>& qubits,
                           Place place) {
   std::vector<onehop::quantum::Expression> expressions;
-  bool constant = true;
   std::vector<double> numbers;
+  const bool constant = std::ranges::all_of(angles, &Linear::is_constant);
   for (const Linear& one : angles) {
     numbers.push_back(one.constant);
-    constant = constant && one.is_constant();
+    if (constant) continue;
     onehop::quantum::Expression expression{one.constant, one.inputs};
     for (const auto& [bit, factor] : one.bits) {
       expression.terms.emplace_back(first_bit_term + static_cast<int>(bit_terms_.size()), factor);

@@ -15,10 +15,14 @@ constexpr int most_bits = 65536;
 
 Expander::Flow Expander::execute(const Statement& statement) {
   if (statement.kind != StatementKind::gate_call) spend(statement.place, 1);
+  const int evaluations = evaluations_;
   try {
     return execute_kind(statement);
   } catch (const TooManyOperations&) {
     too_many(statement.place);
+  } catch (const UnknownNumber& unknown) {
+    evaluations_ = evaluations;
+    return execute_choices(statement, unknown);
   }
 }
 

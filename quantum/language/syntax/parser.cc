@@ -104,7 +104,13 @@ Statement Parser::statement() {
   Input& input = inputs_.back();
   while (now().is(symbol("@")) || now().is(symbol("#")) || now().is("pragma")) {  // annotations and pragmas
     if (now().is("pragma") && version_ == 2) break;
-    if (!input.ahead) input.lexer.rest_of_line();
+    if (!input.ahead) {
+      const Token line = input.lexer.rest_of_line();
+      for (const std::string_view one : {"braket unitary", "braket noise"}) {
+        if (line.text.find(one) == std::string_view::npos) continue;
+        fail(now().place, "expected pragmas that may be left out, found '" + std::string(one) + "'; define a gate");
+      }
+    }
     input.ahead.reset();
     input.now = input.lexer.next();
     if (now().kind == TokenKind::end) return {};

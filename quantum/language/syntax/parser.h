@@ -14,6 +14,8 @@ namespace onehop::quantum::language {
 class Parser {
  public:
   explicit Parser(Sources& sources);
+  // Reads a library of OpenQASM 3.
+  Parser(Sources& sources, int file) : sources_(sources) { include(file); }
 
   // The version of OpenQASM, 2 or 3.
   [[nodiscard]] int version() const noexcept { return version_; }

@@ -105,7 +105,7 @@ Token Lexer::number() {
   while (continues_name(at(stop))) ++stop;
   const std::string_view suffix = text_.substr(unit, stop - unit);
   constexpr std::array<std::string_view, 7> units = {"im", "dt", "ns", "us", "\xC2\xB5s", "ms", "s"};
-  if (std::ranges::find(units, suffix) != units.end()) {
+  if (!suffix.empty() && std::ranges::find(units, suffix) != units.end()) {
     found = token(suffix == "im" ? TokenKind::imaginary : TokenKind::duration, begin, stop);
   } else if (unit == end && stop > unit) {
     fail(begin, "expected a number, found '" +
@@ -127,10 +127,12 @@ Token Lexer::quoted() {
 Token Lexer::operation() {
   const std::string_view rest = text_.substr(byte_);
   std::size_t length = 1;
-  for (const std::string_view one : long_symbols) {
-    if (rest.starts_with(one)) {
-      length = one.size();
-      break;
+  if (std::string_view("[](),;").find(rest[0]) == std::string_view::npos) {  // those are frequent, and begin no other
+    for (const std::string_view one : long_symbols) {
+      if (rest.starts_with(one)) {
+        length = one.size();
+        break;
+      }
     }
   }
   if (length == 1 && std::string_view("+-*/%^&|~!<>=()[]{},;:.@#").find(rest[0]) == std::string_view::npos) {

@@ -43,6 +43,10 @@ class Logic {
   Bits product(const Bits& a, const Bits& b);
   // If the last operation sets this hidden bit to the truth of a condition, removes it and returns the condition.
   Condition condition_of(int bit);
+  // Forgets functions in hidden bits from this one on, which a loop may set again, or never.
+  void forget_from(int bit) {
+    std::erase_if(known_, [bit](const auto& one) { return one.second >= bit; });
+  }
 
  private:
   Circuit& circuit_;

@@ -42,12 +42,6 @@ __all__ = ["from_qiskit"]
 
 _LEFT_EARLY = ("break_loop", "continue_loop")
 _AER_MATRICES = ("unitary", "diagonal", "multiplexer")  # gates with matrices that qiskit-aer executes at once
-_BACKEND = "or run it on `onehop.qiskit.OnehopBackend`"
-_NOT_PLAIN = {
-    "while_loop": f"a while loop has no known end; write the repetitions as a for loop, {_BACKEND}",
-    "break_loop": f"a loop cannot be left early; put the rest of its body under a condition, {_BACKEND}",
-    "continue_loop": f"the body of a loop cannot be left early; put the rest of it under a condition, {_BACKEND}",
-}
 
 
 def from_qiskit(circuit: QuantumCircuit) -> Circuit:
@@ -56,8 +50,9 @@ def from_qiskit(circuit: QuantumCircuit) -> Circuit:
     Gates keep the form that moves the least data: diagonal gates become diagonals, controls stay controls, and Pauli
     evolutions become Pauli rotations in the order of their synthesis. Gates are known by their class, never by their
     name; all others are replaced by their definitions, down to gates with a matrix. A controlled gate whose definition
-    is not Qiskit's own control of its base gate is replaced by its definition, too. Control flow is flattened: loops
-    are unrolled, and a condition whose bits the body changes is evaluated once and stored in a hidden bit.
+    is not Qiskit's own control of its base gate is replaced by its definition, too. Control flow is flattened: for
+    loops are unrolled, `while`, `break` and `continue` become jumps, and a condition whose bits the body changes is
+    evaluated once and stored in a hidden bit.
 
     Parameters
     ----------
@@ -73,13 +68,13 @@ def from_qiskit(circuit: QuantumCircuit) -> Circuit:
     Raises
     ------
     BadInput
-        The circuit has a while loop, a `break`, a variable other than a bit, an angle that is no linear expression of
+        The circuit has a variable other than a bit or an unsigned integer, an angle that is no linear expression of
         parameters, an infinite or NaN angle, an instruction with neither a matrix nor a definition, or more
         operations than `ONEHOP_QASM_OPERATIONS` allows.
     """
     from qiskit import QuantumCircuit
 
-    program = _converted(instance(circuit, QuantumCircuit, "circuit"), None, plain=True)
+    program = program_from_qiskit(instance(circuit, QuantumCircuit, "circuit"))
     if program.kinds:
         other = next(one for one in program.circuit.operations if one.kind in program.kinds)
         raise BadInput(
@@ -96,22 +91,12 @@ def program_from_qiskit(
     Channels of measurements come before them, all others after. `active` lists the qubits that the program has,
     ascending; no instruction may act on another one.
     """
-    return _converted(circuit, noise, active, plain=False)
-
-
-def _converted(
-    circuit: QuantumCircuit,
-    noise: InstructionNoise | None,
-    active: Sequence[int] | None = None,
-    *,
-    plain: bool,
-) -> Program:
     if circuit.num_qubits < 1:
         raise BadInput(f"circuit {circuit.name}: expected at least 1 qubit, found none")
     with limited() as budget:
         kept = list(range(circuit.num_qubits) if active is None else active)
         empty = Circuit(len(kept), circuit.num_clbits, circuit.name or "")
-        return _finished(circuit, _Converter(empty, budget, noise, plain, kept))
+        return _finished(circuit, _Converter(empty, budget, noise, kept))
 
 
 def _finished(circuit: QuantumCircuit, converter: _Converter) -> Program:
@@ -142,12 +127,10 @@ class _Converter:
         circuit: Circuit,
         budget: Budget,
         noise: InstructionNoise | None,
-        plain: bool,
         active: Sequence[int],
     ) -> None:
         self.active = active
         self.fresh = set(range(len(active)))
-        self.plain = plain
         self.circuit = circuit
         self.budget = budget
         self.noise = noise
@@ -213,8 +196,6 @@ class _Converter:
     def _instruction(self, instruction: CircuitInstruction, qubits: list[int], context: Block) -> None:
         operation = instruction.operation
         name, kind = operation.name, kind_of(operation)
-        if self.plain and kind in _NOT_PLAIN:
-            raise BadInput(f"{name} cannot be simulated: {_NOT_PLAIN[kind]}")
         if kind in _LEFT_EARLY:
             if context.loop is None:
                 raise BadInput(f"{name}: expected a loop around it, found none")

@@ -1,0 +1,116 @@
+"""Conversion of pytket's classical operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytket.circuit import Circuit as TketCircuit
+from pytket.circuit import ClBitVar, ClOp, ClRegVar, OpType
+
+from onehop.error import BadInput
+from onehop.quantum import Circuit
+from onehop.quantum.classical import FALSE, TRUE, BitLogic, number_bits
+from onehop.quantum.steps import ALWAYS
+
+CLASSICAL = (
+    OpType.SetBits,
+    OpType.CopyBits,
+    OpType.RangePredicate,
+    OpType.ExplicitPredicate,
+    OpType.ExplicitModifier,
+    OpType.ClassicalTransform,
+    OpType.MultiBit,
+    OpType.ClExpr,
+)
+_WIDTH = 64  # of numbers in expressions, which are without sign
+
+
+def append_classical(result: Circuit, operation: Any, where: list[int]) -> None:
+    """Append a classical operation on these bits, under the condition of the block."""
+    logic = BitLogic(result)
+    condition = result._conditions[-1] if result._conditions else ALWAYS
+    if operation.type == OpType.ClExpr:
+        wired = operation.expr
+        values = _expression(logic, wired, wired.expr, where)
+        size = len(wired.output_posn)
+        targets = [where[place] for place in wired.output_posn]
+        logic.store(targets, [*values, *[FALSE] * size][:size], condition)
+        return
+    # The values of an operation can be read in the dictionary of a circuit only.
+    alone = TketCircuit(0, len(where)).add_gate(operation, list(range(len(where))))
+    data = alone.to_dict()["commands"][0]["op"]
+    parts = [(data, where)]
+    if operation.type == OpType.MultiBit:
+        size = len(where) // data["classical"]["n"]
+        inner = data["classical"]["op"]
+        parts = [(inner, where[k : k + size]) for k in range(0, len(where), size)]
+    for one, bits in parts:
+        targets, values = _values(logic, one["type"], one["classical"], bits)
+        logic.store(targets, values, condition)
+
+
+def _values(
+    logic: BitLogic, kind: str, data: dict[str, Any], where: list[int]
+) -> tuple[list[int], list[int]]:
+    """Return the bits that an operation writes, and their values."""
+    table = data.get("values", [])
+    if kind == "SetBits":
+        return where, [TRUE if value else FALSE for value in table]
+    if kind == "CopyBits":
+        return where[data["n_i"] :], where[: data["n_i"]]
+    if kind == "RangePredicate":
+        low, high = (number_bits(data[name], _WIDTH) for name in ("lower", "upper"))
+        outside = logic.either(logic.less(where[:-1], low), logic.less(high, where[:-1]))
+        return where[-1:], [logic.negation(outside)]
+    if kind == "ClassicalTransform":
+        return where, [logic.table(where, lambda n, j=j: table[n] >> j & 1) for j in range(len(where))]
+    read = where if kind == "ExplicitModifier" else where[:-1]
+    return where[-1:], [logic.table(read, lambda n: table[n])]
+
+
+def _expression(logic: BitLogic, wired: Any, node: Any, where: list[int]) -> list[int]:
+    """Return the bits of an expression, the least significant first."""
+    if isinstance(node, int):
+        return number_bits(node, max(node.bit_length(), 1))
+    if isinstance(node, ClBitVar):
+        return [where[wired.bit_posn[node.index]]]
+    if isinstance(node, ClRegVar):
+        return [where[place] for place in wired.reg_posn[node.index]]
+    name = node.op.name
+    values = [_expression(logic, wired, one, where) for one in node.args]
+    if name.endswith(("Zero", "One")):
+        bit = FALSE if name.endswith("Zero") else TRUE
+        return [bit] * (1 if name.startswith("Bit") else _WIDTH)
+    if name in ("BitNot", "RegNot"):
+        width = 1 if name == "BitNot" else _WIDTH
+        return [logic.negation(bit) for bit in [*values[0], *[FALSE] * width][:width]]
+    if name == "RegNeg":
+        return logic.difference([FALSE] * _WIDTH, values[0])
+    if len(values) == 2 and (found := _binary(logic, node.op, *values)) is not None:
+        return found
+    raise BadInput(f"expected expressions of bits, sums, products and comparisons, found {name}")
+
+
+def _binary(logic: BitLogic, operation: ClOp, a: list[int], b: list[int]) -> list[int] | None:
+    name = operation.name.removeprefix("Bit").removeprefix("Reg")
+    wide = [*a, *[FALSE] * (_WIDTH - len(a))]
+    bitwise = {"And": logic.both, "Or": logic.either, "Xor": logic.different}
+    if name in bitwise:
+        long = max(len(a), len(b))
+        pairs = zip([*a, *[FALSE] * (long - len(a))], [*b, *[FALSE] * (long - len(b))], strict=True)
+        return [bitwise[name](x, y) for x, y in pairs]
+    shifts = {"Lsh": lambda k: [*[FALSE] * k, *wide][:_WIDTH], "Rsh": lambda k: [*wide[k:], *[FALSE] * k]}
+    if name in shifts:
+        return logic.select(b, [shifts[name](k) for k in range(min(_WIDTH, 1 << len(b)))])
+    answers = {
+        "Eq": lambda: [logic.equal(a, b)],
+        "Neq": lambda: [logic.negation(logic.equal(a, b))],
+        "Lt": lambda: [logic.less(a, b)],
+        "Gt": lambda: [logic.less(b, a)],
+        "Leq": lambda: [logic.negation(logic.less(b, a))],
+        "Geq": lambda: [logic.negation(logic.less(a, b))],
+        "Add": lambda: logic.sum(wide, b),
+        "Sub": lambda: logic.difference(wide, b),
+        "Mul": lambda: logic.product(wide, b, _WIDTH),
+    }
+    return answers[name]() if name in answers else None
