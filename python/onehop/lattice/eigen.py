@@ -19,7 +19,6 @@ from onehop.lattice.geometry import Geometry, require_memory, sites_on_a_rank
 from onehop.lattice.operators import QuarkSolve, SolverOptions
 from onehop.lattice.staggered import Staggered
 from onehop.options import LARGEST_INT, Options, option
-from onehop.output import file_path
 
 if TYPE_CHECKING:
     from onehop._keywords import EigenKeywords, SolverKeywords, Unpack
@@ -72,10 +71,13 @@ class Eigenvectors:
     digest: complex
     rounding: float = 0.0  # the error of each vector from the precision of its file
 
-    @property
-    def error(self) -> float:
-        """The largest error of an eigenvector, relative to its norm."""
-        return max(self.rounding, float((self.residuals / self.values).max()))
+    def error(self, mass: float) -> float:
+        """Return about the part of the low modes that a solve in the space of the eigenvectors leaves.
+
+        A residual is orthogonal to all of the vectors, so that it counts in second order.
+        """
+        squares = self.residuals.max() ** 2 / (self.values[-1] * (self.values[0] + 4 * mass**2))
+        return max(self.rounding, float(squares))
 
 
 class _EvenSites:
@@ -130,10 +132,11 @@ class _EvenSites:
 
     def orthonormal(self, vectors: Vectors, basis: Vectors) -> Vectors:
         """Return an orthonormal basis of what the vectors add to an orthonormal basis."""
-        for _ in range(2):
+        for again in range(3):
             vectors = vectors - self.products(basis, vectors).T @ basis
             squares, turn = np.linalg.eigh(self.products(vectors, vectors))
-            kept = squares > 1e-24 * max(squares[-1], 1e-300)
+            # Once of norm 1, a vector that the projection shortens lies in the basis but for rounding.
+            kept = squares > (0.25 if again else 1e-24 * max(squares.max(initial=0), 1e-300))
             vectors = (turn[:, kept] / np.sqrt(squares[kept])).T @ vectors
         return vectors
 
@@ -240,11 +243,15 @@ def _iterate(
 ) -> Eigenvectors:
     """Grow a basis by blocks of residuals, and shrink it to its best vectors when it has `most` of them."""
     count = options.count
-    limit = 1e-8  # residual of the polynomial relative to its eigenvalue, at which those of A are computed
+    limit = (
+        1e-8  # residual of the polynomial relative to its eigenvalue or 1, at which those of A are computed
+    )
     basis = images = sites.random(0, 2)
     checks, width = 0, _BLOCK
     while True:
         block = sites.orthonormal(block, basis)
+        if not len(block):
+            block = sites.orthonormal(sites.random(width, sites.applications + len(basis)), basis)
         new = np.array([sites.filtered(one, *polynomial) for one in block]).reshape(block.shape)
         basis, images = np.concatenate([basis, block]), np.concatenate([images, new])
         matrix = sites.products(basis, images)
@@ -256,7 +263,9 @@ def _iterate(
             values, turn = values[:keep], np.eye(keep)
         wanted = min(count, len(values))
         rest = turn[:wanted] @ images - values[:wanted, None] * (turn[:wanted] @ basis)
-        errors = np.sqrt(sites.total((np.abs(rest) ** 2).sum(axis=1))) / np.abs(values[:wanted])
+        errors = np.sqrt(sites.total((np.abs(rest) ** 2).sum(axis=1))) / np.maximum(
+            np.abs(values[:wanted]), 1
+        )
         open_ones = np.flatnonzero(errors > limit)
         if progress is not None:
             progress(sites.applications, wanted - len(open_ones))
@@ -364,7 +373,7 @@ def write_eigenvectors(
         np.savez(buffer, vectors=even, **arrays)
         return [buffer.getvalue()]
 
-    write_from_one(str(file_path(path, "path")), group, make, overwrite)
+    write_from_one(str(path), group, make, overwrite)
 
 
 def read_eigenvectors(path: str, operator: Staggered) -> Eigenvectors:
@@ -483,7 +492,7 @@ def _deflated(
         return operator.solve(source, mass, **vars(options))
     # The errors of the eigenvectors leave a part of the low modes. It counts once the residual has fallen as far, and
     # the next stage takes it out again.
-    stage = min(0.1, 3 * low.error)
+    stage = min(0.1, 3 * low.error(mass))
     solution, residual, parts = np.zeros_like(source), 1.0, []
     left, wanted = options.iterations, options.tolerance
     while residual > wanted and (not parts or left > 0):
