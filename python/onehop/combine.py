@@ -31,6 +31,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "bitwise_xor": np.bitwise_xor,
 }
 _NAMES = {"average": "mean", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+_PIECE_BYTES = 2 << 20
 #: The operators that C++ has.
 NATIVE = frozenset({"sum", "mean", "min", "max", "prod"})
 
@@ -115,6 +116,12 @@ def move(plans: Plans, what: str, kind: str, source: np.ndarray, result: np.ndar
         ) from error
 
 
+def _piece(flat: np.ndarray, op: str) -> int:
+    """Return how many elements are combined at a time, which limits the memory beside the arrays."""
+    is_whole = op == "prod" and flat.dtype.kind == "c"  # see segments()
+    return max(1, flat.size if is_whole else _PIECE_BYTES // flat.dtype.itemsize)
+
+
 def segments(flat: np.ndarray, ranks: int, op: str) -> list[int]:
     """Return the lengths of the segments of an array, one for each rank.
 
@@ -141,10 +148,12 @@ def gather_segments(
 def allreduce_any(plans: Plans, flat: np.ndarray, op: str, shape: Sequence[int]) -> None:
     """Combine a contiguous array in place, of any type; `shape` is compared between the ranks."""
     what = f"all-reduce ({op})"
-    lengths = segments(flat, plans.size, op)
-    mine = combine(gather_segments(plans, flat, lengths, what, shape), op)
-    sizes = tuple(flat.dtype.itemsize * length for length in lengths)
-    move(plans, what, "allgather", mine, flat, sizes)
+    step = _piece(flat, op)
+    for begin in range(0, max(flat.size, 1), step):
+        piece = flat[begin : begin + step]
+        lengths = segments(piece, plans.size, op)
+        mine = combine(gather_segments(plans, piece, lengths, what, shape), op)
+        move(plans, what, "allgather", mine, piece, tuple(flat.dtype.itemsize * length for length in lengths))
 
 
 def reduce_any(plans: Plans, flat: np.ndarray, op: str, root: int, shape: Sequence[int]) -> np.ndarray | None:
@@ -179,4 +188,12 @@ def scan_any(plans: Plans, flat: np.ndarray, op: str, exclusive: bool, shape: Se
 def reduce_blocks(plans: Plans, flat: np.ndarray, lengths: Sequence[int], op: str) -> np.ndarray:
     """Combine blocks of so many elements for each rank, of any type, and return the block of this rank."""
     what = f"reduce-scatter ({op})"
-    return combine(gather_segments(plans, flat, lengths, what, (flat.size,)), op)
+    step = max(1, _piece(flat, op) // plans.size)
+    begins = np.cumsum([0, *lengths])
+    result = np.empty(lengths[plans.rank], flat.dtype)
+    for at in range(0, max(*lengths, 1), step):
+        parts = [min(max(length - at, 0), step) for length in lengths]
+        blocks = [flat[begin + at : begin + at + part] for begin, part in zip(begins, parts, strict=False)]
+        rows = gather_segments(plans, np.concatenate(blocks), parts, what, (flat.size,))
+        result[at : at + parts[plans.rank]] = combine(rows, op)
+    return result

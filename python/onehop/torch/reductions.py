@@ -161,8 +161,11 @@ class Reductions(Names):
         return None
 
     def _combine_any(self, tensors: Sequence[torch.Tensor], op: Reduction) -> None:
-        whole = flat(tensors, tensors[0].dtype)
+        alone = len(tensors) == 1 and tensors[0].is_contiguous()
+        whole = tensors[0].view(-1) if alone else flat(tensors, tensors[0].dtype)
         allreduce_any(self._plans, whole.numpy(), operator_of(op.name), extents_of(tensors))
+        if alone:
+            return
         parts = whole.split([tensor.numel() for tensor in tensors])
         for tensor, part in zip(tensors, parts, strict=True):
             tensor.copy_(part.view(tensor.shape))
