@@ -19,6 +19,7 @@ from onehop.lattice.geometry import Geometry, require_memory, sites_on_a_rank
 from onehop.lattice.operators import QuarkSolve, SolverOptions
 from onehop.lattice.staggered import Staggered
 from onehop.options import LARGEST_INT, Options, option
+from onehop.output import file_path
 
 if TYPE_CHECKING:
     from onehop._keywords import EigenKeywords, SolverKeywords, Unpack
@@ -373,7 +374,7 @@ def write_eigenvectors(
         np.savez(buffer, vectors=even, **arrays)
         return [buffer.getvalue()]
 
-    write_from_one(str(path), group, make, overwrite)
+    write_from_one(str(file_path(path, "path")), group, make, overwrite)
 
 
 def read_eigenvectors(path: str, operator: Staggered) -> Eigenvectors:
