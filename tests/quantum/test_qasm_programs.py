@@ -118,7 +118,7 @@ def _dynamic(version: int, seed: int) -> str:
                 measured,
                 f"reset {one};",
                 f"if ({condition}) {{ {gates} {measured} }} else {{ x {one}; }}",
-                f"while (!d[0]) {{ h {one}; d[0] = measure {one}; {gates} }}",
+                f"while (!d[0]) {{ reset {one}; h {one}; d[0] = measure {one}; {gates} }}",
                 f"for int i in [1:2] {{ if (c == 1) {{ {measured} continue; }} x {one}; }}",
             ])
         )  # fmt: skip
