@@ -7,6 +7,7 @@
 #include "python/bindings/quantum_arrays.h"
 #include "python/bindings/quantum_profile.h"
 #include "quantum/simulator/circuit_cache.h"
+#include "quantum/state/stored_amplitudes.h"
 
 using onehop::quantum::Circuit;
 using onehop::quantum::MemoryNeed;
@@ -171,6 +172,14 @@ void bind_quantum_placement(nb::module_& module) {
       "qubits"_a, "ranks"_a, "precision"_a, "ranks_per_node"_a,
       "Compute the memory need of a state on `ranks` ranks, `ranks_per_node` of which share this machine. `precision` "
       "is one that a simulation takes. Not collective.");
+  module.def(
+      "disk_passes",
+      [](const Placement& placement, const std::string& precision, std::int64_t memory) {
+        const auto tiles = disk_tiles(precision_from(precision), placement.local_bits, memory);
+        return tiles.needed < tiles.smallest ? -1 : placement.passes_on_disk(tiles.tile_bits, tiles.low_bits);
+      },
+      "placement"_a, "precision"_a, "memory"_a,
+      "Return the passes over a state in a file, of which so many bytes of memory hold a part; -1: too few.");
   module.def(
       "bytes_per_amplitude",
       [](const std::string& precision) { return bytes_per_amplitude(precision_from(precision)); }, "precision"_a,

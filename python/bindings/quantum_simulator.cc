@@ -95,7 +95,12 @@ void bind_options(nb::module_& module) {
       .def_rw("observables", &ProgramOptions::observables)
       .def_prop_rw("threads", unread, [](ProgramOptions& o, int threads) { o.state.threads = threads; })
       .def_prop_rw("staging", unread,
-                   [](ProgramOptions& o, std::int64_t staging) { o.state = state_options(o.state.threads, staging); })
+                   [](ProgramOptions& o, std::int64_t staging) {
+                     if (staging > 0) o.state.staging = staging;
+                   })
+      .def_prop_rw("state_folder", unread,
+                   [](ProgramOptions& o, std::string folder) { o.state.folder = std::move(folder); })
+      .def_prop_rw("state_memory", unread, [](ProgramOptions& o, std::int64_t memory) { o.state.memory = memory; })
       .def_rw("search_seconds", &ProgramOptions::search_seconds)
       .def_rw("profile", &ProgramOptions::profile)
       .def_rw("mixed", &ProgramOptions::mixed)
@@ -160,6 +165,12 @@ void bind_quantum_simulator(nb::module_& module) {
       .def_ro("exchanges", &SimulationResult::exchanges)
       .def_ro("bytes_moved", &SimulationResult::bytes_moved)
       .def_ro("bytes_between_hosts", &SimulationResult::bytes_between_hosts)
+      .def_prop_ro(
+          "disk",
+          [](const SimulationResult& r) {
+            return nb::make_tuple(r.disk.bytes_read, r.disk.bytes_written, r.disk.seconds);
+          },
+          "Bytes read from the state's file and written to it, and the seconds of these transfers.")
       .def_ro("fidelity_estimate", &SimulationResult::fidelity_estimate)
       .def_prop_ro("passes", [](const SimulationResult& r) { return r.engine.passes; })
       .def_ro("pass_seconds", &SimulationResult::pass_seconds)

@@ -56,6 +56,24 @@ void EncodedAmplitudes::copy_from(const EncodedAmplitudes& other) {
   std::ranges::copy(other.bytes_, bytes_.begin());
 }
 
+EncodedAmplitudes EncodedAmplitudes::on(std::span<std::byte> bytes, int bits) const {
+  EncodedAmplitudes part(codec_, bits, bytes);
+  part.scale_ = scale_;
+  return part;
+}
+
+void EncodedAmplitudes::finish_parts(std::span<const EncodedAmplitudes> parts) {
+  double squares = 0;
+  double norm = 0;
+  for (const EncodedAmplitudes& part : parts) {
+    lost_ += part.lost_;
+    squares += std::max(part.squares_, 0.0);
+    norm += part.scale_ * part.scale_ * std::max(part.squares_, 0.0);
+  }
+  if (squares > 0 && norm > 0) scale_ = std::sqrt(norm / squares);
+  squares_ = -1;
+}
+
 void EncodedAmplitudes::decode(std::uint64_t first, std::span<std::complex<float>> out) const {
   detail::decode(codec_, ElementType::float32, at(first), static_cast<std::int64_t>(2 * out.size()),
                  reinterpret_cast<std::byte*>(out.data()));

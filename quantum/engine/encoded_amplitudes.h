@@ -52,6 +52,10 @@ class EncodedAmplitudes {
   // For new amplitudes.
   void reset() noexcept { scale_ = first_scale, lost_ = 0, squares_ = -1; }
   void copy_from(const EncodedAmplitudes& other);
+  // A part of a state that is stored elsewhere: the same codec and scale on other memory, and nothing lost.
+  [[nodiscard]] EncodedAmplitudes on(std::span<std::byte> bytes, int bits) const;
+  // Takes over what passes over such parts have lost, and their scales as one.
+  void finish_parts(std::span<const EncodedAmplitudes> parts);
 
   // Decodes numbers without the scale. `first` and the number of amplitudes are multiples of a block.
   void decode(std::uint64_t first, std::span<std::complex<float>> out) const;

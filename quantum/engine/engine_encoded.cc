@@ -23,8 +23,8 @@ LocalOperation controlled_x(int control, int target) {
           .values = {0, 1, 1, 0}};
 }
 
-// Adds a rotation about a string with X on too many bits for a tile, or with controls and Z on many bits: as a rotation
-// about a shorter string between two rows of controlled X.
+}  // namespace
+
 void add_narrowed(std::vector<LocalOperation>& list, LocalOperation op) {
   const bool diagonal = op.x_mask == 0;
   const std::uint64_t many = diagonal ? op.z_mask : op.x_mask;
@@ -48,6 +48,8 @@ void add_narrowed(std::vector<LocalOperation>& list, LocalOperation op) {
   list.push_back(std::move(op));
   list.insert(list.end(), ladder.begin(), ladder.end());
 }
+
+namespace {
 
 // The operations in a form that tiles take.
 std::vector<LocalOperation> fitting(std::span<const LocalOperation> operations, const PassList& list,

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "onehop/error.h"
+#include "quantum/engine/big_tiles.h"
 #include "quantum/placement/baselines.h"
 #include "quantum/placement/swap_set.h"
 #include "src/base/text.h"
@@ -328,6 +329,14 @@ double Placement::passes() const {
   double sum = 0;
   for (const auto& stage : groups()) sum += static_cast<double>(stage.size());
   return sum;
+}
+
+int Placement::passes_on_disk(int tile_bits, int low_bits) const {
+  std::size_t sum = 0;
+  for_each_stage(*this, 0, [&](const std::vector<LocalOperation>& local) {
+    sum += make_big_passes(local, local_bits, tile_bits, low_bits).size();
+  });
+  return static_cast<int>(sum);
 }
 
 double Placement::passes_at_least() const {

@@ -46,6 +46,7 @@ void check_reproducible(int parts, int ranks) {
 Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOptions& the_options)
     : options(the_options), names(circuit.parameters), whole(group) {
   require_plain(options.precision, "compiled circuits and gradients");
+  if (!options.state.folder.empty()) throw BadInput("expected no folder for the state of a compiled circuit");
   circuit.validate();
   inside = first_inside(split_final_measurements(circuit).body);
   stored = stored_parts(SplitProgram(with_rotations(circuit)), {.divide = false});

@@ -59,7 +59,8 @@ bool Executor::step() {
   if (stage_ == placement_.stages.size()) return false;
   if (next_ == 0) enter_stage();
   const Stage& stage = placement_.stages[stage_];
-  const std::size_t end = std::min(stage.operations.size(), next_ + max_pending);
+  const std::size_t most = state_.is_stored() ? stage.operations.size() : max_pending;
+  const std::size_t end = std::min(stage.operations.size(), next_ + most);
   if (!run_compiled(end)) {
     while (next_ < end) do_one(stage.operations[next_++]);
     flush();
@@ -117,7 +118,7 @@ void Executor::flush() {
 // passes.
 bool Executor::run_compiled(std::size_t end) {
   if (compiled_ == nullptr || profile_ != nullptr || trace::is_on() ||
-      state_.local_bits() > EngineProgram<double>::max_bits || is_encoded(state_.precision())) {
+      state_.local_bits() > EngineProgram<double>::max_bits || is_encoded(state_.precision()) || state_.is_stored()) {
     return false;
   }
   const std::uint64_t flips = state_.flips();

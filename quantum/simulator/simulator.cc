@@ -91,6 +91,9 @@ static void add_part(SimulationResult& all, SimulationResult part) {
   all.bytes_moved += part.bytes_moved;
   all.bytes_between_hosts += part.bytes_between_hosts;
   all.fidelity_estimate *= part.fidelity_estimate;
+  all.disk.bytes_read += part.disk.bytes_read;
+  all.disk.bytes_written += part.disk.bytes_written;
+  all.disk.seconds += part.disk.seconds;
   all.engine.passes += part.engine.passes;
   all.engine.operations += part.engine.operations;
   all.engine.seconds += part.engine.seconds;
@@ -189,6 +192,7 @@ static void check_trajectories(const ProgramOptions& options) {
 
 SimulationResult run_program(const Program& program, const Group& group, const ProgramOptions& options) {
   require_plain(options.precision, "programs with noise, saved data or density matrices");
+  if (!options.state.folder.empty()) throw BadInput("expected a circuit without noise for a state in a folder");
   program.validate(options.mixed);
   check_options(program.circuit.qubits, options);
   check_trajectories(options);

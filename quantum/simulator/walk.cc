@@ -105,7 +105,10 @@ void Walk::make_state(const Group& group) {
                               options_.precision);
   result_.ranks = part.size();
   const int qubits = options_.mixed ? 2 * circuit.qubits : circuit.qubits;
-  state_ = std::make_unique<State>(part, qubits, options_.precision, options_.state);
+  // Parts of a circuit may have too few amplitudes to be encoded.
+  const bool tiny = is_encoded(options_.precision) && qubits < EncodedAmplitudes::block_bits;
+  const Precision precision = tiny ? Precision::single_precision : options_.precision;
+  state_ = std::make_unique<State>(part, qubits, precision, options_.state);
   if (per_host >= 0) state_->set_ranks_per_host(per_host);
 }
 
@@ -150,6 +153,7 @@ SimulationResult Walk::run(bool last) {
   if (last) timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(); });
   count_traffic(result_, state_->counters(), state_->group());
   result_.engine = machine_->counters();
+  result_.disk = state_->disk();
   result_.seconds = base::steady_seconds() - begin;
   if (options_.profile) {
     result_.profile = profile_.entries();

@@ -166,6 +166,7 @@ std::complex<double> apply_sum(const State& state, const PauliSum& sum, State& r
 
 std::vector<double> variances(const State& state, std::span<const PauliSum> sums) {
   require_plain(state.precision(), "variances");
+  if (state.is_stored()) throw BadInput("variances: expected a state in memory, found one in a file");
   check_observables(sums, state.qubits(), true);
   std::vector<double> result;
   if (sums.empty()) return result;

@@ -158,7 +158,8 @@ class Places {
 };
 
 void decide_first(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed) {
-  const int most = std::clamp(static_cast<int>(std::bit_width(shots.size())) + 2, 12, 20);
+  // Every step reads a state in a file again.
+  const int most = state.is_stored() ? 20 : std::clamp(static_cast<int>(std::bit_width(shots.size())) + 2, 12, 20);
   const std::size_t count = std::min(deciding.order.size(), static_cast<std::size_t>(most));
   std::vector<int> lowest_first(deciding.order.begin(), deciding.order.begin() + static_cast<std::ptrdiff_t>(count));
   std::reverse(lowest_first.begin(), lowest_first.end());
@@ -211,7 +212,8 @@ void decide_some(const State& state, Deciding& deciding, std::span<const std::ui
 }
 
 void decide_next(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed) {
-  const std::size_t count = std::min<std::size_t>(later_qubits, deciding.order.size() - deciding.decided);
+  const std::size_t count = std::min<std::size_t>(state.is_stored() ? 2 * later_qubits : later_qubits,
+                                                  deciding.order.size() - deciding.decided);
   const std::vector<std::uint32_t> sorted = sorted_order(deciding.values);
   for (std::size_t begin = 0; begin < sorted.size();) {
     // Take whole groups of equal prefixes, at most max_at_once of them.

@@ -85,13 +85,22 @@ State::Impl::Impl(const Group& the_group, int the_qubits, Precision the_precisio
     : group(the_group), qubits(the_qubits), precision(the_precision) {
   local_bits = check_size(group, qubits, precision);
   part_bits = local_bits;
-  ranks_per_host = check_memory(group, qubits, precision, options);
+  const bool on_disk = !options.folder.empty();
+  if (on_disk && group.size() > 1) {
+    throw BadInput("expected 1 rank for a state in a folder, found " + std::to_string(group.size()) +
+                   "; its threads share the work");
+  }
+  ranks_per_host = on_disk ? 1 : check_memory(group, qubits, precision, options);
   staging = staging_of(local_bits, group.size(), precision, options.staging);
   engine.threads = base::thread_count(options.threads, group);
-  memory = group.allocate(bytes_of_amplitudes(precision, local_bits));
+  if (on_disk) {
+    stored = std::make_unique<StoredAmplitudes>(precision, local_bits, options);
+  } else {
+    memory = group.allocate(bytes_of_amplitudes(precision, local_bits));
+  }
   if (is_encoded()) encoded = EncodedAmplitudes(codec_of(precision), local_bits, memory.bytes());
   // Not every system has huge pages for shared memory, so a failure is ignored.
-  madvise(memory.bytes().data(), memory.bytes().size(), MADV_HUGEPAGE);
+  if (!on_disk) madvise(memory.bytes().data(), memory.bytes().size(), MADV_HUGEPAGE);
   bits.resize(static_cast<std::size_t>(qubits));
   std::iota(bits.begin(), bits.end(), 0);
 }
@@ -165,7 +174,13 @@ void State::Impl::check_distinct(std::span<const int> list) const {
 State::State(const Group& group, int qubits, Precision precision, const StateOptions& options)
     : impl_(std::make_unique<Impl>(group, qubits, precision, options)) {
   // The memory is zero.
-  if (impl_->is_encoded()) {
+  if (impl_->stored) {
+    with_type(precision, [&]<typename T>() {  // what was never written is zero
+      std::vector<std::complex<T>> window(std::size_t{1} << impl_->window_bits());
+      window[0] = 1;
+      static_cast<void>(impl_->write_from(0, std::span(window)));
+    });
+  } else if (impl_->is_encoded()) {
     std::vector<std::complex<float>> block(std::size_t{1} << EncodedAmplitudes::block_bits);
     if (group.rank() == 0) block[0] = static_cast<float>(1 / EncodedAmplitudes::first_scale);
     impl_->encoded.finish_pass(impl_->encoded.encode(0, block));
@@ -191,6 +206,7 @@ void State::set_ranks_per_host(int ranks) noexcept { impl_->ranks_per_host = ran
 template <typename T>
 std::span<std::complex<T>> State::local() const {
   require_plain(impl_->precision, "the amplitudes of a rank");
+  if (impl_->stored) impl_->visit([](auto) {});  // throws
   if (sizeof(std::complex<T>) != static_cast<std::size_t>(bytes_per_amplitude(impl_->precision))) {
     throw BadInput(std::string("expected a request for amplitudes in ") +
                    (impl_->precision == Precision::single_precision ? "single" : "double") +
@@ -210,6 +226,8 @@ template std::span<const std::complex<float>> State::piece(std::uint64_t, std::s
                                                            std::vector<std::complex<float>>&) const;
 template std::span<const std::complex<double>> State::piece(std::uint64_t, std::size_t,
                                                             std::vector<std::complex<double>>&) const;
+bool State::is_stored() const noexcept { return impl_->stored != nullptr; }
+DiskCounters State::disk() const { return impl_->stored ? impl_->stored->counters() : DiskCounters(); }
 int State::window_bits() const noexcept { return impl_->window_bits(); }
 
 std::uint64_t State::index_of(std::uint64_t place) const {
@@ -237,7 +255,7 @@ void State::set_layout(std::vector<int> bits, std::uint64_t flips) {
 int State::part_bits() const noexcept { return impl_->part_bits; }
 
 void State::set_part_bits(int bits) {
-  require_plain(impl_->precision, "set_part_bits");
+  if (impl_->in_pieces()) throw BadInput("set_part_bits: expected a state in memory in precision double or single");
   if (bits < 1 || bits > impl_->local_bits) {
     throw BadInput("set_part_bits: expected 1 to " + std::to_string(impl_->local_bits) + " bits, found " +
                    std::to_string(bits));
@@ -368,7 +386,9 @@ void State::copy_from(const State& other) {
   }
   impl_->bits = other.impl_->bits;
   impl_->flips = other.impl_->flips;
-  if (impl_->is_encoded()) return impl_->encoded.copy_from(other.impl_->encoded);
+  if (impl_->is_encoded() && !impl_->stored && !other.impl_->stored) {
+    return impl_->encoded.copy_from(other.impl_->encoded);
+  }
   impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
     const auto from = other.local<T>();
     base::parallel_for(impl_->engine.threads, local.size(), std::uint64_t{1} << 16,
@@ -382,6 +402,7 @@ EngineCounters State::apply(std::span<const LocalOperation> operations, std::vec
   if (operations.empty()) return {};
   EngineOptions options = impl_->engine;
   options.records = records;
+  if (impl_->stored) return impl_->stored->apply(operations, options, impl_->encoded);
   if (impl_->is_encoded()) return apply_encoded(impl_->encoded, operations, options);
   return impl_->visit(
       [&]<typename T>(std::span<std::complex<T>> local) { return quantum::apply<T>(local, operations, options); });

@@ -101,7 +101,7 @@ void State::Impl::share_scale() {
 
 void State::permute(const std::vector<int>& permutation) {
   if (!moves(permutation, 0, permutation.size())) return;
-  if (impl_->is_encoded()) {
+  if (impl_->in_pieces()) {
     const auto local = static_cast<std::size_t>(impl_->local_bits);
     if (!moves(permutation, local, permutation.size())) return impl_->permute_inside(*this, permutation);
     constexpr auto low = static_cast<std::size_t>(EncodedAmplitudes::block_bits);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <complex>
 #include <memory>
 #include <span>
@@ -10,10 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "onehop/error.h"
 #include "onehop/plan.h"
 #include "onehop/quantum/state.h"
 #include "quantum/engine/encoded_amplitudes.h"
 #include "quantum/state/precision.h"
+#include "quantum/state/stored_amplitudes.h"
 
 namespace onehop::quantum {
 
@@ -39,9 +42,10 @@ struct State::Impl {
   EngineOptions engine;
   int ranks_per_host = 0;
   SharedArray memory;
-  EncodedAmplitudes encoded;  // in the memory, if the state is encoded
-  std::vector<int> bits;      // the bit of each qubit
-  std::uint64_t flips = 0;    // a mask of rank bits and numbers of parts, see State::flips
+  EncodedAmplitudes encoded;  // in the memory, if the state is encoded; if it is in a file, too, only its scale
+  std::unique_ptr<StoredAmplitudes> stored;
+  std::vector<int> bits;    // the bit of each qubit
+  std::uint64_t flips = 0;  // a mask of rank bits and numbers of parts, see State::flips
   StateCounters counters;
   std::vector<std::pair<std::vector<int>, std::unique_ptr<Plan>>> plans;
 
@@ -55,23 +59,56 @@ struct State::Impl {
   template <typename Function>
   decltype(auto) visit(Function&& function) const {
     require_plain(precision, "state");
+    if (stored) throw BadInput("expected a state in memory, found one in a file, of which memory holds a part");
     if (precision == Precision::single_precision) return function(amplitudes<float>());
     return function(amplitudes<double>());
   }
 
   [[nodiscard]] bool is_encoded() const { return quantum::is_encoded(precision); }
+  // Whether the amplitudes are not all in memory as numbers.
+  [[nodiscard]] bool in_pieces() const { return is_encoded() || stored; }
   // As State::window_bits.
-  [[nodiscard]] int window_bits() const { return is_encoded() ? std::min(local_bits, 18) : local_bits; }
+  [[nodiscard]] int window_bits() const {
+    return stored ? stored->window_bits() : is_encoded() ? std::min(local_bits, 18) : local_bits;
+  }
   // As State::piece.
   template <typename T>
   [[nodiscard]] std::span<const std::complex<T>> piece(std::uint64_t first, std::size_t count,
                                                        std::vector<std::complex<T>>& decoded) const {
-    if (!is_encoded()) return amplitudes<T>().subspan(first, count);
-    if constexpr (std::is_same_v<T, float>) {
-      decoded.resize(count);
-      encoded.read(first, decoded, engine.threads);
-    }
+    if (!in_pieces()) return amplitudes<T>().subspan(first, count);
+    decoded.resize(count);
+    read_into(first, std::span(decoded));
     return decoded;
+  }
+  // Reads amplitudes that are encoded, in a file, or both.
+  template <typename T>
+  void read_into(std::uint64_t first, std::span<std::complex<T>> to) const {
+    const auto numbers = stored ? stored->read(first, to.size()) : std::span<std::byte>();
+    if constexpr (std::is_same_v<T, float>) {
+      if (is_encoded() && stored) {
+        return encoded.on(numbers, std::bit_width(to.size()) - 1).read(0, to, engine.threads);
+      }
+      if (is_encoded()) return encoded.read(first, to, engine.threads);
+    }
+    std::ranges::copy(numbers, std::as_writable_bytes(to).begin());
+  }
+  template <typename T>
+  RoundingSums write_from(std::uint64_t first, std::span<std::complex<T>> from) {
+    RoundingSums sums;
+    if constexpr (std::is_same_v<T, float>) {
+      if (is_encoded() && !stored) return encoded.write(first, from, engine.threads);
+    }
+    const std::span<std::byte> numbers = stored->memory(from.size());
+    if constexpr (std::is_same_v<T, float>) {
+      if (is_encoded()) {
+        sums = encoded.on(numbers, std::bit_width(from.size()) - 1).write(0, from, engine.threads);
+        stored->write(first, numbers);
+        return sums;
+      }
+    }
+    std::ranges::copy(std::as_bytes(from), numbers.begin());
+    stored->write(first, numbers);
+    return sums;
   }
   // Calls function(amplitudes, first) for each window.
   template <typename Function>
@@ -87,15 +124,17 @@ struct State::Impl {
   // Calls change(amplitudes, first) for each window, which may change them. With `fresh`, they need not be read first.
   template <typename Change>
   void change_windows(const Change& change, bool fresh = false) {
-    if (!is_encoded()) return visit([&](auto all) { change(all, 0); });
+    if (!in_pieces()) return visit([&](auto all) { change(all, 0); });
     if (fresh) encoded.reset();
     RoundingSums sums;
-    std::vector<std::complex<float>> window(std::size_t{1} << window_bits());
-    for (std::uint64_t first = 0; first >> local_bits == 0; first += window.size()) {
-      if (!fresh) encoded.read(first, window, engine.threads);
-      change(std::span(window), first);
-      sums.add(encoded.write(first, window, engine.threads));
-    }
+    with_type(precision, [&]<typename T>() {
+      std::vector<std::complex<T>> window(std::size_t{1} << window_bits());
+      for (std::uint64_t first = 0; first >> local_bits == 0; first += window.size()) {
+        if (!fresh) read_into(first, std::span(window));
+        change(std::span(window), first);
+        sums.add(write_from(first, std::span(window)));
+      }
+    });
     encoded.finish_pass(sums);
   }
   // Gives encoded amplitudes of all ranks one scale, before they are exchanged. Collective.

@@ -30,7 +30,9 @@ double State::pass_seconds() {
   std::vector<double> seconds(static_cast<std::size_t>(impl_->group.size()));
   sum_over_ranks(impl_->group, seconds);  // synchronises the ranks
   double& mine = seconds[static_cast<std::size_t>(impl_->group.rank())];
-  if (impl_->is_encoded()) {
+  if (impl_->stored) {
+    mine = 0;
+  } else if (impl_->is_encoded()) {
     // The time of memory alone: signs of bytes are exchanged and exchanged back.
     mine = quantum::pass_seconds<float>({reinterpret_cast<std::complex<float>*>(impl_->memory.bytes().data()),
                                          impl_->memory.bytes().size() / sizeof(std::complex<float>)},
@@ -45,7 +47,7 @@ double State::pass_seconds() {
 
 double State::norm_squared() const {
   std::vector<double> norms;
-  if (impl_->is_encoded()) {
+  if (impl_->in_pieces()) {
     norms.push_back(0);
     impl_->for_windows([&]<typename T>(std::span<const std::complex<T>> amplitudes, std::uint64_t) {
       norms.front() += quantum::norm_squared<T>(amplitudes, impl_->engine);
@@ -89,9 +91,9 @@ std::vector<Sum> State::amplitudes(std::span<const std::uint64_t> indices) const
     with_type(impl_->precision, [&]<typename T>() {
       constexpr std::uint64_t block = std::uint64_t{1} << EncodedAmplitudes::block_bits;
       std::vector<std::complex<T>> decoded;
-      const auto around = impl_->is_encoded() ? impl_->piece<T>(place & ~(block - 1), block, decoded)
-                                              : impl_->piece<T>(place, 1, decoded);
-      result[i] = Sum(around[impl_->is_encoded() ? place & (block - 1) : 0]);
+      const auto around = impl_->in_pieces() ? impl_->piece<T>(place & ~(block - 1), block, decoded)
+                                             : impl_->piece<T>(place, 1, decoded);
+      result[i] = Sum(around[impl_->in_pieces() ? place & (block - 1) : 0]);
     });
   }
   sum_over_ranks(impl_->group, result);
@@ -100,6 +102,12 @@ std::vector<Sum> State::amplitudes(std::span<const std::uint64_t> indices) const
 
 std::vector<Sum> State::gather() const {
   std::vector<Sum> whole(std::size_t{1} << impl_->qubits);
+  if (impl_->stored) {
+    impl_->for_windows([&](auto amplitudes, std::uint64_t first) {
+      for (std::size_t i = 0; i < amplitudes.size(); ++i) whole[index_of(first + i)] = Sum(amplitudes[i]);
+    });
+    return whole;
+  }
   const Gathered all = impl_->group.allgather(impl_->memory.bytes());
   const double scale = impl_->encoded.scale();
   const Gathered scales = impl_->group.allgather(std::as_bytes(std::span(&scale, 1)));
@@ -200,7 +208,7 @@ std::vector<Sum> State::reduced_density_matrix(std::span<const int> qubits) {
     throw BadInput("reduced_density_matrix: expected at most 12 qubits, found " + std::to_string(qubits.size()));
   }
   make_local(qubits);
-  if (impl_->is_encoded()) make_lowest(qubits);
+  if (impl_->in_pieces()) make_lowest(qubits);
   const std::size_t size = std::size_t{1} << qubits.size();
   std::vector<std::uint64_t> offsets(size);
   std::uint64_t inside = 0;

@@ -71,7 +71,7 @@ def test_multiply_adds_limit_passes() -> None:
     assert found.arithmetic_seconds == pytest.approx(sum(one for one in times if one > memory))
     assert 0 < found.arithmetic_seconds < found.pass_seconds
     assert found.counts_arithmetic
-    # The file does not give the rate in another precision.
+    # The file does not give the rate in single precision.
     single = predict_circuit(circuit, two_hosts(multiply_adds=rate), precision="single")
     assert not single.counts_arithmetic
     assert single.pass_seconds == pytest.approx(single.passes * memory / 2)

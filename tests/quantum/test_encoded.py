@@ -10,6 +10,7 @@ import pytest
 
 from commands import Command, refused
 from onehop import quantum
+from onehop.cli import main
 from onehop.error import BadInput
 from onehop.quantum import generators, simulate
 from ranks import Ranks
@@ -48,7 +49,7 @@ def test_command(tmp_path: Path, ranks: Ranks, command: Command) -> None:
     assert "a fidelity of about 0.99" in command(*words).stdout
     planned = json.loads(command("plan", file, "--precision", "q8", "--json").stdout)
     assert planned["memory_per_rank"] == 2.125 * 2**12
-    choices = {row["precision"]: row for row in planned["choices"]}
+    choices = {row["precision"]: row for row in planned["choices"] if row["storage"] == "memory"}
     assert list(choices) == ["double", "single", "fp16", "q8", "q6"]
     assert choices["q8"]["memory_in_all"] == planned["memory_in_all"]
     assert choices["single"]["memory_per_rank"] == 8 * 2**12
@@ -83,3 +84,40 @@ def test_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         quantum.State(6, precision="q7")
     with pytest.raises(BadInput, match="encoded"):
         quantum.State(6, precision="q8").local()
+
+
+def test_state_folder(tmp_path: Path, command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "qft.qasm"
+    generators.qft(17).save(file)
+    words = (
+        "run",
+        file,
+        "--precision",
+        "single",
+        "--shots",
+        200,
+        "--seed",
+        4,
+        "--observable",
+        "Z16 X3",
+        "--json",
+    )
+    expected = json.loads(command(*words).stdout)
+    folder = tmp_path / "state"
+    folder.mkdir()
+    found = json.loads(command(*words, "--state-folder", folder, "--state-memory", "512KiB").stdout)
+    assert found["counts"] == expected["counts"]
+    assert found["expectations"]["Z16 X3"] == pytest.approx(expected["expectations"]["Z16 X3"], abs=1e-5)
+    assert found["disk"]["bytes_written"] >= 2 * 8 * 2**17
+    assert list(folder.iterdir()) == []
+    planned = json.loads(command("plan", file, "--json").stdout)
+    assert [row["precision"] for row in planned["choices"] if row["storage"] == "disk"] == ["single", "q8"]
+    for more, message in (
+        (["--state-folder", str(tmp_path / "none")], "No such file"),
+        (["--state-folder", str(folder), "--state-memory", "x"], "as a size such as"),
+        (["--state-folder", str(folder), "-n", "2"], "expected 1 rank"),
+        (["--state-folder", str(folder), "--noise", "dephasing=0.1"], "does not work with --noise"),
+        (["--state-memory", "1GiB"], "is for --state-folder"),
+    ):
+        assert main(["run", str(file), *more]) == 2
+        assert message in capsys.readouterr().err

@@ -243,6 +243,20 @@ TEST(EncodedState, RunsCircuitsOnAnyRanks) {
   }
 }
 
+TEST(EncodedState, PartsOfFewQubitsAreNotEncoded) {
+  Circuit c;
+  c.qubits = 6;
+  for (const int qubit : {1, 2, 3, 4, 5}) c.operations.push_back(gate("cx", {0, qubit}));
+  c.operations[0] = gate("h", {0});
+  c.operations.push_back(gate("ry", {1}, {0.4}));  // in no pair with another qubit
+  SimulationOptions options;
+  options.precision = Precision::q8;
+  options.observables = {PauliSum::parse("Z1"), PauliSum::parse("Z2 Z3")};
+  const SimulationResult found = simulate(c, Group::alone(), options);
+  EXPECT_NEAR(found.expectations[0].real(), std::cos(0.4), 1e-6);
+  EXPECT_NEAR(found.expectations[1].real(), 1, 1e-2);
+}
+
 TEST(EncodedState, RefusesWhatItCannotDo) {
   const Group alone = Group::alone();
   EXPECT_THROW(State(alone, 3, Precision::q8), BadInput);

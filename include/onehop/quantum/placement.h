@@ -87,6 +87,8 @@ struct Placement {
   [[nodiscard]] std::vector<std::vector<PassSummary>> groups(int rank = 0) const;
   // The total number of these passes on rank 0.
   [[nodiscard]] double passes() const;
+  // The passes over a file with the amplitudes of one rank, of which memory holds tiles of 2^tile_bits amplitudes.
+  [[nodiscard]] int passes_on_disk(int tile_bits, int low_bits) const;
   // A number of exchanges that no placement of these operations can go below, whatever its order of commuting
   // operations and its first layout (unless the state exists already). Not always the largest such number.
   [[nodiscard]] int exchanges_at_least() const;

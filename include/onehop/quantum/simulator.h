@@ -179,6 +179,7 @@ struct SimulationResult {
   std::int64_t bytes_moved = 0;          // sent by all ranks together
   std::int64_t bytes_between_hosts = 0;  // the part of them that leaves a host
   EngineCounters engine;
+  DiskCounters disk;                  // of a state in a file
   double fidelity_estimate = 1;       // the lowest State::fidelity_estimate of all runs
   std::vector<ProfileEntry> profile;  // the profile of this rank, if `options.profile`
   double pass_seconds = 0;            // if `options.profile`: the minimum time of a pass, measured on all ranks at once

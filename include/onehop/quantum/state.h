@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -40,6 +41,17 @@ enum class Precision : std::uint8_t { single_precision, double_precision, fp16, 
 struct StateOptions {
   int threads = 0;                               // threads per rank; 0: the rank's share of the cores available to it
   std::int64_t staging = std::int64_t{8} << 20;  // maximum bytes per partner in an exchange; small states use less
+  // Not empty: the state lies in a file in this folder, which is gone when the state is, and memory holds a few parts
+  // of it at a time. For one rank.
+  std::string folder = {};
+  std::int64_t memory = 0;  // bytes of memory for these parts; 0: half of what is available
+};
+
+// The traffic of a state in a file.
+struct DiskCounters {
+  std::int64_t bytes_read = 0;
+  std::int64_t bytes_written = 0;
+  double seconds = 0;  // in which at least one transfer was under way
 };
 
 // The memory that a state needs and the memory available on this rank's machine, in bytes.
@@ -110,7 +122,7 @@ class State {
   [[nodiscard]] std::span<const std::complex<T>> piece(std::uint64_t first, std::size_t count,
                                                        std::vector<std::complex<T>>& memory) const;
   // Queries take this rank's amplitudes in pieces of 2^window_bits() of them: all at once, or if the state is encoded
-  // as many as a cache holds.
+  // or in a file a few.
   [[nodiscard]] int window_bits() const noexcept;
   [[nodiscard]] std::uint64_t windows() const noexcept { return std::uint64_t{1} << (local_bits() - window_bits()); }
   // The index (qubit 0 least significant) of the amplitude at a position of this rank.
@@ -164,6 +176,9 @@ class State {
   // An estimate of the fidelity that the rounding of encoded amplitudes has left, from the changes that each pass made:
   // exp(-the sum of their squares). 1 for other states.
   [[nodiscard]] double fidelity_estimate() const;
+  // Whether the state lies in a file, and the traffic of it. Not collective.
+  [[nodiscard]] bool is_stored() const noexcept;
+  [[nodiscard]] DiskCounters disk() const;
   // The time in seconds that the slowest rank needs to read and write its amplitudes once while all ranks do so; see
   // engine.h.
   [[nodiscard]] double pass_seconds();

@@ -42,6 +42,21 @@ class Duration(float):
         return super().__new__(cls, seconds)
 
 
+class ByteCount(int):
+    """Bytes, which a text gives as 512MiB or 2GiB."""
+
+    rule = "as a size such as 512MiB or 2GiB"
+
+    def __new__(cls, text: str | int) -> ByteCount:
+        """Read a text; raise ValueError for one that is no size."""
+        text = str(text)
+        number, unit = (text[:-3], text[-3:]) if text.endswith("iB") else (text, "")
+        bytes_given = float(number) * {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}[unit]
+        if not 0 <= bytes_given < 2**62:
+            raise ValueError(text)
+        return super().__new__(cls, int(bytes_given))
+
+
 METHODS = ("auto", "statevector", "clifford")
 
 
@@ -85,6 +100,15 @@ class SimulationOptions(Options):
         metavar="TIME",
         default="10m",
     )
+    state_folder: str | Path | None = option(
+        None,
+        "Keep the state in a file in FOLDER, which is gone after the run, and a part of it in memory. For one rank.",
+        kind=str,
+        metavar="FOLDER",
+    )
+    state_memory: int = option(
+        0, "Memory for that part.", kind=ByteCount, metavar="SIZE", default="half of what is available"
+    )
     profile: bool = option(False, "Show the time of each pass and exchange (docs/design/engine.md).")
     observables: Sequence[Any] = ()
     threads: int = 0
@@ -95,7 +119,7 @@ class SimulationOptions(Options):
     @property
     def needs_state(self) -> bool:
         """Whether the run needs a state vector, whatever the circuit."""
-        return self.checkpoint is not None or self.profile
+        return self.checkpoint is not None or self.profile or self.state_folder is not None
 
 
 def core_options(**values: Any) -> _core.ProgramOptions:

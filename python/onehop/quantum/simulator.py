@@ -90,6 +90,8 @@ class Result:
     profile: Profile | None = field(repr=False, default=None)
     """The times of passes and exchanges, if `profile=True` was given."""
     bytes_between_hosts: int = 0
+    disk: tuple[int, int, float] = (0, 0, 0.0)
+    """Bytes read from the file of the state and written to it, and the seconds in which either was under way."""
     fidelity_estimate: float = 1.0
     """Estimate of the fidelity that the rounding of an encoded state has left, the lowest of all runs; 1 for other
     precisions, whose rounding is not measured."""
@@ -243,6 +245,11 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         after the run.
     every : float
         Time between checkpoints in seconds.
+    state_folder : path, optional
+        Keep the state in a file in this folder instead of in memory, which holds a part of it at a time. The file is
+        gone after the run. One rank.
+    state_memory : int
+        Bytes of memory for that part; 0: half of what is available.
     profile : bool
         Record the time of each pass and exchange in `Result.profile`.
     method : str
@@ -262,6 +269,9 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     group = group_or_alone(group)
     sums = sums_of(options.observables)
     seed, checkpoints = options.seed, None
+    for name in ("checkpoint", "profile"):
+        if getattr(options, name) and options.state_folder is not None:
+            raise BadInput(f"{name}: expected a state in memory, found a state_folder; leave one of them out")
     if options.checkpoint is not None:
         require_plain(options.precision, "checkpoint")
         settings = {
@@ -276,8 +286,18 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         checkpoints = Checkpoints(options.checkpoint, group, circuit, stored, settings, options.every)
         seed = checkpoints.settings["seed"]
     seed = common_seed(seed, group)
-    names = ("shots", "precision", "threads", "staging", "search_seconds", "profile", "progress")
+    names = (
+        "shots",
+        "precision",
+        "threads",
+        "staging",
+        "search_seconds",
+        "profile",
+        "progress",
+        "state_memory",
+    )
     given = {name: getattr(options, name) for name in names}
+    given["state_folder"] = str(options.state_folder or "")
     asked = core_options(**given, seed=seed, observables=[core_sum(one) for one in sums])
     clifford = clifford_of(circuit, group, options)
     if clifford is not None:
@@ -365,6 +385,7 @@ _FROM_CORE = (
     "bytes_moved",
     "bytes_between_hosts",
     "passes",
+    "disk",
     "fidelity_estimate",
     "outcomes",
     "largest_state_qubits",

@@ -44,7 +44,25 @@ def choices_of(
             "predicted_fidelity": math.exp(-one.passes * _LOST_PER_PASS.get(name, 0)),
         }
         rows.append(row)
+        if machine is None and one.ranks == 1 and name in ("single", "q8"):
+            rows += _on_disk(row, one)
     return rows
+
+
+# Bytes per second of a disk: a usual NVMe drive.
+_DISK_RATE = 1.5e9
+
+
+def _on_disk(row: dict[str, Any], one: CircuitPlan) -> list[dict[str, Any]]:
+    """Return the row of a state in a file, with half of the available memory."""
+    memory = min(one.memory_available // 2, one.memory_per_rank)
+    passes = _core.disk_passes(one.placement, one.precision, memory)
+    if passes < 0:
+        return []
+    transfers = one.memory_per_rank * (1 + 2 * passes) / _DISK_RATE
+    found = {"storage": "disk", "memory_per_rank": memory, "memory_in_all": memory, "fits": True}
+    found |= {"disk_bytes": one.memory_per_rank, "disk_passes": passes}
+    return [row | found | {"predicted_seconds": max(transfers, row["predicted_seconds"])}]
 
 
 def _in_precision(single: CircuitPlan, name: str) -> CircuitPlan:
@@ -77,7 +95,7 @@ def choices_table(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         seconds = row["predicted_seconds"]
         table.add_row(
-            row["precision"],
+            row["precision"] + (" on disk" if row["storage"] == "disk" else ""),
             bytes_text(row["memory_in_all"]),
             "yes" if row["fits"] else coloured("no", "bold red"),
             f"{row['passes']:.4g}",

@@ -89,7 +89,8 @@ def _place(options: Run, circuit: Circuit, group: Group, screen: Screen) -> tupl
     noise, trajectories = options.model, options.trajectories
     hosts |= options.storage(circuit)
     circuit_plan = plan_run(circuit, group.size, noise, trajectories, options.precision, **hosts)
-    check_fits(circuit_plan, circuit.name)
+    if options.state_folder is None:
+        check_fits(circuit_plan, circuit.name)
     options.check_extras_fit(circuit, group.size, len(group.local_ranks))
     predicted = predict(circuit_plan)
     screen.print(one_line(circuit_plan, predicted, trajectories))
@@ -121,7 +122,8 @@ def _simulate(
         with progress(circuit.name, 1.0) as advance:
             memory, begin = MemoryUse(), time.perf_counter()
             method = "statevector" if options.needs_state else options.method
-            asked |= {"checkpoint": options.checkpoint, "every": options.every, "profile": options.profile}
+            names = ("checkpoint", "every", "profile", "state_folder", "state_memory")
+            asked |= {name: getattr(options, name) for name in names}
             asked["method"] = method
             tell = since_last(advance)
             result = simulate(
@@ -190,7 +192,7 @@ def _run(options: Run, group: Group) -> None:
         )
     if own_rank() != 0:
         return
-    plain = circuit_plan is not None and options.precision in PRECISIONS[:2]
+    plain = circuit_plan is not None and options.precision in PRECISIONS[:2] and options.state_folder is None
     if plain and options.model is None and not report["resumed"] and is_pure(circuit):
         keep_rate(circuit_plan, report["seconds"])
     _show(options, circuit, report, time_profile, screen)
@@ -256,6 +258,13 @@ def make_report(
             fidelity_estimate=result.fidelity_estimate,
             bytes_per_amplitude=_core.bytes_per_amplitude(precision),
         )
+        read, written, busy = result.disk
+        if busy:
+            report["disk"] = {"bytes_read": read, "bytes_written": written, "busy_seconds": busy}
+            report["disk"] |= {
+                "bytes_per_second": (read + written) / busy,
+                "seconds_over_busy": result.seconds / busy,
+            }
     return report
 
 
@@ -300,6 +309,13 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
         screen.print(
             f"rounding to {report['bytes_per_amplitude']:g} bytes an amplitude has left a fidelity of about "
             f"{report['fidelity_estimate']:.6f}"
+        )
+    if "disk" in report:
+        disk = report["disk"]
+        screen.print(
+            f"disk: {bytes_text(disk['bytes_read'])} read, {bytes_text(disk['bytes_written'])} written, "
+            f"{bytes_text(round(disk['bytes_per_second']))}/s; the run took {disk['seconds_over_busy']:.2f} times as "
+            "long as these transfers"
         )
     between = report["bytes_by_level"]["between hosts"]
     screen.print(

@@ -103,6 +103,14 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
         for name in ("noise", "checkpoint", "save", "gradient", "variance"):
             if getattr(self, name):
                 require_plain(self.precision, f"--{name}")
+                if self.state_folder is not None:
+                    raise BadInput(f"--state-folder does not work with --{name}; leave one of them out")
+        if self.state_folder is not None and self.profile:
+            raise BadInput("--state-folder does not work with --profile; leave one of them out")
+        if self.state_folder is None:
+            self.refuse(("state_memory",), "is for --state-folder")
+        elif self.ranks is not None and self.ranks > 1:
+            raise BadInput(f"--state-folder: expected 1 rank, found {self.ranks}; its threads share the work")
         if self.save is not None:
             check_state_file(self.save)
         if self.model is None:
