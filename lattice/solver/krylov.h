@@ -343,22 +343,72 @@ SolveCounts mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   return done;
 }
 
-// Multi-shift conjugate gradients (Jegerlehner, hep-lat/9612014) for one right-hand side: solves (A + shifts[s]) x[s] =
-// b with the operator applications of the smallest shift. shifts ascend from shifts[0] = 0; r = b on entry and is
-// destroyed. Stops at |r|^2 <= target[s].
+// What multi-shift CG keeps from one precision to the next: numbers, and in ShiftVectors the vectors.
+struct ShiftState {
+  std::vector<double> zeta, zeta_before;
+  double alpha_before = 1;
+  double beta_before = 0;
+  double norm = 0;          // |r|^2 of the first shift
+  std::size_t running = 0;  // larger shifts converge earlier; shifts [0, running) are still updated
+  std::int64_t iterations = 0;
+
+  void begin(std::size_t count) {
+    zeta.assign(count, 1.0);
+    zeta_before.assign(count, 1.0);
+    running = count;
+  }
+  // The next zeta, and the step lengths, of all shifts that are still updated, for the step length of the first one.
+  void step(std::span<const double> shifts, double alpha, std::span<double> zeta_next, std::span<double> alphas) const {
+    for (std::size_t s = 0; s < running; ++s) {
+      const double below =
+          alpha * beta_before * (zeta_before[s] - zeta[s]) + zeta_before[s] * alpha_before * (1 + shifts[s] * alpha);
+      zeta_next[s] = s == 0 ? 1 : quotient(zeta[s] * zeta_before[s] * alpha_before, below);
+      alphas[s] = alpha * quotient(zeta_next[s], zeta[s]);
+    }
+  }
+};
+
 template <class Real>
-std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts,
-                         std::type_identity_t<std::span<Real* const>> x, Real* r, const Stopping& stopping) {
+struct ShiftVectors {
+  Buffer<Real> r;
+  std::vector<Buffer<Real>> directions, x;  // one per shift
+
+  ShiftVectors(const VectorSpace<Real>& space, std::size_t count) : r(space.make()) {
+    for (std::size_t s = 0; s < count; ++s) {
+      directions.push_back(space.make());
+      x.push_back(space.make());
+    }
+  }
+  // Continues from vectors in another precision.
+  template <class Other>
+  void take(const base::ThreadPool& pool, const ShiftVectors<Other>& other) {
+    convert(pool, other.r.data(), r.data(), r.size());
+    for (std::size_t s = 0; s < x.size(); ++s)
+      convert(pool, other.directions[s].data(), directions[s].data(), r.size());
+  }
+};
+
+// Multi-shift conjugate gradients (Jegerlehner, hep-lat/9612014) for one right-hand side: solves (A + shifts[s]) x[s] =
+// b with the operator applications of the smallest shift. shifts ascend from shifts[0] = 0. Stops at |r|^2 <=
+// target[s], or once |r|^2 of the first shift is at most `leave`: the caller may continue with the same state in a
+// lower precision. An error of an application enters the residuals in proportion to |r|, so that the precision may fall
+// with |r| (van den Eshof and Sleijpen, SIAM J. Matrix Anal. Appl. 26 (2004) 125). A state without iterations begins
+// with r = b.
+template <class Real>
+void multi_shift(LinearOperator<Real>& a, std::span<const double> shifts, ShiftVectors<Real>& vectors,
+                 ShiftState& state, const Stopping& stopping, double leave = 0) {
   VectorSpace<Real>& space = a.space();
   const std::size_t count = shifts.size();
   const Buffer<Real> ap = space.make();
-  std::vector<Buffer<Real>> own;
-  std::vector<Real*> directions{a.input()};
-  for (std::size_t s = 1; s < count; ++s) directions.push_back(own.emplace_back(space.make()).data());
+  Real* r = vectors.r.data();
+  std::vector<Real*> directions{a.input()}, solutions;
   for (std::size_t s = 0; s < count; ++s) {
-    space.zero(x[s]);
-    space.copy(r, directions[s]);
+    if (s > 0) directions.push_back(vectors.directions[s].data());
+    solutions.push_back(vectors.x[s].data());
+    if (state.iterations == 0) space.copy(r, vectors.directions[s].data());
   }
+  space.copy(vectors.directions[0].data(), directions[0]);
+  const std::span<Real* const> x(solutions);
   // The iteration itself needs only the first shift's direction and the residual. The other shifts are updated once
   // every shift_steps iterations, with all residuals since the last time, so that their vectors pass through memory
   // less often.
@@ -366,14 +416,16 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
   for (Buffer<Real>& each : memory) each = space.make();
   std::vector<const Real*> residuals;
   std::vector<double> late_alphas, late_betas, late_zetas;
-  std::vector<double> zeta(count, 1.0), zeta_before(count, 1.0), zeta_next(count, 1.0), alphas(count), betas(count);
-  std::array<double, 1> norm{}, next{}, product{};
+  std::vector<double> zeta_next(count, 1.0), alphas(count), betas(count);
+  std::array<double, 1> norm{state.norm}, next{}, product{};
   Progress progress(stopping);
-  space.norm(r, norm);
-  double alpha_before = 1;
-  double beta_before = 0;
-  std::int64_t iterations = 0;
-  std::size_t running = count;  // larger shifts converge earlier; shifts [0, running) are still updated
+  if (state.iterations == 0) {
+    space.norm(r, norm);
+    state.begin(count);
+  }
+  std::vector<double>& zeta = state.zeta;
+  std::vector<double>& zeta_before = state.zeta_before;
+  std::size_t& running = state.running;
   const auto converged = [&](std::size_t s) { return norm[0] * zeta[s] * zeta[s] <= stopping.target[s]; };
   const auto catch_up = [&] {
     if (running > 1 && !residuals.empty()) {
@@ -384,16 +436,11 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
     residuals.clear();
   };
   while (running > 0 && converged(running - 1)) --running;
-  while (running > 0 && iterations < stopping.iterations) {
+  while (running > 0 && state.iterations < stopping.iterations && norm[0] > leave) {
     a.apply_and_project(directions[0], ap.data(), product);
     const double alpha = quotient(norm[0], product[0]);
     if (!(alpha > 0)) break;
-    for (std::size_t s = 0; s < running; ++s) {
-      const double below =
-          alpha * beta_before * (zeta_before[s] - zeta[s]) + zeta_before[s] * alpha_before * (1 + shifts[s] * alpha);
-      zeta_next[s] = s == 0 ? 1 : quotient(zeta[s] * zeta_before[s] * alpha_before, below);
-      alphas[s] = alpha * quotient(zeta_next[s], zeta[s]);
-    }
+    state.step(shifts, alpha, zeta_next, alphas);
     const std::array<double, 1> step{alpha};
     Real* const stepped = memory[residuals.size()].data();
     space.step_residual(step, ap.data(), r, stepped, next);
@@ -415,16 +462,17 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
       zeta_before[s] = zeta[s];
       zeta[s] = zeta_next[s];
     }
-    alpha_before = alpha;
-    beta_before = beta;
+    state.alpha_before = alpha;
+    state.beta_before = beta;
     norm = next;
-    ++iterations;
-    progress.at(iterations, norm);
+    progress.at(++state.iterations, norm);
     if (residuals.size() == memory.size() || converged(running - 1)) catch_up();
     while (running > 0 && converged(running - 1)) --running;
   }
   catch_up();
-  return iterations;
+  state.norm = norm[0];
+  if (r != vectors.r.data()) space.copy(r, vectors.r.data());
+  space.copy(directions[0], vectors.directions[0].data());
 }
 
 }  // namespace onehop::lattice::detail

@@ -121,6 +121,7 @@ class NormalOperator final : public LinearOperator<Real> {
   NormalOperator(DslashField<Link, Real>& dslash, Sums& sums, int parity, double mass);
 
   void set_mass(double mass) { mass_ = mass; }
+  [[nodiscard]] int parity() const { return parity_; }
   [[nodiscard]] VectorSpace<Real>& space() override { return space_; }
   [[nodiscard]] Real* input() override;
   void apply(const Real* in, Real* out) override { run(in, out, nullptr); }

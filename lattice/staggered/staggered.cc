@@ -71,6 +71,21 @@ detail::DslashLattice lattice_of(const Group& group, std::vector<std::int64_t> e
   return {group, std::move(geometry), given};
 }
 
+void check_mass(double mass) {
+  if (mass > 0 && std::isfinite(mass)) return;
+  throw BadInput("staggered: expected a mass above 0, found " + onehop::base::number_text(mass) +
+                 "; the massless operator may be singular");
+}
+
+void check(const SolverOptions& options) {
+  if (!(options.tolerance > 0) || options.iterations < 0)
+    throw BadInput("staggered: expected a tolerance above 0 and 0 iterations or more, found " +
+                   onehop::base::number_text(options.tolerance) + " and " + std::to_string(options.iterations));
+  if (options.precision == Precision::half)
+    throw BadInput("staggered: expected precision single or double, found half; use it as the sloppy precision");
+  check_half_halo(options);
+}
+
 }  // namespace
 
 void multiply_staggered_phases(std::span<Number> links, const Geometry& geometry, int rank, int length,
@@ -112,6 +127,23 @@ struct Staggered::Impl {
                      " complex numbers (three per site of the block), found " + std::to_string(fields.size()));
     }
     return static_cast<int>(fields.size() / length());
+  }
+
+  // Solves M x = b for each mass, or with `squares` M^dagger M x = b.
+  StaggeredSolve solve_several(std::span<const Number> source, std::span<const double> masses,
+                               const SolverOptions& options, bool squares) {
+    if (num_rhs(source) != 1) throw BadInput("staggered: expected one right-hand side for several masses or shifts");
+    if (masses.empty()) throw BadInput("staggered: expected one mass or shift or more, found none");
+    for (const double mass : masses) check_mass(mass);
+    check(options);
+    const double vectors = 6 * static_cast<double>(masses.size());
+    detail::require_memory_for(solver.lattice().group, geometry().spec().extents,
+                               vectors * static_cast<double>(geometry().sites()) * 6 * sizeof(double),
+                               "solutions of staggered quarks");
+    const detail::SourceScale scale(solver.lattice().group, source, 1);
+    StaggeredSolve found = solver.solve_masses(scale.sources(), masses, options, squares);
+    scale.restore(found.solutions);
+    return found;
   }
 
   // Loads the fields into `dslash`, calls body(dslash, out) and returns `out`, all in lexicographic order.
@@ -211,25 +243,6 @@ std::vector<Number> Staggered::apply_mdagm(std::span<const Number> fields, doubl
   });
 }
 
-namespace {
-
-void check_mass(double mass) {
-  if (mass > 0 && std::isfinite(mass)) return;
-  throw BadInput("staggered: expected a mass above 0, found " + onehop::base::number_text(mass) +
-                 "; the massless operator may be singular");
-}
-
-void check(const SolverOptions& options) {
-  if (!(options.tolerance > 0) || options.iterations < 0)
-    throw BadInput("staggered: expected a tolerance above 0 and 0 iterations or more, found " +
-                   onehop::base::number_text(options.tolerance) + " and " + std::to_string(options.iterations));
-  if (options.precision == Precision::half)
-    throw BadInput("staggered: expected precision single or double, found half; use it as the sloppy precision");
-  check_half_halo(options);
-}
-
-}  // namespace
-
 StaggeredSolve Staggered::solve(std::span<const Number> sources, double mass, const SolverOptions& options) {
   const int num_rhs = impl_->num_rhs(sources);
   check_mass(mass);
@@ -242,19 +255,27 @@ StaggeredSolve Staggered::solve(std::span<const Number> sources, double mass, co
 
 StaggeredSolve Staggered::solve_masses(std::span<const Number> source, std::span<const double> masses,
                                        const SolverOptions& options) {
-  if (impl_->num_rhs(source) != 1) throw BadInput("staggered: expected one right-hand side for several masses");
-  if (masses.empty()) throw BadInput("staggered: expected one mass or more, found none");
-  for (const double mass : masses) check_mass(mass);
-  check(options);
-  const Geometry& geometry = impl_->geometry();
-  const double vectors = 5 * static_cast<double>(masses.size());
-  detail::require_memory_for(impl_->solver.lattice().group, geometry.spec().extents,
-                             vectors * static_cast<double>(geometry.sites()) * 6 * sizeof(double),
-                             "solutions of staggered quarks");
-  const detail::SourceScale scale(impl_->solver.lattice().group, source, 1);
-  StaggeredSolve found = impl_->solver.solve_masses(scale.sources(), masses, options);
-  scale.restore(found.solutions);
-  return found;
+  return impl_->solve_several(source, masses, options, false);
+}
+
+StaggeredSolve Staggered::solve_shifts(std::span<const Number> source, double mass, std::span<const double> shifts,
+                                       const SolverOptions& options) {
+  std::vector<double> masses;
+  for (const double shift : shifts) {
+    const double square = 4 * mass * mass + shift;
+    if (!(square > 0 && std::isfinite(square)))
+      throw BadInput("staggered: expected 4 m^2 + shift above 0, found " + onehop::base::number_text(square));
+    masses.push_back(std::sqrt(square) / 2);
+  }
+  return impl_->solve_several(source, masses, options, true);
+}
+
+std::vector<Number> Staggered::filter(std::span<const Number> field, int degree, double low, double high) {
+  if (impl_->num_rhs(field) != 1 || degree < 0 || !(low >= 0 && low < high && std::isfinite(high)))
+    throw BadInput("staggered: expected one field, a degree of 0 or more, and 0 <= low < high, found the degree " +
+                   std::to_string(degree) + ", " + onehop::base::number_text(low) + " and " +
+                   onehop::base::number_text(high));
+  return impl_->solver.filter(field, degree, low, high);
 }
 
 }  // namespace onehop::lattice

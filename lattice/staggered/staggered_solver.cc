@@ -78,12 +78,7 @@ class Run {
   // x = (2 m - D) y with (4 m^2 - D D) y = b. The right-hand side is the same for all masses, and the even and odd
   // sites decouple.
   void solve_masses(std::span<const double> masses) {
-    std::vector<std::size_t> order(masses.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, {}, [&](std::size_t i) { return masses[i]; });
-    std::vector<Field<Real>> y;
-    for (std::size_t i = 0; i < masses.size(); ++i) y.emplace_back(whole_.shape(), false);
-    for (const int parity : {0, 1}) solve_parity(parity, masses, order, y);
+    const std::vector<Field<Real>> y = solve_normal_systems(masses);
     for (std::size_t i = 0; i < masses.size(); ++i) {
       Field<Real> x(whole_.shape(), false);
       put(y[i], 0);
@@ -96,6 +91,20 @@ class Run {
                                .own_factor = 2 * masses[i]});
       }
       accept(x, masses[i]);
+    }
+  }
+
+  // (4 m^2 - D D) x = b for each of the masses.
+  void solve_squares(std::span<const double> masses) {
+    const std::vector<Field<Real>> x = solve_normal_systems(masses);
+    for (std::size_t i = 0; i < masses.size(); ++i) {
+      const Field<Real> residual(whole_.shape(), false);
+      for (const int parity : {0, 1}) {
+        NormalOperator<Link, Real> normal(dslash_, sums_, parity, masses[i]);
+        std::vector<double> unused(num_rhs_);
+        normal.residual(part(source_, parity), part(x[i], parity), part(residual, parity), unused);
+      }
+      append(x[i], residual);
     }
   }
 
@@ -161,6 +170,16 @@ class Run {
     });
   }
 
+  std::vector<Field<Real>> solve_normal_systems(std::span<const double> masses) {
+    std::vector<std::size_t> order(masses.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&](std::size_t i) { return masses[i]; });
+    std::vector<Field<Real>> y;
+    for (std::size_t i = 0; i < masses.size(); ++i) y.emplace_back(whole_.shape(), false);
+    for (const int parity : {0, 1}) solve_parity(parity, masses, order, y);
+    return y;
+  }
+
   void solve_parity(int parity, std::span<const double> masses, const std::vector<std::size_t>& order,
                     std::vector<Field<Real>>& y) {
     NormalOperator<Link, Real> normal(dslash_, sums_, parity, masses[order[0]]);
@@ -169,44 +188,72 @@ class Run {
     std::vector<double> norm(1);
     space.norm(b, norm);
     if (norm[0] == 0) return;
-    const Precision first = std::min(options_.sloppy_precision, options_.precision);
     // Each parity may contribute half of the allowed |r|^2.
     Stopping stopping = stopping_rule(options_, result_.report.iterations, norms_, 0.5);
     const double target = stopping.target[0];
-    const double reached = attainable_of(options_.half_halo ? Precision::half : first);
-    const double attainable = std::max(reached * reached * norm[0], target);
-    stopping.target.assign(masses.size(), attainable);
+    const double reached = attainable_of(options_.precision);
+    stopping.target.assign(masses.size(), std::max(reached * reached * norm[0], target));
     std::vector<double> shifts;
     for (const std::size_t i : order)
       shifts.push_back(4 * (masses[i] * masses[i] - masses[order[0]] * masses[order[0]]));
-    with_precision(first, [&]<class LowLink, class Low>() {
-      DslashField<LowLink, Low>& dslash = solver_.dslash<LowLink, Low>(1, half_halo<Low>());
-      const DslashCounters before = dslash.counters;
-      NormalOperator<LowLink, Low> low(dslash, sums_, parity, masses[order[0]]);
-      const Buffer<Low> r = low.space().make();
-      convert(solver_.pool(), b, r.data(), low.space().size());
-      std::vector<Buffer<Low>> memory;
-      std::vector<Low*> x;
-      for (std::size_t s = 0; s < masses.size(); ++s) x.push_back(memory.emplace_back(low.space().make()).data());
-      result_.report.iterations += multi_shift(low, std::span<const double>(shifts), x, r.data(), stopping);
-      for (std::size_t s = 0; s < masses.size(); ++s)
-        convert(solver_.pool(), x[s], part(y[order[s]], parity), low.space().size());
-      if constexpr (std::is_same_v<LowLink, Link>) {
-        add_counts(low.space());
-      } else {
-        add_counts(low.space(), dslash, before);
-      }
-    });
+    ShiftVectors<Real> vectors(space, masses.size());
+    space.copy(b, vectors.r.data());
+    iterate_shifts(normal, masses[order[0]], shifts, vectors, stopping);
     const Buffer<Real> r = space.make();
-    for (const std::size_t i : order) {
-      normal.set_mass(masses[i]);
-      normal.residual(b, part(y[i], parity), r.data(), norm);
+    for (std::size_t s = 0; s < order.size(); ++s) {
+      Real* const found = part(y[order[s]], parity);
+      space.copy(vectors.x[s].data(), found);
+      normal.set_mass(masses[order[s]]);
+      normal.residual(b, found, r.data(), norm);
       if (norm[0] * margin <= target) continue;
       stopping.target.assign(1, target);
       stopping.iterations = options_.iterations - result_.report.iterations;
-      solve_normal(normal, parity, masses[i], b, part(y[i], parity), r.data(), stopping);
+      solve_normal(normal, parity, masses[order[s]], b, found, r.data(), stopping);
     }
     add_counts(space);
+  }
+
+  // Multi-shift CG that begins in the precision of the solution and continues in lower ones, each from where its errors
+  // no longer count.
+  void iterate_shifts(NormalOperator<Link, Real>& normal, double mass, std::span<const double> shifts,
+                      ShiftVectors<Real>& vectors, const Stopping& stopping) {
+    ShiftState state;
+    const auto leave_for = [&](Precision next) {
+      if (next < options_.sloppy_precision) return 0.0;
+      const double error = attainable_of(options_.half_halo ? Precision::half : next);
+      return stopping.target[0] / (error * error);
+    };
+    const auto below = [](Precision precision) {
+      return precision == Precision::double_ ? Precision::single : Precision::half;
+    };
+    VectorSpace<Real>& space = normal.space();
+    const bool mixed = options_.sloppy_precision < options_.precision;
+    multi_shift(normal, shifts, vectors, state, stopping, mixed ? leave_for(below(options_.precision)) : 0.0);
+    if (mixed && state.running > 0) {
+      VectorSpace<float> low_space(solver_.pool(), sums_, space.shape());
+      ShiftVectors<float> low(low_space, shifts.size());
+      low.take(solver_.pool(), vectors);
+      for (Precision now = below(options_.precision); now >= options_.sloppy_precision; now = below(now)) {
+        const auto run = [&]<class LowLink>() {
+          DslashField<LowLink, float>& dslash = solver_.dslash<LowLink, float>(1, options_.half_halo);
+          const DslashCounters before = dslash.counters;
+          NormalOperator<LowLink, float> op(dslash, sums_, normal.parity(), mass);
+          multi_shift(op, shifts, low, state, stopping, now == Precision::half ? 0.0 : leave_for(Precision::half));
+          add_counts(op.space(), dslash, before);
+        };
+        if (now == Precision::half) {
+          run.template operator()<std::int16_t>();
+          break;
+        }
+        run.template operator()<float>();
+      }
+      const Buffer<Real> work = space.make();
+      for (std::size_t s = 0; s < shifts.size(); ++s) {
+        convert(solver_.pool(), low.x[s].data(), work.data(), space.size());
+        space.add(vectors.x[s].data(), std::vector<double>(1, 1.0), work.data(), vectors.x[s].data());
+      }
+    }
+    result_.report.iterations += state.iterations;
   }
 
   // Computes |b - M x| / |b| and appends the solution and its residual to the result.
@@ -222,8 +269,12 @@ class Run {
                              .own_factor = 1});
     }
     whole_.add(residual.data(), std::vector(num_rhs_, -2 * mass), x.data(), residual.data());
+    append(x, residual);
+  }
+
+  void append(const Field<Real>& x, const Field<Real>& residual_of) {
     std::vector<double> left(num_rhs_);
-    whole_.norm(residual.data(), left);
+    whole_.norm(residual_of.data(), left);
     const std::size_t length = lattice_.sites.size() * 3;
     for (std::size_t rhs = 0; rhs < num_rhs_; ++rhs) {
       const double residual = norms_[rhs] > 0 ? std::sqrt(left[rhs] / norms_[rhs]) : 0;
@@ -330,13 +381,39 @@ StaggeredSolve StaggeredSolver::solve(std::span<const Number> sources, double ma
 }
 
 StaggeredSolve StaggeredSolver::solve_masses(std::span<const Number> source, std::span<const double> masses,
-                                             const SolverOptions& options) {
+                                             const SolverOptions& options, bool squares) {
   return with_precision(options.precision, [&]<class Link, class Real>() {
     Run<Link, Real> run(*this, 1, options);
     run.load(source);
-    run.solve_masses(masses);
+    squares ? run.solve_squares(masses) : run.solve_masses(masses);
     return run.result();
   });
+}
+
+std::vector<Number> StaggeredSolver::filter(std::span<const Number> field, int degree, double low, double high) {
+  DslashField<double, double>& dslash = this->dslash<double, double>(1);
+  NormalOperator<double, double> normal(dslash, sums(1, false), 0, 0.0);
+  VectorSpace<double>& space = normal.space();
+  const std::int64_t begin = lattice_.begin(0) * dslash.field.shape.element();
+  load_lexicographic(field, lattice_.sites, dslash.field);
+  // t[n + 1] = 2 y t[n] - t[n - 1], where y = (2 A - high - low) / (high - low) maps [low, high] to [-1, 1].
+  const double scale = 2 / (high - low);
+  const double middle = (high + low) / (high - low);
+  Buffer<double> now = space.make(), before = space.make(), next = space.make();
+  space.copy(normal.input(), now.data());
+  for (int n = 0; n < degree; ++n) {
+    const double twice = n == 0 ? 1 : 2;
+    normal.apply(now.data(), next.data());
+    const std::array<Coefficient, 3> factors{twice * scale, -twice * middle, n == 0 ? 0.0 : -1.0};
+    space.combine(factors, std::array<const double*, 3>{next.data(), now.data(), before.data()}, next.data());
+    std::swap(before, now);
+    std::swap(now, next);
+  }
+  const Field<double> out({lattice_.geometry.vectors(), 0, 1, 3, space.shape().lanes}, false);
+  space.copy(now.data(), out.data() + begin);
+  std::vector<Number> result(field.size());
+  store_lexicographic(out, lattice_.sites, std::span(result));
+  return result;
 }
 
 }  // namespace onehop::lattice::detail

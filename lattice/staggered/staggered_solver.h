@@ -42,8 +42,13 @@ class StaggeredSolver {
 
   [[nodiscard]] StaggeredSolve solve(std::span<const std::complex<double>> sources, double mass,
                                      const SolverOptions& options);
+  // Solves M x = b for each mass, or with `squares` M^dagger M x = b.
   [[nodiscard]] StaggeredSolve solve_masses(std::span<const std::complex<double>> source,
-                                            std::span<const double> masses, const SolverOptions& options);
+                                            std::span<const double> masses, const SolverOptions& options,
+                                            bool squares = false);
+  // T(-D D) v on the even sites of `field`, with the Chebyshev polynomial of this degree that is small on [low, high].
+  [[nodiscard]] std::vector<std::complex<double>> filter(std::span<const std::complex<double>> field, int degree,
+                                                         double low, double high);
 
  private:
   template <class Link>

@@ -30,10 +30,11 @@ StaggeredAction action_of(const std::string& name) {
   return name == "asqtad" ? StaggeredAction::asqtad : StaggeredAction::hisq;
 }
 
-auto solve(Staggered& staggered, const Memory& source, const std::vector<double>& masses, SolverOptions options,
-           const nb::object& progress) {
+auto solve(Staggered& staggered, const Memory& source, const std::vector<double>& masses,
+           const std::vector<double>& shifts, SolverOptions options, const nb::object& progress) {
   options.progress = callback<std::int64_t, double>(progress);
   auto found = released([&] {
+    if (!shifts.empty()) return staggered.solve_shifts(numbers(source), masses.at(0), shifts, options);
     return masses.size() == 1 ? staggered.solve(numbers(source), masses[0], options)
                               : staggered.solve_masses(numbers(source), masses, options);
   });
@@ -129,5 +130,11 @@ void bind_lattice_staggered(nb::module_& module) {
             return as_fields(released(work), s);
           },
           "fields"_a, "mass"_a, "precision"_a)
-      .def("solve", &solve, "source"_a, "masses"_a, "options"_a, "progress"_a.none());
+      .def(
+          "filter",
+          [](Staggered& s, const Memory& field, int degree, double low, double high) {
+            return as_fields(released([&] { return s.filter(numbers(field), degree, low, high); }), s);
+          },
+          "field"_a, "degree"_a, "low"_a, "high"_a)
+      .def("solve", &solve, "source"_a, "masses"_a, "shifts"_a, "options"_a, "progress"_a.none());
 }

@@ -36,12 +36,13 @@ REFUSED = {
     },
     f"{SOLVE} --source-file a.lime": "--source point, --colour 0",
     f"{SOLVE} --sloppy-precision double": "--half-halo",
+    f"{SOLVE} --shift 1": "--deflate a.npz",
     "eigen no.lime": "--u0 1, --output-precision half, --overwrite",
     "solve --fat a.lime --mass 0.1": "--boundary periodic, --phases standard, --su3-tolerance 1e-4, "
     "--extent 4x4x4x4, --accept-checksum",
     **{
         f"{SOLVE} --action {action}": "--u0 1, --phases milc, --lanes 8, --output-precision single, --overwrite, "
-        "--half-halo, --deflate a.npz"
+        "--half-halo, --shift 1, --deflate a.npz"
         + (
             ", --csw 1, --fat a.lime, --long a.lime, --source-file a.lime, --output a.lime"
             if action == "wilson"

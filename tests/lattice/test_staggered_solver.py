@@ -9,7 +9,7 @@ import pytest
 from commands import Command
 from gauge_files import lime_file, lime_sums
 from onehop import BadInput, Group
-from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, read_vectors, write_gauge
+from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, read_vectors, thermalize, write_gauge
 from ranks import Ranks
 from staggered_reference import (
     coordinates,
@@ -173,6 +173,33 @@ def test_solves_in_every_precision_and_for_several_sources_and_masses() -> None:
     assert not few.converged
 
 
+def test_masses_and_shifts_in_mixed_precision_need_few_more_iterations() -> None:
+    extents, mass = (8, 4, 4, 4), 0.02
+    gauge = Gauge(Group.alone(), extents)
+    thermalize(gauge, beta=5.9, sweeps=5)
+    staggered = Staggered(gauge, threads=1)
+    source = some_field(extents, 3)
+    masses = np.geomspace(mass, 1, 11)
+    shifts = 4 * (masses**2 - mass**2)
+    iterations = {}
+    for sloppy_precision in ("double", "single", "half"):
+        found = staggered.solve(source, masses, sloppy_precision=sloppy_precision)
+        squares = staggered.solve_shifts(source, mass, shifts, sloppy_precision=sloppy_precision)
+        assert found.converged
+        assert squares.converged
+        for m, shift, x, y in zip(masses, shifts, found.solution, squares.solution, strict=True):
+            assert np.linalg.norm(staggered.apply(x, m) - source) <= 1.01e-10 * np.linalg.norm(source)
+            rest = staggered.apply_mdagm(y, mass) + shift * y - source
+            assert np.linalg.norm(rest) <= 1.01e-10 * np.linalg.norm(source)
+        iterations[sloppy_precision] = (found.iterations, squares.iterations)
+    for each in iterations.values():
+        assert (np.array(each) <= 1.3 * np.array(iterations["double"])).all()
+    with pytest.raises(BadInput, match=r"4 m\^2 \+ shift above 0"):
+        staggered.solve_shifts(source, mass, [-1.0])
+    with pytest.raises(BadInput, match="one shift or more"):
+        staggered.solve_shifts(source, mass, [])
+
+
 def test_command_solves(ranks: Ranks, command: Command, tmp_path: Path) -> None:
     gauge = random_gauge(Group.alone(), (4, 4, 4, 8))
     field = tmp_path / "cfg.lime"
@@ -189,6 +216,10 @@ def test_command_solves(ranks: Ranks, command: Command, tmp_path: Path) -> None:
     assert found["grid"] == [1, 1, 1, 2]
     assert 0 < found["communication_seconds"] < found["seconds"]
     assert found["gflops"] > 0 < found["gbytes_per_second"]
+    shifted = ("--shift", 0, "--shift", 0.5, "--sloppy-precision", "half")
+    done = command("lattice", "solve", field, "--mass", 0.3, *shifted, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["shifts"] == [0, 0.5]
     short = command("lattice", "solve", field, "--mass", 0.3, "--iterations", 2, "--json", "-")
     assert short.returncode == 1
     assert "allow more iterations" in short.stderr

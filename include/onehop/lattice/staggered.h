@@ -113,6 +113,15 @@ class Staggered {
   // Solves for one right-hand side and several masses at once (multi-shift). Throws the same errors.
   [[nodiscard]] StaggeredSolve solve_masses(std::span<const std::complex<double>> source,
                                             std::span<const double> masses, const SolverOptions& options = {});
+  // Solves (M^dagger M + shift) x = b for one right-hand side and several shifts at once. The residuals are those of
+  // these systems. Throws the same errors, and BadInput unless 4 m^2 + shift is above 0.
+  [[nodiscard]] StaggeredSolve solve_shifts(std::span<const std::complex<double>> source, double mass,
+                                            std::span<const double> shifts, const SolverOptions& options = {});
+  // T(-D D) v on the even sites, and 0 on the odd ones: the Chebyshev polynomial of `degree` that is between -1 and 1
+  // on [low, high] and grows outside, so that it amplifies eigenvectors below `low`. In double precision. Throws
+  // BadInput unless 0 <= low < high and the degree is 0 or more.
+  [[nodiscard]] std::vector<std::complex<double>> filter(std::span<const std::complex<double>> field, int degree,
+                                                         double low, double high);
 
  private:
   struct Impl;

@@ -278,6 +278,39 @@ class Staggered:
         masses = [float(mass)] if np.ndim(mass) == 0 else [float(one) for one in mass]  # type: ignore[union-attr]
         if len(masses) != 1 and several:
             raise BadInput(f"expected one right-hand side for several masses, found {np.shape(source)[0]}")
-        solutions, report = self._core.solve(memory, masses, solver_options(options), options.progress)
+        solutions, report = self._core.solve(memory, masses, [], solver_options(options), options.progress)
         alone = not several and np.ndim(mass) == 0
         return quark_solve(solutions[0] if alone else solutions, report)
+
+    def solve_shifts(
+        self, source: NDArray[Any], mass: float, shifts: Sequence[float], **keywords: Unpack[SolverKeywords]
+    ) -> QuarkSolve:
+        """Solve `(M^dagger M + shift) x = b` for one right-hand side and several shifts at once (multi-shift).
+
+        The solutions are along the first axis, and the residuals are those of these systems. The keywords are those of
+        `solve`.
+
+        Raises
+        ------
+        BadInput
+            There is no shift, or `4 m^2 + shift` is not above 0; and as `solve`.
+        """
+        options = SolverOptions.of("solve_shifts", keywords)
+        memory, several = fields_memory(source, self._shape)
+        if several or len(shifts) == 0:
+            raise BadInput(
+                f"expected one right-hand side and one shift or more, found {np.shape(source)} and {shifts}"
+            )
+        chosen = [float(shift) for shift in shifts]
+        solutions, report = self._core.solve(
+            memory, [float(mass)], chosen, solver_options(options), options.progress
+        )
+        return quark_solve(solutions, report)
+
+    def filter(self, field: NDArray[Any], degree: int, low: float, high: float) -> NDArray[np.complex128]:
+        """Return T(-D D) v on the even sites, 0 on the odd ones, with a Chebyshev polynomial.
+
+        The polynomial is between -1 and 1 on the interval from `low` to `high`, and grows outside, so that it
+        amplifies eigenvectors with eigenvalues below `low`. Each degree applies -D D once.
+        """
+        return on_fields(field, self._shape, lambda memory: self._core.filter(memory, degree, low, high))

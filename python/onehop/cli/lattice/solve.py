@@ -129,7 +129,10 @@ def _solve_staggered(options: Solve, progress: Progress | None) -> None:
     mass = options.mass[0] if len(options.mass) == 1 else options.mass
     how: dict[str, Any] = {**options.part(SolverOptions), "progress": progress}
     chosen = {"action": options.action, "mass": mass}
-    if options.deflate is not None:
+    if options.shift:
+        chosen["shifts"] = options.shift
+        result = operator.solve_shifts(source, options.mass[0], options.shift, **how)
+    elif options.deflate is not None:
         low = read_eigenvectors(options.deflate, operator)
         chosen["eigenvectors"] = len(low.values)
         result = deflated_solve(operator, source, mass, low, **how)
@@ -137,12 +140,13 @@ def _solve_staggered(options: Solve, progress: Progress | None) -> None:
         result = operator.solve(source, mass, **how)
     report = solve_report(group, geometry, operator.threads, chosen, options.tolerance, result)
     if options.output is not None:
+        equation = "(M^dagger M + shift) x = b" if options.shift else "M x = b"
         write_vectors(
             options.output,
             result.solution.reshape(-1, *geometry.block_shape, 3),
             geometry,
             group,
-            note=f"solution of M x = b, mass {mass}, residual {result.true_residual:.3e}",
+            note=f"solution of {equation}, mass {mass}, residual {result.true_residual:.3e}",
             precision=64 if options.output_precision == "double" else 32,
             overwrite=options.overwrite,
         )

@@ -53,6 +53,10 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
         "Quark mass. Staggered: above 0, with M = 2 m + D; repeat the option to solve for several masses at once. "
         "Wilson and clover: the bare mass.",
     )
+    shift: list[float] = option(
+        [],
+        "Solve (M^dagger M + shift) x = b instead, with one --mass; repeat the option for several shifts at once.",
+    )
     deflate: str | None = option(
         None,
         "Begin with the solution in the space of the eigenvectors in FILE, of `onehop lattice eigen`.",
@@ -109,7 +113,17 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
                 "out --fat, --source-file and --output"
             )
         self.refuse(
-            ("u0", "naik_epsilon", "phases", "lanes", "long", "output_precision", "overwrite", "deflate"),
+            (
+                "u0",
+                "naik_epsilon",
+                "phases",
+                "lanes",
+                "long",
+                "output_precision",
+                "overwrite",
+                "shift",
+                "deflate",
+            ),
             f"is for staggered quarks, found --action {self.action}",
         )
         check_wilson(self, self.action, self.mass)
@@ -121,6 +135,8 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
         for mass in self.mass:
             if not 1e-100 < mass < 1e100:
                 raise BadInput(f"expected a --mass above 0 and below 1e100, found {mass:g}")
+        if self.shift:
+            self._check_shifts()
         if self.source_file is not None:
             self.refuse(("source", "colour"), "is for a point source, found --source-file")
         if self.fat is None:
@@ -147,6 +163,16 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
             self.refuse(("output_precision", "overwrite"), "is for --output")
         else:
             check_target(self.output, self.overwrite)
+
+    def _check_shifts(self) -> None:
+        if len(self.mass) != 1:
+            raise BadInput(f"expected one --mass with --shift, found {len(self.mass)}")
+        self.refuse(("deflate",), "is for M x = b, found --shift")
+        for shift in self.shift:
+            if not 0 < 4 * self.mass[0] ** 2 + shift < 1e100:
+                raise BadInput(
+                    f"expected --shift with 4 m^2 + shift above 0 and below 1e100, found {shift:g}"
+                )
 
 
 def check_wilson(options: WilsonOptions, action: str, masses: list[float]) -> None:
