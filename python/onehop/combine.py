@@ -31,7 +31,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "bitwise_xor": np.bitwise_xor,
 }
 _NAMES = {"average": "mean", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
-_PIECE_BYTES = 2 << 20
+_PIECE_BYTES = 1 << 20
 #: The operators that C++ has.
 NATIVE = frozenset({"sum", "mean", "min", "max", "prod"})
 
@@ -185,12 +185,17 @@ def scan_any(plans: Plans, flat: np.ndarray, op: str, exclusive: bool, shape: Se
     return result
 
 
-def reduce_blocks(plans: Plans, flat: np.ndarray, lengths: Sequence[int], op: str) -> np.ndarray:
-    """Combine blocks of so many elements for each rank, of any type, and return the block of this rank."""
+def reduce_blocks(
+    plans: Plans, flat: np.ndarray, lengths: Sequence[int], op: str, result: np.ndarray | None = None
+) -> np.ndarray:
+    """Combine blocks of so many elements for each rank, of any type, and return the block of this rank.
+
+    It is written to `result`, which may be a block of `flat`.
+    """
     what = f"reduce-scatter ({op})"
     step = max(1, _piece(flat, op) // plans.size)
     begins = np.cumsum([0, *lengths])
-    result = np.empty(lengths[plans.rank], flat.dtype)
+    result = np.empty(lengths[plans.rank], flat.dtype) if result is None else result
     for at in range(0, max(*lengths, 1), step):
         parts = [min(max(length - at, 0), step) for length in lengths]
         blocks = [flat[begin + at : begin + at + part] for begin, part in zip(begins, parts, strict=False)]

@@ -167,17 +167,20 @@ IN_PYTHON: list[tuple[Callable[[], Any], str]] = [
     (lambda: onehop.allreduce("x", np.ones(2)), "group: expected a Group, found 'x'"),
     (lambda: collectives.barrier(2), "group: expected a Group, found 2"),
     (lambda: collectives.broadcast(None, np.ones(2)), "group: "),
-    (lambda: collectives.allgather(np.ones(2), ALONE), "group: expected a Group, found array"),
+    (
+        lambda: collectives.allgather(np.ones(2), ALONE),
+        "expected onehop.allgather(group, array), found array",
+    ),
     (lambda: collectives.reduce_scatter(ALONE, [1.0]), "expected an array, found [1.0]; numpy.asarray"),
     (lambda: collectives.allgather(ALONE, None), "expected an array, found None; numpy.asarray"),
-    (lambda: onehop.allreduce(ALONE, np.ones(2), op=[]), "Collectives.allreduce: expected op to be a text"),
+    (lambda: onehop.allreduce(ALONE, np.ones(2), op=[]), "expected the operator sum, mean"),
     (
         lambda: onehop.allreduce(ALONE, np.ones(2), codec={}),
         "Collectives.allreduce: expected codec to be a text",
     ),
     (
         lambda: collectives.broadcast(ALONE, np.ones(2), root=[0]),
-        "Collectives.broadcast: expected root to be a whole",
+        "expected the root as a rank from 0 to 0, found [0]",
     ),
     (lambda: onehop.halo(extents=(8, 8), grid=2), "grid: expected a sequence, found 2"),
     (lambda: onehop.halo_block(extents=(8, 8), grid=None, rank=0), "grid: expected a sequence, found None"),

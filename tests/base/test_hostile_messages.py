@@ -204,7 +204,7 @@ def test_workers_answer_hostile_bytes_with_an_error_and_go_on(ranks: Ranks) -> N
     """Two ranks read from a pipe: rubbish, a task that cannot be, then a good one."""
     frames = io.BytesIO()
     bad = Task(Circuit(2, 2).h(0), shots=1, precision="quadruple")
-    good = Task(Circuit(2, 2).x(0).measure([0, 1], [0, 1]), shots=10)
+    good = Task(Circuit(2, 2).x(0).cx(0, 1).measure([0, 1], [0, 1]), shots=10)
     for data in (
         b"cos\nsystem\n(S'echo unpickled >&2'\ntR.",
         to_message("tasks", [bad]),
@@ -239,4 +239,4 @@ def test_workers_answer_hostile_bytes_with_an_error_and_go_on(ranks: Ranks) -> N
         assert isinstance(error, BadInput)
         assert expected in str(error)
     (outcome,) = from_message(wire.decode(wire.read_framed(answers), "outcomes"), list[Outcome])
-    assert (outcome.values, outcome.counts, outcome.ranks) == ([1], [10], 2)
+    assert (outcome.values, outcome.counts, outcome.ranks) == ([3], [10], 2)

@@ -107,10 +107,10 @@ SAVES = """
     import os, signal, sys, time
     rank = os.environ["ONEHOP_RANK"]
     def save(number, frame):
-        print(rank, "has", signal.Signals(number).name, flush=True)
+        print(f"{rank} has {signal.Signals(number).name}", flush=True)
         if number == signal.SIGTERM:
             time.sleep(2.5)
-            print(rank, "saved", flush=True)
+            print(f"{rank} saved", flush=True)
             sys.exit(0)
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
         signal.signal(number, save)

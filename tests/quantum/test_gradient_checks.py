@@ -71,7 +71,7 @@ def _repeated() -> None:
             lambda: NoiseModel.parse(" ; "),
             "expected noise as NAME=NUMBERS or NAME=NUMBERS:GATES, found ' ; '",
         ),
-        (lambda: NoiseModel.parse("readout=1,1,1"), "one number, two for readout, or three for pauli"),
+        (lambda: NoiseModel.parse("readout=1,1,1"), "one number, two for readout, three for pauli"),
         (_repeated, "expected parameters of different names, found 'a' twice"),
         (lambda: ONE.bind([10**400]), "parameter 'a': expected a number below"),
         (lambda: quantum.compile(ONE).run_many(np.array([[0.1 + 1j]]), ["Z0"]), "expected a finite number"),

@@ -160,7 +160,10 @@ COMMANDS = Group(
             ".tour:tour",
             "Run small examples of each kind on a few ranks, check the results, and compare the times with plain MPI.",
         ),
-        "trace": Command(".trace:trace"),
+        "trace": Command(
+            ".trace:trace",
+            "Sum up the trace of a run: who waited for whom and how long, bytes by link, times of operations.",
+        ),
         "tune": Command(
             ".tune:tune",
             "Measure the fastest stores, chunks, slots, waiting and all-reduce algorithms of this machine and save "

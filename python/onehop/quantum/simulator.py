@@ -329,7 +329,8 @@ def clifford_of(circuit: Circuit, group: Group, options: SimulationOptions) -> C
             "method 'clifford': expected no checkpoint, profile or file for the state, which need a state vector"
         )
     if options.method == "auto":
-        if options.needs_state or circuit.qubits <= _LARGEST_STATE:
+        # C++ refuses what is no circuit.
+        if options.needs_state or not isinstance(circuit, Circuit) or circuit.qubits <= _LARGEST_STATE:
             return None
         circuit.validate()
         # Without qubits that are measured early.

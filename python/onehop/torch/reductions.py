@@ -174,10 +174,8 @@ class Reductions(Names):
         block = memory_for(output)
         if _is_combined_here(source, op, dtype):
             lengths = [block.numel()] * self._size
-            found = reduce_blocks(
-                self._plans, source.contiguous().view(-1).numpy(), lengths, operator_of(op.name)
-            )
-            block.copy_(torch.from_numpy(found).view(block.shape))
+            whole, result = source.contiguous().view(-1).numpy(), block.view(-1).numpy()
+            reduce_blocks(self._plans, whole, lengths, operator_of(op.name), result)
         else:
             whole = _prepared(source, op)
             operation = self._plans.get("reduce_scatter", block.numel(), element_type(whole), op.name)
