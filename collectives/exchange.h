@@ -212,10 +212,10 @@ struct Exchange {
   bool backed_ = false;      // the memory for long operations is allocated,
   bool all_backed_ = false;  // and that of all peers, as their headers for a long operation have shown
   std::size_t checked_ = 0;  // peers whose header equals that of the running operation
+  std::int64_t traced_from_ = 0;   // when the running operation began
+  std::int64_t traced_bytes_ = 0;  // that the earlier ones sent
   // The last operation was a mismatch. Its headers had this many lines; 0: one line, with the contributions sent
   // separately.
-  std::int64_t traced_from_ = 0;
-  std::int64_t traced_bytes_ = 0;
   bool disagreed_ = false;
   int disagreed_lines_ = 0;
   bool abandoned_shares_ = false;  // whether its block, if sent, went through the shared area

@@ -110,6 +110,11 @@ std::string detail::file_of_rank(const std::string& file, int rank, bool ended) 
   return file + ".rank-" + std::to_string(rank) + (ended ? "" : ".part");
 }
 
+int detail::new_file(const std::string& path) noexcept {
+  static_cast<void>(::unlink(path.c_str()));
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
 bool is_wanted() { return env::text("ONEHOP_TRACE").has_value(); }
 
 void begin(int rank, int ranks, const std::string& machine, double clock_ahead) noexcept {
@@ -124,7 +129,7 @@ void begin(int rank, int ranks, const std::string& machine, double clock_ahead) 
   static_cast<void>(std::remove(detail::file_of_rank(own.file, rank, true).c_str()));
   if (rank == 0) static_cast<void>(std::remove(own.file.c_str()));
   const std::string part = detail::file_of_rank(own.file, rank, false);
-  own.descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  own.descriptor = detail::new_file(part);
   if (own.descriptor < 0) return stop("cannot write " + part + ": " + std::strerror(errno));
   detail::FileHead head{.rank = rank, .ranks = ranks, .clock_ahead = clock_ahead};
   machine.copy(head.machine, sizeof head.machine - 1);

@@ -91,5 +91,9 @@ struct Block {
 
 [[nodiscard]] std::string file_of_rank(const std::string& file, int rank, bool ended);
 
+// Opens a new file in the place of what has this name, for writing, and never through a link that another user may have
+// put there. -1 and errno if that fails.
+[[nodiscard]] int new_file(const std::string& path) noexcept;
+
 }  // namespace detail
 }  // namespace onehop::trace

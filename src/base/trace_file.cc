@@ -113,7 +113,8 @@ void write(const std::string& file, const std::vector<RankTrace>& ranks) {
     }
   }
   const std::string unfinished = file + ".unfinished-" + std::to_string(::getpid());
-  std::FILE* const to = std::fopen(unfinished.c_str(), "w");
+  const int descriptor = detail::new_file(unfinished);
+  std::FILE* const to = descriptor < 0 ? nullptr : ::fdopen(descriptor, "w");
   bool fails = to == nullptr;
   if (!fails) {
     std::fprintf(to, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"ranks\":%d},\"traceEvents\":[\n",

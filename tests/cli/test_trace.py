@@ -134,3 +134,17 @@ def test_a_trace_that_cannot_be_written_is_refused_before_the_ranks_start(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert "no-such-folder" in refused("launch -n 1 --trace no-such-folder/x.json true", capsys)
+
+
+def test_no_file_is_written_through_a_link(ranks: Ranks, tmp_path: Path) -> None:
+    """Another user may have put links there, in a folder where both may write."""
+    other = tmp_path / "other"
+    other.write_text("kept")
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    for rank in (0, 1):
+        (folder / f"run.json.rank-{rank}.part").symlink_to(other)
+    done = ranks.launch(2, "import onehop; onehop.Group.world().barrier()", "--trace", folder / "run.json")
+    assert done.returncode == 0, done.stderr
+    assert other.read_text() == "kept"
+    assert [file.name for file in folder.iterdir()] == ["run.json"]

@@ -27,6 +27,7 @@ from onehop.launch.refusal import reason_of, remedy_of
 from onehop.launch.sandbox import refused_to_launcher, refused_to_ranks
 from onehop.launch.supervisor import Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
+from onehop.place import find_place
 from onehop.text import counted
 
 if TYPE_CHECKING:
@@ -227,11 +228,14 @@ def _not_run(command: Sequence[str], ranks: int, error: OSError | subprocess.Sub
 
 
 def _trace_file(file: str) -> str:
-    """Return the path of a trace, from which an older one is removed."""
-    path = Path(file).absolute()
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
-    return str(path)
+    """Return the path of a trace without links, from which an older one is removed."""
+    try:
+        with find_place(file) as place:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(place.name, dir_fd=place.folder)
+            return str(place.path())
+    except OSError as error:
+        raise BadInput(f"cannot write the trace {file}: {reason_of(error)}") from error
 
 
 def _end_trace(file: str) -> None:
