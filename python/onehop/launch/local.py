@@ -144,10 +144,10 @@ def _open_files(folder: str, ranks: int, stack: contextlib.ExitStack) -> list[tu
     """Make the file of each rank in a folder, which is made if there is none. The stack closes them."""
     found = []
     try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
         for rank in range(ranks):
             file = Path(folder) / f"rank-{rank}.txt"
-            number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            with find_place(file, make_parents=True) as place:
+                number = place.open(os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
             stack.callback(os.close, number)
             found.append((file, number))
     except (OSError, ValueError) as error:
