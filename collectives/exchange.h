@@ -209,9 +209,9 @@ struct Exchange {
   double started_us_ = 0;                // duration of its start()
   bool times_ = false;                   // whether the running operation is timed; on rank 0 only
   int slots_ = 0;
-  bool backed_ = false;      // the memory for long operations is allocated,
-  bool all_backed_ = false;  // and that of all peers, as their headers for a long operation have shown
-  std::size_t checked_ = 0;  // peers whose header equals that of the running operation
+  bool backed_ = false;            // the memory for long operations is allocated,
+  bool all_backed_ = false;        // and that of all peers, as their headers for a long operation have shown
+  std::size_t checked_ = 0;        // peers whose header equals that of the running operation
   std::int64_t traced_from_ = 0;   // when the running operation began
   std::int64_t traced_bytes_ = 0;  // that the earlier ones sent
   // The last operation was a mismatch. Its headers had this many lines; 0: one line, with the contributions sent
