@@ -144,3 +144,27 @@ def test_commands(command: Command, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "expected eigenvectors of these links" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["compressed", "texts", "extents", "digest", "huge", "cut", "gone"])
+def test_files_of_strangers(name: str, tmp_path: Path) -> None:
+    operator = Staggered(Gauge(Group.alone(), EXTENTS))
+    file = tmp_path / "low.npz"
+    about = {"format": "onehop eigenvectors 1", "extents": list(EXTENTS), "digest": [1, 0], "applications": 1}
+    about |= {"extents": {"extents": 7}, "digest": {"digest": ["a"]}}.get(name, {})
+    arrays = {
+        "values": np.array(["x"]) if name == "texts" else np.ones(1),
+        "residuals": np.ones(1),
+        "vectors": np.zeros((1, 128, 3), complex),
+        "about": np.frombuffer(json.dumps(about).encode(), np.uint8),
+    }
+    if name != "gone":
+        (np.savez_compressed if name == "compressed" else np.savez)(file, **arrays)
+    if name == "huge":  # a header that claims more than any memory holds
+        header = b"(1, 128, 3), }" + b" " * 12
+        assert header in file.read_bytes()
+        file.write_bytes(file.read_bytes().replace(header, b"(1, 128, 300000000000), } "))
+    if name == "cut":
+        file.write_bytes(file.read_bytes().replace(b"(1, 128, 3), }", b"(1, 128, 3    "))
+    with pytest.raises(BadInput, match=r"low\.npz"):
+        read_eigenvectors(str(file), operator)

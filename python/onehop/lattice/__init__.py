@@ -2,13 +2,9 @@
 
 from onehop.error import explain_public
 from onehop.lattice import mesons, smearing
-from onehop.lattice.eigen import (
-    Eigenvectors,
-    deflated_solve,
-    lowest_eigenvectors,
-    read_eigenvectors,
-    write_eigenvectors,
-)
+from onehop.lattice.deflation import deflated_solve
+from onehop.lattice.eigen import Eigenvectors, lowest_eigenvectors
+from onehop.lattice.eigenvectors import read_eigenvectors, write_eigenvectors
 from onehop.lattice.field import Field
 from onehop.lattice.files import (
     GaugeFile,

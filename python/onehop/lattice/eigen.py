@@ -1,11 +1,8 @@
-"""The lowest eigenvectors of M^dagger M of staggered quarks, their file, and solves that are deflated with them."""
+"""The lowest eigenvectors of M^dagger M of staggered quarks."""
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,26 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput, Error
-from onehop.group import together
-from onehop.lattice.files.write import write_from_one
 from onehop.lattice.geometry import Geometry, require_memory, sites_on_a_rank
-from onehop.lattice.operators import QuarkSolve, SolverOptions
 from onehop.lattice.staggered import Staggered
 from onehop.options import LARGEST_INT, Options, option
-from onehop.output import file_path
 
 if TYPE_CHECKING:
-    from onehop._keywords import EigenKeywords, SolverKeywords, Unpack
-
-__all__ = ["Eigenvectors", "deflated_solve", "lowest_eigenvectors", "read_eigenvectors", "write_eigenvectors"]
+    from onehop._keywords import EigenKeywords, Unpack
 
 Vectors = NDArray[np.complex128]
 
-_FORMAT = "onehop eigenvectors 1"
 _BLOCK = 2  # vectors by which the basis grows at first; more of them need more applications
 _SPARE = 8  # vectors beyond the wanted ones that are kept, and the most by which the basis grows
 _CHECKS = 8  # steps of a sequence from random vectors that must not find another eigenvector
-_LARGEST = 32767
 
 
 @dataclass(kw_only=True)
@@ -81,14 +70,14 @@ class Eigenvectors:
         return max(self.rounding, float(squares))
 
 
-class _EvenSites:
+class EvenSites:
     """Vectors of even sites, as rows of a matrix, and their sums over the ranks."""
 
     def __init__(self, operator: Staggered) -> None:
         self.operator, self.group = operator, operator.group
         geometry = operator.geometry
         self.shape = (*geometry.block_shape, 3)
-        self.even = _parity(geometry, self.group.rank) == 0
+        self.even = parity_of(geometry, self.group.rank) == 0
         self.applications = 0
 
     def field(self, vector: Vectors) -> Vectors:
@@ -156,12 +145,12 @@ class _EvenSites:
         return float(points[-1] + below * abs(turn[-1, -1])), points, np.abs(turn[0]) ** 2
 
 
-def _parity(geometry: Geometry, rank: int) -> NDArray[np.int64]:
+def parity_of(geometry: Geometry, rank: int) -> NDArray[np.int64]:
     """Return the parity of each site of a rank's block."""
     return (sum(np.indices(geometry.block_shape)) + sum(geometry.origin(rank))) % 2
 
 
-def _interval(sites: _EvenSites, count: int, size: int) -> tuple[float, float]:
+def _interval(sites: EvenSites, count: int, size: int) -> tuple[float, float]:
     """Return the interval of A on which the polynomial is small: from about the last wanted eigenvalue on."""
     high, points, shares = sites.spectrum()
     below = np.cumsum(shares) - shares / 2  # the share of the eigenvalues below each point
@@ -208,7 +197,7 @@ def lowest_eigenvectors(
         The eigenvectors did not converge within `applications`, or there is too little memory.
     """
     options = EigenOptions.of("lowest_eigenvectors", keywords)
-    sites, count = _EvenSites(operator), options.count
+    sites, count = EvenSites(operator), options.count
     extents = operator.geometry.extents
     size = int(np.prod(extents)) // 2 * 3
     if not 0 < count <= size // 4:
@@ -231,7 +220,7 @@ def lowest_eigenvectors(
 
 
 def _iterate(
-    sites: _EvenSites,
+    sites: EvenSites,
     options: EigenOptions,
     polynomial: tuple[int, float, float],
     most: int,
@@ -288,7 +277,7 @@ def _iterate(
             )
 
 
-def _of_operator(sites: _EvenSites, vectors: Vectors) -> Eigenvectors:
+def _of_operator(sites: EvenSites, vectors: Vectors) -> Eigenvectors:
     """Return the eigenvectors of A in a space, with their eigenvalues and residuals."""
     images = np.array([sites.apply(one) for one in vectors])
     matrix = sites.products(vectors, images)
@@ -312,208 +301,4 @@ def link_digest(operator: Staggered) -> complex:
         np.exp(2j * np.pi * (numbers * turns % 1)) for turns in (0.6180339887498949, 0.41421356237309515)
     )
     mine = np.array([np.vdot(other, operator.dslash(field))])
-    return complex(_EvenSites(operator).total(mine)[0])
-
-
-def write_eigenvectors(
-    path: str, found: Eigenvectors, operator: Staggered, *, precision: str = "double", overwrite: bool = False
-) -> None:
-    """Write eigenvectors to a file (NumPy's npz). Collective; rank 0 writes.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    found : Eigenvectors
-        The eigenvectors.
-    operator : Staggered
-        Their operator.
-    precision : {"double", "half"}
-        "half" stores 16-bit integers with a scale for each vector, which adds errors of about 1e-5.
-    overwrite : bool
-        Whether an existing file may be replaced.
-
-    Raises
-    ------
-    BadInput
-        On all ranks: the precision is unknown, or the file exists or cannot be written.
-    """
-    if precision not in ("double", "half"):
-        raise BadInput(f"expected the precision double or half, found {precision!r}")
-    group, geometry = operator.group, operator.geometry
-    count = len(found.values)
-    require_memory(
-        group, geometry.extents, 72.0 * count * sites_on_a_rank(geometry.extents, 1), "eigenvectors"
-    )
-    parts = group.allgather(np.ascontiguousarray(found.vectors).tobytes())
-
-    def make() -> list[bytes]:
-        whole = np.zeros((count, *geometry.shape, 3), np.complex128)
-        for rank, part in enumerate(parts):
-            mine = whole[(slice(None), *geometry.block_slices(rank))]
-            mine[:, _parity(geometry, rank) == 0] = np.frombuffer(part, np.complex128).reshape(count, -1, 3)
-        even = whole[:, sum(np.indices(geometry.shape)) % 2 == 0]
-        arrays: dict[str, NDArray[Any]] = {"values": found.values, "residuals": found.residuals}
-        about: dict[str, Any] = {
-            "format": _FORMAT,
-            "extents": list(geometry.extents),
-            "digest": [found.digest.real, found.digest.imag],
-            "applications": found.applications,
-        }
-        if precision == "half":
-            reals = even.view(np.float64)
-            arrays["scale"] = np.abs(reals).max(axis=(1, 2)) / _LARGEST
-            even = np.rint(reals / arrays["scale"][:, None, None]).astype(np.int16)
-            about["rounding"] = float(arrays["scale"].max() * np.sqrt(reals[0].size / 12))
-        arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
-        buffer = io.BytesIO()
-        np.savez(buffer, vectors=even, **arrays)
-        return [buffer.getvalue()]
-
-    write_from_one(str(file_path(path, "path")), group, make, overwrite)
-
-
-def read_eigenvectors(path: str, operator: Staggered) -> Eigenvectors:
-    """Read eigenvectors, and check that they are those of this operator. Collective: every rank reads the file.
-
-    Raises
-    ------
-    BadInput
-        The file does not exist, is no file of eigenvectors or damaged, or has eigenvectors of another lattice or of
-        other links.
-    """
-    geometry, group = operator.geometry, operator.group
-    with together(group, f"cannot read {path}"):
-        about, arrays = _read_arrays(str(path))
-        extents = tuple(about["extents"])
-        if extents != tuple(geometry.extents):
-            raise BadInput(
-                f"{path}: expected eigenvectors on a lattice of {'x'.join(map(str, geometry.extents))}, found "
-                f"{'x'.join(map(str, extents))}"
-            )
-        shape = (len(arrays["values"]), int(np.prod(extents)) // 2, 3)
-        if arrays["vectors"].shape != (*shape[:2], 6 if "scale" in arrays else 3):
-            raise BadInput(
-                f"{path}: expected {shape[0]} vectors on {shape[1]} even sites, found an array of shape "
-                f"{arrays['vectors'].shape}; the file was altered"
-            )
-    vectors = arrays["vectors"]
-    if "scale" in arrays:
-        vectors = (vectors * arrays["scale"][:, None, None]).view(np.complex128)
-    whole = np.zeros((shape[0], *geometry.shape, 3), np.complex128)
-    whole[:, sum(np.indices(geometry.shape)) % 2 == 0] = vectors
-    mine = whole[(slice(None), *geometry.block_slices(group.rank))]
-    digest, found = complex(*about["digest"]), link_digest(operator)
-    if not abs(digest - found) <= 1e-9 * abs(found):
-        raise BadInput(
-            f"{path}: expected eigenvectors of these links, whose digest is {found:.10g}, found those of others "
-            f"with the digest {digest:.10g}; make them with the same gauge field, action, boundary and phases"
-        )
-    own = np.ascontiguousarray(mine[:, _parity(geometry, group.rank) == 0])
-    rounding = float(about.get("rounding", 0))
-    return Eigenvectors(
-        arrays["values"], arrays["residuals"], own, int(about["applications"]), digest, rounding
-    )
-
-
-def _read_arrays(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read the description and the arrays of a file of eigenvectors."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        about = json.loads(arrays.pop("about").tobytes())
-        if about["format"] != _FORMAT or not {"values", "residuals", "vectors"} <= arrays.keys():
-            raise ValueError(about["format"])
-        for name in ("extents", "digest", "applications"):
-            about[name]
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise BadInput(
-            f"{path}: expected a file of eigenvectors, which `onehop lattice eigen -o FILE` writes, found another or a "
-            f"damaged one ({error})"
-        ) from error
-    if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise BadInput(f"{path}: expected finite numbers, found others; the file was altered")
-    return about, arrays
-
-
-def _guess(operator: Staggered, source: Vectors, mass: float, low: Eigenvectors) -> Vectors:
-    """Return the solution of M x = b in the space of the eigenvectors: x_e by them, x_o by x_e."""
-    sites = _EvenSites(operator)
-    right = operator.apply(source, mass, dagger=True)[sites.even].ravel()
-    rows = low.vectors.reshape(len(low.values), -1)
-    parts = sites.products(rows, right[None])[:, 0] / (low.values + 4 * mass**2)
-    even = sites.field(parts @ rows)
-    odd = (source - operator.dslash(even)) / (2 * mass)
-    odd[sites.even] = 0
-    return even + odd
-
-
-def deflated_solve(
-    operator: Staggered,
-    source: NDArray[Any],
-    mass: float | Sequence[float],
-    low: Eigenvectors,
-    **keywords: Unpack[SolverKeywords],
-) -> QuarkSolve:
-    """Solve M x = b as `Staggered.solve`, from the solution in the space of the lowest eigenvectors. Collective.
-
-    Conjugate gradients then converge as if these eigenvalues were not there. With eigenvectors of low accuracy they
-    restart whenever the residual has fallen as far as the eigenvectors are accurate. Several right-hand sides or
-    masses are solved one after the other.
-    """
-    options = SolverOptions.of("deflated_solve", keywords)
-    source = np.asarray(source, np.complex128)
-    shape = (*operator.geometry.block_shape, 3)
-    several = source.ndim > len(shape)
-    masses = [float(one) for one in np.atleast_1d(mass)]
-    if several and len(masses) > 1:
-        raise BadInput(f"expected one right-hand side for several masses, found {len(source)}")
-    pairs = [(one, each) for one in (source if several else [source]) for each in masses]
-    solved = [_deflated(operator, one, each, low, options) for one, each in pairs]
-    if not several and np.ndim(mass) == 0:
-        return solved[0]
-    return _joined(solved, np.stack([one.solution for one in solved]))._replace(
-        true_residual=max(one.true_residual for one in solved),
-        residuals=tuple(one.true_residual for one in solved),
-        converged=all(one.converged for one in solved),
-    )
-
-
-def _deflated(
-    operator: Staggered, source: Vectors, mass: float, low: Eigenvectors, options: SolverOptions
-) -> QuarkSolve:
-    """Solve for one right-hand side and mass."""
-    sites = _EvenSites(operator)
-    norm = sites.norm(source)
-    if not (norm > 0 and np.isfinite(norm)) or not mass > 0:
-        return operator.solve(source, mass, **vars(options))
-    # The errors of the eigenvectors leave a part of the low modes. It counts once the residual has fallen as far, and
-    # the next stage takes it out again.
-    stage = min(0.1, 3 * low.error(mass))
-    solution, residual, parts = np.zeros_like(source), 1.0, []
-    left, wanted = options.iterations, options.tolerance
-    while residual > wanted and (not parts or left > 0):
-        rest = source - operator.apply(solution, mass) if parts else source
-        guess = _guess(operator, rest, mass, low)
-        rest = rest - operator.apply(guess, mass)
-        before, residual = residual, sites.norm(rest) / norm
-        if residual > before:  # the eigenvectors are of no use for this source
-            return operator.solve(source, mass, **vars(options))
-        solution = solution + guess
-        goal = wanted if wanted >= residual * stage**1.5 else residual * stage
-        how = vars(options) | {"tolerance": 0.9 * goal / residual, "iterations": left}
-        parts.append(operator.solve(rest, mass, **how))
-        solution, left = solution + parts[-1].solution, left - parts[-1].iterations
-        residual *= parts[-1].true_residual
-        if not parts[-1].converged:
-            break
-    return _joined(parts, solution)._replace(
-        true_residual=residual, residuals=(residual,), converged=residual <= wanted
-    )
-
-
-def _joined(parts: list[QuarkSolve], solution: Vectors) -> QuarkSolve:
-    """Return a result with the sums of the counts and times of several solves."""
-    names = ("iterations", "seconds", "communication_seconds", "flops", "bytes", "reliable_updates")
-    sums = {name: sum(getattr(one, name) for one in parts) for name in names}
-    return parts[-1]._replace(solution=solution, **sums)
+    return complex(EvenSites(operator).total(mine)[0])

@@ -10,7 +10,8 @@ from onehop.cli.lattice.common import GaugeOptions, boundary_option, phases_opti
 from onehop.cli.screen import Table
 from onehop.group import Group
 from onehop.lattice import Staggered, read_gauge
-from onehop.lattice.eigen import EigenOptions, lowest_eigenvectors, write_eigenvectors
+from onehop.lattice.eigen import EigenOptions, lowest_eigenvectors
+from onehop.lattice.eigenvectors import write_eigenvectors
 from onehop.lattice.files import check_target
 from onehop.lattice.staggered import STAGGERED_ACTIONS
 from onehop.launch import ensure_ranks
