@@ -13,7 +13,7 @@ from onehop.machine import Machine
 from onehop.predict import predict_circuit
 from onehop.quantum import CircuitPlan
 from onehop.quantum.circuit_plan import in_precision, predict
-from onehop.text import bytes_text
+from onehop.text import bytes_text, seconds_text
 
 # The infidelity of a pass over the amplitudes of random circuits, measured at 20 and 22 qubits.
 _LOST_PER_PASS = {"fp16": 4e-8, "q8": 5e-5, "q6": 8e-4}
@@ -99,7 +99,7 @@ def choices_table(rows: list[dict[str, Any]]) -> Table:
             bytes_text(row["memory_in_all"]),
             "yes" if row["fits"] else coloured("no", "bold red"),
             f"{row['passes']:.4g}",
-            "" if seconds is None else f"{seconds:.3g} s",
+            "" if seconds is None else seconds_text(seconds),
             f"{row['predicted_fidelity']:.7g}",
         )
     return table
