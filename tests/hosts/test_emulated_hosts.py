@@ -243,6 +243,37 @@ def test_hosts_and_links_that_are_not_there(own_hosts: EmulatedHosts) -> None:
     own_hosts.kill(1)  # once more changes nothing
 
 
+def test_commands_go_on_after_a_pause_on_a_busy_machine(own_hosts: EmulatedHosts) -> None:
+    """A process outside that waits for a command must not stop itself late, nor keep a paused host that ends."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(6)]
+    codes = []
+    ranks = [
+        threading.Thread(target=lambda: codes.append(own_hosts.run(1, ["sleep", "60"]))) for _ in range(8)
+    ]
+    try:
+        for rank in ranks:
+            rank.start()
+        while own_hosts.output(1, ["sh", "-c", "cat /proc/[0-9]*/comm"]).count("sleep") < len(ranks):
+            pass
+        for _ in range(40):
+            own_hosts.pause(1)
+            own_hosts.pause(1, paused=False)
+            time.sleep(0.02)
+            states = [Path(f"/proc/{pid}/stat").read_text().split()[2] for pid in own_hosts._programs(1)]
+            assert len(states) == 2 * len(ranks)
+            assert "T" not in states
+        own_hosts.pause(1)
+        own_hosts.kill(1)
+        own_hosts.continue_all()
+        for rank in ranks:
+            rank.join(20)
+        assert codes == [128 + signal.SIGKILL] * len(ranks)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
 @pytest.mark.parametrize("own_hosts", [{"rate": "1gbit"}], indirect=True)
 def test_a_host_that_dies(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """Open MPI ends the launch; no rank hangs, and none goes on with wrong sums."""

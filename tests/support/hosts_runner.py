@@ -95,6 +95,7 @@ def run_without_mpi(
     try:
         meanwhile()
     finally:
+        hosts.continue_all()  # or the ranks of a host that a failed `meanwhile` has paused would never end
         for thread in threads:
             thread.join()
     return results

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -31,12 +32,31 @@ __all__ = ["EmulatedHost", "EmulatedHosts", "Unavailable", "emulated_hosts"]
 
 FEWEST_HOSTS, MOST_HOSTS = 2, 4
 MOST_LINKS = 3
+_PATIENCE = 5.0  # seconds until programs must have stopped
 _TOOLS = ("ip", "tc", "nsenter", "unshare", "mount", "taskset")
 _UNITS = {"k": 1e3, "m": 1e6, "g": 1e9}
 
 
 def _address(link: int, host: int) -> str:
     return f"10.213.{link + 1}.{host + 1}"
+
+
+def _fields(pid: int) -> list[str]:
+    """The state of a process, its parent and so on (proc(5)). Raise OSError if it is gone."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a process is stopped, or gone."""
+    try:
+        return _fields(pid)[0] in "TtZX"
+    except OSError:
+        return True
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 @dataclass(frozen=True)
@@ -64,8 +84,7 @@ class EmulatedHost:
     def alive(self) -> bool:
         """Whether the host lives: its first process has not begun to exit (PF_EXITING, proc(5))."""
         with suppress(OSError):
-            flags = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()[6]
-            return not int(flags) & 4
+            return not int(_fields(self.pid)[6]) & 4
         return False
 
 
@@ -89,6 +108,10 @@ class EmulatedHosts:
         self.rate = rate
         self.links = links
         self.folder = folder
+        self._spaces = [Path(f"/proc/{host.pid}/ns/pid").readlink() for host in hosts]
+        self._makers = [
+            int(_fields(host.pid)[1]) for host in hosts
+        ]  # unshare, which waits for the first process
 
     def _host(self, number: int) -> EmulatedHost:
         """The host with this number. Raise BadInput if there is none."""
@@ -191,19 +214,41 @@ class EmulatedHosts:
 
     def pause(self, host: int, paused: bool = True) -> None:
         """Stop all programs of a host (SIGSTOP), or let them go on (SIGCONT)."""
-        first = self._living(host).pid
-        space = Path(f"/proc/{first}/ns/pid").readlink()
-        others = [
-            folder
-            for folder in Path("/proc").iterdir()
-            if folder.name.isdigit() and int(folder.name) != first
-        ]
-        # Those inside go on before the process outside that waits for each command.
+        self._living(host)
+        if not paused:
+            self._continue(host)
+            return
+        end = time.monotonic() + _PATIENCE
+        # A command's nsenter, outside, stops itself once the command has stopped. A SIGCONT before that would be lost,
+        # so this waits for it; a command that was being started is inside by then, and is stopped, too.
+        while running := [pid for pid in self._programs(host) if not _is_stopped(pid)]:
+            if time.monotonic() > end:
+                raise Error(f"processes {running} of {self.hosts[host].name} did not stop in {_PATIENCE:g} s")
+            for pid in set(self._programs(host, "pid")).intersection(running):
+                _signal(pid, signal.SIGSTOP)
+            time.sleep(0.002)
+
+    def _continue(self, host: int) -> None:
+        """Let the programs of a host go on: those inside before the nsenter outside that waits for each command."""
         for kind in ("pid", "pid_for_children"):
-            for folder in others:
-                with suppress(OSError):
-                    if (folder / "ns" / kind).readlink() == space:
-                        os.kill(int(folder.name), signal.SIGSTOP if paused else signal.SIGCONT)
+            for pid in self._programs(host, kind):
+                _signal(pid, signal.SIGCONT)
+
+    def continue_all(self) -> None:
+        """Let the programs of all hosts go on, also of hosts that were killed: a stopped nsenter would keep its host."""
+        for host in range(len(self.hosts)):
+            self._continue(host)
+
+    def _programs(self, host: int, kind: str = "pid_for_children") -> list[int]:
+        """The processes inside a host but its first ("pid"), or also those outside that started them."""
+        kept = {self.hosts[host].pid, self._makers[host]}
+        found = []
+        for folder in Path("/proc").iterdir():
+            with suppress(OSError):
+                if folder.name.isdigit() and int(folder.name) not in kept:
+                    if (folder / "ns" / kind).readlink() == self._spaces[host]:
+                        found.append(int(folder.name))
+        return found
 
     def alive(self) -> list[bool]:
         """Return for each host whether it lives."""
@@ -354,6 +399,7 @@ def emulated_hosts(count: int = 2, rate: str | None = None, links: int = 1) -> I
             for i, (name, pid) in enumerate(zip(names, pids, strict=True))
         ]
         made = EmulatedHosts(hosts, rate, links, folder)
+        stack.callback(made.continue_all)
         server = stack.enter_context(ShellServer(str(folder / "shell.sock"), made.start))
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         stack.callback(server.shutdown)
