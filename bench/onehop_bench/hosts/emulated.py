@@ -235,7 +235,7 @@ class EmulatedHosts:
                 _signal(pid, signal.SIGCONT)
 
     def continue_all(self) -> None:
-        """Let the programs of all hosts go on, also of hosts that were killed: a stopped nsenter would keep its host."""
+        """Let the programs of all hosts go on, also of hosts that were killed: a stopped nsenter keeps its host."""
         for host in range(len(self.hosts)):
             self._continue(host)
 
@@ -245,9 +245,12 @@ class EmulatedHosts:
         found = []
         for folder in Path("/proc").iterdir():
             with suppress(OSError):
-                if folder.name.isdigit() and int(folder.name) not in kept:
-                    if (folder / "ns" / kind).readlink() == self._spaces[host]:
-                        found.append(int(folder.name))
+                if (
+                    folder.name.isdigit()
+                    and int(folder.name) not in kept
+                    and (folder / "ns" / kind).readlink() == self._spaces[host]
+                ):
+                    found.append(int(folder.name))
         return found
 
     def alive(self) -> list[bool]:
