@@ -217,7 +217,8 @@ def bench_allreduce(options: AllReduce) -> None:
         if options.hosts is not None:
             raise BadInput("--link and --hosts both emulate hosts: give one of them")
         options.refuse(
-            ("per_host", "rate", "links"), "says what --link says: one link, one rank on each of two hosts"
+            ("per_host", "by_node", "rate", "links"),
+            "says what --link says: one link, one rank on each of two hosts",
         )
         launched = current_launch() is not None and DESCRIPTION not in os.environ
         if launched or options.ranks not in (None, _LINKED):

@@ -86,7 +86,11 @@ def _operation(group: Group, operation: str, lengths: Sequence[int]) -> Any:
 
 
 def _between_hosts(row: Row, group: Group, lengths: Sequence[int]) -> Row:
-    """Count the bytes of an operation between hosts. A host must send a number once, to each host that needs it."""
+    """Count the bytes of an operation between hosts.
+
+    A host must send each number of its own once (others may pass it on), its sums for the blocks of other hosts, and
+    its messages to them. In an all-gather each number also crosses to every other host.
+    """
     hosts = host_numbers(group)
     here = [hosts.count(host) for host in range(max(hosts) + 1)]
     source, result = (np.zeros(length, np.float32) for length in lengths)
@@ -94,8 +98,8 @@ def _between_hosts(row: Row, group: Group, lengths: Sequence[int]) -> Row:
         min(source.nbytes, result.nbytes) if row.operation != "all_to_all" else source.nbytes // group.size
     )
     minimum = {
-        "broadcast": [source.nbytes * (len(here) - 1), *[0] * (len(here) - 1)],
-        "allgather": [block * ranks * (len(here) - 1) for ranks in here],
+        "broadcast": [source.nbytes, *[0] * (len(here) - 1)],
+        "allgather": [block * ranks for ranks in here],
         "reduce_scatter": [block * (group.size - ranks) for ranks in here],
         "all_to_all": [block * ranks * (group.size - ranks) for ranks in here],
     }
@@ -104,7 +108,9 @@ def _between_hosts(row: Row, group: Group, lengths: Sequence[int]) -> Row:
         _core.Memory(source, True),
         _core.Memory(source if row.operation == "broadcast" else result, True),
     )
-    return between_hosts(row, group, lambda: operation.run(*memory), minimum[row.operation])
+    least = minimum[row.operation]
+    shared = block * group.size * (len(here) - 1) / len(here) if row.operation == "allgather" else 0
+    return between_hosts(row, group, lambda: operation.run(*memory), least, max(*least, shared))
 
 
 def make_collective_table(result: Bench) -> Table:

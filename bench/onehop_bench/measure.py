@@ -178,7 +178,7 @@ def check(options: Any, exactly: int | None = None) -> None:
         raise BadInput(f"{expected} -n {ranks}; leave -n out")
 
 
-def _ensure_hosts(options: Any, per_host: int) -> bool:
+def _ensure_hosts(options: Any, per_host: list[int]) -> bool:
     """Whether this command runs on emulated hosts. Outside of those it asks for, it starts again on them and ends."""
     if getattr(options, "hosts", None) is None:
         return False
@@ -188,7 +188,9 @@ def _ensure_hosts(options: Any, per_host: int) -> bool:
         with emulated_hosts(options.hosts, options.rate, options.links or 1) as hosts:
             words = python_module("onehop", *sys.argv[1:])
             passed = {name: value for name, value in os.environ.items() if name.startswith(PASSED)}
-            code = launch_on_hosts(hosts, per_host, words, mpi=options.mpi, environment=passed)
+            code = launch_on_hosts(
+                hosts, per_host, words, by_node=options.by_node, mpi=options.mpi, environment=passed
+            )
     except Unavailable as error:
         print(f"skipped: {error}", file=sys.stderr)
         code = SKIPPED
@@ -196,12 +198,13 @@ def _ensure_hosts(options: Any, per_host: int) -> bool:
 
 
 def _start_ranks(options: Any, default: int, exactly: int | None) -> Group:
-    per_host = getattr(options, "per_host", None) or 1
-    if exactly is not None and per_host > 1:
+    per_host = getattr(options, "per_host", None) or [1]
+    if exactly is not None and max(per_host) > 1:
         if DESCRIPTION not in os.environ:
-            text = f"this benchmark has one rank on each host: --per-host {per_host} is taken as 1"
+            given = ",".join(map(str, per_host))
+            text = f"this benchmark has one rank on each host: --per-host {given} is taken as 1"
             print(text, file=sys.stderr)
-        per_host = 1
+        per_host = [1]
     if not _ensure_hosts(options, per_host):
         ranks, mpi = getattr(options, "ranks", None), getattr(options, "mpi", "none")
         # One rank sends no messages, and an mpiexec would bind it to one core.

@@ -10,6 +10,7 @@ from typing import Any
 from onehop.cli.common import JsonOptions, MpiOptions
 from onehop.error import BadInput
 from onehop.options import Options, option
+from onehop_bench.hosts.launch import ranks_of_hosts
 
 _LARGEST = 1 << 40
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -146,9 +147,10 @@ class HostsOptions(Options):
         "Measure between this many emulated hosts (2 to 4; needs root). Exit code 77 where they cannot be made.",
         metavar="HOSTS",
     )
-    per_host: int | None = option(
-        None, "Ranks on each emulated host; 1 by default.", metavar="RANKS", low=1, high=1024
+    per_host: list[int] | None = numbers_option(
+        "Ranks on each emulated host, one number or one for each; 1 by default.", "RANKS,...", high=1024
     )
+    by_node: bool = option(False, "Deal the ranks to the emulated hosts in turns.")
     rate: str | None = option(
         None, "Rate of each link between emulated hosts; 0, the default: no limit.", metavar="1gbit"
     )
@@ -156,11 +158,12 @@ class HostsOptions(Options):
 
     def check_hosts(self, ranks: int | None, mpi: str | None) -> None:
         """Raise BadInput if the options do not fit together, or with `-n` and `--mpi`."""
-        stray = self.given(("per_host", "rate", "links"))
+        stray = self.given(("per_host", "by_node", "rate", "links"))
         if self.hosts is None:
             if stray:
                 raise BadInput(f"{stray[0]} describes emulated hosts: say how many with --hosts 2")
             return
+        ranks_of_hosts(self.hosts, self.per_host or 1)
         if ranks is not None:
             raise BadInput(f"expected --per-host beside --hosts {self.hosts}, found -n {ranks}")
         if mpi == "none":

@@ -19,6 +19,7 @@ from onehop.plan import Plan
 from onehop.schedule import Schedule
 from onehop.text import bytes_text, counted
 from onehop_bench import native
+from onehop_bench.hosts.launch import ranks_of_hosts
 from onehop_bench.measure import Benchmark, Run, run
 from onehop_bench.options import HostsOptions, names_option, numbers_option
 from onehop_bench.result import Row, make_row, samples_of
@@ -136,7 +137,9 @@ def permutation(options: Permutation) -> Benchmark:
 
     The speed of light reads and writes once each cache line that holds an amplitude that moves.
     """
-    ranks = options.ranks if options.hosts is None else options.hosts * (options.per_host or 1)
+    ranks = (
+        options.ranks if options.hosts is None else sum(ranks_of_hosts(options.hosts, options.per_host or 1))
+    )
     launch = current_launch()
     ranks = ranks or (2 if launch is None else launch.ranks)
     qubits = options.qubits or ([12] if options.quick else [22, 24, 26])

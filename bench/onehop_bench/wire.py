@@ -56,12 +56,16 @@ def _counted(group: Group, hosts: list[int], step: Callable[[], object], steps: 
     )
 
 
-def between_hosts(row: Row, group: Group, step: Callable[[], object], minimum: list[int]) -> Row:
+def between_hosts(
+    row: Row, group: Group, step: Callable[[], object], minimum: list[int], busiest: float = 0
+) -> Row:
     """Add to a row what its operation, which `step` performs once, sends between hosts. Collective.
 
-    `minimum` has the least bytes that each host must send. On one host the row stays as it is; on several it gets
-    `hosts`, their number; `wire_bytes_per_host`, the bytes that a host sends in one operation, counted by its network
-    interfaces, headers included, of the host that sends most; and `minimum_bytes_per_host` of this host.
+    `minimum` has the least bytes that each host must send, and `busiest` the least that the host which sends most must
+    send; 0: the largest of `minimum`. On one host the row stays as it is; on several it gets `hosts`, their number;
+    `wire_bytes_per_host`, the bytes that a host sends in one operation, counted by its network interfaces, headers
+    included, of the host that sends most (also as `busiest_host_bytes`); `minimum_bytes_per_host` of this host; and
+    `minimum_busiest_host_bytes`.
     """
     hosts = host_numbers(group)
     if max(hosts) == 0:
@@ -73,6 +77,7 @@ def between_hosts(row: Row, group: Group, step: Callable[[], object], minimum: l
     sent = _counted(group, hosts, step, steps) - _counted(group, hosts, step, 0)
     most = int(np.argmax(sent))
     row["hosts"] = max(hosts) + 1
-    row["wire_bytes_per_host"] = float(sent[most]) / steps
+    row["wire_bytes_per_host"] = row["busiest_host_bytes"] = float(sent[most]) / steps
     row["minimum_bytes_per_host"] = float(minimum[most])
+    row["minimum_busiest_host_bytes"] = float(busiest or max(minimum))
     return row

@@ -53,6 +53,8 @@ def test_bad_numbers(how: dict) -> None:
         (["--rate", "1gbit"], "--rate describes emulated hosts"),
         (["--hosts", "2", "-n", "2"], "expected --per-host beside --hosts 2, found -n 2"),
         (["--hosts", "2", "--mpi", "none"], "started with an MPI"),
+        (["--hosts", "2", "--per-host", "4,3,1"], "one for each of 2 hosts, found 3"),
+        (["--by-node"], "--by-node describes emulated hosts"),
         (["--hosts", "3"], "expected 2 ranks for this benchmark, found --hosts 3"),
     ],
 )
