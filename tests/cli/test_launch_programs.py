@@ -106,15 +106,17 @@ def test_refused(command: str, told: str, capsys: pytest.CaptureFixture[str]) ->
 SAVES = """
     import os, signal, sys, time
     rank = os.environ["ONEHOP_RANK"]
+    def say(line):
+        os.write(1, f"{line}\\n".encode())  # at once, because both ranks write to one pipe
     def save(number, frame):
-        print(f"{rank} has {signal.Signals(number).name}", flush=True)
+        say(f"{rank} has {signal.Signals(number).name}")
         if number == signal.SIGTERM:
             time.sleep(2.5)
-            print(f"{rank} saved", flush=True)
+            say(f"{rank} saved")
             sys.exit(0)
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
         signal.signal(number, save)
-    print("ready", flush=True)
+    say("ready")
     while True:
         time.sleep(100)
 """

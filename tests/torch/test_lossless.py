@@ -149,6 +149,5 @@ def test_the_example_on_text_trains(ranks: Ranks) -> None:
         assert 0.65 < row["bytes"] < (0.9 if row["type"] == "float32" else 0.8), row
 
 
-@pytest.mark.parametrize("size", [2, 3])
-def test_gradients_without_loss(ranks: Ranks, size: int) -> None:
-    launch(ranks, size, START + PROGRAM, "all there")
+def test_gradients_without_loss(ranks: Ranks) -> None:
+    launch(ranks, 3, START + PROGRAM, "all there")

@@ -56,7 +56,8 @@ EXACT = (
     for name in INTEGERS:
         for shape in ((5,), (6, 7), (6, 50_001)):
             arrays = inputs(name, shape)
-            for op in OPS:
+            # Slices do not know the operation, so two of them suffice for an array of several.
+            for op in (Op.SUM, Op.BXOR) if shape[-1] > 1000 else OPS:
                 if name == "uint64" and op in (Op.MIN, Op.MAX):
                     continue
                 total = combined(arrays, op, name)
@@ -89,9 +90,8 @@ EXACT = (
 )
 
 
-@pytest.mark.parametrize("size", [2, 3])
-def test_every_reduction_of_integers_is_exact(ranks: Ranks, size: int) -> None:
-    launch(ranks, size, EXACT, "exact")
+def test_every_reduction_of_integers_is_exact(ranks: Ranks) -> None:
+    launch(ranks, 3, EXACT, "exact")
 
 
 # Lengths on rank 0 and on the others: of one or several slices, and such that the first slices are equal.

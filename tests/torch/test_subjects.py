@@ -74,31 +74,3 @@ def test_torchrun_restarts_after_a_killed_rank(ranks: Ranks) -> None:
         attempt, results[backend, kill] = done.stdout.split()
         assert int(attempt) == (kill == "kill")
     assert len(set(results.values())) == 1, results
-
-
-# A short selection of PyTorch's own tests of torch.distributed; `make torch` runs all of them beside gloo.
-DRIVER = SUBJECTS.with_name("torch_driver.py")
-SELECTION = [
-    "test_DistributedDataParallelCPU_grad_is_view",
-    "test_accumulate_gradients_no_sync_allreduce_with_then_hook",
-    "test_all_gather_coalesced_complex",
-    "test_all_reduce_coalesced_full_group_max",
-    "test_scatter_complex",
-    "test_barrier_timeout_global",
-    "test_monitored_barrier_gloo",
-    "test_scatter_object_list",
-    "test_send_recv_any_source",
-    "test_sparse_all_reduce_sum",
-]
-
-
-def test_a_selection_of_the_tests_of_torch(ranks: Ranks) -> None:
-    pytest.importorskip(
-        "expecttest", reason="there is no expecttest in this environment; `make setup-torch` brings it"
-    )
-    results = ranks.folder / "results.json"
-    ((code, _, errors),) = outcomes(ranks, str(DRIVER), [("onehop", 2, results, *SELECTION)])
-    assert results.exists(), errors
-    found = json.loads(results.read_text())
-    assert {name: found[name][0] for name in SELECTION} == dict.fromkeys(SELECTION, "passed"), found
-    assert code == 0, errors

@@ -175,7 +175,7 @@ def test_a_compressed_all_reduce_over_any_group(ranks: Ranks, size: int, backend
 def test_the_check_for_cards_passes_in_the_interpreter(ranks: Ranks) -> None:
     ranks.environment["TRITON_INTERPRET"] = "1"
     module = ["-m", "onehop.torch.check_compression"]
-    options = ["--device", "cpu", "--backend", "gloo", "--kernels", "triton", "--numbers", "3000", "--json"]
+    options = ["--device", "cpu", "--backend", "gloo", "--kernels", "triton", "--numbers", "300", "--json"]
     done = ranks.torchrun(*module, *options)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout.splitlines()[-1])
