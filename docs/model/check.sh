@@ -151,6 +151,13 @@ breaks assertion "after a mismatch, headers stay in their slots" collective -DRA
 breaks deadlock "finish() sends again what start() has sent" collective -DRANKS=2 -DSENT_AGAIN
 breaks deadlock "start() waits for slots" collective -DRANKS=2 -DREDUCE -DCHUNKS=4 -DAHEAD_WAITS
 
+holds "two rails that lose messages" rails
+holds "two rails that lose messages, one slot" rails -DSLOTS=1
+breaks assertion "rails, bytes that arrive again are taken" rails -DTAKE_AGAIN
+breaks assertion "rails, a slot is reused when its message is sent" rails -DREUSE_SENT
+breaks deadlock "rails, fragments are not sent again" rails -DNO_PARTS_AGAIN
+breaks deadlock "rails, releases are not sent again" rails -DSLOTS=1 -DNO_RELEASES_AGAIN
+
 holds "who is lost" life
 breaks assertion "flag checked before the processes" life -DREADY_FIRST
 breaks assertion "\`left\` checked before the processes" life -DLEFT_FIRST

@@ -26,6 +26,7 @@ struct RankStatus {
   bool left = false;              // it has closed or aborted the group
   int reported_lost = -1;         // the rank because of which it gave up
   std::vector<WaitStatus> waits;  // of its threads; empty if none waits for long
+  std::vector<std::string> down;  // network interfaces through which nothing arrives from another host
 };
 
 // The groups of a process of this machine; none if it has no group. Throws Error if there is no such process or if it

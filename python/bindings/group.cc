@@ -134,6 +134,10 @@ nb::list status_of_process(int process) {
     rank["left"] = one.left;
     rank["reported_lost"] = one.reported_lost;
     rank["waits"] = waits;
+    nb::list down;
+    for (const std::string& name : one.down)
+      down.append(nb::str(nb::bytes(name.data(), name.size()).attr("decode")("utf-8", "replace")));
+    rank["interfaces_down"] = down;
     ranks.append(rank);
   }
   return ranks;

@@ -42,6 +42,8 @@ class Rank:
     reported_lost: int | None  #: The rank because of which it gave up.
     steps: int  #: Collective steps that it has begun.
     waits: list[Wait] = field(default_factory=list)
+    #: Network interfaces through which nothing arrives from another host; messages use others.
+    interfaces_down: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ def _group(size: int, members: list[tuple[int, dict[str, Any]]], states: dict[in
                 reported_lost=page["reported_lost"] if page["reported_lost"] >= 0 else None,
                 steps=page["steps"],
                 waits=[_wait(one, behind, size, len(members)) for one in page["waits"]],
+                interfaces_down=page["interfaces_down"],
             )
         )
     return GroupStatus(size, _waited_for(ranks), ranks)

@@ -5,7 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+#include <cstring>
 
 #include "src/base/clock.h"
 
@@ -18,6 +20,27 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 }
 
 }  // namespace
+
+void DeviceName::write(std::string_view name) noexcept {
+  std::array<std::uint64_t, 2> words{};
+  std::memcpy(words.data(), name.data(), std::min(name.size(), sizeof words - 1));
+  for (std::size_t i = 0; i < words.size(); ++i) words_[i].store(words[i], std::memory_order_relaxed);
+}
+
+std::string DeviceName::read() const {
+  std::array<char, sizeof words_ + 1> text{};
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    const std::uint64_t word = words_[i].load(std::memory_order_relaxed);
+    std::memcpy(text.data() + i * sizeof word, &word, sizeof word);
+  }
+  return text.data();
+}
+
+void note_device(RankPage& page, std::string_view device, bool works) noexcept {
+  const std::string name(device.substr(0, 15));
+  const auto place = std::ranges::find(page.down, works ? name : std::string(), &DeviceName::read);
+  if (place != page.down.end()) place->write(works ? std::string_view() : device);
+}
 
 ShownStep::ShownStep(RankPage& page) noexcept {
   page.steps.fetch_add(1, std::memory_order_relaxed);

@@ -8,11 +8,22 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "src/group/shared_memory.h"
 #include "src/group/wait_record.h"
 
 namespace onehop::detail {
+
+// The name of a network interface, of at most 15 characters; empty: none.
+class DeviceName {
+ public:
+  void write(std::string_view name) noexcept;
+  [[nodiscard]] std::string read() const;
+
+ private:
+  std::array<std::atomic<std::uint64_t>, 2> words_;
+};
 
 struct RankPage {
   // Number of the rank's threads that sleep or are about to. Writers read it after each flag that they store for the
@@ -38,13 +49,16 @@ struct RankPage {
   std::atomic<std::int64_t> about_to_take;
 
   // For `onehop status`, which recognises a page by `mark`, of which a new layout gets another value.
-  static constexpr std::uint64_t status_mark = 0x31'73'70'6f'68'65'6e'6f;
+  static constexpr std::uint64_t status_mark = 0x32'73'70'6f'68'65'6e'6f;
   alignas(128) std::atomic<std::uint64_t> mark;
   std::atomic<std::uint64_t> group_word;  // `word` of rank 0 of the group; 0 until ranks know each other
   std::atomic<std::int32_t> rank;
   std::atomic<std::int32_t> size;
   std::atomic<std::uint64_t> steps;  // collective steps of the group that the rank has begun
   std::array<WaitRecord, 4> waits;   // further threads that wait at the same time are not shown
+  // The network interfaces that this rank has found to be down between its host and another one; further ones are not
+  // shown.
+  std::array<DeviceName, 4> down;
 };
 
 // This rank's view of a peer.
@@ -70,6 +84,9 @@ class ShownStep {
  private:
   WaitRecord* record_ = nullptr;
 };
+
+// Notes that an interface is down, or works again. One thread at a time.
+void note_device(RankPage& page, std::string_view device, bool works) noexcept;
 
 // Wakes the sleeping threads of the rank.
 void ring(RankPage& page) noexcept;

@@ -88,6 +88,9 @@ RankStatus read_page(const RankPage& page) {
     const auto seen = record.read();
     if (seen) status.waits.push_back({seen->peer, seen->peer_is, seen->what, std::max(0.0, now - seen->since)});
   }
+  for (const detail::DeviceName& device : page.down) {
+    if (std::string name = device.read(); !name.empty()) status.down.push_back(std::move(name));
+  }
   return status;
 }
 

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -24,13 +25,7 @@ constexpr std::chrono::microseconds busy_period{200};
 constexpr double drain_limit = 2;
 // The same once a rank is lost: the whole network may be, and the process should end within a second.
 constexpr double drain_limit_after_loss = 0.3;
-// How many seconds pass from the failure of one rail to the loss of the peer: messages that the peer sent on the others
-// before it died may still arrive.
-constexpr double rail_grace = 0.2;
-// Seconds between the signs of life of a rank with few connections, for each connection of one with many, and of a
-// silence that counts once a wait has reached the time limit of the group.
-constexpr double between_signs = 0.5;
-constexpr double for_each_connection = 0.005;
+// After so many seconds of silence a rank is lost.
 constexpr double default_silence = 20;
 // Shorter parts stay on the first rail. Their time does not depend on the rate of a network.
 constexpr std::size_t shortest_spread = 2048;
@@ -77,9 +72,9 @@ Registered::~Registered() { static_cast<void>(context_.library.memory_unmap(cont
 Connections::Connections(std::span<const RailChoice> rails, int rank, int ranks)
     : rank_(rank),
       loads_(rails.size()),
-      reach_(static_cast<std::size_t>(ranks), 1),
+      states_(ranks),
+      down_(rails.size()),
       silence_(env::number("ONEHOP_SILENCE").value_or(default_silence)),
-      between_signs_(between_signs),
       heard_elsewhere_(static_cast<std::size_t>(ranks)) {
   for (auto& heard : heard_elsewhere_) heard.store(-1, std::memory_order_relaxed);
   for (const RailChoice& one : rails) {
@@ -147,13 +142,13 @@ std::vector<std::byte> Connections::own_addresses() {
   return all;
 }
 
-void Connections::set_addresses(int rank, std::span<const std::byte> addresses, std::size_t most_rails) {
+void Connections::set_addresses(int rank, std::span<const std::byte> addresses, std::size_t limit) {
   for (const auto& rail : rails_) {
     std::uint64_t length = 0;
     std::memcpy(&length, take(addresses, sizeof length).data(), sizeof length);
     rail->set_address(rank, take(addresses, length));
   }
-  reach_[static_cast<std::size_t>(rank)] = static_cast<int>(std::min(most_rails, rails_.size()));
+  states_.set_rails(rank, std::min(limit, rails_.size()));
 }
 
 void Connections::probe(std::span<const int> ranks, double seconds, std::span<std::int32_t> silent) {
@@ -197,7 +192,10 @@ void Connections::keep_rails(const std::vector<bool>& marks) {
     rails_ = std::move(kept);
     speeds_ = std::move(speeds);
     loads_.assign(rails_.size(), 0);
-    for (int& reach : reach_) reach = std::min(reach, static_cast<int>(rails_.size()));
+    down_.resize(rails_.size());
+    for (int rank = 0; rank < states_.ranks(); ++rank) {
+      states_.set_rails(rank, std::min(static_cast<std::size_t>(rails_to(rank)), rails_.size()));
+    }
     for (const auto& rail : given_up) rail->close();
   }
   drain(given_up, [](const auto& rail) { return rail->closed(); });
@@ -219,7 +217,14 @@ void Connections::greet(int rank) {
 
 bool Connections::is_complete(int rank) {
   const std::lock_guard guard(mutex_);
-  return std::ranges::all_of(rails_of(rank), [rank](const auto& rail) { return rail->is_complete(rank); });
+  const auto rails = rails_of(rank);
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < rails.size(); ++i) {
+    if (rails[i]->is_complete(rank)) continue;
+    if ((states_.working(rank) & RailStates::bit(i)) != 0) return false;
+    ++missing;
+  }
+  return missing < rails.size();
 }
 
 std::string Connections::networks_to(int rank) {
@@ -248,15 +253,22 @@ void Connections::enlist(Kind kind, int rank, std::uint32_t channel, Inbox* inbo
 }
 
 Rail& Connections::rail_for(int rank, const Message& message, int rail) {
-  const int usable = rails_to(rank);
-  if (usable == 1 || message.kind != Kind::part) return *rails_.front();
+  const int rails = rails_to(rank);
+  if (rails == 1) return *rails_.front();
+  const std::uint64_t working = states_.working(rank);
+  const auto first = static_cast<std::size_t>(std::countr_zero(working));
+  if (message.kind != Kind::part) return *rails_[first];
   // Assigned parts do not count as loads: the others would make up for them long afterwards.
-  if (rail != any_rail) return *rails_[static_cast<std::size_t>(rail)];
-  if (message.data.size() < shortest_spread) return *rails_.front();
-  const auto least = std::min_element(loads_.begin(), loads_.begin() + usable);
-  const auto at = static_cast<std::size_t>(least - loads_.begin());
-  *least += static_cast<double>(message.data.size()) / speeds_[at];
-  return *rails_[at];
+  if (rail != any_rail && (working & RailStates::bit(static_cast<std::size_t>(rail))) != 0) {
+    return *rails_[static_cast<std::size_t>(rail)];
+  }
+  if (message.data.size() < shortest_spread) return *rails_[first];
+  std::size_t least = first;
+  for (std::size_t i = first + 1; i < static_cast<std::size_t>(rails); ++i) {
+    if ((working & RailStates::bit(i)) != 0 && loads_[i] < loads_[least]) least = i;
+  }
+  loads_[least] += static_cast<double>(message.data.size()) / speeds_[least];
+  return *rails_[least];
 }
 
 void Connections::send(int rank, const Message& message, std::uint32_t* pending, int rail) {
@@ -280,23 +292,6 @@ bool Connections::move() {
   if (signs_due_.load(std::memory_order_relaxed)) [[unlikely]]
     give_signs_of_life();
   return moved;
-}
-
-void Connections::give_signs_of_life() {
-  signs_due_.store(false, std::memory_order_relaxed);
-  const double now = base::steady_seconds();
-  const double period = between_signs_.load(std::memory_order_relaxed);
-  const double since = signs_given_ == 0 ? 0 : now - signs_given_;
-  signs_given_ = now;
-  int connections = 0;
-  for (const auto& rail : rails_) {
-    // A process that was stopped, or had no processor, has heard nothing meanwhile.
-    rail->give_signs_of_life(now, since > 2 * period ? since : 0, silence_);
-    connections += rail->connections();
-  }
-  const double longest = silence_ > 0 ? std::max(between_signs, silence_ / 4) : 5;
-  between_signs_.store(std::clamp(for_each_connection * connections, std::min(between_signs, longest), longest),
-                       std::memory_order_relaxed);
 }
 
 void Connections::progress() {
@@ -325,77 +320,6 @@ void Connections::drive_until_closed() noexcept {
   }
 }
 
-bool Connections::lost(int rank) const noexcept {
-  bool all = true;
-  double since = 0;
-  for (const auto& rail : rails_of(rank)) {
-    if (!rail->has_failed(rank)) {
-      all = false;
-    } else if (since == 0) {
-      since = rail->failed_since(rank);
-    }
-  }
-  return since != 0 && (all || base::steady_seconds() > since + rail_grace);
-}
-
-std::string Connections::why_lost(int rank) const {
-  for (const auto& rail : rails_of(rank)) {
-    if (rail->has_failed(rank)) return rail->failure(rank);
-  }
-  return {};
-}
-
-// Its own end would otherwise be taken for the first loss by ranks that wait for it.
-void Connections::tell(int lost) noexcept {
-  if (!told_.exchange(true, std::memory_order_relaxed)) send_report({rank_, lost, -1});
-}
-
-void Connections::tell_elsewhere(int lost) noexcept {
-  if (told_elsewhere_.exchange(lost, std::memory_order_relaxed) != lost) send_report({rank_, -1, lost});
-}
-
-void Connections::send_report(const LossReport& report) noexcept {
-  const std::lock_guard guard(mutex_);
-  for (int rank = 0; rank < static_cast<int>(reach_.size()); ++rank) {
-    if (rank == rank_ || rank == report.lost) continue;
-    // Any rail to it that works will do.
-    const auto rails = rails_of(rank);
-    const auto works = [rank](const auto& rail) { return rail->is_connected(rank) && !rail->has_failed(rank); };
-    const auto rail = std::ranges::find_if(rails, works);
-    if (rail != rails.end()) (*rail)->send(rank, {Kind::lost, bytes_of(report), {}}, nullptr);
-  }
-  move();
-}
-
-int Connections::unreachable() const noexcept {
-  for (int rank = 0; rank < static_cast<int>(reach_.size()); ++rank) {
-    if (lost(rank)) return rank;
-  }
-  return -1;
-}
-
-int Connections::silent(double seconds) const noexcept {
-  const double now = base::steady_seconds();
-  for (int rank = 0; rank < static_cast<int>(reach_.size()); ++rank) {
-    for (const auto& rail : rails_of(rank)) {
-      const double at = rail->heard_at(rank);
-      if (at != 0 && now - at > seconds) return rank;
-    }
-  }
-  return -1;
-}
-
-void Connections::hear(const Message& message) noexcept {
-  LossReport report;
-  if (message.header.size() == sizeof report) std::memcpy(&report, message.header.data(), sizeof report);
-  const auto ranks = static_cast<int>(reach_.size());
-  int none = -1;
-  if (report.lost >= 0 && report.lost < ranks && report.lost != rank_)
-    heard_.compare_exchange_strong(none, report.lost, std::memory_order_relaxed);
-  if (report.elsewhere >= 0 && report.from >= 0 && report.from < ranks)
-    heard_elsewhere_[static_cast<std::size_t>(report.from)].store(report.elsewhere, std::memory_order_relaxed);
-}
-
 void Connections::keep(Slots slots) {
   const std::lock_guard guard(mutex_);
   kept_.push_back(std::move(slots));
@@ -410,6 +334,12 @@ void Connections::linger(std::shared_ptr<Outgoing> outgoing) {
 void Connections::arrived(const Message& message) noexcept {
   if (message.kind == Kind::lost) {
     hear(message);
+    return;
+  }
+  if (message.kind == Kind::alive) {
+    Sign sign;
+    if (message.header.size() == sizeof sign) std::memcpy(&sign, message.header.data(), sizeof sign);
+    if (states_.take(sign)) failed();
     return;
   }
   Destination to;

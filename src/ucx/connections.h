@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -18,7 +19,7 @@
 #include "src/group/driven.h"
 #include "src/group/forks.h"
 #include "src/group/group_state.h"
-#include "src/ucx/rail.h"
+#include "src/ucx/rail_states.h"
 
 namespace onehop::detail::ucx {
 
@@ -33,6 +34,8 @@ class Inbox {
  public:
   virtual void arrived(const std::byte* header, std::size_t header_bytes, const std::byte* data,
                        std::size_t bytes) noexcept = 0;
+  // A rail to the rank is down: sends again all that the rank may not have.
+  virtual void send_again() noexcept = 0;
 
  protected:
   ~Inbox() = default;
@@ -74,18 +77,21 @@ struct RailChoice {
   double speed = 1;
 };
 
+// Is told that a rail is down for a first rank, or works to all ranks again: its device and the rank.
+using RailNews = std::function<void(const std::string& device, int rank, bool works)>;
+
 // All functions may be called from any thread. Errors of a connection are not thrown: they are seen by lost().
 class Connections final : public Driven, public LossReports, private Arrivals {
  public:
-  // `rails` has at least one.
+  // `rails` has at least one, and at most RailStates::most_rails.
   Connections(std::span<const RailChoice> rails, int rank, int ranks);
   // Waits up to two seconds for the peers to confirm that they have the last messages; once a rank is lost, 0.3.
   ~Connections() override;
 
   // The addresses of this rank's rails, to be sent to the other ranks.
   [[nodiscard]] std::vector<std::byte> own_addresses();
-  // Takes the result of a rank's own_addresses(). Messages to that rank use only the first `most_rails`.
-  void set_addresses(int rank, std::span<const std::byte> addresses, std::size_t most_rails);
+  // Takes the result of a rank's own_addresses(). Messages to that rank use only the first rails, up to a limit.
+  void set_addresses(int rank, std::span<const std::byte> addresses, std::size_t limit);
   // Exchanges a message with each of these ranks, which call it with this one, on every rail whose entry in `silent` is
   // negative, and enters a rank from which no answer has arrived after `seconds`. Throws Error.
   void probe(std::span<const int> ranks, double seconds, std::span<std::int32_t> silent);
@@ -101,13 +107,15 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   // The networks of all rails, as UCX names them.
   [[nodiscard]] std::string networks() const;
   // How many rails share the parts of the messages to a rank, or from it.
-  [[nodiscard]] int rails_to(int rank) const noexcept { return reach_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int rails_to(int rank) const noexcept { return states_.rails(rank); }
+  void set_news(RailNews news);
 
   // Registers (null: removes) the end that takes the messages of this kind from `rank` for the channel.
   void enlist(Kind kind, int rank, std::uint32_t channel, Inbox* inbox);
 
   // Sends a message. The header is copied; the data must stay until `*pending` (unless null) is zero again. Parts take
   // this rail, or else the one that has been given the fewest bytes for its speed, so messages may overtake each other.
+  // A message on a rail that turns out to be down is lost: Inbox::send_again().
   static constexpr int any_rail = -1;
   void send(int rank, const Message& message, std::uint32_t* pending, int rail = any_rail);
   // Writes `data` and, in order, `flag`. Both must stay until `*pending` is zero again.
@@ -144,6 +152,9 @@ class Connections final : public Driven, public LossReports, private Arrivals {
 
  private:
   void arrived(const Message& message) noexcept override;
+  void failed() noexcept override { signs_due_.store(true, std::memory_order_relaxed); }
+  void look(int rank, double now, double paused);
+  void rails_changed(int rank, std::uint64_t before, std::uint64_t after);
   void hear(const Message& message) noexcept;
   // Sends a report to all ranks but this one and the lost one.
   void send_report(const LossReport& report) noexcept;
@@ -162,7 +173,9 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   std::vector<std::unique_ptr<Rail>> rails_;
   std::vector<double> speeds_;
   std::vector<double> loads_;  // by rail: bytes of parts without an assignment over speed
-  std::vector<int> reach_;     // by rank: rails to it
+  RailStates states_;
+  std::vector<int> down_;  // by rail: ranks to which it is down
+  RailNews news_;
   std::array<std::unordered_map<std::uint64_t, Inbox*>, 4> inboxes_;  // by kind; then by rank and channel
   std::vector<std::shared_ptr<Outgoing>> lingering_;
   std::vector<Slots> kept_;
@@ -170,7 +183,9 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   const double silence_;  // seconds; 0: no limit
   std::atomic<bool> signs_due_{false};
   double signs_given_ = 0;
-  std::atomic<double> between_signs_;
+  std::uint32_t sign_number_ = 0;
+  static constexpr double between_signs = 0.5;  // seconds; longer with many connections
+  std::atomic<double> between_signs_{between_signs};
   std::atomic<bool> told_{false};
   std::atomic<int> heard_{-1};
   std::atomic<int> told_elsewhere_{-1};

@@ -51,38 +51,49 @@ ChannelShape receiver_shape(const ChannelShape& shape) {
   return own;
 }
 
-std::uint64_t Filling::add(const Part& part, std::int64_t bytes) noexcept {
-  if (use_ != part.use) {
+bool Filling::begin(const Part& part, std::int64_t bytes) noexcept {
+  if (part.use < use_ || (part.use == use_ && bytes_ == length_)) return false;
+  if (part.use > use_) {
     use_ = part.use;
     bytes_ = 0;
     in_order_ = 0;
     length_ = -1;
+    chunks_ = 0;
     early_.clear();
   }
-  bytes_ += bytes;
   if (part.chunks == whole) length_ = part.at + bytes;
+  return true;
+}
+
+std::uint64_t Filling::count(const Part& part, std::int64_t end) noexcept {
   if (bytes_ == length_) return whole;
   // The chunks of the last part are those of the whole, which is not complete.
-  early_.push_back({part.at, part.at + bytes, part.chunks == whole ? 0 : part.chunks});
+  const Early added{part.at, end, part.chunks == whole ? 0 : part.chunks};
+  early_.insert(std::ranges::upper_bound(early_, added.first, {}, &Early::first), added);
   std::uint64_t chunks = 0;
-  while (true) {
-    const auto next = std::ranges::find(early_, in_order_, &Early::first);
-    if (next == early_.end()) return chunks;
-    in_order_ = next->last;
+  auto next = early_.begin();
+  for (; next != early_.end() && next->first <= in_order_; ++next) {
+    in_order_ = std::max(in_order_, next->last);
     chunks = std::max(chunks, next->chunks);
-    early_.erase(next);
   }
+  early_.erase(early_.begin(), next);
+  if (chunks <= chunks_) return 0;
+  chunks_ = chunks;
+  return chunks;
 }
 
 SendEnd::SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<Connections> connections,
                  bool puts)
     : Endpoint(std::move(group), shape),
       connections_(std::move(connections)),
-      outgoing_(std::make_shared<Outgoing>(static_cast<std::size_t>(shape.slots))),
       puts_(puts),
-      part_bytes_(part_length(shape.slot_bytes, connections_->rails_to(shape.to))) {
-  outgoing_->memory = allocate_ring(shape, "UCX");
-  ring_ = make_ring(shape, outgoing_->memory.get());
+      part_bytes_(part_length(shape.slot_bytes, connections_->rails_to(shape.to))),
+      keeps_(!puts && connections_->rails_to(shape.to) > 1) {
+  const ChannelShape own = keeps_ ? receiver_shape(shape) : shape;
+  outgoing_ = std::make_shared<Outgoing>(static_cast<std::size_t>(own.slots));
+  outgoing_->memory = allocate_ring(own, "UCX");
+  ring_ = make_ring(own, outgoing_->memory.get());
+  lengths_.resize(static_cast<std::size_t>(own.slots));
   remote_ = make_ring(receiver_shape(shape), nullptr);
   connections_->connect(shape.to);
   connections_->enlist(Kind::released, shape.to, shape.id, this);
@@ -100,6 +111,8 @@ SendEnd::~SendEnd() {
 }
 
 void SendEnd::published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) {
+  std::unique_lock<std::recursive_mutex> guard;
+  if (keeps_) guard = connections_->lock();  // another thread may call send_again()
   if (!puts_) {
     send_parts(use, chunks, bytes);
   } else if (chunks == whole) {
@@ -108,14 +121,16 @@ void SendEnd::published(std::uint64_t use, std::uint64_t chunks, std::int64_t by
   if (chunks == whole) {
     given_ = use;
     at_ = 0;
+    chunks_ = 0;
+    lengths_[index(use)] = bytes;
   }
   progress();  // short messages complete at once, so the next put() finds its slot free
 }
 
-SendEnd::Way SendEnd::way(std::uint64_t use) const noexcept {
+SendEnd::Way SendEnd::way(std::uint64_t use, std::int64_t at) const noexcept {
   if (!assigned_.empty()) {
     const auto& pieces = assigned_[(use - 1) % assigned_.size()];
-    const auto piece = std::ranges::upper_bound(pieces, at_, {}, &RailPiece::end);
+    const auto piece = std::ranges::upper_bound(pieces, at, {}, &RailPiece::end);
     if (piece != pieces.end()) return {piece->rail, piece->end, longest_part};
   }
   return {.part_bytes = part_bytes_};
@@ -123,16 +138,28 @@ SendEnd::Way SendEnd::way(std::uint64_t use) const noexcept {
 
 void SendEnd::send_parts(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) {
   // Chunks are as long as suits caches. Over a network every part costs a message, so short chunks travel together.
-  if (chunks != whole && bytes - at_ < way(use).part_bytes) return;
+  if (chunks != whole && bytes - at_ < way(use, at_).part_bytes) return;
+  send_range(use, at_, bytes, chunks);
+  at_ = bytes;
+  chunks_ = chunks;
+}
+
+void SendEnd::send_range(std::uint64_t use, std::int64_t first, std::int64_t last, std::uint64_t chunks) {
   do {
-    const Way now = way(use);
-    const std::int64_t length = std::min({now.part_bytes, now.end - at_, bytes - at_});
-    const bool last = at_ + length == bytes;
-    const Part part{{group().rank, shape().id}, use, at_, last ? chunks : 0};
-    const std::span data(slot(use) + ring_.payload + at_, static_cast<std::size_t>(length));
+    const Way now = way(use, first);
+    const std::int64_t length = std::min({now.part_bytes, now.end - first, last - first});
+    const Part part{{group().rank, shape().id}, use, first, first + length == last ? chunks : 0};
+    const std::span data(slot(use) + ring_.payload + first, static_cast<std::size_t>(length));
     connections_->send(shape().to, {Kind::part, bytes_of(part), data}, &outgoing_->pending[index(use)], now.rail);
-    at_ += length;
-  } while (at_ < bytes);
+    first += length;
+  } while (first < last);
+}
+
+// The receiver has not released these uses, but may have them all the same: it drops bytes that it has.
+void SendEnd::send_again() noexcept {
+  if (!keeps_) return;
+  for (std::uint64_t use = returned_ + 1; use <= given_; ++use) send_range(use, 0, lengths_[index(use)], whole);
+  if (at_ > 0) send_range(given_ + 1, 0, at_, chunks_);
 }
 
 void SendEnd::put(std::uint64_t use, std::int64_t bytes) {
@@ -144,7 +171,8 @@ void SendEnd::put(std::uint64_t use, std::int64_t bytes) {
 
 void SendEnd::update() {
   const auto guard = connections_->lock();
-  while (sent_ < given_ && outgoing_->pending[index(sent_ + 1)] == 0) ++sent_;
+  if (keeps_) sent_ = returned_;  // whatever UCX still has of these uses, the receiver drops
+  while (!keeps_ && sent_ < given_ && outgoing_->pending[index(sent_ + 1)] == 0) ++sent_;
   // The receiver has slots for `remote_.slots` uses that it has not released.
   const std::uint64_t free = std::min(sent_, returned_ + (remote_.slots - ring_.slots));
   if (free > released_word.load(std::memory_order_relaxed)) released_word.store(free, std::memory_order_release);
@@ -206,6 +234,10 @@ void ReceiveEnd::released(std::uint64_t use) {
   connections_->send(shape().from, {Kind::released, bytes_of(release), {}}, nullptr);
 }
 
+void ReceiveEnd::send_again() noexcept {
+  if (const std::uint64_t use = released_word.load(std::memory_order_relaxed); use > 0) released(use);
+}
+
 void ReceiveEnd::progress() {
   const bool lost = connections_->lost(shape().from);
   connections_->progress();
@@ -222,8 +254,10 @@ void ReceiveEnd::arrived(const std::byte* header, std::size_t header_bytes, cons
   std::byte* const slot = ring_.first + at * ring_.stride;
   const auto length = static_cast<std::int64_t>(bytes);
   if (part.at < 0 || part.at > ring_.slot_bytes - length) return;
-  if (bytes > 0) std::memcpy(slot + ring_.payload + part.at, data, bytes);
-  const std::uint64_t complete = filling_[at].add(part, length);
+  const std::uint64_t complete = filling_[at].add(part, length, [&](const Filling::Range& fresh) {
+    std::memcpy(slot + ring_.payload + fresh.first, data + (fresh.first - part.at),
+                static_cast<std::size_t>(fresh.last - fresh.first));
+  });
   if (complete != 0) ring_.flag_at(slot).store(flag_value(part.use, complete), std::memory_order_release);
 }
 

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "src/base/clock.h"
 #include "src/group/bootstrap.h"
 
 namespace onehop::detail::ucx {
@@ -44,6 +43,7 @@ Rail::Rail(const ProcessContext& context, int rank, int ranks, Arrivals& arrival
   }
   for (int r = 0; r < ranks; ++r) {
     peers_.push_back(std::make_unique<Peer>());
+    peers_.back()->owner = this;
     peers_.back()->rank = r;
   }
 }
@@ -164,31 +164,31 @@ int Rail::connections() const noexcept {
   return static_cast<int>(std::ranges::count_if(peers_, [](const auto& peer) { return peer->end != nullptr; }));
 }
 
-void Rail::give_signs_of_life(double now, double paused, double limit) {
-  for (auto& one : peers_) {
-    Peer& peer = *one;
-    if (peer.end == nullptr || peer.rank == rank_ || has_failed(peer.rank)) continue;
-    // A rank need not send before the connection is complete, nor when it has closed its group.
-    if (!is_complete(peer.rank) || peer.leaving) {
-      peer.heard_at.store(0, std::memory_order_relaxed);
-      continue;
-    }
-    const double before = peer.heard_at.load(std::memory_order_relaxed);
-    const bool heard = std::exchange(peer.heard, false) || before == 0;
-    const double at = heard ? now : before + paused;
-    peer.heard_at.store(at, std::memory_order_relaxed);
-    if (limit > 0 && now - at > limit) {
-      fail(peer, silence);
-    } else if (peer.signs_pending == 0) {  // a network that is down takes none
-      const std::int32_t own = rank_;
-      send(peer.rank, {Kind::alive, bytes_of(own), {}}, &peer.signs_pending);
-    }
+Look Rail::look(int rank, double now, double paused) noexcept {
+  Peer& from = peer(rank);
+  const Look found{std::exchange(from.heard, false), std::exchange(from.sign, false), from.leaving, has_failed(rank)};
+  // A rank need not send before the connection is complete, nor when it has closed its group.
+  if (from.end == nullptr || rank == rank_ || !is_complete(rank) || from.leaving) {
+    from.heard_at.store(0, std::memory_order_relaxed);
+    return found;
   }
+  const double before = from.heard_at.load(std::memory_order_relaxed);
+  from.heard_at.store(found.heard || before == 0 ? now : before + paused, std::memory_order_relaxed);
+  return found;
+}
+
+void Rail::give_sign(int rank, const Sign& sign) {
+  Peer& to = peer(rank);
+  // A network that is down takes none.
+  if (to.heard_at.load(std::memory_order_relaxed) == 0 || to.signs_pending > 0) return;
+  send(rank, {Kind::alive, bytes_of(sign), {}}, &to.signs_pending);
+}
+
+void Rail::fail_silent(int rank) noexcept {
+  if (is_connected(rank)) fail(peer(rank), silence);
 }
 
 bool Rail::has_failed(int rank) const noexcept { return peer(rank).failure.load(std::memory_order_acquire) != 0; }
-
-double Rail::failed_since(int rank) const noexcept { return peer(rank).failed_at.load(std::memory_order_relaxed); }
 
 std::string Rail::failure(int rank) const {
   const int status = peer(rank).failure.load(std::memory_order_relaxed);
@@ -203,8 +203,9 @@ void Rail::say_goodbye() {
 }
 
 bool Rail::goodbye_said() const {
-  return std::ranges::all_of(
-      peers_, [this](const auto& peer) { return peer->end == nullptr || peer->left || has_failed(peer->rank); });
+  return std::ranges::all_of(peers_, [this](const auto& peer) {
+    return peer->end == nullptr || peer->left || peer->down || has_failed(peer->rank);
+  });
 }
 
 void Rail::close() {
@@ -244,21 +245,21 @@ void Rail::completed(void* request, Status, void* pending) {
 }
 
 void Rail::failed(void* argument, RemoteEnd*, Status status) {
-  fail(*static_cast<Peer*>(argument), static_cast<int>(status));
+  Peer& peer = *static_cast<Peer*>(argument);
+  peer.owner->fail(peer, static_cast<int>(status));
 }
 
 void Rail::fail(Peer& peer, int why) noexcept {
   if (peer.failure.load(std::memory_order_relaxed) != 0) return;
-  peer.failed_at.store(base::steady_seconds(), std::memory_order_relaxed);
   peer.failure.store(why, std::memory_order_release);
+  arrivals_.failed();
 }
 
 Status Rail::arrived(void* argument, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                      const MessageDetails*) {
   const auto* const to = static_cast<const HandlerArgument*>(argument);
   const std::span first(static_cast<const std::byte*>(header), header_bytes);
-  to->owner->note_sender(first);
-  if (to->kind == Kind::alive) return Status::ok;
+  to->owner->note_sender(to->kind, first);
   if (to->kind >= Kind::leaving && to->kind <= Kind::welcome) {
     to->owner->handle_question(to->kind, first);
   } else {
@@ -268,10 +269,12 @@ Status Rail::arrived(void* argument, const void* header, std::size_t header_byte
 }
 
 // Every message begins with the rank that sends it.
-void Rail::note_sender(std::span<const std::byte> header) noexcept {
+void Rail::note_sender(Kind kind, std::span<const std::byte> header) noexcept {
   std::int32_t from = -1;
   if (header.size() >= sizeof from) std::memcpy(&from, header.data(), sizeof from);
-  if (from >= 0 && from < static_cast<int>(peers_.size())) peer(from).heard = true;
+  if (from < 0 || from >= static_cast<int>(peers_.size())) return;
+  peer(from).heard = true;
+  peer(from).sign |= kind == Kind::alive;
 }
 
 void Rail::handle_question(Kind kind, std::span<const std::byte> header) {

@@ -35,10 +35,27 @@ struct Message {
   std::span<const std::byte> data;
 };
 
-// Takes the messages that arrive for ends of channels, and those about lost ranks.
+// The header of a sign of life.
+struct Sign {
+  std::int32_t from = 0;
+  std::uint32_t number = 0;  // signs of a rank may overtake each other on different rails
+  std::uint64_t hears = 0;   // the rails on which the sender hears the other one, a bit for each
+};
+
+// What has arrived on a connection since the last look.
+struct Look {
+  bool heard = false;   // anything
+  bool sign = false;    // a sign of life
+  bool leaves = false;  // the peer closes its group, and need not send any more
+  bool failed = false;
+};
+
+// Takes the messages that arrive for ends of channels, those about lost ranks, and signs of life.
 class Arrivals {
  public:
   virtual void arrived(const Message& message) noexcept = 0;
+  // A connection has failed.
+  virtual void failed() noexcept = 0;
 
  protected:
   ~Arrivals() = default;
@@ -81,20 +98,23 @@ class Rail {
   // Moves what can be moved. Returns whether there was anything.
   bool progress();
 
-  // Called at regular times: gives every peer a sign of life, and looks whether they have given one. A connection on
-  // which nothing has arrived for `limit` seconds (0: no limit) fails. `paused` are seconds in which this process did
-  // not run, and heard nothing for that reason.
-  void give_signs_of_life(double now, double paused, double limit);
+  // Called at regular times. `paused` are seconds in which this process did not run, and heard nothing for that reason.
+  Look look(int rank, double now, double paused) noexcept;
+  // Sends a sign of life where the peer expects one.
+  void give_sign(int rank, const Sign& sign);
+  // Fails the connection because nothing arrives on it.
+  void fail_silent(int rank) noexcept;
+  // A rail that is down for a peer is not waited for when the group closes.
+  void set_down(int rank, bool down) noexcept { peer(rank).down = down; }
   [[nodiscard]] int connections() const noexcept;
   // When the last message from a rank arrived, to within the time between signs of life; 0 if it need not send any.
   [[nodiscard]] double heard_at(int rank) const noexcept { return peer(rank).heard_at.load(std::memory_order_relaxed); }
 
-  // Whether the connection to a rank has failed, since when (base::steady_seconds()), and UCX's reason.
+  // Whether the connection to a rank has failed, and UCX's reason.
   [[nodiscard]] bool has_failed(int rank) const noexcept;
   [[nodiscard]] bool has_failures() const noexcept {
     return std::ranges::any_of(peers_, [](const auto& peer) { return peer->failure != 0; });
   }
-  [[nodiscard]] double failed_since(int rank) const noexcept;
   [[nodiscard]] std::string failure(int rank) const;
 
   // Messages that are still on their way would be lost with the connection. say_goodbye() asks every peer to confirm
@@ -106,16 +126,20 @@ class Rail {
   [[nodiscard]] bool closed() const noexcept { return closing_ == 0; }
 
   [[nodiscard]] const ProcessContext& context() const noexcept { return context_; }
+  // "eth0"
+  [[nodiscard]] std::string device() const { return context_.networks.substr(context_.networks.find('/') + 1); }
 
  private:
   struct Peer {
+    Rail* owner = nullptr;
     int rank = -1;
     std::vector<std::byte> address;
     RemoteEnd* end = nullptr;
     std::vector<RemoteKey*> keys;
     std::atomic<int> failure{0};  // the status; 0: none
-    std::atomic<double> failed_at{0};
-    bool heard = false;  // since the last look
+    bool heard = false;           // since the last look
+    bool sign = false;            // the same of signs of life
+    bool down = false;
     std::atomic<double> heard_at{0};
     std::uint32_t signs_pending = 0;  // signs of life that have not left
     bool greeted = false;             // by this rank
@@ -135,9 +159,9 @@ class Rail {
   static Status arrived(void* argument, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                         const MessageDetails*);
   static void failed(void* argument, RemoteEnd*, Status status);
-  static void fail(Peer& peer, int why) noexcept;
+  void fail(Peer& peer, int why) noexcept;
   static void completed(void* request, Status status, void* pending);
-  void note_sender(std::span<const std::byte> header) noexcept;
+  void note_sender(Kind kind, std::span<const std::byte> header) noexcept;
   void handle_question(Kind kind, std::span<const std::byte> header);
   void issued(Peer& to, void* returned, std::uint32_t* pending);
   void answer();

@@ -19,6 +19,7 @@
 #include "src/group/agreement.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
+#include "src/group/local_socket.h"
 #include "src/ucx/ends.h"
 #include "src/ucx/interfaces.h"
 
@@ -147,34 +148,52 @@ std::vector<int> probed_ranks(const GroupState& group) {
   return {probed.begin(), probed.end()};
 }
 
-// The devices of this process that earlier groups have left out.
-class SilentDevices {
+// Devices of this process, over all its groups.
+class Devices {
  public:
-  static bool contain(const std::string& device) {
-    const std::lock_guard guard(mutex());
-    return devices().contains(device);
+  bool contain(const std::string& device) {
+    const std::lock_guard guard(mutex_);
+    return names_.contains(device);
   }
-  static void insert(const std::string& device) {
-    const std::lock_guard guard(mutex());
-    devices().insert(device);
+  // Returns whether it is new.
+  bool insert(const std::string& device) {
+    const std::lock_guard guard(mutex_);
+    return names_.insert(device).second;
   }
 
  private:
-  static std::mutex& mutex() {
-    static std::mutex one;
-    return one;
-  }
-  static std::set<std::string>& devices() {
-    static auto* const all = new std::set<std::string>;  // never destroyed: groups may be made until the end
-    return *all;
-  }
+  std::mutex mutex_;
+  std::set<std::string> names_;
 };
+
+// Those that earlier groups have left out. Never destroyed: groups may be made until the end.
+Devices& silent_devices() {
+  static auto* const all = new Devices;
+  return *all;
+}
 
 // How long a rail may take to answer: two packets may be lost that begin a connection, which TCP sends again after 1
 // and 3 seconds.
 double probe_seconds(const GroupState& group) {
   constexpr double most = 5;
   return group.timeout > 0 ? std::min(most, group.timeout / 2) : most;
+}
+
+// Shows in this rank's page whether a rail is down. One of the two hosts says so: the first of its ranks that sees it,
+// once for each interface. An abstract name, which lasts as long as the process, keeps the others from it.
+void tell_of_rail(GroupState& group, const std::string& device, int rank, bool works) {
+  note_device(group.own_page(), device, works);
+  const PeerPage& own = group.pages[static_cast<std::size_t>(group.rank)];
+  const PeerPage& other = group.pages[static_cast<std::size_t>(rank)];
+  if (works || *other.host < *own.host) return;
+  Socket claim = new_socket();
+  const SocketName name("onehop-rail-" + std::to_string(group.world) + "-" + device);
+  if (::bind(claim.fd(), name.address(), name.length) != 0) return;
+  static_cast<void>(claim.release());
+  std::fprintf(stderr,
+               "onehop: nothing arrives through %s between %s and %s; messages use the other interfaces until it works "
+               "again\n",
+               device.c_str(), own.machine->c_str(), other.machine->c_str());
 }
 
 // Throws Mismatch if versions or modes differ. Returns whether all ranks use puts.
@@ -216,7 +235,8 @@ class UcxTransport final : public Transport {
     });
     const Gathered all = exchange(group, own, rest, failure);
     puts_ = check_versions(all);
-    const std::vector<RailDevice> devices = rail_devices(group, all);
+    std::vector<RailDevice> devices = rail_devices(group, all);
+    if (devices.size() > RailStates::most_rails) devices.resize(RailStates::most_rails);
     failure = failure_of([&] {
       std::vector<RailChoice> rails;
       for (const auto& [device, speed] : devices) rails.push_back({&process_context(device), speed});
@@ -235,7 +255,12 @@ class UcxTransport final : public Transport {
     }
     leave_out_silent_rails(group, own, devices);
     report_through(group, connections_);
+    connections_->set_news(
+        [&group](const std::string& device, int rank, bool works) { tell_of_rail(group, device, rank, works); });
   }
+  ~UcxTransport() override { connections_->set_news({}); }
+  UcxTransport(const UcxTransport&) = delete;
+  UcxTransport& operator=(const UcxTransport&) = delete;
 
   std::string_view name() const override { return "ucx"; }
   std::string unreachable(int) const override { return ""; }
@@ -284,7 +309,7 @@ class UcxTransport final : public Transport {
     const std::exception_ptr failure = failure_of([&] {
       // A device that was silent in an earlier group need not be waited for again.
       for (std::size_t k = 0; k < devices.size(); ++k) {
-        if (SilentDevices::contain(devices[k].device)) silent[k] = group.rank;
+        if (silent_devices().contain(devices[k].device)) silent[k] = group.rank;
       }
       if (const std::vector<int> ranks = probed_ranks(group); !ranks.empty()) {
         connections_->probe(ranks, probe_seconds(group), silent);
@@ -311,7 +336,7 @@ class UcxTransport final : public Transport {
     std::string kept;
     for (std::size_t k = 0; k < devices.size(); ++k) {
       if (answers[k]) kept += (kept.empty() ? "" : ",") + devices[k].device;
-      if (!answers[k]) SilentDevices::insert(devices[k].device);
+      if (!answers[k]) silent_devices().insert(devices[k].device);
     }
     if (group.rank != 0 || left_out.empty()) return;
     std::fprintf(stderr,
@@ -322,7 +347,7 @@ class UcxTransport final : public Transport {
 
   // ", e1, through which rank 0 has had no answer from rank 2"; empty if this process has said so before.
   static std::string silent_rail(const GroupState& group, const RailDevice& rail, int asked, int silent) {
-    if (SilentDevices::contain(rail.device)) return "";
+    if (silent_devices().contain(rail.device)) return "";
     const std::string who = asked == silent ? "another one before" : group.name_of(silent);
     return ", " + rail.device + ", through which " + group.name_of(asked) + " has had no answer from " + who;
   }

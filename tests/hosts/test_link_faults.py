@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,6 +119,89 @@ def test_a_link_that_comes_back(own_hosts: EmulatedHosts, tmp_path: Path) -> Non
     assert all(code == 0 and "finished" in text for code, text in results), results
 
 
+def _status(hosts: EmulatedHosts, folder: Path) -> list[dict[str, Any]]:
+    """Return the groups of rank 0, as `onehop status` shows them."""
+    words = [sys.executable, "-m", "onehop", "status", (folder / "store/ready0").read_text(), "--json", "-"]
+    said = hosts.output(0, words, {**os.environ, "PYTHONPATH": str(PACKAGE)})
+    groups: list[dict[str, Any]] = json.loads(said)["groups"]
+    return groups
+
+
+def _await_rails(hosts: EmulatedHosts, folder: Path, down: list[str]) -> None:
+    """Wait until just these interfaces of the first host are known to be down."""
+    end = time.monotonic() + 15
+    while True:
+        group = next(group for group in _status(hosts, folder) if group["size"] == 4)
+        if all(rank["interfaces_down"] == down for rank in group["ranks"]):
+            return
+        assert time.monotonic() < end, group
+        time.sleep(0.1)
+
+
+def _cut(hosts: EmulatedHosts, link: int, cut: bool = True) -> None:
+    hosts.set_link(1, link, up=not cut)
+
+
+def _lose_packets(hosts: EmulatedHosts, link: int, cut: bool = True) -> None:
+    """Let the packets of the first host vanish, and those of the other one arrive."""
+    neighbour = [hosts.hosts[1].addresses[link], "dev", f"e{link}"]
+    nobody = ["lladdr", "02:00:00:00:00:77", "nud", "permanent"]
+    hosts.output(0, ["ip", "neigh", *(["replace", *neighbour, *nobody] if cut else ["del", *neighbour])])
+
+
+two_links = pytest.mark.parametrize("own_hosts", [{"links": 2}], indirect=True, ids=["2 links"])
+
+
+@two_links
+@pytest.mark.parametrize(("cut", "link"), [(_cut, 0), (_cut, 1), (_lose_packets, 0), (_lose_packets, 1)])
+def test_a_rail_that_goes_down(
+    own_hosts: EmulatedHosts, tmp_path: Path, cut: Callable[..., None], link: int
+) -> None:
+    """The other one carries halos and sums; one rank says so, and so does `onehop status`."""
+
+    def fault() -> None:
+        cut(own_hosts, link)
+        _await_rails(own_hosts, tmp_path, [f"e{link}"])
+
+    results = _run(own_hosts, tmp_path, fault, ONEHOP_TIMEOUT="12")
+    assert all(code == 0 and "finished" in text for code, text in results), results
+    said = [line for _, text in results for line in text.splitlines() if f"through e{link}" in line]
+    assert len(said) == 1, results
+    assert re.search(
+        r"^onehop: nothing arrives .* between onehop(0 and onehop1|1 and onehop0); messages", said[0]
+    ), said
+
+
+@two_links
+def test_rails_that_go_down_in_turns(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """A rail that comes back is used again, and carries everything when the other one goes down."""
+
+    def fault() -> None:
+        for link in (1, 0):
+            _cut(own_hosts, link)
+            _await_rails(own_hosts, tmp_path, [f"e{link}"])
+            _cut(own_hosts, link, cut=False)
+            _await_rails(own_hosts, tmp_path, [])
+
+    results = _run(own_hosts, tmp_path, fault, ONEHOP_TIMEOUT="12")
+    assert all(code == 0 and "finished" in text for code, text in results), results
+
+
+@two_links
+def test_a_host_that_is_killed_while_a_rail_is_down(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    begun = 0.0
+
+    def fault() -> None:
+        nonlocal begun
+        _cut(own_hosts, 0)
+        _await_rails(own_hosts, tmp_path, ["e0"])
+        begun = time.clock_gettime(time.CLOCK_MONOTONIC)
+        own_hosts.kill(1)
+
+    results = _run(own_hosts, tmp_path, fault, ONEHOP_SILENCE="3")
+    _assert_lost(results[:2], {0: 1, 1: 1}, begun, 3)
+
+
 def test_a_host_that_is_stopped_and_goes_on(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     def fault() -> None:
         own_hosts.pause(1)
@@ -130,30 +214,21 @@ def test_a_host_that_is_stopped_and_goes_on(own_hosts: EmulatedHosts, tmp_path: 
 
 def test_status_names_the_host_that_is_waited_for(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """`onehop status` on a host whose ranks wait, directly or through each other, for those of a stopped host."""
-    said = ""
+    groups: list[dict[str, Any]] = []
 
     def fault() -> None:
-        nonlocal said
+        nonlocal groups
         own_hosts.pause(1)
         time.sleep(0.5)
-        words = [
-            sys.executable,
-            "-m",
-            "onehop",
-            "status",
-            (tmp_path / "store/ready0").read_text(),
-            "--json",
-            "-",
-        ]
-        said = own_hosts.output(0, words, {**os.environ, "PYTHONPATH": str(PACKAGE)})
+        groups = _status(own_hosts, tmp_path)
         own_hosts.pause(1, paused=False)
 
     results = _run(own_hosts, tmp_path, fault)
     assert all(code == 0 and "finished" in text for code, text in results), results
-    group = next(group for group in json.loads(said)["groups"] if group["size"] == 4)
-    assert set(group["waited_for"]) <= {2, 3}, said
+    group = next(group for group in groups if group["size"] == 4)
+    assert set(group["waited_for"]) <= {2, 3}, groups
     waits = [wait for rank in group["ranks"] for wait in rank["waits"]]
-    assert any("on onehop1)" in wait["who"] and wait["seconds"] > 0.2 for wait in waits), said
+    assert any("on onehop1)" in wait["who"] and wait["seconds"] > 0.2 for wait in waits), groups
 
 
 def test_a_host_that_is_stopped_for_too_long(own_hosts: EmulatedHosts, tmp_path: Path) -> None:

@@ -35,8 +35,9 @@ def status(options: Status) -> None:
     shown = [group for group in groups if group.size > 1] or groups
     for group in shown:
         out.print(_table(group))
-        if line := _verdict(group):
-            out.print(line)
+        for line in (_verdict(group), _down(group)):
+            if line:
+                out.print(line)
     write_json(options.json, {"groups": [asdict(group) for group in groups]})
 
 
@@ -61,6 +62,12 @@ def _state(rank: Rank) -> str:
     if rank.left:
         return "has left the group"
     return rank.state
+
+
+def _down(group: GroupStatus) -> str:
+    """Return a line that names the interfaces without messages."""
+    names = sorted({name for rank in group.ranks for name in rank.interfaces_down})
+    return f"Nothing arrives through {', '.join(names)}; other interfaces carry the messages" if names else ""
 
 
 def _verdict(group: GroupStatus) -> str:
