@@ -77,6 +77,11 @@ void check_mass(double mass) {
                  "; the massless operator may be singular");
 }
 
+void check_finite(double mass) {
+  if (!std::isfinite(mass))
+    throw BadInput("staggered: expected a finite mass, found " + onehop::base::number_text(mass));
+}
+
 void check(const SolverOptions& options) {
   if (!(options.tolerance > 0) || options.iterations < 0)
     throw BadInput("staggered: expected a tolerance above 0 and 0 iterations or more, found " +
@@ -217,6 +222,7 @@ std::vector<Number> Staggered::dslash(std::span<const Number> fields, Precision 
 }
 
 std::vector<Number> Staggered::apply(std::span<const Number> fields, double mass, bool dagger, Precision precision) {
+  check_finite(mass);
   return impl_->with_fields(fields, precision, [&](auto& dslash, const auto& out) {
     for (const int each : {0, 1})
       dslash.apply(each, {.out = out.data(),
@@ -227,6 +233,7 @@ std::vector<Number> Staggered::apply(std::span<const Number> fields, double mass
 }
 
 std::vector<Number> Staggered::apply_mdagm(std::span<const Number> fields, double mass, Precision precision) {
+  check_finite(mass);
   return impl_->with_fields(fields, precision, [&](auto& dslash, const auto& out) {
     const detail::DslashLattice& lattice = impl_->solver.lattice();
     detail::Sums& sums = impl_->solver.sums(out.shape.num_rhs, false);

@@ -103,6 +103,7 @@ std::vector<Number> clover_leaves(const Gauge& gauge) {
 
 std::vector<double> clover_blocks(std::span<const Number> strength, double weight) {
   constexpr std::size_t of_site = planes.size() * 9;
+  if (!std::isfinite(weight)) throw BadInput("clover: expected a finite weight, found " + base::number_text(weight));
   if (strength.size() % of_site != 0) {
     throw BadInput("clover: expected a field strength of " + std::to_string(of_site) +
                    " complex numbers per site, found " + base::counted(strength.size(), "number"));

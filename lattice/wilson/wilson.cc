@@ -44,8 +44,8 @@ GeometrySpec vector_spec(const Gauge& gauge, const WilsonOptions& options) {
 
 double wilson_kappa(double mass) {
   const double kappa = 1 / (8 + 2 * mass);
-  if (!std::isfinite(kappa))
-    throw BadInput("wilson: expected a mass other than -4, found " + onehop::base::number_text(mass));
+  if (!std::isfinite(kappa) || !std::isfinite(mass))
+    throw BadInput("wilson: expected a finite mass other than -4, found " + onehop::base::number_text(mass));
   return kappa;
 }
 

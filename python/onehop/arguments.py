@@ -108,6 +108,17 @@ def complex_array(values: Any, name: str) -> NDArray[np.complex128]:
         raise BadInput(f"{name}: expected an array of numbers, found {quoted(values)}") from error
 
 
+def finite_array(values: Any, name: str) -> NDArray[np.complex128]:
+    """Return finite numbers as `complex_array` does, or raise BadInput."""
+    found = complex_array(values, name)
+    # The sum of finite numbers is finite but where it overflows, and needs no further memory.
+    with np.errstate(invalid="ignore", over="ignore"):
+        if not np.isfinite(found.sum()) and not (good := np.isfinite(found)).all():
+            where = [int(index) for index in np.argwhere(~good)[0]]
+            raise BadInput(f"{name}: expected finite numbers, found {found[tuple(where)]} at index {where}")
+    return found
+
+
 def yes_or_no(value: Any, name: str) -> bool:
     """Return a truth value, of Python or of NumPy, or raise BadInput, which `name` begins."""
     if isinstance(value, bool | np.bool_):

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import inspect
 import math
+import numbers
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -150,6 +151,15 @@ class Field:
             and (self.option.above is None or value > self.option.above)
         )
 
+    def require(self, value: Any) -> None:
+        """Raise BadInput unless a value is a number that the field accepts, or None where that is the default."""
+        if value is None and self.default is None:
+            return
+        if not isinstance(value, numbers.Real) or not self.accepts(value):
+            rule = self.rule().removeprefix("as ")
+            what = rule if "number" in rule else f"a number {rule}"
+            raise BadInput(f"{self.name}: expected {what}, found {value!r}")
+
     def read(self, text: str, name: str = "") -> Any:
         """Return the value that a text stands for, or raise BadInput if the field accepts no such value."""
         separator = "x" if self.many is tuple else self.option.separator
@@ -196,6 +206,9 @@ class Options:
         for name, value in keywords.items():
             if str(known[name].type).startswith("Callable") and not (value is None or callable(value)):
                 raise WrongType(f"{name}: expected a function, found {value!r}")
+        for field in fields_of(cls):
+            if field.name in keywords and field.kind is float and field.many is None:
+                field.require(keywords[field.name])
         return cls(**keywords)
 
     def part(self, kind: type[Options]) -> dict[str, Any]:

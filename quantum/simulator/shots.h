@@ -23,6 +23,7 @@ struct SplitProgram {
   std::vector<std::pair<int, int>> last;  // (bit, qubit), measured at the end
   std::vector<int> qubits;                // of `last`, ascending; without those that are idle (storage.h)
   std::vector<int> draws;                 // as for `sample` (quantum/state/sampling.h)
+  std::vector<bool> elsewhere;  // bits that final measurements of another part of the program give (storage.h)
 
   // Words of 64 bits of an outcome.
   [[nodiscard]] int words() const noexcept { return (bits + 63) / 64; }

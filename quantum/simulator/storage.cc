@@ -103,6 +103,7 @@ class Wires {
 // The final measurements of each part. Idle qubits, which are read as 0, have numbers after those of part 0.
 void divide_measurements(const SplitProgram& whole, const Wires& wires, std::vector<StoredPart>& parts) {
   std::map<int, int> idle;
+  for (StoredPart& part : parts) part.split.elsewhere.assign(at(whole.bits), false);
   for (const auto& [bit, qubit] : whole.last) {
     auto [part, number] = wires.place_of(qubit);
     if (part < 0) {
@@ -112,6 +113,7 @@ void divide_measurements(const SplitProgram& whole, const Wires& wires, std::vec
       parts[at(part)].split.qubits.push_back(number);
     }
     parts[at(part)].split.last.emplace_back(bit, number);
+    for (StoredPart& other : parts) other.split.elsewhere[at(bit)] = &other != &parts[at(part)];
   }
   for (int qubit = 0; qubit < whole.body.circuit.qubits; ++qubit) {
     const auto [part, number] = wires.place_of(qubit);

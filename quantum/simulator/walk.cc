@@ -294,7 +294,8 @@ void Walk::note(const Branch& branch, const std::vector<bool>& clbits) {
   const std::vector<std::uint64_t>& shots = style_ == Style::circuit ? branch.shots : later;
   if (shots.empty()) return;
   for (int bit = 0; bit < split_.body.circuit.clbits; ++bit) {
-    if (!clbits[static_cast<std::size_t>(bit)]) continue;
+    const auto place = static_cast<std::size_t>(bit);
+    if (!clbits[place] || (place < split_.elsewhere.size() && split_.elsewhere[place])) continue;
     for (const std::uint64_t shot : shots) shots_.set(shot, bit, true);
   }
   const auto values = samples(branch, shots);

@@ -13,12 +13,14 @@ import onehop
 from onehop import codec, collectives, lattice, lossless, machine, predict, topology
 from onehop import quantum as q
 from onehop.launch import command_of, current_launch, find_mpi_launcher, launch
+from onehop.quantum.noise import channel as noise
 
 WRONG = ["x", b"x", None, 2.5j, object(), np.array(3), np.datetime64("2020-01-01"), [Path], {}, float("nan"), -7,
          np.array(["a"]), 2**70, "\ud800"]  # fmt: skip
 GROUP = onehop.Group.alone()
 GAUGE = lattice.Gauge(GROUP, [4, 4, 4, 4])
 STAGGERED, WILSON = lattice.Staggered(GAUGE), lattice.Wilson(GAUGE)
+LOW = lattice.lowest_eigenvectors(STAGGERED, count=1, residual=1e-2)
 SOURCE = np.ones((4, 4, 4, 4, 3), complex)
 SPINORS = np.ones((4, 4, 4, 4, 4, 3), complex)
 HALO = {"extents": [8], "grid": [2], "width": 1, "periodic": [True], "fields": 1}
@@ -59,6 +61,15 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (onehop.reduce_scatter, {"group": GROUP, "array": ARRAY, "op": "sum", "codec": "raw", "out": None}),
     (onehop.broadcast, {"group": GROUP, "array": ARRAY, "root": 0}),
     (onehop.barrier, {"group": GROUP}),
+    (onehop.gather, {"group": GROUP, "array": ARRAY, "root": 0, "lengths": None, "out": None}),
+    (onehop.scatter, {"group": GROUP, "array": ARRAY, "root": 0, "lengths": None, "out": None}),
+    (onehop.reduce, {"group": GROUP, "array": ARRAY, "root": 0, "op": "sum", "out": None}),
+    (onehop.scan, {"group": GROUP, "array": ARRAY, "op": "sum", "exclusive": False, "out": None}),
+    (onehop.patterns.allreduce, {"ranks": 2, "elements": 4, "dtype": "float32", "op": "sum", "algorithm": "one_shot"}),
+    (onehop.patterns.broadcast, {"ranks": 2, "elements": 4, "element_bytes": 8, "root": 0}),
+    (onehop.patterns.reduce_scatter, {"ranks": 2, "elements": 4, "dtype": "float32", "op": "sum"}),
+    (onehop.patterns.alltoall, {"ranks": 2, "elements": 4, "element_bytes": 8}),
+    (onehop.patterns.scan, {"ranks": 2, "elements": 4, "dtype": "float32", "op": "sum"}),
     (collectives.allgather, {"group": GROUP, "array": ARRAY, "out": None}),
     (collectives.all_to_all, {"group": GROUP, "array": ARRAY, "out": None}),
     (collectives.should_allreduce, {"array": ARRAY, "codec": "raw", "op": "sum"}),
@@ -106,8 +117,18 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (STAGGERED.dslash, {"fields": SOURCE}),
     (STAGGERED.apply, {"fields": SOURCE, "mass": 1.0}),
     (WILSON.solve, {"source": SPINORS, **SOLVER, "method": "cgnr", "schwarz": 0}),
+    (STAGGERED.apply_mdagm, {"fields": SOURCE, "mass": 1.0}),
+    (STAGGERED.solve_shifts, {"source": SOURCE, "mass": 1.0, "shifts": [0.1], **SOLVER}),
+    (STAGGERED.filter, {"field": SOURCE, "degree": 2, "low": 1.0, "high": 4.0}),
+    (lattice.Staggered.of_links, {"group": GROUP, "extents": [4, 4, 4, 4], "fat": GAUGE.links, "long": GAUGE.links}),
+    (WILSON.precondition, {"fields": SPINORS, "dagger": False}),
     (WILSON.dslash, {"fields": SPINORS, "dagger": False}),
     (WILSON.apply, {"fields": SPINORS, "dagger": False}),
+    (lattice.lowest_eigenvectors, {"operator": STAGGERED, "count": 1, "residual": 1e-2, "degree": 0,
+                                   "applications": 1000, "progress": None}),
+    (lattice.deflated_solve, {"operator": STAGGERED, "source": SOURCE, "mass": 1.0, "low": LOW, **SOLVER}),
+    (lattice.write_eigenvectors, {"path": "none/none", "found": LOW, "operator": STAGGERED}),
+    (lattice.read_eigenvectors, {"path": "none", "operator": STAGGERED}),
     (lattice.wilson_kappa, {"mass": 0.1}),
     (lattice.read_gauge, {"path": "none", "group": GROUP, "grid": None, "tolerance": 1e-4, "width": 1}),
     (lattice.read_links, {"path": "none", "group": GROUP, "grid": None, "width": 1}),
@@ -173,6 +194,36 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (q.simulate_density, {"circuit": CIRCUIT, "noise": None, "shots": 1, "seed": 1}),
     (q.simulate_trajectories, {"circuit": CIRCUIT, "noise": None, "trajectories": 1, "shots": 1, "seed": 1}),
     (q.plan, {"circuit": CIRCUIT, "ranks": 1}),
+    (q.plan_density, {"circuit": CIRCUIT, "ranks": 1, "precision": "double", "noise": None, "ranks_per_node": None,
+                      "ranks_per_host": None}),
+    (q.lindblad, {"matrix": q.DensityMatrix(1), "hamiltonian": "Z0", "jumps": [(np.eye(2), [0])], "time": 0.1,
+                  "steps": 1}),
+    (q.parameter_shift, {"circuit": q.Circuit(1).rx(q.Parameter("a"), 0), "bindings": [0.1], "observables": ["Z0"],
+                         "evaluate": lambda bound, sums: [0.0], "weights": [1.0]}),
+    (q.Condition, {"clbits": [0], "value": 1, "negated": False}),
+    (q.Circuit(2).compose, {"other": CIRCUIT, "qubits": [1, 0], "clbits": None}),
+    (q.Circuit(2).control, {"number": 1, "values": 0}),
+    (q.Circuit(2).h(0).power, {"exponent": 0.5}),
+    (q.Circuit(2).draw, {"output": "text", "width": 80}),
+    (q.Circuit(2).to_qasm, {"version": 3}),
+    (q.Circuit(2).unitary, {"matrix": np.eye(2) + 0j, "qubits": [0], "controls": [1], "control_values": 1}),
+    (q.Circuit(2).diagonal, {"values": np.ones(2) + 0j, "qubits": [0], "controls": [1], "control_values": 1}),
+    (q.Circuit(2).generated, {"generator": np.eye(2) + 0j, "angle": 0.1, "qubits": [0]}),
+    (q.Circuit(2).pauli_rotation, {"paulis": "XY", "angle": 0.1, "qubits": [0, 1], "controls": [],
+                                   "control_values": None}),
+    (q.Circuit(2).global_phase, {"angle": 0.1, "controls": [0]}),
+    (q.Circuit(2).permutation, {"targets": [1, 0]}),
+    (q.Circuit(2, 2).measure, {"qubits": [0], "clbits": [1]}),
+    (q.Circuit(2, 2).reset, {"qubits": [0]}),
+    (q.Circuit(2, 2).rx, {"angle": 0.1, "qubit": 0}),
+    (q.State(2).probabilities, {"qubits": [0]}),
+    (q.State(2).density_matrix, {"qubits": [0]}),
+    (q.State(2).expectation, {"observable": "Z0"}),
+    (q.State(2).partial_trace, {"qubits": [0]}),
+    (q.DensityMatrix(1).set_matrix, {"matrix": np.eye(2) / 2 + 0j}),
+    (noise.depolarizing, {"probability": 0.1, "qubits": 1}),
+    (noise.thermal_relaxation, {"t1": 2.0, "t2": 2.0, "time": 0.1, "excited": 0.1}),
+    (q.load_qasm, {"file": "none"}),
     (q.gradients, {"circuit": q.Circuit(1).rx(q.Parameter("a"), 0), "bindings": [0.1], "observables": ["Z0"]}),
     (q.imaginary_time, {"state": q.State(1), "hamiltonian": "Z0", "time": 0.1, "steps": 1}),
     (q.State, {"qubits": 1, "precision": "double", "group": GROUP}),
@@ -209,3 +260,59 @@ def test_another_type_is_an_error_of_onehop(
     monkeypatch.chdir(tmp_path)
     assert dict(wrong_calls(*CALLS[number])) == {}
     assert {one.name for one in tmp_path.iterdir()} <= {"x"}  # a path of another type names no file
+
+
+# Arguments whose numbers need not be finite: data that are moved, reduced or multiplied, and times to search for.
+# Circuits are checked when they run.
+_ANY_NUMBERS = {"field", "fields", "array", "out", "search_seconds", "correlator"}
+# Without effect at these values of the others, or possible.
+_UNUSED = {("thermalize", "beta"), ("Staggered", "u0"), ("path_weights", "naik_epsilon"),
+           ("thermal_relaxation", "t1")}  # fmt: skip
+
+
+def not_finite(value: Any) -> Iterator[Any]:
+    """Yield a number, an array or a list of numbers with NaN or an infinity in it."""
+    for bad in (float("nan"), float("inf"), -float("inf")):
+        if isinstance(value, float):
+            yield bad
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+            for place in (0, 5 % value.size, -1):
+                array = value.copy()
+                array.flat[place] = bad
+                yield array
+        elif isinstance(value, list) and value and isinstance(value[0], int | float):
+            yield [bad, *value[1:]]
+
+
+def test_numbers_that_are_not_finite_are_refused() -> None:
+    taken, tried = [], 0
+    for function, good in CALLS:
+        for name, value in good.items():
+            if (
+                name in _ANY_NUMBERS
+                or "Circuit." in function.__qualname__
+                or (function.__qualname__, name) in _UNUSED
+            ):
+                continue
+            for bad in not_finite(value):
+                tried += 1
+                try:
+                    function(**{**good, name: bad})
+                except onehop.Error:
+                    continue
+                taken.append((function.__qualname__, name, bad))
+    assert taken == []
+    assert tried > 150
+
+
+def test_options_that_are_not_finite_are_refused() -> None:
+    for wrong in (float("nan"), float("inf")):
+        with pytest.raises(
+            onehop.BadInput, match=r"residual: expected a number above 0 and finite, found (nan|inf)"
+        ):
+            lattice.lowest_eigenvectors(STAGGERED, count=1, residual=wrong)
+
+
+def test_a_field_strength_in_another_convention_is_refused() -> None:
+    with pytest.raises(onehop.BadInput, match="expected anti-Hermitian matrices"):
+        lattice.clover_blocks(1j * lattice.clover_leaves(GAUGE) + np.eye(3), 0.1)

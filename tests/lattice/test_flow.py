@@ -242,10 +242,10 @@ def test_steps_adapt_to_a_tolerance() -> None:
             gradient_flow(gauge, 1.0, tolerance=wrong)
 
 
-def test_links_that_are_no_numbers_end_the_flow() -> None:
+def test_links_of_any_size_end_the_flow() -> None:
     gauge = smooth((4, 4, 4, 4))
     links = gauge.links
-    links[1, 2, 3, 0, 1] = np.nan
+    links[1, 2, 3, 0, 1] = 1e200
     gauge.set_links(links)
     for how in ({}, {"tolerance": 1e-3}):
         with pytest.raises(Error, match=r"flow: .* check that the links are in SU\(3\)"):

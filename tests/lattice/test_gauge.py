@@ -117,7 +117,7 @@ def test_finds_and_mends_links_that_are_not_su3() -> None:
     assert (site, direction) == ((1, 0, 2, 3), 2)
     gauge.reunitarise()
     assert gauge.deviation().value < 1e-14
-    links[0, 0, 0, 0, 0, 0, 0] = np.nan
+    links[0, 0, 0, 0, 0, 0, 0] = 1e200
     gauge.set_links(links)
     assert gauge.deviation().value == np.inf
 

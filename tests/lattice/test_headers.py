@@ -193,9 +193,6 @@ def test_nothing_is_written_for_bad_input(
         assert main(words.split()) == 2
         assert "Traceback" not in capsys.readouterr().err
     holder = Gauge(Group.alone(), EXTENTS)
-    holder.set_links(links)
-    with pytest.raises(BadInput, match="finite numbers"):
-        write_gauge("out.lime", holder)
     holder.set_links(gauge.links * 1e8)  # averages of these are finite ...
     large = gauge.links
     large[0, 0, 0, 0, 0, 0, 0] = 1e39  # ... but single precision cannot hold this

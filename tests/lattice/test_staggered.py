@@ -184,7 +184,7 @@ def test_bad_input_is_refused() -> None:
     for number in (np.nan, np.inf):
         with pytest.raises(BadInput, match="finite numbers and finite norm"):
             staggered.solve(number * some_field((4, 4), 1), 0.1, sloppy_precision="half")
-    with pytest.raises(BadInput, match="tolerance above 0"):
+    with pytest.raises(BadInput, match="tolerance: expected a number above 0"):
         staggered.solve(some_field((4, 4), 1), 0.1, tolerance=0)
     with pytest.raises(BadInput, match="field of shape"):
         staggered.dslash(some_field((4, 6), 1))

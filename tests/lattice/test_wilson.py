@@ -144,7 +144,7 @@ def test_bad_input_is_refused() -> None:
     assert wilson_kappa(0.0) == 0.125
     with pytest.raises(BadInput, match="other than -4"):
         wilson_kappa(-4)
-    with pytest.raises(BadInput, match="tolerance above 0"):
+    with pytest.raises(BadInput, match="tolerance: expected a number above 0"):
         wilson.solve(some_field((4, 4, 4, 4), 1), tolerance=0)
     with pytest.raises(BadInput, match="field of shape"):
         wilson.dslash(some_field((4, 4, 4, 6), 1))

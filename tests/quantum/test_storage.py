@@ -379,6 +379,19 @@ def test_random_programs_have_the_shots_of_one_state(tmp_path: Path) -> None:
     assert saved > 40
 
 
+def test_a_later_measurement_of_another_part_overwrites_a_bit() -> None:
+    for first, last in ((0, 1), (1, 0)):
+        bits = quantum.Circuit(3, 2).h(first).z(last).x(2).measure(first, 0).measure(last, 0).measure(2, 1)
+        assert quantum.simulate(bits, shots=50, seed=1).counts == {"10": 50}
+        assert quantum.compile(bits).simulate(shots=50, seed=1).counts == {"10": 50}
+        read = quantum.Circuit(3, 2).h(first).z(last).measure(first, 0)
+        with read.when(0):
+            read.x(2)
+        read.measure(last, 0).measure(2, 1)
+        counts = quantum.simulate(read, shots=200, seed=1).counts
+        assert counts.keys() == {"00", "10"}
+
+
 def result_and_state(
     circuit: quantum.Circuit, group: Group, **asked: object
 ) -> tuple[quantum.Result, np.ndarray]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop.arguments import complex_array, real_numbers
 from onehop.error import BadInput
 from onehop.lattice.eigen import Eigenvectors, EvenSites, Vectors
 from onehop.lattice.operators import QuarkSolve, SolverOptions
@@ -43,10 +44,10 @@ def deflated_solve(
     masses are solved one after the other.
     """
     options = SolverOptions.of("deflated_solve", keywords)
-    source = np.asarray(source, np.complex128)
+    source = complex_array(source, "the field")
     shape = (*operator.geometry.block_shape, 3)
     several = source.ndim > len(shape)
-    masses = [float(one) for one in np.atleast_1d(mass)]
+    masses = real_numbers(np.ravel(mass), "mass")
     if several and len(masses) > 1:
         raise BadInput(f"expected one right-hand side for several masses, found {len(source)}")
     pairs = [(one, each) for one in (source if several else [source]) for each in masses]
@@ -73,7 +74,7 @@ def _deflated(
     stage = min(0.1, 3 * low.error(mass))
     solution, residual, parts = np.zeros_like(source), 1.0, []
     left, wanted = options.iterations, options.tolerance
-    while residual > wanted and (not parts or left > 0):
+    while not parts or (residual > wanted and left > 0):
         rest = source - operator.apply(solution, mass) if parts else source
         guess = _guess(operator, rest, mass, low)
         rest = rest - operator.apply(guess, mass)

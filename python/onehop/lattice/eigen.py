@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop.arguments import whole_number
 from onehop.error import BadInput, Error
 from onehop.lattice.geometry import Geometry, require_memory, sites_on_a_rank
 from onehop.lattice.staggered import Staggered
@@ -197,7 +198,7 @@ def lowest_eigenvectors(
         The eigenvectors did not converge within `applications`, or there is too little memory.
     """
     options = EigenOptions.of("lowest_eigenvectors", keywords)
-    sites, count = EvenSites(operator), options.count
+    sites, count = EvenSites(operator), whole_number(options.count, "count")
     extents = operator.geometry.extents
     size = int(np.prod(extents)) // 2 * 3
     if not 0 < count <= size // 4:
@@ -205,13 +206,16 @@ def lowest_eigenvectors(
             f"expected 1 to {size // 4} eigenvectors (a quarter of the {size} numbers of the even sites), "
             f"found {count}"
         )
+    whole_number(options.applications, "applications", 1)
     most = min(size, max(2 * count, count + 5 * _SPARE))
     needed = (3 * most + _SPARE) * 24.0 * sites_on_a_rank(extents, operator.group.size)
     require_memory(operator.group, extents, needed, "eigenvectors")
     low, high = _interval(sites, count, size)
     block = sites.random(_BLOCK, 2)
     while True:
-        degree = options.degree or 2 * max(1, round(0.8 * np.sqrt(high / low)))
+        degree = whole_number(options.degree, "degree", 0, LARGEST_INT) or 2 * max(
+            1, round(0.8 * np.sqrt(high / low))
+        )
         found = _iterate(sites, options, (degree, low, high), most, block, progress)
         if found.values[-1] <= low:
             return found

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import complex_array, instance, whole_number, whole_numbers
+from onehop.arguments import finite_array, instance, whole_number, whole_numbers
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, together
 from onehop.lattice.geometry import LARGEST_LATTICE, LINK_BYTES, Geometry, require_memory, sites_on_a_rank
 
 __all__ = ["Gauge", "LinkDeviation", "Plaquettes", "thermalize"]
@@ -101,13 +101,14 @@ class Gauge(_core.LatticeGauge):
         Raises
         ------
         BadInput
-            The array has another shape.
+            On all ranks: an array has another shape, or a number is not finite.
         """
         dims = len(self.geometry.block)
         expected = (*self.geometry.block_shape, dims, 3, 3)
-        if np.shape(links) != expected:
-            raise BadInput(f"expected links of shape {expected}, found {np.shape(links)}")
-        links = complex_array(links, "the links")
+        with together(self.group):
+            if np.shape(links) != expected:
+                raise BadInput(f"expected links of shape {expected}, found {np.shape(links)}")
+            links = finite_array(links, "the links")
         super().set_links(_core.Memory(links, False, "the links"))
 
     def gather(self) -> NDArray[np.complex128]:

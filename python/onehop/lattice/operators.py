@@ -110,7 +110,7 @@ def solver_options(options: SolverOptions) -> _core.LatticeSolverOptions:
 
 def complex_memory(array: NDArray[Any], what: str) -> Any:
     """Return an array as memory of complex numbers in double precision. `what` names it in error messages."""
-    return _core.Memory(np.ascontiguousarray(complex_array(array, what)), False, what)
+    return _core.Memory(complex_array(array, what), False, what)
 
 
 def fields_memory(fields: NDArray[Any], shape: tuple[int, ...]) -> tuple[Any, bool]:

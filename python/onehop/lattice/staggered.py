@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import finite_array, instance
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, together
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import Geometry
 from onehop.lattice.operators import (
@@ -156,24 +157,29 @@ class Staggered:
         Raises
         ------
         BadInput
-            An extent is odd, an array has another shape, or with long links a block has fewer than three sites in a
-            direction that is cut.
+            An extent is odd, an array has another shape, a number is not finite, or with long links a block has fewer
+            than three sites in a direction that is cut.
         """
-        options = LinksOptions.of("of_links", keywords)
+        options, group = LinksOptions.of("of_links", keywords), instance(group, Group, "group")
         width = 1 if long is None else 3
         hosts = group if isinstance(options.map, str) and options.hosts is None else options.hosts
         geometry = Geometry(extents, grid, ranks=group.size, width=width, map=options.map, hosts=hosts)
         shape = (*geometry.block_shape, len(geometry.block), 3, 3)
-        for name, links in (("fat", fat), ("long", long)):
-            if links is not None and np.shape(links) != shape:
-                raise BadInput(f"expected {name} links of shape {shape}, found {np.shape(links)}")
-        given = None if long is None else complex_memory(long, "the long links")
+        memory = {}
+        with together(group):
+            for name, links in (("fat", fat), ("long", long)):
+                if links is not None and np.shape(links) != shape:
+                    raise BadInput(f"expected {name} links of shape {shape}, found {np.shape(links)}")
+                if links is not None:
+                    memory[name] = complex_memory(
+                        finite_array(links, f"the {name} links"), f"the {name} links"
+                    )
         core = _core.LatticeStaggered.of_links(
             group,
             list(extents),
             list(geometry.grid),
-            complex_memory(fat, "the fat links"),
-            given,
+            memory.get("fat"),
+            memory.get("long"),
             options.lanes,
             options.threads,
             list(geometry.rank_at),

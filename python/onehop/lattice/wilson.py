@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import finite_array
 from onehop.error import BadInput
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.operators import (
@@ -44,6 +45,8 @@ def clover_leaves(gauge: Gauge) -> NDArray[np.complex128]:
 def clover_blocks(strength: NDArray[Any], weight: float, *, inverse: bool = False) -> NDArray[np.complex128]:
     """Return the clover term `1 - weight * sum gamma_mu gamma_nu F_mu,nu`, or its inverse, as two blocks per site.
 
+    `strength` is anti-Hermitian, as `clover_leaves` returns it.
+
     Returns
     -------
     array
@@ -51,13 +54,20 @@ def clover_blocks(strength: NDArray[Any], weight: float, *, inverse: bool = Fals
 
     Raises
     ------
+    BadInput
+        The shape is wrong, the strength is not anti-Hermitian, or a number is not finite.
     Error
         A block is singular (only with `inverse`).
     """
     if np.shape(strength)[-3:] != (6, 3, 3):
         raise BadInput(f"expected a field strength of shape (..., 6, 3, 3), found {np.shape(strength)}")
-    found = _core.lattice_clover_blocks(complex_memory(strength, "the field strength"), weight, inverse)
-    return found.reshape(*strength.shape[:-3], 2, 6, 6)
+    fields = finite_array(strength, "the field strength")
+    if abs(fields + fields.conj().swapaxes(-1, -2)).max(initial=0) > 1e-6 * abs(fields).max(initial=0):
+        raise BadInput(
+            "the field strength: expected anti-Hermitian matrices, as of clover_leaves, found others"
+        )
+    found = _core.lattice_clover_blocks(complex_memory(fields, "the field strength"), weight, inverse)
+    return found.reshape(*fields.shape[:-3], 2, 6, 6)
 
 
 class Wilson(_core.LatticeWilson):

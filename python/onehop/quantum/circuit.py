@@ -168,6 +168,7 @@ class Circuit(NamedGates, Composition):
         values = complex_array(generator, "generator")
         qubits = whole_numbers(qubits, "qubits")
         size = 1 << len(qubits)
+        placeholder(angle)  # refuses what is no angle
         if len(qubits) > 10 or values.shape != (size, size):
             raise BadInput(
                 f"generated: expected a matrix of shape ({size}, {size}) on {len(qubits)} qubits (at most 10), "

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import instance, whole_number
+from onehop.arguments import instance, items, whole_number
 from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit
@@ -234,6 +234,7 @@ def check_weights(weights: Sequence[float] | None, observables: int) -> None:
     """Raise BadInput unless there are no weights, or a finite number for each observable."""
     if weights is None:
         return
+    weights = list(weights) if isinstance(weights, str) else items(weights, "weights")
     if len(weights) != observables:
         raise BadInput(
             f"expected a weight for each of {counted(observables, 'observable')}, found {len(weights)}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from onehop import _core
 from onehop.arguments import instance
-from onehop.error import BadInput
+from onehop.error import BadInput, WrongType
 from onehop.group import Group, group_or_alone
 from onehop.options import Options
 from onehop.quantum.circuit import Circuit, Operation
@@ -151,6 +151,8 @@ def parameter_shift(
         As for `gradients`.
     """
     instance(circuit, Circuit, "circuit").validate()
+    if not callable(evaluate):
+        raise WrongType(f"evaluate: expected a function, found {evaluate!r}")
     sums = sums_of(observables, circuit.qubits, hermitian=True)
     check_weights(weights, len(sums))
     values = values_of(circuit, bindings)

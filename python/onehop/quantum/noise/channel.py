@@ -117,7 +117,7 @@ def _mixture(name: str, weights: Mapping[str, float]) -> Channel:
 
 def depolarizing(probability: float, qubits: int = 1) -> Channel:
     """Depolarizing channel on k qubits: rho becomes (1 - p) rho + p 1/2^k, with p from 0 to 4^k / (4^k - 1)."""
-    if not 1 <= whole_number(qubits, "depolarizing") <= _MOST_QUBITS:
+    if not 1 <= (qubits := whole_number(qubits, "depolarizing")) <= _MOST_QUBITS:
         raise BadInput(
             f"depolarizing: expected 1 to {_MOST_QUBITS} qubits, because it has 4^k Kraus operators, found {qubits}; "
             "replace the gate by smaller ones, or name the gates that it follows"
