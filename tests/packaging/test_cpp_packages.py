@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,33 @@ def test_subproject(tmp_path: Path) -> None:
     assert "rank 0 sends" in run(tmp_path / "build/halo", folder=tmp_path)
     run(tool("cmake"), "--install", tmp_path / "build", "--prefix", tmp_path / "prefix", folder=tmp_path)
     assert not (tmp_path / "prefix/include").exists()
+
+
+def test_parts(tmp_path: Path) -> None:
+    """The library alone is configured without Python and without nlohmann/json, and wrong parts are refused."""
+    header = (
+        ROOT
+        / ".venv/lib"
+        / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+        / "site-packages/nlohmann_json"
+    )
+    if not header.exists():
+        pytest.skip("nlohmann/json comes with the environment of `make`")
+    words = [tool("cmake"), "-S", str(ROOT), "-B", str(tmp_path), "-DPython_EXECUTABLE=/bin/false"]
+    words += [
+        f"-DFETCHCONTENT_SOURCE_DIR_NLOHMANN_JSON={header}",
+        "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON",
+    ]
+    preset = [*words, "--preset", "cpp"]
+    done = completed([*preset, "-DONEHOP_PARTS=core;collectives"], cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "Libs: -L${libdir} -lonehop_collectives -lonehop -pthread" in (tmp_path / "onehop.pc").read_text()
+    assert "/quantum$" in (tmp_path / "cmake_install.cmake").read_text()  # headers that are left out
+    for line, told in (
+        ([*preset, "-DONEHOP_PARTS=quantum"], 'found "quantum"'),
+        ([*preset, "-DONEHOP_PARTS=core;qcd"], 'found "core;qcd"'),
+        ([*words, "-DONEHOP_PARTS=core", "-DONEHOP_PYTHON=ON"], "cmake --preset cpp"),
+    ):
+        done = completed(line, cwd=ROOT)
+        assert done.returncode != 0
+        assert told in " ".join(done.stderr.split()), done.stderr

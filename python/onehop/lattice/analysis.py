@@ -104,7 +104,7 @@ def require_pyerrors() -> Any:
     try:
         import pyerrors
     except ImportError as error:
-        raise Error(f"the analysis needs pyerrors ({error}): `pip install 'onehop[lattice]'`") from error
+        raise Error(f"the analysis needs pyerrors ({error}): `pip install pyerrors`") from error
     return pyerrors
 
 

@@ -231,5 +231,5 @@ def require_h5py() -> Any:
     try:
         import h5py
     except ImportError as error:
-        raise Error("measurements in files need h5py: `pip install 'onehop[lattice]'`") from error
+        raise Error("measurements in files need h5py: `pip install h5py`") from error
     return h5py

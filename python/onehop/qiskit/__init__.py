@@ -3,7 +3,7 @@
 try:
     import qiskit  # noqa: F401
 except ImportError as error:
-    raise ImportError("onehop.qiskit needs Qiskit: `pip install 'onehop[quantum]'`") from error
+    raise ImportError("onehop.qiskit needs Qiskit: `pip install qiskit`") from error
 
 from onehop.qiskit.backend import OnehopBackend
 from onehop.qiskit.job import DoneJob, OnehopJob

@@ -42,7 +42,7 @@ class CliffordCircuit:
     def __init__(self, circuit: Circuit) -> None:
         if not has_stim():
             raise BadInput(
-                "method 'clifford': expected the package stim, found none; pip install onehop[clifford]"
+                "method 'clifford': expected the package stim, found none; `pip install stim`"
             )
         with _FIRST_USE:
             self._stim: Any = importlib.import_module("stim")

@@ -39,7 +39,7 @@ def _paths() -> list[str]:
     found = PathFinder.find_spec("h5py", folders)
     if found is None or found.origin is None:
         raise BadInput(
-            "states and Hamiltonians in files need h5py: `pip install 'onehop[quantum]'`, or `pip install h5py`"
+            "states and Hamiltonians in files need h5py: `pip install h5py`"
         )
     return [str(Path(origin).absolute().parents[1]) for origin in (str(np.__file__), found.origin)]
 
