@@ -41,9 +41,7 @@ class CliffordCircuit:
 
     def __init__(self, circuit: Circuit) -> None:
         if not has_stim():
-            raise BadInput(
-                "method 'clifford': expected the package stim, found none; `pip install stim`"
-            )
+            raise BadInput("method 'clifford': expected the package stim, found none; `pip install stim`")
         with _FIRST_USE:
             self._stim: Any = importlib.import_module("stim")
             self._stim.Tableau(1).to_unitary_matrix(endian="little")

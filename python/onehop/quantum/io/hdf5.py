@@ -38,9 +38,7 @@ def _paths() -> list[str]:
     folders = [folder for folder in sys.path if folder and Path(folder).absolute() != here]
     found = PathFinder.find_spec("h5py", folders)
     if found is None or found.origin is None:
-        raise BadInput(
-            "states and Hamiltonians in files need h5py: `pip install h5py`"
-        )
+        raise BadInput("states and Hamiltonians in files need h5py: `pip install h5py`")
     return [str(Path(origin).absolute().parents[1]) for origin in (str(np.__file__), found.origin)]
 
 
