@@ -49,6 +49,13 @@ void complete(Operation& operation) {
       operation.reduce_chunks + operation.gather_chunks > 0 || operation.header.kind == Header::Kind::all_to_all;
 }
 
+// Has the blocks passed on.
+void forward(Operation& operation, const Exchange& exchange, std::span<const std::int64_t> blocks) {
+  set_chunk(operation, exchange, operation.result_bytes(), detail::forwarded_chunk(exchange, operation.result_bytes()));
+  operation.forwarding =
+      std::make_shared<detail::Forwarding>(detail::forwarding_of(blocks, exchange.rank, operation.chunk));
+}
+
 // Lets the ranks compare the lengths of the blocks, which are in bytes.
 void compare_lengths(Operation& operation, int rank) {
   operation.compares_lengths = true;
@@ -203,7 +210,13 @@ void Collective::finish() {
 
 Collectives::Collectives(const Group& group, const CollectivesOptions& options)
     : exchange_(std::make_shared<Exchange>(group, options)) {
-  exchange_->hosts = detail::HostStages::make(group, options);
+  if (options.transport == TransportKind::automatic) {
+    const detail::Hosts hosts = detail::ranks_by_host(group);
+    exchange_->hosts = detail::HostStages::make(group, options, hosts);
+    exchange_->apart = hosts.size() == index(group.size());
+  } else {
+    exchange_->apart = options.transport == TransportKind::mpi || options.transport == TransportKind::ucx;
+  }
   if (exchange_->hosts) exchange_->relay = std::make_shared<detail::Relay>(group, exchange_->hosts->hosts(), options);
 }
 
@@ -257,26 +270,38 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
 }
 
 Collective Collectives::reduce_scatter(const Reduction& reduction) const {
+  return reduce_scatter(reduction, std::vector<std::int64_t>(index(exchange_->size), reduction.elements));
+}
+
+Collective Collectives::reduce_scatter(const Reduction& reduction, std::span<const std::int64_t> elements) const {
   const int ranks = exchange_->size;
   const int rank = exchange_->rank;
-  Operation operation = reduction_of(reduction, Header::Kind::reduce_scatter, "reduce_scatter", ranks, ranks);
-  operation.source_elements = reduction.elements * ranks;
-  operation.result_elements = reduction.elements;
+  const std::int64_t all = total(elements, ranks, "reduce_scatter");
+  Reduction longest = reduction;
+  longest.elements = *std::ranges::max_element(elements);
+  Operation operation = reduction_of(longest, Header::Kind::reduce_scatter, "reduce_scatter", ranks, ranks);
+  const bool all_equal = *std::ranges::min_element(elements) == longest.elements;
+  if (!all_equal) {
+    std::vector<std::int64_t> shape;
+    for (const std::int64_t one : elements) shape.insert(shape.end(), {-1, one});
+    operation.header.shape = detail::shape_word(shape);
+  }
+  operation.source_elements = all;
+  operation.result_elements = elements[index(rank)];
   operation.in_place = true;
-  operation.in_place_at_source = rank * reduction.elements;
-  const std::int64_t to_each = reduction.elements * operation.element_bytes;
-  const bool any = reduction.algorithm == ReduceAlgorithm::automatic;
-  if (any || reduction.algorithm == ReduceAlgorithm::by_host) operation.path = choose_path(*exchange_, true, to_each);
+  operation.contribute = blocks_of(elements);
+  operation.in_place_at_source = operation.contribute[index(rank)].first;
+  const std::int64_t to_each = longest.elements * operation.element_bytes;
+  operation.path = choose_path(*exchange_, reduction, elements);
   if (operation.path == Path::by_host) {
     operation.header.algorithm = ReduceAlgorithm::by_host;
-    operation.by_host = exchange_->hosts->reduce_scatter(reduction);
+    operation.by_host = exchange_->hosts->reduce_scatter(reduction, elements);
     return {exchange_, std::make_shared<Operation>(std::move(operation))};
   }
   const bool usual = reduction.chunk_bytes == 0 && !operation.encoded;
   set_chunk(operation, *exchange_, to_each, usual ? phase_chunk(*exchange_, to_each) : reduction.chunk_bytes);
-  operation.contribute = blocks_of(std::vector<std::int64_t>(index(ranks), reduction.elements));
   complete(operation);
-  operation.choice = exchange_->choice_for(operation, to_each);
+  if (all_equal) operation.choice = exchange_->choice_for(operation, to_each);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 
@@ -299,12 +324,12 @@ Collective Collectives::allgather(std::span<const std::int64_t> bytes, const Con
   const std::int64_t longest = *std::max_element(bytes.begin(), bytes.end());
   set_chunk(operation, *exchange_, longest, phase_chunk(*exchange_, longest));
   compare_lengths(operation, rank);
-  const bool all_equal = *std::min_element(bytes.begin(), bytes.end()) == longest;
-  if (all_equal) operation.path = choose_path(*exchange_, true, longest);
+  operation.path = choose_path(*exchange_, bytes);
   if (operation.path == Path::by_host) {
-    operation.by_host = exchange_->hosts->allgather(longest);
+    operation.by_host = exchange_->hosts->allgather(bytes);
     return {exchange_, std::make_shared<Operation>(std::move(operation))};
   }
+  if (operation.path == Path::forwarded) forward(operation, *exchange_, bytes);
   complete(operation);
   operation.choice = exchange_->choice_for(operation, longest);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
@@ -321,7 +346,9 @@ Collective Collectives::broadcast(std::int64_t bytes, int root, const Content& c
   operation.header.root = static_cast<std::uint16_t>(root);
   operation.source_elements = operation.result_elements = bytes;
   operation.in_place = true;
-  operation.path = choose_path(*exchange_, false, bytes);
+  std::vector<std::int64_t> blocks(index(ranks), 0);
+  blocks[index(root)] = bytes;
+  operation.path = choose_path(*exchange_, blocks);
   if (operation.path == Path::by_host) {
     operation.by_host = exchange_->hosts->broadcast(bytes, root);
     return {exchange_, std::make_shared<Operation>(std::move(operation))};
@@ -332,6 +359,7 @@ Collective Collectives::broadcast(std::int64_t bytes, int root, const Content& c
   operation.gather_send.assign(index(ranks), rank == root ? Range{0, bytes} : Range{});
   operation.shares = exchange_->shares_gathers();
   set_chunk(operation, *exchange_, bytes, 0);
+  if (operation.path == Path::forwarded) forward(operation, *exchange_, blocks);
   complete(operation);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }

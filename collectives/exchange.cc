@@ -183,6 +183,9 @@ void Exchange::start(const Operation& operation) {
     case Path::by_host:
       send_headers();
       break;
+    case Path::forwarded:
+      start_forwarded();
+      break;
     default:
       start_relayed();
   }
@@ -222,6 +225,9 @@ void Exchange::finish() {
       break;
     case Path::by_host:
       finish_by_host();
+      break;
+    case Path::forwarded:
+      finish_forwarded();
       break;
     default:
       finish_relayed();

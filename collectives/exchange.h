@@ -82,7 +82,8 @@ struct Exchange {
   std::size_t first_line_bytes = Line::payload_bytes;
   std::size_t most_line_bytes = in_line_bytes;
   ReduceTable table;                  // rank 0's
-  std::shared_ptr<HostStages> hosts;  // for reductions by hosts; null where there are none
+  bool apart = false;                 // all ranks are on hosts of their own
+  std::shared_ptr<HostStages> hosts;  // for operations by hosts; null where there are none
   std::shared_ptr<Relay> relay;       // then takes the place of headers from every rank to every other
   Arrays arrays;
   // For the operations that have been prepared. Never reallocated: one may run while another thread prepares one.
@@ -103,9 +104,11 @@ struct Exchange {
     std::array<Receiver, more_lines> more_in;
     Receiver reduce_in;
     Receiver gather_in;
-    std::int64_t contributed = 0;  // chunks of the running operation's first phase
-    std::uint64_t shared = 0;      // chunks that this peer has shared so far
-    bool sent_block = false;       // whether start() has sent the first chunk of a block that is only moved
+    std::int64_t contributed = 0;             // chunks of the running operation's first phase
+    std::uint64_t shared = 0;                 // chunks that this peer has shared so far
+    bool sent_block = false;                  // whether start() has sent the first chunk of a block that is only moved
+    std::array<std::size_t, 2> passed_out{};  // chunks of Operation::forwarding
+    std::array<std::size_t, 2> passed_in{};
   };
 
   // Allocates the memory for long operations before the first of them. If that fails, this rank sends a refusal in
@@ -135,6 +138,14 @@ struct Exchange {
   void start_relayed();
   void finish_relayed();
   void finish_by_host();
+  // Where ranks pass blocks on (exchange_forward.cc).
+  void start_forwarded();
+  void finish_forwarded();
+  [[nodiscard]] bool may_pass_out(Peer& peer, std::size_t phase);
+  [[nodiscard]] bool may_pass_in(Peer& peer, std::size_t phase) const;
+  void pass_out(Peer& peer, std::size_t phase);
+  void pass_in(Peer& peer, std::size_t phase);
+  [[nodiscard]] int forwarding_peer() const;
   [[nodiscard]] const std::byte* whole_source();
   template <class Make>
   void make_whole_result(const Make& make);

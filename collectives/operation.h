@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "collectives/arrays.h"
+#include "collectives/forwarding.h"
 #include "collectives/header.h"
 #include "collectives/reduce.h"
 #include "onehop/channel.h"
@@ -18,10 +20,10 @@ namespace onehop::collectives::detail {
 // number in the whole group, and Timeout.
 using HostSteps = std::function<void(const std::byte* source, std::byte* result)>;
 
-// How an operation runs: in two phases; with contributions in the lines of the header; by hosts; or through the relay,
-// where contributions travel each by itself, so that all are combined in the order of ranks, or combined with those of
-// their host.
-enum class Path : std::uint8_t { phases, in_lines, by_host, relayed_by_rank, relayed_by_host };
+// How an operation runs: in two phases; with contributions in the lines of the header; by hosts; with blocks that ranks
+// pass on; or through the relay, where contributions travel each by itself, so that all are combined in the order of
+// ranks, or combined with those of their host.
+enum class Path : std::uint8_t { phases, in_lines, by_host, forwarded, relayed_by_rank, relayed_by_host };
 
 // A prepared operation. Ranges have an entry for every rank.
 struct Operation {
@@ -39,8 +41,9 @@ struct Operation {
   bool encoded = false;  // both phases encode the data that they send
   bool adds = false;     // the operation is a sum or mean of float32
   Path path = Path::phases;
-  HostSteps by_host;  // of Path::by_host
-  int lines = 0;      // cache lines of the header of Path::in_lines
+  HostSteps by_host;                             // of Path::by_host
+  std::shared_ptr<const Forwarding> forwarding;  // of Path::forwarded
+  int lines = 0;                                 // cache lines of the header of Path::in_lines
   // Whether source and result may share memory. Element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.
   bool in_place = false;

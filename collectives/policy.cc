@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "collectives/by_host.h"
 #include "collectives/exchange.h"
@@ -27,6 +28,15 @@ constexpr std::int64_t shortest_by_host = 1 << 10;
 constexpr std::int64_t most_in_one_step = 8 << 10;
 // Where a host would send more than this in another operation than an all-reduce, it sends each number once a host.
 constexpr std::int64_t most_sent_to_each_rank = 64 << 10;
+// Shorter blocks go straight to all ranks, since each message costs more than its bytes.
+constexpr std::int64_t shortest_forwarded = 16 << 10;
+// And so do blocks where the rank that sends most would hardly send less.
+constexpr double least_gain = 1.05;
+// Chunks of what a rank passes on: enough that it passes one on while the next arrives, and no longer than a message
+// without a handshake.
+constexpr std::int64_t chunks_of_part = 8;
+constexpr std::int64_t shortest_forwarded_chunk = 4 << 10;
+constexpr std::int64_t longest_forwarded_chunk = 32 << 10;
 
 std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
@@ -57,7 +67,7 @@ bool goes_in_one_step(const Reduction& reduction, std::int64_t bytes, const Exch
 }
 
 bool goes_by_host(const Reduction& reduction, std::int64_t bytes, const Exchange& exchange) {
-  if (exchange.hosts == nullptr) return false;
+  if (exchange.hosts == nullptr || !exchange.hosts->takes(reduction, {})) return false;
   if (reduction.algorithm == ReduceAlgorithm::by_host) return reduction.elements > 0;
   return reduction.algorithm == ReduceAlgorithm::automatic && bytes >= shortest_by_host &&
          !goes_in_one_step(reduction, bytes, exchange);
@@ -84,11 +94,29 @@ Choice choose_path(const Exchange& exchange, const Reduction& reduction, std::in
   return {exchange.relay->takes_by_rank(bytes) ? Path::relayed_by_rank : Path::phases, algorithm};
 }
 
-Path choose_path(const Exchange& exchange, bool all_send, std::int64_t bytes) {
-  if (exchange.hosts == nullptr || !exchange.hosts->in_blocks()) return Path::phases;
-  const std::int64_t here = std::ssize(exchange.hosts->hosts().front());
-  const std::int64_t messages = (all_send ? here : 1) * (exchange.size - here);
-  return bytes > most_sent_to_each_rank / messages ? Path::by_host : Path::phases;
+Path choose_path(const Exchange& exchange, const Reduction& reduction, std::span<const std::int64_t> elements) {
+  const bool any = reduction.algorithm == ReduceAlgorithm::automatic || reduction.algorithm == ReduceAlgorithm::by_host;
+  if (!any || exchange.hosts == nullptr || !exchange.hosts->takes(reduction, elements)) return Path::phases;
+  const std::int64_t bytes = exchange.hosts->most_sent(elements, false) * bytes_of(reduction.type);
+  return bytes > most_sent_to_each_rank ? Path::by_host : Path::phases;
+}
+
+Path choose_path(const Exchange& exchange, std::span<const std::int64_t> bytes) {
+  if (exchange.hosts != nullptr) {
+    return exchange.hosts->most_sent(bytes, true) > most_sent_to_each_rank ? Path::by_host : Path::phases;
+  }
+  const std::int64_t all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  if (!exchange.apart || exchange.size < 3 || all < shortest_forwarded) return Path::phases;
+  const auto longest = static_cast<double>(*std::ranges::max_element(bytes));
+  const double share = static_cast<double>(exchange.size - 1) / exchange.size;
+  const double least = std::max(longest, static_cast<double>(all) * share);
+  return longest * (exchange.size - 1) > least_gain * least ? Path::forwarded : Path::phases;
+}
+
+std::int64_t forwarded_chunk(const Exchange& exchange, std::int64_t bytes) {
+  const std::int64_t part = std::max<std::int64_t>(bytes / (exchange.size - 1) / chunks_of_part, 1);
+  return std::clamp(static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(part))),
+                    shortest_forwarded_chunk, longest_forwarded_chunk);
 }
 
 // Received data is read once, so if non-temporal stores are best for long messages, they are best for all but the

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "collectives/operation.h"
 #include "onehop/collectives/collectives.h"
@@ -32,8 +33,13 @@ struct Choice {
 };
 // For an all-reduce of `bytes` bytes.
 [[nodiscard]] Choice choose_path(const Exchange& exchange, const Reduction& reduction, std::int64_t bytes);
-// For another operation, in which one rank of a host, or each of them, sends `bytes` bytes to each rank elsewhere.
-[[nodiscard]] Path choose_path(const Exchange& exchange, bool all_send, std::int64_t bytes);
+// For a reduce-scatter of blocks of these lengths.
+[[nodiscard]] Path choose_path(const Exchange& exchange, const Reduction& reduction,
+                               std::span<const std::int64_t> elements);
+// For an operation that gathers blocks of so many bytes: one behind the other, or that of the root of a broadcast.
+[[nodiscard]] Path choose_path(const Exchange& exchange, std::span<const std::int64_t> bytes);
+// The chunk in which ranks pass on so many bytes.
+[[nodiscard]] std::int64_t forwarded_chunk(const Exchange& exchange, std::int64_t bytes);
 
 // Sets chunk, stores and whether results are streamed, for `bytes` bytes to each peer; `chunk_bytes` of 0: the usual.
 void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes);

@@ -58,7 +58,8 @@ RelayLimits relay_limits(std::int64_t hosts, std::int64_t ranks_per_host) {
 Relay::Relay(const Group& group, const std::vector<std::vector<int>>& hosts, const CollectivesOptions& options)
     : rank_(group.rank()) {
   using Direction = ChannelSpec::Direction;
-  const RelayLimits limits = relay_limits(std::ssize(hosts), std::ssize(hosts.front()));
+  for (const auto& ranks : hosts) most_ranks_ = std::max(most_ranks_, std::ssize(ranks));
+  const RelayLimits limits = relay_limits(std::ssize(hosts), most_ranks_);
   longest_ = limits.contribution;
   longest_of_host_ = limits.of_host;
   std::vector<ChannelSpec> specs;
@@ -106,9 +107,7 @@ Relay::Relay(const Group& group, const std::vector<std::vector<int>>& hosts, con
   }
 }
 
-bool Relay::takes_by_rank(std::int64_t bytes) const noexcept {
-  return bytes * static_cast<std::int64_t>(hosts_.front().ranks.size()) <= longest_of_host_;
-}
+bool Relay::takes_by_rank(std::int64_t bytes) const noexcept { return bytes * most_ranks_ <= longest_of_host_; }
 
 std::int64_t Relay::bytes() const noexcept { return operation_->is_relayed() ? operation_->source_bytes() : 0; }
 

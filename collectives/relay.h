@@ -43,7 +43,7 @@ struct RelayLimits {
 
 class Relay {
  public:
-  // Collective. `hosts`: the ranks of each host, which all have the same number of ranks, two or more.
+  // Collective. `hosts`: the ranks of each host.
   Relay(const Group& group, const std::vector<std::vector<int>>& hosts, const CollectivesOptions& options);
 
   // Whether contributions of so many bytes can travel along: those of a host combined, or each by itself.
@@ -82,6 +82,7 @@ class Relay {
   int rank_;
   bool speaks_ = false;
   std::size_t here_ = 0;              // number of this host
+  std::int64_t most_ranks_ = 1;       // of a host
   std::int64_t longest_ = 0;          // contribution
   std::int64_t longest_of_host_ = 0;  // contributions of a host together
   std::vector<Host> hosts_;           // ends of channels in those that this rank speaks to

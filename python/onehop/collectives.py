@@ -145,8 +145,8 @@ def allreduce(
     codec : str
         Format on the wire: "raw", or another codec for fewer bytes and less precision (docs/reference/codecs.md).
     algorithm : str
-        "one_shot", "two_shot", "by_host" (fewest bytes between hosts; where hosts have different numbers of ranks, or
-        one each, as "two_shot"), or "auto": the fastest for this size on this machine.
+        "one_shot", "two_shot", "by_host" (fewest bytes between hosts; where each has one rank, or a mean has hosts with
+        different numbers of ranks, as "two_shot"), or "auto": the fastest for this size on this machine.
     out : array, or sequence of arrays
         Receives the result; may be `array` itself. None: a new array.
     compress_above : int or "auto"

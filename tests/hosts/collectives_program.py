@@ -6,6 +6,7 @@ ranks also which half of the operations is run. The output is the number of oper
 that all ranks have.
 """
 
+import functools
 import random
 import sys
 import zlib
@@ -108,6 +109,22 @@ class Case:
     offset: int = 0
 
 
+@functools.cache
+def bytes_from(rank: int) -> np.ndarray:
+    """The bytes that a rank sends."""
+    return np.random.default_rng(rank).integers(0, 256, MOST + 4096, np.uint8)
+
+
+@functools.cache
+def numbers_from(kind: str, rank: int) -> np.ndarray:
+    """The numbers that a rank contributes."""
+    generator, count = np.random.default_rng([rank, *kind.encode()]), 2048 * KIB // bytes_of(kind) + 1024
+    if kind.startswith("int"):
+        return generator.integers(-(2**31), 2**31, count).astype(STORED[kind])
+    numbers = generator.standard_normal(count, np.float32)
+    return narrowed(kind, numbers) if kind == "bfloat16" else numbers.astype(STORED[kind])
+
+
 class Memory:
     """Private and shared memory for sources and results, with guards around each array."""
 
@@ -138,25 +155,14 @@ class Ranks:
 
     def __init__(self, group: Group) -> None:
         self.group, self.memory, self.checksum = group, Memory(group), 0
-        # Ranks of a host have successive numbers.
-        self.per_host = len(group.local_ranks)
-        self.bytes, self.numbers = [], {}
-        for rank in range(group.size):
-            generator = np.random.default_rng(rank)
-            self.bytes.append(generator.integers(0, 256, MOST + 4096, np.uint8))
-            for kind, stored in STORED.items():
-                count = 2048 * KIB // bytes_of(kind) + 1024
-                if kind.startswith("int"):
-                    numbers = generator.integers(-(2**31), 2**31, count).astype(stored)
-                elif kind == "bfloat16":
-                    numbers = narrowed(kind, generator.standard_normal(count, np.float32))
-                else:
-                    numbers = generator.standard_normal(count, np.float32).astype(stored)
-                self.numbers[kind, rank] = numbers
+        here = np.array(group.local_ranks, np.int32).tobytes()
+        all_hosts = [tuple(np.frombuffer(part, np.int32)) for part in group.allgather(here)]
+        self.hosts = sorted(set(all_hosts))  # in the order of their first ranks
+        self.bytes = [bytes_from(rank) for rank in range(group.size)]
 
     def sources(self, case: Case, elements: int) -> list[np.ndarray]:
         begin = case.offset
-        return [self.numbers[case.kind, r][begin : begin + elements] for r in range(self.group.size)]
+        return [numbers_from(case.kind, r)[begin : begin + elements] for r in range(self.group.size)]
 
     def run(self, case: Case) -> None:
         getattr(self, "_" + case.name)(case)
@@ -197,10 +203,9 @@ class Ranks:
 
     def _hosts(self, values: list[np.ndarray], case: Case) -> list[np.ndarray]:
         """The results of the hosts, each rounded once."""
-        step = self.per_host
         return [
-            widened(case.kind, narrowed(case.kind, combined(case.op, values[first : first + step])))
-            for first in range(0, len(values), step)
+            widened(case.kind, narrowed(case.kind, combined(case.op, [values[rank] for rank in ranks])))
+            for ranks in self.hosts
         ]
 
     def _encoded(self, case: Case, values: list[np.ndarray]) -> np.ndarray:

@@ -4,8 +4,8 @@
 //
 // Reductions combine the elements of all ranks in the order of ranks. The result has the same bits on every rank, for
 // every algorithm, chunk size and timing. The exception is ReduceAlgorithm::by_host, which combines the ranks of each
-// host first and then the hosts; "automatic" may choose it for all-reduces of 1 KiB or more where two or more ranks
-// share each of several hosts.
+// host first and then the hosts; "automatic" may choose it for all-reduces of 1 KiB or more between several hosts, one
+// of which has two ranks or more.
 #pragma once
 
 #include <cstddef>
@@ -133,8 +133,10 @@ class Collectives {
   [[nodiscard]] Collective allreduce(const Reduction& reduction) const;
   // The source has one block of `elements` elements per rank. The result is the reduced block of this rank; it may be
   // that block of the source. Elements are combined in the order of ranks if reduction.algorithm is two_shot; otherwise
-  // long blocks are combined inside each host first, where several hosts with two ranks or more each take part.
+  // long blocks are combined inside each host first, where several hosts take part, one of them with two ranks or more.
   [[nodiscard]] Collective reduce_scatter(const Reduction& reduction) const;
+  // The same with blocks of different lengths, elements[r] on rank r; reduction.elements does not count.
+  [[nodiscard]] Collective reduce_scatter(const Reduction& reduction, std::span<const std::int64_t> elements) const;
   // The source is a block of `bytes` bytes, the result has the blocks of all ranks. The source may be this rank's block
   // of the result.
   [[nodiscard]] Collective allgather(std::int64_t bytes, const Content& content = {}) const;
