@@ -17,11 +17,22 @@ from onehop.collective_plans import Plans
 from onehop.error import BadInput, Mismatch
 from onehop.text import alternatives
 
+# As in C++: of two equal numbers the first, where NumPy returns -0.0 or 0.0 by the place in the array.
+
+
+def _minimum(first: np.ndarray, then: np.ndarray) -> np.ndarray:
+    return np.where((first <= then) | (first != first), first, then)
+
+
+def _maximum(first: np.ndarray, then: np.ndarray) -> np.ndarray:
+    return np.where((first >= then) | (first != first), first, then)
+
+
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "sum": np.add,
     "mean": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
+    "min": _minimum,
+    "max": _maximum,
     "prod": np.multiply,
     "logical_and": np.logical_and,
     "logical_or": np.logical_or,
@@ -192,6 +203,7 @@ def reduce_blocks(
 
     It is written to `result`, which may be a block of `flat`.
     """
+    flat = flat.reshape(-1)
     what = f"reduce-scatter ({op})"
     step = max(1, _piece(flat, op) // plans.size)
     begins = np.cumsum([0, *lengths])

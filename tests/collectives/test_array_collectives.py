@@ -290,3 +290,34 @@ def test_ranks_that_differ_are_a_mismatch_on_all() -> None:
 
 def test_names_of_operators() -> None:
     assert [operator_of(name) for name in ("average", "and", "sum")] == ["mean", "bitwise_and", "sum"]
+
+
+def test_blocks_of_rows_that_are_combined_in_pieces() -> None:
+    """More than one piece of 1 MiB a rank, with rows of several numbers."""
+    rng = np.random.default_rng(3)
+    for dtype, rows, lengths in ((np.int16, 90000, None), (np.float32, 50000, [10000, 40000])):
+        arrays = rng.integers(0, 100, (2, rows, 9)).astype(dtype)
+        found = run_threads(
+            2, lambda group: onehop.reduce_scatter(group, arrays[group.rank], lengths=lengths)
+        )
+        first = rows // 2 if lengths is None else lengths[0]
+        np.testing.assert_array_equal(np.concatenate(found), arrays.sum(axis=0, dtype=dtype))
+        assert len(found[0]) == first
+
+
+def test_of_zeros_with_both_signs_the_first_is_the_result() -> None:
+    zeros = np.array([[0.0, -0.0] * 20, [-0.0, 0.0] * 20])
+    for dtype in (np.float16, np.float32, np.float64):
+        for op in ("min", "max"):
+            rows = zeros.astype(dtype)
+
+            def work(group: onehop.Group, rows: np.ndarray = rows, op: str = op) -> list[np.ndarray]:
+                mine = rows[group.rank]
+                return [
+                    onehop.allreduce(group, mine, op),
+                    onehop.reduce(group, mine, 1, op),
+                    onehop.scan(group, mine, op),
+                ]
+
+            for found in run_threads(2, work)[1]:
+                np.testing.assert_array_equal(np.signbit(found), np.signbit(rows[0]))
