@@ -297,9 +297,13 @@ def test_blocks_of_rows_that_are_combined_in_pieces() -> None:
     rng = np.random.default_rng(3)
     for dtype, rows, lengths in ((np.int16, 90000, None), (np.float32, 50000, [10000, 40000])):
         arrays = rng.integers(0, 100, (2, rows, 9)).astype(dtype)
-        found = run_threads(
-            2, lambda group: onehop.reduce_scatter(group, arrays[group.rank], lengths=lengths)
-        )
+
+        def work(
+            group: onehop.Group, arrays: np.ndarray = arrays, lengths: list[int] | None = lengths
+        ) -> np.ndarray:
+            return onehop.reduce_scatter(group, arrays[group.rank], lengths=lengths)
+
+        found = run_threads(2, work)
         first = rows // 2 if lengths is None else lengths[0]
         np.testing.assert_array_equal(np.concatenate(found), arrays.sum(axis=0, dtype=dtype))
         assert len(found[0]) == first
