@@ -28,7 +28,9 @@ from onehop.topology import (
     map_schedule,
     map_text,
     save_map_figure,
+    switch_hosts,
 )
+from onehop.topology.switches import host_names
 
 
 @dataclass(kw_only=True)
@@ -54,6 +56,12 @@ class Map(JsonOptions):
         "Machine that gives hosts, levels and torus (instead of --hosts and --per-host).",
         metavar="NAME|FILE.toml",
     )
+    topology: str | None = option(
+        None,
+        "Switches above the hosts, as Slurm's topology.conf or lines 'SWITCH: MEMBER ...' (instead of --groups). Its "
+        "first --hosts nodes, or those of --host-names, hold the ranks.",
+        metavar="FILE",
+    )
     groups: tuple[int, ...] | None = option(
         None, "Sizes of nested units: hosts per chassis, chassis per cabinet, ...", metavar="AxB"
     )
@@ -72,7 +80,7 @@ class Map(JsonOptions):
         None, "Format of --rankfile.", "--format", choices=tuple(FORMATS), default=FORMATS[0]
     )
     host_names: list[str] = option(
-        [], "Names of the hosts, for --rankfile.", metavar="A,B,...", separator=","
+        [], "Names of the hosts, for --rankfile and --topology.", metavar="A,B,...", separator=","
     )
     plot: str | None = file_option("Draw the map: a colour per host, a dot per rank.", "the plot")
 
@@ -82,7 +90,7 @@ class Map(JsonOptions):
             raise BadInput(
                 "expected --grid or --schedule, found " + ("neither" if self.grid is None else "both")
             )
-        if self.rankfile is None and (self.form is not None or self.host_names):
+        if self.rankfile is None and (self.form is not None or (self.host_names and self.topology is None)):
             name = "--host-names" if self.form is None else "--format"
             raise BadInput(f"expected {name} with --rankfile only; name the file, or leave {name} out")
         if self.schedule is not None and (self.periodic or self.message_bytes or self.plot is not None):
@@ -91,7 +99,7 @@ class Map(JsonOptions):
 
 def _machine_layout(machine: Machine, ranks: int, options: Map) -> HostLayout:
     """Return the hosts of a job; refuse the options that describe hosts otherwise."""
-    for name in ("hosts", "per_host", "groups", "torus"):
+    for name in ("hosts", "per_host", "groups", "torus", "topology"):
         if getattr(options, name) not in (None, []):
             raise BadInput(
                 f"expected --{name.replace('_', '-')} without --machine, which describes the hosts, found both"
@@ -99,10 +107,22 @@ def _machine_layout(machine: Machine, ranks: int, options: Map) -> HostLayout:
     return machine_hosts(machine, ranks, options.costs)
 
 
+def _switch_layout(file: str, options: Map) -> HostLayout:
+    """Return the hosts below the switches of --topology, and set their names."""
+    if options.groups or options.torus:
+        raise BadInput("expected --topology without --groups and --torus, which it describes, found both")
+    nodes = host_names(",".join(options.host_names), "--host-names") if options.host_names else None
+    layout, names = switch_hosts(file, options.per_host, nodes, options.costs, hosts=options.hosts)
+    options.host_names = [name or f"none{number}" for number, name in enumerate(names)]
+    return layout
+
+
 def _layout(options: Map) -> HostLayout:
     sizes, hosts = options.per_host, options.hosts
     if not sizes:
         raise BadInput("expected --per-host with the number of ranks per host, or --machine, found neither")
+    if options.topology is not None:
+        return _switch_layout(options.topology, options)
     if len(sizes) > 1 and hosts is not None and hosts != len(sizes):
         raise BadInput(
             f"expected --per-host with one number, or one for each of {counted(hosts, 'host')}, found "

@@ -9,6 +9,7 @@ from onehop.topology.export import FORMATS, map_text
 from onehop.topology.figure import check_map_figure, save_map_figure
 from onehop.topology.grid import Grid, map_schedule, renumber
 from onehop.topology.machine_hosts import machine_hosts
+from onehop.topology.switches import switch_hosts
 
 __all__ = [
     "FORMATS",
@@ -23,6 +24,7 @@ __all__ = [
     "map_text",
     "renumber",
     "save_map_figure",
+    "switch_hosts",
 ]
 
 explain_public(globals())
