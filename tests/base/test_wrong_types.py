@@ -176,6 +176,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (topology.Grid, {"extents": (2, 2), "periodic": False, "bytes": None}),
     (topology.HostLayout, {"host_of_rank": [0, 0], "groups": [], "costs": [], "torus": []}),
     (topology.machine_hosts, {"machine": machine.machine_names()[0], "ranks": 2, "costs": None}),
+    (topology.switch_hosts, {"file": "none", "per_host": [1], "names": ["n0"], "costs": [1], "hosts": 1}),
     (topology.map_schedule, {"schedule": SCHEDULE, "hosts": topology.HostLayout([0, 0]), "refine": True, "seed": 1,
                              "steps": 1}),
     (topology.renumber, {"schedule": SCHEDULE, "rank_at": [1, 0]}),

@@ -63,7 +63,10 @@ def test_a_map_keeps_traffic_below_switches(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=a Nodes=n", "a loop: b -> c -> a -> b"),
+        (
+            "SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=a Nodes=n",
+            "a loop: b -> c -> a -> b",
+        ),
         ("a: a", "a loop: a -> a"),
         ("a: n0\nb: n[0-1]", "line 2: expected n0 below one switch, found it below a and b"),
         ("a: n[3-1]", r"line 1: expected numbers and ranges .* found 'n\[3-1\]'"),
@@ -92,5 +95,8 @@ def test_bad_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("--groups 2", "expected --topology without --groups and --torus"),
         ("--machine fugaku", "expected --per-host without --machine"),
     ):
-        assert main(["map", "--grid", "2x2", "--per-host", "1", "--topology", str(file), *arguments.split()]) == 2
+        assert (
+            main(["map", "--grid", "2x2", "--per-host", "1", "--topology", str(file), *arguments.split()])
+            == 2
+        )
         assert message in capsys.readouterr().err

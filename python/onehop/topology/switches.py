@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from onehop._core import HostLayout
+from onehop.arguments import items, quoted, whole_number, whole_numbers
 from onehop.error import BadInput
 from onehop.input_file import read_text
 from onehop.text import counted
@@ -40,8 +41,12 @@ def host_names(text: str, where: str = "the list of hosts") -> list[str]:
     found: list[str] = []
     for piece in _pieces(text, where):
         names = [""]
-        for literal, items in re.findall(r"([^\[\]]+)|\[([^\[\]]*)\]", piece):
-            ends = [literal] if literal else [one for item in items.split(",") for one in _range(item, piece, where)]
+        for literal, ranges in re.findall(r"([^\[\]]+)|\[([^\[\]]*)\]", piece):
+            ends = (
+                [literal]
+                if literal
+                else [one for item in ranges.split(",") for one in _range(item, piece, where)]
+            )
             if len(names) * len(ends) + len(found) > _LARGEST:
                 raise BadInput(f"{where}: expected at most {_LARGEST} names, found more in {piece!r}")
             names = [name + end for name in names for end in ends]
@@ -83,7 +88,9 @@ def _switches(text: str, file: str) -> dict[str, tuple[str, list[str]]]:
                     )
                 fields[key.lower()] = value
             name = fields.get("switchname", "")
-            members = host_names(fields.get("switches", ""), where) + host_names(fields.get("nodes", ""), where)
+            members = host_names(fields.get("switches", ""), where) + host_names(
+                fields.get("nodes", ""), where
+            )
         if not name or not members:
             what = "a name" if not name else f"nodes or switches of {name}"
             raise BadInput(f"{where}: expected a switch with {what}, found {line[:60]!r}")
@@ -101,7 +108,9 @@ def _paths(switches: dict[str, tuple[str, list[str]]]) -> dict[str, tuple[str, .
     for name, (where, members) in switches.items():
         for member in members:
             if member in above:
-                raise BadInput(f"{where}: expected {member} below one switch, found it below {above[member]} and {name}")
+                raise BadInput(
+                    f"{where}: expected {member} below one switch, found it below {above[member]} and {name}"
+                )
             above[member] = name
     found: dict[str, tuple[str, ...]] = {}
     for node in [*above, *switches]:
@@ -111,7 +120,9 @@ def _paths(switches: dict[str, tuple[str, list[str]]]) -> dict[str, tuple[str, .
             if path[-1] == node or len(path) > len(switches) + 1:
                 loop = path[path.index(path[-1]) :]
                 where = switches[path[-1]][0]
-                raise BadInput(f"{where}: expected a tree of switches, found a loop: {' -> '.join(reversed(loop))}")
+                raise BadInput(
+                    f"{where}: expected a tree of switches, found a loop: {' -> '.join(reversed(loop))}"
+                )
         if node not in switches:
             found[node] = tuple(reversed(path[1:]))
     return found
@@ -148,8 +159,12 @@ def switch_hosts(
     BadInput
         The file is malformed, a node is below two switches or unknown, or the switches form a loop.
     """
+    if not isinstance(file, str | Path):
+        raise BadInput(f"switch_hosts: expected the path of a file, found {quoted(file)}")
+    per_host = whole_numbers(per_host, "per_host", 0)
+    hosts = None if hosts is None else whole_number(hosts, "hosts", 0)
     paths = _paths(_switches(read_text(file, "topology", 64 << 20), str(file)))
-    nodes = list(paths) if names is None else list(names)
+    nodes = list(paths) if names is None else [str(name) for name in items(names, "names")]
     if hosts is not None and (hosts > len(nodes) or (names is not None and hosts < len(nodes))):
         found = "names" if names is not None else f"nodes in {file}"
         raise BadInput(f"expected {counted(hosts, 'host')}, found {len(nodes)} {found}")
@@ -164,7 +179,9 @@ def switch_hosts(
         )
     sizes = dict(zip(nodes, per_host if len(per_host) > 1 else [*per_host] * len(nodes), strict=True))
     if len(sizes) < len(nodes):
-        raise BadInput(f"expected every host once, found {counted(len(nodes), 'host')} with {len(sizes)} names")
+        raise BadInput(
+            f"expected every host once, found {counted(len(nodes), 'host')} with {len(sizes)} names"
+        )
     depth = max(len(paths[node]) for node in nodes)
     # A node that is not as deep as others has switches of its own below its last one.
     members: list[dict[tuple[str, ...], dict[str, int]]] = [{} for _ in range(depth + 1)]
@@ -172,7 +189,9 @@ def switch_hosts(
     for node in (one for one in paths if one in sizes):
         path = (*paths[node], *[node] * (depth - len(paths[node])), node)
         places[node] = [
-            members[level].setdefault(path[:level], {}).setdefault(path[level], len(members[level][path[:level]]))
+            members[level]
+            .setdefault(path[:level], {})
+            .setdefault(path[level], len(members[level][path[:level]]))
             for level in range(depth + 1)
         ]
     widths = [max(len(below) for below in level.values()) for level in members]
@@ -184,9 +203,13 @@ def switch_hosts(
             host = host * widths[level] + place[level]
         number[node] = host
     if max(number.values()) >= _LARGEST:
-        raise BadInput(f"{file}: expected switches of similar sizes, found {_LARGEST} or more places of hosts")
+        raise BadInput(
+            f"{file}: expected switches of similar sizes, found {_LARGEST} or more places of hosts"
+        )
     host_of_rank = [number[node] for node, size in sizes.items() for _ in range(size)]
     groups = [widths[level] for level in reversed(kept[1:])]
     known = list(range(1, len(groups) + 2)) if costs is None else costs
     by_number = {host: node for node, host in number.items()}
-    return HostLayout(host_of_rank, groups, known), [by_number.get(host, "") for host in range(max(by_number) + 1)]
+    return HostLayout(host_of_rank, groups, known), [
+        by_number.get(host, "") for host in range(max(by_number) + 1)
+    ]
