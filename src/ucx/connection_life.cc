@@ -24,11 +24,13 @@ void Connections::give_signs_of_life() {
   int connections = 0;
   for (const auto& rail : rails_) connections += rail->connections();
   for (int rank = 0; rank < states_.ranks(); ++rank) {
-    if (rank == rank_ || !rails_.front()->is_connected(rank)) continue;
+    const auto rails = rails_of(rank);
+    const auto connected = [rank](const auto& rail) { return rail->is_connected(rank); };
+    if (rank == rank_ || std::ranges::none_of(rails, connected)) continue;
     // A process that was stopped, or had no processor, has heard nothing meanwhile.
     look(rank, now, since > 2 * period ? since : 0);
     const Sign sign{rank_, sign_number_, states_.heard(rank)};
-    for (const auto& rail : rails_of(rank)) rail->give_sign(rank, sign);
+    for (const auto& rail : rails) rail->give_sign(rank, sign);
   }
   const double longest = silence_ > 0 ? std::max(between_signs, silence_ / 4) : 5;
   between_signs_.store(std::clamp(for_each_connection * connections, std::min(between_signs, longest), longest),
@@ -47,9 +49,14 @@ void Connections::look(int rank, double now, double paused) {
     for (const auto& rail : rails) rail->fail_silent(rank);
   }
   const std::uint64_t before = states_.working(rank);
-  states_.look(rank, std::span(looks).first(rails.size()));
+  states_.look(rank, std::span(looks).first(rails.size()), now);
   states_.decide(rank);
-  if (const std::uint64_t after = states_.working(rank); after != before) rails_changed(rank, before, after);
+  const std::uint64_t after = states_.working(rank);
+  if (after != before) rails_changed(rank, before, after);
+  if (rails.size() == 1 || lost(rank) || std::ranges::any_of(looks, &Look::leaves)) return;
+  for (std::size_t i = 0; i < rails.size(); ++i) {
+    if (looks[i].failed || (after & RailStates::bit(i)) == 0) rails[i]->retry(rank, now, looks[i].heard);
+  }
 }
 
 void Connections::rails_changed(int rank, std::uint64_t before, std::uint64_t after) {
@@ -75,21 +82,6 @@ void Connections::rails_changed(int rank, std::uint64_t before, std::uint64_t af
 void Connections::set_news(RailNews news) {
   const std::lock_guard guard(mutex_);
   news_ = std::move(news);
-}
-
-// A rail that is down may never fail; it does not count.
-bool Connections::lost(int rank) const noexcept {
-  const auto rails = rails_of(rank);
-  const std::uint64_t heard = states_.heard(rank);
-  bool any = false;
-  for (std::size_t i = 0; i < rails.size(); ++i) {
-    if (rails[i]->has_failed(rank)) {
-      any = true;
-    } else if ((heard & RailStates::bit(i)) != 0) {
-      return false;
-    }
-  }
-  return any;
 }
 
 std::string Connections::why_lost(int rank) const {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -207,7 +208,19 @@ std::span<const std::unique_ptr<Rail>> Connections::rails_of(int rank) const noe
 
 void Connections::connect(int rank) {
   const std::lock_guard guard(mutex_);
-  for (const auto& rail : rails_of(rank)) rail->connect(rank);
+  const auto rails = rails_of(rank);
+  std::exception_ptr failure;
+  std::size_t failed = 0;
+  for (const auto& rail : rails) {
+    try {
+      rail->connect(rank);
+    } catch (const Error&) {  // such as that of a rail that is down
+      failure = std::current_exception();
+      rail->fail_unconnected(rank);
+      ++failed;
+    }
+  }
+  if (failed == rails.size()) std::rethrow_exception(failure);
 }
 
 void Connections::greet(int rank) {

@@ -126,7 +126,7 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   void progress();
   void drive() noexcept override;
   // Whether the connections to a rank have failed, which ends its channels.
-  [[nodiscard]] bool lost(int rank) const noexcept;
+  [[nodiscard]] bool lost(int rank) const noexcept { return states_.lost(rank); }
   [[nodiscard]] std::string why_lost(int rank) const;
   void tell(int lost) noexcept override;
   void tell_elsewhere(int lost) noexcept override;

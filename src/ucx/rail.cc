@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "onehop/error.h"
+#include "src/base/clock.h"
 #include "src/group/bootstrap.h"
 
 namespace onehop::detail::ucx {
@@ -188,6 +190,8 @@ void Rail::fail_silent(int rank) noexcept {
   if (is_connected(rank)) fail(peer(rank), silence);
 }
 
+void Rail::fail_unconnected(int rank) noexcept { fail(peer(rank), static_cast<int>(Status::unreachable)); }
+
 bool Rail::has_failed(int rank) const noexcept { return peer(rank).failure.load(std::memory_order_acquire) != 0; }
 
 std::string Rail::failure(int rank) const {
@@ -209,15 +213,45 @@ bool Rail::goodbye_said() const {
 }
 
 void Rail::close() {
-  for (auto& peer : peers_) {
-    for (RemoteKey* key : peer->keys) library_.key_destroy(key);
-    if (peer->end == nullptr) continue;
-    RequestParams params;
-    params.field_mask = RequestParams::has_flags | RequestParams::has_callback | RequestParams::has_user_data;
-    params.flags = has_failed(peer->rank) || !peer->left ? RequestParams::force_close : 0;
-    params.call = &Rail::completed;
-    params.user_data = &closing_;
-    if (is_request(library_.end_close(peer->end, &params))) ++closing_;
+  for (auto& peer : peers_) close(*peer);
+}
+
+void Rail::close(Peer& peer) {
+  for (RemoteKey* key : peer.keys) library_.key_destroy(key);
+  peer.keys.clear();
+  if (peer.end == nullptr) return;
+  RequestParams params;
+  params.field_mask = RequestParams::has_flags | RequestParams::has_callback | RequestParams::has_user_data;
+  params.flags = has_failed(peer.rank) || !peer.left ? RequestParams::force_close : 0;
+  params.call = &Rail::completed;
+  params.user_data = &closing_;
+  if (is_request(library_.end_close(std::exchange(peer.end, nullptr), &params))) ++closing_;
+}
+
+void Rail::set_down(int rank, bool down) noexcept {
+  peer(rank).down = down;
+  peer(rank).tried_at = base::steady_seconds();
+  peer(rank).asked = false;
+}
+
+void Rail::retry(int rank, double now, bool heard) noexcept {
+  Peer& to = peer(rank);
+  const bool failed = has_failed(rank);
+  if (heard && is_complete(rank) && !failed) to.tried_at = now;
+  // A peer that asks, or has closed its old connection, has got through just now. Otherwise the two take turns, so as
+  // not to disturb each other.
+  const double pause = to.asked || failed ? 0.25 : rank < rank_ ? 1.5 : 2;
+  if (now - to.tried_at < pause) return;
+  to.tried_at = now;
+  to.asked = false;
+  close(to);
+  to.failure.store(0, std::memory_order_release);
+  to.greeted = to.welcome = to.hello_answered = false;
+  try {
+    connect(rank);
+    greet(rank, true);
+  } catch (const Error&) {
+    fail_unconnected(rank);
   }
 }
 
@@ -244,9 +278,9 @@ void Rail::completed(void* request, Status, void* pending) {
   request_free.load(std::memory_order_relaxed)(request);
 }
 
-void Rail::failed(void* argument, RemoteEnd*, Status status) {
+void Rail::failed(void* argument, RemoteEnd* end, Status status) {
   Peer& peer = *static_cast<Peer*>(argument);
-  peer.owner->fail(peer, static_cast<int>(status));
+  if (end == peer.end) peer.owner->fail(peer, static_cast<int>(status));
 }
 
 void Rail::fail(Peer& peer, int why) noexcept {
@@ -284,7 +318,11 @@ void Rail::handle_question(Kind kind, std::span<const std::byte> header) {
   Peer& other = peer(from);
   other.left |= kind == Kind::left;
   other.welcome |= kind == Kind::welcome;
-  other.hello |= kind == Kind::hello;
+  if (kind == Kind::hello) {
+    other.hello = true;
+    other.asked = true;
+    other.hello_answered = false;  // a connection that was made anew asks again
+  }
   other.leaving |= kind == Kind::leaving;
   answers_due_ |= kind == Kind::hello || kind == Kind::leaving;
 }

@@ -104,8 +104,13 @@ class Rail {
   void give_sign(int rank, const Sign& sign);
   // Fails the connection because nothing arrives on it.
   void fail_silent(int rank) noexcept;
+  // Notes that there is no way to make it.
+  void fail_unconnected(int rank) noexcept;
   // A rail that is down for a peer is not waited for when the group closes.
-  void set_down(int rank, bool down) noexcept { peer(rank).down = down; }
+  void set_down(int rank, bool down) noexcept;
+  // Makes the connection of a rail that is down anew, unless that was done a moment ago or it is about to work. The
+  // system would wait longer and longer before it tries the old one, and one that has failed is of no use.
+  void retry(int rank, double now, bool heard) noexcept;
   [[nodiscard]] int connections() const noexcept;
   // When the last message from a rank arrived, to within the time between signs of life; 0 if it need not send any.
   [[nodiscard]] double heard_at(int rank) const noexcept { return peer(rank).heard_at.load(std::memory_order_relaxed); }
@@ -140,6 +145,8 @@ class Rail {
     bool heard = false;           // since the last look
     bool sign = false;            // the same of signs of life
     bool down = false;
+    double tried_at = 0;  // since it is down
+    bool asked = false;   // a question has arrived since then
     std::atomic<double> heard_at{0};
     std::uint32_t signs_pending = 0;  // signs of life that have not left
     bool greeted = false;             // by this rank
@@ -163,6 +170,7 @@ class Rail {
   static void completed(void* request, Status status, void* pending);
   void note_sender(Kind kind, std::span<const std::byte> header) noexcept;
   void handle_question(Kind kind, std::span<const std::byte> header);
+  void close(Peer& peer);
   void issued(Peer& to, void* returned, std::uint32_t* pending);
   void answer();
   void say(int rank, Kind kind);

@@ -15,9 +15,13 @@ void RailStates::set_rails(int rank, std::size_t rails) {
 
 // Silence on all rails says nothing about one of them. The signs on a rail count at most once a look: a process that
 // was stopped finds many at once.
-void RailStates::look(int rank, std::span<const Look> looks) noexcept {
-  if (looks.size() < 2 || std::ranges::any_of(looks, &Look::leaves)) return;
+void RailStates::look(int rank, std::span<const Look> looks, double now) noexcept {
   Peer& from = peer(rank);
+  const bool all_failed = std::ranges::all_of(looks, &Look::failed);
+  if (looks.size() < 2 || std::ranges::any_of(looks, &Look::leaves)) {
+    if (all_failed) from.lost.store(true, std::memory_order_release);
+    return;
+  }
   const bool signs = std::ranges::any_of(looks, &Look::sign);
   std::uint64_t heard = from.heard.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < looks.size(); ++i) {
@@ -29,6 +33,14 @@ void RailStates::look(int rank, std::span<const Look> looks) noexcept {
     }
   }
   from.heard.store(heard, std::memory_order_relaxed);
+  const auto lasts = [now](double& since, bool is, double limit) {
+    since = !is ? 0 : since == 0 ? now : since;
+    return is && now - since > limit;
+  };
+  const bool any_failed = std::ranges::any_of(looks, &Look::failed);
+  const bool unheard = heard == 0 && (any_failed || from.unheard_since != 0);
+  const bool is_lost = lasts(from.failed_since, all_failed, grace_failed);
+  if (lasts(from.unheard_since, unheard, grace) || is_lost) from.lost.store(true, std::memory_order_release);
 }
 
 bool RailStates::take(const Sign& sign) noexcept {

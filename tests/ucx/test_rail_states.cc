@@ -29,7 +29,7 @@ class Pair {
           looks[rail] = {.heard = true, .sign = true};
           states_[1 - rank].take(sign);
         }
-        states_[1 - rank].look(rank, looks);
+        states_[1 - rank].look(rank, looks, number_ * 0.5);
       }
       for (int rank : {0, 1}) states_[rank].decide(1 - rank);
     }
@@ -99,15 +99,41 @@ TEST(UcxRailStates, AFailedRailIsDownAtOnceAndAClosedGroupIsNot) {
   RailStates states(2);
   states.set_rails(1, 2);
   const std::vector<Look> failed{{.heard = true, .sign = true}, {.failed = true}};
-  states.look(1, failed);
+  states.look(1, failed, 1);
   states.decide(1);
   EXPECT_EQ(states.working(1), 0b01);
   RailStates closed(2);
   closed.set_rails(1, 2);
   const std::vector<Look> leaves{{.heard = true, .sign = true, .leaves = true}, {}};
-  for (int k = 0; k < 10; ++k) closed.look(1, leaves);
+  for (int k = 0; k < 10; ++k) closed.look(1, leaves, 1);
   closed.decide(1);
   EXPECT_EQ(closed.working(1), 0b11);
+}
+
+TEST(UcxRailStates, ARankIsLostIfAllRailsFailOrTheLastOneThatIsHeard) {
+  const Look heard{.heard = true, .sign = true};
+  const Look failed{.failed = true};
+  RailStates states(4);
+  for (const int rank : {1, 2, 3}) states.set_rails(rank, 2);
+  states.look(1, std::vector{failed, heard}, 10);
+  EXPECT_FALSE(states.lost(1));
+  states.look(1, std::vector{failed, failed}, 10.1);
+  EXPECT_FALSE(states.lost(1));
+  states.look(1, std::vector{failed, failed}, 10.2 + RailStates::grace_failed);
+  EXPECT_TRUE(states.lost(1));
+  // Rail 0 is down in silence, then rail 1 fails, and is made anew in vain.
+  for (int k = 0; k < 5; ++k) states.look(2, std::vector{Look{}, heard}, 10);
+  states.look(2, std::vector{Look{}, failed}, 11);
+  states.look(2, std::vector{Look{}, Look{}}, 11 + RailStates::grace / 2);
+  EXPECT_FALSE(states.lost(2));
+  states.look(2, std::vector{Look{}, Look{}}, 11.1 + RailStates::grace);
+  EXPECT_TRUE(states.lost(2));
+  // The same, but it is heard in time.
+  for (int k = 0; k < 5; ++k) states.look(3, std::vector{Look{}, heard}, 10);
+  states.look(3, std::vector{Look{}, failed}, 11);
+  states.look(3, std::vector{Look{}, heard}, 12);
+  states.look(3, std::vector{Look{}, heard}, 20);
+  EXPECT_FALSE(states.lost(3));
 }
 
 TEST(UcxRailStates, AnOldSignOrOneOfAStrangerChangesNothing) {
