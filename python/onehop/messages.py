@@ -131,6 +131,8 @@ def isend(group: Group, array: Any, to: int, tag: int = 0) -> SendRequest:
 def send(group: Group, array: Any, to: int, tag: int = 0) -> None:
     """Send an array to one rank, and return when it may be changed. Parameters as for `isend`.
 
+    The first send, receive or isend of a group is collective.
+
     Raises
     ------
     PeerLost, Timeout

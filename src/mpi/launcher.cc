@@ -58,6 +58,24 @@ bool is_launcher(std::string_view program) {
   return program.starts_with("mpiexec") || std::ranges::find(names, program) != names.end();
 }
 
+// Where the programs are of the environment over which a virtual one lies, and whose packages it sees; empty: none.
+fs::path environment_below(const fs::path& environment) {
+  std::ifstream file(environment / "pyvenv.cfg");
+  constexpr std::string_view home = "home = ";
+  fs::path programs;
+  bool sees_packages = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(home)) programs = line.substr(home.size());
+    sees_packages |= line == "include-system-site-packages = true";
+  }
+  return sees_packages && programs.is_absolute() ? programs : fs::path();
+}
+
+void add_environment(const fs::path& environment, std::vector<LibraryFolder>& folders) {
+  add_library_folders_beside(environment / "bin", folders);
+  if (const fs::path below = environment_below(environment); !below.empty()) add_library_folders_beside(below, folders);
+}
+
 }  // namespace
 
 MpiLauncher mpi_launcher() {
@@ -83,15 +101,20 @@ bool fits_launcher(MpiAbiKind abi, MpiLauncher::Kind launcher) {
 std::vector<LibraryFolder> environment_library_folders() {
   std::vector<LibraryFolder> folders;
   const char* const environment = std::getenv("VIRTUAL_ENV");
-  if (environment != nullptr && fs::path(environment).is_absolute())
-    add_library_folders_beside(fs::path(environment) / "bin", folders);
+  if (environment != nullptr && fs::path(environment).is_absolute()) add_environment(environment, folders);
   // The interpreter of a Python environment is a symbolic link; the name by which it was called gives the environment.
   std::ifstream file("/proc/self/cmdline");
   std::string program;
   std::getline(file, program, '\0');
   std::error_code error;
-  if (program.find('/') != std::string::npos)
-    add_library_folders_beside(fs::absolute(program, error).lexically_normal().parent_path(), folders);
+  if (program.find('/') != std::string::npos) {
+    const fs::path programs = fs::absolute(program, error).lexically_normal().parent_path();
+    if (programs.filename() == "bin") {
+      add_environment(programs.parent_path(), folders);
+    } else {
+      add_library_folders_beside(programs, folders);
+    }
+  }
   return folders;
 }
 

@@ -5,6 +5,7 @@
 
 #include "src/base/clock.h"
 #include "src/ucx/connections.h"
+#include "src/ucx/ends.h"
 
 namespace onehop::detail::ucx {
 namespace {
@@ -21,6 +22,7 @@ void Connections::give_signs_of_life() {
   const double since = signs_given_ == 0 ? 0 : now - signs_given_;
   signs_given_ = now;
   ++sign_number_;
+  std::erase_if(retired_, [](const auto& end) { return end->is_done(); });
   int connections = 0;
   for (const auto& rail : rails_) connections += rail->connections();
   for (int rank = 0; rank < states_.ranks(); ++rank) {
@@ -71,10 +73,34 @@ void Connections::rails_changed(int rank, std::uint64_t before, std::uint64_t af
     down_[i] += works ? -1 : 1;
     if (news_ && down_[i] == (works ? 0 : 1)) news_(rails[i]->device(), rank, works);
   }
-  if ((before & ~after) == 0) return;
+  if ((before & ~after) != 0) send_again(rank);
+}
+
+void Connections::send_again(int rank) {
   for (const auto& inboxes : inboxes_) {
     for (const auto& [key, inbox] : inboxes) {
       if (static_cast<int>(key >> 32) == rank) inbox->send_again();
+    }
+  }
+}
+
+// A group that closes looks no more at signs of life. A rail on which a peer has not confirmed the last messages is
+// left out if it has done so on another.
+void Connections::leave_unconfirmed_rails() {
+  const std::lock_guard guard(mutex_);
+  for (int rank = 0; rank < states_.ranks(); ++rank) {
+    const auto rails = rails_of(rank);
+    std::uint64_t confirmed = 0;
+    for (std::size_t i = 0; i < rails.size(); ++i) {
+      if (rails[i]->goodbye_said_by(rank)) confirmed |= RailStates::bit(i);
+    }
+    if (confirmed == 0 || (states_.working(rank) & ~confirmed) == 0) continue;
+    states_.keep_only(rank, confirmed);
+    send_again(rank);
+    for (std::size_t i = 0; i < rails.size(); ++i) {
+      const bool works = (confirmed & RailStates::bit(i)) != 0;
+      rails[i]->set_down(rank, !works);
+      if (works) rails[i]->say_goodbye(rank);
     }
   }
 }
@@ -93,6 +119,7 @@ std::string Connections::why_lost(int rank) const {
 
 // Its own end would otherwise be taken for the first loss by ranks that wait for it.
 void Connections::tell(int lost) noexcept {
+  last_loss.store(base::steady_seconds(), std::memory_order_relaxed);
   if (!told_.exchange(true, std::memory_order_relaxed)) send_report({rank_, lost, -1});
 }
 

@@ -15,6 +15,7 @@
 #include "src/base/env.h"
 #include "src/base/text.h"
 #include "src/group/group_state.h"
+#include "src/ucx/ends.h"
 
 namespace onehop::detail::ucx {
 namespace {
@@ -24,8 +25,11 @@ constexpr std::chrono::milliseconds idle_period{5};
 constexpr std::chrono::microseconds busy_period{200};
 // How many seconds a group that closes waits until its peers have its last messages.
 constexpr double drain_limit = 2;
+// How long a rail may take for that if others to the same peer have done it: it may be down, with messages on it.
+constexpr double rail_drain_limit = 0.5;
 // The same once a rank is lost: the whole network may be, and the process should end within a second.
 constexpr double drain_limit_after_loss = 0.3;
+constexpr double least_drain = 0.1;
 // After so many seconds of silence a rank is lost.
 constexpr double default_silence = 20;
 // Shorter parts stay on the first rail. Their time does not depend on the rate of a network.
@@ -72,6 +76,7 @@ Registered::~Registered() { static_cast<void>(context_.library.memory_unmap(cont
 
 Connections::Connections(std::span<const RailChoice> rails, int rank, int ranks)
     : rank_(rank),
+      made_at_(base::steady_seconds()),
       loads_(rails.size()),
       states_(ranks),
       down_(rails.size()),
@@ -103,12 +108,17 @@ Connections::~Connections() {
   }
 }
 
-// Drives rails until `ready(rail)` for each, or until the limit. No other thread drives them meanwhile.
+// Drives rails until `ready(rail)` for each, or for `most` seconds. No other thread drives them meanwhile.
 template <class Ready>
-void Connections::drain(std::span<const std::unique_ptr<Rail>> rails, const Ready& ready) {
-  const bool misses_ranks = told_.load(std::memory_order_relaxed) || heard() >= 0 ||
-                            std::ranges::any_of(rails, [](const auto& rail) { return rail->has_failures(); });
-  const double end = base::steady_seconds() + (misses_ranks ? drain_limit_after_loss : drain_limit);
+void Connections::drain(std::span<const std::unique_ptr<Rail>> rails, double most, const Ready& ready) {
+  const bool misses_ranks = told_.load(std::memory_order_relaxed) || heard() >= 0 || unreachable() >= 0;
+  const double begin = base::steady_seconds();
+  double end = begin + (misses_ranks ? std::min(most, drain_limit_after_loss) : most);
+  // All groups of the process end together.
+  const double loss = last_loss.load(std::memory_order_relaxed);
+  if (loss > made_at_ && begin < loss + drain_limit) {
+    end = std::min(end, std::max(begin + least_drain, loss + drain_limit_after_loss));
+  }
   while (!std::ranges::all_of(rails, ready) && base::steady_seconds() < end) {
     const std::lock_guard guard(mutex_);
     for (const auto& rail : rails) rail->progress();
@@ -119,14 +129,22 @@ void Connections::drain(std::span<const std::unique_ptr<Rail>> rails, const Read
 void Connections::close() {
   {
     const std::lock_guard guard(mutex_);
-    for (auto& rail : rails_) rail->say_goodbye();
+    for (auto& rail : rails_) {
+      for (int rank = 0; rank < states_.ranks(); ++rank) rail->say_goodbye(rank);
+    }
   }
-  drain(rails_, [](const auto& rail) { return rail->goodbye_said(); });
+  const auto said = [](const auto& rail) { return rail->goodbye_said(); };
+  if (rails_.size() > 1) {
+    drain(rails_, rail_drain_limit, said);
+    leave_unconfirmed_rails();
+  }
+  drain(rails_, drain_limit, said);
   {
     const std::lock_guard guard(mutex_);
+    retired_.clear();
     for (auto& rail : rails_) rail->close();
   }
-  drain(rails_, [](const auto& rail) { return rail->closed(); });
+  drain(rails_, drain_limit, [](const auto& rail) { return rail->closed(); });
   rails_.clear();
 }
 
@@ -199,7 +217,7 @@ void Connections::keep_rails(const std::vector<bool>& marks) {
     }
     for (const auto& rail : given_up) rail->close();
   }
-  drain(given_up, [](const auto& rail) { return rail->closed(); });
+  drain(given_up, drain_limit, [](const auto& rail) { return rail->closed(); });
 }
 
 std::span<const std::unique_ptr<Rail>> Connections::rails_of(int rank) const noexcept {
@@ -342,6 +360,11 @@ void Connections::linger(std::shared_ptr<Outgoing> outgoing) {
   const std::lock_guard guard(mutex_);
   std::erase_if(lingering_, [](const auto& one) { return one->idle(); });
   if (!outgoing->idle()) lingering_.push_back(std::move(outgoing));
+}
+
+void Connections::retire(std::unique_ptr<SendEnd> end) {
+  const std::lock_guard guard(mutex_);
+  retired_.push_back(std::move(end));
 }
 
 void Connections::arrived(const Message& message) noexcept {

@@ -29,6 +29,8 @@ struct Destination {
   std::uint32_t channel = 0;  // ChannelShape::id
 };
 
+class SendEnd;
+
 // Takes the messages for one end of a channel. Called by Connections::progress(), with the lock held.
 class Inbox {
  public:
@@ -144,6 +146,9 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   void keep(Slots slots);
   // Keeps memory until UCX has done with it.
   void linger(std::shared_ptr<Outgoing> outgoing);
+  // Keeps a closed end until the receiver has all of it, because it may have to be sent again.
+  void retire(std::unique_ptr<SendEnd> end);
+  [[nodiscard]] bool is_this_process() const noexcept { return process_.is_this_process(); }
 
   // The context in which memory for puts is registered.
   [[nodiscard]] const ProcessContext& context() const noexcept { return rails_.front()->context(); }
@@ -155,6 +160,8 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   void failed() noexcept override { signs_due_.store(true, std::memory_order_relaxed); }
   void look(int rank, double now, double paused);
   void rails_changed(int rank, std::uint64_t before, std::uint64_t after);
+  void send_again(int rank);
+  void leave_unconfirmed_rails();
   void hear(const Message& message) noexcept;
   // Sends a report to all ranks but this one and the lost one.
   void send_report(const LossReport& report) noexcept;
@@ -163,12 +170,14 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   [[nodiscard]] Rail& rail_for(int rank, const Message& message, int rail);
   [[nodiscard]] std::span<const std::unique_ptr<Rail>> rails_of(int rank) const noexcept;
   template <class Ready>
-  void drain(std::span<const std::unique_ptr<Rail>> rails, const Ready& ready);
+  void drain(std::span<const std::unique_ptr<Rail>> rails, double most, const Ready& ready);
   void close();
   void drive_until_closed() noexcept;
 
   const ProcessMark process_;
   int rank_;
+  const double made_at_;
+  static inline std::atomic<double> last_loss{0};  // in any group of this process
   std::recursive_mutex mutex_;
   std::vector<std::unique_ptr<Rail>> rails_;
   std::vector<double> speeds_;
@@ -178,6 +187,7 @@ class Connections final : public Driven, public LossReports, private Arrivals {
   RailNews news_;
   std::array<std::unordered_map<std::uint64_t, Inbox*>, 4> inboxes_;  // by kind; then by rank and channel
   std::vector<std::shared_ptr<Outgoing>> lingering_;
+  std::vector<std::unique_ptr<SendEnd>> retired_;
   std::vector<Slots> kept_;
   // Signs of life: the driver says when they are due, and whoever moves messages next gives them.
   const double silence_;  // seconds; 0: no limit

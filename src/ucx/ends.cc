@@ -88,6 +88,7 @@ SendEnd::SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, s
       connections_(std::move(connections)),
       puts_(puts),
       part_bytes_(part_length(shape.slot_bytes, connections_->rails_to(shape.to))),
+      rank_(this->group().rank),
       keeps_(!puts && connections_->rails_to(shape.to) > 1) {
   const ChannelShape own = keeps_ ? receiver_shape(shape) : shape;
   outgoing_ = std::make_shared<Outgoing>(static_cast<std::size_t>(own.slots));
@@ -100,8 +101,19 @@ SendEnd::SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, s
   if (puts_) connections_->enlist(Kind::key, shape.to, shape.id, this);
 }
 
+void SendEnd::retire(SendEnd* end) {
+  std::unique_ptr<SendEnd> owner(end);
+  const std::shared_ptr<Connections> connections = end->connections_;
+  const auto guard = connections->lock();
+  if (!end->keeps_ || end->is_done() || !connections->is_this_process()) return;
+  // They are kept by the connections, which the group owns.
+  end->connections_ = std::shared_ptr<Connections>(std::shared_ptr<Connections>(), connections.get());
+  end->forget_group();
+  connections->retire(std::move(owner));
+}
+
 SendEnd::~SendEnd() {
-  if (!group().process.is_this_process()) {
+  if (!connections_->is_this_process()) {
     [[maybe_unused]] auto* const kept = new (std::nothrow) std::shared_ptr<Outgoing>(std::move(outgoing_));
     return;
   }
@@ -148,7 +160,7 @@ void SendEnd::send_range(std::uint64_t use, std::int64_t first, std::int64_t las
   do {
     const Way now = way(use, first);
     const std::int64_t length = std::min({now.part_bytes, now.end - first, last - first});
-    const Part part{{group().rank, shape().id}, use, first, first + length == last ? chunks : 0};
+    const Part part{{rank_, shape().id}, use, first, first + length == last ? chunks : 0};
     const std::span data(slot(use) + ring_.payload + first, static_cast<std::size_t>(length));
     connections_->send(shape().to, {Kind::part, bytes_of(part), data}, &outgoing_->pending[index(use)], now.rail);
     first += length;
@@ -157,7 +169,7 @@ void SendEnd::send_range(std::uint64_t use, std::int64_t first, std::int64_t las
 
 // The receiver has not released these uses, but may have them all the same: it drops bytes that it has.
 void SendEnd::send_again() noexcept {
-  if (!keeps_) return;
+  if (!keeps_ || closed_) return;
   for (std::uint64_t use = returned_ + 1; use <= given_; ++use) send_range(use, 0, lengths_[index(use)], whole);
   if (at_ > 0) send_range(given_ + 1, 0, at_, chunks_);
 }
@@ -196,7 +208,8 @@ void SendEnd::arrived(const std::byte* header, std::size_t header_bytes, const s
   } else if (header_bytes == sizeof(Release)) {
     Release release;
     std::memcpy(&release, header, sizeof release);
-    returned_ = std::max(returned_, release.use);
+    closed_ |= release.use == Release::closed;
+    if (!closed_) returned_ = std::max(returned_, release.use);
   }
 }
 
@@ -220,6 +233,10 @@ ReceiveEnd::~ReceiveEnd() {
     return;
   }
   connections_->enlist(Kind::part, shape().from, shape().id, nullptr);
+  if (connections_->rails_to(shape().from) > 1) {
+    const Release release{{group().rank, shape().id}, Release::closed};
+    connections_->send(shape().from, {Kind::released, bytes_of(release), {}}, nullptr);
+  }
   if (registered_ != nullptr) connections_->keep({std::move(memory_), std::move(registered_)});
 }
 

@@ -29,8 +29,9 @@ struct Part {
   std::uint64_t chunks = 0;  // that are complete with this part, as in Sender::publish
 };
 struct Release {
+  static constexpr std::uint64_t closed = std::numeric_limits<std::uint64_t>::max();
   Destination to;
-  std::uint64_t use = 0;  // the last one that has been released
+  std::uint64_t use = 0;  // the last one that has been released; `closed`: the receiver needs nothing any more
 };
 // The address of a receiver's slots; the packed key is the data of the message.
 struct SlotsAt {
@@ -96,6 +97,9 @@ class SendEnd final : public Endpoint, public Inbox {
   SendEnd(std::shared_ptr<GroupState> group, const ChannelShape& shape, std::shared_ptr<Connections> connections,
           bool puts);
   ~SendEnd() override;
+  // Deletes an end whose channel is closed, now or once the receiver has all of it.
+  static void retire(SendEnd* end);
+  [[nodiscard]] bool is_done() const noexcept { return closed_ || returned_ >= given_; }
 
   void published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) override;
   void released(std::uint64_t) override {}
@@ -143,6 +147,8 @@ class SendEnd final : public Endpoint, public Inbox {
   std::uint64_t sent_ = 0;      // uses that UCX has done with
   std::uint64_t returned_ = 0;  // uses that the receiver has released
   std::int64_t at_ = 0;         // bytes of use given_ + 1 that are passed to UCX
+  const int rank_;              // this one
+  bool closed_ = false;         // the receiver's end
   // Over several rails a slot keeps its fragment until the receiver has released it.
   const bool keeps_;
   std::vector<std::int64_t> lengths_;  // by slot: bytes of the fragment

@@ -200,10 +200,9 @@ std::string Rail::failure(int rank) const {
   return library_.status_text(static_cast<Status>(status));
 }
 
-void Rail::say_goodbye() {
-  for (auto& peer : peers_) {
-    if (peer->end != nullptr && !has_failed(peer->rank)) say(peer->rank, Kind::leaving);
-  }
+void Rail::say_goodbye(int rank) {
+  peer(rank).left = false;
+  if (is_connected(rank)) say(rank, Kind::leaving);
 }
 
 bool Rail::goodbye_said() const {
@@ -323,6 +322,7 @@ void Rail::handle_question(Kind kind, std::span<const std::byte> header) {
     other.asked = true;
     other.hello_answered = false;  // a connection that was made anew asks again
   }
+  if (kind == Kind::leaving) other.leaving_answered = false;  // the same after messages that were sent again
   other.leaving |= kind == Kind::leaving;
   answers_due_ |= kind == Kind::hello || kind == Kind::leaving;
 }

@@ -1,7 +1,6 @@
 // A rail: one worker of UCX, on one network interface or on all, and its connections to the same rail of other ranks.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -117,15 +116,13 @@ class Rail {
 
   // Whether the connection to a rank has failed, and UCX's reason.
   [[nodiscard]] bool has_failed(int rank) const noexcept;
-  [[nodiscard]] bool has_failures() const noexcept {
-    return std::ranges::any_of(peers_, [](const auto& peer) { return peer->failure != 0; });
-  }
   [[nodiscard]] std::string failure(int rank) const;
 
-  // Messages that are still on their way would be lost with the connection. say_goodbye() asks every peer to confirm
-  // that it has them, and goodbye_said() is true once they have.
-  void say_goodbye();
+  // Messages that are still on their way would be lost with the connection. say_goodbye() asks a peer to confirm
+  // that it has them, and goodbye_said() is true once all have.
+  void say_goodbye(int rank);
   [[nodiscard]] bool goodbye_said() const;
+  [[nodiscard]] bool goodbye_said_by(int rank) const noexcept { return peer(rank).left; }
   // Closes the connections; the worker ends with this object, if all are closed by then.
   void close();
   [[nodiscard]] bool closed() const noexcept { return closing_ == 0; }

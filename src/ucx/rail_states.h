@@ -43,6 +43,8 @@ class RailStates {
   void look(int rank, std::span<const Look> looks, double now) noexcept;
   // Takes a sign of life. Returns whether it says something new.
   bool take(const Sign& sign) noexcept;
+  // Only these rails work, from now on.
+  void keep_only(int rank, std::uint64_t rails) noexcept { peer(rank).working = rails; }
   // Decides anew which rails work.
   void decide(int rank) noexcept;
 

@@ -274,7 +274,9 @@ class UcxTransport final : public Transport {
     std::vector<std::shared_ptr<ReceiveEnd>> receivers;
     const std::exception_ptr failure = failure_of([&] {
       for (const ChannelShape& shape : shapes) {
-        if (shape.from == group->rank) senders.push_back(std::make_shared<SendEnd>(group, shape, connections_, puts_));
+        if (shape.from == group->rank) {
+          senders.emplace_back(new SendEnd(group, shape, connections_, puts_), &SendEnd::retire);
+        }
         if (shape.to == group->rank)
           receivers.push_back(std::make_shared<ReceiveEnd>(group, shape, connections_, puts_));
       }

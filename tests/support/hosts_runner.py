@@ -5,6 +5,7 @@ import sys
 import tempfile
 import textwrap
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,9 +66,13 @@ def run_without_mpi(
     folder: Path,
     source: str,
     meanwhile: Callable[[], None] = lambda: None,
+    ended: dict[int, float] | None = None,
     **variables: str,
 ) -> list[tuple[int, str]]:
-    """Run a program on two ranks of each of two hosts, behind `HEAD`; return exit code and output of each."""
+    """Run a program on two ranks of each of two hosts, behind `HEAD`; return exit code and output of each.
+
+    `ended` receives when each process has ended, by CLOCK_MONOTONIC.
+    """
     program = folder / "program.py"
     program.write_text(textwrap.dedent(HEAD) + textwrap.dedent(source))
     store = folder / "store"
@@ -86,6 +91,8 @@ def run_without_mpi(
             words = [sys.executable, str(program), str(number), str(store)]
             descriptors = (null.fileno(), out.fileno(), out.fileno())
             code = hosts.run(number // 2, words, environment, descriptors)
+            if ended is not None:
+                ended[number] = time.clock_gettime(time.CLOCK_MONOTONIC)
             out.seek(0)
             results[number] = (code, out.read())
 

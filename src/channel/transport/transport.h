@@ -68,6 +68,10 @@ class Endpoint {
   // Why the end can no longer be used (Sender::write, Receiver::read). Empty if it can.
   std::string poisoned;
 
+ protected:
+  // For an end that its transport keeps after the channel is closed.
+  void forget_group() noexcept { group_.reset(); }
+
  private:
   std::shared_ptr<GroupState> group_;
   ChannelShape shape_;
