@@ -20,10 +20,6 @@
 namespace onehop::collectives::detail {
 namespace {
 
-// Long enough that the messages of a piece cost little beside its bytes, and short enough that the steps inside a host
-// overlap with the network.
-constexpr std::int64_t piece_bytes = 2 << 20;
-
 // How long a rank waits beyond the time limit, as in waits over a network.
 constexpr double seconds_for_reports = 1.2;
 
@@ -284,7 +280,8 @@ HostSteps HostStages::allreduce(const Reduction& reduction) const {
     if (in_lane()) made.across = between_->allreduce(outside);
     return made;
   };
-  const std::int64_t block = std::max(piece_bytes / element_bytes / lanes / block_unit * block_unit, block_unit);
+  const std::int64_t block =
+      std::max(by_host_piece_bytes / element_bytes / lanes / block_unit * block_unit, block_unit);
   const auto made = std::make_shared<Reducer>(Reducer{*this, {}, {}});
   made->pieces = reduction.elements / (block * lanes);
   if (made->pieces > 0) made->whole = steps(block);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <numeric>
 
 #include "collectives/by_host.h"
@@ -61,16 +62,19 @@ bool is_short_for(std::int64_t bytes, const Exchange& exchange) {
   return bytes < short_bytes && exchange.table.in_memory;
 }
 
-bool goes_in_one_step(const Reduction& reduction, std::int64_t bytes, const Exchange& exchange) {
-  return reduction.codec == Codec::raw && bytes <= static_cast<std::int64_t>(exchange.most_line_bytes) &&
-         bytes * exchange.hosts->messages_from_host() <= most_in_one_step;
+// `in_message`: of a contribution, in one message; `messages`: that a host sends in one step.
+bool pays_by_host(std::int64_t bytes, bool raw, std::size_t in_message, std::int64_t messages) {
+  const bool in_one_step =
+      raw && bytes <= static_cast<std::int64_t>(in_message) && bytes * messages <= most_in_one_step;
+  return bytes >= shortest_by_host && !in_one_step;
 }
 
 bool goes_by_host(const Reduction& reduction, std::int64_t bytes, const Exchange& exchange) {
   if (exchange.hosts == nullptr || !exchange.hosts->takes(reduction, {})) return false;
   if (reduction.algorithm == ReduceAlgorithm::by_host) return reduction.elements > 0;
-  return reduction.algorithm == ReduceAlgorithm::automatic && bytes >= shortest_by_host &&
-         !goes_in_one_step(reduction, bytes, exchange);
+  return reduction.algorithm == ReduceAlgorithm::automatic &&
+         pays_by_host(bytes, reduction.codec == Codec::raw, exchange.most_line_bytes,
+                      exchange.hosts->messages_from_host());
 }
 
 }  // namespace
@@ -92,6 +96,20 @@ Choice choose_path(const Exchange& exchange, const Reduction& reduction, std::in
   if (!raw || !fits || algorithm == ReduceAlgorithm::two_shot) return {Path::phases, algorithm};
   if (exchange.relay == nullptr) return {Path::in_lines, algorithm};
   return {exchange.relay->takes_by_rank(bytes) ? Path::relayed_by_rank : Path::phases, algorithm};
+}
+
+ReduceAlgorithm predicted_algorithm(std::span<const int> hosts, std::int64_t bytes) {
+  const auto ranks = static_cast<int>(hosts.size());
+  std::map<int, std::int64_t> here;
+  for (const int host : hosts) ++here[host];
+  std::int64_t messages = 0;
+  for (const auto& [unused, count] : here) messages = std::max(messages, count * (ranks - count));
+  const bool shares_hosts = here.size() > 1 && here.size() < hosts.size();
+  if (shares_hosts && pays_by_host(bytes, true, in_message_bytes(ranks, false), messages)) {
+    return ReduceAlgorithm::by_host;
+  }
+  const ReduceTables tables = built_in_reduce_tables();
+  return table_for(tables, here.size() == 1, ranks).rule(bytes, false).algorithm;
 }
 
 Path choose_path(const Exchange& exchange, const Reduction& reduction, std::span<const std::int64_t> elements) {

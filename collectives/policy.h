@@ -24,6 +24,10 @@ inline constexpr std::int64_t message_bytes = 63 << 10;
 // With 4, 6, 8 and 16 slots, all-reduces of 64 KiB to 16 MiB took times within the spread of a run.
 inline constexpr int message_slots = 8;
 
+// An all-reduce by host goes piece by piece: long enough that the messages of a piece cost little beside its bytes, and
+// short enough that the steps inside a host overlap with the network.
+inline constexpr std::int64_t by_host_piece_bytes = 2 << 20;
+
 // Over a network: how much of a contribution follows its header in one message.
 [[nodiscard]] std::size_t in_message_bytes(int ranks, bool is_pair_over_mpi);
 
@@ -33,6 +37,8 @@ struct Choice {
 };
 // For an all-reduce of `bytes` bytes.
 [[nodiscard]] Choice choose_path(const Exchange& exchange, const Reduction& reduction, std::int64_t bytes);
+// The algorithm of the same without a codec, by the built-in tables, for predictions: hosts[r] is the host of rank r.
+[[nodiscard]] ReduceAlgorithm predicted_algorithm(std::span<const int> hosts, std::int64_t bytes);
 // For a reduce-scatter of blocks of these lengths.
 [[nodiscard]] Path choose_path(const Exchange& exchange, const Reduction& reduction,
                                std::span<const std::int64_t> elements);

@@ -9,11 +9,11 @@
 #include <map>
 #include <tuple>
 
-#include "src/base/text.h"
-
+#include "collectives/policy.h"
 #include "onehop/error.h"
 #include "onehop/machine/goal.h"
 #include "python/bindings/bindings.h"
+#include "src/base/text.h"
 
 using onehop::GoalOptions;
 using onehop::LinkLoad;
@@ -145,6 +145,24 @@ void bind_traffic(nb::module_& module) {
       },
       "ranks"_a, "elements"_a, "type"_a, "algorithm"_a,
       "Return the messages of an all-reduce without building its schedule.");
+  module.def(
+      "by_host_traffic",
+      [](const std::vector<int>& hosts, std::int64_t elements, const std::string& type) {
+        return onehop::by_host_traffic(
+            {static_cast<int>(hosts.size()), elements, onehop::element_type_from_string(type), onehop::Combine::add,
+             onehop::ReduceAlgorithm::by_host},
+            hosts, onehop::collectives::detail::by_host_piece_bytes);
+      },
+      "hosts"_a, "elements"_a, "type"_a,
+      "Return the messages of an all-reduce by host, from the host of every rank, piece by piece.");
+  module.def(
+      "predicted_algorithm",
+      [](const std::vector<int>& hosts, std::int64_t elements, const std::string& type) {
+        const std::int64_t bytes = elements * bytes_of(onehop::element_type_from_string(type));
+        return to_string(onehop::collectives::detail::predicted_algorithm(hosts, bytes));
+      },
+      "hosts"_a, "elements"_a, "type"_a,
+      "Return the algorithm that an all-reduce of such an array takes, from the host of every rank.");
   module.def(
       "permutation_traffic",
       [](int bits, int local_bits, std::vector<int> permutation, std::int64_t element_bytes, const std::string& codec,

@@ -82,6 +82,9 @@ inline constexpr std::int64_t max_listed_messages = std::int64_t{1} << 22;
 // The traffic of patterns, without building their schedules: ranks may be many. The segments of an all-reduce are taken
 // to be equal; in the schedule they differ by up to 64 elements.
 [[nodiscard]] Traffic allreduce_traffic(const AllReduceSpec& spec);
+// The traffic of an all-reduce by host: hosts[r] is the host of rank r, and `piece_bytes` the length of the pieces, of
+// which one is reduced inside the hosts while another is between them. At most 16 pieces are taken.
+[[nodiscard]] Traffic by_host_traffic(const AllReduceSpec& spec, std::span<const int> hosts, std::int64_t piece_bytes);
 [[nodiscard]] Traffic permutation_traffic(const PermuteBitsSpec& spec);
 // The same permutation in arrays that all ranks share: nobody sends, and every rank reads and writes its share of the
 // cache lines (64 bytes) in which elements move.

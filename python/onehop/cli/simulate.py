@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +58,11 @@ class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
         None, "allreduce: number of ranks.", "-n", "--ranks", metavar="RANKS", low=1, high=LARGEST_INT
     )
     elements: int | None = option(None, "allreduce: length of the array.", low=0, high=LARGEST_SIZE)
-    algorithm: str = option("two_shot", "allreduce: algorithm.", choices=("two_shot", "one_shot"))
+    algorithm: str = option(
+        "auto",
+        "allreduce: algorithm; auto: the one that onehop takes on these hosts.",
+        choices=("auto", "by_host", "two_shot", "one_shot"),
+    )
     bits: int | None = option(None, "permutation: bits of the index.", low=1, high=_LARGEST_BITS)
     local: int | None = option(
         None,
@@ -140,11 +144,18 @@ def _halo(options: Simulate) -> Traffic:
     return halo_traffic(**{name: keywords[name] for name in _PATTERNS["halo"]})
 
 
-def _allreduce(options: Simulate) -> Traffic:
-    ranks, elements = options.allreduce_ranks, options.elements
+def _allreduce(
+    options: Simulate, machine: Machine, places: Sequence[int] | None, processors: int | None
+) -> Traffic:
     _needed(options, "allreduce_ranks", "elements")
+    ranks = options.allreduce_ranks or 0
+    job = machine if places is not None and processors is None else machine.job(processors or ranks)
     return allreduce_traffic(
-        ranks, elements, dtype=parse_dtype(options.dtype, "float32"), algorithm=options.algorithm
+        ranks,
+        options.elements or 0,
+        dtype=parse_dtype(options.dtype, "float32"),
+        algorithm=options.algorithm,
+        hosts=hosts_of_ranks(job, range(ranks) if places is None else places),
     )
 
 
@@ -159,13 +170,17 @@ def _permutation(options: Simulate) -> Traffic:
     )
 
 
-def _traffic(options: Simulate, machine: Machine) -> Traffic:
+def _traffic(
+    options: Simulate, machine: Machine, places: Sequence[int] | None, processors: int | None
+) -> Traffic:
     """Return the messages of a pattern with the command's options, or of the schedule in a file."""
     if options.what == "halo" and options.grid is not None:
         ranks = math.prod(options.grid)
         if ranks > machine.processors:
             machine.job(ranks)  # which refuses them, before millions of messages are listed
-    patterns = {"halo": _halo, "allreduce": _allreduce, "permutation": _permutation}
+    if options.what == "allreduce":
+        return _allreduce(options, machine, places, processors)
+    patterns = {"halo": _halo, "permutation": _permutation}
     make = patterns.get(options.what)
     return traffic_of(load_schedule(options.what)) if make is None else make(options)
 
@@ -206,9 +221,9 @@ def simulate_command(options: Simulate) -> None:
     described = load_machine(options.machine)
     file = options.map_file
     places, processors = (None, None) if file is None else read_map(file, described)
-    traffic = _traffic(options, described)
-    if processors is not None:
-        with naming(file):
+    with naming(file):
+        traffic = _traffic(options, described, places, processors)
+        if processors is not None:
             described = described.job(processors)
     program = None
     if options.goal is not None:

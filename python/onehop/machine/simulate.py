@@ -97,7 +97,12 @@ def halo_traffic(**parameters: Any) -> Traffic:
 
 
 def allreduce_traffic(
-    ranks: int, elements: int, *, dtype: Any = "float32", algorithm: str = "two_shot"
+    ranks: int,
+    elements: int,
+    *,
+    dtype: Any = "float32",
+    algorithm: str = "two_shot",
+    hosts: Sequence[int] | None = None,
 ) -> Traffic:
     """Return the messages of an all-reduce without building its schedule, so that ranks may be many.
 
@@ -109,14 +114,26 @@ def allreduce_traffic(
         Length of the array.
     dtype : dtype
         Type of an element.
-    algorithm : {"two_shot", "one_shot"}
-        Whether every rank reduces one segment and sends it to all others, or receives and reduces everything.
+    algorithm : {"two_shot", "one_shot", "by_host", "auto"}
+        Whether every rank reduces one segment and sends it to all others, or receives and reduces everything; whether
+        ranks of a host reduce first; or the algorithm that onehop takes between these hosts.
+    hosts : sequence of int, optional
+        The host of every rank. By default all are on one.
 
     Raises
     ------
     BadInput
         A number is out of range, or the algorithm unknown.
     """
+    if algorithm in ("auto", "by_host"):
+        places = [0] * ranks if hosts is None else whole_numbers(hosts, "expected the host of every rank")
+        if len(places) != ranks:
+            raise BadInput(f"expected the host of each of {ranks} ranks, found {len(places)}")
+        kind = element_type(dtype)
+        if algorithm == "auto":
+            algorithm = _core.predicted_algorithm(places, elements, kind)
+        if algorithm == "by_host":
+            return _core.by_host_traffic(places, elements, kind)
     return _core.allreduce_traffic(ranks, elements, element_type(dtype), algorithm)
 
 

@@ -1,0 +1,120 @@
+// The messages of an all-reduce by host, piece by piece: while one piece is between the hosts, the ranks of the hosts
+// reduce the next.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onehop/error.h"
+#include "onehop/machine/simulate.h"
+#include "src/base/checked.h"
+
+namespace onehop {
+namespace {
+
+// More pieces change the time little, and take long to simulate.
+constexpr std::int64_t most_pieces = 16;
+// Longer lists take long; equal hosts need none.
+constexpr std::int64_t longest_list = std::int64_t{1} << 18;
+
+using Hosts = std::vector<std::vector<int>>;
+
+Hosts ranks_of(std::span<const int> hosts) {
+  std::map<int, std::vector<int>> found;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) found[hosts[rank]].push_back(static_cast<int>(rank));
+  Hosts lists;
+  for (auto& [unused, ranks] : found) lists.push_back(std::move(ranks));
+  std::ranges::sort(lists);
+  return lists;
+}
+
+TrafficRound new_round(const Traffic& traffic) {
+  TrafficRound round;
+  round.collective = true;
+  round.schedule_rounds = {static_cast<int>(traffic.rounds.size())};
+  return round;
+}
+
+// Hosts and ranks of a host are powers of two, in order: every step is an exchange of bits, one after the other.
+bool is_regular(const Hosts& hosts) {
+  int next = 0;
+  return std::has_single_bit(hosts.size()) && std::has_single_bit(hosts.front().size()) &&
+         std::ranges::all_of(hosts, [&](const auto& ranks) {
+           return ranks.size() == hosts.front().size() &&
+                  std::ranges::all_of(ranks, [&](int rank) { return rank == next++; });
+         });
+}
+
+void add_regular(Traffic& traffic, const Hosts& hosts, std::int64_t bytes) {
+  const auto inner = static_cast<int>(std::bit_width(hosts.front().size())) - 1;
+  const auto all = inner + static_cast<int>(std::bit_width(hosts.size())) - 1;
+  const auto lanes = static_cast<std::int64_t>(hosts.front().size());
+  for (const bool inside : {true, false, false, true}) {
+    TrafficRound round = new_round(traffic);
+    round.kind = TrafficRound::Kind::bits;
+    for (int bit = inside ? 0 : inner; bit < (inside ? inner : all); ++bit) round.bits.push_back(bit);
+    round.bytes = bytes / lanes / (inside ? 1 : static_cast<std::int64_t>(hosts.size()));
+    round.mixed = true;
+    traffic.rounds.push_back(std::move(round));
+  }
+}
+
+// One of the four steps of a piece of so many bytes for each lane.
+void add_step(TrafficRound& round, const Hosts& hosts, std::size_t lanes, int step, std::int64_t bytes) {
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    const std::vector<int>& ranks = hosts[host];
+    if (step == 0 || step == 3) {
+      for (std::size_t from = 0; from < ranks.size(); ++from) {
+        for (std::size_t k = 1; k < ranks.size(); ++k) {
+          const std::size_t to = (from + k) % ranks.size();
+          if ((step == 0 ? to : from) < lanes) round.messages.push_back({ranks[from], ranks[to], bytes});
+        }
+      }
+      continue;
+    }
+    const std::int64_t share = (bytes + std::ssize(hosts) - 1) / std::ssize(hosts);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      for (std::size_t k = 1; k < hosts.size(); ++k) {
+        round.messages.push_back({ranks[lane], hosts[(host + k) % hosts.size()][lane], share});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Traffic by_host_traffic(const AllReduceSpec& spec, std::span<const int> hosts, std::int64_t piece_bytes) {
+  if (std::cmp_not_equal(hosts.size(), spec.ranks) || spec.ranks < 1 || spec.elements < 0 || piece_bytes < 1) {
+    throw BadInput("allreduce: expected the host of each of " + std::to_string(spec.ranks) +
+                   " ranks, one or more, and 0 elements or more, found " + std::to_string(hosts.size()) +
+                   " hosts and " + std::to_string(spec.elements) + " elements");
+  }
+  const std::int64_t all = detail::checked_multiply(spec.elements, bytes_of(spec.type), "the bytes of an all-reduce");
+  Traffic traffic{"allreduce", spec.ranks, {}, detail::checked_multiply(2, all, "the bytes of an all-reduce")};
+  const Hosts lists = ranks_of(hosts);
+  const std::size_t lanes = std::ranges::min_element(lists, {}, &std::vector<int>::size)->size();
+  const auto count = std::ssize(lists);
+  std::int64_t messages = 2 * static_cast<std::int64_t>(lanes) * count * (count - 1);  // of a round
+  for (const auto& ranks : lists) messages += 2 * std::ssize(ranks) * (std::ssize(ranks) - 1);
+  if (messages > longest_list && is_regular(lists)) {
+    add_regular(traffic, lists, all);
+    return traffic;
+  }
+  const std::int64_t pieces = std::clamp((all + piece_bytes - 1) / piece_bytes, std::int64_t{1}, most_pieces);
+  const std::int64_t parts = pieces * static_cast<std::int64_t>(lanes);
+  const std::int64_t bytes = (all + parts - 1) / parts;
+  for (std::int64_t turn = 0; turn < pieces + 3; ++turn) {
+    TrafficRound round = new_round(traffic);
+    for (int step = 0; step < 4; ++step) {
+      if (turn >= step && turn - step < pieces) add_step(round, lists, lanes, step, bytes);
+    }
+    std::ranges::stable_sort(round.messages, {}, &Message::from);
+    traffic.rounds.push_back(std::move(round));
+  }
+  return traffic;
+}
+
+}  // namespace onehop
