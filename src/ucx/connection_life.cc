@@ -49,6 +49,7 @@ void Connections::look(int rank, double now, double paused) {
   }
   if (silence_ > 0 && newest > 0 && now - newest > silence_) {
     for (const auto& rail : rails) rail->fail_silent(rank);
+    states_.give_up(rank);
   }
   const std::uint64_t before = states_.working(rank);
   states_.look(rank, std::span(looks).first(rails.size()), now);
@@ -114,7 +115,7 @@ std::string Connections::why_lost(int rank) const {
   for (const auto& rail : rails_of(rank)) {
     if (rail->has_failed(rank)) return rail->failure(rank);
   }
-  return {};
+  return "no connection to it can be made any more";
 }
 
 // Its own end would otherwise be taken for the first loss by ranks that wait for it.

@@ -19,7 +19,7 @@ void RailStates::look(int rank, std::span<const Look> looks, double now) noexcep
   Peer& from = peer(rank);
   const bool all_failed = std::ranges::all_of(looks, &Look::failed);
   if (looks.size() < 2 || std::ranges::any_of(looks, &Look::leaves)) {
-    if (all_failed) from.lost.store(true, std::memory_order_release);
+    if (all_failed) give_up(rank);
     return;
   }
   const bool signs = std::ranges::any_of(looks, &Look::sign);
@@ -40,7 +40,7 @@ void RailStates::look(int rank, std::span<const Look> looks, double now) noexcep
   const bool any_failed = std::ranges::any_of(looks, &Look::failed);
   const bool unheard = heard == 0 && (any_failed || from.unheard_since != 0);
   const bool is_lost = lasts(from.failed_since, all_failed, grace_failed);
-  if (lasts(from.unheard_since, unheard, grace) || is_lost) from.lost.store(true, std::memory_order_release);
+  if (lasts(from.unheard_since, unheard, grace) || is_lost) give_up(rank);
 }
 
 bool RailStates::take(const Sign& sign) noexcept {

@@ -39,6 +39,7 @@ class RailStates {
   // Whether the rank is lost. With one rail it is once that fails.
   [[nodiscard]] bool lost(int rank) const noexcept { return peer(rank).lost.load(std::memory_order_acquire); }
 
+  void give_up(int rank) noexcept { peer(rank).lost.store(true, std::memory_order_release); }
   // Notes what has arrived on each rail since the last look.
   void look(int rank, std::span<const Look> looks, double now) noexcept;
   // Takes a sign of life. Returns whether it says something new.
