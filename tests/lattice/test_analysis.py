@@ -152,6 +152,16 @@ def test_t0_w0_and_susceptibility_in_closed_form() -> None:
     assert "does not reach 0.3 up to the flow time 0.95" in by_name(analyse(short)[0])["t0"].said
 
 
+def test_w0_where_the_last_flow_times_are_closer() -> None:
+    # As of --flow 1 --flow-every 7 with steps of 0.02: the last two times are 0.98 and 1.
+    times = np.array([*np.arange(8) * 0.14, 1.0])
+    c = 0.31 + 1e-4 * np.random.default_rng(5).normal(size=40)
+    found = measurements(**{"flow/t2_energy": np.outer(c, times), "flow/charge": np.zeros((40, 9))})
+    found.flow_times = times.tolist()
+    w0 = by_name(analyse(found)[0])["w0"]
+    assert w0.value == pytest.approx(np.sqrt(0.3 / c.mean()), rel=1e-9)
+
+
 def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, command: Command) -> None:
     rng = np.random.default_rng(4)
     stored, plot = tmp_path / "run.h5", tmp_path / "plot.svg"

@@ -204,10 +204,9 @@ def _crossing(points: Array) -> int | None:
 
 def _reference_times(statistics: Statistics, times: Array, curves: Array) -> list[Quantity]:
     """Return t0 and w0, by linear interpolation in the flow time."""
-    step = times[1] - times[0]
 
     def slope(means: Array) -> Array:
-        return times[1:-1] * (means[..., 2:] - means[..., :-2]) / (2 * step)
+        return times[1:-1] * (means[..., 2:] - means[..., :-2]) / (times[2:] - times[:-2])
 
     def at_crossing(points: Function, abscissae: Array, low: int) -> Function:
         def found(means: Array) -> Array:
