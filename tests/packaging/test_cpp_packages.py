@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from onehop.cli import main
 from ranks import completed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,6 +96,58 @@ def test_another_version_is_not_accepted(installed: Path, tmp_path: Path) -> Non
     )
     assert done.returncode != 0
     assert "onehop" in done.stderr
+
+
+QMP = """
+#include <qmp.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  QMP_thread_level_t level;
+  QMP_init_msg_passing(&argc, &argv, QMP_THREAD_SINGLE, &level);
+  int sum = QMP_get_node_number();
+  QMP_sum_int(&sum);
+  printf("%d\\n", sum);
+  QMP_finalize_msg_passing();
+  return 0;
+}
+"""
+QMP_CONSUMER = """
+cmake_minimum_required(VERSION 3.16)
+project(consumer LANGUAGES C)
+find_package(QMP 2.5 REQUIRED)
+add_executable(sums sums.c)
+target_link_libraries(sums PRIVATE QMP::qmp)
+"""
+
+
+def test_qmp(installed: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """By qmp-config, by CMake, as MILC links it, and by `onehop compat qmp` in the checkout."""
+    prefix = installed / "qmp"
+    if not (prefix / "lib/libonehop_qmp.so").exists():
+        pytest.skip("the drop-in interfaces are not built")
+    (tmp_path / "sums.c").write_text(QMP)
+    (tmp_path / "CMakeLists.txt").write_text(QMP_CONSUMER)
+    assert main(["compat", "qmp", "--cflags", "--libs"]) == 0
+    told = capfd.readouterr().out.split()
+    asked = run(prefix / "bin/qmp-config", "--cflags", "--ldflags", "--libs", folder=tmp_path).split()
+    milc = [f"-I{prefix}/include", f"-L{prefix}/lib", "-lqmp", f"-Wl,-rpath,{prefix}/lib"]
+    programs = []
+    for number, flags in enumerate((told, asked, milc)):
+        programs.append(tmp_path / f"sums{number}")
+        run(tool("cc"), "sums.c", "-o", programs[-1], *flags, folder=tmp_path)
+    run(
+        tool("cmake"),
+        "-S",
+        tmp_path,
+        "-B",
+        tmp_path / "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+        folder=tmp_path,
+    )
+    run(tool("cmake"), "--build", tmp_path / "build", folder=tmp_path)
+    for program in (*programs, tmp_path / "build/sums"):
+        done = completed([sys.executable, "-m", "onehop", "launch", "-n", "3", "--prefix", "raw", program])
+        assert sorted(done.stdout.split()) == ["3"] * 3, done.stderr
 
 
 @pytest.mark.alone  # it compiles the library

@@ -121,9 +121,15 @@ _SCHEDULE = Group(
     },
 )
 
+_COMPAT = Group(
+    "Build programs against the drop-in interfaces.",
+    {"qmp": Command(".compat:qmp", "Say how to compile and link a program that calls QMP.")},
+)
+
 COMMANDS = Group(
     "Move data between the ranks of a distributed simulation in one hop.",
     {
+        "compat": _COMPAT,
         "completion": Command(
             ".completion:completion",
             "Print a script with which bash, zsh or fish complete commands and options.",
@@ -182,6 +188,7 @@ COMMANDS = Group(
         "Describe": ("plan", "schedule", "simulate"),
         "Machines": ("doctor", "machines", "map", "rails"),
         "Measure": ("bench", "tour", "trace", "tune"),
+        "Build": ("compat",),
         "Shell": ("completion",),
     },
 )
