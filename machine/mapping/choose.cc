@@ -1,6 +1,7 @@
 #include "machine/mapping/choose.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -36,72 +37,52 @@ struct MapTask {
 
 constexpr int largest_anneal = 16'384;  // ranks; above, the search only accepts exchanges that help
 
-// The bytes that the busiest host of a map may have.
-struct BusiestLimit {
-  MapCost than;
-  bool trade = false;  // more than `than` has, if the bytes between hosts fall by a larger factor than this rises
-
-  [[nodiscard]] bool holds(const MapCost& cost) const {
-    if (cost.busiest_host_bytes <= than.busiest_host_bytes) return true;
-    __extension__ using Wide = __int128;
-    return trade && static_cast<Wide>(cost.busiest_host_bytes) * cost.bytes_between_hosts <=
-                        static_cast<Wide>(than.busiest_host_bytes) * than.bytes_between_hosts;
-  }
-};
+// The bytes that the busiest host may have: those of `than`, or more by the fourth power of the factor by which the
+// bytes between hosts fall.
+bool busiest_holds(const MapCost& cost, const MapCost& than) {
+  if (cost.busiest_host_bytes <= than.busiest_host_bytes) return true;
+  const double fall = static_cast<double>(than.bytes_between_hosts) / static_cast<double>(cost.bytes_between_hosts);
+  return static_cast<double>(cost.busiest_host_bytes) <=
+         static_cast<double>(than.busiest_host_bytes) * fall * fall * fall * fall;
+}
 
 // Improves several maps, and keeps the best one that beats the map `before`.
 class Search : MapTask {
  public:
-  Search(const MapTask& task, const MapCost& before) : MapTask(task), limit_{before}, best_(before) {
-    const std::int64_t most = anneal_ ? 6'000'000 : 1'200'000;
-    const std::int64_t least = anneal_ && distance.flat() ? 400'000 : 0;
-    steps_ = options.steps >= 0 ? options.steps : std::clamp(std::int64_t{4000} * traffic.positions(), least, most);
+  Search(const MapTask& task, const MapCost& before) : MapTask(task), before_(before), best_(before) {
+    const std::int64_t ranks = traffic.positions();
+    if (!anneal_) {
+      steps_ = std::min(4000 * ranks, std::int64_t{1'200'000});
+    } else if (distance.flat()) {
+      steps_ = std::clamp(30'000 * ranks, std::int64_t{1'000'000}, std::int64_t{24'000'000});
+    } else {
+      steps_ = std::min(4000 * ranks, std::int64_t{6'000'000});
+    }
+    if (options.steps >= 0) steps_ = options.steps;
   }
 
-  // Every start is improved a little; the best two are then annealed. Returns a map that is better than all maps of the
-  // cost `before`, without more bytes of the busiest host; empty if there is none.
-  [[nodiscard]] HostAt run(std::vector<HostAt> starts) {
+  // Every start is improved a little; then follow V-cycles, or annealing of the best two where hosts are not equally
+  // far from each other. Returns a map that is better than all maps of the cost `before`; empty if there is none.
+  [[nodiscard]] HostAt run(std::vector<HostAt> starts, const Starts& more) {
     // Where it matters which host takes which positions, equal hosts change places; with many ranks for one start only.
     const bool placed = !distance.flat() || distance.has_torus();
     const bool only_hops = bound && best_.bytes_between_hosts == *bound && distance.flat();
     if (!anneal_ && placed) starts.resize(1);
     const HostAt reference = starts.front();
-    std::vector<Improved> improved;
-    const std::int64_t share = (anneal_ ? steps_ / 5 : steps_) / std::ssize(starts);
+    const std::int64_t share = (anneal_ ? steps_ / 10 : steps_) / std::ssize(starts);
     for (HostAt& start : starts) {
       if (placed) arrange(traffic, distance, sizes, start);
-      auto rank = consider(start);
+      consider(start);
       if (only_hops) continue;
       refine(traffic, distance, {options.seed, share, false}, start);
-      rank = consider(start);
-      improved.emplace_back(rank, std::move(start));
+      consider(start);
     }
-    std::ranges::stable_sort(improved, {}, &Improved::first);
-    improved.resize(std::min<std::size_t>(2, improved.size()));
-    if (anneal_ && !improved.empty()) anneal_all(improved, reference);
-    return std::move(found_);
-  }
-
-  // Anneals `start` longer, up to three times, until it is near the bound. The bytes of the busiest host stay at most
-  // those of `published` the first time, and then rise by a smaller factor than that by which the bytes between hosts
-  // fall, against `published`. Only for hosts that are equally far from each other, and up to
-  // 16,384 ranks. Empty if nothing better is found.
-  [[nodiscard]] HostAt run_further(const HostAt& published, const HostAt& start) {
-    if (!anneal_ || !distance.flat()) return {};
-    best_ = cost_of(traffic, distance, start);
-    __extension__ using Wide = __int128;
-    std::int64_t percent = 100;
-    for (std::uint64_t run = 0; run < further_runs && !finished(); ++run) {
-      // From the second run on the busiest host may have more, by the factor by which the bytes between hosts have
-      // fallen and are likely to fall further.
-      limit_.trade = run > 0;
-      if (run == 1) {
-        const Wide fallen = static_cast<Wide>(105) * limit_.than.bytes_between_hosts / best_.bytes_between_hosts;
-        percent = std::max(percent, static_cast<std::int64_t>(std::min<Wide>(fallen, 1'000'000)));
+    if (anneal_ && !only_hops) {
+      if (distance.flat()) {
+        multilevel(reference, more);
+      } else {
+        anneal_pairs();
       }
-      HostAt host_at = found_.empty() || run < 2 ? start : found_;
-      const std::int64_t steps = std::clamp(4 * steps_, least_further, most_further);
-      anneal_one({options.seed + 2 + run / 2, steps, true, percent}, published, host_at);
     }
     return std::move(found_);
   }
@@ -110,51 +91,81 @@ class Search : MapTask {
   using Rank = decltype(rank_of(std::declval<MapCost>()));
   using Improved = std::pair<Rank, HostAt>;
 
-  static constexpr std::uint64_t further_runs = 3;
-  static constexpr std::int64_t least_further = 2'000'000;
-  static constexpr std::int64_t most_further = 8'000'000;
+  [[nodiscard]] bool finished() const { return cannot_improve(best_, bound, distance); }
 
-  [[nodiscard]] bool finished() const { return best_.bytes_between_hosts == 0 || near_bound(best_, bound); }
-
-  Rank consider(const HostAt& host_at) {
+  void consider(const HostAt& host_at) {
     MapCost cost = cost_of(traffic, distance, host_at);
-    const Rank rank = rank_of(cost);
-    if (limit_.holds(cost) && rank < rank_of(best_)) {
-      best_ = std::move(cost);
-      found_ = host_at;
-    }
-    return rank;
+    Improved improved{rank_of(cost), host_at};
+    const auto at = std::ranges::upper_bound(improved_, improved.first, {}, &Improved::first);
+    if (at == improved_.begin() || std::prev(at)->first < improved.first) improved_.insert(at, std::move(improved));
+    improved_.resize(std::min<std::size_t>(4, improved_.size()));
+    if (!busiest_holds(cost, before_) || rank_of(cost) >= rank_of(best_)) return;
+    best_ = std::move(cost);
+    found_ = host_at;
   }
 
-  void anneal_one(const RefineOptions& how, const HostAt& reference, HostAt& host_at) {
-    anneal(traffic, sizes, how, reference, host_at);
-    (void)consider(host_at);
-    refine(traffic, distance, {options.seed, steps_ / 20, false}, host_at);  // fewer bytes of the busiest host
+  void cycle(const Graph& graph, const AnnealOptions& how, HostAt host_at) {
+    v_cycle(graph, sizes, how, host_at);
+    polish(how.steps, std::move(host_at));
+  }
+
+  // Ends with exchanges that leave the busiest host fewer bytes.
+  void polish(std::int64_t steps, HostAt host_at) {
+    refine(traffic, distance, {options.seed, steps / 10, false}, host_at);
     if (distance.has_torus()) arrange(traffic, distance, sizes, host_at);
-    (void)consider(host_at);
+    consider(host_at);
   }
 
-  // Single positions move where all hosts are equally far from each other, before pairs are exchanged.
-  void anneal_all(const std::vector<Improved>& improved, const HostAt& reference) {
-    const bool flat = distance.flat();
-    const std::size_t moving = flat ? 4 : 0;
-    const std::size_t runs = moving + (flat ? 1 : improved.size());
-    for (std::size_t i = 0; i < runs && !cannot_improve(best_, bound, distance); ++i) {
-      HostAt host_at = improved[i % improved.size()].second;
-      const RefineOptions how{options.seed + i / improved.size(), steps_ * 2 / 5, true};
-      if (i < moving) {
-        anneal_one(how, reference, host_at);
-        continue;
-      }
-      refine(traffic, distance, how, host_at);
-      if (distance.has_torus()) arrange(traffic, distance, sizes, host_at);
-      (void)consider(host_at);
+  // Many short V-cycles begin with the hosts in any order; long ones then improve the best maps, and others are
+  // annealed from the best published maps.
+  void multilevel(const HostAt& reference, const Starts& more) {
+    const Graph graph = graph_of(traffic);
+    const std::vector<Improved> before = improved_;
+    const std::int64_t limit = std::ranges::max(leaving(graph, sizes.size(), reference));
+    const std::int64_t ranks = traffic.positions();
+    const std::int64_t starts = std::clamp<std::int64_t>(steps_ / (1200 * ranks), 3, 80);
+    AnnealOptions how{options.seed, steps_ / (6 * starts)};  // as many again for the coarse graphs
+    how.forget = true;
+    Random random(options.seed);
+    std::vector<int> order(sizes.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (std::int64_t i = 0; i < starts && !finished(); ++i, ++how.seed) {
+      std::vector<std::int64_t> shuffled;
+      for (const int host : order) shuffled.push_back(sizes[as_index(host)]);
+      HostAt start = more[as_index(i) % more.size()](shuffled);
+      for (int& host : start) host = order[as_index(host)];
+      cycle(graph, how, std::move(start));
+      for (std::size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random.below(k)]);
+    }
+    constexpr std::size_t longer = 3;
+    how.steps = steps_ / (6 * longer);
+    how.forget = false;
+    for (std::size_t i = 0; i < longer && !finished(); ++i, ++how.seed) {
+      how.limit = i == 1 ? limit : how.no_limit;
+      cycle(graph, how, improved_[i % improved_.size()].second);
+      AnnealOptions warm = how;
+      warm.steps *= 2;
+      HostAt host_at = before[i % before.size()].second;
+      anneal(graph, sizes, warm, host_at);
+      polish(how.steps, std::move(host_at));
     }
   }
 
-  BusiestLimit limit_;
+  void anneal_pairs() {
+    std::vector<Improved> improved = improved_;
+    improved.resize(std::min<std::size_t>(2, improved.size()));
+    for (auto& [rank, host_at] : improved) {
+      if (finished()) return;
+      refine(traffic, distance, {options.seed, steps_ * 2 / 5, true}, host_at);
+      if (distance.has_torus()) arrange(traffic, distance, sizes, host_at);
+      consider(host_at);
+    }
+  }
+
+  MapCost before_;
   MapCost best_;
   HostAt found_;
+  std::vector<Improved> improved_;  // the best maps, the busiest host aside
   bool anneal_ = traffic.positions() <= largest_anneal;
   std::int64_t steps_ = 0;
 };
@@ -170,10 +181,6 @@ std::vector<int> needed(const HostLayout& layout, int positions) {
 }
 
 }  // namespace
-
-bool near_bound(const MapCost& cost, std::optional<std::int64_t> bound) {
-  return bound && cost.bytes_between_hosts - *bound <= *bound / 20;
-}
 
 MapChoice::MapChoice(const HostLayout& layout, const Traffic& traffic)
     : traffic_(traffic),
@@ -193,25 +200,11 @@ void MapChoice::add(std::string name, HostAt host_at) {
 
 bool MapChoice::is_optimal() const { return cannot_improve(best(), map_.lower_bound, distance_); }
 
-void MapChoice::add_local_search(std::vector<HostAt> starts, const MapOptions& options) {
+void MapChoice::add_local_search(std::vector<HostAt> starts, const Starts& more, const MapOptions& options) {
   if (!options.refine || is_optimal()) return;
-  published_ = best_host_at_;
-  starts.insert(starts.begin(), published_);
-  replace_local_search(Search({traffic_, distance_, sizes_, options, map_.lower_bound}, best()).run(std::move(starts)));
-}
-
-void MapChoice::search_further(const MapOptions& options) {
-  if (published_.empty() || options.steps >= 0) return;
-  Search search({traffic_, distance_, sizes_, options, map_.lower_bound}, cost_of(traffic_, distance_, published_));
-  replace_local_search(search.run_further(published_, best_host_at_));
-}
-
-void MapChoice::replace_local_search(HostAt found) {
-  if (found.empty()) return;
-  std::erase_if(map_.candidates, [](const MapCandidate& each) { return each.name == "local search"; });
-  best_ = 0;
-  add("local search", std::move(found));
-  best_ = map_.candidates.size() - 1;
+  starts.insert(starts.begin(), best_host_at_);
+  HostAt found = Search({traffic_, distance_, sizes_, options, map_.lower_bound}, best()).run(std::move(starts), more);
+  if (!found.empty()) add("local search", std::move(found));
 }
 
 RankMap MapChoice::take() {

@@ -1,6 +1,7 @@
 // Collects candidates, and makes the map of the best one.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "machine/mapping/published.h"
@@ -8,8 +9,8 @@
 
 namespace onehop::detail {
 
-// Whether a map has at most 1.05 times the bytes of the bound.
-[[nodiscard]] bool near_bound(const MapCost& cost, std::optional<std::int64_t> bound);
+// Ways to make maps of hosts of some sizes.
+using Starts = std::vector<std::function<HostAt(Sizes)>>;
 
 class MapChoice {
  public:
@@ -22,13 +23,8 @@ class MapChoice {
 
   void add(std::string name, HostAt host_at);
   void skip(std::string name, std::string reason) { map_.skipped.push_back({std::move(name), std::move(reason)}); }
-  // Adds the candidate "local search" if it beats the best one so far, in bytes between hosts, without more bytes of
-  // the busiest host.
-  void add_local_search(std::vector<HostAt> starts, const MapOptions& options);
-  // Replaces it by what a longer search finds, until it is within 5 % of the lower bound. There is none if `options`
-  // fix the number of steps.
-  void search_further(const MapOptions& options);
-  [[nodiscard]] std::optional<std::int64_t> lower_bound() const { return map_.lower_bound; }
+  // Adds the candidate "local search" if it beats the best one so far.
+  void add_local_search(std::vector<HostAt> starts, const Starts& more, const MapOptions& options);
   void set_lower_bound(std::optional<std::int64_t> bytes) { map_.lower_bound = bytes; }
 
   [[nodiscard]] const MapCost& best() const { return map_.candidates[best_].cost; }
@@ -46,9 +42,6 @@ class MapChoice {
   RankMap map_;
   std::size_t best_ = 0;  // of map_.candidates
   HostAt best_host_at_;
-  HostAt published_;  // the best map before the local search
-
-  void replace_local_search(HostAt found);
 };
 
 }  // namespace onehop::detail

@@ -98,8 +98,10 @@ RankMap Grid::map(const HostLayout& hosts, const MapOptions& options) const {
     starts = detail::other_strips(shape, choice.sizes(), traffic, choice.distance(), 3);
     if (shape.positions() <= largest_sweep) starts.push_back(detail::bisection(shape, choice.sizes()));
   }
-  choice.add_local_search(std::move(starts), options);
-  if (!detail::near_bound(choice.best(), choice.lower_bound())) choice.search_further(options);
+  choice.add_local_search(std::move(starts),
+                          {[&](detail::Sizes sizes) { return detail::strips(shape, sizes); },
+                           [&](detail::Sizes sizes) { return detail::bisection(shape, sizes); }},
+                          options);
   RankMap map = choice.take();
   map.seconds = base::steady_seconds() - start;
   return map;
@@ -116,7 +118,7 @@ RankMap map_pairs(int positions, std::span<const PairCount> pairs, const HostLay
   check_costs(total_bytes(traffic), choice.distance(), hosts);
   choice.add("row-major", {choice.host_of_rank().begin(), choice.host_of_rank().end()});
   choice.add("greedy", detail::grow(traffic, choice.sizes()));
-  choice.add_local_search({}, options);
+  choice.add_local_search({}, {[&](detail::Sizes sizes) { return detail::grow(traffic, sizes); }}, options);
   RankMap map = choice.take();
   map.seconds = base::steady_seconds() - start;
   return map;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "machine/mapping/published.h"
@@ -15,19 +16,11 @@ struct RefineOptions {
   std::uint64_t seed = 1;
   std::int64_t steps = 0;  // exchanges to propose
   bool anneal = true;      // accept some exchanges that cost more, fewer and fewer of them
-  // Of the bytes of the reference's busiest host, which the busiest host may have. `anneal` only.
-  std::int64_t busiest_percent = 100;
 };
 
 // Every host keeps its number of positions. The result depends on the arguments only: there is no clock in it, and no
 // floating-point number. It may cost more than the start if `anneal` is set; compare.
 void refine(const Traffic& traffic, const HostDistance& distance, const RefineOptions& options, HostAt& host_at);
-
-// Simulated annealing by moves of single positions, for hosts that are equally far from each other. Hosts have their
-// sizes again at the end, and the busiest one aims at no more bytes than that of `reference`. `options.anneal` is
-// ignored; the rest is as above.
-void anneal(const Traffic& traffic, Sizes sizes, const RefineOptions& options, const HostAt& reference,
-            HostAt& host_at);
 
 // Renumbers hosts of equal sizes among each other to reduce the weighted bytes, then the hops on the torus.
 void arrange(const Traffic& traffic, const HostDistance& distance, Sizes sizes, HostAt& host_at);
@@ -85,5 +78,39 @@ struct WeightedEdge {
       ((std::uint64_t{1} << 32) - (static_cast<std::uint64_t>(quarters & 255) << 23)) >> (quarters >> 8);
   return (random.next() >> 32) < chance;
 }
+
+// Positions joined to nodes, each of one host.
+struct Graph {
+  std::vector<std::size_t> begin;  // the edges of node v are begin[v] .. begin[v + 1]
+  std::vector<WeightedEdge> edges;
+  std::vector<std::int64_t> size;  // positions of each node
+
+  [[nodiscard]] std::span<const WeightedEdge> of(int node) const {
+    return std::span(edges).subspan(begin[as_index(node)], begin[as_index(node) + 1] - begin[as_index(node)]);
+  }
+};
+[[nodiscard]] Graph graph_of(const Traffic& traffic);
+
+// The weight between each host and the others.
+[[nodiscard]] std::vector<std::int64_t> leaving(const Graph& graph, std::size_t hosts, const HostAt& host_at);
+
+struct AnnealOptions {
+  static constexpr std::int64_t no_limit = INT64_MAX / 4;
+
+  std::uint64_t seed = 1;
+  std::int64_t steps = 0;
+  std::int64_t limit = no_limit;  // of the weight that leaves one host; more costs extra
+  std::int64_t hot = 60;  // temperatures at the start and at the end, in hundredths of the mean weight of an edge
+  std::int64_t cold = 20;
+  bool forget = false;  // the start may be lost
+};
+
+// Simulated annealing by moves of single nodes, for hosts that are equally far from each other. Hosts have their sizes
+// again at the end if every node is one position.
+void anneal(const Graph& graph, Sizes sizes, const AnnealOptions& options, HostAt& host_at);
+
+// Joins neighbours to nodes, again and again, and anneals the graphs from the coarsest to `graph`. Without `forget`
+// only neighbours on one host are joined, so that the start is a map of every graph.
+void v_cycle(const Graph& graph, Sizes sizes, const AnnealOptions& options, HostAt& host_at);
 
 }  // namespace onehop::detail
