@@ -137,8 +137,8 @@ class Search : MapTask {
       cycle(graph, how, std::move(start));
       for (std::size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random.below(k)]);
     }
-    constexpr std::size_t longer = 3;
-    how.steps = steps_ / (6 * longer);
+    const std::size_t longer = ranks > 800 ? 1 : 3;
+    how.steps = steps_ / (6 * static_cast<std::int64_t>(longer));
     how.forget = false;
     for (std::size_t i = 0; i < longer && !finished(); ++i, ++how.seed) {
       how.limit = i == 1 ? limit : how.no_limit;

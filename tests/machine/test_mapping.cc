@@ -211,7 +211,7 @@ TEST(Mapping, LowerBoundHoldsForUnequalBytes) {
 }
 
 TEST(Mapping, LocalSearchBeatsThePublishedMaps) {
-  const RankMap map = Grid{{13, 11, 7}}.map(HostLayout::of_equal(77, 13));
+  const RankMap map = Grid{{13, 11, 7}}.map(HostLayout::of_equal(77, 13), {.steps = 2'000'000});
   EXPECT_EQ(map.chosen, "local search");
   EXPECT_LT(map.cost().edges_between_hosts, edges(map, "strips").first);
   const RankMap plain = Grid{{13, 11, 7}}.map(HostLayout::of_equal(77, 13), {.refine = false});
