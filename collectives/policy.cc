@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "collectives/by_host.h"
 #include "collectives/exchange.h"
@@ -110,6 +111,13 @@ ReduceAlgorithm predicted_algorithm(std::span<const int> hosts, std::int64_t byt
   }
   const ReduceTables tables = built_in_reduce_tables();
   return table_for(tables, here.size() == 1, ranks).rule(bytes, false).algorithm;
+}
+
+bool predicted_by_host(std::span<const int> hosts, std::int64_t bytes) {
+  const std::int64_t here = std::ranges::count(hosts, hosts.empty() ? 0 : hosts.front());
+  const std::int64_t elsewhere = std::ssize(hosts) - here;
+  const bool apart = std::set<int>(hosts.begin(), hosts.end()).size() == hosts.size();
+  return apart ? elsewhere > 1 && bytes >= shortest_forwarded : bytes * elsewhere > most_sent_to_each_rank;
 }
 
 Path choose_path(const Exchange& exchange, const Reduction& reduction, std::span<const std::int64_t> elements) {

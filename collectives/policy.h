@@ -39,6 +39,8 @@ struct Choice {
 [[nodiscard]] Choice choose_path(const Exchange& exchange, const Reduction& reduction, std::int64_t bytes);
 // The algorithm of the same without a codec, by the built-in tables, for predictions: hosts[r] is the host of rank r.
 [[nodiscard]] ReduceAlgorithm predicted_algorithm(std::span<const int> hosts, std::int64_t bytes);
+// Whether a broadcast of rank 0 goes by host there, or is passed on.
+[[nodiscard]] bool predicted_by_host(std::span<const int> hosts, std::int64_t bytes);
 // For a reduce-scatter of blocks of these lengths.
 [[nodiscard]] Path choose_path(const Exchange& exchange, const Reduction& reduction,
                                std::span<const std::int64_t> elements);

@@ -1,9 +1,10 @@
 // The messages of an all-reduce by host, piece by piece: while one piece is between the hosts, the ranks of the hosts
-// reduce the next.
+// reduce the next. And those of a broadcast by host, chunk by chunk.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,9 @@ namespace {
 constexpr std::int64_t most_pieces = 16;
 // Longer lists take long; equal hosts need none.
 constexpr std::int64_t longest_list = std::int64_t{1} << 18;
+
+// The chunks of what a host passes on (collectives/policy.cc).
+constexpr std::int64_t chunks_of_part = 8;
 
 using Hosts = std::vector<std::vector<int>>;
 
@@ -62,6 +66,19 @@ void add_regular(Traffic& traffic, const Hosts& hosts, std::int64_t bytes) {
   }
 }
 
+std::size_t lanes_of(const Hosts& hosts) {
+  return std::ranges::min_element(hosts, {}, &std::vector<int>::size)->size();
+}
+
+// From the first rank of `ranks` to the others, or from each of the first `from` ranks.
+void add_inside(TrafficRound& round, const std::vector<int>& ranks, std::size_t from, std::int64_t bytes) {
+  for (std::size_t sender = 0; sender < from; ++sender) {
+    for (std::size_t k = 1; k < ranks.size(); ++k) {
+      round.messages.push_back({ranks[sender], ranks[(sender + k) % ranks.size()], bytes});
+    }
+  }
+}
+
 // One of the four steps of a piece of so many bytes for each lane.
 void add_step(TrafficRound& round, const Hosts& hosts, std::size_t lanes, int step, std::int64_t bytes) {
   for (std::size_t host = 0; host < hosts.size(); ++host) {
@@ -95,7 +112,7 @@ Traffic by_host_traffic(const AllReduceSpec& spec, std::span<const int> hosts, s
   const std::int64_t all = detail::checked_multiply(spec.elements, bytes_of(spec.type), "the bytes of an all-reduce");
   Traffic traffic{"allreduce", spec.ranks, {}, detail::checked_multiply(2, all, "the bytes of an all-reduce")};
   const Hosts lists = ranks_of(hosts);
-  const std::size_t lanes = std::ranges::min_element(lists, {}, &std::vector<int>::size)->size();
+  const std::size_t lanes = lanes_of(lists);
   const auto count = std::ssize(lists);
   std::int64_t messages = 2 * static_cast<std::int64_t>(lanes) * count * (count - 1);  // of a round
   for (const auto& ranks : lists) messages += 2 * std::ssize(ranks) * (std::ssize(ranks) - 1);
@@ -114,6 +131,44 @@ Traffic by_host_traffic(const AllReduceSpec& spec, std::span<const int> hosts, s
     std::ranges::stable_sort(round.messages, {}, &Message::from);
     traffic.rounds.push_back(std::move(round));
   }
+  return traffic;
+}
+
+Traffic broadcast_traffic(std::span<const int> hosts, std::int64_t bytes, bool by_host) {
+  if (hosts.empty() || bytes < 0) throw BadInput("broadcast: expected a rank or more, and 0 bytes or more");
+  Traffic traffic{"broadcast", static_cast<int>(hosts.size()), {}, bytes};
+  Hosts lists = ranks_of(hosts);
+  if (!by_host || lists.size() == 1) {
+    std::vector<int> all(hosts.size());
+    std::iota(all.begin(), all.end(), 0);
+    traffic.rounds.push_back(new_round(traffic));
+    add_inside(traffic.rounds.back(), all, 1, bytes);
+    return traffic;
+  }
+  const std::size_t lanes = lanes_of(lists);
+  const auto parts = static_cast<std::int64_t>(lanes);
+  const std::int64_t others = std::ssize(lists) - 1;
+  const std::int64_t chunk = (bytes + parts * others * chunks_of_part - 1) / (parts * others * chunks_of_part);
+  traffic.rounds.push_back(new_round(traffic));
+  add_inside(traffic.rounds.back(), lists.front(), 1, bytes);
+  for (std::int64_t turn = 0; turn <= chunks_of_part; ++turn) {
+    TrafficRound round = new_round(traffic);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      for (std::size_t by = 1; by < lists.size(); ++by) {
+        if (turn < chunks_of_part) round.messages.push_back({lists[0][lane], lists[by][lane], chunk});
+        for (std::size_t to = 1; turn > 0 && to < lists.size(); ++to) {
+          if (to != by) round.messages.push_back({lists[by][lane], lists[to][lane], chunk});
+        }
+      }
+    }
+    std::ranges::stable_sort(round.messages, {}, &Message::from);
+    traffic.rounds.push_back(std::move(round));
+  }
+  TrafficRound last = new_round(traffic);
+  for (std::size_t host = 1; host < lists.size(); ++host) {
+    add_inside(last, lists[host], lanes, (bytes + parts - 1) / parts);
+  }
+  traffic.rounds.push_back(std::move(last));
   return traffic;
 }
 

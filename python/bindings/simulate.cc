@@ -164,6 +164,14 @@ void bind_traffic(nb::module_& module) {
       "hosts"_a, "elements"_a, "type"_a,
       "Return the algorithm that an all-reduce of such an array takes, from the host of every rank.");
   module.def(
+      "broadcast_traffic",
+      [](const std::vector<int>& hosts, std::int64_t bytes) {
+        const bool by_host = onehop::collectives::detail::predicted_by_host(hosts, bytes);
+        return onehop::broadcast_traffic(hosts, bytes, by_host);
+      },
+      "hosts"_a, "bytes"_a,
+      "Return the messages of a broadcast of so many bytes from rank 0, from the host of every rank.");
+  module.def(
       "permutation_traffic",
       [](int bits, int local_bits, std::vector<int> permutation, std::int64_t element_bytes, const std::string& codec,
          const std::string& type, bool shared) {

@@ -139,7 +139,10 @@ def test_an_unknown_option_of_every_command_is_one_line(
         ("--foo", "no such option: --foo; see `onehop --help`"),
         ("foo", "no such command 'foo'; see `onehop --help`"),
         ("bench foo", "no such command 'foo'; see `onehop bench --help`"),
-        ("simulate", "missing argument 'FILE|halo|allreduce|permutation'; see `onehop simulate --help`"),
+        (
+            "simulate",
+            "missing argument 'FILE|halo|allreduce|broadcast|permutation'; see `onehop simulate --help`",
+        ),
         ("map --grid", "option --grid requires an argument; see `onehop map --help`"),
         ("doctor --no-tests=3", "option --no-tests does not take a value; see `onehop doctor --help`"),
         ("map --hoists 3", "no such option: --hoists (did you mean --hosts?); see `onehop map --help`"),

@@ -54,7 +54,7 @@ HUGE = "99999999999999999999"
         (f"{HALO} --dtype O", "a NumPy type of numbers"),
         (f"{HALO} --dtype V0", "a NumPy type of numbers"),
         (f"{HALO} --plot x.xyz", "a name that ends in one of"),
-        (f"{HALO} --elements 7", "with the pattern allreduce only"),
+        (f"{HALO} --elements 7", "with the pattern allreduce or broadcast only"),
         (f"{HALO} --accuracy 0.6", "--accuracy"),
         (f"simulate halo --grid {HUGE}x4 --extent 64x64 --machine fugaku", "--grid"),
         (f"simulate halo --grid 4x4 --extent {HUGE}x4 --machine fugaku", "--extent"),

@@ -20,6 +20,7 @@ from onehop.machine import (
     Simulation,
     Traffic,
     allreduce_traffic,
+    broadcast_traffic,
     goal,
     halo_traffic,
     load_machine,
@@ -38,6 +39,7 @@ from onehop.text import bytes_text, counted, rate_text, seconds_text
 _PATTERNS = {
     "halo": ("grid", "extents", "width", "periodic", "corners", "fields", "dtype", "codec"),
     "allreduce": ("allreduce_ranks", "elements", "algorithm", "dtype"),
+    "broadcast": ("allreduce_ranks", "elements", "dtype"),
     "permutation": ("bits", "local", "swap", "permutation", "dtype", "codec"),
 }
 _LARGEST_BITS = 62
@@ -46,7 +48,7 @@ _LARGEST_BITS = 62
 @dataclass(kw_only=True)
 class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
     what: str = argument(
-        "FILE|halo|allreduce|permutation",
+        "FILE|halo|allreduce|broadcast|permutation",
         "Schedule as JSON (- reads stdin), or a pattern that the options below describe.",
     )
     machine: str = option(..., "Machine; `onehop machines` lists those installed.", metavar="NAME|FILE.toml")
@@ -55,9 +57,17 @@ class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
     )
     grid: tuple[int, ...] | None = option(None, "halo: number of ranks per dimension.", high=LARGEST_INT)
     allreduce_ranks: int | None = option(
-        None, "allreduce: number of ranks.", "-n", "--ranks", metavar="RANKS", low=1, high=LARGEST_INT
+        None,
+        "allreduce, broadcast: number of ranks.",
+        "-n",
+        "--ranks",
+        metavar="RANKS",
+        low=1,
+        high=LARGEST_INT,
     )
-    elements: int | None = option(None, "allreduce: length of the array.", low=0, high=LARGEST_SIZE)
+    elements: int | None = option(
+        None, "allreduce, broadcast: length of the array.", low=0, high=LARGEST_SIZE
+    )
     algorithm: str = option(
         "auto",
         "allreduce: algorithm; auto: the one that onehop takes on these hosts.",
@@ -144,18 +154,18 @@ def _halo(options: Simulate) -> Traffic:
     return halo_traffic(**{name: keywords[name] for name in _PATTERNS["halo"]})
 
 
-def _allreduce(
+def _collective(
     options: Simulate, machine: Machine, places: Sequence[int] | None, processors: int | None
 ) -> Traffic:
     _needed(options, "allreduce_ranks", "elements")
     ranks = options.allreduce_ranks or 0
     job = machine if places is not None and processors is None else machine.job(processors or ranks)
+    hosts = hosts_of_ranks(job, range(ranks) if places is None else places)
+    dtype = parse_dtype(options.dtype, "float32")
+    if options.what == "broadcast":
+        return broadcast_traffic(options.elements or 0, hosts=hosts[:ranks], dtype=dtype)
     return allreduce_traffic(
-        ranks,
-        options.elements or 0,
-        dtype=parse_dtype(options.dtype, "float32"),
-        algorithm=options.algorithm,
-        hosts=hosts_of_ranks(job, range(ranks) if places is None else places),
+        ranks, options.elements or 0, dtype=dtype, algorithm=options.algorithm, hosts=hosts
     )
 
 
@@ -178,8 +188,8 @@ def _traffic(
         ranks = math.prod(options.grid)
         if ranks > machine.processors:
             machine.job(ranks)  # which refuses them, before millions of messages are listed
-    if options.what == "allreduce":
-        return _allreduce(options, machine, places, processors)
+    if options.what in ("allreduce", "broadcast"):
+        return _collective(options, machine, places, processors)
     patterns = {"halo": _halo, "permutation": _permutation}
     make = patterns.get(options.what)
     return traffic_of(load_schedule(options.what)) if make is None else make(options)

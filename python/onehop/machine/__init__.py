@@ -28,6 +28,7 @@ from onehop.machine.reader import (
 )
 from onehop.machine.simulate import (
     allreduce_traffic,
+    broadcast_traffic,
     goal,
     halo_traffic,
     loggops,
@@ -49,6 +50,7 @@ __all__ = [
     "TimeTable",
     "Traffic",
     "allreduce_traffic",
+    "broadcast_traffic",
     "figures_of",
     "goal",
     "halo_traffic",

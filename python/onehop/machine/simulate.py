@@ -137,6 +137,27 @@ def allreduce_traffic(
     return _core.allreduce_traffic(ranks, elements, element_type(dtype), algorithm)
 
 
+def broadcast_traffic(elements: int, *, hosts: Sequence[int], dtype: Any = "float32") -> Traffic:
+    """Return the messages of a broadcast of rank 0, as onehop sends them between these hosts.
+
+    Parameters
+    ----------
+    elements : int
+        Length of the array.
+    hosts : sequence of int
+        The host of every rank.
+    dtype : dtype
+        Type of an element.
+
+    Raises
+    ------
+    BadInput
+        A number is out of range.
+    """
+    places = whole_numbers(hosts, "expected the host of every rank")
+    return _core.broadcast_traffic(places, elements * np.dtype(dtype).itemsize)
+
+
 def permutation_traffic(
     bits: int,
     *,
