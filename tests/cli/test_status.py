@@ -11,7 +11,7 @@ import pytest
 
 from onehop.cli import main
 from onehop.error import Error
-from onehop.status import status_of
+from onehop.status import GroupStatus, Rank, status_of
 from ranks import Ranks
 
 NOBODY = 65534
@@ -148,3 +148,20 @@ def test_a_process_of_another_user_is_refused() -> None:
     os.close(writing)
     with os.fdopen(reading) as text:
         assert "who may not examine it; ask as its user or as root" in text.read()
+
+
+def test_interfaces_that_are_down(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is named once."""
+    ranks = [
+        Rank(0, 7, "running", left=False, reported_lost=None, steps=1, interfaces_down=["e1"]),
+        Rank(1, 8, "running", left=False, reported_lost=None, steps=1, interfaces_down=["e0", "e1"]),
+        Rank(2, 9, "running", left=False, reported_lost=None, steps=1),
+    ]
+    monkeypatch.setattr("onehop.cli.status.status_of", lambda _: [GroupStatus(3, [], ranks)])
+    assert main(["status"]) == 0
+    assert "Nothing arrives through e0, e1; other interfaces carry the messages\n" in capsys.readouterr().out
+    monkeypatch.setattr("onehop.cli.status.status_of", lambda _: [GroupStatus(3, [], ranks[2:])])
+    assert main(["status"]) == 0
+    assert "Nothing" not in capsys.readouterr().out

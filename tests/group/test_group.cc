@@ -8,9 +8,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "onehop/channel.h"
 #include "onehop/error.h"
+#include "onehop/status.h"
 #include "src/group/control_memory.h"
 #include "src/group/group_state.h"
 #include "src/group/rendezvous.h"
@@ -272,6 +275,27 @@ TEST_F(World, IsMadeOnce) {
   const std::string path = control.path();
   EXPECT_EQ(world_says({{"ONEHOP_CONTROL", path.c_str()}, {"ONEHOP_RANK", "0"}, {"ONEHOP_RANKS", "1"}}),
             "launcher of 1");
+}
+
+// A page has room for four interfaces, with the names that the system allows.
+TEST(Group, StatusNamesInterfacesThatAreDown) {
+  const Group group = Group::alone();
+  detail::RankPage& page = group.state()->own_page();
+  const auto down = [] {
+    std::vector<std::string> all;
+    for (const RankStatus& one : status_of_process(getpid())) all.insert(all.end(), one.down.begin(), one.down.end());
+    return all;
+  };
+  const std::vector<std::string> names{"e0", "eight888", "fifteen15151515", "bond0.7"};
+  for (const std::string& name : names) note_device(page, name, false);
+  EXPECT_EQ(down(), names);
+  note_device(page, "fifth", false);
+  EXPECT_EQ(down(), names);
+  note_device(page, "eight888", true);
+  note_device(page, "unknown", true);
+  EXPECT_EQ(down(), (std::vector<std::string>{"e0", "fifteen15151515", "bond0.7"}));
+  note_device(page, "fifth", false);
+  EXPECT_EQ(down(), (std::vector<std::string>{"e0", "fifth", "fifteen15151515", "bond0.7"}));
 }
 
 // The world is closed when its program ends, in order only if that ends with status 0.

@@ -195,6 +195,40 @@ def test_rails_that_go_down_in_turns(own_hosts: EmulatedHosts, tmp_path: Path) -
 
 
 @two_links
+def test_channels_that_open_while_a_rail_is_down(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """Also between ranks that were not connected before."""
+
+    def meanwhile() -> None:
+        end = time.monotonic() + 30
+        while not (tmp_path / "store/ready").exists():
+            assert time.monotonic() < end, "the ranks do not begin"
+            time.sleep(0.02)
+        _cut(own_hosts, 1)
+        (tmp_path / "store/cut").touch()
+
+    source = """
+        def exchange(ranks, n):
+            other = (rank + 2) % 4
+            mine = {other: 8 * n} if rank in ranks else {}
+            channels = group.channels(send=mine, receive=mine)
+            if rank in ranks:
+                got = np.zeros(n)
+                channels.send[other].put(np.arange(n) + float(rank))
+                channels.receive[other].get(got)
+                assert (got == np.arange(n) + other).all()
+            return channels
+        kept = exchange((0, 2), 20_000)
+        if rank == 0:
+            FileStore(folder).set("ready", b"")
+        FileStore(folder).get("cut")
+        more = exchange((0, 1, 2, 3), 20_000)
+        print("done", flush=True)
+    """
+    results = run_without_mpi(own_hosts, tmp_path, source, meanwhile)
+    assert all(code == 0 and "done" in text for code, text in results), results
+
+
+@two_links
 def test_a_rail_that_goes_down_before_its_sender_ends(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """What it has lost arrives all the same, though the sender closes its channel and its group at once."""
 
