@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -94,7 +95,7 @@ def block_lengths(
 def rows_of(group: Group, lengths: Sequence[int], name: str = "lengths") -> list[int]:
     """Return a number of rows for each rank, or raise BadInput."""
     try:
-        rows = [int(one) for one in lengths]
+        rows = [operator.index(one) for one in lengths]
     except (TypeError, ValueError):
         rows = []
     if len(rows) != instance(group, Group, "group").size or min(rows) < 0:

@@ -254,6 +254,7 @@ def test_a_rank_that_is_late_or_gone_is_named(name: str, late: bool) -> None:
         ("expected the root as a rank", lambda g: onehop.broadcast(g, np.ones(2), -1)),
         ("numbers of 8 to 64 bits", lambda g: onehop.allreduce(g, np.ones(2, np.longdouble))),
         ("expected lengths as 2 numbers of rows", lambda g: onehop.allgather(g, np.ones(2), lengths=[1])),
+        ("expected lengths as 2 numbers of rows", lambda g: onehop.reduce_scatter(g, np.ones(2), lengths=[1.5, 1.9])),
         ("expected an array of 1 row, as `lengths` says", lambda g: onehop.allgather(g, np.ones(2), lengths=[1, 1])),
         ("whose sum is the 3 rows", lambda g: onehop.reduce_scatter(g, np.ones(3), lengths=[1, 1])),
         ("multiple of 2 ranks, found shape .3,.; `lengths` may", lambda g: onehop.alltoall(g, np.ones(3))),

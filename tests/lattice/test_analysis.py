@@ -8,7 +8,7 @@ import pytest
 
 from commands import Command
 from onehop import BadInput
-from onehop.lattice.measurements import Measurements, write_measurements
+from onehop.lattice.measurements import Measurements, read_measurements, write_measurements
 
 pytest.importorskip("pyerrors")
 
@@ -160,6 +160,24 @@ def test_w0_where_the_last_flow_times_are_closer() -> None:
     found.flow_times = times.tolist()
     w0 = by_name(analyse(found)[0])["w0"]
     assert w0.value == pytest.approx(np.sqrt(0.3 / c.mean()), rel=1e-9)
+
+
+def test_altered_measurements_are_refused(tmp_path: Path) -> None:
+    found, path = measurements(plaquette=np.linspace(0.1, 0.9, 9)), tmp_path / "m.h5"
+    write_measurements(str(path), found)
+    whole = path.read_bytes()
+    number = whole.index(np.float64(0.5).tobytes())
+    for place in (0, 9, len(whole) // 2, number, number + 7, len(whole) - 100, len(whole) - 1):
+        altered = bytearray(whole)
+        altered[place] ^= 4
+        path.write_bytes(altered)
+        with pytest.raises(BadInput, match="the file was altered"):
+            read_measurements(str(path))
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(BadInput, match="cannot read measurements"):
+        read_measurements(str(path))
+    path.write_bytes(whole)
+    np.testing.assert_array_equal(read_measurements(str(path)).series["plaquette"], found.series["plaquette"])
 
 
 def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, command: Command) -> None:

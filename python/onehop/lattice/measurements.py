@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -25,6 +26,7 @@ _KIND = "onehop lattice measurements"
 _ABOUT = ("file", "number", "checksums", "hash")
 _AVERAGES = ("plaquette", "plaquette_space", "plaquette_time", "link_trace")
 _OBSERVABLES = ("polyakov_loop", "energy_plaquette", "energy_clover", "charge")
+_DIGEST = b"\nonehop sha256 "  # behind the HDF5 data, whose readers ignore it
 _ORDER = (*_AVERAGES, *_OBSERVABLES)
 _FLOW = ("energy_plaquette", "energy_clover", "t2_energy", "charge")
 
@@ -178,14 +180,28 @@ def write_measurements(path: str, found: Measurements) -> None:
             stored["flow/time"] = found.flow_times
         for name, values in found.series.items():
             stored[f"series/{name}"] = values
-    write_file(path, memory.getvalue(), "the measurements")
+    data = memory.getvalue()
+    write_file(path, data + _DIGEST + hashlib.sha256(data).hexdigest().encode(), "the measurements")
+
+
+def _checked(path: str) -> io.BytesIO:
+    """Return the bytes of a file of `write_measurements`. Raises BadInput unless they have their digest."""
+    if not Path(path).is_file():
+        raise BadInput(f"cannot read measurements from {path}: expected a file")
+    data = Path(path).read_bytes()
+    data, mark, digest = data.rpartition(_DIGEST)
+    if mark and hashlib.sha256(data).hexdigest().encode() != digest:
+        raise BadInput(
+            f"{path}: expected measurements with their SHA-256, found others; the file was altered"
+        )
+    return io.BytesIO(data or digest)
 
 
 def read_measurements(path: str) -> Measurements:
     """Read measurements. Raises BadInput if the file is none of `write_measurements`, or is damaged."""
     h5py = require_h5py()
     try:
-        with h5py.File(path, "r") as stored:
+        with h5py.File(_checked(path), "r") as stored:
             if stored.attrs.get("kind") != _KIND:
                 raise BadInput(
                     f"{path}: expected a file of `onehop lattice measure -o`, found another HDF5 file"
