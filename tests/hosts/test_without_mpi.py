@@ -156,6 +156,66 @@ def test_a_host_that_vanishes(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
         assert "on onehop1" in text, text
 
 
+@pytest.mark.parametrize("own_hosts", [{"count": 3}], indirect=True, ids=["3 hosts"])
+def test_late_and_lost_ranks_on_unequal_hosts(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
+    """A rank that is late is a Timeout, and one that dies a PeerLost with its number, in every operation by hosts."""
+    results = run_without_mpi(
+        own_hosts,
+        tmp_path,
+        """
+        import os, time
+        from onehop import Timeout, allgather, allreduce, broadcast, reduce_scatter
+        numbers = np.ones(300_000, np.float32)
+        steps = {
+            "allreduce": lambda on: allreduce(on, numbers, algorithm="by_host"),
+            "broadcast": lambda on: broadcast(on, numbers.copy(), root=3),
+            "reduce_scatter": lambda on: reduce_scatter(on, numbers),
+            "allgather": lambda on: allgather(on, numbers[:50_000]),
+        }
+        apart = group.split(0 if rank != 1 else -1, rank)  # a rank on each host, which pass a broadcast on
+        parts = {name: group.split(0, rank) for name in steps}
+        for name, step in steps.items():
+            step(parts[name])
+        def error_of(step):
+            begin = time.monotonic()
+            try:
+                for _ in range(1000):
+                    step()
+            except (Timeout, PeerLost) as error:
+                return type(error).__name__, getattr(error, "rank", None), time.monotonic() - begin
+        parts["allreduce"].timeout = 0.5
+        if rank == 2:
+            time.sleep(2.5)
+        else:
+            found = error_of(lambda: steps["allreduce"](parts["allreduce"]))
+            assert found[0] == "Timeout", found
+        for name in ("broadcast", "reduce_scatter", "allgather"):
+            step = steps[name]
+            group.barrier()
+            for _ in range(3):
+                step(parts[name])
+        if rank != 1:
+            for _ in range(3):
+                steps["broadcast"](apart) if apart.size == 4 else broadcast(apart, numbers.copy(), root=2)
+        group.barrier()
+        if rank == 3:
+            os._exit(9)
+        found = error_of(lambda: steps["broadcast"](parts["broadcast"]))
+        assert found[:2] == ("PeerLost", 3) and found[2] < 5, found
+        for name in ("reduce_scatter", "allgather"):
+            found = error_of(lambda: steps[name](parts[name]))
+            assert found[0] == "PeerLost" and found[2] < 5, (name, found)
+        if rank != 1:
+            found = error_of(lambda: broadcast(apart, numbers.copy(), root=0))
+            assert found[0] == "PeerLost" and found[2] < 5, found
+        print("as it should be", flush=True)
+        """,
+        per_host=(2, 1, 1),
+    )
+    assert [code for code, _ in results] == [0, 0, 0, 9], results
+    assert all("as it should be" in text for _, text in results[:3]), results
+
+
 def test_survivors_finish_a_circuit(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """A circuit loses a host in the middle and goes on from its checkpoint on the other one, with the same shots."""
     checkpoint, ready = tmp_path / "store/run.h5", tmp_path / "store/ready"

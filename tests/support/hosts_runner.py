@@ -6,7 +6,7 @@ import tempfile
 import textwrap
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from onehop_bench.hosts import EmulatedHosts, launch_on_hosts
@@ -50,14 +50,14 @@ class OnHosts:
         return text
 
 
-# What programs without MPI begin with: a group of four ranks from a store of files.
+# What programs without MPI begin with: a group of all ranks from a store of files.
 HEAD = """
     import sys
     import numpy as np
     from file_store import FileStore
     from onehop import Group, PeerLost, Plan, halo, halo_block
     rank, folder = int(sys.argv[1]), sys.argv[2]
-    group = Group.from_store(FileStore(folder), rank, 4)
+    group = Group.from_store(FileStore(folder), rank, int(sys.argv[3]))
 """
 
 
@@ -67,9 +67,10 @@ def run_without_mpi(
     source: str,
     meanwhile: Callable[[], None] = lambda: None,
     ended: dict[int, float] | None = None,
+    per_host: Sequence[int] = (2, 2),
     **variables: str,
 ) -> list[tuple[int, str]]:
-    """Run a program on two ranks of each of two hosts, behind `HEAD`; return exit code and output of each.
+    """Run a program on so many ranks of each host, behind `HEAD`; return exit code and output of each.
 
     `ended` receives when each process has ended, by CLOCK_MONOTONIC.
     """
@@ -84,19 +85,20 @@ def run_without_mpi(
         "ONEHOP_MPI": "none",
         **variables,
     }
-    results: list[tuple[int, str]] = [(0, "")] * 4
+    host_of = [host for host, count in enumerate(per_host) for _ in range(count)]
+    results: list[tuple[int, str]] = [(0, "")] * len(host_of)
 
     def rank(number: int) -> None:
         with tempfile.TemporaryFile("w+") as out, Path(os.devnull).open() as null:
-            words = [sys.executable, str(program), str(number), str(store)]
+            words = [sys.executable, str(program), str(number), str(store), str(len(host_of))]
             descriptors = (null.fileno(), out.fileno(), out.fileno())
-            code = hosts.run(number // 2, words, environment, descriptors)
+            code = hosts.run(host_of[number], words, environment, descriptors)
             if ended is not None:
                 ended[number] = time.clock_gettime(time.CLOCK_MONOTONIC)
             out.seek(0)
             results[number] = (code, out.read())
 
-    threads = [threading.Thread(target=rank, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=rank, args=(number,)) for number in range(len(host_of))]
     for thread in threads:
         thread.start()
     try:
