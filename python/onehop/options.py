@@ -208,7 +208,10 @@ class Options:
                 raise WrongType(f"{name}: expected a function, found {value!r}")
         for field in fields_of(cls):
             if field.name in keywords and field.kind is float and field.many is None:
-                field.require(keywords[field.name])
+                found = keywords[field.name]
+                several = "Sequence" in str(known[field.name].type) and isinstance(found, (list, tuple))
+                for value in found if several else [found]:
+                    field.require(value)
         return cls(**keywords)
 
     def part(self, kind: type[Options]) -> dict[str, Any]:

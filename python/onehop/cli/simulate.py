@@ -26,6 +26,7 @@ from onehop.machine import (
     load_machine,
     permutation_traffic,
     simulate,
+    trace_rounds,
     traffic_of,
 )
 from onehop.machine.simulate import SimulateOptions
@@ -41,6 +42,7 @@ _PATTERNS = {
     "allreduce": ("allreduce_ranks", "elements", "algorithm", "dtype"),
     "broadcast": ("allreduce_ranks", "elements", "dtype"),
     "permutation": ("bits", "local", "swap", "permutation", "dtype", "codec"),
+    "trace": ("trace", "allreduce_ranks", "algorithm", "dtype", "codec"),
 }
 _LARGEST_BITS = 62
 
@@ -48,8 +50,11 @@ _LARGEST_BITS = 62
 @dataclass(kw_only=True)
 class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
     what: str = argument(
-        "FILE|halo|allreduce|broadcast|permutation",
-        "Schedule as JSON (- reads stdin), or a pattern that the options below describe.",
+        "FILE|halo|allreduce|broadcast|permutation|trace",
+        "Schedule as JSON (- reads stdin), a pattern that the options below describe, or the word trace.",
+    )
+    trace: str | None = argument(
+        "TRACE", "trace: file in GOAL or of Chakra (.et or JSON); NAME.0.et stands for those of all ranks.", None
     )
     machine: str = option(..., "Machine; `onehop machines` lists those installed.", metavar="NAME|FILE.toml")
     extents: tuple[int, ...] | None = option(
@@ -58,7 +63,7 @@ class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
     grid: tuple[int, ...] | None = option(None, "halo: number of ranks per dimension.", high=LARGEST_INT)
     allreduce_ranks: int | None = option(
         None,
-        "allreduce, broadcast: number of ranks.",
+        "allreduce, broadcast, trace: number of ranks.",
         "-n",
         "--ranks",
         metavar="RANKS",
@@ -70,7 +75,7 @@ class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
     )
     algorithm: str = option(
         "auto",
-        "allreduce: algorithm; auto: the one that onehop takes on these hosts.",
+        "allreduce, trace: algorithm; auto: the one that onehop takes on these hosts.",
         choices=("auto", "by_host", "two_shot", "one_shot"),
     )
     bits: int | None = option(None, "permutation: bits of the index.", low=1, high=_LARGEST_BITS)
@@ -90,7 +95,8 @@ class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
     )
     dtype: str | None = option(
         None,
-        "NumPy dtype of an element: by default float64 (halo), float32, or complex128 (permutation).",
+        "NumPy dtype of an element: by default float64 (halo), float32, or complex128 (permutation). trace: of the "
+        "numbers that --codec encodes.",
         metavar="TYPE",
     )
     map_file: str | None = option(
@@ -180,6 +186,22 @@ def _permutation(options: Simulate) -> Traffic:
     )
 
 
+def _trace(options: Simulate, machine: Machine) -> tuple[Traffic, list[float]]:
+    """Return the messages of a trace, and the times of its calculations."""
+    if options.compute is not None:
+        raise BadInput("expected no --compute with a trace, which has times of its own")
+    if options.trace is None:
+        raise BadInput("onehop simulate trace: expected the file of the trace, found none")
+    return trace_rounds(
+        options.trace,
+        options.allreduce_ranks,
+        codec=options.codec,
+        dtype=parse_dtype(options.dtype, "float32"),
+        algorithm=options.algorithm,
+        machine=machine,
+    )
+
+
 def _traffic(
     options: Simulate, machine: Machine, places: Sequence[int] | None, processors: int | None
 ) -> Traffic:
@@ -232,14 +254,20 @@ def simulate_command(options: Simulate) -> None:
     file = options.map_file
     places, processors = (None, None) if file is None else read_map(file, described)
     with naming(file):
-        traffic = _traffic(options, described, places, processors)
+        times: Any = options.compute
+        if options.what == "trace":
+            traffic, times = _trace(options, described)
+        else:
+            traffic = _traffic(options, described, places, processors)
         if processors is not None:
             described = described.job(processors)
     program = None
     if options.goal is not None:
-        program = goal(traffic, compute_ns=round((options.compute or 0) * 1e9))
+        listed = times if isinstance(times, list) else [times or 0] * traffic.rounds
+        program = goal(traffic, compute_ns=[round(time * 1e9) for time in listed])
     keywords: dict[str, Any] = options.part(SimulateOptions) | {
         "ranks": places,
+        "compute": times,
         "rails": read_rails(options.rails, described, traffic.ranks, mapped=places is not None),
     }
     with progress("simulating", 1) as advance, naming(file):

@@ -37,6 +37,7 @@ from onehop.machine.simulate import (
     simulate,
     traffic_of,
 )
+from onehop.machine.trace_rounds import trace_rounds
 from onehop.machine.traffic_rails import machine_rails, rails_from_json, rails_to_json
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "rails_to_json",
     "simulate",
     "time_tables_of",
+    "trace_rounds",
     "traffic_of",
 ]
 
