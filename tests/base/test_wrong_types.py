@@ -173,6 +173,8 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (machine.simulate, {"schedule": SCHEDULE, "machine": machine.machine_names()[0]}),
     (machine.machine_rails, {"schedule": SCHEDULE, "machine": machine.machine_names()[0], "ranks": None,
                              "rule": "optimum", "min_piece": 1}),
+    (machine.trace_rounds, {"file": "none", "ranks": 2, "codec": "raw", "dtype": "float32", "algorithm": "auto",
+                            "machine": None}),
     (topology.Grid, {"extents": (2, 2), "periodic": False, "bytes": None}),
     (topology.HostLayout, {"host_of_rank": [0, 0], "groups": [], "costs": [], "torus": []}),
     (topology.machine_hosts, {"machine": machine.machine_names()[0], "ranks": 2, "costs": None}),

@@ -54,7 +54,9 @@ class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
         "Schedule as JSON (- reads stdin), a pattern that the options below describe, or the word trace.",
     )
     trace: str | None = argument(
-        "TRACE", "trace: file in GOAL or of Chakra (.et or JSON); NAME.0.et stands for those of all ranks.", None
+        "TRACE",
+        "trace: file in GOAL or of Chakra (.et or JSON); NAME.0.et stands for those of all ranks.",
+        None,
     )
     machine: str = option(..., "Machine; `onehop machines` lists those installed.", metavar="NAME|FILE.toml")
     extents: tuple[int, ...] | None = option(

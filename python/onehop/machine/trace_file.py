@@ -56,7 +56,9 @@ def read_trace(file: str | Path, ranks: int | None = None) -> Program:
     if re.match(rb"(?://.*\s|/\*|#.*\s)*num_ranks\b", head):
         program = _goal(_text(data, file), str(file))
         if ranks is not None and ranks != len(program):
-            raise BadInput(f"{file}: expected the number of ranks of the trace, {len(program)}, found {ranks}")
+            raise BadInput(
+                f"{file}: expected the number of ranks of the trace, {len(program)}, found {ranks}"
+            )
         return program
     files = [Path(file)]
     match = re.fullmatch(r"(.*\.)0(\.et|\.json)", Path(file).name)
@@ -81,7 +83,9 @@ def _bytes_of(file: Path) -> bytes:
         with file.open("rb") as stream:
             data = stream.read(_LONGEST + 1)
     except (OSError, ValueError, MemoryError) as error:
-        raise BadInput(f"cannot read the trace {file}: {getattr(error, 'strerror', None) or error}") from error
+        raise BadInput(
+            f"cannot read the trace {file}: {getattr(error, 'strerror', None) or error}"
+        ) from error
     if len(data) > _LONGEST:
         raise BadInput(f"{file}: expected a trace of at most {_LONGEST} bytes, found more")
     return data
@@ -91,7 +95,9 @@ def _text(data: bytes, file: str | Path) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadInput(f"{file}: expected text in UTF-8, found {error.reason} at byte {error.start}") from error
+        raise BadInput(
+            f"{file}: expected text in UTF-8, found {error.reason} at byte {error.start}"
+        ) from error
 
 
 _STEP = re.compile(
@@ -115,7 +121,9 @@ def _goal(text: str, file: str) -> Program:
         if not found:
             match = re.fullmatch(r"num_ranks\s+(\d+)", line)
             if not match or not 0 < int(match[1]) <= _MOST_RANKS:
-                raise BadInput(f"{where}: expected num_ranks with 1 to {_MOST_RANKS} ranks, found {line[:60]!r}")
+                raise BadInput(
+                    f"{where}: expected num_ranks with 1 to {_MOST_RANKS} ranks, found {line[:60]!r}"
+                )
             found = [[] for _ in range(int(match[1]))]
         elif opened is None:
             match = re.fullmatch(r"rank\s+(\d+)\s*\{", line)
@@ -142,7 +150,9 @@ def _goal(text: str, file: str) -> Program:
                 labels[label] = len(found[opened])
             found[opened].append(step)
     if opened is not None or not found:
-        raise BadInput(f"{file}: expected a '}}' after the last line of every rank, found the end of the file")
+        raise BadInput(
+            f"{file}: expected a '}}' after the last line of every rank, found the end of the file"
+        )
     return found
 
 
@@ -207,7 +217,9 @@ def _varint(data: bytes, at: int, where: str) -> tuple[int, int]:
         at += 1
         if data[at - 1] < 128:
             return value, at
-    raise BadInput(f"{where}: expected a trace of GOAL or Chakra, found bytes that end too early or are neither")
+    raise BadInput(
+        f"{where}: expected a trace of GOAL or Chakra, found bytes that end too early or are neither"
+    )
 
 
 def _attribute(data: bytes, where: str) -> tuple[str, Any]:
@@ -264,7 +276,13 @@ def _json_nodes(text: str, file: str) -> Iterator[dict[str, Any]]:
     try:
         while at < len(text):
             value, at = decoder.raw_decode(text, at)
-            found += value if isinstance(value, list) else value.get("nodes", [value]) if isinstance(value, dict) else [{}]
+            found += (
+                value
+                if isinstance(value, list)
+                else value.get("nodes", [value])
+                if isinstance(value, dict)
+                else [{}]
+            )
             at += len(text[at:]) - len(text[at:].lstrip(" \t\r\n,")) if at < len(text) else 0
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{file}: expected Chakra's trace in JSON, found {str(error)[:80]}") from error
@@ -278,7 +296,9 @@ def _json_nodes(text: str, file: str) -> Iterator[dict[str, Any]]:
         attributes = node.get("attr", [])
         if isinstance(attributes, list):
             node["attr"] = {
-                each.get("name"): next((value for key, value in each.items() if key.lower().endswith("val")), None)
+                each.get("name"): next(
+                    (value for key, value in each.items() if key.lower().endswith("val")), None
+                )
                 for each in attributes
                 if isinstance(each, dict)
             }
@@ -323,7 +343,10 @@ def _chakra(data: bytes, file: str) -> list[Step]:
         kind = _named(node.get("type", 0), _NODES, "_NODE")
         group = attributes.get("pg_name", attributes.get("comm_group"))
         step = Step("calc", 0, group="" if group is None else str(group), where=where)
-        if kind in ("COMP", "MEM_LOAD", "MEM_STORE") and str(attributes.get("is_cpu_op", 0)).lower() not in ("1", "true"):
+        if kind in ("COMP", "MEM_LOAD", "MEM_STORE") and str(attributes.get("is_cpu_op", 0)).lower() not in (
+            "1",
+            "true",
+        ):
             step.size = 1000 * _number(node, "duration_micros", where)
         elif kind in ("COMM_SEND", "COMM_RECV"):
             step.kind = "send" if kind == "COMM_SEND" else "recv"
@@ -335,7 +358,8 @@ def _chakra(data: bytes, file: str) -> list[Step]:
             step.peer = _number(attributes, "root_rank", where)
             if step.kind not in COLLECTIVES:
                 raise BadInput(
-                    f"{where}: expected comm_type as one of {', '.join(COLLECTIVES)}, found {attributes.get('comm_type')}"
+                    f"{where}: expected comm_type as one of {', '.join(COLLECTIVES)}, found "
+                    f"{str(attributes.get('comm_type'))[:40]}"
                 )
         steps.append(step)
     for node, step in zip(nodes, steps, strict=True):

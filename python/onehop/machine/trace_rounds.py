@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,8 +32,13 @@ class _Event:
     step: Step
     ranks: list[int]
     waits: int = 0
-    then: list[tuple[int, bool]] = field(default_factory=list)  # events, and whether they wait for the end
-    calc: tuple[int, int] = (0, 0)  # the first round for a calculation behind it, and nanoseconds since its start
+    then: list[tuple[int, str]] = field(
+        default_factory=list
+    )  # events, and what they wait for: begin, sent or end
+    calc: tuple[int, int] = (
+        0,
+        0,
+    )  # the first round for a calculation behind it, and nanoseconds since its start
     message: int = 0  # the first round for a message behind it
 
 
@@ -96,15 +101,23 @@ def _events(program: Program, ranks: int) -> list[_Event]:
                 f"{step.where}: expected a {end} for the message from rank {pair[0]} to rank {pair[1]} with the tag "
                 f"{pair[2]}, found none"
             )
-    counts = [sum(number in set(gathered.values()) for number in one) for one in of] if len(groups) == 1 else []
-    if len(program) == ranks and len({count for count in counts if count}) > 1:
-        raise BadInput(f"expected as many collective operations on every rank, found {min(counts)} and {max(counts)}")
+    joined = Counter(number for numbers in of for number in numbers)
+    for number in gathered.values():
+        event = events[number]
+        if len(program) == ranks and joined[number] != len(event.ranks):
+            raise BadInput(
+                f"{event.step.where}: expected {event.step.kind} on each of the {len(event.ranks)} ranks of its group, "
+                f"found it on {joined[number]}"
+            )
     for steps, numbers in zip(program, of, strict=True):
         for step, number in zip(steps, numbers, strict=True):
-            for listed, ends in ((step.after, True), (step.beside, False)):
-                for before in listed:
-                    events[numbers[before]].then.append((number, ends))
-                    events[number].waits += 1
+            events[number].waits += len(step.after) + len(step.beside)
+            for before in step.after:
+                events[numbers[before]].then.append(
+                    (number, "sent" if steps[before].kind == "send" else "end")
+                )
+            for before in step.beside:
+                events[numbers[before]].then.append((number, "begin"))
     return events
 
 
@@ -119,8 +132,8 @@ def trace_rounds(
 ) -> tuple[Traffic, list[float]]:
     """Return the messages of a trace in rounds, and the seconds that the slowest rank computes in each.
 
-    Calculations and messages are in the first round that their dependencies leave; a message that waits for a
-    calculation is in a later round than it.
+    Calculations and messages are in the first round that their dependencies leave. A calculation may be in the round of
+    a message that its rank has sent before; a message that waits for a calculation is in a later round.
 
     Parameters
     ----------
@@ -194,20 +207,24 @@ def trace_rounds(
             for stage in stages:
                 messages += len(stage)
                 if messages > _MOST_MESSAGES:
-                    raise BadInput(f"{file}: expected at most {_MOST_MESSAGES} messages, found more; use fewer ranks")
+                    raise BadInput(
+                        f"{file}: expected at most {_MOST_MESSAGES} messages, found more; use fewer ranks"
+                    )
                 rounds[event.message] += [(a, b, on_the_wire(size)) for a, b, size in stage if a != b]
                 event.message += 1
             event.calc = (event.message, 0)
-        for other, ends in event.then:
+        for other, what in event.then:
             later = events[other]
-            later.calc = max(later.calc, event.calc if ends else (begun, 0))
-            later.message = max(later.message, event.message if ends else begun)
+            later.calc = max(later.calc, event.calc if what == "end" else (begun, 0))
+            later.message = max(later.message, begun if what == "begin" else event.message)
             later.waits -= 1
             if not later.waits:
                 ready.append(other)
     if done < len(events):
         stuck = next(event for event in events if event.waits > 0)
-        raise BadInput(f"{stuck.step.where}: expected steps in some order, found steps that wait for each other")
+        raise BadInput(
+            f"{stuck.step.where}: expected steps in some order, found steps that wait for each other"
+        )
     last = max([*rounds, *computed], default=-1) + 1
     if last == 0:
         raise BadInput(f"{file}: expected messages or calculations, found none")
