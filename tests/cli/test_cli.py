@@ -141,7 +141,7 @@ def test_an_unknown_option_of_every_command_is_one_line(
         ("bench foo", "no such command 'foo'; see `onehop bench --help`"),
         (
             "simulate",
-            "missing argument 'FILE|halo|allreduce|broadcast|permutation'; see `onehop simulate --help`",
+            "missing argument 'FILE|halo|allreduce|broadcast|permutation|trace'; see `onehop simulate --help`",
         ),
         ("map --grid", "option --grid requires an argument; see `onehop map --help`"),
         ("doctor --no-tests=3", "option --no-tests does not take a value; see `onehop doctor --help`"),
