@@ -102,11 +102,24 @@ def messages(traffic: Traffic) -> list[Counter[tuple[int, int, int]]]:
     return [Counter(traffic.messages(one)) for one in range(traffic.rounds)]
 
 
-@pytest.mark.parametrize("form", ["binary", "json", "list"])
+def as_graph(nodes: list[dict[str, Any]]) -> str:
+    """Write a trace in the JSON form that ASTRA-sim's feeder reads."""
+    listed = [
+        {"Id": one["id"], "NodeType": one["type"], "runtime": one.get("duration_micros", 0)}
+        | {"ctrlDeps": one.get("ctrl_deps", []), "data_deps": one.get("data_deps", []), **one.get("attr", {})}
+        for one in nodes
+    ]
+    launch = {"Id": 99, "Name": "c10d::allreduce_", "NodeType": COLLECTIVE, "runtime": 85, "is_cpu_op": True}
+    return json.dumps({"workload_graph": [*listed, launch]})
+
+
+@pytest.mark.parametrize("form", ["binary", "json", "list", "graph"])
 def test_a_step_of_training(form: str, tmp_path: Path) -> None:
     file = tmp_path / "step"
     if form == "list":
         file.write_text(json.dumps({"nodes": STEP}))
+    elif form == "graph":
+        file.write_text(as_graph(STEP))
     else:
         file.write_bytes(binary(STEP) if form == "binary" else as_json(STEP).encode())
     traffic, times = trace_rounds(file, 4, algorithm="two_shot")
@@ -204,8 +217,12 @@ GOAL = "num_ranks 2\nrank 0 {{\na: {0}\n{1}\n}}\nrank 1 {{\nb: recv 8b from 0 ta
         (b"", "with nodes, found none|num_ranks"),
         (b"\x7fELF\x02\x01\x01", "found the end of the file|neither"),
         (b'{"nodes": 3', "trace in JSON"),
+        (b'{"nodes": 3}', "nodes as JSON objects, found 3"),
         (b'[{"id": "x", "type": 4}]', "id as a whole number of 0 or more, found 'x'"),
-        (b'[{"id": 1, "type": 4, "ctrl_deps": [2]}]', "ctrl_deps to name nodes of the trace, found 2"),
+        (
+            b'[{"id": 1, "type": 4, "ctrl_deps": ["a"]}]',
+            "ctrl_deps as a whole number of 0 or more, found 'a'",
+        ),
         (b'[{"id": 1, "type": 4}, {"id": 1, "type": 4}]', "every node once"),
         (b'[{"id": 1, "type": 4, "ctrl_deps": [1], "duration_micros": 1}]', "steps that wait for each other"),
         (binary([collective(1, 77, 8, [])]), "comm_type as one of ALL_REDUCE"),
