@@ -151,6 +151,13 @@ std::vector<RailDevice> named_rails() {
   return rails;
 }
 
+bool is_down(const std::string& device) {
+  std::ifstream file("/sys/class/net/" + device + "/operstate");
+  std::string state;
+  file >> state;
+  return state == "down" || state == "lowerlayerdown";
+}
+
 void check_devices(std::string_view variable, std::string_view list) {
   std::vector<std::string> present = entries_of("/sys/class/net");
   for (std::string& name : entries_of("/sys/class/infiniband")) present.push_back(std::move(name));

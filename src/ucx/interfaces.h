@@ -44,6 +44,10 @@ struct RailDevice {
 // machine does not have.
 [[nodiscard]] std::vector<RailDevice> named_rails();
 
+// Whether a network interface has no carrier or is switched off. UCX refuses such a one. Devices of InfiniBand are
+// never.
+[[nodiscard]] bool is_down(const std::string& device);
+
 // Throws BadInput, which begins with `variable`, unless every device in a list such as "eth0,mlx5_0:1" exists here.
 void check_devices(std::string_view variable, std::string_view list);
 

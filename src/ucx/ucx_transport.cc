@@ -40,7 +40,8 @@ struct Hello {
   static constexpr std::int32_t common = 0;        // one rail for each network that all ranks have
   static constexpr std::int32_t one_for_all = -1;  // one rail for all networks, among which UCX chooses
   std::int32_t rails = one_for_all;
-  std::int32_t mode = 0;  // ONEHOP_UCX_MODE, a place in `modes`
+  std::int32_t mode = 0;   // ONEHOP_UCX_MODE, a place in `modes`
+  std::uint64_t down = 0;  // those of the named interfaces that are down, a bit for each
 };
 
 constexpr std::array<std::string_view, 3> modes{"auto", "messages", "puts"};
@@ -67,9 +68,12 @@ Hello greeting() {
   const std::string mode = env::choice("ONEHOP_UCX_MODE");
   own.mode = static_cast<std::int32_t>(std::ranges::find(modes, mode) - modes.begin());
   own.puts = wants_puts(context, mode) ? 1 : 0;
-  const std::size_t named = named_rails().size();
-  if (own.puts == 0 && named > 0) {  // UCX distributes puts itself
-    own.rails = static_cast<std::int32_t>(named);
+  const std::vector<RailDevice> named = named_rails();
+  if (own.puts == 0 && !named.empty()) {  // UCX distributes puts itself
+    own.rails = static_cast<std::int32_t>(named.size());
+    for (std::size_t k = 0; k < std::min(named.size(), RailStates::most_rails); ++k) {
+      if (is_down(named[k].device)) own.down |= RailStates::bit(k);
+    }
   } else if (own.puts == 0 && context.only_tcp && env::text("ONEHOP_RAILS").value_or("auto") == "auto") {
     own.rails = Hello::common;
   }
@@ -90,6 +94,7 @@ Hello hello_of(std::span<const std::byte> bytes, std::size_t rank) {
 // The rails of this rank: those that it names, those that all ranks have, or one for all networks.
 std::vector<RailDevice> rail_devices(const GroupState& group, const Gathered& all) {
   std::int32_t rails = hello_of(all[0], 0).rails;
+  std::uint64_t down = 0;
   for (std::size_t r = 0; r < all.size(); ++r) {
     const std::int32_t theirs = hello_of(all[r], r).rails;
     if (theirs != rails && (theirs > 0 || rails > 0)) {
@@ -98,9 +103,17 @@ std::vector<RailDevice> rail_devices(const GroupState& group, const Gathered& al
                      "; every rank needs as many, in the same order of networks");
     }
     rails = std::min(rails, theirs);
+    down |= hello_of(all[r], r).down;
   }
   if (rails == Hello::one_for_all) return {};
-  if (rails > 0) return named_rails();
+  if (rails > 0) {
+    std::vector<RailDevice> named = named_rails();
+    std::vector<RailDevice> up;
+    for (std::size_t k = 0; k < named.size(); ++k) {
+      if (k >= RailStates::most_rails || (down & RailStates::bit(k)) == 0) up.push_back(named[k]);
+    }
+    return up.empty() ? named : up;
+  }
   std::vector<std::vector<Interface>> interfaces;
   std::vector<std::string> hosts;
   for (std::size_t r = 0; r < all.size(); ++r) {
@@ -160,13 +173,17 @@ class Devices {
     const std::lock_guard guard(mutex_);
     return names_.insert(device).second;
   }
+  void erase(const std::string& device) {
+    const std::lock_guard guard(mutex_);
+    names_.erase(device);
+  }
 
  private:
   std::mutex mutex_;
   std::set<std::string> names_;
 };
 
-// Those that earlier groups have left out. Never destroyed: groups may be made until the end.
+// Those that earlier groups have left out, and have not heard again. Never destroyed: groups may be made until the end.
 Devices& silent_devices() {
   static auto* const all = new Devices;
   return *all;
@@ -183,6 +200,11 @@ double probe_seconds(const GroupState& group) {
 // once for each interface. An abstract name, which lasts as long as the process, keeps the others from it.
 void tell_of_rail(GroupState& group, const std::string& device, int rank, bool works) {
   note_device(group.own_page(), device, works);
+  if (works) {
+    silent_devices().erase(device);
+  } else {
+    silent_devices().insert(device);  // new groups do not wait for it
+  }
   const PeerPage& own = group.pages[static_cast<std::size_t>(group.rank)];
   const PeerPage& other = group.pages[static_cast<std::size_t>(rank)];
   if (works || *other.host < *own.host) return;
@@ -194,6 +216,22 @@ void tell_of_rail(GroupState& group, const std::string& device, int rank, bool w
                "onehop: nothing arrives through %s between %s and %s; messages use the other interfaces until it works "
                "again\n",
                device.c_str(), own.machine->c_str(), other.machine->c_str());
+}
+
+// UCX chooses among all interfaces. One that has gone down since UCX was started keeps it from working; then among
+// those that are up.
+std::shared_ptr<Connections> connections_over_all(const GroupState& group) {
+  const auto over = [&group](const std::string& devices) {
+    const RailChoice all{&process_context(devices), 1};
+    return std::make_shared<Connections>(std::span(&all, 1), group.rank, group.size);
+  };
+  std::shared_ptr<Connections> made;
+  const std::exception_ptr failure = failure_of([&] { made = over(""); });
+  if (made) return made;
+  std::string up;
+  for (const Interface& one : network_interfaces()) up += (up.empty() ? "" : ",") + std::string(one.device());
+  if (up.empty() || !process_context().only_tcp) std::rethrow_exception(failure);
+  return over(up);
 }
 
 // Throws Mismatch if versions or modes differ. Returns whether all ranks use puts.
@@ -240,8 +278,8 @@ class UcxTransport final : public Transport {
     failure = failure_of([&] {
       std::vector<RailChoice> rails;
       for (const auto& [device, speed] : devices) rails.push_back({&process_context(device), speed});
-      if (rails.empty()) rails.push_back({&process_context(), 1});
-      connections_ = std::make_shared<Connections>(rails, group.rank, group.size);
+      connections_ =
+          rails.empty() ? connections_over_all(group) : std::make_shared<Connections>(rails, group.rank, group.size);
       rest = connections_->own_addresses();
     });
     if (failure) own.usable = 0;

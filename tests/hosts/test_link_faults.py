@@ -195,8 +195,11 @@ def test_rails_that_go_down_in_turns(own_hosts: EmulatedHosts, tmp_path: Path) -
 
 
 @two_links
-def test_channels_that_open_while_a_rail_is_down(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
-    """Also between ranks that were not connected before."""
+@pytest.mark.parametrize("rails", ["auto", "e0,e1"])
+def test_channels_that_open_while_a_rail_is_down(
+    own_hosts: EmulatedHosts, tmp_path: Path, rails: str
+) -> None:
+    """Also between ranks that were not connected before, and in a new group, which does not probe that rail."""
 
     def meanwhile() -> None:
         end = time.monotonic() + 30
@@ -207,6 +210,7 @@ def test_channels_that_open_while_a_rail_is_down(own_hosts: EmulatedHosts, tmp_p
         (tmp_path / "store/cut").touch()
 
     source = """
+        import time
         def exchange(ranks, n):
             other = (rank + 2) % 4
             mine = {other: 8 * n} if rank in ranks else {}
@@ -222,9 +226,13 @@ def test_channels_that_open_while_a_rail_is_down(own_hosts: EmulatedHosts, tmp_p
             FileStore(folder).set("ready", b"")
         FileStore(folder).get("cut")
         more = exchange((0, 1, 2, 3), 20_000)
+        begin = time.monotonic()
+        part = group.split(rank % 2)
+        part.channels(send={1 - part.rank: 8}, receive={1 - part.rank: 8})
+        assert time.monotonic() - begin < 2
         print("done", flush=True)
     """
-    results = run_without_mpi(own_hosts, tmp_path, source, meanwhile)
+    results = run_without_mpi(own_hosts, tmp_path, source, meanwhile, ONEHOP_RAILS=rails)
     assert all(code == 0 and "done" in text for code, text in results), results
 
 

@@ -99,5 +99,9 @@ TEST(UcxRails, CanBeNamed) {
   EXPECT_EQ(named[0].device, "lo");
 }
 
+// Devices that are no network interfaces, such as mlx5_0:1, have no such state. tests/hosts/test_link_faults.py
+// switches interfaces off.
+TEST(UcxInterfaces, ADeviceWithoutAStateIsNotDown) { EXPECT_FALSE(is_down("nosuch0:1")); }
+
 }  // namespace
 }  // namespace onehop::detail::ucx
