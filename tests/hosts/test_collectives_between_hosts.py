@@ -1,5 +1,6 @@
-"""Collective operations on two hosts with one and two ranks each, over MPI and over UCX, bit by bit."""
+"""Collective operations between hosts in many layouts, over MPI and over UCX, bit by bit."""
 
+import os
 import re
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from onehop.launch.mpi import find_mpi_launcher
 from onehop_bench.hosts import EmulatedHosts, Unavailable, emulated_hosts, launch_on_hosts
 
 PROGRAM = Path(__file__).with_name("collectives_program.py")
+LAYOUTS = Path(__file__).with_name("layouts_program.py")
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +52,25 @@ def test_results_are_those_of_numpy(fast_hosts: EmulatedHosts, network: str, per
     assert len(found) == 2 * per_host, text
     assert len(set(found)) == 1, text
     assert int(found[0][0]) > 500
+
+
+@pytest.mark.alone  # six ranks that poll need the cores
+@pytest.mark.parametrize("own_hosts", [{"count": 3}], indirect=True, ids=["3 hosts"])
+def test_results_and_bytes_on_unequal_hosts(own_hosts: EmulatedHosts) -> None:
+    """Hosts with different numbers of ranks, also dealt in turns: NumPy's results, hardly more bytes than the least."""
+    networks = ["mpi", "ucx"] if _core.ucx_library()["path"] else ["mpi"]
+    for network in networks:
+        paths = os.pathsep.join(str(path) for path in (PACKAGE, PACKAGE.parent / "bench"))
+        environment = {"PYTHONPATH": paths, "ONEHOP_TIMEOUT": "150", "ONEHOP_NETWORK": network}
+        with tempfile.TemporaryFile("w+") as out, Path("/dev/null").open() as null:
+            code = launch_on_hosts(
+                own_hosts,
+                [3, 2, 1],
+                [sys.executable, str(LAYOUTS), network],
+                environment=environment,
+                descriptors=(null.fileno(), out.fileno(), out.fileno()),
+            )
+            out.seek(0)
+            text = out.read()
+        assert code == 0, text
+        assert len(re.findall(r"^right .*$", text, re.MULTILINE)) == 5, text
