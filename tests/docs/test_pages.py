@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 PAGES = sorted([README, *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
-COMMAND = re.compile(rf"\bonehop ((?:{'|'.join(COMMANDS.commands)})\b[^`#\n]*)")
+COMMAND = re.compile(rf"\bonehop ((?:{'|'.join(COMMANDS.commands)})\b[^`#)\n]*)")
 
 
 def blocks(page: Path, language: str) -> list[str]:
