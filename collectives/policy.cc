@@ -34,10 +34,11 @@ constexpr std::int64_t most_sent_to_each_rank = 64 << 10;
 constexpr std::int64_t shortest_forwarded = 16 << 10;
 // And so do blocks where the rank that sends most would hardly send less.
 constexpr double least_gain = 1.05;
-// Chunks of what a rank passes on: enough that it passes one on while the next arrives, and no longer than a message
-// without a handshake.
-constexpr std::int64_t chunks_of_part = 8;
-constexpr std::int64_t shortest_forwarded_chunk = 4 << 10;
+// Chunks of what a rank passes on: about as many as a path has slots, so that the owner of a short block sends all of
+// it without waiting, and no longer than a message without a handshake. Four hosts at 100 Mbit/s: with half as long
+// chunks 256 KiB took 42 instead of 32 ms, with 64 KiB for long blocks 4 MiB took 506 instead of 422 ms.
+constexpr std::int64_t chunks_of_part = 4;
+constexpr std::int64_t shortest_forwarded_chunk = 8 << 10;
 constexpr std::int64_t longest_forwarded_chunk = 32 << 10;
 
 std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
@@ -141,7 +142,7 @@ Path choose_path(const Exchange& exchange, std::span<const std::int64_t> bytes) 
 
 std::int64_t forwarded_chunk(const Exchange& exchange, std::int64_t bytes) {
   const std::int64_t part = std::max<std::int64_t>(bytes / (exchange.size - 1) / chunks_of_part, 1);
-  return std::clamp(static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(part))),
+  return std::clamp(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(part))),
                     shortest_forwarded_chunk, longest_forwarded_chunk);
 }
 

@@ -22,7 +22,7 @@ constexpr std::int64_t most_pieces = 16;
 constexpr std::int64_t longest_list = std::int64_t{1} << 18;
 
 // The chunks of what a host passes on (collectives/policy.cc).
-constexpr std::int64_t chunks_of_part = 8;
+constexpr std::int64_t chunks_of_part = 4;
 
 using Hosts = std::vector<std::vector<int>>;
 
