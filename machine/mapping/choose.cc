@@ -145,6 +145,7 @@ class Search : MapTask {
       cycle(graph, how, improved_[i % improved_.size()].second);
       AnnealOptions warm = how;
       warm.steps *= 2;
+      warm.limit = i == 0 ? limit : how.no_limit;
       HostAt host_at = before[i % before.size()].second;
       anneal(graph, sizes, warm, host_at);
       polish(how.steps, std::move(host_at));
