@@ -96,9 +96,11 @@ def _run(process_group: Any, tensors: Sequence[Any], computing: _Computing | Non
     works = [dist.all_reduce(one, group=process_group, async_op=True) for one in tensors]
     for work in works:
         work.get_future().then(ended)
-    while computing is not None and len(ends) < len(works):
+    while computing is not None:  # at least a step, also if all operations have ended
         computing.step()
         steps.append(perf_counter() - begin)
+        if len(ends) == len(works):
+            break
     for work in works:
         work.wait()
     while len(ends) < len(works):  # callbacks follow
