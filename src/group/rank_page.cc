@@ -23,7 +23,7 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 
 void DeviceName::write(std::string_view name) noexcept {
   std::array<std::uint64_t, 2> words{};
-  std::memcpy(words.data(), name.data(), std::min(name.size(), sizeof words - 1));
+  name.copy(reinterpret_cast<char*>(words.data()), sizeof words - 1);  // takes an empty name without memory, too
   for (std::size_t i = 0; i < words.size(); ++i) words_[i].store(words[i], std::memory_order_relaxed);
 }
 
