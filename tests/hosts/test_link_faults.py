@@ -194,20 +194,26 @@ def test_rails_that_go_down_in_turns(own_hosts: EmulatedHosts, tmp_path: Path) -
     assert all(code == 0 and "finished" in text for code, text in results), results
 
 
+def _cut_once_ready(own_hosts: EmulatedHosts, folder: Path) -> Callable[[], None]:
+    """What cuts the second link once the ranks are ready, and tells them."""
+
+    def meanwhile() -> None:
+        end = time.monotonic() + 30
+        while not (folder / "store/ready").exists():
+            assert time.monotonic() < end, "the ranks do not begin"
+            time.sleep(0.02)
+        _cut(own_hosts, 1)
+        (folder / "store/cut").touch()
+
+    return meanwhile
+
+
 @two_links
 @pytest.mark.parametrize("rails", ["auto", "e0,e1"])
 def test_channels_that_open_while_a_rail_is_down(
     own_hosts: EmulatedHosts, tmp_path: Path, rails: str
 ) -> None:
     """Also between ranks that were not connected before, and in a new group, which does not probe that rail."""
-
-    def meanwhile() -> None:
-        end = time.monotonic() + 30
-        while not (tmp_path / "store/ready").exists():
-            assert time.monotonic() < end, "the ranks do not begin"
-            time.sleep(0.02)
-        _cut(own_hosts, 1)
-        (tmp_path / "store/cut").touch()
 
     source = """
         import time
@@ -232,21 +238,15 @@ def test_channels_that_open_while_a_rail_is_down(
         assert time.monotonic() - begin < 2
         print("done", flush=True)
     """
-    results = run_without_mpi(own_hosts, tmp_path, source, meanwhile, ONEHOP_RAILS=rails)
+    results = run_without_mpi(
+        own_hosts, tmp_path, source, _cut_once_ready(own_hosts, tmp_path), ONEHOP_RAILS=rails
+    )
     assert all(code == 0 and "done" in text for code, text in results), results
 
 
 @two_links
 def test_a_rail_that_goes_down_before_its_sender_ends(own_hosts: EmulatedHosts, tmp_path: Path) -> None:
     """What it has lost arrives all the same, though the sender closes its channel and its group at once."""
-
-    def meanwhile() -> None:
-        end = time.monotonic() + 30
-        while not (tmp_path / "store/ready").exists():
-            assert time.monotonic() < end, "the ranks do not begin"
-            time.sleep(0.02)
-        _cut(own_hosts, 1)
-        (tmp_path / "store/cut").touch()
 
     source = """
         import time
@@ -264,7 +264,7 @@ def test_a_rail_that_goes_down_before_its_sender_ends(own_hosts: EmulatedHosts, 
             assert (got == numbers).all()
         print("done", flush=True)
     """
-    results = run_without_mpi(own_hosts, tmp_path, source, meanwhile)
+    results = run_without_mpi(own_hosts, tmp_path, source, _cut_once_ready(own_hosts, tmp_path))
     assert all(code == 0 and "done" in text for code, text in results), results
 
 

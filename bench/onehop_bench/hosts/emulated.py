@@ -109,9 +109,8 @@ class EmulatedHosts:
         self.links = links
         self.folder = folder
         self._spaces = [Path(f"/proc/{host.pid}/ns/pid").readlink() for host in hosts]
-        self._makers = [
-            int(_fields(host.pid)[1]) for host in hosts
-        ]  # unshare, which waits for the first process
+        # The unshare of each host, which waits for its first process.
+        self._makers = [int(_fields(host.pid)[1]) for host in hosts]
 
     def _host(self, number: int) -> EmulatedHost:
         """The host with this number. Raise BadInput if there is none."""
