@@ -59,10 +59,12 @@ make_venv() {
 # Installs the sources in place, so that an edit needs no installation: Python imports them, pip knows them, PennyLane and torch find
 # their entry points, and the command `onehop` runs them. `pip install --editable` would build the extension once more.
 link_sources() {
-  local site
+  local site facts
   site=$($venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-  rm -rf "$site"/onehop-*.dist-info
-  $venv/bin/python - "$site" >/dev/null <<'END'
+  facts="$PWD $(cksum <pyproject.toml) $(cksum <CMakeLists.txt)"
+  if [ "$(cat $stamps/metadata 2>/dev/null)" != "$facts" ]; then
+    rm -rf "$site"/onehop-*.dist-info
+    $venv/bin/python - "$site" >/dev/null <<'END'
 import json, pathlib, sys
 from scikit_build_core.build import prepare_metadata_for_build_wheel
 
@@ -74,6 +76,8 @@ about.joinpath("INSTALLER").write_text("make\n")
 files = [*(f"{about.name}/{path.name}" for path in about.iterdir()), f"{about.name}/RECORD", "onehop.pth"]
 about.joinpath("RECORD").write_text("".join(f"{file},,\n" for file in files))
 END
+    printf '%s' "$facts" >$stamps/metadata
+  fi
   printf '%s\n' "$PWD/python" "$PWD/bench" >"$site/onehop.pth"
   printf '#!%s\nfrom onehop.cli import main\n\nraise SystemExit(main())\n' "$PWD/$venv/bin/python" >$venv/bin/onehop
   chmod +x $venv/bin/onehop
