@@ -30,9 +30,9 @@ def qmp(options: Qmp) -> None:
         "libs": f"-L{folder}/lib -Wl,-rpath,{folder}/lib -lonehop_qmp",
     }
     asked = [text for name, text in found.items() if getattr(options, name)]
-    if asked:
+    if asked and options.json != "-":
         print(" ".join(asked))
-    else:
+    elif not asked:
         console(options.json).print(
             f"QMP is in {folder}\ncompile with   {found['cflags']}\nlink with      {found['libs']}\n"
             f"CMake          -DQMP_DIR={folder}/lib/cmake/QMP\nautotools      {folder}/bin/qmp-config"

@@ -207,15 +207,14 @@ def lowest_eigenvectors(
             f"found {count}"
         )
     whole_number(options.applications, "applications", 1)
+    asked = whole_number(options.degree, "degree", 0, LARGEST_INT)
     most = min(size, max(2 * count, count + 5 * _SPARE))
     needed = (3 * most + _SPARE) * 24.0 * sites_on_a_rank(extents, operator.group.size)
     require_memory(operator.group, extents, needed, "eigenvectors")
     low, high = _interval(sites, count, size)
     block = sites.random(_BLOCK, 2)
     while True:
-        degree = whole_number(options.degree, "degree", 0, LARGEST_INT) or 2 * max(
-            1, round(0.8 * np.sqrt(high / low))
-        )
+        degree = asked or 2 * max(1, round(0.8 * np.sqrt(high / low)))
         found = _iterate(sites, options, (degree, low, high), most, block, progress)
         if found.values[-1] <= low:
             return found

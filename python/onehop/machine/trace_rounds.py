@@ -32,13 +32,10 @@ class _Event:
     step: Step
     ranks: list[int]
     waits: int = 0
-    then: list[tuple[int, str]] = field(
-        default_factory=list
-    )  # events, and what they wait for: begin, sent or end
-    calc: tuple[int, int] = (
-        0,
-        0,
-    )  # the first round for a calculation behind it, and nanoseconds since its start
+    # Events, and what they wait for: begin, sent or end.
+    then: list[tuple[int, str]] = field(default_factory=list)
+    # The first round for a calculation behind it, and nanoseconds since the start of that round.
+    calc: tuple[int, int] = (0, 0)
     message: int = 0  # the first round for a message behind it
 
 
