@@ -34,10 +34,9 @@ constexpr std::int64_t most_sent_to_each_rank = 64 << 10;
 constexpr std::int64_t shortest_forwarded = 16 << 10;
 // And so do blocks where the rank that sends most would hardly send less.
 constexpr double least_gain = 1.05;
-// Chunks of what a rank passes on: about as many as a path has slots, so that the owner of a short block sends all of
-// it without waiting, and no longer than a message without a handshake. Four hosts at 100 Mbit/s: with half as long
-// chunks 256 KiB took 42 instead of 32 ms, with 64 KiB for long blocks 4 MiB took 506 instead of 422 ms.
-constexpr std::int64_t chunks_of_part = 4;
+// Chunks of what a rank passes on (chunks_of_part) are no longer than a message without a handshake. Four hosts at 100
+// Mbit/s: with half as long chunks 256 KiB took 42 instead of 32 ms, with 64 KiB for long blocks 4 MiB took 506 instead
+// of 422 ms.
 constexpr std::int64_t shortest_forwarded_chunk = 8 << 10;
 constexpr std::int64_t longest_forwarded_chunk = 32 << 10;
 

@@ -28,6 +28,10 @@ inline constexpr int message_slots = 8;
 // short enough that the steps inside a host overlap with the network.
 inline constexpr std::int64_t by_host_piece_bytes = 2 << 20;
 
+// In so many chunks a rank passes on its part of a block: about as many as a path has slots, so that the owner of a
+// short block sends all of it without waiting.
+inline constexpr std::int64_t chunks_of_part = 4;
+
 // Over a network: how much of a contribution follows its header in one message.
 [[nodiscard]] std::size_t in_message_bytes(int ranks, bool is_pair_over_mpi);
 

@@ -21,9 +21,6 @@ constexpr std::int64_t most_pieces = 16;
 // Longer lists take long; equal hosts need none.
 constexpr std::int64_t longest_list = std::int64_t{1} << 18;
 
-// The chunks of what a host passes on (collectives/policy.cc).
-constexpr std::int64_t chunks_of_part = 4;
-
 using Hosts = std::vector<std::vector<int>>;
 
 Hosts ranks_of(std::span<const int> hosts) {
@@ -134,11 +131,13 @@ Traffic by_host_traffic(const AllReduceSpec& spec, std::span<const int> hosts, s
   return traffic;
 }
 
-Traffic broadcast_traffic(std::span<const int> hosts, std::int64_t bytes, bool by_host) {
-  if (hosts.empty() || bytes < 0) throw BadInput("broadcast: expected a rank or more, and 0 bytes or more");
+Traffic broadcast_traffic(std::span<const int> hosts, std::int64_t bytes, std::int64_t chunks) {
+  if (hosts.empty() || bytes < 0 || chunks < 0) {
+    throw BadInput("broadcast: expected a rank or more, and 0 bytes and chunks or more");
+  }
   Traffic traffic{"broadcast", static_cast<int>(hosts.size()), {}, bytes};
   Hosts lists = ranks_of(hosts);
-  if (!by_host || lists.size() == 1) {
+  if (chunks == 0 || lists.size() == 1) {
     std::vector<int> all(hosts.size());
     std::iota(all.begin(), all.end(), 0);
     traffic.rounds.push_back(new_round(traffic));
@@ -148,27 +147,31 @@ Traffic broadcast_traffic(std::span<const int> hosts, std::int64_t bytes, bool b
   const std::size_t lanes = lanes_of(lists);
   const auto parts = static_cast<std::int64_t>(lanes);
   const std::int64_t others = std::ssize(lists) - 1;
-  const std::int64_t chunk = (bytes + parts * others * chunks_of_part - 1) / (parts * others * chunks_of_part);
-  traffic.rounds.push_back(new_round(traffic));
-  add_inside(traffic.rounds.back(), lists.front(), 1, bytes);
-  for (std::int64_t turn = 0; turn <= chunks_of_part; ++turn) {
+  const std::int64_t chunk = (bytes + parts * others * chunks - 1) / (parts * others * chunks);
+  const auto add = [&traffic](TrafficRound round) {  // hosts with one rank have nothing to move inside
+    if (!round.messages.empty()) traffic.rounds.push_back(std::move(round));
+  };
+  TrafficRound first = new_round(traffic);
+  add_inside(first, lists.front(), 1, bytes);
+  add(std::move(first));
+  for (std::int64_t turn = 0; turn <= chunks; ++turn) {
     TrafficRound round = new_round(traffic);
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       for (std::size_t by = 1; by < lists.size(); ++by) {
-        if (turn < chunks_of_part) round.messages.push_back({lists[0][lane], lists[by][lane], chunk});
+        if (turn < chunks) round.messages.push_back({lists[0][lane], lists[by][lane], chunk});
         for (std::size_t to = 1; turn > 0 && to < lists.size(); ++to) {
           if (to != by) round.messages.push_back({lists[by][lane], lists[to][lane], chunk});
         }
       }
     }
     std::ranges::stable_sort(round.messages, {}, &Message::from);
-    traffic.rounds.push_back(std::move(round));
+    add(std::move(round));
   }
   TrafficRound last = new_round(traffic);
   for (std::size_t host = 1; host < lists.size(); ++host) {
     add_inside(last, lists[host], lanes, (bytes + parts - 1) / parts);
   }
-  traffic.rounds.push_back(std::move(last));
+  add(std::move(last));
   return traffic;
 }
 

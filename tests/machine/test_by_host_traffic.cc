@@ -47,7 +47,7 @@ TEST(ByHostTraffic, ABroadcastLeavesTheFirstHostOnce) {
   for (const std::vector<int>& hosts :
        {std::vector<int>{0, 1, 2, 3}, {0, 0, 0, 1}, {0, 0, 0, 0, 1, 1, 1, 2}, {0, 1, 0, 1}}) {
     std::vector<std::int64_t> received(hosts.size(), 0);
-    const Traffic traffic = broadcast_traffic(hosts, 1 << 20, true);
+    const Traffic traffic = broadcast_traffic(hosts, 1 << 20, 4);
     for (const TrafficRound& round : traffic.rounds) {
       for (const Message& message : round.messages) received[static_cast<std::size_t>(message.to)] += message.bytes;
     }
