@@ -1,0 +1,4 @@
+// The functions of kernel_list.inc.
+#pragma once
+
+#include "src/device/codec_tiles.h"
