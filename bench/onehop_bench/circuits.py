@@ -4,6 +4,8 @@ Here `peers` are seconds, the best of several runs, and `ratio` compares best ru
 `gates` and `precision`; `ours_s` and `median_s`, seconds of onehop, planning included: the best of several runs, and
 their median; `plan_s`, seconds of planning, if the plan is not cached; `passes` over the state; `pass_s`, seconds of
 one pass, reading and writing the state once with as many threads; `pass_times`, `ours_s` over `pass_s`;
+`flops`, floating-point operations per amplitude of the passes (two for a multiply-add), `flops_least`, those of the
+least known method, and `peak_share`, the rate of `flops` in `ours_s` over the measured peak of as many threads;
 `best_peer_s` and `speedup`, seconds of the fastest peer, and their ratio to `ours_s`; `peer_medians`; `settings`, the
 fastest of each peer; and `wrong`, peers whose amplitudes differ from onehop's, with the relative difference.
 """
@@ -22,10 +24,12 @@ import numpy as np
 from onehop import _core
 from onehop.cli.screen import Table, coloured
 from onehop.error import Error
+from onehop.quantum.profile import peak_flops
 from onehop.quantum.state import State
 from onehop.text import number
 from onehop_bench.bars import save_circuit_plot
 from onehop_bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates, to_circuit
+from onehop_bench.flops import least_flops
 from onehop_bench.options import PlotOptions, names_option, seconds_option
 from onehop_bench.reference_simulators import WorkerSimulator
 from onehop_bench.result import Bench, Row
@@ -74,14 +78,16 @@ class Ours:
     def _state(self) -> State:
         return State(self.qubits, precision=self.precision, threads=self.threads)
 
-    def plan_seconds(self) -> tuple[float, float]:
-        """Seconds of planning, and the number of passes of the plan."""
+    def plan(self) -> tuple[float, float, float]:
+        """Seconds of planning, the number of passes of the plan, and their flops per amplitude."""
         times = []
         for _ in range(3):
             begin = time.perf_counter()
-            passes = _core.place_simulation(self.circuit, 1, AMPLITUDE_BYTES[self.precision], 1.0).passes()
+            placement = _core.place_simulation(self.circuit, 1, AMPLITUDE_BYTES[self.precision], 1.0)
+            passes = placement.passes()
             times.append(time.perf_counter() - begin)
-        return min(times), passes
+        adds = sum(group["multiply_adds"] for stage in placement.groups() for group in stage)
+        return min(times), passes, 2 * adds
 
     def run(self, seconds: float, indices: Sequence[int]) -> tuple[list[float], np.ndarray]:
         """Apply the circuit to |0...0> for `seconds`, at least once; the times, and amplitudes at the end."""
@@ -163,7 +169,8 @@ def _row(contest: Contest) -> Row:
     peers = against["peers"]
     best, pass_s, fastest = contest.best(), min(ours.pass_seconds), against["best_peer_s"]
     low, middle, high = (float(value) for value in np.percentile(contest.all_times(), (10, 50, 90)))
-    plan_s, passes = ours.plan_seconds()
+    plan_s, passes, flops = ours.plan()
+    peak = peak_flops(contest.precision, contest.threads)
     return Row(
         case=contest.case,
         bytes=AMPLITUDE_BYTES[contest.precision] << contest.qubits,
@@ -188,6 +195,9 @@ def _row(contest: Contest) -> Row:
         passes=passes,
         pass_s=pass_s,
         pass_times=best / pass_s,
+        flops=flops,
+        flops_least=least_flops(gates),
+        peak_share=flops * 2**contest.qubits / best / peak,
         peer_medians={name: float(np.median(contest.all_times(name))) for name in peers},
         settings={name: settings[name] for name in peers},
         **against,
@@ -204,8 +214,8 @@ def make_circuit_table(result: Bench) -> Table:
     caption = (
         f"{result.host['cpu']}, {result.host['cores']} cores, {result.host['simd']}\n"
         "f64, f32: double and single precision; time: the best of several runs;\n"
-        "plan: time to plan a circuit that was not planned before; x pass: time over that\n"
-        "of one pass, which reads and writes the state once;\n"
+        "plan: time to plan a circuit that was not planned before; flops: per amplitude,\n"
+        "and those of the least known method; peak: their rate over the measured peak;\n"
         "speedup: the best peer's time over onehop's"
     )
 
@@ -221,7 +231,9 @@ def make_circuit_table(result: Bench) -> Table:
         "time": seconds_column("ours_s"),
         "plan": seconds_column("plan_s", 2),
         "passes": lambda row: f"{row.passes:g}",
-        "x pass": "pass_times",
+        "flops": lambda row: f"{row.flops:.0f}",
+        "least": lambda row: f"{row.flops_least:.0f}",
+        "peak": lambda row: f"{100 * row.peak_share:.0f} %",
         "best peer": "best_peer",
         "its time": seconds_column("best_peer_s"),
         "speedup": speedup,

@@ -25,7 +25,7 @@ from onehop.cli.screen import Table
 from onehop.options import LARGEST_INT, option
 from onehop.quantum import Circuit, CompiledCircuit, Parameter, PauliSum, PauliTerm
 from onehop.quantum import compile as compile_circuit
-from onehop.tune.machine_file import multiply_adds
+from onehop.quantum.profile import peak_flops
 from onehop_bench.options import seconds_option
 from onehop_bench.reference_simulators import GradientSimulator, WorkerSimulator
 from onehop_bench.result import Bench, Row
@@ -145,8 +145,8 @@ def _gradient_row(contest: Contest) -> Row:
     size = partial(_difference, lambda answer: max(1.0, float(np.abs(answer).max())))
     contest.measure(prepare, ours, lambda peer: peer.differentiate(0), size)
     found = backward[-1]
-    done = found.backward_multiply_adds * 2**contest.qubits
-    peak = multiply_adds(contest.precision) * contest.threads
+    done = 2 * found.backward_multiply_adds * 2**contest.qubits
+    peak = peak_flops(contest.precision, contest.threads)
     return Row(
         case=contest.case,
         qubits=contest.qubits,

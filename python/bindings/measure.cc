@@ -14,6 +14,7 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
 #include "python/bindings/samples.h"
+#include "src/base/thread_count.h"
 
 namespace measure = onehop::measure;
 
@@ -113,6 +114,9 @@ void bind_measure(nb::module_& module) {
              "Measure steps of a ring with each setting of (spins, spins_oversubscribed, yields).");
   module.def("peak_gflops", &measure::peak_gflops, "single"_a, release(),
              "Measure the GFLOP/s of one thread with fused multiply-adds.");
+  module.def(
+      "thread_count", [](int requested, const Group& group) { return onehop::base::thread_count(requested, group); },
+      "requested"_a, "group"_a, release(), "Return the threads of this rank; 0: its share of the cores. Collective.");
   module.def("why_no_mpi_peers", &measure::why_no_mpi_peers, "group"_a, release(),
              "Return why there is no MPI to compare with, or an empty text if there is. Collective.");
 }

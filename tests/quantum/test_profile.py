@@ -49,6 +49,9 @@ def test_a_profile_of_two_ranks(ranks: Ranks) -> None:
         for entry in passes:
             assert entry["share_of_bandwidth"] == pytest.approx(profile["pass_seconds"] / entry["seconds"])
             assert set(entry["parts"]) == set(PARTS)
+            assert entry["flops"] == 2 * entry["multiply_adds"] >= entry["flops_least"] > 0
+            rate = entry["flops"] * 2**12 / entry["seconds"]
+            assert entry["peak_share"] == pytest.approx(rate / profile["peak_gflops"] * 1e-9)
         exchanged += sum(entry["bytes"] for entry in one["entries"] if entry["kind"] == "exchange")
     assert exchanged == found["bytes_moved"]
     passes = [entry for entry in profile["ranks"][0]["entries"] if entry["kind"] == "pass"]

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from onehop import _core
 from onehop.group import Group
 
 KINDS = ("first state", "exchange", "planning", "pass", "measurement", "sampling", "expectations")
 """The kinds of entries. `Profile.totals` adds "other", the time between entries."""
 PARTS = ("preparing", "gather", "rotations", "pairs", "matrices", "diagonals", "scatter")
 """The parts of a pass. `Profile.parts` adds "other", the time in which threads wait for each other."""
+
+
+def peak_flops(precision: str, threads: int) -> float:
+    """Measure the floating-point operations per second of this many threads at once, from multiply-adds on registers.
+
+    Encoded states are computed in single precision.
+    """
+    single = precision != "double"
+    with ThreadPoolExecutor(threads) as pool:
+        return sum(pool.map(lambda _: _core.peak_gflops(single), range(threads))) * 1e9
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,19 @@ class Entry:
     multiply_adds: float = 0
     parts: dict[str, float] | None = None
 
+    @property
+    def flops(self) -> float:
+        """Floating-point operations per amplitude: two for a multiply-add."""
+        return 2 * self.multiply_adds
+
+    @property
+    def flops_least(self) -> float:
+        """Floating-point operations per amplitude of the least known method for the operations of this pass.
+
+        4 for a rotation or a pair, 16 for a matrix of two qubits (Cartan's decomposition), 6 for all phases together.
+        """
+        return 4.0 * (self.rotations + self.pairs) + 16.0 * self.matrices + 6.0 * (self.phases > 0)
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -74,27 +99,29 @@ class Profile:
         Minimum time of a pass: reading and writing every amplitude once, on all ranks at the same time.
     pass_bytes : int
         Bytes that a rank reads and writes in a pass.
+    peak : float
+        Measured peak of a rank's threads, in floating-point operations per second (two for a multiply-add).
+    amplitudes : int
+        Number of amplitudes of a rank.
     """
 
     seconds: float
     ranks: list[list[Entry]]
     pass_seconds: float
     pass_bytes: int
+    peak: float
+    amplitudes: int
 
     @staticmethod
-    def gather(
-        group: Group,
-        ranks: int,
-        entries: list[dict[str, Any]],
-        seconds: float,
-        pass_seconds: float,
-        pass_bytes: int,
-    ) -> Profile:
-        """Collect the profiles of the first `ranks` ranks of a group. Collective."""
-        texts = group.allgather(json.dumps([seconds, entries]).encode())
-        of_ranks = [json.loads(text) for text in texts[:ranks]]
-        listed = [[Entry(**entry) for entry in entries] for _, entries in of_ranks]
-        return Profile(max(seconds for seconds, _ in of_ranks), listed, pass_seconds, pass_bytes)
+    def gather(group: Group, core: Any, amplitude_bytes: float, peak: float) -> Profile:
+        """Collect the profiles of a core result of all ranks that have a state, each with its `peak`. Collective."""
+        texts = group.allgather(json.dumps([core.seconds, peak, core.profile]).encode())
+        of_ranks = [json.loads(text) for text in texts[: core.ranks]]
+        listed = [[Entry(**entry) for entry in entries] for _, _, entries in of_ranks]
+        slowest, least = max(one[0] for one in of_ranks), min(one[1] for one in of_ranks)
+        amplitudes = 2**core.largest_state_qubits // core.ranks
+        bytes_of_pass = round(2 * amplitude_bytes * amplitudes)
+        return Profile(slowest, listed, core.pass_seconds, bytes_of_pass, least, amplitudes)
 
     @property
     def bandwidth(self) -> float:
@@ -104,6 +131,10 @@ class Profile:
     def share(self, entry: Entry) -> float:
         """Return the fraction of the measured memory bandwidth that a pass reached."""
         return self.pass_seconds / entry.seconds if entry.seconds > 0 else 1.0
+
+    def peak_share(self, entry: Entry) -> float:
+        """Return the fraction of the measured arithmetic peak that a pass reached."""
+        return entry.flops * self.amplitudes / (entry.seconds * self.peak) if entry.seconds > 0 else 0.0
 
     def totals(self, rank: int = 0) -> dict[str, float]:
         """Return the seconds of a rank by kind, including "other"."""
@@ -121,7 +152,10 @@ class Profile:
         return parts
 
     def report(self) -> dict[str, Any]:
-        """Return the profile for JSON; passes also have `gb_per_s` and `share_of_bandwidth`."""
+        """Return the profile for JSON.
+
+        Passes also have `gb_per_s`, `share_of_bandwidth`, `flops`, `flops_least` and `peak_share`.
+        """
         ranks = []
         for number, entries in enumerate(self.ranks):
             listed = [
@@ -135,6 +169,8 @@ class Profile:
             for entry, values in zip(entries, listed, strict=True):
                 if entry.kind == "pass":
                     values["share_of_bandwidth"] = self.share(entry)
+                    values["flops"], values["flops_least"] = entry.flops, entry.flops_least
+                    values["peak_share"] = self.peak_share(entry)
                 if entry.bytes and entry.seconds > 0:
                     values["gb_per_s"] = entry.bytes / entry.seconds * 1e-9
             ranks.append(
@@ -150,6 +186,7 @@ class Profile:
             "pass_seconds": self.pass_seconds,
             "pass_bytes": self.pass_bytes,
             "bandwidth_gb_per_s": self.bandwidth * 1e-9,
+            "peak_gflops": self.peak * 1e-9,
             "ranks": ranks,
         }
 

@@ -17,7 +17,7 @@ from onehop.group import Group, group_or_alone
 from onehop.quantum.circuit import Circuit, Register
 from onehop.quantum.clifford import CliffordCircuit, NotClifford, has_stim
 from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
-from onehop.quantum.profile import Profile
+from onehop.quantum.profile import Profile, peak_flops
 from onehop.quantum.run.checkpoint import Checkpoints
 from onehop.quantum.simulation_options import (
     METHODS,
@@ -308,10 +308,11 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     if checkpoints is not None:
         result.resumed, result.checkpoints = checkpoints.resumes, checkpoints.written
     if options.profile:
-        amplitude_bytes = _core.bytes_per_amplitude(options.precision)
-        pass_bytes = round(2 * amplitude_bytes * 2**core.largest_state_qubits / core.ranks)
         result.profile = Profile.gather(
-            group, core.ranks, core.profile, core.seconds, core.pass_seconds, pass_bytes
+            group,
+            core,
+            _core.bytes_per_amplitude(options.precision),
+            peak_flops(options.precision, _core.thread_count(options.threads, group)),
         )
     return result
 

@@ -46,26 +46,27 @@ def _entries(profile: Profile, rows: int) -> Table:
     shown = [e for e in profile.ranks[0] if e.kind in ("pass", "exchange")]
     slowest = sorted(shown, key=lambda e: -e.seconds)[:rows]
     table = Table(
-        *(">stage", ">gates", "operations", "tile", ">fma", ">ms", ">GB/s", ">share"),
+        *(">stage", ">gates", "operations", "tile", ">flops", ">least", ">ms", ">memory", ">peak"),
         title=f"passes and exchanges of rank 0; memory bandwidth {rate_text(profile.bandwidth)}, or a pass in "
-        f"{seconds_text(profile.pass_seconds)}",
-        caption="tile: bits of an amplitude's place; fma: multiply-adds per amplitude; share: of the memory bandwidth",
+        f"{seconds_text(profile.pass_seconds)}; arithmetic peak {profile.peak * 1e-9:.3g} GFlop/s",
+        caption="tile: bits of an amplitude's place; flops: per amplitude, and those of the least known method;\n"
+        "memory, peak: shares of the memory bandwidth and of the arithmetic peak",
     )
     for entry in shown:
         if entry not in slowest:
             continue
-        rate = f"{entry.bytes / entry.seconds * 1e-9:.3g}" if entry.seconds > 0 else ""
+        rate = rate_text(entry.bytes / entry.seconds) if entry.seconds > 0 else "-"
         stage, time = entry.stage + 1, f"{1e3 * entry.seconds:.3g}"
         if entry.kind == "exchange":
-            table.add_row(stage, "", coloured("exchange", "red"), "", "", time, rate)
+            table.add_row(stage, "", coloured(f"exchange at {rate}", "red"), "", "", "", time)
         else:
             what, tile = _operations(entry)
-            work = f"{entry.multiply_adds:.3g}" if entry.multiply_adds else ""
-            share = f"{100 * profile.share(entry):.3g} %"
-            table.add_row(stage, entry.gates, what, tile, work, time, rate, share)
+            work = (f"{entry.flops:.3g}", f"{entry.flops_least:.3g}") if entry.multiply_adds else ("", "")
+            shares = [f"{100 * share:.3g} %" for share in (profile.share(entry), profile.peak_share(entry))]
+            table.add_row(stage, entry.gates, what, tile, *work, time, *shares)
     if len(shown) > len(slowest):
         rest = 1e3 * (sum(e.seconds for e in shown) - sum(e.seconds for e in slowest))
-        table.add_row("", "", f"{len(shown) - len(slowest)} faster ones", "", "", f"{rest:.3g}")
+        table.add_row("", "", f"{len(shown) - len(slowest)} faster ones", "", "", "", f"{rest:.3g}")
     return table
 
 
