@@ -1,15 +1,25 @@
 """Statistics against exact results: autocorrelated series, Gaussian means, correlated fits, flows in closed form."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from commands import Command
 from onehop import BadInput
-from onehop.lattice.measurements import Measurements, read_measurements, write_measurements
+from onehop.lattice.measurements import (
+    _AVERAGES,
+    _DIGEST,
+    _OBSERVABLES,
+    Measurements,
+    read_measurements,
+    write_measurements,
+)
 
+h5py = pytest.importorskip("h5py")
 pytest.importorskip("pyerrors")
 
 from onehop.lattice.analysis import (
@@ -178,6 +188,61 @@ def test_altered_measurements_are_refused(tmp_path: Path) -> None:
         read_measurements(str(path))
     path.write_bytes(whole)
     np.testing.assert_array_equal(read_measurements(str(path)).series["plaquette"], found.series["plaquette"])
+
+
+def sets(name: str, values: object) -> Callable[[Any], object]:
+    def change(file: Any) -> None:
+        if name in file:
+            del file[name]
+        file[name] = values
+
+    return change
+
+
+def attribute(name: str, value: object) -> Callable[[Any], object]:
+    return lambda file: file.attrs.__setitem__(name, value)
+
+
+CHANGES = {
+    "one number": sets("series/plaquette", 0.5),
+    "three dimensions": sets("series/plaquette", np.ones((9, 2, 2))),
+    "no data": sets("series/plaquette", h5py.Empty("f8")),
+    "text": sets("series/plaquette", "text"),
+    "squares beyond floating point": sets("series/plaquette", np.full(9, 1e308)),
+    "zeros that take no bytes": lambda file: file.create_dataset("series/x", (9, 2**40), "f8", chunks=(1, 2**9)),
+    "options in a list": attribute("options", "[1]"),
+    "infinite extents": attribute("extents", [np.inf, 4, 4, 4]),
+    "three extents": attribute("extents", [4, 4, 4]),
+    "a number that is text": sets("configurations/number", ['"x"'] * 9),
+    "a flow time": sets("flow/time", 0.5),
+    "flow times of others": sets("flow/time", [0.5, 1.0, 1.5]),
+    "flow times NaN": sets("flow/time", [np.nan, np.nan]),
+    "a series of series": sets("series", [1.0]),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_contents_that_no_measurement_has_are_refused(name: str, tmp_path: Path) -> None:
+    """Files without a digest, as other programs write them."""
+    path = tmp_path / "m.h5"
+    flow = {f"flow__{name}": np.ones((9, 2)) for name in ("t2_energy", "charge")}
+    write_measurements(str(path), measurements(plaquette=np.linspace(0.1, 0.9, 9), **flow))
+    path.write_bytes(path.read_bytes().rpartition(_DIGEST)[0])
+    assert read_measurements(str(path)).flow_times == [0, 0.05]
+    with h5py.File(path, "a") as file:
+        CHANGES[name](file)
+    with pytest.raises(BadInput, match=r"m\.h5"):
+        read_measurements(str(path))
+
+
+def test_other_observables_than_those_of_the_other_configurations() -> None:
+    """A field with open boundaries has neither a Polyakov loop nor an energy."""
+    periodic = dict.fromkeys((*_AVERAGES, *_OBSERVABLES), 0.5) | {"file": "a", "number": 1, "checksums": {}}
+    periodic["sha256"] = ""
+    found = Measurements({}, EXTENTS)
+    found.add([periodic])
+    with pytest.raises(BadInput, match=r"b: expected the observables of the other .* found charge on one side"):
+        found.add([periodic | {"file": "b", "charge": None}])
 
 
 def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, command: Command) -> None:

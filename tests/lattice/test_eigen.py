@@ -168,3 +168,34 @@ def test_files_of_strangers(name: str, tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes().replace(b"(1, 128, 3), }", b"(1, 128, 3    "))
     with pytest.raises(BadInput, match=r"low\.npz"):
         read_eigenvectors(str(file), operator)
+
+
+ALTERED = {
+    "values of no dimension": {"values": np.float64(1)},
+    "values of two dimensions": {"values": np.ones((1, 1))},
+    "complex values": {"values": np.ones(1, complex)},
+    "dates": {"values": np.zeros(1, "M8[s]")},
+    "values below 0": {"values": -np.ones(1)},
+    "no values": {"values": np.zeros(0), "residuals": np.zeros(0), "vectors": np.zeros((0, 128, 3), complex)},
+    "residuals of others": {"residuals": np.ones(2)},
+    "real vectors": {"vectors": np.zeros((1, 128, 3))},
+    "an array of no use": {"more": np.ones(1)},
+    "rounding": {"about": {"rounding": "x"}},
+    "rounding NaN": {"about": {"rounding": float("nan")}},
+    "applications": {"about": {"applications": "many"}},
+}
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_altered_arrays_are_refused(name: str, tmp_path: Path) -> None:
+    about = {"format": "onehop eigenvectors 1", "extents": EXTENTS, "digest": [1, 0], "applications": 1}
+    arrays = {
+        "values": np.ones(1),
+        "residuals": np.ones(1),
+        "vectors": np.zeros((1, 128, 3), complex),
+        **ALTERED[name],
+        "about": np.frombuffer(json.dumps(about | ALTERED[name].get("about", {})).encode(), np.uint8),
+    }
+    np.savez(tmp_path / "low.npz", **arrays)
+    with pytest.raises(BadInput, match=r"low\.npz: expected a file of eigenvectors"):
+        read_eigenvectors(str(tmp_path / "low.npz"), Staggered(Gauge(Group.alone(), EXTENTS)))

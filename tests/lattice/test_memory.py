@@ -1,6 +1,7 @@
 """Lattice computations compare what they need with the memory that is left before they take it."""
 
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from onehop.lattice import (
     Staggered,
     Wilson,
     field_strength,
+    read_eigenvectors,
     read_gauge,
     read_links,
     read_vectors,
@@ -148,6 +150,23 @@ def test_a_sparse_note_takes_no_memory(gauge: Gauge, tmp_path: Path, monkeypatch
     os.truncate(path, at + 128 + length)
     with pytest.raises(Error, match="not enough memory for the note in"):
         read_note(str(path))
+
+
+def test_sparse_files_of_results_take_no_memory(
+    gauge: Gauge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Measurements, and eigenvectors, in files of no bytes on the disk that are longer than the free memory."""
+    stored, low = tmp_path / "m.h5", tmp_path / "low.npz"
+    stored.touch()
+    os.truncate(stored, 2**36)
+    with zipfile.ZipFile(low, "w") as parts, parts.open("vectors.npy", "w") as vectors:
+        vectors.write(b" " * 2**20)
+    operator = Staggered(gauge)
+    free(monkeypatch, 2**21)
+    with pytest.raises(Error, match=r"not enough memory for reading .*low\.npz, eigenvectors"):
+        read_eigenvectors(str(low), operator)
+    assert main(["lattice", "analyse", str(stored)]) == 1
+    assert capsys.readouterr().err.startswith(f"error: not enough memory for the measurements in {stored}")
 
 
 def test_thermalize_knows_at_its_start_what_it_needs_to_write(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from onehop.error import BadInput
 from onehop.group import together
 from onehop.lattice.eigen import Eigenvectors, link_digest, parity_of
+from onehop.lattice.files.blocks import check_regular
 from onehop.lattice.files.write import write_from_one
 from onehop.lattice.geometry import require_memory, sites_on_a_rank
 from onehop.lattice.staggered import Staggered
@@ -90,13 +93,17 @@ def read_eigenvectors(path: str, operator: Staggered) -> Eigenvectors:
         other links.
     """
     geometry, group = operator.geometry, operator.group
+    with together(group, f"cannot read {path}"), _refusing_others(str(path)):
+        needed = _bytes_to_read(str(path))
+    require_memory(group, geometry.extents, needed, f"reading {path}, eigenvectors")
     with together(group, f"cannot read {path}"):
-        about, arrays = _read_arrays(str(path))
-        extents = tuple(about["extents"])
+        with _refusing_others(str(path)):
+            about, arrays = _read_arrays(str(path))
+        extents = about["extents"]
         if extents != tuple(geometry.extents):
             raise BadInput(
                 f"{path}: expected eigenvectors on a lattice of {'x'.join(map(str, geometry.extents))}, found "
-                f"{'x'.join(map(str, extents))}"
+                f"{'x'.join(map(str, extents)):.60}"
             )
         shape = (len(arrays["values"]), int(np.prod(extents)) // 2, 3)
         if arrays["vectors"].shape != (*shape[:2], 6 if "scale" in arrays else 3):
@@ -117,34 +124,56 @@ def read_eigenvectors(path: str, operator: Staggered) -> Eigenvectors:
             f"with the digest {digest:.10g}; make them with the same gauge field, action, boundary and phases"
         )
     own = np.ascontiguousarray(mine[:, parity_of(geometry, group.rank) == 0])
-    rounding = float(about.get("rounding", 0))
-    return Eigenvectors(arrays["values"], arrays["residuals"], own, about["applications"], digest, rounding)
+    return Eigenvectors(
+        arrays["values"], arrays["residuals"], own, about["applications"], digest, about["rounding"]
+    )
 
 
-def _read_arrays(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read the description and the arrays of a file of eigenvectors."""
+@contextmanager
+def _refusing_others(path: str) -> Iterator[None]:
+    """Raise BadInput where a file is none of eigenvectors."""
     try:
-        with zipfile.ZipFile(
-            path
-        ) as parts:  # as np.savez writes it, so that no array is longer than the file
-            if any(part.compress_type != zipfile.ZIP_STORED for part in parts.infolist()):
-                raise ValueError("its arrays are compressed")
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        about = json.loads(arrays.pop("about").tobytes())
-        if about["format"] != _FORMAT or not {"values", "residuals", "vectors"} <= arrays.keys():
-            raise ValueError(about["format"])
-        about["extents"] = [int(one) for one in about["extents"]]
-        about["digest"] = complex(*map(float, about["digest"]))
-        about["applications"] = about["applications"]
-        is_finite = all(np.isfinite(array).all() for array in arrays.values())
+        yield
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror or error}") from error
     except Exception as error:  # NumPy raises many kinds, errors of its tokenizer among them
         raise BadInput(
             f"{path}: expected a file of eigenvectors, which `onehop lattice eigen -o FILE` writes, found another or a "
-            f"damaged one ({error})"
+            f"damaged one ({' '.join(str(error).split()):.300})"
         ) from error
-    if not is_finite:
-        raise BadInput(f"{path}: expected finite numbers, found others; the file was altered")
+
+
+def _bytes_to_read(path: str) -> int:
+    """Return the memory that reading the arrays takes. No array is longer than its part of the file."""
+    check_regular(path)
+    with zipfile.ZipFile(path) as parts:
+        members = parts.infolist()
+    if any(part.compress_type != zipfile.ZIP_STORED for part in members):  # np.savez does not compress
+        raise ValueError("its arrays are compressed")
+    factor = 20 if "scale.npy" in {part.filename for part in members} else 4
+    return factor * sum(part.file_size for part in members)
+
+
+# The types of the numbers in arrays, and their dimensions.
+_ARRAYS = {"values": ("f8", 1), "residuals": ("f8", 1), "scale": ("f8", 1), "vectors": ("c16", 3)}
+
+
+def _read_arrays(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read the description and the arrays of a file of eigenvectors, each of its type and finite."""
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    about = json.loads(arrays.pop("about").tobytes())
+    if about["format"] != _FORMAT or not {"values", "residuals", "vectors"} <= arrays.keys() <= _ARRAYS.keys():
+        raise ValueError(f"the format {about['format']} with the arrays {', '.join(arrays)}")
+    for name, array in arrays.items():
+        kind, dimensions = ("i2", 3) if name == "vectors" and "scale" in arrays else _ARRAYS[name]
+        if array.dtype != np.dtype(kind) or array.ndim != dimensions or not np.isfinite(array).all():
+            raise ValueError(f"{name}: expected finite numbers of type {kind} in {dimensions} dimensions")
+        if name != "vectors" and not (0 < len(array) == len(arrays["values"]) and array.min() >= 0):
+            raise ValueError(f"{name}: expected a number of at least 0 for each eigenvalue")
+    about["extents"] = tuple(int(one) for one in about["extents"])
+    about["digest"] = complex(*map(float, about["digest"]))
+    about["applications"], about["rounding"] = int(about["applications"]), float(about.get("rounding", 0))
+    if not (0 <= about["rounding"] < 1 and 0 < arrays["values"].max()):
+        raise ValueError("expected eigenvalues above 0, and a rounding error from 0 to 1")
     return about, arrays

@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop import _core
 from onehop._core import __version__
 from onehop.error import BadInput, Error
+from onehop.group import Group
+from onehop.lattice.files.blocks import check_regular
 from onehop.lattice.files.headers import read_header
 from onehop.output import write_file
 
@@ -28,6 +31,7 @@ _AVERAGES = ("plaquette", "plaquette_space", "plaquette_time", "link_trace")
 _OBSERVABLES = ("polyakov_loop", "energy_plaquette", "energy_clover", "charge")
 _DIGEST = b"\nonehop sha256 "  # behind the HDF5 data, whose readers ignore it
 _ORDER = (*_AVERAGES, *_OBSERVABLES)
+_LARGEST = 1e100  # of numbers, whose squares the analysis needs
 _FLOW = ("energy_plaquette", "energy_clover", "t2_energy", "charge")
 
 
@@ -69,6 +73,12 @@ class Measurements:
                 quarks = report["quarks"]
                 values |= {f"correlators/{name}": quarks[name] for name in ("pion", "rho")}
                 values |= {"condensate": quarks["condensate"]} if "condensate" in quarks else {}
+            if self.series and values.keys() != self.series.keys():
+                raise BadInput(
+                    f"{report['file']}: expected the observables of the other configurations, found "
+                    f"{', '.join(sorted(values.keys() ^ self.series.keys()))} on one side only; measure fields with "
+                    "open boundaries apart"
+                )
             for name, value in values.items():
                 known = self.series.get(name)
                 added = np.asarray(value, np.float64)[None]
@@ -186,8 +196,10 @@ def write_measurements(path: str, found: Measurements) -> None:
 
 def _checked(path: str) -> io.BytesIO:
     """Return the bytes of a file of `write_measurements`. Raises BadInput unless they have their digest."""
-    if not Path(path).is_file():
-        raise BadInput(f"cannot read measurements from {path}: expected a file")
+    check_regular(path)
+    # The bytes as read, without their digest, and those of the arrays.
+    length = 4 * Path(path).stat().st_size
+    _core.require_memory(Group.alone(), length, f"the measurements in {path}", "free memory")
     data = Path(path).read_bytes()
     data, mark, digest = data.rpartition(_DIGEST)
     if mark and hashlib.sha256(data).hexdigest().encode() != digest:
@@ -195,6 +207,13 @@ def _checked(path: str) -> io.BytesIO:
             f"{path}: expected measurements with their SHA-256, found others; the file was altered"
         )
     return io.BytesIO(data or digest)
+
+
+def _numbers(item: Any) -> NDArray[np.float64]:
+    """Return a dataset, which is no longer than its bytes in the file."""
+    if item.dtype != np.float64 or item.id.get_storage_size() < item.nbytes:
+        raise ValueError(f"expected numbers of 64 bits in {item.name}")
+    return np.asarray(item[()])
 
 
 def read_measurements(path: str) -> Measurements:
@@ -216,30 +235,46 @@ def read_measurements(path: str) -> Measurements:
                 *(name for name in names if name not in _ORDER),
             ]
             parts = {name: stored[f"series/{name}"] for name in ordered}
-            series = {name: item[()] for name, item in parts.items() if isinstance(item, h5py.Dataset)}
             found = Measurements(
                 json.loads(stored.attrs["options"]),
                 tuple(int(one) for one in stored.attrs["extents"]),
                 [dict(zip(_ABOUT, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-                [float(time) for time in stored["flow/time"]] if "flow" in stored else [],
-                series,
+                _numbers(stored["flow/time"]).ravel().tolist() if "flow" in stored else [],
+                {name: _numbers(item) for name, item in parts.items() if isinstance(item, h5py.Dataset)},
             )
-    except BadInput:
+    except (BadInput, Error):
         raise
-    except (OSError, KeyError, ValueError, TypeError, RuntimeError) as error:
-        raise BadInput(f"cannot read measurements from {path}: {error}") from error
-    if "plaquette" not in series:
-        raise BadInput(f"{path}: expected the plaquettes of each configuration, found none")
-    for name, values in series.items():
-        if (
-            values.dtype != np.float64
-            or len(values) != len(found.configurations)
-            or not np.isfinite(values).all()
-        ):
-            raise BadInput(
-                f"{path}: expected a finite number for each configuration in {name}, found other values"
-            )
+    except Exception as error:  # h5py raises many kinds
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise BadInput(f"cannot read measurements from {path}: {reason:.300}") from error
+    _check(path, found)
     return found
+
+
+def _check(path: str, found: Measurements) -> None:
+    """Refuse contents that no measurement has."""
+    kinds = {"file": str, "number": int | None, "checksums": dict, "hash": str}
+    if not (
+        isinstance(found.options, dict)
+        and len(found.extents) == 4
+        and all(1 <= extent < 1 << 31 for extent in found.extents)
+        and all(isinstance(one[name], kind) for one in found.configurations for name, kind in kinds.items())
+        and (np.diff([-1.0, *found.flow_times]) > 0).all()
+    ):
+        raise BadInput(
+            f"{path}: expected options, four extents, files with their numbers and checksums, and ascending flow "
+            "times, found others; the file was altered"
+        )
+    if "plaquette" not in found.series:
+        raise BadInput(f"{path}: expected the plaquettes of each configuration, found none")
+    lengths = {"polyakov_loop": (2,), "flow": (len(found.flow_times),), "correlators": found.extents[3:]}
+    for name, values in found.series.items():
+        expected = (len(found.configurations), *lengths.get(name.partition("/")[0], ()))
+        if values.shape != expected or not (abs(values) < _LARGEST).all():
+            raise BadInput(
+                f"{path}: expected a finite number for each configuration in {name} (shape {expected}), found other "
+                f"values (shape {values.shape})"
+            )
 
 
 def require_h5py() -> Any:
