@@ -2,3 +2,4 @@
 #pragma once
 
 #include "src/device/codec_tiles.h"
+#include "src/device/state_kernels.h"
