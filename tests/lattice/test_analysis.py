@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
@@ -19,7 +20,6 @@ from onehop.lattice.measurements import (
     write_measurements,
 )
 
-h5py = pytest.importorskip("h5py")
 pytest.importorskip("pyerrors")
 
 from onehop.lattice.analysis import (
@@ -209,7 +209,9 @@ CHANGES = {
     "no data": sets("series/plaquette", h5py.Empty("f8")),
     "text": sets("series/plaquette", "text"),
     "squares beyond floating point": sets("series/plaquette", np.full(9, 1e308)),
-    "zeros that take no bytes": lambda file: file.create_dataset("series/x", (9, 2**40), "f8", chunks=(1, 2**9)),
+    "zeros that take no bytes": lambda file: file.create_dataset(
+        "series/x", (9, 2**40), "f8", chunks=(1, 2**9)
+    ),
     "options in a list": attribute("options", "[1]"),
     "infinite extents": attribute("extents", [np.inf, 4, 4, 4]),
     "three extents": attribute("extents", [4, 4, 4]),
@@ -241,7 +243,9 @@ def test_other_observables_than_those_of_the_other_configurations() -> None:
     periodic["sha256"] = ""
     found = Measurements({}, EXTENTS)
     found.add([periodic])
-    with pytest.raises(BadInput, match=r"b: expected the observables of the other .* found charge on one side"):
+    with pytest.raises(
+        BadInput, match=r"b: expected the observables of the other .* found charge on one side"
+    ):
         found.add([periodic | {"file": "b", "charge": None}])
 
 

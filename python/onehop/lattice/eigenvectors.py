@@ -163,7 +163,10 @@ def _read_arrays(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     with np.load(path, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     about = json.loads(arrays.pop("about").tobytes())
-    if about["format"] != _FORMAT or not {"values", "residuals", "vectors"} <= arrays.keys() <= _ARRAYS.keys():
+    if (
+        about["format"] != _FORMAT
+        or not {"values", "residuals", "vectors"} <= arrays.keys() <= _ARRAYS.keys()
+    ):
         raise ValueError(f"the format {about['format']} with the arrays {', '.join(arrays)}")
     for name, array in arrays.items():
         kind, dimensions = ("i2", 3) if name == "vectors" and "scale" in arrays else _ARRAYS[name]
@@ -174,6 +177,6 @@ def _read_arrays(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     about["extents"] = tuple(int(one) for one in about["extents"])
     about["digest"] = complex(*map(float, about["digest"]))
     about["applications"], about["rounding"] = int(about["applications"]), float(about.get("rounding", 0))
-    if not (0 <= about["rounding"] < 1 and 0 < arrays["values"].max()):
+    if not (0 <= about["rounding"] < 1 and arrays["values"].max() > 0):
         raise ValueError("expected eigenvalues above 0, and a rounding error from 0 to 1")
     return about, arrays
